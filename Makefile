@@ -1,0 +1,131 @@
+# `make` lists the targets. What is built goes to bin/ and build/.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+ARCH := $(shell go env GOARCH)
+# The unit speaks HTTP/1.1 only; without HTTP/2 it is 370 KB smaller.
+UNIT_TAGS := nethttpomithttp2
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GOLANGCI := 2.6.2
+FUZZTIME ?= 10s
+OFFLINE_TESTS = $$(go list ./... | grep -v '/e2e$$')
+
+# The architectures that `toskose` finds units and managers for beside itself. The engine's may be another
+# than this machine's: make build ARCHS="amd64 arm64".
+ARCHS ?= $(ARCH)
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## bin/toskose, bin/toskose-unit, bin/toskose-manager
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/toskose ./cmd/toskose
+	@for arch in $(ARCHS); do for name in toskose-unit toskose-manager; do \
+		echo "bin/$$name-linux-$$arch"; \
+		tags=; [ "$$name" != toskose-unit ] || tags=$(UNIT_TAGS); \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build -tags "$$tags" -trimpath -ldflags "$(LDFLAGS)" -o bin/$$name-linux-$$arch ./cmd/$$name; \
+	done; done
+	@for name in toskose-unit toskose-manager; do ln -f bin/$$name-linux-$(firstword $(ARCHS)) bin/$$name; done
+
+.PHONY: csar
+csar: ## build/thinking.csar, from examples/thinking
+	@mkdir -p build
+	@go run ./scripts/zipcsar examples/thinking build/thinking.csar
+
+.PHONY: demo
+demo: build csar ## package examples/thinking, deploy it and bring every component up
+	@scripts/demo.sh up
+
+.PHONY: demo-down
+demo-down: ## remove all that `make demo` made
+	@scripts/demo.sh down
+
+.PHONY: test
+test: lint ## everything: lint, unit tests with the race detector, and the whole path on a real engine
+	go vet ./...
+	go run ./scripts/gotest -race -timeout 30m $(OFFLINE_TESTS) -- -count=1 -timeout 30m ./e2e
+
+.PHONY: unit-test
+unit-test: ## the tests that need no application on an engine
+	go run ./scripts/gotest -race -timeout 30m $(OFFLINE_TESTS)
+
+.PHONY: e2e
+e2e: ## the whole path on a real engine, with Compose and on a one-node Swarm
+	go run ./scripts/gotest -count=1 -timeout 30m ./e2e
+
+# The cluster that kubectl is set to has to have the images: TOSKOSE_LOAD is a command that takes their names
+# ("kind load docker-image", "minikube image load"); nothing, where the cluster uses this engine.
+.PHONY: e2e-kubernetes
+e2e-kubernetes: ## Thinking on the cluster that kubectl is set to, by toskose's manifests and through kompose
+	go run ./scripts/gotest -tags kubernetes -count=1 -timeout 30m -run Kubernetes\|Kompose ./e2e
+
+# DOCKER_HOST is a manager of a swarm of three nodes or more. TOSKOSE_REGISTRIES are registries, as HOST:PORT, that
+# all nodes pull from: Docker's configuration has the credentials of those that want some. All nodes have redis:7.
+.PHONY: e2e-swarm
+e2e-swarm: ## Thinking over the nodes of DOCKER_HOST's swarm, pulled from each registry of TOSKOSE_REGISTRIES
+	go run ./scripts/gotest -tags swarm -count=1 -timeout 30m -run SeveralNodes ./e2e
+
+.PHONY: lint
+lint: ## golangci-lint, with the rules of .golangci.yml
+	@lint=$$(scripts/golangci.sh $(GOLANGCI)) && "$$lint" run ./...
+
+.PHONY: fmt
+fmt: ## format all Go files
+	@lint=$$(scripts/golangci.sh $(GOLANGCI)) && "$$lint" fmt ./...
+
+.PHONY: golden
+golden: ## rewrite the golden files
+	@packages=$$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -r -n1 dirname | sort -u); \
+	[ -z "$$packages" ] || go test -count=1 $$packages -update
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (10s)
+	@scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: bench
+bench: ## all benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: bench-unit
+bench-unit: ## the unit beside supervisord and tini: size, memory, times and throughput
+	go run ./scripts/benchunit
+
+.PHONY: bench-packager
+bench-packager: build ## how fast toskose packages: contexts, images by each builder, wide and large archives
+	go run ./scripts/benchpackager
+
+.PHONY: test-unit-long
+test-unit-long: ## the unit's hardships at length: millions of log lines, tens of thousands of orphans
+	TOSKOSE_TEST_LONG=1 go run ./scripts/gotest -count=1 -timeout 30m ./cmd/toskose-unit ./unit
+
+.PHONY: test-differential
+test-differential: ## one corpus of calls and configurations, against the real supervisord and the unit
+	go run ./scripts/gotest -count=1 -timeout 15m ./unit/differential
+
+# Of an arm, the version after a slash.
+UNIT_PLATFORMS := amd64 arm64 arm/7 riscv64 s390x ppc64le
+
+.PHONY: cross
+cross: ## build the unit for every architecture that it supports
+	@mkdir -p build/cross
+	@for platform in $(UNIT_PLATFORMS); do \
+		arch=$${platform%%/*}; arm=$${platform#*/}; [ "$$arm" != "$$platform" ] || arm=; \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch GOARM=$$arm go build -tags "$(UNIT_TAGS)" -trimpath -ldflags "$(LDFLAGS)" \
+			-o build/cross/toskose-unit-$$arch$$arm ./cmd/toskose-unit; \
+		echo "build/cross/toskose-unit-$$arch$$arm $$(stat -c %s build/cross/toskose-unit-$$arch$$arm)"; \
+	done
+
+.PHONY: bench-tosca
+bench-tosca: ## how fast documents are read and plans are made, by their size
+	go test -run '^$$' -bench . -benchmem ./tosca ./tosca/protocol/plan
+
+.PHONY: clean
+clean: ## remove bin/ and build/
+	@if [ -e build/demo ]; then echo 'make clean: the demo is still there; make demo-down removes it' >&2; exit 1; fi
+	rm -rf bin build cover.out

@@ -1,0 +1,174 @@
+// Command benchpackager measures how fast toskose packages: Thinking's
+// manifests and contexts, its images by each builder beside docker build, a
+// wide archive and a large one. It prints a table, each line with its goal, and
+// exits with 1 where one is missed. What needs an engine is left out, and said,
+// where there is none with the base image.
+//
+//	go run ./scripts/benchpackager [-runs N] [-only TEXT] [-toskose FILE]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// base is what Thinking's toskosed images are built on.
+const base = "python:3.11-slim"
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "benchpackager:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is a folder to work in and the program that is measured.
+type bench struct {
+	dir     string
+	toskose string
+	runs    int
+	missed  bool
+}
+
+// measure is a line of the table. It gives how long each run took.
+type measure struct {
+	name   string
+	engine bool // it needs one
+	take   func(ctx context.Context, b *bench) (result, error)
+}
+
+// result is what runs took, and what was to be reached.
+type result struct {
+	took   []time.Duration
+	goal   time.Duration // 0: none
+	memory int64         // the most of a run, in bytes
+	limit  int64         // of memory; 0: none
+	note   string
+}
+
+func run(ctx context.Context) error {
+	runs := flag.Int("runs", 5, "how often the short measurements are repeated")
+	only := flag.String("only", "", "take only the measurements whose name has this in it")
+	binary := flag.String("toskose", "bin/toskose", "the program to measure, with the unit and the manager beside it")
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "benchpackager-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{dir: dir, runs: *runs}
+	if b.toskose, err = filepath.Abs(*binary); err != nil {
+		return err
+	}
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	engine := exec.CommandContext(ctx, "docker", "image", "inspect", base).Run() == nil
+	fmt.Printf("%-58s %10s %10s %10s %10s\n", "", "median", "goal", "memory", "limit")
+	for _, m := range measures {
+		switch {
+		case !strings.Contains(m.name, *only):
+			continue
+		case m.engine && !engine:
+			fmt.Printf("%-58s left out: no engine with %s\n", m.name, base)
+			continue
+		}
+		r, err := m.take(ctx, b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		b.print(m.name, r)
+	}
+	if b.missed {
+		return errors.New("a goal was missed")
+	}
+	return nil
+}
+
+func (b *bench) print(name string, r result) {
+	slices.Sort(r.took)
+	median, mark := r.took[len(r.took)/2], ""
+	if r.goal > 0 && median > r.goal || r.limit > 0 && r.memory > r.limit {
+		b.missed, mark = true, "  missed"
+	}
+	orNone := func(show bool, text string) string {
+		if show {
+			return text
+		}
+		return "-"
+	}
+	fmt.Printf("%-58s %10s %10s %10s %10s%s\n", name, median.Round(time.Millisecond),
+		orNone(r.goal > 0, r.goal.Round(time.Millisecond).String()), orNone(r.memory > 0, megabytes(r.memory)), orNone(r.limit > 0, megabytes(r.limit)), mark)
+	if r.note != "" {
+		fmt.Printf("    %s\n", r.note)
+	}
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// pack runs toskose on an archive into a folder of its own, and gives how
+// long that took and the most memory that it had.
+func (b *bench) pack(ctx context.Context, archive string, args ...string) (time.Duration, int64, error) {
+	out, err := os.MkdirTemp(b.dir, "out-")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer os.RemoveAll(out)
+	cmd := exec.CommandContext(ctx, b.toskose, append(append([]string{"-q", "-o", filepath.Join(out, "manifests")}, args...), archive)...)
+	cmd.Dir = out
+	began := time.Now()
+	text, err := cmd.CombinedOutput()
+	took := time.Since(began)
+	if err != nil {
+		return 0, 0, fmt.Errorf("%s: %w\n%s", cmd, err, text)
+	}
+	usage, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return took, usage.Maxrss * 1024, nil
+}
+
+// repeat packages an archive again and again, each time from the same start.
+func (b *bench) repeat(ctx context.Context, before func(context.Context) error, archive string, args ...string) (result, error) {
+	var r result
+	for range b.runs {
+		if before != nil {
+			if err := before(ctx); err != nil {
+				return r, err
+			}
+		}
+		took, memory, err := b.pack(ctx, archive, args...)
+		if err != nil {
+			return r, err
+		}
+		r.took, r.memory = append(r.took, took), max(r.memory, memory)
+	}
+	return r, nil
+}
+
+// buildAll has docker build contexts at the same time.
+func (b *bench) buildAll(ctx context.Context, contexts string) (time.Duration, error) {
+	began := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	for name, image := range images {
+		group.Go(func() error {
+			cmd := exec.CommandContext(ctx, "docker", "build", "-q", "-t", image, filepath.Join(contexts, name))
+			cmd.Env = append(os.Environ(), "DOCKER_BUILDKIT=0") // the builder of every engine, as toskose has it
+			if text, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("%s: %w\n%s", cmd, err, text)
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	return time.Since(began), err
+}

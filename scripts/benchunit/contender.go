@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// patience is how long anything may take: supervisord starts 1,000 programs in
+// half a minute, and in more than one where the machine has other work.
+const patience = 3 * time.Minute
+
+// contender is a program that is measured.
+type contender struct {
+	name   string
+	path   string
+	flags  []string
+	files  []string // counted as its size
+	speaks bool     // Supervisor's XML-RPC; else it only runs a command
+}
+
+// process is a contender that runs.
+type process struct {
+	dir    string
+	cmd    *exec.Cmd
+	begun  time.Time
+	output bytes.Buffer
+	client *http.Client
+}
+
+// start runs a contender with the sections of programs; %DIR% in them is its
+// folder. As PID 1 it sees the processes of its namespace only, as in a container.
+func (c contender) start(dir, sections string, asInit bool) (*process, error) {
+	dir, err := os.MkdirTemp(dir, c.name)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{dir: dir}
+	argv := []string{c.path, "--", "sleep", "1000"}
+	if c.speaks {
+		conf := filepath.Join(dir, "supervisord.conf")
+		text := strings.ReplaceAll(preamble+sections, "%DIR%", dir)
+		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+		argv = append(append([]string{c.path}, c.flags...), "-c", conf)
+		socket := filepath.Join(dir, "socket")
+		p.client = &http.Client{Timeout: patience, Transport: &http.Transport{
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				var d net.Dialer
+				return d.DialContext(ctx, "unix", socket)
+			},
+		}}
+	}
+	p.cmd = exec.CommandContext(context.Background(), argv[0], argv[1:]...)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if asInit && os.Geteuid() == 0 {
+		p.cmd = exec.CommandContext(context.Background(), "/proc/self/exe", argv...)
+		p.cmd.Env = append(os.Environ(), role+"=init")
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+	}
+	p.cmd.Stderr = &p.output
+	p.begun = time.Now()
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if !c.speaks {
+		return p, nil
+	}
+	if err := p.answers(); err != nil {
+		p.kill()
+		return nil, fmt.Errorf("%s: %w\n%s", c.name, err, &p.output)
+	}
+	return p, nil
+}
+
+const preamble = `[supervisord]
+nodaemon=true
+logfile=%DIR%/main.log
+pidfile=%DIR%/pid
+childlogdir=%DIR%
+minfds=16384
+[unix_http_server]
+file=%DIR%/socket
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
+`
+
+// becomeInit shows this namespace's processes in /proc and becomes a contender.
+func becomeInit() error {
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("cannot make mounts private: %w", err)
+	}
+	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("cannot mount /proc: %w", err)
+	}
+	if err := os.Unsetenv(role); err != nil {
+		return err
+	}
+	return syscall.Exec(os.Args[1], os.Args[1:], os.Environ())
+}
+
+// answers waits for the first answer.
+func (p *process) answers() error {
+	for deadline := time.Now().Add(patience); ; {
+		_, err := p.call("supervisor.getState")
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// stop asks the contender to end, and says how long that took.
+func (p *process) stop() (time.Duration, error) {
+	begun := time.Now()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return 0, err
+	}
+	timer := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
+	defer timer.Stop()
+	_ = p.cmd.Wait()
+	p.close()
+	return time.Since(begun), nil
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+	p.close()
+}
+
+func (p *process) close() {
+	if p.client != nil {
+		p.client.CloseIdleConnections()
+	}
+	_ = os.RemoveAll(p.dir)
+}
+
+// resident is the process's resident memory in bytes.
+func (p *process) resident() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for _, line := range splitLines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kilobytes, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
+			return float64(kilobytes) * 1024, err
+		}
+	}
+	return 0, fmt.Errorf("process %d shows no resident memory", p.cmd.Process.Pid)
+}
+
+// tick is the unit in which the kernel counts processor time (USER_HZ).
+const tick = time.Second / 100
+
+// processorTime is what the contender itself has used, without its children.
+func (p *process) processorTime() (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	const user, system = 11, 12 // utime and stime of proc_pid_stat(5), which begins to count at the pid
+	if len(fields) <= system {
+		return 0, fmt.Errorf("process %d shows no processor time", p.cmd.Process.Pid)
+	}
+	var total time.Duration
+	for _, field := range []string{fields[user], fields[system]} {
+		ticks, err := strconv.Atoi(field)
+		if err != nil {
+			return 0, err
+		}
+		total += time.Duration(ticks) * tick
+	}
+	return total, nil
+}
+
+// children counts the children of the contender that have ended and were not
+// reaped, and those that live.
+func (p *process) children() (zombies, alive int, err error) {
+	parent := strconv.Itoa(p.cmd.Process.Pid)
+	text, err := os.ReadFile("/proc/" + parent + "/task/" + parent + "/children")
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, pid := range strings.Fields(string(text)) {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil {
+			continue // reaped meanwhile
+		}
+		if strings.Contains(string(stat), ") Z ") {
+			zombies++
+		} else {
+			alive++
+		}
+	}
+	return zombies, alive, nil
+}
+
+func splitLines(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }

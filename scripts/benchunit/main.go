@@ -1,0 +1,139 @@
+// Command benchunit measures the unit beside what people put into containers
+// today, Debian's supervisord and tini, and prints one table. Every contender
+// runs as PID 1 of a namespace of its own where this may make one (as root),
+// and is asked over a unix socket by the same client.
+//
+//	go run ./scripts/benchunit [-runs N] [-only PART] [-unit FILE] [-beside FILE]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// role makes this binary one of the processes that a measurement needs.
+const role = "TOSKOSE_BENCH_ROLE"
+
+func main() {
+	var err error
+	switch os.Getenv(role) {
+	case "init":
+		err = becomeInit()
+	case "chatter":
+		err = chatter(os.Stdout, chatterBytes)
+	default:
+		err = run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "benchunit:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	runs := flag.Int("runs", 5, "how often the short measurements are repeated; the long ones take less")
+	only := flag.String("only", "", "take only the measurements whose name has this in it")
+	binary := flag.String("unit", "", "the unit's binary; empty: build it")
+	beside := flag.String("beside", "", "another build of the unit, to be compared with in the place of supervisord and tini")
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "benchunit")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if *binary == "" {
+		*binary = filepath.Join(dir, "toskose-unit")
+		build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", *binary, "./cmd/toskose-unit")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("cannot build the unit: %w\n%s", err, out)
+		}
+	}
+	begun := time.Now()
+	contenders := find(*binary)
+	if *beside != "" {
+		contenders = []contender{contenders[0], unitAt("beside", *beside)}
+	}
+	t := table{contenders: contenders}
+	for _, m := range measures(*runs) {
+		if !strings.Contains(m.name, *only) {
+			continue
+		}
+		if err := t.measure(dir, m); err != nil {
+			return err
+		}
+	}
+	t.print(os.Stdout)
+	where := "each as PID 1 of a namespace"
+	if os.Geteuid() != 0 {
+		where = "not as PID 1 (that takes root), so orphans were not measured"
+	}
+	fmt.Printf("\n%s, %d processors, %s; it took %s\n", runtime.GOARCH, runtime.NumCPU(), where, time.Since(begun).Round(time.Second))
+	return nil
+}
+
+// find gives the contenders, the unit first, and says which are not here.
+func find(unit string) []contender {
+	contenders := []contender{unitAt(theUnit, unit)}
+	if path, err := exec.LookPath("supervisord"); err == nil {
+		s := contender{name: "supervisord", path: path, speaks: true, flags: []string{"-n"}}
+		s.files = supervisorFiles(path)
+		contenders = append(contenders, s)
+	} else {
+		fmt.Println("supervisord is not installed (Debian package supervisor): nothing to compare with")
+	}
+	if path, err := exec.LookPath("tini"); err == nil {
+		contenders = append(contenders, contender{name: "tini", path: path, files: []string{path}})
+	} else {
+		fmt.Println("tini is not installed (Debian package tini): it is left out")
+	}
+	return contenders
+}
+
+func unitAt(name, path string) contender {
+	return contender{name: name, path: path, files: []string{path}, speaks: true}
+}
+
+// supervisorFiles are what is counted as supervisord's size: its own package,
+// the Python that interprets it and the modules that it has loaded. The C
+// library and others that Python is linked with are not counted.
+func supervisorFiles(path string) []string {
+	const script = `
+import sys, supervisor.supervisord, supervisor.rpcinterface, supervisor.http
+print(sys.executable)
+for m in list(sys.modules.values()):
+    f = getattr(m, "__file__", None)
+    if f: print(f)
+`
+	out, err := exec.CommandContext(context.Background(), interpreter(path), "-c", script).Output()
+	if err != nil {
+		fmt.Println("supervisord's size is of its script alone:", err)
+	}
+	files := []string{path}
+	for _, line := range splitLines(string(out)) {
+		if real, err := filepath.EvalSymlinks(line); err == nil {
+			files = append(files, real)
+		}
+	}
+	return files
+}
+
+// interpreter is the one that the first line of a script names.
+func interpreter(script string) string {
+	text, _ := os.ReadFile(script)
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimPrefix(line, "#!")
+}
+
+// theUnit is the name of the contender that all others are compared with.
+const theUnit = "unit"
+
+var errNotApplicable = errors.New("does not apply")

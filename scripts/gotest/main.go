@@ -1,0 +1,79 @@
+// Command gotest runs `go test` and ends by saying what was left out and why.
+//
+//	gotest ARGUMENTS [-- ARGUMENTS]...
+//
+// Each group of arguments is one run of `go test`, and the closing lines are
+// about all of them. Packages get a line each, tests are shown when they fail
+// or take long. With CI=true a test that was left out is a failure: there,
+// everything must have run.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Getenv("CI") == "true", os.Stdout)
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, ci bool, out io.Writer) int {
+	report := newReport(out)
+	for _, group := range groups(args) {
+		if err := test(ctx, group, report); err != nil {
+			report.broke(err)
+		}
+	}
+	return report.close(ci)
+}
+
+// groups splits arguments at each "--".
+func groups(args []string) [][]string {
+	all := [][]string{nil}
+	for _, arg := range args {
+		if arg == "--" {
+			all = append(all, nil)
+			continue
+		}
+		all[len(all)-1] = append(all[len(all)-1], arg)
+	}
+	return all
+}
+
+// test runs `go test -json` once. An error is one of running it: failed tests
+// are in the report.
+func test(ctx context.Context, args []string, report *report) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		report.line(lines.Bytes())
+	}
+	err = errors.Join(lines.Err(), cmd.Wait())
+	var failed *exec.ExitError
+	if errors.As(err, &failed) && failed.ExitCode() == 1 && report.failed > 0 {
+		return nil // that tests failed is in the report
+	}
+	if err != nil {
+		return fmt.Errorf("cannot test: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// slow is from how many seconds on a test that passed is shown.
+const slow = 5
+
+// event is a line of `go test -json` (go doc test2json).
+type event struct {
+	Action     string
+	Package    string
+	ImportPath string // of build-output
+	Test       string
+	Elapsed    float64 // seconds
+	Output     string
+}
+
+// report folds the events of all runs.
+type report struct {
+	out     io.Writer
+	output  map[string][]string // by package, or package and test, while it runs
+	passed  int
+	failed  int
+	skipped map[string][]string // by reason: the tests
+	broken  []string            // packages that failed without a test of theirs failing
+	failing map[string]bool     // packages with a failed test
+}
+
+func newReport(out io.Writer) *report {
+	return &report{out: out, output: map[string][]string{}, skipped: map[string][]string{}, failing: map[string]bool{}}
+}
+
+// broke takes in that a run could not be made.
+func (r *report) broke(err error) {
+	r.failed++
+	fmt.Fprintf(r.out, "FAIL  %v\n", err)
+}
+
+// line takes in one line of a run.
+func (r *report) line(data []byte) {
+	var e event
+	if json.Unmarshal(data, &e) != nil {
+		fmt.Fprintf(r.out, "%s\n", data) // the go command's own words
+		return
+	}
+	key := e.Package + " " + e.Test
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(r.out, e.Output)
+	case "output":
+		r.output[key] = append(r.output[key], e.Output)
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			r.packageEnded(e)
+		} else {
+			r.testEnded(e, key)
+		}
+		delete(r.output, key)
+	}
+}
+
+func (r *report) testEnded(e event, key string) {
+	switch e.Action {
+	case "pass":
+		r.passed++
+		if e.Elapsed >= slow {
+			fmt.Fprintf(r.out, "      %s (%.1fs)\n", e.Test, e.Elapsed)
+		}
+	case "fail":
+		r.failed++
+		r.failing[e.Package] = true
+		fmt.Fprintf(r.out, "FAIL  %s %s (%.1fs)\n", e.Package, e.Test, e.Elapsed)
+		for _, line := range r.output[key] {
+			if !strings.HasPrefix(line, "=== ") {
+				fmt.Fprintf(r.out, "      %s", line)
+			}
+		}
+	case "skip":
+		why := reason(r.output[key])
+		r.skipped[why] = append(r.skipped[why], e.Test)
+	}
+}
+
+func (r *report) packageEnded(e event) {
+	switch {
+	case e.Action == "pass":
+		fmt.Fprintf(r.out, "ok    %s (%.1fs)\n", e.Package, e.Elapsed)
+	case e.Action == "fail" && r.failing[e.Package]:
+		fmt.Fprintf(r.out, "FAIL  %s (%.1fs)\n", e.Package, e.Elapsed)
+	case e.Action == "fail": // it was not built, or a panic, an exit or a time limit ended it
+		r.failed++
+		r.broken = append(r.broken, e.Package)
+		fmt.Fprintf(r.out, "FAIL  %s\n", e.Package)
+		for key, lines := range r.output {
+			if strings.HasPrefix(key, e.Package+" ") {
+				fmt.Fprint(r.out, strings.Join(lines, ""))
+			}
+		}
+	}
+	maps.DeleteFunc(r.output, func(key string, _ []string) bool { return strings.HasPrefix(key, e.Package+" ") })
+}
+
+// reason is what a test said when it was skipped, without the place.
+func reason(output []string) string {
+	for _, line := range output {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- ") {
+			continue
+		}
+		if _, said, found := strings.Cut(line, ".go:"); found {
+			if _, said, found = strings.Cut(said, ": "); found {
+				return said
+			}
+		}
+		return line
+	}
+	return "it did not say why"
+}
+
+// close prints the closing lines and gives the exit code.
+func (r *report) close(ci bool) int {
+	left := 0
+	for _, tests := range r.skipped {
+		left += len(tests)
+	}
+	fmt.Fprintln(r.out)
+	if left > 0 {
+		fmt.Fprintln(r.out, "Left out:")
+		for _, why := range slices.Sorted(maps.Keys(r.skipped)) {
+			fmt.Fprintf(r.out, "  %s\n    %s\n", why, names(r.skipped[why]))
+		}
+	}
+	if len(r.broken) > 0 {
+		fmt.Fprintf(r.out, "Not built, or ended early: %s\n", strings.Join(r.broken, ", "))
+	}
+	if left > 0 && ci {
+		fmt.Fprintln(r.out, "In CI everything must run, so what was left out is a failure.")
+	}
+	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, left)
+	if r.failed > 0 || left > 0 && ci {
+		return 1
+	}
+	return 0
+}
+
+// names gives tests in one line that is not too long.
+func names(tests []string) string {
+	const shown = 6
+	if len(tests) > shown {
+		return fmt.Sprintf("%s and %d more", strings.Join(tests[:shown], ", "), len(tests)-shown)
+	}
+	return strings.Join(tests, ", ")
+}

@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# Makes a stand-in for a public base image out of Debian's packages, for an engine that has neither the
+# image nor a way to pull it. A stand-in has the public image's name and the label
+# io.toskose.stand-in=true, and says on standard error that it was made.
+#
+#   stand-in.sh IMAGE...            make sure that each IMAGE is there: at hand, pulled, or stood in for
+#   stand-in.sh --remove IMAGE...   remove each IMAGE that is a stand-in, and no other
+#
+# It knows python:3.11-slim and redis:7. It needs no root: apt is given folders of its own below
+# build/stand-ins, where the packages stay for the next time. No maintainer script of a package is run.
+set -euo pipefail
+
+label=io.toskose.stand-in
+top=$(cd "$(dirname "$0")/.." && pwd)
+cache=${TOSKOSE_STAND_INS:-$top/build/stand-ins}
+
+say() { printf 'stand-in: %s\n' "$*" >&2; }
+die() {
+	say "$@"
+	exit 1
+}
+usage() {
+	sed -n '2,10s/^# \{0,1\}//p' "$0"
+	exit 2
+}
+
+have() { docker image inspect "$1" >/dev/null 2>&1; }
+is_stand_in() { [ "$(docker image inspect -f "{{index .Config.Labels \"$label\"}}" "$1" 2>/dev/null)" = true ]; }
+
+# What both images begin with: what every Debian image has and scripts rely on.
+base=(base-files base-passwd bash coreutils dash debianutils findutils grep gzip hostname libc-bin mawk sed tar util-linux)
+
+# These are there for maintainer scripts only, which are not run.
+unneeded='^(adduser|debconf|dpkg|init-system-helpers|lib(file|number|text)-.*perl|libperl5.*|libgdbm.*|libpam-modules.*|libsem.*|libsepol.*|lsb-base|passwd|perl.*|sysvinit-utils|usrmerge)_'
+
+packages() {
+	case $1 in
+	python:3.11-slim) echo python3-minimal libpython3-stdlib ;;
+	redis:7) echo redis-server ;;
+	*) die "there is no stand-in for $1; get it with \"docker pull $1\", or \"docker load\" from a machine that has it" ;;
+	esac
+}
+
+changes() { # the image's configuration, one Dockerfile instruction a line, as in the image it stands in for
+	echo "LABEL $label=true"
+	echo 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+	case $1 in
+	python:3.11-slim) printf '%s\n' 'ENV LANG=C.UTF-8' 'CMD ["python3"]' ;;
+	redis:7) printf '%s\n' 'WORKDIR /data' 'VOLUME /data' 'EXPOSE 6379' \
+		'CMD ["redis-server", "--bind", "0.0.0.0", "--protected-mode", "no", "--dir", "/data"]' ;;
+	esac
+}
+
+finish() { # what maintainer scripts and the public image's own build would have left
+	local image=$1 root=$2
+	cp "$root/usr/share/base-passwd/passwd.master" "$root/etc/passwd"
+	cp "$root/usr/share/base-passwd/group.master" "$root/etc/group"
+	[ -e "$root/usr/bin/sh" ] || ln -s dash "$root/usr/bin/sh"
+	ln -sf mawk "$root/usr/bin/awk"
+	case $image in
+	python:3.11-slim)
+		mkdir -p "$root/usr/local/bin"
+		ln -sf /usr/bin/python3 "$root/usr/local/bin/python3"
+		ln -sf /usr/bin/python3 "$root/usr/local/bin/python"
+		;;
+	redis:7) mkdir -p "$root/data" ;;
+	esac
+}
+
+apt() { # apt-get, as if on a machine that has no package yet
+	apt-get -qq -o Acquire::Retries=5 -o Dir::State::status="$cache/status" -o Dir::State::extended_states="$cache/extended" \
+		-o Dir::Cache="$cache/apt" -o Debug::NoLocking=1 -o APT::Install-Recommends=false -o APT::Sandbox::User= \
+		"${lists[@]}" "$@"
+}
+
+resolve() { # PACKAGE...: downloads them with all they depend on, and prints the files' names
+	# --print-uris leaves out what is downloaded already, so it is asked about a folder that stays empty.
+	apt -o Dir::Cache::archives="$cache/none" --print-uris install "$@" >"$cache/uris" &&
+		apt -o Dir::Cache::archives="$cache/archives" --download-only install "$@" >&2 &&
+		awk '{print $2}' "$cache/uris" | grep -Ev "$unneeded"
+}
+
+make_image() {
+	local image=$1 root file line args=()
+	root=$(mktemp -d "$cache/root.XXXXXX")
+	# shellcheck disable=SC2064 # the folder's name now, not at exit
+	trap "rm -rf '$root'" EXIT
+	chmod 755 "$root"
+	mkdir -p "$root"/usr/{bin,sbin,lib,lib64,lib32,libx32} "$root"/{dev,proc,sys,tmp,run,root}
+	for file in bin sbin lib lib64 lib32 libx32; do ln -s "usr/$file" "$root/$file"; done
+	chmod 1777 "$root/tmp"
+	while read -r file; do
+		dpkg-deb --fsys-tarfile "$cache/archives/$file" |
+			tar -x -C "$root" --keep-directory-symlink --no-same-owner \
+				--exclude='./usr/share/doc/*' --exclude='./usr/share/man/*' --exclude='./usr/share/locale/*' \
+				--exclude='./usr/share/info/*' --exclude='./usr/share/lintian/*' --exclude='./lib/systemd/*'
+	done
+	finish "$image" "$root"
+	while read -r line; do args+=(-c "$line"); done < <(changes "$image")
+	tar -C "$root" --owner=0 --group=0 --numeric-owner --sort=name -c . |
+		docker import "${args[@]}" - "$image" >/dev/null
+	rm -rf "$root"
+	trap - EXIT
+}
+
+possible() { # is this a Debian machine, of the engine's architecture?
+	# shellcheck disable=SC1091
+	[ "$(. /etc/os-release 2>/dev/null && echo "${ID:-}")" = debian ] || return 1
+	command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || return 1
+	case $(docker version -f '{{.Server.Arch}}') in
+	"$(dpkg --print-architecture)") ;;
+	arm) [ "$(dpkg --print-architecture)" = armhf ] ;;
+	ppc64le) [ "$(dpkg --print-architecture)" = ppc64el ] ;;
+	*) return 1 ;;
+	esac
+}
+
+stand_in() {
+	local image=$1 names wanted
+	wanted=$(packages "$image")
+	possible || die "$image cannot be pulled, and a stand-in can be made on Debian only, of the engine's architecture; get it with \"docker pull $image\", or \"docker load\" from a machine that has it"
+	mkdir -p "$cache"/{apt,archives/partial,none/partial,lists/partial}
+	: >"$cache/status"
+	lists=()
+	# shellcheck disable=SC2086 # a list of words
+	if ! names=$(resolve "${base[@]}" $wanted 2>"$cache/log"); then
+		lists=(-o "Dir::State::Lists=$cache/lists") # the machine's own lists are missing or stale
+		apt update 2>>"$cache/log" || true          # where that fails, the next line does
+		names=$(resolve "${base[@]}" $wanted 2>>"$cache/log") ||
+			die "cannot make a stand-in for $image from Debian's packages: $(grep -m1 '^E:' "$cache/log" || echo "see $cache/log")"
+	fi
+	make_image "$image" <<<"$names"
+	say "$image can be neither found nor pulled; made a stand-in from Debian's packages ($wanted)"
+}
+
+[ $# -gt 0 ] || usage
+command -v docker >/dev/null || die 'there is no docker command; install the Docker client'
+docker version >/dev/null 2>&1 || die 'the Docker engine does not answer; "docker version" says why'
+
+case $1 in
+--remove)
+	shift
+	for image in "$@"; do
+		is_stand_in "$image" || continue
+		if docker image rm "$image" >/dev/null; then
+			say "removed the stand-in for $image"
+		else
+			say "the stand-in for $image stays: it is in use"
+		fi
+	done
+	;;
+-*) usage ;;
+*)
+	for image in "$@"; do
+		have "$image" || docker pull -q "$image" >/dev/null 2>&1 || stand_in "$image"
+	done
+	;;
+esac
