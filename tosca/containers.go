@@ -1,0 +1,291 @@
+package tosca
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/distribution/reference"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/resolve"
+	"github.com/toskose/toskose/tosca/internal/source"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// container makes the model of a container.
+func (c *compiler) container(n *node, policies policies) Node {
+	m := Node{Name: n.Name, Type: n.Type.Name}
+	m.Image = c.image(n)
+	m.Ports = c.ports(n)
+	m.Env = c.environment(n)
+	m.Command = data.Text(n.Property("command").Node)
+	m.Shares = c.shares(n)
+	m.Storage = c.storage(n)
+	m.Connections, m.Depends = n.reached()
+	m.Named = n.named()
+	m.Protocol = policies.of(n)
+	for name, i := range c.Interfaces(n.Node) {
+		for op, o := range i.Operations {
+			if o.At.Implementation.Name != "" {
+				c.Warnf(o.At.Pos, codeContainerOp, "%s: operation %q is never run: containers are the orchestrator's", n.Of(), name+"."+op)
+			}
+		}
+	}
+	return m
+}
+
+// volume makes the model of a volume. Its options are its properties, those in
+// driver_opts beside them.
+func (c *compiler) volume(n *node, policies policies) Volume {
+	m := Volume{Name: n.Name, Type: n.Type.Name, Protocol: policies.of(n)}
+	set := func(name string, v *source.Node) {
+		if m.Options == nil {
+			m.Options = map[string]string{}
+		}
+		m.Options[name] = data.Text(v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Typ.Props)) {
+		switch v := n.Property(name).Node; {
+		case v.IsNull():
+		case name == "driver_opts":
+			for k, item := range v.Pairs() {
+				set(k.Text, item)
+			}
+		default:
+			set(name, v)
+		}
+	}
+	return m
+}
+
+// imageKinds are TosKer's artifact types for images.
+var imageKinds = map[string]ImageKind{
+	"tosker.artifacts.Image":              ImageBase,
+	"tosker.artifacts.Image.Service":      ImageService,
+	"tosker.artifacts.Dockerfile":         ImageFile,
+	"tosker.artifacts.Dockerfile.Service": ImageFileService,
+}
+
+func imageKind(chain []*grammar.Type) ImageKind {
+	for _, t := range chain {
+		if k := imageKinds[t.Name]; k != "" {
+			return k
+		}
+	}
+	return ""
+}
+
+// image finds the one artifact of a container that it is made from: a
+// template's wins over those of its type.
+func (c *compiler) image(n *node) Image {
+	c.CheckArtifactTypes(n.Node)
+	var images []resolve.Artifact
+	all := c.Artifacts(n.Node)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if a := all[name]; imageKind(a.Chain) != "" {
+			images = append(images, a)
+		}
+	}
+	if slices.ContainsFunc(images, func(a resolve.Artifact) bool { return a.Own }) {
+		images = slices.DeleteFunc(images, func(a resolve.Artifact) bool { return !a.Own })
+	}
+	switch len(images) {
+	case 1:
+	case 0:
+		if !c.unknownArtifact(n) {
+			c.Errorf(n.Pos, codeImageMissing, "%s has no artifact that is an image or a Dockerfile (tosker.artifacts.Image, Image.Service, Dockerfile or Dockerfile.Service)", n.Of())
+		}
+		return Image{}
+	default:
+		c.Errorf(images[1].Pos, codeImageMany, "%s has two images, artifacts %q and %q: it needs exactly one", n.Of(), images[0].Name, images[1].Name)
+		return Image{}
+	}
+	a := images[0]
+	kind, of := imageKind(a.Chain), n.Of()+": artifact "+quote(a.Name)
+	if kind == ImageFile || kind == ImageFileService {
+		name, _ := c.File(a.In, a.File, of)
+		return Image{Kind: kind, Name: name}
+	}
+	return Image{Kind: kind, Name: c.imageName(a, of)}
+}
+
+// unknownArtifact tells whether an artifact's type was found unknown: it may
+// have been meant as the image.
+func (c *compiler) unknownArtifact(n *node) bool {
+	return slices.ContainsFunc(n.Artifacts, func(a *grammar.Artifact) bool {
+		return a.Type.Name != "" && n.Doc.Scope().Lookup(grammar.ArtifactType, a.Type.Name) == nil
+	})
+}
+
+// hubs are the names of Docker Hub in repositories: an image without a
+// registry is there anyway.
+var hubs = []string{
+	"docker.io", "index.docker.io", "registry.hub.docker.com", "hub.docker.com",
+	"registry-1.docker.io", "registry.docker.io", "www.docker.com", "docker.com",
+}
+
+func (c *compiler) imageName(a resolve.Artifact, of string) string {
+	name := strings.TrimSpace(a.File.Name)
+	if a.Repository.Name != "" {
+		repo := a.Doc.Scope().Repository(a.Repository.Name)
+		if repo == nil {
+			c.Unknown(a.Repository.Pos, codeArtRepository, a.Repository.Name, a.Doc.Scope().RepositoryNames(),
+				"%s is in unknown repository %q", of, a.Repository.Name)
+			return ""
+		}
+		if registry := registryOf(repo.URL); registry != "" && !strings.HasPrefix(name, registry+"/") {
+			name = registry + "/" + name
+		}
+	}
+	if _, err := reference.ParseNormalizedNamed(name); err != nil {
+		c.Errorf(a.File.Pos, codeImageName, "%s: %q is no name of an image: %v", of, name, err)
+		return ""
+	}
+	return name
+}
+
+// registryOf gives what prefixes the names of images in a repository.
+func registryOf(url string) string {
+	if _, rest, ok := strings.Cut(url, "://"); ok {
+		url = rest
+	}
+	host, rest, _ := strings.Cut(strings.Trim(url, "/"), "/")
+	if slices.Contains(hubs, strings.ToLower(host)) {
+		return ""
+	}
+	if rest == "v1" || rest == "v2" { // of the API, not of a name
+		rest = ""
+	}
+	return path.Join(host, rest)
+}
+
+// ports reads `ports`: host ports by container port, which may say its
+// protocol, as in "53/udp".
+func (c *compiler) ports(n *node) []Port {
+	var all []Port
+	of := n.Of() + ": ports"
+	for k, v := range n.Property("ports").Node.Pairs() {
+		number, proto, has := strings.Cut(k.Text, "/")
+		if !has {
+			proto = "tcp"
+		}
+		inside, okInside := port(number)
+		if !okInside || inside == 0 || (proto != "tcp" && proto != "udp") {
+			c.Errorf(k.Pos(), codeContainerValue, "%s: %q is no port of a container: a number from 1 to 65535, with /tcp or /udp behind it if any", of, k.Text)
+			continue
+		}
+		outside, okOutside := port(data.Text(v))
+		if !v.IsNull() && !okOutside {
+			c.Errorf(v.Pos(), codeContainerValue, "%s: %s is no port of the host: a number from 1 to 65535, or 0 for none", of, data.Show(v))
+			continue
+		}
+		made := Port{Container: inside, Host: outside, Protocol: proto}
+		if slices.ContainsFunc(all, func(p Port) bool { return p.Container == inside && p.Protocol == proto }) {
+			c.Errorf(k.Pos(), codeContainerValue, "%s: port %d/%s is there twice", of, inside, proto)
+			continue
+		}
+		all = append(all, made)
+	}
+	slices.SortFunc(all, func(a, b Port) int {
+		return cmp.Or(cmp.Compare(a.Container, b.Container), cmp.Compare(a.Protocol, b.Protocol))
+	})
+	return all
+}
+
+func port(text string) (int, bool) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return int(n), err == nil
+}
+
+// checkPorts warns of one port of the host for two containers: on one host
+// that cannot be, on several it can.
+func (c *compiler) checkPorts(nodes []Node) {
+	type published struct {
+		port  int
+		proto string
+	}
+	first := map[published]string{}
+	for _, n := range nodes {
+		for _, p := range n.Ports {
+			key := published{p.Host, p.Protocol}
+			if other, taken := first[key]; taken && p.Host != 0 {
+				c.Warnf(c.at(n.Name), codePortTwice, "container %q publishes port %d/%s of the host, and so does container %q", n.Name, p.Host, p.Protocol, other)
+			}
+			first[key] = n.Name
+		}
+	}
+}
+
+func (c *compiler) at(name string) diag.Position { return c.Service.Node(name).Pos }
+
+func (c *compiler) environment(n *node) map[string]string {
+	var env map[string]string
+	for k, v := range n.Property("env_variable").Node.Pairs() {
+		if k.Text == "" || strings.Contains(k.Text, "=") {
+			c.Errorf(k.Pos(), codeContainerValue, "%s: env_variable %q is no name of a variable", n.Of(), k.Text)
+			continue
+		}
+		if env == nil {
+			env = map[string]string{}
+		}
+		env[k.Text] = data.Text(v)
+	}
+	return env
+}
+
+func (c *compiler) shares(n *node) []Share {
+	var all []Share
+	for k, v := range n.Property("share_data").Node.Pairs() {
+		host := data.Text(v)
+		if !path.IsAbs(k.Text) {
+			c.Errorf(k.Pos(), codeContainerValue, "%s: share_data: %q is no absolute path in the container", n.Of(), k.Text)
+			continue
+		}
+		if host == "" || !v.IsScalar() {
+			c.Errorf(v.Pos(), codeContainerValue, "%s: share_data: %s is no path of the host", n.Of(), data.Show(v))
+			continue
+		}
+		all = append(all, Share{Container: path.Clean(k.Text), Host: host})
+	}
+	slices.SortFunc(all, func(a, b Share) int { return strings.Compare(a.Container, b.Container) })
+	return all
+}
+
+// storage evaluates where volumes are attached: no two at one place.
+func (c *compiler) storage(n *node) []Storage {
+	var all []Storage
+	for _, e := range n.edges {
+		if e.class != protocol.Storage || e.location == nil {
+			continue
+		}
+		of := n.Of() + ": requirement " + quote(e.Name) + ": location"
+		r := c.Eval(e.location, n.Place(of))
+		if r.OK && r.Later != nil {
+			c.RunTimeOnly(r, of)
+			continue
+		}
+		if !r.OK {
+			continue
+		}
+		if r.Node.IsNull() || !r.Node.IsScalar() || !path.IsAbs(r.Node.Text) {
+			c.Errorf(e.location.Pos(), codeReqLocation, "%s must be an absolute path in the container", of)
+			continue
+		}
+		at := path.Clean(r.Node.Text)
+		if i := slices.IndexFunc(all, func(s Storage) bool { return s.Location == at }); i >= 0 {
+			c.Errorf(e.Pos, codeReqTwice, "%s %q is that of volume %q already", of, at, all[i].Volume)
+			continue
+		}
+		all = append(all, Storage{Volume: e.target.Name, Location: at})
+	}
+	slices.SortFunc(all, func(a, b Storage) int {
+		return cmp.Or(strings.Compare(a.Volume, b.Volume), strings.Compare(a.Location, b.Location))
+	})
+	return all
+}

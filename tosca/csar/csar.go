@@ -1,0 +1,187 @@
+// Package csar reads Cloud Service Archives (TOSCA 1.3, 6): a zip, an unpacked
+// directory, or a lone service template with the files beside it. It gives a
+// read-only view in which no name leaves the archive, nothing is a link, and
+// all is bounded. It writes nothing to disk and starts no goroutine.
+package csar
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// Limits bound an archive. Sizes are in bytes, uncompressed.
+type Limits struct {
+	Entries  int   // files and folders
+	FileSize int64 // of one file
+	Total    int64 // of all files
+	Ratio    int64 // uncompressed to compressed, for files above 1 MiB
+}
+
+// DefaultLimits gives the limits that Open uses: 20,000 entries, 1 GiB a file,
+// 4 GiB in all, 400 to 1.
+func DefaultLimits() Limits {
+	return Limits{Entries: 20_000, FileSize: 1 << 30, Total: 4 << 30, Ratio: 400}
+}
+
+// tree is what the two kinds of archives have in common.
+type tree interface {
+	fs.StatFS
+	fs.ReadDirFS
+	io.Closer
+}
+
+// Archive is an open archive: a read-only file system (fs.FS) of its files, at
+// slash-separated paths relative to its root. It is safe for concurrent use
+// and must be closed.
+type Archive struct {
+	tree
+	name  string
+	entry string
+	meta  Meta
+	lone  bool
+}
+
+// Open opens a `.csar` or `.zip` file, a directory, or a lone YAML file, with
+// the default limits. What is wrong inside is a diag.List; any other error
+// means that it could not be opened at all.
+func Open(path string) (*Archive, error) { return OpenWith(path, DefaultLimits()) }
+
+// OpenWith is Open with limits of the caller's.
+func OpenWith(path string, limits Limits) (*Archive, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the archive: %w", err)
+	}
+	a := &Archive{name: filepath.Base(path)}
+	if err := a.open(path, info, limits); err != nil {
+		return nil, a.fail(err)
+	}
+	return a, nil
+}
+
+// OpenReader opens a zip that is not a file: name is what messages call it.
+func OpenReader(name string, r io.ReaderAt, size int64, limits Limits) (*Archive, error) {
+	a := &Archive{name: name}
+	t, err := readZip(r, size, limits)
+	if err != nil {
+		return nil, a.fail(err)
+	}
+	a.tree = t
+	if err := a.findEntry(true); err != nil {
+		return nil, a.fail(err)
+	}
+	return a, nil
+}
+
+func (a *Archive) open(path string, info fs.FileInfo, limits Limits) (err error) {
+	switch {
+	case info.IsDir():
+		a.name = filepath.Base(absolute(path))
+		a.tree, err = openDirectory(path, limits, true)
+		if err == nil {
+			err = a.findEntry(false)
+		}
+	case !info.Mode().IsRegular():
+		err = problem(codeNotArchive, "", "is neither a file nor a directory")
+	case IsYAML(path):
+		a.tree, err = openDirectory(filepath.Dir(path), limits, false)
+		a.entry, a.lone = filepath.Base(path), true
+	default:
+		a.tree, err = openZip(path, limits)
+		if err == nil {
+			err = a.findEntry(true)
+		}
+	}
+	return err
+}
+
+// fail closes the archive, and says in which one the problem is.
+func (a *Archive) fail(err error) error {
+	if a.tree != nil {
+		a.Close()
+	}
+	var bad diag.List
+	if !errors.As(err, &bad) {
+		return err
+	}
+	for i := range bad {
+		bad[i].File = a.name
+	}
+	return bad
+}
+
+// Name is the base name of what was opened, for messages.
+func (a *Archive) Name() string { return a.name }
+
+// Entry is the path of the entry definition: the service template to load.
+func (a *Archive) Entry() string { return a.entry }
+
+// Lone tells whether a service template was opened by itself: what is outside of
+// its folder belongs to it as well, and is not at hand.
+func (a *Archive) Lone() bool { return a.lone }
+
+// Meta is what TOSCA.meta says; its zero value where there is none.
+func (a *Archive) Meta() Meta { return a.meta }
+
+// ReadFile reads a file of at most limit bytes.
+func (a *Archive) ReadFile(name string, limit int64) ([]byte, error) {
+	f, err := a.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %q: %w", name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, problem(codeFileSize, name, fmt.Sprintf("is larger than %d bytes", limit))
+	}
+	return data, nil
+}
+
+// IsFile tells whether name is a regular file of the archive.
+func (a *Archive) IsFile(name string) bool {
+	info, err := a.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Executable tells whether a file may be executed; known is false where the
+// archive does not say, as a zip that was made on Windows.
+func (a *Archive) Executable(name string) (executable, known bool) {
+	info, err := a.Stat(name)
+	if err != nil {
+		return false, false
+	}
+	known = runtime.GOOS != "windows"
+	if header, ok := info.Sys().(*zip.FileHeader); ok {
+		// The upper byte is the system that made the entry: 3 is Unix, 19 macOS
+		// (APPNOTE 4.4.2). Some programs write no mode at all.
+		system := header.CreatorVersion >> 8
+		known = (system == 3 || system == 19) && header.ExternalAttrs>>16 != 0
+	}
+	return info.Mode()&0o111 != 0, known
+}
+
+// IsYAML tells whether a path names a lone service template, by its ending.
+func IsYAML(path string) bool {
+	ext := strings.ToLower(filepath.Ext(path))
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// absolute names a directory that was given as "." or "..".
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}

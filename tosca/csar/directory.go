@@ -1,0 +1,194 @@
+package csar
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// dirTree is a directory. Names are checked when they are used, since a
+// directory may change: os.Root keeps them below it, and no link is followed.
+type dirTree struct {
+	root   *os.Root
+	limits Limits
+}
+
+// openDirectory checks the whole directory when walk is set. Around a lone
+// service template nothing is walked: it may lie among anything.
+func openDirectory(dir string, limits Limits, walk bool) (tree, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the archive: %w", err)
+	}
+	t := &dirTree{root: root, limits: limits}
+	if !walk {
+		return t, nil
+	}
+	if err := t.check(); err != nil {
+		root.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// skipped are folders that version control keeps in a source tree.
+var skipped = []string{".git", ".hg", ".svn"}
+
+func (t *dirTree) check() error {
+	entries, total := 0, int64(0)
+	return fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("cannot read the directory: %w", err)
+		case d.IsDir() && slices.Contains(skipped, d.Name()):
+			return fs.SkipDir
+		case name == ".":
+			return nil
+		}
+		if entries++; entries > t.limits.Entries {
+			return problem(codeEntries, "", fmt.Sprintf("has more than %d files and folders", t.limits.Entries))
+		}
+		if err := checkName(name); err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return fmt.Errorf("cannot read the directory: %w", err)
+		}
+		if err := t.checkFile(name, info); err != nil {
+			return err
+		}
+		if total += info.Size(); total > t.limits.Total {
+			return problem(codeTotal, "", fmt.Sprintf("holds more than %d bytes", t.limits.Total))
+		}
+		return nil
+	})
+}
+
+func (t *dirTree) checkFile(name string, info fs.FileInfo) error {
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return problem(codeLink, name, "is a symbolic link; an archive holds files and folders only")
+	case !info.Mode().IsRegular():
+		return problem(codeLink, name, "is a special file; an archive holds files and folders only")
+	case info.Size() > t.limits.FileSize:
+		return problem(codeFileSize, name, fmt.Sprintf("has %d bytes; at most %d are read", info.Size(), t.limits.FileSize))
+	}
+	return nil
+}
+
+// Stat refuses a path with a link anywhere in it.
+func (t *dirTree) Stat(name string) (fs.FileInfo, error) {
+	if !fs.ValidPath(name) || strings.Contains(name, `\`) {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
+	}
+	if name == "." {
+		return t.root.Stat(".")
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if slices.Contains(skipped, part) {
+			return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+		}
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		info, err := t.root.Lstat(dir)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			return nil, t.notAFolder(dir, info)
+		}
+	}
+	info, err := t.root.Lstat(name)
+	if err != nil || info.IsDir() {
+		return info, err
+	}
+	return info, t.checkFile(name, info)
+}
+
+func (t *dirTree) notAFolder(name string, info fs.FileInfo) error {
+	if err := t.checkFile(name, info); err != nil {
+		return err
+	}
+	return &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+}
+
+// Open opens a file for reading. The file is checked before it is opened, so
+// that opening a FIFO never blocks.
+func (t *dirTree) Open(name string) (fs.File, error) {
+	info, err := t.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := t.root.Open(name)
+	if err != nil || !info.IsDir() {
+		return f, err
+	}
+	return &folder{File: f, list: func() ([]fs.DirEntry, error) { return t.ReadDir(name) }}, nil
+}
+
+// folder is an open directory that lists what ReadDir does.
+type folder struct {
+	fs.File
+	list func() ([]fs.DirEntry, error)
+	left []fs.DirEntry
+	read bool
+}
+
+// ReadDir gives the next n entries, or with n <= 0 all that are left
+// (fs.ReadDirFile).
+func (f *folder) ReadDir(n int) ([]fs.DirEntry, error) {
+	if !f.read {
+		all, err := f.list()
+		if err != nil {
+			return nil, err
+		}
+		f.left, f.read = all, true
+	}
+	if n > 0 && len(f.left) == 0 {
+		return nil, io.EOF
+	}
+	if n <= 0 || n > len(f.left) {
+		n = len(f.left)
+	}
+	next := f.left[:n:n]
+	f.left = f.left[n:]
+	return next, nil
+}
+
+// ReadDir lists a folder, sorted, with nothing in it but files and folders.
+func (t *dirTree) ReadDir(name string) ([]fs.DirEntry, error) {
+	if _, err := t.Stat(name); err != nil {
+		return nil, err
+	}
+	all, err := fs.ReadDir(t.root.FS(), name)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(d fs.DirEntry) bool { return d.IsDir() && slices.Contains(skipped, d.Name()) })
+	if len(all) > t.limits.Entries {
+		return nil, problem(codeEntries, name, fmt.Sprintf("has more than %d files and folders", t.limits.Entries))
+	}
+	for _, d := range all {
+		if d.IsDir() {
+			continue
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil, err
+		}
+		if err := t.checkFile(path.Join(name, d.Name()), info); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (t *dirTree) Close() error { return t.root.Close() }

@@ -1,0 +1,244 @@
+package csar
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// metaPath is where TOSCA.meta lies (TOSCA 1.3, 6.2). Since 2.0 it may lie at the
+// root instead (TOSCA 2.0, 17.1).
+const (
+	metaPath = "TOSCA-Metadata/TOSCA.meta"
+	rootMeta = "TOSCA.meta"
+)
+
+// Meta is the first block of TOSCA.meta.
+type Meta struct {
+	FileVersion string   // TOSCA-Meta-File-Version
+	CSARVersion string   // CSAR-Version
+	CreatedBy   string   // Created-By
+	Entry       string   // Entry-Definitions
+	Others      []string // Other-Definitions
+}
+
+// findEntry finds the entry definition by TOSCA.meta, or else as the one YAML
+// file at the root. Of a zip that file must have the metadata that CSAR 1.1
+// asks for; a directory is also what someone is still writing.
+func (a *Archive) findEntry(strict bool) error {
+	if err := a.lookForEntry(strict); err != nil {
+		return err
+	}
+	if _, err := a.Stat(a.entry); err != nil { // a zip's directory may promise what is not there
+		return problem(codeDamaged, a.entry, fmt.Sprintf("cannot be read (%s)", err))
+	}
+	return nil
+}
+
+func (a *Archive) lookForEntry(strict bool) error {
+	at := metaPath
+	if a.IsFile(rootMeta) {
+		if a.IsFile(metaPath) {
+			return problem(codeMeta, "", "has two of "+rootMeta+": one at its root, and "+metaPath)
+		}
+		at = rootMeta
+	}
+	data, err := a.ReadFile(at, 1<<20)
+	switch {
+	case err == nil:
+		return a.entryByMeta(at, string(data))
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	found, err := a.rootYAML()
+	if err != nil {
+		return err
+	}
+	switch len(found) {
+	case 0:
+		return problem(codeNoEntry, "", "has no entry definition: neither "+metaPath+" nor a YAML file at its root"+a.inFolder())
+	case 1:
+		a.entry = found[0]
+		if strict && !a.hasMetadata(a.entry) {
+			return problem(codeMetadata, a.entry,
+				"needs template_name and template_version under metadata to be the entry of an archive without "+metaPath)
+		}
+		return nil
+	}
+	named := slices.DeleteFunc(slices.Clone(found), func(name string) bool { return !a.hasMetadata(name) })
+	if len(named) != 1 {
+		return problem(codeManyEntries, "", fmt.Sprintf(
+			"has %d YAML files at its root (%s): say in %s which is the entry definition",
+			len(found), strings.Join(found, ", "), metaPath))
+	}
+	a.entry = named[0]
+	return nil
+}
+
+// inFolder explains the commonest mistake: the folder was zipped, not what is in it.
+func (a *Archive) inFolder() string {
+	all, err := a.ReadDir(".")
+	if err != nil || len(all) != 1 || !all[0].IsDir() {
+		return ""
+	}
+	return fmt.Sprintf(" (everything is below %q: zip what is in that folder)", all[0].Name()+"/")
+}
+
+func (a *Archive) rootYAML() ([]string, error) {
+	all, err := a.ReadDir(".")
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %q: %w", a.name, err)
+	}
+	var found []string
+	for _, d := range all {
+		if d.Type().IsRegular() && IsYAML(d.Name()) {
+			found = append(found, d.Name())
+		}
+	}
+	return found, nil
+}
+
+// maxEntry bounds the YAML that is read to find the entry definition.
+const maxEntry = 32 << 20
+
+// hasMetadata tells whether a file has template_name and template_version. A
+// file that is no YAML has them too, so that reading it properly says what is
+// wrong with it.
+func (a *Archive) hasMetadata(name string) bool {
+	data, err := a.ReadFile(name, maxEntry)
+	if err != nil {
+		return true
+	}
+	if ofSecond.Match(data) { // since 2.0 no metadata is needed (TOSCA 2.0, 17.3)
+		return true
+	}
+	found := metadataKeys(string(data))
+	return found == nil || (found["template_name"] && found["template_version"])
+}
+
+// ofSecond tells a document of TOSCA 2.0 by its first line.
+var ofSecond = regexp.MustCompile(`(?m)^tosca_definitions_version:[ \t]*["']?tosca_2_0\b`)
+
+// metadataKeys reads the keys below `metadata:` of a document by its lines,
+// and nothing else of it: the document may be hostile, and whoever reads it as
+// a whole reports on it with positions.
+func metadataKeys(doc string) map[string]bool {
+	var block strings.Builder
+	inside := false
+	for line := range strings.Lines(doc) {
+		indented := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") || strings.TrimSpace(line) == "" || line[0] == '#'
+		if !indented {
+			inside = strings.HasPrefix(line, "metadata:") || strings.HasPrefix(line, "template_")
+		}
+		if inside && block.Len()+len(line) <= 64<<10 {
+			block.WriteString(line)
+		}
+	}
+	var top struct {
+		Metadata map[string]yaml.Node `yaml:"metadata"`
+		Rest     map[string]yaml.Node `yaml:",inline"`
+	}
+	if err := yaml.Unmarshal([]byte(block.String()), &top); err != nil {
+		return nil
+	}
+	keys := map[string]bool{}
+	for k := range top.Metadata {
+		keys[k] = true
+	}
+	for k := range top.Rest { // where early drafts had them
+		keys[k] = true
+	}
+	return keys
+}
+
+func (a *Archive) entryByMeta(at, text string) error {
+	fields, err := parseMeta(at, text)
+	if err != nil {
+		return err
+	}
+	a.meta = Meta{
+		FileVersion: fields["TOSCA-Meta-File-Version"],
+		CSARVersion: fields["CSAR-Version"],
+		CreatedBy:   fields["Created-By"],
+		Entry:       fields["Entry-Definitions"],
+		Others:      fileNames(fields["Other-Definitions"]),
+	}
+	switch version := a.meta.CSARVersion; {
+	case version == "2.0": // has no TOSCA-Meta-File-Version (TOSCA 2.0, 17.2.1)
+	case version != "1.0" && version != "1.1":
+		return problem(codeMetaVersion, at, fmt.Sprintf("has CSAR-Version %q; 1.0, 1.1 and 2.0 are known", version))
+	case a.meta.FileVersion != "1.0" && a.meta.FileVersion != "1.1":
+		return problem(codeMetaVersion, at, fmt.Sprintf("has TOSCA-Meta-File-Version %q; 1.0 and 1.1 are known", a.meta.FileVersion))
+	}
+	if a.meta.Entry == "" {
+		return problem(codeNoEntry, at, "names no Entry-Definitions")
+	}
+	if a.meta.CreatedBy == "" {
+		return problem(codeMeta, metaPath, "does not say who made the archive: it needs Created-By")
+	}
+	for _, name := range append([]string{a.meta.Entry}, a.meta.Others...) {
+		if err := checkName(name); err != nil {
+			return err
+		}
+		if !a.IsFile(name) {
+			return problem(codeNoEntry, at, fmt.Sprintf("names %q, which is not in the archive", name))
+		}
+	}
+	a.entry = path.Clean(a.meta.Entry)
+	return nil
+}
+
+// fileNames reads names that are parted by blanks; what stands in double quotes
+// is one (TOSCA 1.3, 6.2).
+func fileNames(list string) []string {
+	var all []string
+	for i, part := range strings.Split(list, `"`) {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
+}
+
+// parseMeta reads the first block: `Key: value` lines up to an empty one, a
+// line that begins with a space going on with the one before.
+func parseMeta(at, text string) (map[string]string, error) {
+	fields, last, n := map[string]string{}, "", 0
+	lines := bufio.NewScanner(strings.NewReader(strings.TrimPrefix(text, "\uFEFF")))
+	for lines.Scan() {
+		n++
+		line := lines.Text()
+		if strings.TrimSpace(line) == "" {
+			if len(fields) > 0 {
+				break
+			}
+			continue
+		}
+		if strings.HasPrefix(line, " ") && last != "" {
+			fields[last] += " " + strings.TrimSpace(line)
+			continue
+		}
+		key, value, ok := strings.Cut(line, ":")
+		key = strings.TrimSpace(key)
+		if !ok || key == "" {
+			return nil, problem(codeMeta, at, fmt.Sprintf("has no \"Key: value\" in line %d", n))
+		}
+		if _, twice := fields[key]; twice {
+			return nil, problem(codeMeta, at, fmt.Sprintf("has %s twice", key))
+		}
+		fields[key], last = strings.TrimSpace(value), key
+	}
+	if err := lines.Err(); err != nil {
+		return nil, problem(codeMeta, at, "has a line that is too long")
+	}
+	return fields, nil
+}

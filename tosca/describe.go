@@ -1,0 +1,234 @@
+package tosca
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// Describe writes an application as text for people, in the order of the model.
+func Describe(app *Application) []byte {
+	d := &description{}
+	d.line(0, "%s", strings.TrimSpace(app.Name+" "+app.Version))
+	if app.Description != "" {
+		d.line(1, "%s", oneLine(app.Description))
+	}
+	d.inputs(app.Inputs)
+	for _, n := range app.Nodes {
+		d.node(n, app)
+	}
+	for _, m := range app.Components {
+		d.component(m)
+	}
+	for _, v := range app.Volumes {
+		d.volume(v)
+	}
+	for _, o := range app.Others {
+		d.other(o)
+	}
+	return d.Bytes()
+}
+
+type description struct{ bytes.Buffer }
+
+func (d *description) line(depth int, format string, args ...any) {
+	d.WriteString(strings.Repeat("  ", depth))
+	fmt.Fprintf(d, format, args...)
+	d.WriteByte('\n')
+}
+
+// field writes a name and its values, one a line, or nothing for none.
+func (d *description) field(name string, values ...string) {
+	for i, v := range values {
+		if i > 0 {
+			name = ""
+		}
+		if v != "" {
+			d.line(1, "%-12s %s", name, v)
+		}
+	}
+}
+
+// list writes names in one line.
+func (d *description) list(name string, values []string) { d.field(name, strings.Join(values, ", ")) }
+
+func (d *description) inputs(inputs []Input) {
+	if len(inputs) == 0 {
+		return
+	}
+	d.line(0, "\ninputs")
+	tab := tabwriter.NewWriter(d, 0, 8, 2, ' ', 0)
+	for _, in := range inputs {
+		fmt.Fprintf(tab, "  %s\t%s\t%s", in.Name, in.Type, shownValue(in.Value))
+		if in.Description != "" {
+			fmt.Fprintf(tab, "\t%s", oneLine(in.Description))
+		}
+		fmt.Fprintln(tab)
+	}
+	tab.Flush()
+}
+
+func (d *description) node(n Node, app *Application) {
+	d.line(0, "\ncontainer %s", n.Name)
+	d.field("type", n.Type)
+	d.field("image", fmt.Sprintf("%s (%s)", n.Image.Name, n.Image.Kind))
+	if n.Command != "" {
+		d.field("command", shownText(n.Command))
+	}
+	var hosts, ports, shares, storage []string
+	for _, m := range app.Components {
+		if m.Node == n.Name {
+			hosts = append(hosts, m.Name)
+		}
+	}
+	for _, p := range n.Ports {
+		port := fmt.Sprintf("%d/%s", p.Container, p.Protocol)
+		if p.Host != 0 {
+			port += fmt.Sprintf(", published as %d", p.Host)
+		}
+		ports = append(ports, port)
+	}
+	for _, s := range n.Shares {
+		shares = append(shares, fmt.Sprintf("%s of the host at %s", shownText(s.Host), shownText(s.Container)))
+	}
+	for _, s := range n.Storage {
+		storage = append(storage, fmt.Sprintf("%s at %s", s.Volume, shownText(s.Location)))
+	}
+	d.list("hosts", hosts)
+	d.field("ports", ports...)
+	d.field("variables", pairs(n.Env)...)
+	d.field("shares", shares...)
+	d.field("storage", storage...)
+	d.list("connects to", n.Connections)
+	d.list("depends on", n.Depends)
+	d.protocol(n.Protocol, protocol.Container())
+}
+
+func (d *description) component(m Component) {
+	d.line(0, "\ncomponent %s", m.Name)
+	d.field("type", m.Type)
+	host := m.Host
+	if m.Host != m.Node {
+		host += ", in container " + m.Node
+	}
+	d.field("host", host)
+	d.list("connects to", m.Connections)
+	d.list("depends on", m.Depends)
+	var artifacts []string
+	for _, a := range m.Artifacts {
+		artifacts = append(artifacts, a.Name+" = "+shownText(a.Path))
+	}
+	d.field("artifacts", artifacts...)
+	for _, i := range m.Interfaces {
+		for _, o := range i.Operations {
+			d.operation(i.Name, o)
+		}
+	}
+	d.protocol(m.Protocol, protocol.Software())
+}
+
+func (d *description) operation(of string, o Operation) {
+	if o.Script == "" && len(o.Inputs) == 0 {
+		return // it changes the state and does nothing
+	}
+	text := of + "." + o.Name
+	if o.Script != "" {
+		text += " = " + shownText(o.Script)
+	}
+	if o.Timeout > 0 {
+		text += fmt.Sprintf(", within %d s", o.Timeout)
+	}
+	d.field("operation", text)
+	for _, f := range o.Files {
+		d.field(" ", "  with "+shownText(f))
+	}
+	for _, in := range o.Inputs {
+		value := in.Resolve(func(owner, artifact string) string { return "{" + owner + ":" + artifact + "}" })
+		d.field(" ", "  "+in.Name+" = "+shownText(value))
+	}
+}
+
+func (d *description) volume(v Volume) {
+	d.line(0, "\nvolume %s", v.Name)
+	d.field("type", v.Type)
+	d.field("options", pairs(v.Options)...)
+	d.protocol(v.Protocol, protocol.Volume())
+}
+
+func (d *description) other(o Other) {
+	d.line(0, "\nnode template %s (not to be packaged)", o.Name)
+	d.field("type", o.Type)
+	d.field("host", o.Host)
+	var reached []string
+	for _, r := range o.Requirements {
+		reached = append(reached, r.Name+" -> "+r.Target)
+	}
+	d.field("requires", reached...)
+}
+
+// protocol writes a protocol, unless it is the default one.
+func (d *description) protocol(p, usual protocol.Protocol) {
+	if p.Equal(usual) {
+		return
+	}
+	d.field("protocol", "begins "+p.Initial)
+	for _, s := range p.States {
+		var says []string
+		if len(s.Requires) > 0 {
+			says = append(says, "requires "+strings.Join(s.Requires, ", "))
+		}
+		if len(s.Offers) > 0 {
+			says = append(says, "offers "+strings.Join(s.Offers, ", "))
+		}
+		if len(says) > 0 {
+			d.field(" ", s.Name+": "+strings.Join(says, "; "))
+		}
+	}
+	for _, t := range p.Transitions {
+		text := fmt.Sprintf("%s -> %s by %s", t.Source, t.Target, t.Qualified())
+		if len(t.Requires) > 0 {
+			text += ", requires " + strings.Join(t.Requires, ", ")
+		}
+		d.field(" ", text)
+	}
+	for _, f := range p.FaultHandlers {
+		d.field(" ", fmt.Sprintf("%s -> %s on a fault", f.Source, f.Target))
+	}
+}
+
+func pairs(m map[string]string) []string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, k+" = "+shownText(m[k]))
+	}
+	return all
+}
+
+// shownText is a text as it is where it is plain, and quoted where it is not.
+func shownText(s string) string {
+	quoted := strconv.Quote(s)
+	if s != "" && quoted == `"`+s+`"` && strings.TrimSpace(s) == s {
+		return s
+	}
+	return quoted
+}
+
+func shownValue(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "(no value)"
+	case string:
+		return strconv.Quote(v)
+	default:
+		return data.JSON(v)
+	}
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,61 @@
+package diag
+
+import "fmt"
+
+// maxSuggested bounds the names that suggestions are looked for: each costs a
+// comparison with all candidates.
+const maxSuggested = 200
+
+// Collector gathers diagnostics. Its zero value is ready for use.
+type Collector struct {
+	list      List
+	suggested int
+	errors    int
+}
+
+// Add takes diagnostics as they are.
+func (c *Collector) Add(more ...Diagnostic) {
+	for _, d := range more {
+		if d.Severity == Error {
+			c.errors++
+		}
+	}
+	c.list = append(c.list, more...)
+}
+
+// Errorf adds an error.
+func (c *Collector) Errorf(at Position, code, format string, args ...any) {
+	c.Add(Diagnostic{Position: at, Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// Warnf adds a warning.
+func (c *Collector) Warnf(at Position, code, format string, args ...any) {
+	c.Add(Diagnostic{Position: at, Code: code, Severity: Warning, Message: fmt.Sprintf(format, args...)})
+}
+
+// Suggesting tells whether Unknown still looks for suggestions, so that nobody
+// gathers candidates in vain.
+func (c *Collector) Suggesting() bool { return c.suggested < maxSuggested }
+
+// Unknown adds an error about a name that none of the candidates has, and
+// suggests the nearest; a single candidate is suggested in any case, since
+// nothing else can have been meant.
+func (c *Collector) Unknown(at Position, code, name string, candidates []string, format string, args ...any) {
+	d := Diagnostic{Position: at, Code: code, Message: fmt.Sprintf(format, args...)}
+	if c.suggested++; c.suggested <= maxSuggested {
+		d.Suggestion = Nearest(name, candidates)
+		if d.Suggestion == "" && len(candidates) == 1 {
+			d.Suggestion = candidates[0]
+		}
+	}
+	c.Add(d)
+}
+
+// Errors counts the errors so far, so that a step can tell whether it failed.
+func (c *Collector) Errors() int { return c.errors }
+
+// List gives what was gathered, sorted.
+func (c *Collector) List() List {
+	c.list.Sort()
+	return c.list
+}

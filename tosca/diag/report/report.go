@@ -1,0 +1,85 @@
+// Package report prints diagnostics: for people with the lines they are about,
+// and for machines as JSON and SARIF. It starts no goroutine.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// Options say what is reported on, and how.
+type Options struct {
+	Subject string                                   // what was checked, as the user named it
+	Source  func(file string) ([]byte, error)        // the content of a file that a position names
+	Locate  func(file string) (path string, ok bool) // where a file lies on disk, for SARIF; nil: as it is named
+	Title   func(code string) string                 // what a code means, for SARIF
+	Version string                                   // of the program, for SARIF
+	Colour  bool                                     // for people
+}
+
+// Count gives the numbers of errors and warnings.
+func Count(list diag.List) (errors, warnings int) {
+	for _, d := range list {
+		if d.Severity == diag.Warning {
+			warnings++
+		}
+	}
+	return len(list) - warnings, warnings
+}
+
+// Summary is the last line for people: whether the subject is valid, and how
+// much there is to say about it.
+func Summary(subject string, list diag.List) string {
+	errors, warnings := Count(list)
+	verdict := clean(subject) + " is valid"
+	if errors > 0 {
+		verdict = clean(subject) + " is not valid"
+	}
+	var counted []string
+	if errors > 0 {
+		counted = append(counted, plural(errors, "error"))
+	}
+	if warnings > 0 {
+		counted = append(counted, plural(warnings, "warning"))
+	}
+	if len(counted) == 0 {
+		return verdict
+	}
+	return verdict + ": " + strings.Join(counted, ", ")
+}
+
+func plural(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
+// JSON writes the list with its verdict.
+func JSON(w io.Writer, list diag.List, opts Options) error {
+	errors, warnings := Count(list)
+	if list == nil {
+		list = diag.List{}
+	}
+	return write(w, struct {
+		Subject     string    `json:"subject"`
+		Valid       bool      `json:"valid"`
+		Errors      int       `json:"errors"`
+		Warnings    int       `json:"warnings"`
+		Diagnostics diag.List `json:"diagnostics"`
+	}{opts.Subject, errors == 0, errors, warnings, list})
+}
+
+func write(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
+	return nil
+}

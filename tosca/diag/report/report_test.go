@@ -1,0 +1,146 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/diag/report"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+func sample() (diag.List, report.Options) {
+	at := func(line, column int) diag.Position {
+		return diag.Position{File: "dir/a b.yaml", Line: line, Column: column}
+	}
+	list := diag.List{
+		{Code: "X-001", Message: "nowhere"},
+		{Position: diag.Position{File: "--input port"}, Code: "X-002", Message: "given"},
+		{Position: diag.Position{File: "gone.yaml", Line: 3, Column: 1}, Code: "X-002", Message: "cannot be read"},
+		{Position: at(0, 0), Code: "X-003", Message: "the whole file"},
+		{Position: at(1, 8), Code: "X-002", Message: `names "wbe"`, Suggestion: "web"},
+		{Position: at(2, 2), Code: "X-004", Severity: diag.Warning, Message: "after a tab"},
+		{Position: at(3, 1500), Code: "X-004", Severity: diag.Warning, Message: "far \x1b[31m along"},
+		{Position: at(4, 0), Code: "X-004", Severity: diag.Warning, Message: "a line and no column"},
+		{Position: at(5, 40), Code: "X-004", Severity: diag.Warning, Message: "beyond the end"},
+		{Position: at(99, 1), Code: "X-004", Severity: diag.Warning, Message: "beyond the file"},
+	}
+	file := "\uFEFFhost:  wbe\r\n\ttab\n" + strings.Repeat("x", 1499) + "HERE" + strings.Repeat("y", 1000) + "\nline\x1b[2J\nend"
+	return list, report.Options{
+		Subject: "dir/a b.yaml", Version: "1.0", Title: func(code string) string { return map[string]string{"X-002": "Second"}[code] },
+		Source: func(name string) ([]byte, error) {
+			if name == "dir/a b.yaml" {
+				return []byte(file), nil
+			}
+			return nil, errors.New("not there")
+		},
+		Locate: func(name string) (string, bool) { return "root/" + name, !strings.HasPrefix(name, "--") },
+	}
+}
+
+func TestReports(t *testing.T) {
+	t.Parallel()
+	for name, print := range map[string]func(io.Writer, diag.List, report.Options) error{
+		"report.txt": report.Text, "report.json": report.JSON, "report.sarif": report.SARIF,
+		"colour.txt": func(w io.Writer, list diag.List, opts report.Options) error {
+			opts.Colour = true
+			return report.Text(w, list[4:6], opts)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			list, opts := sample()
+			var got bytes.Buffer
+			if err := print(&got, list, opts); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name)
+			if *update {
+				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The properties that SARIF 2.1.0 requires: version and runs (3.13), a tool
+// with a named driver (3.18, 3.19), a message with a text for each result
+// (3.27), an id for each rule (3.49); and indexes that point at their rules.
+func TestSARIFHasWhatItsSchemaRequires(t *testing.T) {
+	t.Parallel()
+	for _, empty := range []bool{false, true} {
+		list, opts := sample()
+		if empty {
+			list = nil
+		}
+		var b bytes.Buffer
+		if err := report.SARIF(&b, list, opts); err != nil {
+			t.Fatal(err)
+		}
+		var log struct {
+			Version string
+			Runs    []struct {
+				Tool struct {
+					Driver struct {
+						Name  string
+						Rules []struct{ ID string }
+					}
+				}
+				Results []struct {
+					RuleID    string
+					RuleIndex int
+					Level     string
+					Message   struct{ Text string }
+				}
+			}
+		}
+		if err := json.Unmarshal(b.Bytes(), &log); err != nil {
+			t.Fatal(err)
+		}
+		if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Tool.Driver.Name == "" || log.Runs[0].Results == nil {
+			t.Fatalf("a required property is missing in %s", b.String())
+		}
+		run := log.Runs[0]
+		if len(run.Results) != len(list) {
+			t.Errorf("%d results of %d", len(run.Results), len(list))
+		}
+		for _, r := range run.Results {
+			if r.Message.Text == "" || run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID || (r.Level != "error" && r.Level != "warning") {
+				t.Errorf("wrong result %+v", r)
+			}
+		}
+	}
+}
+
+func TestTheSummaryCounts(t *testing.T) {
+	t.Parallel()
+	e, w := diag.Diagnostic{}, diag.Diagnostic{Severity: diag.Warning}
+	for want, list := range map[string]diag.List{
+		"app.csar is valid":                          nil,
+		"app.csar is valid: 1 warning":               {w},
+		"app.csar is not valid: 1 error, 2 warnings": {e, w, w},
+		"app.csar is not valid: 2 errors":            {e, e},
+	} {
+		if got := report.Summary("app.csar", list); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

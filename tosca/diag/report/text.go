@@ -1,0 +1,120 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// The colours, as terminals have them (ECMA-48, 8.3.117).
+const (
+	bold   = "\x1b[1m"
+	red    = "\x1b[1;31m"
+	yellow = "\x1b[1;33m"
+	blue   = "\x1b[34m"
+	plain  = "\x1b[0m"
+)
+
+// Text prints the list for people: each diagnostic with its place, its code and
+// the line that it is about, a caret below what is meant.
+func Text(w io.Writer, list diag.List, opts Options) error {
+	p := printer{opts: opts, files: map[string][][]byte{}}
+	for _, d := range list {
+		p.diagnostic(d)
+	}
+	if _, err := w.Write(p.out.Bytes()); err != nil {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
+	return nil
+}
+
+type printer struct {
+	opts  Options
+	out   bytes.Buffer
+	files map[string][][]byte // lines by file; nil where it cannot be read
+}
+
+func (p *printer) colour(code, text string) string {
+	if !p.opts.Colour {
+		return text
+	}
+	return code + text + plain
+}
+
+func (p *printer) diagnostic(d diag.Diagnostic) {
+	if at := d.String(); at != "" {
+		p.out.WriteString(p.colour(bold, clean(at)) + ": ")
+	}
+	shade := red
+	if d.Severity == diag.Warning {
+		shade = yellow
+	}
+	fmt.Fprintf(&p.out, "%s: %s [%s]\n", p.colour(shade, d.Severity.String()), clean(d.Message), d.Code)
+	p.line(d, shade)
+	if d.Suggestion != "" {
+		fmt.Fprintf(&p.out, "        did you mean %q?\n", d.Suggestion)
+	}
+}
+
+// widest bounds what is shown of a line: a file may be one line of a megabyte.
+const widest = 120
+
+// line prints the source line and a caret below the column.
+func (p *printer) line(d diag.Diagnostic, shade string) {
+	lines := p.lines(d.File)
+	if d.Line < 1 || d.Line > len(lines) {
+		return
+	}
+	text := []rune(strings.TrimRight(string(lines[d.Line-1]), "\r"))
+	column := min(d.Column, len(text)+1)
+	before, after := "", ""
+	if from := column - widest/2; len(text) > widest && from > 0 {
+		text, column, before = text[from:], column-from+1, "…"
+	}
+	if len(text) > widest {
+		text, after = text[:widest], "…"
+	}
+	shown := []rune(before + string(text) + after)
+	fmt.Fprintf(&p.out, "%s %s\n", p.colour(blue, fmt.Sprintf("%5d |", d.Line)), clean(string(shown)))
+	if column < 1 {
+		return
+	}
+	pad := make([]rune, 0, column)
+	for _, r := range shown[:min(column-1, len(shown))] {
+		if r != '\t' { // as wide as the line's own
+			r = ' '
+		}
+		pad = append(pad, r)
+	}
+	fmt.Fprintf(&p.out, "%s %s%s\n", p.colour(blue, "      |"), string(pad), p.colour(shade, "^"))
+}
+
+func (p *printer) lines(file string) [][]byte {
+	if file == "" || p.opts.Source == nil {
+		return nil
+	}
+	if lines, read := p.files[file]; read {
+		return lines
+	}
+	var lines [][]byte
+	if data, err := p.opts.Source(file); err == nil {
+		lines = bytes.Split(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\n"))
+	}
+	p.files[file] = lines
+	return lines
+}
+
+// clean takes from a text what would make a terminal do something else than
+// show it.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}

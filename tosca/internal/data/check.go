@@ -1,0 +1,331 @@
+package data
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// Check tells whether an evaluated value fits a definition, and reports why it
+// does not. Null fits, for it means that there is no value; whether there may
+// be none is the caller's to say. What is known only at run time fits as far as
+// its type is known to. Of names the subject, and validation clauses are
+// evaluated at the place.
+func (e *Evaluator) Check(n *source.Node, d *Definition, p Place) bool {
+	if d == nil || n.IsNull() {
+		return true
+	}
+	t := e.Type(d)
+	if t == nil {
+		return true // said where the type is named
+	}
+	ok := e.checkType(n, t, p)
+	for at := d; ok && at != nil; at = at.Refines {
+		ok = e.constrain(n, t, at.Schema.Constraints, p) && e.validate(n, d, at.Schema.Validation, at.Doc, p)
+		if at.Schema.Entry != nil || at.Schema.Key != nil {
+			ok = ok && e.checkEntries(n, at.nested(at.Schema.Key), at.nested(at.Schema.Entry), p)
+		}
+	}
+	return ok
+}
+
+// Meant gives a value that fits a definition as the definition means it: yes is
+// true where a boolean is meant, and a text everywhere else.
+func (e *Evaluator) Meant(n *source.Node, d *Definition) *source.Node {
+	if n.IsNull() || n.Kind != source.String || d == nil || e.Plain(d) != tBoolean {
+		return n
+	}
+	value, ok := n.Word()
+	if !ok {
+		return n
+	}
+	return source.Scalar(source.Bool, strconv.FormatBool(value), n)
+}
+
+// checkType checks a value against a type alone.
+func (e *Evaluator) checkType(n *source.Node, t *Type, p Place) bool {
+	if n.Kind == source.Later {
+		return e.checkLater(n, t, p)
+	}
+	if !e.spend(1 + len(n.Text)/16) {
+		return false
+	}
+	if t.plain != "" {
+		if why := e.fits(n, t); why != "" {
+			e.misfit(n, p, why)
+			return false
+		}
+		if t.scalar != nil && !e.checkNumber(n, t, p) {
+			return false
+		}
+	}
+	if len(t.fields) > 0 && !e.checkFields(n, t, p) {
+		return false
+	}
+	if t.plain == tList || t.plain == tMap {
+		if !e.checkEntries(n, t.key, t.entry, p) {
+			return false
+		}
+	}
+	for _, at := range t.chain {
+		if !e.constrain(n, t, at.Constraints, p) {
+			return false
+		}
+		if at.Validation != nil && !e.validate(n, t.definition(), at.Validation, at.Doc, p) {
+			return false
+		}
+	}
+	return e.checkFormat(n, t, p)
+}
+
+// misfit reports a value of another type. A map of one key may be a function
+// that was misspelt.
+func (e *Evaluator) misfit(n *source.Node, p Place, want string) {
+	if n.Kind == source.Map && len(n.Keys) == 1 {
+		if near := diag.Nearest(n.Keys[0].Text, functionNames(p.Doc)); near != "" {
+			e.unknown(n.Pos(), CodeType, n.Keys[0].Text, []string{near}, "%s must be %s", p.Of, want)
+			return
+		}
+	}
+	e.errorf(n.Pos(), CodeType, "%s must be %s", p.Of, want)
+}
+
+// checkLater compares the type that a value of run time will have with the one
+// that it must have.
+func (e *Evaluator) checkLater(n *source.Node, t *Type, p Place) bool {
+	want := t.plain
+	if want == "" && len(t.fields) > 0 {
+		want = tMap
+	}
+	if becomes(n.Text, want, second(p.Doc)) {
+		return true
+	}
+	e.errorf(n.Pos(), CodeType, "%s must be %s, and the function makes %s", p.Of, article(want), article(n.Text))
+	return false
+}
+
+// becomes tells whether a value of one built-in type can stand for another: an
+// integer for a float, a text for what is written as one, and in 1.x anything
+// that is written in a word for a string.
+func becomes(is, want string, second bool) bool {
+	textual := func(plain string) bool {
+		return plain == tString || plain == tVersion || plain == tTimestamp || plain == tBytes || plain == tScalar || isUnit(plain)
+	}
+	switch {
+	case is == "" || want == "" || is == want || textual(is) && textual(want) || is == tInteger && want == tFloat:
+		return true
+	case is == tRange || want == tRange:
+		return is == tList || want == tList
+	}
+	return want == tString && !second && is != tList && is != tMap
+}
+
+func article(plain string) string {
+	if plain == tInteger {
+		return "an " + plain
+	}
+	return "a " + plain
+}
+
+// checkEntries checks the keys and values of a map, or the values of a list.
+func (e *Evaluator) checkEntries(n *source.Node, key, entry *Definition, p Place) bool {
+	ok := true
+	if n.Kind == source.Map && key != nil {
+		for k := range n.Pairs() {
+			if k.Kind == source.Later {
+				continue
+			}
+			if k.Kind != source.String && !second(key.Doc) { // as written, a number is a name as well
+				k = source.Scalar(source.String, k.Text, k)
+			}
+			ok = e.spend(len(p.Of)/16) && e.Check(k, key, p.part("key "+quote(k.Text))) && ok
+		}
+	}
+	if n.Kind != source.List && n.Kind != source.Map || entry == nil {
+		return ok
+	}
+	for i, item := range n.Items {
+		at := strconv.Itoa(i)
+		if n.Kind == source.Map {
+			at = n.Keys[i].Text
+		}
+		if !e.spend(len(p.Of) / 16) { // a name for each entry is made of it
+			return false
+		}
+		p := p.at(at)
+		if item.IsNull() && second(entry.Doc) && e.Plain(entry) != tNil && e.Plain(entry) != "" {
+			e.errorf(item.Pos(), CodeType, "%s must be %s, not null", p.Of, article(e.Plain(entry)))
+			ok = false
+			continue
+		}
+		ok = e.Check(item, entry, p) && ok
+	}
+	return ok
+}
+
+func (e *Evaluator) checkFields(n *source.Node, t *Type, p Place) bool {
+	if n.Kind != source.Map {
+		e.misfit(n, p, fmt.Sprintf("a map of the properties of %q, not %s", t.name, Show(n)))
+		return false
+	}
+	before := e.wrong()
+	for k, v := range n.Pairs() {
+		def := t.fields[k.Text]
+		if def == nil {
+			if t.whole && k.Kind != source.Later {
+				e.unknown(k.Pos(), CodeFieldUnknown, k.Text, slices.Sorted(maps.Keys(t.fields)), "%s has no property %q", p.Of, k.Text)
+			}
+			continue
+		}
+		p := p
+		p.Of += "." + k.Text
+		e.Check(v, def, p)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.fields)) {
+		def := t.fields[name]
+		if def.Required && def.Fallback() == nil && n.Get(name).IsNull() && (n.Get(name) == nil || e.Plain(def) != tNil) {
+			e.errorf(n.Pos(), CodeFieldMissing, "%s lacks property %q, which is required", p.Of, name)
+		}
+	}
+	return e.wrong() == before
+}
+
+// checkNumber checks the number of a scalar against the type of its numbers.
+func (e *Evaluator) checkNumber(n *source.Node, t *Type, p Place) bool {
+	text, _, ok := t.amount(n)
+	if !ok || t.scalar.number == nil {
+		return true
+	}
+	number := source.Scalar(source.Float, text, n)
+	if !strings.ContainsAny(text, ".eE") || strings.HasPrefix(text, "0x") {
+		number.Kind = source.Int
+	}
+	p.Of += ": the number of " + Show(n)
+	return e.checkType(number, t.scalar.number, p)
+}
+
+// fits gives an empty string, or what the value should have been.
+func (e *Evaluator) fits(n *source.Node, t *Type) string {
+	ok, want := false, article(t.plain)
+	switch t.plain {
+	case tString:
+		ok = n.Kind == source.String
+		if !ok && n.IsScalar() {
+			return fmt.Sprintf("a string: put %s in quotes", n.Text)
+		}
+	case tInteger:
+		_, ok = Integer(n)
+		if n.Kind == source.Int {
+			want = "an integer of 64 bits"
+		}
+	case tFloat:
+		_, ok = Number(n)
+	case tBoolean:
+		_, ok = n.Word()
+		ok = ok && (!second(t.doc) || n.Text == "true" || n.Text == "false")
+		want = "true or false"
+	case tBytes:
+		ok, want = n.Kind == source.String && isBase64(n.Text), "bytes in base 64"
+	case tNil:
+		want = "null"
+	case tList:
+		ok = n.Kind == source.List
+	case tMap:
+		ok = n.Kind == source.Map
+		if i := slices.IndexFunc(n.Keys, func(k *source.Node) bool { return k.Kind != source.String && k.Kind != source.Later }); ok && i >= 0 && second(t.doc) {
+			return fmt.Sprintf("a map whose keys are strings: put %s in quotes", n.Keys[i].Text)
+		}
+	case tTimestamp:
+		_, ok = instant(n.Text, second(t.doc))
+		ok = ok && n.Kind == source.String
+		want = "a timestamp of a day that exists, such as \"2025-07-22T10:00:00Z\""
+	case tVersion:
+		ok = n.Kind == source.String || n.IsScalar() && n.Kind != source.Bool && !second(t.doc)
+		if IsVersion(n.Text, second(t.doc)) && !ok {
+			return fmt.Sprintf("a version: put %s in quotes", n.Text)
+		}
+		ok = ok && IsVersion(n.Text, second(t.doc))
+		want = "a version, such as \"1.2\" or \"1.2.3.beta-4\""
+	case tRange:
+		ok, want = isRange(n), "a range: a list of two integers, the lower first"
+	default:
+		_, _, ok = t.amount(n)
+		want = fmt.Sprintf("a %s, such as %q", t.name, t.example())
+	}
+	return misfits(n, ok || n.Kind == source.String && strings.Contains(n.Text, Marker) && t.plain != tInteger, want)
+}
+
+func misfits(n *source.Node, ok bool, want string) string {
+	switch {
+	case ok:
+		return ""
+	case n.IsNull():
+		return want + ", not null"
+	case n.IsScalar():
+		return want + ", not " + quote(n.Text)
+	}
+	return want + ", not a " + n.Kind.String()
+}
+
+func isBase64(text string) bool {
+	_, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	return err == nil
+}
+
+func isRange(n *source.Node) bool {
+	if n.Kind != source.List || len(n.Items) != 2 {
+		return false
+	}
+	if slices.ContainsFunc(n.Items, hasLater) {
+		return true
+	}
+	low, lowest := Integer(n.Items[0])
+	high, highest := Integer(n.Items[1])
+	return lowest && (n.Items[1].Text == unbounded || (highest && low <= high))
+}
+
+// checkFormat checks what is written in a string.
+func (e *Evaluator) checkFormat(n *source.Node, t *Type, p Place) bool {
+	format := t.format()
+	if format == "" || n.Kind != source.String || hasLater(n) {
+		return true
+	}
+	err := wellFormed(n.Text)
+	if format == "JSON" {
+		err = json.Unmarshal([]byte(n.Text), new(any))
+	}
+	if err != nil {
+		e.errorf(n.Pos(), CodeType, "%s is not written in %s: %v", p.Of, format, err)
+		return false
+	}
+	return true
+}
+
+// wellFormed tells whether a text is an XML document, with an element in it.
+func wellFormed(text string) error {
+	elements := 0
+	for dec := xml.NewDecoder(strings.NewReader(text)); ; {
+		token, err := dec.Token()
+		switch {
+		case errors.Is(err, io.EOF) && elements > 0:
+			return nil
+		case errors.Is(err, io.EOF):
+			return errors.New("it has no element")
+		case err != nil:
+			return err
+		}
+		if _, ok := token.(xml.StartElement); ok {
+			elements++
+		}
+	}
+}

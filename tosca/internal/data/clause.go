@@ -1,0 +1,99 @@
+package data
+
+import (
+	"slices"
+
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+var constraintNames = []string{
+	kEqual, kGreaterThan, kGreaterOrEqual, kLessThan, kLessOrEqual, kInRange, kValidValues, kLength, kMinLength, kMaxLength, kPattern, kSchema,
+}
+
+// Clause checks a condition clause of 1.x (TOSCA 1.3, 3.6.25): assertions on
+// attributes of SELF, put together by and, or and not. A string is what early
+// versions wrote, and says nothing that can be checked.
+func (e *Evaluator) Clause(n *source.Node, p Place) bool {
+	before := e.wrong()
+	e.clause(n, p)
+	return e.wrong() == before
+}
+
+func (e *Evaluator) clause(n *source.Node, p Place) {
+	switch {
+	case n.IsNull() || n.Kind == source.String || !e.spend(1):
+	case n.Kind == source.List:
+		for _, item := range n.Items {
+			e.clause(item, p)
+		}
+	case n.Kind != source.Map:
+		e.errorf(n.Pos(), CodeConstraint, "%s must be a list of conditions, not %s", p.Of, Show(n))
+	default:
+		for k, v := range n.Pairs() {
+			switch k.Text {
+			case "and", "or", "not", "assert":
+				if v.IsScalar() {
+					e.errorf(v.Pos(), CodeConstraint, "%s: %q must have a list of conditions, not %s", p.Of, k.Text, Show(v))
+					continue
+				}
+				e.clause(v, p)
+			default:
+				e.assertion(k, v, p)
+			}
+		}
+	}
+}
+
+// assertion checks the constraints that an attribute must keep, all of them.
+func (e *Evaluator) assertion(name, n *source.Node, p Place) {
+	constraints, ok := e.constraintsOf(n, p.part(quote(name.Text)))
+	if !ok {
+		return
+	}
+	self := p.Self
+	if self == nil {
+		self = Anything
+	}
+	v, answer := e.get(self, Attribute, name.Text)
+	switch {
+	case answer == Missing:
+		_, of := self.Describe()
+		// The standard's own example has one (TOSCA 1.3, 7.3.3.1).
+		e.warnf(name.Pos(), CodeFunctionName, "%s names attribute %q, which %s does not have", p.Of, name.Text, of)
+	case v.Def != nil && e.Type(v.Def) != nil:
+		for _, k := range constraints {
+			e.declareConstraint(k, e.Type(v.Def), p.part(quote(name.Text)))
+		}
+	}
+}
+
+// constraintsOf reads constraints: a list of maps of one key, or a single one.
+func (e *Evaluator) constraintsOf(n *source.Node, p Place) (all []*grammar.Constraint, ok bool) {
+	items := []*source.Node{n}
+	if n != nil && n.Kind == source.List {
+		items = n.Items
+	}
+	ok = true
+	for _, item := range items {
+		if item.IsNull() || item.Kind != source.Map || len(item.Keys) != 1 {
+			e.errorf(orElse(item, n).Pos(), CodeConstraint, "%s must be a list of constraints, each a map of one key, not %s", p.Of, Show(n))
+			return nil, false
+		}
+		k := item.Keys[0]
+		if !slices.Contains(constraintNames, k.Text) {
+			e.unknown(k.Pos(), CodeConstraint, k.Text, constraintNames, "%s: unknown constraint %q", p.Of, k.Text)
+			ok = false
+			continue
+		}
+		all = append(all, &grammar.Constraint{Pos: k.Pos(), Operator: k.Text, Operand: item.Items[0]})
+	}
+	return all, ok
+}
+
+func orElse(item, otherwise *source.Node) *source.Node {
+	if item == nil {
+		return otherwise
+	}
+	return item
+}

@@ -1,0 +1,220 @@
+package data
+
+import (
+	"encoding/base64"
+	"errors"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+const unbounded = "UNBOUNDED"
+
+// The constraints of 1.x (TOSCA 1.3, 3.6.3).
+const (
+	kEqual          = "equal"
+	kGreaterThan    = "greater_than"
+	kGreaterOrEqual = "greater_or_equal"
+	kLessThan       = "less_than"
+	kLessOrEqual    = "less_or_equal"
+	kInRange        = "in_range"
+	kValidValues    = "valid_values"
+	kLength         = "length"
+	kMinLength      = "min_length"
+	kMaxLength      = "max_length"
+	kPattern        = "pattern"
+	kSchema         = "schema"
+)
+
+// constrain tells whether a value of a type keeps constraints. One that makes
+// no sense is reported where it is written, and holds here.
+func (e *Evaluator) constrain(n *source.Node, t *Type, constraints []*grammar.Constraint, p Place) bool {
+	if len(constraints) == 0 || hasLater(n) {
+		return true
+	}
+	ok := true
+	for _, k := range constraints {
+		if !e.spend(1 + len(k.Operand.Items)) {
+			return false
+		}
+		if kept, sensible := e.keeps(n, t, k); sensible && !kept {
+			e.errorf(n.Pos(), CodeBroken, "%s is %s, which breaks the constraint %s: %s", p.Of, Show(n), k.Operator, Show(k.Operand))
+			ok = false
+		}
+	}
+	return ok
+}
+
+// keeps tells whether a value keeps a constraint; sensible is false where that
+// cannot be told.
+func (e *Evaluator) keeps(n *source.Node, t *Type, k *grammar.Constraint) (kept, sensible bool) {
+	if k.Operand == nil || e.isFunction(k.Operand, t.doc) {
+		return false, false
+	}
+	switch k.Operator {
+	case kEqual:
+		return e.equalOf(n, k.Operand, t), true
+	case kGreaterThan, kGreaterOrEqual, kLessThan, kLessOrEqual:
+		return ordered(n, k.Operand, t, k.Operator)
+	case kInRange:
+		return inRange(n, k.Operand, t)
+	case kValidValues:
+		if k.Operand.Kind != source.List {
+			return false, false
+		}
+		for _, item := range k.Operand.Items {
+			if e.equalOf(n, item, t) {
+				return true, true
+			}
+		}
+		return false, true
+	case kLength, kMinLength, kMaxLength:
+		have, can := length(n, t.plain)
+		want, isInt := Integer(k.Operand)
+		if !can || !isInt {
+			return false, false
+		}
+		return compares(have-int(min(want, 1<<40)), map[string]string{kLength: kEqual, kMinLength: kGreaterOrEqual, kMaxLength: kLessOrEqual}[k.Operator]), true
+	case kPattern:
+		re, err := e.pattern(k.Operand, true)
+		if err != nil || !e.spend(matching(n.Text, k.Operand.Text)) {
+			return false, false
+		}
+		return n.IsScalar() && re.MatchString(n.Text), true
+	default: // schema: of an external language, which nobody checks
+		return false, false
+	}
+}
+
+func (e *Evaluator) equalOf(a, b *source.Node, t *Type) bool {
+	return e.Equal(a, b, t.definition())
+}
+
+// length counts the characters of a string, the bytes of bytes, or the entries
+// of a list or map.
+func length(n *source.Node, plain string) (int, bool) {
+	switch {
+	case n.Kind == source.List || n.Kind == source.Map:
+		return len(n.Items), true
+	case n.Kind == source.String && plain == tBytes:
+		decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Text), ""))
+		return len(decoded), err == nil
+	case n.Kind == source.String:
+		return utf8.RuneCountInString(n.Text), true
+	}
+	return 0, false
+}
+
+func compares(order int, operator string) bool {
+	switch operator {
+	case kEqual:
+		return order == 0
+	case kGreaterThan:
+		return order > 0
+	case kGreaterOrEqual:
+		return order >= 0
+	case kLessThan:
+		return order < 0
+	default:
+		return order <= 0
+	}
+}
+
+func ordered(a, b *source.Node, t *Type, operator string) (kept, sensible bool) {
+	order, ok := t.Compare(a, b)
+	return ok && compares(order, operator), ok
+}
+
+// inRange tells whether a value is between two bounds; of a range, both its
+// ends must be (as the normative PortSpec has it).
+func inRange(n, bounds *source.Node, t *Type) (kept, sensible bool) {
+	if bounds.Kind != source.List || len(bounds.Items) != 2 {
+		return false, false
+	}
+	if n.Kind == source.List {
+		kept = true
+		for _, end := range n.Items {
+			in, can := inRange(end, bounds, &Type{plain: tInteger})
+			if end.Text == unbounded {
+				in, can = bounds.Items[1].Text == unbounded, true
+			}
+			if !can {
+				return false, false
+			}
+			kept = kept && in
+		}
+		return kept, true
+	}
+	kept = true
+	for i, operator := range []string{kGreaterOrEqual, kLessOrEqual} {
+		bound := bounds.Items[i]
+		if bound.Text == unbounded {
+			continue
+		}
+		ok, can := ordered(n, bound, t, operator)
+		if !can {
+			return false, false
+		}
+		kept = kept && ok
+	}
+	return kept, true
+}
+
+// matching is the work of matching a text with a regular expression. Where both
+// are long it takes the product of their lengths, some steps for each byte.
+func matching(text, pattern string) int {
+	if product := len(text) * len(pattern); product > 1<<16 {
+		return 4 * product
+	}
+	return len(text) * (1 + len(pattern)/16)
+}
+
+var errNoText = errors.New("it is no string")
+
+// pattern compiles a regular expression, once; one that is anchored must match
+// a text as a whole.
+func (e *Evaluator) pattern(n *source.Node, anchored bool) (*regexp.Regexp, error) {
+	if !n.IsScalar() || n.IsNull() {
+		return nil, errNoText
+	}
+	text := n.Text
+	if anchored { // what is wrong with the expression is not to be seen within brackets
+		if _, err := e.pattern(n, false); err != nil {
+			return nil, err
+		}
+		text = `\A(?:` + text + `)\z`
+	}
+	if made, ok := e.patterns[text]; ok {
+		return made.Regexp, made.err
+	}
+	if e.patterns == nil {
+		e.patterns = map[string]pattern{}
+	}
+	re, err := regexp.Compile(text)
+	e.patterns[text] = pattern{re, err}
+	return re, err
+}
+
+// foreignSyntax tells whether a regular expression cannot be read because it is
+// of a language that has more than the one that is read here: look-around, back
+// references, possessive repeats, classes of XML Schema. The standard names no
+// language, so such an expression is not wrong.
+func foreignSyntax(err error) bool {
+	var bad *syntax.Error
+	if !errors.As(err, &bad) {
+		return false
+	}
+	switch bad.Code {
+	case syntax.ErrInvalidPerlOp, syntax.ErrInvalidEscape, syntax.ErrInvalidRepeatOp, syntax.ErrInvalidRepeatSize,
+		syntax.ErrInvalidNamedCapture, syntax.ErrLarge, syntax.ErrNestingDepth:
+		return true
+	case syntax.ErrInvalidCharRange: // of a class that has a name
+		return strings.HasPrefix(bad.Expr, `\p`) || strings.HasPrefix(bad.Expr, `\P`) || strings.HasPrefix(bad.Expr, "[:")
+	default:
+		return false
+	}
+}

@@ -1,0 +1,357 @@
+package data
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// Declare checks a definition where it is written, at any depth: its types are
+// known, its keys and entries are those of a map or list, its constraints and
+// validation clause make sense, and its default or fixed value fits. A default
+// that names the entity it will belong to is checked as far as can be seen.
+func (e *Evaluator) Declare(d *Definition, p Place) bool {
+	before := e.wrong()
+	if p.Self == nil {
+		p.Self = Anything
+	}
+	p.Doc = d.Doc
+	known := e.declareSchema(d, d.Schema, p)
+	if d.Default != nil && !d.Required && second(d.Doc) {
+		e.warnf(d.Default.Pos(), CodeDefault, "%s is not required, so its default is never used", p.Of)
+	}
+	for _, v := range []*source.Node{d.Default, d.Value} {
+		if v == nil || !known {
+			continue
+		}
+		if made := e.Eval(v, p); made.OK {
+			p := p
+			p.Of += ": the default"
+			e.Check(made.Node, d, p)
+		}
+	}
+	return e.wrong() == before
+}
+
+// DeclareSchema is Declare for a schema alone, such as an argument's.
+func (e *Evaluator) DeclareSchema(s *grammar.Schema, doc *grammar.Document, p Place) bool {
+	return s == nil || e.Declare(&Definition{Schema: s, Doc: doc}, p)
+}
+
+// declareSchema is false where the type is not known, and that was said.
+func (e *Evaluator) declareSchema(d *Definition, s *grammar.Schema, p Place) bool {
+	if s.Type.Name != "" && !e.declareName(s.Type, d.Doc, p) {
+		return false
+	}
+	t := e.Type(d)
+	if t == nil {
+		t = &Type{doc: d.Doc}
+	}
+	if t.plain == tScalar && t.scalar == nil {
+		e.errorf(s.Type.Pos, CodeType, "%s cannot be of type %q, which is abstract: derive a type with units from it", p.Of, t.name)
+	}
+	e.declareParts(d, s, t, p)
+	for _, k := range s.Constraints {
+		e.declareConstraint(k, t, p)
+	}
+	e.declareValidation(s.Validation, d, p)
+	return true
+}
+
+// declareName reports a type that is not known.
+func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place) bool {
+	plain, ok := builtin(ref.Name, doc)
+	if ok && !dropped(plain, doc) || doc == nil || doc.Scope() == nil || doc.Scope().Lookup(grammar.DataType, ref.Name) != nil {
+		return true
+	}
+	if doc.Scope().Open() {
+		e.warnf(ref.Pos, CodeTypeUnknown, "%s: data type %q is not known here; it may be in a file that is not at hand", p.Of, ref.Name)
+		return false
+	}
+	if ok {
+		e.errorf(ref.Pos, CodeTypeUnknown, "%s: data type %q is one of TOSCA 1.x, and 2.0 does not have it", p.Of, ref.Name)
+		return false
+	}
+	e.unknown(ref.Pos, CodeTypeUnknown, ref.Name, TypeNames(doc), "%s: unknown data type %q", p.Of, ref.Name)
+	return false
+}
+
+// declareParts checks the schemas of keys and entries (TOSCA 2.0, 9.3).
+func (e *Evaluator) declareParts(d *Definition, s *grammar.Schema, t *Type, p Place) {
+	collection := t.plain == tList || t.plain == tMap
+	known := t.plain != "" || len(t.fields) > 0
+	switch {
+	case s.Entry != nil && known && !collection:
+		e.errorf(position(s.Entry.Pos, s), CodeSchema, "%s is of type %q, which has no entries, so it cannot have an entry_schema", p.Of, t.name)
+	case s.Entry == nil && collection && second(d.Doc) && s.Type.Name != "" && e.entry(d) == nil:
+		e.errorf(position(s.Type.Pos, s), CodeSchema, "%s is a %s without an entry_schema, which must say what its entries are", p.Of, t.plain)
+	}
+	if s.Key != nil && known && t.plain != tMap {
+		e.errorf(position(s.Key.Pos, s), CodeSchema, "%s is of type %q, which has no keys, so it cannot have a key_schema", p.Of, t.name)
+	}
+	if s.Key != nil {
+		p := p
+		p.Of += ": key_schema"
+		key := d.nested(s.Key)
+		if e.declareSchema(key, s.Key, p) && e.Plain(key) != "" && e.Plain(key) != tString {
+			e.errorf(position(s.Key.Type.Pos, s.Key), CodeSchema, "%s must be a string or derived from it, not %s", p.Of, article(e.Plain(key)))
+		}
+	}
+	if s.Entry != nil {
+		p := p
+		p.Of += ": entry_schema"
+		e.declareSchema(d.nested(s.Entry), s.Entry, p)
+	}
+}
+
+func position(at diag.Position, of *grammar.Schema) diag.Position {
+	if at == (diag.Position{}) {
+		return of.Pos
+	}
+	return at
+}
+
+// comparable are the types whose values have an order (TOSCA 1.3, 3.6.3).
+func ordersOf(plain string) bool {
+	return plain == tInteger || plain == tFloat || plain == tString || plain == tTimestamp || plain == tVersion ||
+		plain == tScalar || isUnit(plain)
+}
+
+// declareConstraint checks that a constraint is one for the type, and that what
+// it compares with is of it.
+func (e *Evaluator) declareConstraint(k *grammar.Constraint, t *Type, p Place) {
+	wrong := func(format string, args ...any) {
+		at := k.Pos
+		if k.Operand != nil {
+			at = k.Operand.Pos()
+		}
+		e.errorf(at, CodeConstraint, "%s: constraint %q %s", p.Of, k.Operator, fmt.Sprintf(format, args...))
+	}
+	if k.Operand.IsNull() {
+		wrong("has no value")
+		return
+	}
+	if e.isFunction(k.Operand, t.doc) {
+		return
+	}
+	complex := t.plain == "" && len(t.fields) > 0
+	if (t.plain != "" || complex) && !applies(k.Operator, t.plain) {
+		if k.Operator == kMaxLength && (t.plain == tInteger || t.plain == tFloat) && !second(t.doc) {
+			e.warnf(k.Pos, CodeConstraint, "%s: constraint %q means nothing for type %q", p.Of, k.Operator, t.name) // the standard has it so (TOSCA 1.3, 3.3.4.2.1)
+			return
+		}
+		of := ""
+		if t.name != t.plain && !complex {
+			of = ", which is " + article(t.plain)
+		}
+		wrong("means nothing for type %q%s", t.name, of)
+		return
+	}
+	switch k.Operator {
+	case kEqual, kGreaterThan, kGreaterOrEqual, kLessThan, kLessOrEqual:
+		e.operand(k.Operand, t, wrong)
+	case kValidValues:
+		if k.Operand.Kind != source.List {
+			wrong("must have a list of values, not %s", Show(k.Operand))
+			return
+		}
+		for _, item := range k.Operand.Items {
+			e.operand(item, t, wrong)
+		}
+	case kInRange:
+		e.bounds(k.Operand, t, wrong)
+	case kLength, kMinLength, kMaxLength:
+		if i, ok := Integer(k.Operand); !ok || i < 0 {
+			wrong("must have a number of at least 0, not %s", Show(k.Operand))
+		}
+	case kPattern:
+		e.declarePattern(k.Operand, p.Of, wrong)
+	}
+}
+
+func applies(operator, plain string) bool {
+	switch operator {
+	case kGreaterThan, kGreaterOrEqual, kLessThan, kLessOrEqual:
+		return ordersOf(plain)
+	case kInRange:
+		return ordersOf(plain) || plain == tRange
+	case kLength, kMinLength, kMaxLength:
+		return plain == tString || plain == tBytes || plain == tList || plain == tMap
+	case kPattern, kSchema:
+		return plain == tString || plain == tVersion || plain == tTimestamp
+	default:
+		return true
+	}
+}
+
+// operand checks a value that a constraint compares with; its own functions are
+// not looked into.
+func (e *Evaluator) operand(n *source.Node, t *Type, wrong func(string, ...any)) {
+	if e.isFunction(n, t.doc) || t.plain == "" || n.IsNull() {
+		return
+	}
+	if _, number := t.Compare(n, n); number && (isUnit(t.plain) || t.plain == tScalar) {
+		return // a plain number is one of the canonical unit's
+	}
+	if why := e.fits(n, t); why != "" {
+		want, _, _ := strings.Cut(why, ", not ")
+		wrong("has %s, which must be %s", Show(n), want)
+	}
+}
+
+func (e *Evaluator) bounds(n *source.Node, t *Type, wrong func(string, ...any)) {
+	if n.Kind != source.List || len(n.Items) != 2 {
+		wrong("must have two bounds, not %s", Show(n))
+		return
+	}
+	if t.plain == tRange {
+		t = &Type{name: tInteger, plain: tInteger, doc: t.doc}
+	}
+	before, both := e.wrong(), true
+	for _, bound := range n.Items {
+		if bound.Text == unbounded {
+			both = false
+			continue
+		}
+		e.operand(bound, t, wrong)
+	}
+	if order, ok := t.Compare(n.Items[0], n.Items[1]); both && ok && order > 0 && e.wrong() == before {
+		wrong("has a lower bound above the upper one: %s", Show(n))
+	}
+}
+
+func (e *Evaluator) declarePattern(n *source.Node, of string, wrong func(string, ...any)) {
+	switch _, err := e.pattern(n, true); {
+	case err == nil:
+	case foreignSyntax(err):
+		e.warnf(n.Pos(), CodePattern, "%s: pattern %s is in a syntax that is not known here, so values are not checked with it", of, Show(n))
+	default:
+		wrong("has %s, which is no regular expression", Show(n))
+	}
+}
+
+// DeclareType checks a data type where it is written.
+func (e *Evaluator) DeclareType(t *grammar.Type, p Place) {
+	p.Doc = t.Doc
+	if p.Self == nil {
+		p.Self = Anything
+	}
+	if plain, ok := builtin(t.Name, t.Doc); ok && plain == t.Name && second(t.Doc) && !dropped(plain, t.Doc) {
+		e.errorf(t.Pos, CodeType, "%s has the name of a built-in type", p.Of)
+		return
+	}
+	made := e.named(t.Name, t.Doc)
+	if made == nil || t.DerivedFrom.Name != "" && !e.declareName(t.DerivedFrom, t.Doc, p) {
+		return
+	}
+	if t.DerivedFrom.Name == "" && len(t.Properties) == 0 {
+		e.errorf(t.Pos, CodeType, "%s must be derived from another type, or have properties", p.Of)
+	}
+	if made.plain != "" && (made.plain != tMap || second(t.Doc)) && len(t.Properties) > 0 {
+		e.errorf(t.Properties[0].Pos, CodeType, "%s is derived from %q, so it cannot have properties", p.Of, made.plain)
+	}
+	e.declareParts(&Definition{Schema: &grammar.Schema{Pos: t.Pos, Type: t.DerivedFrom, Key: t.Key, Entry: t.Entry}, Doc: t.Doc},
+		&grammar.Schema{Pos: t.Pos, Type: t.DerivedFrom, Key: t.Key, Entry: t.Entry}, made, p)
+	for _, k := range t.Constraints {
+		e.declareConstraint(k, made, p)
+	}
+	e.declareValidation(t.Validation, Of(t.Name, t.Doc), p)
+	e.declareScalar(t, made, p)
+	for _, prop := range t.Properties {
+		p := p
+		p.Of += ": property " + quote(prop.Name)
+		def := From(prop, t.Doc)
+		if own := made.fields[prop.Name]; own != nil {
+			def.Refines = own.Refines
+		}
+		e.Declare(def, p)
+	}
+}
+
+// declareScalar checks the units of a type that is derived from scalar (TOSCA
+// 2.0, 9.1.2.2).
+func (e *Evaluator) declareScalar(t *grammar.Type, made *Type, p Place) {
+	s := t.Scalar
+	if made.scalar == nil {
+		if s.Units != nil || s.Prefixes != nil || s.DataType.Name != "" || s.Canonical.Name != "" {
+			e.errorf(t.Pos, CodeScalar, "%s has units, and is not derived from scalar", p.Of)
+		}
+		return
+	}
+	whole := e.declareNumberType(s.DataType, made, p)
+	ones := e.multipliers(s.Units, whole, p.Of+": units")
+	e.multipliers(s.Prefixes, false, p.Of+": prefixes")
+	parent := e.named(t.DerivedFrom.Name, t.Doc)
+	inherits := parent != nil && parent.scalar != nil
+	if inherits {
+		e.declareSame(s.DataType, parent.scalar.dataType, "data_type", p)
+		e.declareSame(s.Canonical, parent.scalar.canonical, "canonical_unit", p)
+	}
+	switch {
+	case s.Units == nil && !inherits:
+		e.errorf(t.Pos, CodeScalar, "%s must have units", p.Of)
+	case ones == 0 && !inherits && len(made.scalar.units) > 0:
+		e.errorf(s.Units.Pos(), CodeScalar, "%s must have a unit with the multiplier 1", p.Of)
+	case ones > 1 && made.scalar.canonical == "":
+		e.errorf(s.Units.Pos(), CodeScalar, "%s has more than one unit with the multiplier 1, so it must say which is the canonical_unit", p.Of)
+	}
+	if c := s.Canonical; c.Name != "" && made.scalar.units[c.Name] == nil {
+		names := make([]string, 0, len(made.scalar.units))
+		for name := range made.scalar.units {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		e.unknown(c.Pos, CodeScalar, c.Name, names, "%s: canonical_unit %q is none of its units", p.Of, c.Name)
+	}
+}
+
+// declareSame refuses to change what a scalar type inherits and may not change.
+func (e *Evaluator) declareSame(ref grammar.Ref, inherited, keyword string, p Place) {
+	if ref.Name != "" && ref.Name != inherited {
+		e.errorf(ref.Pos, CodeScalar, "%s cannot change the %s that it inherits", p.Of, keyword)
+	}
+}
+
+// declareNumberType tells whether the numbers of a scalar type are integers.
+func (e *Evaluator) declareNumberType(ref grammar.Ref, made *Type, p Place) (whole bool) {
+	if ref.Name != "" && !e.declareName(ref, made.doc, p) {
+		return false
+	}
+	number := made.scalar.number
+	if number == nil || number.plain == "" || number.plain == tInteger || number.plain == tFloat {
+		return number != nil && number.plain == tInteger
+	}
+	e.errorf(ref.Pos, CodeScalar, "%s: data_type must be integer or float, or derived from one of them, not %q", p.Of, ref.Name)
+	return false
+}
+
+// multipliers checks a map of units or prefixes, and counts those of one.
+func (e *Evaluator) multipliers(n *source.Node, whole bool, of string) (ones int) {
+	if n == nil {
+		return 0
+	}
+	if n.Kind != source.Map || len(n.Keys) == 0 {
+		e.errorf(n.Pos(), CodeScalar, "%s must be a map of names and what they multiply by", of)
+		return 0
+	}
+	for k, v := range n.Pairs() {
+		worth, ok := rational(v.Text)
+		_, isInt := Integer(v)
+		switch {
+		case v.Kind != source.Int && v.Kind != source.Float || !ok || worth.Sign() <= 0:
+			e.errorf(v.Pos(), CodeScalar, "%s: %q must multiply by a number above 0, not %s", of, k.Text, Show(v))
+		case whole && !isInt:
+			e.errorf(v.Pos(), CodeScalar, "%s: %q must multiply by an integer, as the data_type is one, not %s", of, k.Text, Show(v))
+		case worth.IsInt() && worth.Num().IsInt64() && worth.Num().Int64() == 1:
+			ones++
+		}
+		if strings.ContainsAny(k.Text, " \t\n") {
+			e.errorf(k.Pos(), CodeScalar, "%s: %q has white space in it", of, k.Text)
+		}
+	}
+	return ones
+}

@@ -1,0 +1,4 @@
+package data
+
+// FunctionNames lists what a call may be written as.
+var FunctionNames = functionNames

@@ -1,0 +1,219 @@
+package data
+
+import (
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// find looks for a member: of the entity, of one of its hosts, or of what a
+// requirement or capability of the next name stands for (TOSCA 1.3, 4.4.2).
+func (c *call) find(w walked, m Member) (v Value, rest []*source.Node, answer Answer) {
+	name := w.rest[0].Text
+	for range maxSteps {
+		if !c.e.spend(1) {
+			return Value{}, nil, Found
+		}
+		if v, answer = c.e.get(w.entity, m, name); answer != Missing {
+			return v, w.rest[1:], answer
+		}
+		if v, rest, answer = c.through(w, m); answer != Missing {
+			return v, rest, answer
+		}
+		next, led := w.entity.Lead(Step{Kind: ToHost})
+		if !w.host || led == Missing {
+			return Value{}, nil, Missing
+		}
+		if led == Open {
+			return Value{}, nil, Open
+		}
+		w.entity = next
+	}
+	return Value{}, nil, Missing
+}
+
+// through looks for a member where the name of a requirement or capability
+// stands between.
+func (c *call) through(w walked, m Member) (Value, []*source.Node, Answer) {
+	if kind, _ := w.entity.Describe(); kind != NodeEntity || len(w.rest) < 2 {
+		return Value{}, nil, Missing
+	}
+	name, rest := w.rest[0].Text, w.rest[1:]
+	step := Step{Kind: ToRelationship, Name: name}
+	if i, ok := Integer(rest[0]); ok && len(rest) > 1 {
+		step.Index, rest = int(min(max(i, 0), 1<<20)), rest[1:]
+	}
+	switch rel, answer := w.entity.Lead(step); answer {
+	case Open:
+		return Value{}, nil, Open
+	case Found:
+		if v, answer := c.along(rel, rest, m); answer != Missing {
+			return v, rest[1:], answer
+		}
+		if v, answer := c.beyond(rel, rest, m); answer != Missing {
+			return v, rest[2:], answer
+		}
+	default:
+	}
+	next, answer := w.entity.Lead(Step{Kind: ToCapability, Name: name})
+	if answer != Found {
+		return Value{}, nil, answer
+	}
+	v, answer := c.of(next, w.rest[1:], m)
+	return v, w.rest[2:], answer
+}
+
+// along looks for a member of what a relationship leads to, or else of itself.
+// The target's capability and the target may both have it: the first that has a
+// value is meant.
+func (c *call) along(rel Entity, rest []*source.Node, m Member) (v Value, answer Answer) {
+	var empty *Value
+	for _, to := range []StepKind{ToCapability, ToTarget} {
+		next, led := rel.Lead(Step{Kind: to})
+		if led == Open {
+			return Value{}, Open
+		}
+		if led != Found {
+			continue
+		}
+		switch v, answer = c.of(next, rest, m); {
+		case answer == Missing:
+		case answer == Open || !v.OK || v.Later != nil || !v.Node.IsNull():
+			return v, answer
+		default:
+			empty = &v
+		}
+	}
+	if empty != nil {
+		return *empty, Found
+	}
+	return c.e.get(rel, m, rest[0].Text)
+}
+
+// beyond looks for a member of a capability that is named after the requirement
+// that leads to its node, as people write it in 1.x.
+func (c *call) beyond(rel Entity, rest []*source.Node, m Member) (Value, Answer) {
+	target, led := rel.Lead(Step{Kind: ToTarget})
+	if second(c.p.Doc) || len(rest) < 2 || led != Found {
+		return Value{}, Missing
+	}
+	next, led := target.Lead(Step{Kind: ToCapability, Name: rest[0].Text})
+	if led != Found {
+		return Value{}, Missing
+	}
+	return c.of(next, rest[1:], m)
+}
+
+// of is get, and keeps in mind what does not have the member.
+func (c *call) of(entity Entity, rest []*source.Node, m Member) (Value, Answer) {
+	v, answer := c.e.get(entity, m, rest[0].Text)
+	if answer == Missing {
+		c.lacking = &walked{entity: entity, rest: rest}
+	}
+	return v, answer
+}
+
+// getMember is get_property and what is like it.
+func (c *call) getMember(m Member) Value {
+	args, later, ok := c.arguments()
+	if !ok {
+		return Value{}
+	}
+	if later {
+		return c.e.runTime(c.fn, nil)
+	}
+	w, ok := c.walk(args)
+	if !ok {
+		return Value{}
+	}
+	if w.entity == nil {
+		return c.e.runTime(c.fn, nil)
+	}
+	if len(w.rest) == 0 {
+		return c.misuse()
+	}
+	v, rest, answer := c.find(w, m)
+	switch {
+	case answer == Missing:
+		return c.lacks(w, m)
+	case answer == Open:
+		return c.inside(c.e.runTime(c.fn, v.Def), rest)
+	case v.Busy:
+		c.e.errorf(c.fn.Pos(), CodeFunctionCycle, "%s: what %s asks for, %q of %s, is made from itself", c.p.Of, c.fn.Text, w.rest[0].Text, describe(w.entity))
+		return Value{}
+	}
+	return c.inside(v, rest)
+}
+
+func describe(of Entity) string {
+	_, name := of.Describe()
+	return name
+}
+
+// lacks reports that there is no such member: of what the path has led to, or
+// of what the name of a requirement or capability stands for.
+func (c *call) lacks(w walked, m Member) Value {
+	if c.lacking != nil {
+		w = *c.lacking
+	}
+	var names []string
+	if c.e.Suggesting() {
+		names = w.entity.Names(m)
+	}
+	at := w.rest[0]
+	c.e.unknown(at.Pos(), CodeFunctionName, at.Text, names, "%s: %s asks %s for %q, which it does not have", c.p.Of, c.fn.Text, describe(w.entity), at.Text)
+	return Value{}
+}
+
+// inside goes into a value by keys and indices.
+func (c *call) inside(v Value, path []*source.Node) Value {
+	for _, step := range path {
+		if v.OK {
+			v = c.part(v, step)
+		}
+	}
+	return v
+}
+
+// part gives one part of a value. Where there is no value, there is none of its
+// parts either, and a field that was left out has its default.
+func (c *call) part(v Value, step *source.Node) Value {
+	t, at := c.e.Type(v.Def), v.Node
+	if step.Text == "INDEX" && !second(c.p.Doc) && (at.IsNull() || at.Kind == source.List) {
+		return c.e.runTime(c.fn, c.e.entry(v.Def)) // of the node that is made (TOSCA 1.3, 2.20.2)
+	}
+	def, can := c.e.Within(v.Def, step.Text)
+	if !can && at.IsNull() || !can && at.IsScalar() {
+		return c.nothing(step)
+	}
+	var next *source.Node
+	switch {
+	case at.IsNull():
+		return Value{Def: def, Size: 1, OK: true}
+	case at.Kind == source.Later:
+		return c.e.runTime(v.Later, def)
+	case at.Kind == source.List:
+		if i, ok := Integer(asInteger(step)); ok && 0 <= i && i < int64(len(at.Items)) {
+			next = at.Items[i]
+		}
+	default:
+		next = at.Get(step.Text)
+	}
+	switch {
+	case next == nil && t != nil && t.fields[step.Text] != nil:
+		return Value{Node: def.Fallback(), Def: def, Size: 1, OK: true}
+	case next == nil:
+		return c.nothing(step)
+	}
+	made := Value{Node: next, Def: def, Size: 1, OK: true}
+	if !next.IsScalar() {
+		made.Size = v.Size
+	}
+	if v.Later != nil && hasLater(next) {
+		made.Later = v.Later
+	}
+	return made
+}
+
+func (c *call) nothing(step *source.Node) Value {
+	c.e.errorf(step.Pos(), CodeFunctionName, "%s: %s finds no %q in the value", c.p.Of, c.fn.Text, step.Text)
+	return Value{}
+}

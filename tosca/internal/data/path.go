@@ -1,0 +1,182 @@
+package data
+
+import (
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// maxSteps bounds how many hosts HOST looks through.
+const maxSteps = 1000
+
+// walked is where a path has led: an entity, or somewhere that is not known.
+type walked struct {
+	entity Entity // nil: not known
+	rest   []*source.Node
+	host   bool // the hosts of the entity may be meant as well
+}
+
+// arguments evaluates the arguments of a function that names entities; they
+// must be plain. later is set where one is known only at run time.
+func (c *call) arguments() (args []*source.Node, later, ok bool) {
+	for _, a := range c.args {
+		v := c.e.Eval(a, c.p)
+		switch {
+		case !v.OK:
+			return nil, false, false
+		case v.Later != nil:
+			later = true
+		case v.Node.IsNull() || !v.Node.IsScalar():
+			c.misuse()
+			return nil, false, false
+		}
+		args = append(args, v.Node)
+	}
+	return args, later, true
+}
+
+// walk follows the path at the beginning of the arguments; ok is false where
+// it leads nowhere, which is reported.
+func (c *call) walk(args []*source.Node) (w walked, ok bool) {
+	w.rest = args[1:]
+	name := args[0].Text
+	_, relative := ends[name]
+	switch {
+	case name == "SELF":
+		if c.p.Self == nil {
+			c.e.errorf(args[0].Pos(), CodeFunctionEntity, "%s: SELF means nothing here", c.p.Of)
+			return w, false
+		}
+		w.entity = c.p.Self
+	case relative && !second(c.p.Doc):
+		return c.relative(args[0], w)
+	case relative && (c.e.World == nil || c.e.entity(name) == nil):
+		c.e.errorf(args[0].Pos(), CodeFunctionEntity, "%s: %s begins with %s, as in TOSCA 1.x; in 2.0 a path begins with SELF or a node template", c.p.Of, c.fn.Text, name)
+		return w, false
+	default:
+		if c.e.World == nil {
+			return w, true
+		}
+		if w.entity = c.e.entity(name); w.entity == nil {
+			c.e.unknown(args[0].Pos(), CodeFunctionEntity, name, c.templates(),
+				"%s: %s names %q, which is not in the topology", c.p.Of, c.fn.Text, name)
+			return w, false
+		}
+		if len(w.rest) > 1 && isIndex(w.rest[0]) { // of several nodes that one template makes
+			if w.rest[0].Text == "ALL" {
+				return walked{}, true
+			}
+			w.rest = w.rest[1:]
+		}
+	}
+	return c.follow(w)
+}
+
+func (c *call) templates() []string {
+	if !c.e.Suggesting() {
+		return nil
+	}
+	return c.e.World.Templates()
+}
+
+func isIndex(n *source.Node) bool { return n.Kind == source.Int || n.Text == "ALL" }
+
+// ends are the words of 1.x that a path may begin with, and where they lead.
+var ends = map[string]StepKind{"HOST": ToHost, "SOURCE": ToSource, "TARGET": ToTarget}
+
+// relative begins at an entity that is named by what it is to SELF.
+func (c *call) relative(name *source.Node, w walked) (walked, bool) {
+	step := ends[name.Text]
+	if c.p.Self == nil {
+		c.e.errorf(name.Pos(), CodeFunctionEntity, "%s: %s means nothing here", c.p.Of, name.Text)
+		return w, false
+	}
+	if kind, _ := c.p.Self.Describe(); step != ToHost && kind == NodeEntity {
+		c.e.errorf(name.Pos(), CodeFunctionEntity, "%s: %s means something in a relationship only", c.p.Of, name.Text)
+		return w, false
+	}
+	next, answer := c.p.Self.Lead(Step{Kind: step})
+	if answer == Missing {
+		c.e.errorf(name.Pos(), CodeFunctionEntity, "%s: there is no %s", c.p.Of, name.Text)
+		return w, false
+	}
+	w.entity, w.host = next, step == ToHost
+	return c.follow(w)
+}
+
+// follow takes the steps that are written as such.
+func (c *call) follow(w walked) (walked, bool) {
+	for len(w.rest) > 1 && w.entity != nil {
+		kind, name := w.entity.Describe()
+		step, used := stepAt(kind, w.rest)
+		if used == 0 || used >= len(w.rest) {
+			return w, true
+		}
+		if !c.e.spend(1) {
+			return w, false
+		}
+		next, answer := w.entity.Lead(step)
+		if answer == Missing {
+			what := map[StepKind]string{ToRelationship: "requirement ", ToCapability: "capability "}[step.Kind]
+			at := w.rest[min(1, used-1)]
+			if step.Name == "" {
+				what, at = "", w.rest[0]
+			}
+			c.e.errorf(at.Pos(), CodeFunctionName, "%s: %s asks %s for %s%q, which it does not have", c.p.Of, c.fn.Text, name, what, at.Text)
+			return w, false
+		}
+		w.rest, w.host = w.rest[used:], false
+		if w.entity = next; answer == Open || step.Index == All {
+			w.entity = nil
+		}
+	}
+	return w, true
+}
+
+// stepAt reads the step at the beginning of a path, and tells how many
+// arguments it has; 0 is none.
+func stepAt(kind EntityKind, path []*source.Node) (s Step, used int) {
+	word := path[0].Text
+	switch {
+	case word == "RELATIONSHIP" && kind == CapabilityEntity:
+		s, used = Step{Kind: ToRelationship}, 1
+	case word == "RELATIONSHIP" && kind == NodeEntity:
+		s, used = Step{Kind: ToRelationship, Name: path[1].Text}, 2
+	case word == "CAPABILITY" && kind == NodeEntity:
+		return Step{Kind: ToCapability, Name: path[1].Text}, 2
+	case word == "CAPABILITY" && kind == RelationshipEntity:
+		return Step{Kind: ToCapability}, 1
+	case word == "SOURCE" && kind == RelationshipEntity:
+		return Step{Kind: ToSource}, 1
+	case word == "TARGET" && kind == RelationshipEntity:
+		return Step{Kind: ToTarget}, 1
+	case word == "HOST" && kind == NodeEntity: // of 1.x
+		return Step{Kind: ToHost}, 1
+	default:
+		return s, 0
+	}
+	if used < len(path) && isIndex(path[used]) {
+		s.Index = All
+		if i, ok := Integer(path[used]); ok {
+			s.Index = int(min(max(i, 0), 1<<20))
+		}
+		used++
+	}
+	return s, used
+}
+
+// entity, get and lead ask what is outside. What is found wrong there has its
+// own place to be reported at, so it is never quiet.
+func (e *Evaluator) entity(name string) Entity {
+	defer e.loud()()
+	return e.World.Entity(name)
+}
+
+func (e *Evaluator) get(from Entity, m Member, name ...string) (Value, Answer) {
+	defer e.loud()()
+	return from.Get(m, name...)
+}
+
+func (e *Evaluator) loud() (restore func()) {
+	quiet := e.quiet
+	e.quiet = 0
+	return func() { e.quiet = quiet }
+}

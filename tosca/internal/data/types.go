@@ -1,0 +1,170 @@
+package data
+
+import (
+	"math/big"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// Type is a data type with all that it inherits.
+type Type struct {
+	name   string
+	doc    *grammar.Document
+	plain  string                 // the built-in type beneath; "" for a complex type
+	chain  []*grammar.Type        // those that are not built in, eldest first
+	whole  bool                   // the chain ends where it should, so all is known
+	fields map[string]*Definition // of a complex type
+	scalar *scalar                // of a concrete scalar type of 2.0
+	entry  *Definition            // of a type that is derived from list or map; nil: not said
+	key    *Definition
+}
+
+// Name is what the type is called where it is used.
+func (t *Type) Name() string { return t.name }
+
+// definition makes a definition of the type.
+func (t *Type) definition() *Definition {
+	if len(t.chain) == 0 {
+		return Of(t.name, t.doc)
+	}
+	own := t.chain[len(t.chain)-1]
+	return Of(own.Name, own.Doc)
+}
+
+// named finds a data type by the name that a document knows it by; nil if there
+// is none, which is said where the name is checked.
+func (e *Evaluator) named(name string, doc *grammar.Document) *Type {
+	key := builtinName{name, second(doc)}
+	if made := e.plain[key]; made != nil && !dropped(made.plain, doc) {
+		return made
+	}
+	plain, ok := builtin(name, doc)
+	if !ok || dropped(plain, doc) {
+		if made := e.defined(name, doc); made != nil || !ok {
+			return made
+		}
+	}
+	if e.plain[key] == nil {
+		if e.plain == nil {
+			e.plain = map[builtinName]*Type{}
+		}
+		e.plain[key] = &Type{name: name, doc: doc, plain: plain, whole: true}
+	}
+	return e.plain[key]
+}
+
+// defined finds a data type that is not built in.
+func (e *Evaluator) defined(name string, doc *grammar.Document) *Type {
+	if doc == nil || doc.Scope() == nil {
+		return nil
+	}
+	t := doc.Scope().Lookup(grammar.DataType, name)
+	if t == nil {
+		return nil
+	}
+	if made, ok := e.types[t]; ok {
+		return made
+	}
+	if e.types == nil {
+		e.types = map[*grammar.Type]*Type{}
+	}
+	made := &Type{name: name, doc: t.Doc, fields: map[string]*Definition{}}
+	e.types[t] = made
+	e.derive(made, t)
+	return made
+}
+
+// derive puts together what a type and its ancestors say. A cycle among them is
+// cut, and reported where types are checked.
+func (e *Evaluator) derive(made *Type, t *grammar.Type) {
+	for t != nil && len(made.chain) < maxChain && !slices.Contains(made.chain, t) {
+		made.chain = append(made.chain, t)
+		parent := t.DerivedFrom.Name
+		next := t.Doc.Scope().Lookup(grammar.DataType, parent)
+		if plain, ok := builtin(parent, t.Doc); ok && (next == nil || !dropped(plain, t.Doc)) {
+			made.plain = plain
+		}
+		if parent == "" || made.plain != "" {
+			made.whole = true
+			break
+		}
+		t = next
+	}
+	slices.Reverse(made.chain)
+	for _, at := range made.chain {
+		if !e.spend(1 + len(at.Properties)) {
+			return
+		}
+		for _, p := range at.Properties {
+			def := From(p, at.Doc)
+			def.Refines = made.fields[p.Name]
+			made.fields[p.Name] = def
+		}
+		if at.Entry != nil {
+			made.entry = &Definition{Schema: at.Entry, Doc: at.Doc, Required: true, Refines: made.entry}
+		}
+		if at.Key != nil {
+			made.key = &Definition{Schema: at.Key, Doc: at.Doc, Required: true, Refines: made.key}
+		}
+	}
+	if made.plain == tScalar {
+		made.scalar = e.scalar(made.chain)
+	}
+}
+
+// scalar puts together the units of a scalar type. What is wrong with them is
+// reported where the type is checked.
+func (e *Evaluator) scalar(chain []*grammar.Type) *scalar {
+	s := &scalar{units: map[string]*big.Rat{}, number: e.named(tFloat, nil)}
+	bare, prefixes := map[string]*big.Rat{}, map[string]*big.Rat{}
+	for _, t := range chain {
+		multipliers(bare, t.Scalar.Units)
+		multipliers(prefixes, t.Scalar.Prefixes)
+		if name := t.Scalar.DataType.Name; name != "" {
+			s.dataType = name
+			if number := e.named(name, t.Doc); number != nil {
+				s.number = number
+			}
+		}
+		if t.Scalar.Canonical.Name != "" {
+			s.canonical = t.Scalar.Canonical.Name
+		}
+	}
+	for name, worth := range bare {
+		if !e.spend(1 + len(prefixes)) {
+			return s
+		}
+		s.units[name] = worth
+		for prefix, times := range prefixes {
+			s.units[prefix+name] = new(big.Rat).Mul(worth, times)
+		}
+	}
+	return s
+}
+
+func multipliers(to map[string]*big.Rat, from *source.Node) {
+	for k, v := range from.Pairs() {
+		if v.Kind != source.Int && v.Kind != source.Float {
+			continue
+		}
+		if worth, ok := rational(v.Text); ok && worth.Sign() > 0 {
+			to[k.Text] = worth
+		}
+	}
+}
+
+// format is what a string of the type must be written in, by the normative
+// types for JSON and XML (TOSCA 1.3, 5.3.2 and 5.3.3); "" for any other.
+func (t *Type) format() string {
+	for _, at := range t.chain {
+		switch at.Name {
+		case "tosca.datatypes.json":
+			return "JSON"
+		case "tosca.datatypes.xml":
+			return "XML"
+		}
+	}
+	return ""
+}

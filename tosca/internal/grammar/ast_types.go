@@ -1,0 +1,173 @@
+package grammar
+
+import (
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// Type is a type of any kind; each kind uses the fields that its keywords fill.
+type Type struct {
+	Kind         Kind
+	Name         string
+	Pos          diag.Position
+	Doc          *Document
+	DerivedFrom  Ref
+	Version      Ref
+	Properties   []*Property
+	Attributes   []*Property
+	Constraints  []*Constraint
+	Validation   *source.Node // of 2.0, instead of Constraints
+	Requirements []*RequirementDef
+	Capabilities []*CapabilityDef
+	Interfaces   []*Interface // of an interface type: itself, once
+	Artifacts    []*Artifact
+	Key, Entry   *Schema   // of a data type that is derived from map or list
+	Scalar       ScalarDef // of a data type of 2.0 that is derived from scalar
+	Targets      []Ref     // valid_target_types, targets of policy types, members of group types
+	Sources      []Ref     // valid_source_types, valid_source_node_types of 2.0
+	TargetNodes  []Ref     // valid_target_node_types of 2.0
+	Relations    []Ref     // valid_relationship_types of 2.0
+	Triggers     []*Trigger
+	MIMEType     Ref
+	FileExt      []Ref
+}
+
+// ScalarDef is what a data type of 2.0 that is derived from scalar says of its
+// units (TOSCA 2.0, 9.3.2).
+type ScalarDef struct {
+	DataType  Ref
+	Units     *source.Node
+	Prefixes  *source.Node
+	Canonical Ref
+}
+
+// Property defines a property, an attribute, an input or a parameter.
+type Property struct {
+	Name        string
+	Pos         diag.Position
+	Type        Ref
+	EntryType   Ref // of Schema's entries, for the many that have no more than one level
+	Description string
+	Required    bool
+	RequiredPos diag.Position // where `required` is written, if it is
+	Status      Ref
+	Default     *source.Node
+	Value       *source.Node // of a parameter that is assigned where it is defined
+	Mapping     *source.Node // of an output or attribute that is set by another
+	Constraints []*Constraint
+	Validation  *source.Node  // of 2.0, instead of Constraints
+	Entry       []*Constraint // of the entries of a list or map
+	KeySchema   *Schema
+	EntrySchema *Schema
+}
+
+// Schema is what the keys or entries of a list or map are (TOSCA 1.3, 3.6.8).
+type Schema struct {
+	Pos         diag.Position
+	Type        Ref
+	Constraints []*Constraint
+	Validation  *source.Node
+	Key, Entry  *Schema
+}
+
+// Constraint is one constraint clause (TOSCA 1.3, 3.6.3).
+type Constraint struct {
+	Pos      diag.Position
+	Operator string
+	Operand  *source.Node
+}
+
+// RequirementDef defines a requirement of a node type.
+type RequirementDef struct {
+	Name               string
+	Pos                diag.Position
+	Capability         Ref // a type, or the name of a capability of the node type
+	Node               Ref
+	Relationship       Ref
+	Interfaces         []*Interface // of a relationship refined in place
+	RelationProperties []*Property  // of 2.0, of such a relationship
+	RelationAttributes []*Property
+	Filter             *NodeFilter
+	Min, Max           int           // Max -1: unbounded
+	Counted            diag.Position // where occurrences or count_range is written, if it is
+}
+
+// CapabilityDef defines a capability of a node type.
+type CapabilityDef struct {
+	Name       string
+	Pos        diag.Position
+	Type       Ref
+	Properties []*Property
+	Attributes []*Property
+	Sources    []Ref // valid_source_types
+	Relations  []Ref // valid_relationship_types of 2.0
+	Min, Max   int   // Max -1: unbounded
+}
+
+// NodeFilter says which nodes may be chosen (TOSCA 1.3, 3.6.5).
+type NodeFilter struct {
+	Pos          diag.Position
+	Properties   []*PropertyFilter
+	Capabilities []*CapabilityFilter
+	Validation   *source.Node // of 2.0, a condition instead of both
+}
+
+// CapabilityFilter is what a capability, named by its name or type, must have.
+type CapabilityFilter struct {
+	Name       string
+	Pos        diag.Position
+	Properties []*PropertyFilter
+}
+
+// PropertyFilter is what a property must fulfil (TOSCA 1.3, 3.6.4).
+type PropertyFilter struct {
+	Name        string
+	Pos         diag.Position
+	Constraints []*Constraint
+}
+
+// Interface is a set of operations, defined in a type or assigned in a template.
+type Interface struct {
+	Name          string
+	Pos           diag.Position
+	Type          Ref
+	Inputs        []*Property
+	Operations    []*Operation
+	Notifications []*Operation
+}
+
+// Operation is an operation or notification, defined or assigned.
+type Operation struct {
+	Name           string
+	Pos            diag.Position
+	File           string // the one it is written in: paths are relative to it
+	Embedded       bool
+	Implementation Ref
+	Primary        *Artifact // of an implementation that is an artifact written in place
+	Dependencies   []Ref
+	Inline         []*Artifact // those of Dependencies that are artifacts written in place
+	Host           Ref         // operation_host
+	Timeout        int         // seconds
+	Inputs         []*Property
+	Outputs        []*Property // attribute mappings: what each is written to is its Mapping
+}
+
+// Artifact is an artifact of a template or type.
+type Artifact struct {
+	Name       string
+	Pos        diag.Position
+	In         string // the file it is written in: paths are relative to it
+	Type       Ref
+	File       Ref
+	Repository Ref
+	Version    Ref
+	Checksum   Ref
+	Algorithm  Ref
+	Deploy     Ref
+	Properties *source.Node
+	long       bool // written with keywords, and not as its file alone
+}
+
+// Untyped tells whether the type is left out where keywords are written, so
+// that nothing says what the artifact is.
+func (a *Artifact) Untyped() bool { return a.long && a.Type.Name == "" }

@@ -1,0 +1,200 @@
+package grammar
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// properties reads the definitions of a type's properties, or of the inputs of
+// its operations. What does not define anything is the value itself: of inputs
+// in every version, and of properties in 2.0, which says so of those that are
+// inherited.
+func (r *reader) properties(n *source.Node, of string, orValues bool) []*Property {
+	var all []*Property
+	r.named(n, of, func(k, v *source.Node) {
+		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
+		all = append(all, p)
+		switch {
+		case orValues && r.assigns, (orValues || r.second()) && !v.IsNull() && !r.defines(v):
+			p.Value = v
+		case v.Kind == source.String && !r.second(): // the short form of a parameter is its type
+			p.Type = r.ref(v, of)
+		default:
+			of := fmt.Sprintf("%s: %q", of, p.Name)
+			r.property(p, v, of)
+			if r.second() {
+				r.never(v, of, "what is given to an operation, or a property,", "mapping")
+			}
+		}
+	})
+	return all
+}
+
+// attributes reads definitions of attributes, which have no short form in 2.0.
+func (r *reader) attributes(n *source.Node, of string) []*Property {
+	if !r.second() {
+		return r.properties(n, of, false)
+	}
+	var all []*Property
+	r.named(n, of, func(k, v *source.Node) {
+		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
+		all = append(all, p)
+		of := fmt.Sprintf("%s: %q", of, p.Name)
+		r.property(p, v, of)
+		r.never(v, of, "an attribute", "required", "value", "mapping")
+	})
+	return all
+}
+
+// inputs reads what a service template or a workflow is given: in 2.0, the short
+// form is the attribute that the value goes to, and no input has a value (TOSCA
+// 2.0, 9.8).
+func (r *reader) inputs(n *source.Node, of string) []*Property {
+	if !r.second() {
+		return r.properties(n, of, false)
+	}
+	var all []*Property
+	r.named(n, of, func(k, v *source.Node) {
+		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
+		all = append(all, p)
+		if v.Kind == source.List {
+			p.Mapping = v
+			return
+		}
+		of := fmt.Sprintf("%s: %q", of, p.Name)
+		r.property(p, v, of)
+		r.never(v, of, "an input", "value")
+	})
+	return all
+}
+
+// never reports keywords that a definition would have elsewhere.
+func (r *reader) never(n *source.Node, of, what string, keys ...string) {
+	for k := range n.Pairs() {
+		if slices.Contains(keys, k.Text) {
+			r.Errorf(k.Pos(), codeKeyword, "%s: %s cannot have %q", of, what, k.Text)
+		}
+	}
+}
+
+// parameterKeywords are the keywords of a parameter; those that are true tell
+// it from a value that happens to be a map.
+var parameterKeywords = map[string]bool{
+	"type": true, "default": true, "required": true, "description": true, "value": true, "mapping": true, "validation": true,
+	"constraints": true, "status": false, "entry_schema": false, "key_schema": false, "metadata": false, "external-schema": false,
+}
+
+// isDefinition tells a parameter's definition from a value that happens to be
+// a map: it has nothing but keywords, and what is called type names one.
+func isDefinition(n *source.Node) bool {
+	if n.Kind != source.Map {
+		return false
+	}
+	defines := false
+	for k, v := range n.Pairs() {
+		tells, known := parameterKeywords[k.Text]
+		if !known || k.Text == "type" && v.Kind != source.String {
+			return false
+		}
+		defines = defines || tells
+	}
+	return defines
+}
+
+// defines is isDefinition, and tells a little more in 2.0: schemas alone refine
+// a definition, and what has a type is one, whatever else is in it.
+func (r *reader) defines(n *source.Node) bool {
+	if isDefinition(n) || !r.second() {
+		return isDefinition(n)
+	}
+	typ := n.Get("type")
+	return typ != nil && typ.Kind == source.String || n.Get("entry_schema") != nil || n.Get("key_schema") != nil
+}
+
+// property reads the keywords of a property, attribute or parameter (TOSCA 1.3,
+// 3.6.10 to 3.6.14; 2.0, 9.4 to 9.8).
+func (r *reader) property(p *Property, n *source.Node, of string) {
+	r.fields(n, of, []field{
+		{"type", r.setRef(&p.Type, of+": type"), everyVersion},
+		{"description", r.setText(&p.Description, of+": description"), everyVersion},
+		{"required", func(n *source.Node) {
+			p.RequiredPos = n.Pos()
+			r.setBool(&p.Required, of+": required")(n)
+		}, everyVersion},
+		{"default", setNode(&p.Default), everyVersion},
+		{"value", setNode(&p.Value), everyVersion},
+		{"mapping", setNode(&p.Mapping), everyVersion},
+		{"status", func(n *source.Node) { p.Status = r.status(n, of) }, everyVersion},
+		{"external-schema", ignored, first},
+		{"constraints", func(n *source.Node) { p.Constraints = r.constraints(n, of) }, first},
+		{"validation", setNode(&p.Validation), second},
+		{"key_schema", func(n *source.Node) { p.KeySchema = r.schema(n, of+": key_schema") }, everyVersion},
+		{"entry_schema", func(n *source.Node) {
+			p.EntrySchema = r.schema(n, of+": entry_schema")
+			p.EntryType, p.Entry = p.EntrySchema.Type, p.EntrySchema.Constraints
+		}, everyVersion},
+	})
+	if p.Value != nil && p.Mapping != nil {
+		r.Errorf(p.Pos, codeTogether, "%s has a value and a mapping, and may have one of them only", of)
+	}
+}
+
+// statuses are what a definition may be (TOSCA 1.3, 3.6.10.3).
+var statuses = []string{"supported", "unsupported", "experimental", "deprecated"}
+
+func (r *reader) status(n *source.Node, of string) Ref {
+	status := r.ref(n, of+": status")
+	if status.Name != "" && !r.second() && !slices.Contains(statuses, status.Name) {
+		r.Unknown(status.Pos, codeShape, status.Name, statuses, "%s: status %q is none of TOSCA's: supported, unsupported, experimental, deprecated", of, status.Name)
+	}
+	return status
+}
+
+// schema reads what keys or entries are: a type, or more than that.
+func (r *reader) schema(n *source.Node, of string) *Schema {
+	s := &Schema{Pos: n.Pos()}
+	if !n.IsNull() && n.IsScalar() {
+		s.Type = r.ref(n, of)
+		return s
+	}
+	r.fields(n, of, []field{
+		{"type", r.setRef(&s.Type, of+": type"), everyVersion},
+		{"required", ignored, first},
+		{"default", ignored, first},
+		{"constraints", func(n *source.Node) { s.Constraints = r.constraints(n, of) }, first},
+		{"validation", setNode(&s.Validation), second},
+		{"key_schema", func(n *source.Node) { s.Key = r.schema(n, of+": key_schema") }, everyVersion},
+		{"entry_schema", func(n *source.Node) { s.Entry = r.schema(n, of+": entry_schema") }, everyVersion},
+	})
+	if s.Type.Name == "" && n.Kind == source.Map {
+		r.Errorf(s.Pos, codeMissing, "%s has no type", of)
+	}
+	return s
+}
+
+var operators = []string{
+	"equal", "greater_than", "greater_or_equal", "less_than", "less_or_equal",
+	"in_range", "valid_values", "length", "min_length", "max_length", "pattern", "schema",
+}
+
+func (r *reader) constraints(n *source.Node, of string) []*Constraint {
+	var all []*Constraint
+	r.entries(n, of+": constraints", func(k, v *source.Node) {
+		if c := r.constraint(k, v, of); c != nil {
+			all = append(all, c)
+		}
+	})
+	return all
+}
+
+func (r *reader) constraint(k, v *source.Node, of string) *Constraint {
+	for _, known := range operators {
+		if k.Text == known {
+			return &Constraint{Pos: k.Pos(), Operator: k.Text, Operand: v}
+		}
+	}
+	r.Unknown(k.Pos(), codeConstraint, k.Text, operators, "%s: unknown constraint %q", of, k.Text)
+	return nil
+}

@@ -1,0 +1,84 @@
+package grammar
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// nodeFilter reads the filter of 1.x, properties and capabilities, and the
+// condition that takes its place in 2.0.
+func (r *reader) nodeFilter(n *source.Node, of string) *NodeFilter {
+	f := &NodeFilter{Pos: n.Pos()}
+	if r.second() && n.Get("properties") == nil && n.Get("capabilities") == nil {
+		f.Validation = n
+		return f
+	}
+	r.fields(n, of, []field{
+		{"properties", func(n *source.Node) { f.Properties = r.propertyFilters(n, of) }, first},
+		{"capabilities", func(n *source.Node) { f.Capabilities = r.capabilityFilters(n, of) }, first},
+	})
+	return f
+}
+
+func (r *reader) capabilityFilters(n *source.Node, of string) []*CapabilityFilter {
+	var all []*CapabilityFilter
+	r.entries(n, of+": capabilities", func(k, v *source.Node) {
+		c := &CapabilityFilter{Name: k.Text, Pos: k.Pos()}
+		all = append(all, c)
+		of := fmt.Sprintf("%s: capability %q", of, c.Name)
+		r.fields(v, of, []field{
+			{"properties", func(n *source.Node) { c.Properties = r.propertyFilters(n, of) }, everyVersion},
+		})
+	})
+	return all
+}
+
+// propertyFilters reads what properties must fulfil: a constraint or several, or
+// the value itself.
+func (r *reader) propertyFilters(n *source.Node, of string) []*PropertyFilter {
+	var all []*PropertyFilter
+	r.entries(n, of+": properties", func(k, v *source.Node) {
+		p := &PropertyFilter{Name: k.Text, Pos: k.Pos()}
+		all = append(all, p)
+		of := fmt.Sprintf("%s: property %q", of, p.Name)
+		switch {
+		case v.Kind == source.List:
+			r.listed(v, of, func(item *source.Node) {
+				for k, operand := range r.clause(item, of).Pairs() {
+					p.add(r.constraint(k, operand, of))
+				}
+			})
+		case v.Kind == source.Map && !isCall(v):
+			for k, operand := range v.Pairs() {
+				p.add(r.constraint(k, operand, of))
+			}
+		default:
+			p.add(&Constraint{Pos: v.Pos(), Operator: "equal", Operand: v})
+		}
+	})
+	return all
+}
+
+func (p *PropertyFilter) add(c *Constraint) {
+	if c != nil {
+		p.Constraints = append(p.Constraints, c)
+	}
+}
+
+func (r *reader) clause(n *source.Node, of string) *source.Node {
+	if n.Kind != source.Map {
+		r.Errorf(n.Pos(), codeShape, "%s: a constraint must be an operator and its operand, not %s", of, aKind(n.Kind))
+	}
+	return n
+}
+
+// isCall tells whether a value of 1.x is made by a function.
+func isCall(n *source.Node) bool {
+	if n.Kind != source.Map || len(n.Keys) != 1 {
+		return false
+	}
+	name := n.Keys[0].Text
+	return strings.HasPrefix(name, "get_") || name == "concat" || name == "join" || name == "token"
+}

@@ -1,0 +1,149 @@
+package grammar
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+var (
+	toskerTypes = regexp.MustCompile(`^(tosker-types.*|tosker)\.ya?ml$`)
+	hasScheme   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+	// The Simple Profile, which 2.0 imports by name (TOSCA 2.0, 6.7.2).
+	simpleProfile = regexp.MustCompile(`^org\.oasis-open\.(tosca\.)?simple(:.*)?$`)
+	definesName   = regexp.MustCompile(`(?m)^["']?profile["']?[ \t]*:[ \t]*["']?([^\s"'#]+)`)
+)
+
+// away reports what is not at hand. That is no fault of the document, but what
+// it could define is not known.
+func (l *loader) away(doc *Document, i Import, code, format string, args ...any) {
+	doc.open = true
+	l.Warnf(i.Pos, code, format, args...)
+}
+
+// resolve finds what an import names; nil where a diagnostic says why not.
+func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
+	if i.Profile != "" {
+		return l.profile(doc, i)
+	}
+	if toskerTypes.MatchString(path.Base(i.File)) {
+		return l.builtin(toskerFile), nil
+	}
+	if doc.Version != version20 && (strings.HasPrefix(i.File, "tosca_simple_yaml_1_") || namespaceURI.MatchString(i.File)) {
+		return l.builtin(normativeFile), nil // by its namespace (TOSCA 1.3, 3.6.8.2.4)
+	}
+	switch repo := doc.Repositories[i.Repository]; {
+	case i.Repository != "" && repo == nil:
+		l.Unknown(i.Pos, codeImportRepo, i.Repository, keys(doc.Repositories), "import %q: unknown repository %q", i.File, i.Repository)
+		return nil, nil
+	case i.Repository != "":
+		l.away(doc, i, codeImportFetch, "import %q is in repository %q, and nothing is fetched: names that it may define are not checked", i.File, i.Repository)
+		return nil, nil
+	case hasScheme.MatchString(i.File):
+		l.away(doc, i, codeImportFetch, "import %q is a URL, and nothing is fetched: names that it may define are not checked", i.File)
+		return nil, nil
+	}
+	name, ok := Within(doc.File, i.File)
+	if !ok && l.lone {
+		l.away(doc, i, codeImport, "import %q is outside of the folder of the template, where nothing is read: names that it may define are not checked", i.File)
+		return nil, nil
+	}
+	if !ok {
+		l.Errorf(i.Pos, codeImport, "import %q leaves the archive", i.File)
+		return nil, nil
+	}
+	return l.imported(i, name)
+}
+
+func (l *loader) imported(i Import, name string) (*Document, error) {
+	if len(l.docs) >= maxFiles {
+		l.Errorf(i.Pos, codeTooManyFiles, "import %q: at most %d files are imported", i.name(), maxFiles)
+		return nil, nil
+	}
+	target, err := l.file(name)
+	var bad diag.List
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid):
+		l.Errorf(i.Pos, codeImport, "import %q is not in the archive (looked for %q)", i.File, name)
+		return nil, nil
+	case errors.As(err, &bad):
+		l.Add(bad...)
+		return nil, nil
+	case err != nil:
+		// A folder, or a file that is damaged: the archive is at fault.
+		l.Errorf(i.Pos, codeImport, "import %q cannot be read: %v", i.name(), err)
+		return nil, nil
+	}
+	return target, nil
+}
+
+func (i Import) name() string {
+	if i.Profile != "" {
+		return i.Profile
+	}
+	return i.File
+}
+
+// profile finds a profile by its name: in the archive, or among what is
+// embedded.
+func (l *loader) profile(doc *Document, i Import) (*Document, error) {
+	if i.Profile == doc.Profile.Name {
+		return nil, nil // it is its own
+	}
+	if l.profiles == nil {
+		if err := l.findProfiles(); err != nil {
+			return nil, err
+		}
+	}
+	if name, ok := l.profiles[i.Profile]; ok {
+		return l.imported(i, name)
+	}
+	if simpleProfile.MatchString(i.Profile) {
+		return l.builtin(profileFile), nil
+	}
+	l.away(doc, i, codeProfile, "profile %q is not at hand: names that it may define are not checked", i.Profile)
+	return nil, nil
+}
+
+// findProfiles looks through the YAML files of the archive for the profiles
+// that they define. A file that cannot be read defines none.
+func (l *loader) findProfiles() error {
+	l.profiles = map[string]string{}
+	budget := 2 * source.MaxBytes
+	return fs.WalkDir(l.archive, ".", func(name string, entry fs.DirEntry, err error) error {
+		ext := path.Ext(name)
+		if err != nil || entry.IsDir() || ext != ".yaml" && ext != ".yml" || budget <= 0 {
+			return nil //nolint:nilerr // what cannot be read is said where it is imported
+		}
+		data, err := l.archive.ReadFile(name, source.MaxBytes)
+		if err != nil {
+			return nil //nolint:nilerr // as above
+		}
+		budget -= len(data)
+		if m := definesName.FindSubmatch(data); m != nil && l.profiles[string(m[1])] == "" {
+			l.profiles[string(m[1])] = name
+		}
+		return nil
+	})
+}
+
+// Within resolves a path that is written in a file of the archive, relative to
+// that file; ok is false when it leaves the archive. A leading slash means the
+// archive's root.
+func Within(file, name string) (string, bool) {
+	if strings.Contains(name, `\`) || name == "" {
+		return "", false
+	}
+	var joined string
+	if strings.HasPrefix(name, "/") {
+		joined = path.Clean(strings.TrimLeft(name, "/"))
+	} else {
+		joined = path.Join(path.Dir(file), name)
+	}
+	return joined, fs.ValidPath(joined) && joined != "."
+}

@@ -1,0 +1,246 @@
+package grammar
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// The codes of what is wrong with a document's grammar.
+const (
+	codeKeyword      = "TOSCA-DOC-001" // an unknown keyword
+	codeShape        = "TOSCA-DOC-002" // a value of another shape than the keyword's
+	codeMissing      = "TOSCA-DOC-003" // a keyword that must be there
+	codeVersion      = "TOSCA-DOC-004" // no or an unknown tosca_definitions_version
+	codeConstraint   = "TOSCA-DOC-005" // an unknown constraint
+	codeImport       = "TOSCA-IMP-001" // an imported file that is not in the archive
+	codeImportFetch  = "TOSCA-IMP-002" // an import that would have to be fetched
+	codeImportRepo   = "TOSCA-IMP-003" // an import from an unknown repository
+	codeTypeTwice    = "TOSCA-TYPE-002"
+	codeTooManyFiles = "TOSCA-IMP-004"
+	codeProfile      = "TOSCA-IMP-005" // a profile that is not at hand
+	codeOther        = "TOSCA-DOC-006" // a keyword of another version
+	codeTogether     = "TOSCA-DOC-007" // keywords or definitions that exclude each other
+)
+
+// reader reads the values of one document.
+type reader struct {
+	*diag.Collector
+	doc     *Document
+	assigns bool // within a template: inputs are values, never definitions
+}
+
+// field is a keyword, what reads its value, and which versions have it.
+type field struct {
+	key  string
+	read func(*source.Node)
+	in   in
+}
+
+// ignored are values that say nothing to anybody but people.
+func ignored(*source.Node) {}
+
+// fields reads a map by its keywords; of names the subject, as in `node
+// template "api"`.
+func (r *reader) fields(n *source.Node, of string, known []field) {
+	if n.IsNull() {
+		return
+	}
+	if n.Kind != source.Map {
+		r.Errorf(n.Pos(), codeShape, "%s must be a map, not %s", of, aKind(n.Kind))
+		return
+	}
+keys:
+	for k, v := range n.Pairs() {
+		for _, f := range known {
+			if f.key == k.Text {
+				if r.suits(k, f.in, of) {
+					f.read(v)
+				}
+				continue keys
+			}
+		}
+		if r.common(k, v, of) {
+			continue
+		}
+		var names []string
+		for _, f := range known {
+			if f.in == everyVersion || f.in == second == r.second() {
+				names = append(names, f.key)
+			}
+		}
+		r.Unknown(k.Pos(), codeKeyword, k.Text, append(names, "description", "metadata"), "%s: unknown keyword %q", of, k.Text)
+	}
+}
+
+// common reads the keywords that everything has (TOSCA 2.0, 5.3).
+func (r *reader) common(k, v *source.Node, of string) bool {
+	switch k.Text {
+	case "description":
+		r.text(v, of+": description")
+	case "metadata":
+		r.assignments(v, of+": metadata")
+	default:
+		return false
+	}
+	return true
+}
+
+func aKind(k source.Kind) string {
+	switch k {
+	case source.Int:
+		return "an integer"
+	case source.Null:
+		return "empty"
+	default:
+		return "a " + k.String()
+	}
+}
+
+// named walks a map of definitions by name.
+func (r *reader) named(n *source.Node, of string, each func(key, value *source.Node)) {
+	if n.IsNull() {
+		return
+	}
+	if n.Kind != source.Map {
+		r.Errorf(n.Pos(), codeShape, "%s must be a map of names, not %s", of, aKind(n.Kind))
+		return
+	}
+	for k, v := range n.Pairs() {
+		each(k, v)
+	}
+}
+
+// listed walks a list.
+func (r *reader) listed(n *source.Node, of string, each func(*source.Node)) {
+	if n.IsNull() {
+		return
+	}
+	if n.Kind != source.List {
+		r.Errorf(n.Pos(), codeShape, "%s must be a list, not %s", of, aKind(n.Kind))
+		return
+	}
+	for _, item := range n.Items {
+		each(item)
+	}
+}
+
+// entries walks a list of maps with one key each, or a map, which documents of
+// 1.x write in its place.
+func (r *reader) entries(n *source.Node, of string, each func(key, value *source.Node)) {
+	if !n.IsNull() && n.Kind == source.Map && !r.second() {
+		r.named(n, of, each)
+		return
+	}
+	r.listed(n, of, func(item *source.Node) {
+		if item.Kind != source.Map || len(item.Keys) != 1 {
+			r.Errorf(item.Pos(), codeShape, "%s: each entry must be one name and its value", of)
+			return
+		}
+		each(item.Keys[0], item.Items[0])
+	})
+}
+
+// mapped walks a map of definitions by name, or a list of maps with one key
+// each, which documents of 1.x write in its place.
+func (r *reader) mapped(n *source.Node, of string, each func(key, value *source.Node)) {
+	if r.second() {
+		r.named(n, of, each)
+		return
+	}
+	r.entries(n, of, each)
+}
+
+// text reads a string; up to 1.3 a number is fine where a name is meant, and in
+// 2.0 it needs quotes (TOSCA 2.0, 9.1.1.1).
+func (r *reader) text(n *source.Node, of string) string {
+	switch {
+	case n.IsNull():
+		return ""
+	case !n.IsScalar():
+		r.Errorf(n.Pos(), codeShape, "%s must be a string, not %s", of, aKind(n.Kind))
+		return ""
+	case n.Kind != source.String && r.second():
+		r.Errorf(n.Pos(), codeShape, "%s must be a string, not %s: put %s in quotes", of, aKind(n.Kind), n.Text)
+	}
+	return n.Text
+}
+
+// ref reads a name together with its place.
+func (r *reader) ref(n *source.Node, of string) Ref {
+	return Ref{Name: r.text(n, of), Pos: n.Pos()}
+}
+
+func (r *reader) setText(to *string, of string) func(*source.Node) {
+	return func(n *source.Node) { *to = r.text(n, of) }
+}
+
+func (r *reader) setRef(to *Ref, of string) func(*source.Node) {
+	return func(n *source.Node) { *to = r.ref(n, of) }
+}
+
+func (r *reader) setBool(to *bool, of string) func(*source.Node) {
+	return func(n *source.Node) {
+		value, ok := n.Word()
+		if !ok || r.second() && (n.Kind != source.Bool || n.Text != "true" && n.Text != "false") {
+			r.Errorf(n.Pos(), codeShape, "%s must be true or false", of)
+			return
+		}
+		*to = value
+	}
+}
+
+// setRefs reads a list of names. A lone name stands for a list of one up to
+// 1.3.
+func (r *reader) setRefs(to *[]Ref, of string) func(*source.Node) {
+	return func(n *source.Node) {
+		if !n.IsNull() && n.IsScalar() && r.second() {
+			r.Errorf(n.Pos(), codeShape, "%s must be a list of names, not %s", of, aKind(n.Kind))
+		}
+		*to = r.refs(n, of)
+	}
+}
+
+// setNode keeps a value as it is written; an empty one is none.
+func setNode(to **source.Node) func(*source.Node) {
+	return func(n *source.Node) { *to = n }
+}
+
+func (r *reader) setAssignments(to **source.Node, of string) func(*source.Node) {
+	return func(n *source.Node) { *to = r.assignments(n, of) }
+}
+
+// assignments keeps a map of values by their names.
+func (r *reader) assignments(n *source.Node, of string) *source.Node {
+	if n.IsNull() {
+		return nil
+	}
+	if n.Kind != source.Map {
+		r.Errorf(n.Pos(), codeShape, "%s must be a map of names, not %s", of, aKind(n.Kind))
+		return nil
+	}
+	return n
+}
+
+func (r *reader) setInt(to *int, of string) func(*source.Node) {
+	return func(n *source.Node) {
+		value, err := strconv.Atoi(n.Text)
+		if n.Kind != source.Int || err != nil || value < 0 {
+			r.Errorf(n.Pos(), codeShape, "%s must be an integer of at least 0", of)
+			return
+		}
+		*to = value
+	}
+}
+
+// refs reads a list of names; a lone name stands for a list of one.
+func (r *reader) refs(n *source.Node, of string) []Ref {
+	if !n.IsNull() && n.IsScalar() {
+		return []Ref{r.ref(n, of)}
+	}
+	var all []Ref
+	r.listed(n, of, func(item *source.Node) { all = append(all, r.ref(item, fmt.Sprintf("an entry of %s", of))) })
+	return all
+}

@@ -1,0 +1,198 @@
+package grammar
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// requirementDefs reads the requirements of a node type (TOSCA 1.3, 3.7.3; 2.0,
+// 8.4).
+func (r *reader) requirementDefs(n *source.Node, of string) []*RequirementDef {
+	var all []*RequirementDef
+	names := map[string]bool{}
+	r.entries(n, of+": requirements", func(k, v *source.Node) {
+		d := &RequirementDef{Name: k.Text, Pos: k.Pos(), Min: 1, Max: 1}
+		if r.second() {
+			d.Min, d.Max = 0, -1
+		}
+		all = append(all, d)
+		of := fmt.Sprintf("%s: requirement %q", of, d.Name)
+		if names[d.Name] {
+			r.Errorf(d.Pos, codeTogether, "%s is defined twice", of)
+		}
+		names[d.Name] = true
+		if v.Kind == source.String && !r.second() {
+			d.Capability = r.ref(v, of)
+			return
+		}
+		counted := func(n *source.Node) {
+			d.Counted = n.Pos()
+			d.Min, d.Max = r.occurrences(n, of)
+		}
+		r.fields(v, of, []field{
+			{"capability", r.setRef(&d.Capability, of+": capability"), everyVersion},
+			{"node", r.setRef(&d.Node, of+": node"), everyVersion},
+			{"relationship", func(n *source.Node) { r.relationshipDef(d, n, of+": relationship") }, everyVersion},
+			{"occurrences", counted, first},
+			{"count_range", counted, second},
+			{"node_filter", func(n *source.Node) { d.Filter = r.nodeFilter(n, of+": node_filter") }, everyVersion},
+		})
+	})
+	return all
+}
+
+// relationshipDef reads a relationship's type, with what is refined of it.
+func (r *reader) relationshipDef(d *RequirementDef, n *source.Node, of string) {
+	if n.Kind != source.Map {
+		d.Relationship = r.ref(n, of)
+		return
+	}
+	r.fields(n, of, []field{
+		{"type", r.setRef(&d.Relationship, of+": type"), everyVersion},
+		{"properties", func(n *source.Node) { d.RelationProperties = r.properties(n, of+": properties", false) }, everyVersion},
+		{"attributes", func(n *source.Node) { d.RelationAttributes = r.attributes(n, of+": attributes") }, everyVersion},
+		{"interfaces", func(n *source.Node) { d.Interfaces = r.interfaces(n, of) }, everyVersion},
+	})
+}
+
+// occurrences reads a range; high is -1 where it has no end.
+func (r *reader) occurrences(n *source.Node, of string) (low, high int) {
+	if n.Kind == source.List && len(n.Items) == 2 && (!r.second() || n.Items[0].Kind == source.Int && (n.Items[1].Kind == source.Int || n.Items[1].Text == "UNBOUNDED")) {
+		low, errLow := strconv.Atoi(n.Items[0].Text)
+		if n.Items[1].Text == "UNBOUNDED" && errLow == nil && low >= 0 {
+			return low, -1
+		}
+		high, errHigh := strconv.Atoi(n.Items[1].Text)
+		if errLow == nil && errHigh == nil && 0 <= low && low <= high {
+			return low, high
+		}
+	}
+	key := "occurrences"
+	if r.second() {
+		key = "count_range"
+	}
+	r.Errorf(n.Pos(), codeShape, "%s: %s must be two numbers, least and most, or UNBOUNDED as most", of, key)
+	return 0, -1
+}
+
+// capabilityDefs reads the capabilities of a node type (TOSCA 1.3, 3.7.2; 2.0,
+// 8.2).
+func (r *reader) capabilityDefs(n *source.Node, of string) []*CapabilityDef {
+	var all []*CapabilityDef
+	r.named(n, of+": capabilities", func(k, v *source.Node) {
+		d := &CapabilityDef{Name: k.Text, Pos: k.Pos(), Max: -1}
+		all = append(all, d)
+		of := fmt.Sprintf("%s: capability %q", of, d.Name)
+		if v.Kind == source.String {
+			d.Type = r.ref(v, of)
+			return
+		}
+		r.fields(v, of, []field{
+			{"type", r.setRef(&d.Type, of+": type"), everyVersion},
+			{"properties", func(n *source.Node) { d.Properties = r.properties(n, of+": properties", false) }, everyVersion},
+			{"attributes", func(n *source.Node) { d.Attributes = r.attributes(n, of+": attributes") }, everyVersion},
+			{"valid_source_types", r.setRefs(&d.Sources, of+": valid_source_types"), first},
+			{"valid_source_node_types", r.setRefs(&d.Sources, of+": valid_source_node_types"), second},
+			{"valid_relationship_types", r.setRefs(&d.Relations, of+": valid_relationship_types"), second},
+			{"occurrences", func(n *source.Node) { d.Min, d.Max = r.occurrences(n, of) }, first},
+		})
+	})
+	return all
+}
+
+// capabilities reads what a node template assigns to its capabilities.
+func (r *reader) capabilities(n *source.Node, of string) []*Capability {
+	var all []*Capability
+	r.mapped(n, of+": capabilities", func(k, v *source.Node) {
+		c := &Capability{Name: k.Text, Pos: k.Pos()}
+		all = append(all, c)
+		of := fmt.Sprintf("%s: capability %q", of, c.Name)
+		r.fields(v, of, []field{
+			{"properties", r.setAssignments(&c.Properties, of+": properties"), everyVersion},
+			{"attributes", r.setAssignments(&c.Attributes, of+": attributes"), everyVersion},
+			{"occurrences", setNode(&c.Counted), first},
+			{"directives", r.setRefs(&c.Directives, of+": directives"), second},
+		})
+	})
+	return all
+}
+
+// requirements reads what a node template requires; a map in place of the list
+// is what early drafts have.
+func (r *reader) requirements(n *source.Node, of string) []*Requirement {
+	var all []*Requirement
+	if !n.IsNull() && n.Kind == source.Map && !r.second() {
+		r.named(n, of+": requirements", func(k, v *source.Node) { all = append(all, r.requirement(k, v, of)) })
+		return all
+	}
+	r.listed(n, of+": requirements", func(item *source.Node) {
+		if !r.second() && !item.IsNull() && item.IsScalar() { // a requirement that the type fills
+			all = append(all, &Requirement{Name: item.Text, Pos: item.Pos()})
+			return
+		}
+		if item.Kind != source.Map || len(item.Keys) != 1 {
+			r.Errorf(item.Pos(), codeShape, "%s: each requirement must be one name and its value", of)
+			return
+		}
+		all = append(all, r.requirement(item.Keys[0], item.Items[0], of))
+	})
+	return all
+}
+
+// requirement reads the short form, the name of a node template, and the long
+// one (TOSCA 1.3, 3.8.2; 2.0, 8.5).
+func (r *reader) requirement(k, v *source.Node, of string) *Requirement {
+	q := &Requirement{Name: k.Text, Pos: k.Pos()}
+	if v.Kind != source.Map {
+		r.target(q, v, of)
+		return q
+	}
+	of = fmt.Sprintf("%s: requirement %q", of, q.Name)
+	r.fields(v, of, []field{
+		{"node", func(n *source.Node) { r.target(q, n, of+": node") }, everyVersion},
+		{"capability", r.setRef(&q.Capability, of+": capability"), everyVersion},
+		{"relationship", func(n *source.Node) { r.relationship(q, n, of+": relationship") }, everyVersion},
+		{"node_filter", func(n *source.Node) {
+			q.Filter = n.Pos()
+			q.NodeFilter = r.nodeFilter(n, of+": node_filter")
+		}, everyVersion},
+		{"occurrences", func(n *source.Node) {
+			r.occurrences(n, of)
+			q.Count = n
+		}, first},
+		{"count", setNode(&q.Count), second},
+		{"directives", r.setRefs(&q.Directives, of+": directives"), second},
+		{"optional", setNode(&q.Optional), second},
+		{"allocation", r.setAssignments(&q.Allocation, of+": allocation"), second},
+	})
+	return q
+}
+
+// target reads the node that a requirement names; since 2.0 it may be one of
+// those that a template makes.
+func (r *reader) target(q *Requirement, n *source.Node, of string) {
+	if n.Kind == source.List && len(n.Items) == 2 && r.second() {
+		q.Node, q.Index = r.ref(n.Items[0], of), n.Items[1]
+		return
+	}
+	q.Node = r.ref(n, of)
+}
+
+// relationship reads a relationship's name, or one that is written in place:
+// its type with properties, or in 1.0 a whole template.
+func (r *reader) relationship(q *Requirement, n *source.Node, of string) {
+	if n.IsScalar() {
+		q.Relationship = r.ref(n, of)
+		return
+	}
+	q.Inline = &RelationshipTemplate{Pos: n.Pos()}
+	r.fields(n, of, []field{
+		{"type", r.setRef(&q.Inline.Type, of+": type"), everyVersion},
+		{"properties", r.setAssignments(&q.Inline.Properties, of+": properties"), everyVersion},
+		{"attributes", r.setAssignments(&q.Inline.Attributes, of+": attributes"), everyVersion},
+		{"interfaces", func(n *source.Node) { q.Inline.Interfaces = r.interfaces(n, of) }, everyVersion},
+	})
+	q.Relationship, q.Properties = q.Inline.Type, q.Inline.Properties
+}

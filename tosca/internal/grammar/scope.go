@@ -1,0 +1,260 @@
+package grammar
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// importedDoc is a document together with the import that brought it.
+type importedDoc struct {
+	doc *Document
+	by  Import
+}
+
+// Scope is what names mean in a document: of its own types, those that it
+// imports, under their prefix if they have one, and before 2.0 the normative
+// ones.
+type Scope struct {
+	types        [kinds]map[string]*Type
+	functions    map[string]*FunctionDef
+	repositories map[string]*Repository
+	prefixes     []string
+	open         bool
+}
+
+// Scope gives the document's scope.
+func (d *Document) Scope() *Scope { return d.scope }
+
+// Open tells whether something that the document imports, itself or through
+// another, is not at hand: a name that is not known may be defined there.
+func (s *Scope) Open() bool { return s.open }
+
+// Lookup finds a type by the name that a document knows it by; nil if none.
+func (s *Scope) Lookup(kind Kind, name string) *Type {
+	types := s.types[kind]
+	if t := types[name]; t != nil || name == "" {
+		return t
+	}
+	// The short forms of normative types (TOSCA 1.3, 5.2): tosca:Root, and plain
+	// Root; where they are imported under a prefix, with that.
+	at := strings.LastIndexByte(name, ':') + 1
+	prefix, short := name[:at], name[at:]
+	for _, full := range normativePrefixes[kind] {
+		if t := types[prefix+full+short]; t != nil {
+			return t
+		}
+		if prefix == "tosca:" {
+			if t := types[full+short]; t != nil {
+				return t
+			}
+		}
+	}
+	if t := types[short]; t != nil && prefix == "tosca:" && t.Doc.Embedded {
+		return t
+	}
+	// A prefix with a dot, as some write it.
+	for _, p := range s.prefixes {
+		if rest, ok := strings.CutPrefix(name, strings.TrimSuffix(p, ":")+"."); ok && types[p+rest] != nil {
+			return types[p+rest]
+		}
+	}
+	return nil
+}
+
+var normativePrefixes = [kinds][]string{
+	NodeType:         {"tosca.nodes.", "tosca.nodes.network.", "tosca.nodes.Storage."},
+	RelationshipType: {"tosca.relationships.", "tosca.relationships.network."},
+	CapabilityType:   {"tosca.capabilities.", "tosca.capabilities.network."},
+	InterfaceType:    {"tosca.interfaces.node.lifecycle.", "tosca.interfaces.relationship.", "tosca.interfaces."},
+	ArtifactType: {
+		"tosca.artifacts.", "tosca.artifacts.Implementation.", "tosca.artifacts.Deployment.", "tosca.artifacts.Deployment.Image.",
+		"tosca.artifacts.Deployment.Image.Container.",
+	},
+	DataType:   {"tosca.datatypes.", "tosca.datatypes.network."},
+	GroupType:  {"tosca.groups."},
+	PolicyType: {"tosca.policies."},
+}
+
+// Names lists the names of a kind, sorted.
+func (s *Scope) Names(kind Kind) []string { return keys(s.types[kind]) }
+
+// Function finds a function that the document or one that it imports defines;
+// nil if none.
+func (s *Scope) Function(name string) *FunctionDef { return s.functions[name] }
+
+// FunctionNames lists the functions that are defined, sorted.
+func (s *Scope) FunctionNames() []string { return keys(s.functions) }
+
+// Repository finds a repository that the document or one that it imports
+// defines; nil if none.
+func (s *Scope) Repository(name string) *Repository { return s.repositories[name] }
+
+// RepositoryNames lists the repositories that are defined, sorted.
+func (s *Scope) RepositoryNames() []string { return keys(s.repositories) }
+
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// reached is a document as it is seen from another: what is imported by an
+// import with a prefix is under that prefix.
+type reached struct {
+	doc    *Document
+	prefix string
+	by     Import
+	from   *reached // what imports it; nil: it is where the walk begins
+}
+
+// within tells whether a document is reached, or imports what is, so that it
+// would import itself.
+func (r *reached) within(doc *Document) bool {
+	for ; r != nil; r = r.from {
+		if r.doc == doc {
+			return true
+		}
+	}
+	return false
+}
+
+// buildScope walks the imports from doc on, so that files that import each
+// other do no harm.
+func (l *loader) buildScope(doc, normative *Document) {
+	s := &Scope{functions: map[string]*FunctionDef{}, repositories: map[string]*Repository{}}
+	for kind := range kinds {
+		s.types[kind] = map[string]*Type{}
+	}
+	doc.scope = s
+	type place struct {
+		doc    *Document
+		prefix string
+	}
+	seen := map[place]bool{}
+	queue := []reached{{doc: doc}}
+	if doc.Version != version20 {
+		queue = append(queue, reached{doc: normative})
+	}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		key := place{at.doc, at.prefix}
+		if seen[key] {
+			continue
+		}
+		if len(seen) >= 2*maxFiles {
+			l.Errorf(at.by.Pos, codeTooManyFiles, "imports with prefixes lead to more than %d names of files", 2*maxFiles)
+			return
+		}
+		seen[key] = true
+		s.open = s.open || at.doc.open
+		l.define(s, doc, at)
+		for _, i := range at.doc.imported {
+			if at.within(i.doc) {
+				continue
+			}
+			next := reached{doc: i.doc, prefix: at.prefix, by: at.by, from: &at}
+			if at.doc == doc {
+				next.by = i.by
+			}
+			if i.by.Prefix != "" {
+				next.prefix += i.by.Prefix + ":"
+				if !slices.Contains(s.prefixes, next.prefix) {
+					s.prefixes = append(s.prefixes, next.prefix)
+				}
+			}
+			queue = append(queue, next)
+		}
+	}
+	if !doc.Embedded && doc.Version != version20 {
+		s.fill(l.embedded[examplesFile])
+	}
+}
+
+// fill adds the types of a document whose names nothing else has.
+func (s *Scope) fill(from *Document) {
+	for kind, types := range from.Types {
+		for _, t := range types {
+			if s.types[kind][t.Name] == nil {
+				s.types[kind][t.Name] = t
+			}
+		}
+	}
+}
+
+func (l *loader) define(s *Scope, doc *Document, at reached) {
+	for kind, types := range at.doc.Types {
+		for _, t := range types {
+			name := at.prefix + t.Name
+			other := s.types[kind][name]
+			switch {
+			case other == nil || other == t:
+				s.types[kind][name] = t
+			case l.normative(t) || l.normative(other):
+				l.replace(s, doc, t, other, name)
+			default:
+				at.complain(l, doc, t, other, name)
+			}
+		}
+	}
+	for _, f := range at.doc.Functions {
+		l.defineFunction(s, doc, at, f)
+	}
+	for name, repo := range at.doc.Repositories {
+		if s.repositories[at.prefix+name] == nil {
+			s.repositories[at.prefix+name] = repo
+		}
+	}
+}
+
+// defineFunction adds a function. One that a service template defines is for its
+// own document, and refines the one of its name that comes from elsewhere.
+func (l *loader) defineFunction(s *Scope, doc *Document, at reached, f *FunctionDef) {
+	name := at.prefix + f.Name
+	other := s.functions[name]
+	switch {
+	case f.Local && at.doc != doc || other == f:
+	case other == nil:
+		s.functions[name] = f
+	case f.Local:
+		s.functions[name] = l.refined(other, f)
+	case other.Local:
+		made := l.refined(f, other)
+		made.Local = false // what comes next collides
+		s.functions[name] = made
+	default:
+		l.Errorf(at.by.Pos, codeTypeTwice, "function %q is defined in %s and in %s", name, other.Doc.File, f.Doc.File)
+	}
+}
+
+// normative tells whether a type is one of those that come with TOSCA.
+func (l *loader) normative(t *Type) bool {
+	return t.Doc == l.embedded[normativeFile] || t.Doc == l.embedded[profileFile]
+}
+
+// replace lets a document define a normative type itself, as those do that
+// bring the normative types with them.
+func (l *loader) replace(s *Scope, doc *Document, t, other *Type, name string) {
+	own := other
+	if l.normative(other) {
+		own = t
+	}
+	s.types[own.Kind][name] = own
+	if own.Doc == doc {
+		l.Warnf(own.Pos, codeTypeTwice, "%s %q is a normative type, and is defined here anew", own.Kind, name)
+	}
+}
+
+// complain says at the place where the author can do something that two files
+// define one name.
+func (r reached) complain(l *loader, doc *Document, t, other *Type, name string) {
+	if theirs, ours := t.Doc.Namespace.Name, other.Doc.Namespace.Name; theirs != "" && ours != "" && theirs != ours && other.Doc == doc {
+		l.Warnf(r.by.Pos, codeTypeTwice, "%s %q of namespace %q is hidden by the one that is defined here: import it with a namespace_prefix", t.Kind, name, theirs)
+		return
+	}
+	switch {
+	case t.Doc.Embedded && other.Doc == doc:
+		l.Errorf(other.Pos, codeTypeTwice, "%s %q is defined by %s already", t.Kind, name, t.Doc.File)
+	case r.by.name() != "":
+		l.Errorf(r.by.Pos, codeTypeTwice, "%s %q is defined in %s and in %s", t.Kind, name, other.Doc.File, t.Doc.File)
+	default:
+		l.Errorf(t.Pos, codeTypeTwice, "%s %q is defined in %s too", t.Kind, name, other.Doc.File)
+	}
+}

@@ -1,0 +1,153 @@
+package grammar
+
+import (
+	"fmt"
+
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// sections are the keywords of a document that hold types.
+var sections = [kinds]string{
+	NodeType: "node_types", RelationshipType: "relationship_types", CapabilityType: "capability_types",
+	InterfaceType: "interface_types", ArtifactType: "artifact_types", DataType: "data_types",
+	GroupType: "group_types", PolicyType: "policy_types",
+}
+
+func (r *reader) types(kind Kind) func(*source.Node) {
+	return func(n *source.Node) {
+		r.named(n, sections[kind], func(k, v *source.Node) {
+			t := &Type{Kind: kind, Name: k.Text, Pos: k.Pos(), Doc: r.doc}
+			of := fmt.Sprintf("%s %q", kind, t.Name)
+			if kind == InterfaceType {
+				r.interfaceType(t, v, of)
+			} else {
+				r.fields(v, of, r.typeFields(t, of))
+				r.complete(t, of)
+			}
+			r.doc.Types[kind] = append(r.doc.Types[kind], t)
+		})
+	}
+}
+
+// typeFields are the keywords of a type, by its kind (TOSCA 1.3, 3.7; 2.0,
+// 6.4.3).
+func (r *reader) typeFields(t *Type, of string) []field {
+	all := []field{
+		{"derived_from", r.setRef(&t.DerivedFrom, of+": derived_from"), everyVersion},
+		{"version", r.setRef(&t.Version, of+": version"), everyVersion},
+		{"properties", func(n *source.Node) { t.Properties = r.properties(n, of+": properties", false) }, everyVersion},
+	}
+	attributes := field{"attributes", func(n *source.Node) { t.Attributes = r.attributes(n, of+": attributes") }, everyVersion}
+	interfaces := field{"interfaces", func(n *source.Node) { t.Interfaces = r.interfaces(n, of) }, everyVersion}
+	requirements := field{"requirements", func(n *source.Node) { t.Requirements = r.requirementDefs(n, of) }, everyVersion}
+	capabilities := field{"capabilities", func(n *source.Node) { t.Capabilities = r.capabilityDefs(n, of) }, everyVersion}
+	refs := func(key string, to *[]Ref, versions in) field {
+		return field{key, r.setRefs(to, of+": "+key), versions}
+	}
+	switch t.Kind {
+	case NodeType:
+		return append(all, attributes, interfaces, requirements, capabilities,
+			field{"artifacts", func(n *source.Node) { t.Artifacts = r.artifacts(n, of) }, everyVersion})
+	case RelationshipType:
+		return append(all, attributes, interfaces,
+			refs("valid_target_types", &t.Targets, first), refs("valid_capability_types", &t.Targets, second),
+			refs("valid_source_types", &t.Sources, first), // of a draft
+			refs("valid_target_node_types", &t.TargetNodes, second), refs("valid_source_node_types", &t.Sources, second))
+	case CapabilityType:
+		return append(all, attributes, refs("valid_source_types", &t.Sources, first),
+			refs("valid_source_node_types", &t.Sources, second), refs("valid_relationship_types", &t.Relations, second))
+	case ArtifactType:
+		return append(all, field{"mime_type", r.setRef(&t.MIMEType, of+": mime_type"), everyVersion},
+			refs("file_ext", &t.FileExt, everyVersion))
+	case DataType:
+		return append(all, r.dataFields(t, of)...)
+	case GroupType:
+		interfaces.in, requirements.in, capabilities.in = first, first, first
+		return append(all, attributes, interfaces, requirements, capabilities, refs("members", &t.Targets, everyVersion))
+	case PolicyType:
+		return append(all, refs("targets", &t.Targets, everyVersion),
+			field{"triggers", func(n *source.Node) { t.Triggers = r.triggers(n, of) }, everyVersion})
+	default: // interfaceType reads the others
+		return all
+	}
+}
+
+// dataFields are what only data types have (TOSCA 1.3, 3.7.6; 2.0, 9.2 and, for
+// scalars, 9.1.2.2).
+func (r *reader) dataFields(t *Type, of string) []field {
+	return []field{
+		{"constraints", func(n *source.Node) { t.Constraints = r.constraints(n, of) }, first},
+		{"validation", setNode(&t.Validation), second},
+		{"key_schema", func(n *source.Node) { t.Key = r.schema(n, of+": key_schema") }, everyVersion},
+		{"entry_schema", func(n *source.Node) { t.Entry = r.schema(n, of+": entry_schema") }, everyVersion},
+		{"data_type", r.setRef(&t.Scalar.DataType, of+": data_type"), second},
+		{"units", r.setAssignments(&t.Scalar.Units, of+": units"), second},
+		{"prefixes", r.setAssignments(&t.Scalar.Prefixes, of+": prefixes"), second},
+		{"canonical_unit", r.setRef(&t.Scalar.Canonical, of+": canonical_unit"), second},
+	}
+}
+
+// complete reports what a type lacks that inherits nothing: where it does, a
+// definition may refine one of the parent's, and leave out what that has.
+func (r *reader) complete(t *Type, of string) {
+	if t.DerivedFrom.Name != "" {
+		return
+	}
+	for _, defs := range [][]*Property{t.Properties, t.Attributes} {
+		for _, p := range defs {
+			if p.Type.Name == "" && (p.Value == nil || r.second()) {
+				r.Errorf(p.Pos, codeMissing, "%s: %q has no type", of, p.Name)
+			}
+		}
+	}
+	for _, d := range t.Capabilities {
+		if d.Type.Name == "" {
+			r.Errorf(d.Pos, codeMissing, "%s: capability %q has no type", of, d.Name)
+		}
+	}
+	for _, d := range t.Requirements {
+		switch {
+		case d.Capability.Name == "":
+			r.Errorf(d.Pos, codeMissing, "%s: requirement %q has no capability", of, d.Name)
+		case d.Relationship.Name == "" && r.second():
+			r.Errorf(d.Pos, codeMissing, "%s: requirement %q has no relationship", of, d.Name)
+		}
+	}
+	for _, i := range t.Interfaces {
+		if i.Type.Name == "" && r.second() {
+			r.Errorf(i.Pos, codeMissing, "%s: interface %q has no type", of, i.Name)
+		}
+	}
+}
+
+// interfaceType reads an interface's type: up to 1.2 the operations stand among
+// the keywords.
+func (r *reader) interfaceType(t *Type, n *source.Node, of string) {
+	i := &Interface{Name: t.Name, Pos: t.Pos}
+	t.Interfaces = []*Interface{i}
+	r.named(n, of, func(k, v *source.Node) {
+		switch k.Text {
+		case "derived_from":
+			t.DerivedFrom = r.ref(v, of+": derived_from")
+		case "version":
+			t.Version = r.ref(v, of+": version")
+		default:
+			r.interfaceKeyword(i, k, v, of)
+		}
+	})
+	if !r.second() {
+		return
+	}
+	for _, list := range [][]*Operation{i.Operations, i.Notifications} {
+		for _, o := range list {
+			if o.Implementation.Name != "" || o.Primary != nil {
+				r.Errorf(o.Pos, codeTogether, "%s: %q cannot have an implementation where it is first defined (TOSCA 2.0, 11.1)", of, o.Name)
+			}
+			for _, p := range o.Outputs {
+				if p.Mapping != nil {
+					r.Errorf(p.Pos, codeTogether, "%s: output %q of %q cannot be mapped where it is first defined (TOSCA 2.0, 11.4)", of, p.Name, o.Name)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package resolve
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// Describe, Lead, Get and Names make a node a data.Entity.
+func (n *Node) Describe() (data.EntityKind, string) { return data.NodeEntity, quote(n.Name) }
+
+// Lead gives what a step of a path leads to.
+func (n *Node) Lead(step data.Step) (data.Entity, data.Answer) {
+	switch step.Kind {
+	case data.ToHost:
+		return n.leadToHost()
+	case data.ToCapability:
+		if c := n.capability(step.Name); c != nil {
+			return c, data.Found
+		}
+	case data.ToRelationship:
+		index := 0
+		if !n.holder.s.Spend(len(n.Edges)) {
+			return nil, data.Open
+		}
+		for _, e := range n.Edges {
+			if e.Name != step.Name {
+				continue
+			}
+			if step.Index == data.All || index == step.Index {
+				return e, data.Found
+			}
+			index++
+		}
+		if n.open[step.Name] || n.Typ != nil && n.Typ.Requirement(step.Name) != nil {
+			return nil, data.Open
+		}
+	default:
+	}
+	if n.Typ == nil {
+		return nil, data.Open
+	}
+	return nil, data.Missing
+}
+
+func (n *Node) leadToHost() (data.Entity, data.Answer) {
+	if n.Host != nil {
+		return n.Host, data.Found
+	}
+	if n.Typ == nil || !n.Owned() {
+		return nil, data.Open
+	}
+	return nil, data.Missing
+}
+
+// Get gives what the node has of a name.
+func (n *Node) Get(m data.Member, name ...string) (data.Value, data.Answer) {
+	switch {
+	case n.Typ == nil:
+		return data.Value{}, data.Open
+	case m == data.Artifact:
+		return n.artifact(name[0])
+	case m == data.Output:
+		return data.Value{Def: n.output(name)}, data.Open
+	case m == data.Attribute && name[0] == "tosca_name":
+		return data.Known(source.Scalar(source.String, n.Name, n.holder.s.root)), data.Found
+	}
+	return n.holder.get(m, name[0])
+}
+
+// Names lists what the node has, for messages.
+func (n *Node) Names(m data.Member, of ...string) []string {
+	switch {
+	case n.Typ == nil:
+		return nil
+	case m == data.Artifact:
+		return slices.Sorted(maps.Keys(n.holder.s.Artifacts(n)))
+	case m != data.Output:
+		return n.holder.names(m)
+	}
+	return outputs(n.interfaces(), of)
+}
+
+// interfaces is Interfaces for one who does not report on them.
+func (n *Node) interfaces() map[string]*Interface {
+	if n.faces == nil {
+		n.faces = n.holder.s.QuietInterfaces(n)
+	}
+	return n.faces
+}
+
+func (n *Node) output(path []string) *data.Definition {
+	return outputOf(n.interfaces(), path)
+}
+
+// outputs lists the interfaces, the operations of one, or the outputs of one;
+// nil means that the outputs are not defined.
+func outputs(faces map[string]*Interface, of []string) []string {
+	if len(of) == 0 {
+		return slices.Sorted(maps.Keys(faces))
+	}
+	i := faces[of[0]]
+	if i == nil {
+		return nil
+	}
+	if len(of) == 1 {
+		return slices.Sorted(maps.Keys(i.Operations))
+	}
+	o := i.Operations[of[1]]
+	if o == nil || len(o.Outputs) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(o.Outputs))
+}
+
+func outputOf(faces map[string]*Interface, path []string) *data.Definition {
+	if len(path) < 3 || faces[path[0]] == nil || faces[path[0]].Operations[path[1]] == nil {
+		return nil
+	}
+	return faces[path[0]].Operations[path[1]].Outputs[path[2]]
+}
+
+// artifact gives a marker for the file of an artifact.
+func (n *Node) artifact(name string) (data.Value, data.Answer) {
+	s := n.holder.s
+	a, has := s.Artifacts(n)[name]
+	if !has {
+		return data.Value{}, data.Missing
+	}
+	within, ok := grammar.Within(a.In, a.File.Name)
+	if !ok || !s.IsFile(a.In, a.File.Name) {
+		within = ""
+	}
+	return data.Known(source.Scalar(source.String, s.mark(ArtifactRef{n, within}), s.root)), data.Found
+}
+
+// ArtifactRef is an artifact that get_artifact names.
+type ArtifactRef struct {
+	Node *Node
+	Path string // in the archive; empty: it is not there, and said so
+}
+
+// capability is a capability of a node.
+type capability struct {
+	holder
+	node *Node
+	name string
+	def  *CapabilityDef
+}
+
+func (c *capability) Describe() (data.EntityKind, string) {
+	return data.CapabilityEntity, "capability " + quote(c.name) + " of " + quote(c.node.Name)
+}
+
+func (c *capability) Lead(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
+
+func (c *capability) Get(m data.Member, name ...string) (data.Value, data.Answer) {
+	return c.get(m, name[0])
+}
+
+func (c *capability) Names(m data.Member, _ ...string) []string { return c.names(m) }
+
+// capability gives a capability of the node; nil if its type has none of this
+// name.
+func (n *Node) capability(name string) *capability {
+	if c, made := n.caps[name]; made || n.Typ == nil {
+		return c
+	}
+	def := n.Typ.Caps[name]
+	if def == nil || !n.holder.s.Spend(len(n.Capabilities)) {
+		return nil
+	}
+	c := &capability{node: n, name: name, def: def}
+	c.holder = holder{
+		s: n.holder.s, self: n, of: n.Of() + ": capability " + quote(name), doc: n.Doc, pos: n.Pos,
+		props: def.Props, attrs: def.Attrs, whole: def.whole, needed: n.Owned(),
+	}
+	for _, k := range n.Capabilities {
+		if k.Name == name {
+			c.assigned, c.attributes, c.pos = k.Properties, k.Attributes, k.Pos
+		}
+	}
+	if n.caps == nil {
+		n.caps = map[string]*capability{}
+	}
+	n.caps[name] = c
+	return c
+}
+
+// checkCapabilities checks what a node template assigns to its capabilities.
+func (s *Service) checkCapabilities(n *Node, required bool) {
+	assigned := map[string]bool{}
+	for _, k := range n.Capabilities {
+		assigned[k.Name] = true
+		if n.Typ.Caps[k.Name] == nil {
+			s.Unknown(k.Pos, codeCapName, k.Name, slices.Sorted(maps.Keys(n.Typ.Caps)), "%s has no capability %q", n.Of(), k.Name)
+		}
+		for _, d := range k.Directives {
+			s.checkScope(d, n.Of()+": capability "+quote(k.Name))
+		}
+	}
+	for name, def := range n.Typ.Caps {
+		typ := ""
+		if required && !n.Owned() && def.Typ != nil && (assigned[name] || !def.Typ.Doc.Embedded) {
+			typ = Quoted(def.Typ)
+		}
+		if assigned[name] || typ != "" {
+			if c := n.capability(name); c != nil {
+				c.check(typ)
+			}
+		}
+	}
+}
+
+// checkScope checks a directive of a capability or requirement.
+func (s *Service) checkScope(d grammar.Ref, of string) {
+	if d.Name != "internal" && d.Name != "external" {
+		s.Errorf(d.Pos, codeDirective, "%s: directive %q is neither internal nor external", of, d.Name)
+	}
+}
+
+// Input, Inputs, Entity and Templates make the service a data.World.
+func (s *Service) Input(name string) (data.Value, data.Answer) {
+	in := s.inputs[name]
+	switch {
+	case s.inputs == nil: // in a type: it may be one of any topology that uses it
+		return data.Value{}, data.Open
+	case in == nil:
+		return data.Value{}, data.Missing
+	case in.bad:
+		return data.Value{}, data.Found // said where the input is
+	case in.value.IsNull() && s.opts.Draft && in.open:
+		return data.Value{Def: in.def}, data.Open
+	}
+	return data.Value{Node: in.value, Def: in.def, Size: in.size, OK: true}, data.Found
+}
+
+// Entity finds a node, relationship template or group by its name.
+func (s *Service) Entity(name string) data.Entity {
+	if s.byName == nil { // in a type, or an input: nothing is made yet
+		return data.Anything
+	}
+	if n := s.byName[name]; n != nil {
+		return n
+	}
+	if r := s.relations[name]; r != nil {
+		return r
+	}
+	if g := s.groups[name]; g != nil {
+		return g
+	}
+	return nil
+}
+
+// Templates lists the names that Entity knows.
+func (s *Service) Templates() []string { return s.templateNames(anyNode) }

@@ -1,0 +1,172 @@
+package resolve
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// holder is what has properties and attributes: a node, a capability, a
+// relationship, a group, a policy or an artifact.
+type holder struct {
+	s          *Service
+	self       data.Entity
+	of         string // names it in messages
+	doc        *grammar.Document
+	pos        diag.Position
+	props      map[string]*data.Definition
+	attrs      map[string]*data.Definition
+	whole      bool // there is nothing else that it could have
+	needed     bool // its values must be known before the application runs
+	assigned   *source.Node
+	attributes *source.Node
+	values     map[string]*data.Value
+	explained  string // a property that is not there, and said so
+}
+
+func (h *holder) place(of string) data.Place {
+	return data.Place{Of: of, Doc: h.doc, Self: h.self}
+}
+
+// property evaluates a property once: what is assigned, or else the default.
+func (h *holder) property(name string) data.Value {
+	if v := h.values[name]; v != nil {
+		return *v
+	}
+	if h.values == nil {
+		h.values = map[string]*data.Value{}
+	}
+	v := &data.Value{Busy: true}
+	h.values[name] = v
+	def := h.props[name]
+	p := h.place(h.of + ": property " + quote(name))
+	written := h.assigned.Get(name)
+	if written.IsNull() {
+		written = def.Fallback()
+		p.Doc = def.Doc
+	}
+	*v = h.s.eval.Eval(written, p)
+	v.Busy = false
+	v.Def = def
+	if h.needed && v.OK && v.Later != nil {
+		h.s.RunTimeOnly(*v, p.Of)
+		*v = data.Value{Def: def}
+	}
+	if v.OK && !v.Node.IsNull() && !h.s.eval.Check(v.Node, def, p) {
+		*v = data.Value{Def: def}
+	}
+	v.Node = h.s.eval.Meant(v.Node, def)
+	return *v
+}
+
+// RunTimeOnly says that a value is needed that only a running application has.
+// That a draft lacks an input was said where the input is.
+func (s *Service) RunTimeOnly(v data.Value, of string) {
+	if strings.TrimPrefix(v.Later.Text, "$") == "get_input" {
+		return
+	}
+	s.Errorf(v.Later.Pos(), codeFunctionRuntime, "%s: %s is known only when the application runs", of, v.Later.Text)
+}
+
+// attribute evaluates an attribute as far as it can be known: most are known at
+// run time only. Every property is an attribute, too (TOSCA 1.3, 3.6.10).
+func (h *holder) attribute(name string) (data.Value, data.Answer) {
+	if written := h.attributes.Get(name); written != nil && h.attrs[name] != nil {
+		return h.s.eval.Eval(written, h.place(h.of)), data.Found
+	}
+	if h.props[name] != nil {
+		return h.property(name), data.Found
+	}
+	def := h.attrs[name]
+	switch {
+	case def == nil && h.whole:
+		return data.Value{}, data.Missing
+	case def == nil:
+		return data.Value{}, data.Open
+	case def.Fallback() != nil && name != "state":
+		return data.Value{Node: def.Fallback(), Def: def, Size: 1, OK: true}, data.Found
+	}
+	return data.Value{Def: def}, data.Open
+}
+
+// get answers for properties and attributes.
+func (h *holder) get(m data.Member, name string) (data.Value, data.Answer) {
+	switch {
+	case m == data.Attribute:
+		return h.attribute(name)
+	case m != data.Property:
+		return data.Value{}, data.Missing
+	case h.props[name] != nil:
+		return h.property(name), data.Found
+	case !h.whole:
+		return data.Value{}, data.Open
+	default:
+		return data.Value{}, data.Missing
+	}
+}
+
+func (h *holder) names(m data.Member) []string {
+	switch m {
+	case data.Property:
+		return slices.Sorted(maps.Keys(h.props))
+	case data.Attribute:
+		return append(slices.Sorted(maps.Keys(h.props)), slices.Sorted(maps.Keys(h.attrs))...)
+	default:
+		return nil
+	}
+}
+
+// perProperty is the work that a property stands for: some hundred bytes are
+// kept of each.
+const perProperty = 64
+
+// check evaluates every property and attribute, so that a mistake is found
+// whether it is used or not. Typ names what requires a property that is not
+// there; it is empty where nobody is to be told.
+func (h *holder) check(typ string) {
+	if !h.s.Spend(perProperty * len(h.props)) {
+		return
+	}
+	known := slices.Sorted(maps.Keys(h.props))
+	for k := range h.assigned.Pairs() {
+		switch def := h.props[k.Text]; {
+		case def == nil && h.whole && k.Text != h.explained:
+			h.s.Unknown(k.Pos(), codePropUnknown, k.Text, known, "%s has no property %q", h.of, k.Text)
+		case def != nil && def.Fixed():
+			h.s.Errorf(k.Pos(), codePropFixed, "%s: property %q has a fixed value, so it cannot be assigned", h.of, k.Text)
+		}
+	}
+	for _, name := range known {
+		v := h.property(name)
+		if typ != "" && v.OK && v.Node.IsNull() && h.props[name].Required && !h.writtenNull(name) {
+			h.s.Errorf(h.pos, codePropMissing, "%s lacks property %q, which %s requires", h.of, name, typ)
+		}
+	}
+	for k, written := range h.attributes.Pairs() {
+		def := h.attrs[k.Text]
+		if def == nil {
+			def = h.props[k.Text]
+		}
+		if def == nil {
+			if h.whole {
+				h.s.Unknown(k.Pos(), codeAttrUnknown, k.Text, h.names(data.Attribute), "%s has no attribute %q", h.of, k.Text)
+			}
+			continue
+		}
+		p := h.place(h.of + ": attribute " + quote(k.Text))
+		if v := h.s.eval.Eval(written, p); v.OK {
+			h.s.eval.Check(v.Node, def, p)
+		}
+	}
+}
+
+// writtenNull tells whether null is written for a property of the type nil,
+// whose only value it is (TOSCA 2.0, 9.1.1.6).
+func (h *holder) writtenNull(name string) bool {
+	return h.assigned.Get(name) != nil && h.s.eval.Plain(h.props[name]) == "nil"
+}

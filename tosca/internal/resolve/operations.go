@@ -1,0 +1,184 @@
+package resolve
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// checkInterfaces evaluates and checks what a template assigns to its
+// interfaces.
+func (s *Service) checkInterfaces(assigned []*grammar.Interface, faces map[string]*Interface, h *holder) {
+	for _, i := range assigned {
+		made := find(faces, i.Name, h.doc)
+		if made == nil {
+			continue // said so
+		}
+		of := h.of + ": interface " + quote(i.Name)
+		for _, p := range i.Inputs {
+			s.checkInput(made.inputs[p.Name], p, h.place(of+": input "+quote(p.Name)))
+		}
+		for _, o := range append(slices.Clone(i.Operations), i.Notifications...) {
+			s.checkOperation(o, made.Operations[o.Name], h, i.Name)
+		}
+	}
+}
+
+func (s *Service) checkOperation(o *grammar.Operation, made *Operation, h *holder, face string) {
+	of := h.of + ": operation " + quote(face+"."+o.Name)
+	for _, p := range o.Inputs {
+		if made != nil {
+			s.checkInput(made.Inputs[p.Name], p, h.place(of+": input "+quote(p.Name)))
+		}
+	}
+	if made != nil && implemented(made.At) && s.Spend(len(made.Inputs)) {
+		for _, name := range slices.Sorted(maps.Keys(made.Inputs)) {
+			p := made.Inputs[name]
+			if p.Def != nil && p.Def.Required && p.Value.IsNull() && p.Def.Fallback().IsNull() && p.Def.TypeName() != "" {
+				s.Warnf(o.Pos, codeOpMissing, "%s: input %q is required, and has neither a value nor a default", of, name)
+			}
+		}
+	}
+	for _, p := range o.Outputs {
+		var def *data.Definition
+		if made != nil {
+			def = made.Outputs[p.Name]
+		}
+		s.checkMapping(p.Mapping, def, h.place(of+": output "+quote(p.Name)))
+	}
+	s.checkImplementation(o, h, of)
+}
+
+// checkInput evaluates a value that is assigned to an input and checks it
+// against the definition, if there is one.
+func (s *Service) checkInput(made Parameter, p *grammar.Property, at data.Place) {
+	if p.Value == nil {
+		return
+	}
+	if made.Def != nil && made.Def.Fixed() {
+		s.Errorf(p.Pos, codePropFixed, "%s has a fixed value, so it cannot be assigned", at.Of)
+		return
+	}
+	if v := s.eval.Eval(p.Value, at); v.OK && made.Def != nil {
+		s.eval.Check(v.Node, made.Def, at)
+	}
+}
+
+// checkMapping checks where an output of an operation is written to: an
+// attribute, most often one of the same node. Def is the output's own; nil: it
+// has none.
+func (s *Service) checkMapping(mapping *source.Node, def *data.Definition, p data.Place) {
+	if mapping == nil || mapping.Kind != source.List {
+		return
+	}
+	if len(mapping.Items) < 2 {
+		if second(p.Doc) {
+			s.Errorf(mapping.Pos(), codeMapping, "%s must be written to an attribute: a list of SELF or a node template, and a name", p.Of)
+		}
+		return
+	}
+	name := mapping.Items[1]
+	kind, _ := p.Self.Describe()
+	if mapping.Items[0].Text == "SELF" && name.IsScalar() && kind != data.CapabilityEntity && !s.hasAttribute(p.Self, name.Text) {
+		s.Unknown(name.Pos(), codeMapping, name.Text, p.Self.Names(data.Attribute), "%s is written to attribute %q, which is not there", p.Of, name.Text)
+		return
+	}
+	if second(p.Doc) {
+		s.checkMappedPath(mapping, def, p)
+	}
+}
+
+func (s *Service) hasAttribute(self data.Entity, name string) bool {
+	if _, answer := self.Get(data.Attribute, name); answer != data.Missing || steps[name] {
+		return true
+	}
+	_, answer := self.Lead(data.Step{Kind: data.ToCapability, Name: name}) // of 1.x
+	return answer != data.Missing
+}
+
+// checkMappedPath follows the path to an attribute, and compares what is there
+// with what is written to it (TOSCA 2.0, 9.10).
+func (s *Service) checkMappedPath(mapping *source.Node, def *data.Definition, p data.Place) {
+	reads := source.Scalar(source.String, "$get_attribute", mapping)
+	v := s.eval.Eval(source.At(source.Map, []*source.Node{reads}, []*source.Node{mapping}, mapping), p)
+	if !v.OK || v.Def == nil || def == nil {
+		return
+	}
+	made, to := s.eval.Plain(def), s.eval.Plain(v.Def)
+	if made != "" && to != "" && made != to && (made != "integer" || to != "float") {
+		s.Errorf(mapping.Pos(), codeMapping, "%s is of type %s, and the attribute that it is written to of type %s", p.Of, def.TypeName(), v.Def.TypeName())
+	}
+}
+
+// steps are the words that lead on in a path (TOSCA 2.0, 10.3).
+var steps = map[string]bool{"RELATIONSHIP": true, "CAPABILITY": true, "SOURCE": true, "TARGET": true, "HOST": true}
+
+// checkInterfaceDefs checks the interfaces that a type defines.
+func (s *Service) checkInterfaceDefs(t *grammar.Type, faces []*grammar.Interface, of string) {
+	for _, i := range faces {
+		of := of
+		if t.Kind != grammar.InterfaceType {
+			of += ": interface " + quote(i.Name)
+			s.known(t.Doc, grammar.InterfaceType, i.Type, of)
+			s.checkDefinedOperations(t, i, of)
+		}
+		d := s.defining(t, i)
+		d.parameters(i.Inputs, d.under.inputs, of)
+		for _, o := range append(slices.Clone(i.Operations), i.Notifications...) {
+			of := of + ": operation " + quote(o.Name)
+			inherited := d.under.Operations[o.Name]
+			if inherited == nil {
+				inherited = &Operation{}
+			}
+			d.parameters(o.Inputs, inherited.Inputs, of)
+			d.outputs(o.Outputs, inherited.Outputs, of)
+			if t.Kind == grammar.InterfaceType && implemented(o) && !second(t.Doc) { // the grammar of 2.0 has no such keyword there
+				s.Errorf(o.Pos, codeOpImplemented, "%s has an implementation, which only nodes and relationships can have", of)
+			}
+			s.checkInlineArtifacts(o, t.Doc, of)
+		}
+	}
+}
+
+// checkDefinedOperations: since 2.0 only the type of an interface says which
+// operations there are (TOSCA 2.0, 11.4).
+func (s *Service) checkDefinedOperations(t *grammar.Type, i *grammar.Interface, of string) {
+	if !second(t.Doc) {
+		return
+	}
+	typ := s.interfaceType(t, i)
+	if typ == nil {
+		if i.Type.Name == "" && t.DerivedFrom.Name != "" && s.inherit(t).Whole { // else the grammar says so
+			s.Errorf(i.Pos, codeIfaceType, "%s has no type, and inherits none", of)
+		}
+		return
+	}
+	if !s.inherit(typ).Whole {
+		return
+	}
+	made := s.newInterface()
+	for _, base := range slices.Backward(Ancestors(typ)) {
+		for _, inherited := range base.Interfaces {
+			s.lay(made, inherited, base.Doc)
+		}
+	}
+	s.onlyDefined(i, made, t.Doc, of+": "+Quoted(typ))
+}
+
+// interfaceType finds the type of an interface, which may be inherited.
+func (s *Service) interfaceType(t *grammar.Type, i *grammar.Interface) *grammar.Type {
+	if i.Type.Name != "" {
+		return t.Doc.Scope().Lookup(grammar.InterfaceType, i.Type.Name)
+	}
+	for _, at := range Ancestors(t)[1:] {
+		for _, old := range at.Interfaces {
+			if old.Name == i.Name && old.Type.Name != "" {
+				return at.Doc.Scope().Lookup(grammar.InterfaceType, old.Type.Name)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,340 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// The codes of what is wrong with YAML.
+const (
+	codeSyntax    = "TOSCA-YAML-001" // no YAML
+	codeEmpty     = "TOSCA-YAML-002" // no document
+	codeMany      = "TOSCA-YAML-003" // more than one document
+	codeDuplicate = "TOSCA-YAML-004" // a key that is there twice
+	codeKey       = "TOSCA-YAML-005" // a key that is no scalar
+	codeTag       = "TOSCA-YAML-006" // a tag of YAML's own or the author's
+	codeMerge     = "TOSCA-YAML-007" // a merge of something else than maps
+	codeCharacter = "TOSCA-YAML-008" // a character that cannot be passed on
+	codeRecursion = "TOSCA-YAML-010" // an alias within what it stands for
+	codeDepth     = "TOSCA-YAML-011" // nested too deeply
+	codeBomb      = "TOSCA-YAML-012" // aliases that expand to too much
+	codeSize      = "TOSCA-YAML-013" // too large
+)
+
+// The bounds of a file. They are far above what anyone writes: a topology of
+// 100,000 nodes fits.
+const (
+	MaxBytes     = 32 << 20
+	maxMarks     = 6 << 20 // characters that may make a node, since each costs much more memory than its byte
+	maxExpanded  = 8 << 20 // nodes, aliases replaced by what they stand for
+	maxDepth     = 128
+	maxReported  = 100     // problems of one file: more help nobody
+	maxKey       = 1 << 10 // bytes of a key that is a list or map
+	markAlphabet = ",:-?[{\n"
+)
+
+// Parse reads one document. The tree is nil when the list is not empty.
+func Parse(file string, data []byte) (*Node, diag.List) {
+	return parse(&parser{file: &file, done: map[*yaml.Node]*built{}}, file, data)
+}
+
+// Options say what a document may have that most may not.
+type Options struct {
+	// ListKeys is asked with the plain entries of the outermost map, and true
+	// for one lets keys be lists and maps, in all of the document. The text of
+	// such a key is the list or map as it would be written in one line. Those
+	// that may have such keys may not have the tag !!timestamp (TOSCA 2.0,
+	// 9.1.2.1).
+	ListKeys func(key, value string) bool
+}
+
+// ParseWith is Parse with options.
+func ParseWith(file string, data []byte, opts Options) (*Node, diag.List) {
+	return parse(&parser{file: &file, opts: opts, done: map[*yaml.Node]*built{}}, file, data)
+}
+
+// ParseOutside is Parse for what stands in no file: its nodes have no line.
+func ParseOutside(from string, data []byte) (*Node, diag.List) {
+	return parse(&parser{file: &from, outside: true, done: map[*yaml.Node]*built{}}, from, data)
+}
+
+func parse(p *parser, file string, data []byte) (*Node, diag.List) {
+	if len(data) > MaxBytes || marks(data) > maxMarks {
+		return nil, diag.List{{
+			Position: diag.Position{File: file}, Code: codeSize,
+			Message: fmt.Sprintf("the file is too large: at most %d bytes and about %d values are read", MaxBytes, maxMarks),
+		}}
+	}
+	doc, bad := decode(file, data)
+	if bad != nil {
+		return nil, diag.List{*bad}
+	}
+	p.askForListKeys(doc)
+	b := p.build(doc, 0)
+	if len(p.problems) > 0 {
+		return nil, p.problems
+	}
+	return b.node, nil
+}
+
+func (p *parser) askForListKeys(root *yaml.Node) {
+	if p.opts.ListKeys == nil || root.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(root.Content) && !p.listKeys; i += 2 {
+		k, v := root.Content[i], root.Content[i+1]
+		p.listKeys = k.Kind == yaml.ScalarNode && v.Kind == yaml.ScalarNode && p.opts.ListKeys(k.Value, v.Value)
+	}
+}
+
+func marks(data []byte) int {
+	n := 0
+	for _, c := range []byte(markAlphabet) {
+		n += bytes.Count(data, []byte{c})
+	}
+	return n
+}
+
+// decode makes yaml.v3's tree. The library panics on a few malformed
+// documents, which says no more than that they are malformed.
+func decode(file string, data []byte) (root *yaml.Node, bad *diag.Diagnostic) {
+	at := diag.Position{File: file}
+	defer func() {
+		if recover() != nil {
+			root, bad = nil, &diag.Diagnostic{Position: at, Code: codeSyntax, Message: "the file cannot be read as YAML"}
+		}
+	}()
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, second yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil, &diag.Diagnostic{Position: at, Code: codeEmpty, Message: "the file holds no YAML document"}
+	case err != nil:
+		return nil, syntax(file, err)
+	}
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		at.Line, at.Column = second.Line, second.Column
+		return nil, &diag.Diagnostic{Position: at, Code: codeMany, Message: "the file holds a second YAML document"}
+	case !errors.Is(err, io.EOF):
+		return nil, syntax(file, err)
+	}
+	if len(doc.Content) != 1 {
+		return nil, &diag.Diagnostic{Position: at, Code: codeEmpty, Message: "the file holds no YAML document"}
+	}
+	return doc.Content[0], nil
+}
+
+var lineOf = regexp.MustCompile(`^yaml: line (\d+): `)
+
+func syntax(file string, err error) *diag.Diagnostic {
+	at, text := diag.Position{File: file, Line: 1}, err.Error() // yaml.v3 leaves out the first line's number
+	if m := lineOf.FindStringSubmatch(text); m != nil {
+		at.Line, _ = strconv.Atoi(m[1])
+		text = text[len(m[0]):]
+	}
+	return &diag.Diagnostic{Position: at, Code: codeSyntax, Message: "not YAML: " + strings.TrimPrefix(text, "yaml: ")}
+}
+
+// built is a node with what it costs to walk it.
+type built struct {
+	node *Node // nil: under construction
+	size int   // nodes, aliases expanded
+	deep int   // levels, aliases expanded
+}
+
+type parser struct {
+	file     *string
+	opts     Options
+	listKeys bool                  // what Options.ListKeys said
+	outside  bool                  // nodes stand in no line
+	done     map[*yaml.Node]*built // what anchors stand for
+	copied   int                   // keys that merges copied
+	problems diag.List
+}
+
+func (p *parser) fail(at *yaml.Node, code, message string) {
+	if len(p.problems) < maxReported {
+		pos := diag.Position{File: *p.file, Line: at.Line, Column: at.Column}
+		p.problems = append(p.problems, diag.Diagnostic{Position: pos, Code: code, Message: message})
+	}
+}
+
+func (p *parser) node(y *yaml.Node) *Node {
+	if p.outside {
+		return Outside(*p.file)
+	}
+	return &Node{file: p.file, line: int32(y.Line), column: int32(y.Column)}
+}
+
+func (p *parser) build(y *yaml.Node, depth int) *built {
+	b := &built{size: 1, deep: 1}
+	if y.Kind == yaml.AliasNode {
+		return p.alias(y, depth)
+	}
+	if y.Anchor != "" {
+		p.done[y] = b
+	}
+	n := p.node(y)
+	if depth > maxDepth {
+		p.fail(y, codeDepth, fmt.Sprintf("nested more than %d levels deep", maxDepth))
+		b.node = n
+		return b
+	}
+	switch y.Kind {
+	case yaml.ScalarNode:
+		p.scalar(n, y)
+	case yaml.SequenceNode:
+		p.tag(y, "!!seq")
+		n.Kind = List
+		n.Items = make([]*Node, 0, len(y.Content))
+		for _, c := range y.Content {
+			n.Items = append(n.Items, b.add(p.build(c, depth+1)))
+		}
+	case yaml.MappingNode:
+		p.tag(y, "!!map")
+		n.Kind = Map
+		p.mapping(n, b, y, depth)
+	default:
+		p.fail(y, codeSyntax, "not YAML: an unexpected node")
+	}
+	y.Content = nil // the library's tree is several times as large as ours: let it go as it is read
+	p.bounds(y, b, depth)
+	b.node = n
+	return b
+}
+
+func (b *built) add(child *built) *Node {
+	b.size += child.size
+	b.deep = max(b.deep, child.deep+1)
+	return child.node
+}
+
+func (p *parser) bounds(y *yaml.Node, b *built, depth int) {
+	switch {
+	case b.size > maxExpanded:
+		if len(p.problems) == 0 {
+			p.fail(y, codeBomb, fmt.Sprintf("aliases expand to more than %d values", maxExpanded))
+		}
+		b.size = 1 // said once is enough
+	case depth+b.deep > maxDepth+2:
+		if len(p.problems) == 0 {
+			p.fail(y, codeDepth, fmt.Sprintf("nested more than %d levels deep", maxDepth))
+		}
+		b.deep = 1
+	}
+}
+
+func (p *parser) alias(y *yaml.Node, depth int) *built {
+	b, known := p.done[y.Alias]
+	if !known || b.node == nil {
+		p.fail(y, codeRecursion, fmt.Sprintf("alias %q stands within what it stands for", "*"+y.Value))
+		return &built{node: p.node(y), size: 1, deep: 1}
+	}
+	copied := *b
+	p.bounds(y, &copied, depth)
+	return &copied
+}
+
+func (p *parser) tag(y *yaml.Node, want string) {
+	if tag := y.ShortTag(); tag != want {
+		p.fail(y, codeTag, fmt.Sprintf("tag %q means nothing in TOSCA", tag))
+	}
+}
+
+func (p *parser) scalar(n *Node, y *yaml.Node) {
+	n.Text = y.Value
+	n.plain = y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0
+	switch tag := y.ShortTag(); tag {
+	case "!!null":
+		n.Kind, n.Text = Null, ""
+	case "!!bool":
+		n.Kind = Bool
+	case "!!int":
+		n.Kind = Int
+	case "!!float":
+		n.Kind = Float
+	case "!!str", "!!timestamp", "!!merge":
+		n.Kind = String
+		if p.listKeys && tag == "!!timestamp" && y.Style&yaml.TaggedStyle != 0 {
+			p.fail(y, codeTag, fmt.Sprintf("tag %q means nothing in TOSCA", tag))
+		}
+	default:
+		p.fail(y, codeTag, fmt.Sprintf("tag %q means nothing in TOSCA", tag))
+	}
+	if strings.ContainsAny(n.Text, "\x00\uFFFE") {
+		p.fail(y, codeCharacter, "a string with the character U+0000 or U+FFFE cannot be passed on")
+	}
+}
+
+func (p *parser) mapping(n *Node, b *built, y *yaml.Node, depth int) {
+	half := len(y.Content) / 2
+	n.Keys, n.Items = make([]*Node, 0, half), make([]*Node, 0, half)
+	seen := make(map[string]*yaml.Node, half)
+	var merged []*Node
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		ky, vy := y.Content[i], y.Content[i+1]
+		if ky.Kind == yaml.ScalarNode && ky.ShortTag() == "!!merge" {
+			merged = append(merged, p.merged(b, vy, depth)...)
+			continue
+		}
+		key := b.add(p.build(ky, depth+1))
+		value := b.add(p.build(vy, depth+1))
+		if !key.IsScalar() {
+			if !p.listKeys {
+				p.fail(ky, codeKey, "a key must be a plain value, not a list or a map")
+				continue
+			}
+			if key.Text = key.inLine(maxKey); len(key.Text) >= maxKey {
+				p.fail(ky, codeKey, fmt.Sprintf("a key that is a list or a map must be shorter than %d bytes", maxKey))
+				continue
+			}
+		}
+		if first, twice := seen[key.Text]; twice {
+			p.fail(ky, codeDuplicate, fmt.Sprintf("key %q is here twice (first in line %d)", key.Text, first.Line))
+			continue
+		}
+		seen[key.Text] = ky
+		n.Keys, n.Items = append(n.Keys, key), append(n.Items, value)
+	}
+	for _, m := range merged { // what is written here wins, then the first merge
+		if p.copied += len(m.Keys); p.copied > maxExpanded {
+			p.fail(y, codeBomb, fmt.Sprintf("merges copy more than %d values", maxExpanded))
+			return
+		}
+		for k, v := range m.Pairs() {
+			if _, has := seen[k.Text]; !has {
+				seen[k.Text] = y
+				n.Keys, n.Items = append(n.Keys, k), append(n.Items, v)
+			}
+		}
+	}
+	n.makeIndex()
+}
+
+func (p *parser) merged(b *built, y *yaml.Node, depth int) []*Node {
+	m := b.add(p.build(y, depth+1))
+	if m.Kind == Map {
+		return []*Node{m}
+	}
+	for _, item := range m.Items {
+		if item.Kind != Map {
+			p.fail(y, codeMerge, `"<<" merges maps only`)
+			return nil
+		}
+	}
+	if m.Kind != List {
+		p.fail(y, codeMerge, `"<<" merges maps only`)
+		return nil
+	}
+	return m.Items
+}

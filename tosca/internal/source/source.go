@@ -1,0 +1,167 @@
+// Package source reads YAML into a tree that knows where everything stands,
+// and that is safe to walk: aliases and merges are resolved, keys are unique
+// scalars, and size, depth and what aliases expand to are bounded. It knows
+// nothing of TOSCA and starts no goroutine.
+package source
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// Kind is what a node is, as YAML 1.2's core schema tells it.
+type Kind uint8
+
+// The kinds of nodes. Timestamps are strings here: TOSCA has a type for them.
+const (
+	Null Kind = iota
+	String
+	Bool
+	Int
+	Float
+	List
+	Map
+	// Later is no kind of YAML's: it stands for a value that only a running
+	// application has. Its Text is the built-in type that it will be of, if known.
+	Later
+)
+
+// String names the kind as TOSCA does.
+func (k Kind) String() string {
+	return [...]string{"null", "string", "boolean", "integer", "float", "list", "map", "value of run time"}[k]
+}
+
+// Node is a value in a file. It is only read once it is made; nodes that an
+// alias stands for are shared.
+type Node struct {
+	file   *string
+	line   int32
+	column int32
+	Kind   Kind
+	plain  bool    // of a scalar: written without quotes
+	Text   string  // of a scalar, as written, without quotes
+	Keys   []*Node // of a map, in the order written; scalars with unique texts, but see Options
+	Items  []*Node // of a list, or the values of a map
+	index  map[string]int
+}
+
+// Pos is where the node begins.
+func (n *Node) Pos() diag.Position {
+	if n == nil {
+		return diag.Position{}
+	}
+	return diag.Position{File: *n.file, Line: int(n.line), Column: int(n.column)}
+}
+
+// File is the path of the node's file.
+func (n *Node) File() string { return *n.file }
+
+// IsScalar tells whether the node is neither a list nor a map.
+func (n *Node) IsScalar() bool { return n.Kind != List && n.Kind != Map }
+
+// IsNull tells whether there is no value: no node, or null.
+func (n *Node) IsNull() bool { return n == nil || n.Kind == Null }
+
+// Word tells whether the node is true or false in YAML 1.1, where yes, no, on
+// and off without quotes say so, too; ok is false where it is neither.
+func (n *Node) Word() (value, ok bool) {
+	if n == nil || n.Kind != Bool && (n.Kind != String || !n.plain) {
+		return false, false
+	}
+	switch n.Text {
+	case "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON":
+		return true, true
+	case "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF":
+		return false, true
+	}
+	return false, false
+}
+
+// Get gives the value of a map's key, or nil.
+func (n *Node) Get(key string) *Node {
+	if n == nil || n.Kind != Map {
+		return nil
+	}
+	if n.index != nil {
+		if i, ok := n.index[key]; ok {
+			return n.Items[i]
+		}
+		return nil
+	}
+	for i, k := range n.Keys {
+		if k.Text == key {
+			return n.Items[i]
+		}
+	}
+	return nil
+}
+
+// indexed is the size from which on a map is looked up by an index.
+const indexed = 16
+
+func (n *Node) makeIndex() {
+	if len(n.Keys) <= indexed {
+		return
+	}
+	n.index = make(map[string]int, len(n.Keys))
+	for i, k := range n.Keys {
+		n.index[k.Text] = i
+	}
+}
+
+// inLine writes a list or map in one line, and about as much of it as the limit
+// allows.
+func (n *Node) inLine(limit int) string {
+	if n.IsScalar() {
+		return n.Text
+	}
+	var b strings.Builder
+	for i, item := range n.Items {
+		if b.Len() > limit {
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if n.Kind == Map {
+			b.WriteString(n.Keys[i].Text + ": ")
+		}
+		b.WriteString(item.inLine(limit))
+	}
+	if n.Kind == Map {
+		return "{" + b.String() + "}"
+	}
+	return "[" + b.String() + "]"
+}
+
+// Pairs walks a map in the order written; of anything else it walks nothing.
+func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
+	return func(yield func(*Node, *Node) bool) {
+		if n == nil || n.Kind != Map {
+			return
+		}
+		for i, k := range n.Keys {
+			if !yield(k, n.Items[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Scalar makes a node that stands in no document, at the place of another.
+func Scalar(kind Kind, text string, at *Node) *Node {
+	return &Node{file: at.file, line: at.line, column: at.column, Kind: kind, Text: text}
+}
+
+// At makes a list or map that stands in no document, at the place of another.
+func At(kind Kind, keys, items []*Node, at *Node) *Node {
+	n := &Node{file: at.file, line: at.line, column: at.column, Kind: kind, Keys: keys, Items: items}
+	n.makeIndex()
+	return n
+}
+
+// Outside makes a node for what came from outside of any file, such as an
+// input given on the command line; file says from where.
+func Outside(file string) *Node { return &Node{file: &file} }

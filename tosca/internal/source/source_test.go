@@ -1,0 +1,157 @@
+package source_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// dump writes a tree with its kinds, and no positions.
+func dump(n *source.Node) string {
+	switch n.Kind {
+	case source.List:
+		items := make([]string, len(n.Items))
+		for i, item := range n.Items {
+			items[i] = dump(item)
+		}
+		return "[" + strings.Join(items, " ") + "]"
+	case source.Map:
+		var pairs []string
+		for k, v := range n.Pairs() {
+			pairs = append(pairs, k.Text+":"+dump(v))
+		}
+		return "{" + strings.Join(pairs, " ") + "}"
+	default:
+		return n.Kind.String() + "(" + n.Text + ")"
+	}
+}
+
+func TestParseKeepsWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	for doc, want := range map[string]string{
+		"a: 1.10":                               "{a:float(1.10)}",
+		"a: 0644":                               "{a:integer(0644)}",
+		"a: '1'":                                "{a:string(1)}",
+		"a: 2020-01-01":                         "{a:string(2020-01-01)}",
+		"[yes, True, ~, '']":                    "[string(yes) boolean(True) null() string()]",
+		"8080: x":                               "{8080:string(x)}",
+		"a: &x {b: 1}\nc: *x":                   "{a:{b:integer(1)} c:{b:integer(1)}}",
+		"a: &x 1\nb: &y [*x]\nc: *y":            "{a:integer(1) b:[integer(1)] c:[integer(1)]}",
+		"x: &x {a: 1, b: 2}\ny: {b: 3, <<: *x}": "{x:{a:integer(1) b:integer(2)} y:{b:integer(3) a:integer(1)}}",
+		"x: &x {a: 1}\ny: &y {a: 2}\nz: {<<: [*y, *x]}": "{x:{a:integer(1)} y:{a:integer(2)} z:{a:integer(2)}}",
+		"*": "", "a: *x": "", "\t- a": "", "a: !!binary aGk=": "", "\"a\\uFFFEb\"": "",
+	} {
+		n, bad := source.Parse("f", []byte(doc))
+		switch {
+		case want == "" && (len(bad) == 0 || n != nil):
+			t.Errorf("%q was read", doc)
+		case want != "" && len(bad) > 0:
+			t.Errorf("%q: %v", doc, bad)
+		case want != "":
+			if diff := cmp.Diff(want, dump(n)); diff != "" {
+				t.Errorf("%q (-want +got):\n%s", doc, diff)
+			}
+		}
+	}
+}
+
+func TestKeysMayBeListsAndMapsWhereTheDocumentSaysSo(t *testing.T) {
+	t.Parallel()
+	opts := source.Options{ListKeys: func(key, value string) bool { return key == "v" && value == "2" }}
+	for doc, want := range map[string]string{
+		"v: 2\n[a, b]: 1": "{v:integer(2) [a, b]:integer(1)}",
+		"v: 2\nx: {{f: [a, {b: c}]}: 1, [[], {}]: 2}": "{v:integer(2) x:{{f: [a, {b: c}]}:integer(1) [[], {}]:integer(2)}}",
+		"v: 1\n[a, b]: 1":              "",
+		"v: [2]\n[a]: 1":               "",
+		"x: {v: 2}\n[a]: 1":            "",
+		"v: 2\n[a, b]: 1\n'[a, b]': 2": "",
+		"v: 2\n? [" + strings.Repeat("aaaa, ", 300) + "b]\n: 1": "",
+	} {
+		n, bad := source.ParseWith("f", []byte(doc), opts)
+		switch {
+		case want == "" && (len(bad) == 0 || n != nil):
+			t.Errorf("%q was read", doc)
+		case want != "" && (len(bad) > 0 || dump(n) != want):
+			t.Errorf("%q: %s, %v", doc, dump(n), bad)
+		}
+	}
+	n, _ := source.ParseWith("f", []byte("v: 2\n[a, b]: 1"), opts)
+	if key := n.Keys[1]; key.Kind != source.List || len(key.Items) != 2 || n.Get("[a, b]") == nil {
+		t.Errorf("the key is %v", key)
+	}
+}
+
+func TestPositionsAreThoseOfTheFile(t *testing.T) {
+	t.Parallel()
+	n, bad := source.Parse("a/b.yaml", []byte("a:\n  b: [x,\n    y]\n"))
+	if len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	if got := n.Get("a").Get("b").Items[1].Pos().String(); got != "a/b.yaml:3:5" {
+		t.Errorf("y stands at %s", got)
+	}
+}
+
+func TestLargeMapsAreFoundByIndexToo(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 40 {
+		b.WriteString(strings.Repeat("k", i+1) + ": v\n")
+	}
+	n, _ := source.Parse("f", []byte(b.String()))
+	if n.Get(strings.Repeat("k", 40)) == nil || n.Get("none") != nil || n.Get("k") == nil {
+		t.Error("a key is not found, or one that is not there is")
+	}
+}
+
+func TestHostileYAMLIsRefusedInBounds(t *testing.T) {
+	t.Parallel()
+	merges := "a: &a {" + strings.Repeat("x, ", 10) + "y}\nb: {" + strings.Repeat("<<: *a, ", 5) + "z: 1}\n"
+	for name, doc := range map[string]string{
+		"too large":       strings.Repeat("x", source.MaxBytes+1),
+		"too many values": strings.Repeat("[],", 3<<20),
+		"deep flow":       strings.Repeat("[", 9000),
+		"deep blocks":     strings.Repeat("- ", 5000) + "x",
+		"deep by aliases": deepAliases(),
+		"duplicate keys":  merges[:9] + "x, x: 1}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, bad := source.Parse("f", []byte(doc))
+			if n != nil || len(bad) == 0 {
+				t.Error("it was read")
+			}
+			if len(bad) > 100 {
+				t.Errorf("%d problems", len(bad))
+			}
+		})
+	}
+}
+
+// deepAliases nests by aliases what is flat to look at.
+func deepAliases() string {
+	doc := "- &a000 [x]\n"
+	for i := 1; i < 200; i++ {
+		doc += "- &a" + itoa(i) + " [*a" + itoa(i-1) + "]\n"
+	}
+	return doc
+}
+
+func itoa(i int) string {
+	return string([]byte{byte('0' + i/100), byte('0' + i/10%10), byte('0' + i%10)})
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("a: &x {b: [1, 2]}\nc: {<<: *x, d: *x}\n"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("? [a]\n: b\n--- x"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, bad := source.Parse("f", data)
+		if (n == nil) == (len(bad) == 0) {
+			t.Fatal("neither a tree nor a problem, or both")
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package tosca
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/csar"
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/resolve"
+)
+
+// Options are what the user adds to a document.
+type Options struct {
+	// Inputs are values of topology inputs by name: strings, booleans, numbers,
+	// lists ([]any) and maps (map[string]any). A string for an input of another
+	// type is read as YAML, as from a command line, and where one is wrong, its
+	// place is "--input NAME".
+	Inputs map[string]any
+	// InputFile is a file of inputs, YAML or JSON; Inputs win over it. Values in
+	// it have the types that the file gives them.
+	InputFile *InputFile
+	// Draft accepts what someone is still writing, and what is not for TosKer: a
+	// required input without a value, a file without a topology, what is left to
+	// be chosen or substituted, and nodes of other types are warnings. What
+	// depends on such an input is not in the model, and such nodes are among its
+	// Others.
+	Draft bool
+}
+
+// InputFile is a file of inputs as the user named it, with its content.
+type InputFile struct {
+	Name string
+	Data []byte
+}
+
+// Load makes the application of the archive's entry definition. The list holds
+// every problem, sorted, warnings too. The application is nil exactly when the
+// error is not; the error is the list when that holds an error, and otherwise
+// says why the archive could not be read or that ctx ended. The archive stays
+// open.
+func Load(ctx context.Context, archive *csar.Archive, opts Options) (*Application, diag.List, error) {
+	var found diag.Collector
+	docs, err := grammar.Load(ctx, archive, archive.Entry(), &found)
+	if err != nil || len(docs) == 0 {
+		return nil, found.List(), cmp.Or(err, found.List().Err())
+	}
+	c := &compiler{archive: archive, draft: opts.Draft}
+	c.Service = resolve.New(archive, docs, resolve.Options{
+		Inputs: opts.Inputs, File: (*resolve.InputFile)(opts.InputFile), Draft: opts.Draft, Noun: noun,
+	})
+	c.Add(found.List()...)
+	app, err := c.compile(ctx)
+	if err != nil {
+		return nil, c.List(), fmt.Errorf("cannot load %q: %w", archive.Name(), err)
+	}
+	list := c.List()
+	if err := list.Err(); err != nil {
+		return nil, list, err
+	}
+	return app, list, nil
+}
+
+// compiler gives a service template the meaning that TosKer gives it. It goes
+// on where resolve ends, and reports through it.
+type compiler struct {
+	*resolve.Service
+	archive *csar.Archive
+	draft   bool
+	nodes   []*node // in the order written
+	byNode  map[*resolve.Node]*node
+	scripts map[string]bool // scripts that were looked into
+}
+
+func (c *compiler) compile(ctx context.Context) (*Application, error) {
+	if err := c.Resolve(ctx); err != nil {
+		return nil, err
+	}
+	if c.Topo == nil {
+		return c.emptyApplication(), nil
+	}
+	c.classify()
+	c.checkNames()
+	c.linkNodes()
+	c.checkHosts()
+	return c.application(ctx)
+}
+
+// application makes the model of what the steps before found.
+func (c *compiler) application(ctx context.Context) (*Application, error) {
+	app := c.emptyApplication()
+	policies := c.protocols()
+	for _, n := range c.nodes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if n.Typ == nil || c.Spent() {
+			continue // said so
+		}
+		switch n.kind {
+		case container:
+			app.Nodes = append(app.Nodes, c.container(n, policies))
+		case software:
+			if m := c.component(n, policies); !n.left {
+				app.Components = append(app.Components, m)
+			}
+		case volume:
+			app.Volumes = append(app.Volumes, c.volume(n, policies))
+		case foreign:
+		}
+		if n.left {
+			app.Others = append(app.Others, n.other())
+		}
+	}
+	c.checkPorts(app.Nodes)
+	c.checkComponentPorts()
+	for _, in := range c.InputValues() {
+		app.Inputs = append(app.Inputs, Input{
+			Name: in.Name, Type: in.Type.Name, Description: in.Description, Value: data.Any(in.Value),
+		})
+	}
+	slices.SortFunc(app.Nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(app.Components, func(a, b Component) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(app.Others, func(a, b Other) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(app.Volumes, func(a, b Volume) int { return strings.Compare(a.Name, b.Name) })
+	return app, nil
+}
+
+// emptyApplication is what the document says of the application as a whole.
+func (c *compiler) emptyApplication() *Application {
+	app := &Application{
+		Name: c.Doc.Name, Version: c.Doc.AppVersion, Description: strings.TrimSpace(c.Doc.Description),
+		Nodes: []Node{}, Components: []Component{}, Volumes: []Volume{},
+	}
+	if app.Name == "" {
+		base := path.Base(c.Doc.File)
+		app.Name = strings.TrimSuffix(base, path.Ext(base))
+	}
+	return app
+}

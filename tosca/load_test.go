@@ -1,0 +1,353 @@
+package tosca_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/csar"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// A case is a txtar archive: its comment says what it shows, its files are
+// those of the application. The file "want" has the diagnostics, each with its
+// code; the file "inputs" has the user's inputs, a `name=value` a line, and
+// "inputs.yaml" is a file of them. A case in a folder that ends in "draft" is
+// loaded as a draft.
+type testCase struct {
+	path    string
+	txt     *txtar.Archive
+	archive *csar.Archive
+	want    string
+	inputs  map[string]any
+	file    *tosca.InputFile
+}
+
+func (c *testCase) options() tosca.Options {
+	return tosca.Options{
+		Inputs: c.inputs, InputFile: c.file, Draft: filepath.Base(filepath.Dir(c.path)) == "draft",
+	}
+}
+
+func readCase(t *testing.T, path string) *testCase {
+	t.Helper()
+	txt, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &testCase{path: path, txt: txt, inputs: map[string]any{}}
+	files := map[string]string{}
+	for _, f := range txt.Files {
+		switch f.Name {
+		case "want":
+			c.want = string(f.Data)
+		case "inputs":
+			for line := range strings.Lines(string(f.Data)) {
+				name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+				c.inputs[name] = value
+			}
+		case "inputs.yaml":
+			c.file = &tosca.InputFile{Name: "../my/inputs.yaml", Data: f.Data}
+		default:
+			files[f.Name] = string(f.Data)
+		}
+	}
+	c.archive = zipped(t, files)
+	return c
+}
+
+// zipped makes an archive of files, whose entry is app.yaml unless they have a
+// TOSCA.meta.
+func zipped(t testing.TB, files map[string]string) *csar.Archive {
+	t.Helper()
+	const meta = "TOSCA-Metadata/TOSCA.meta"
+	if _, has := files[meta]; !has {
+		files[meta] = "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: a test\nEntry-Definitions: app.yaml\n"
+	}
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for name, data := range files {
+		f, err := w.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a, err := csar.OpenReader("app.csar", bytes.NewReader(b.Bytes()), int64(b.Len()), csar.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func printed(list diag.List) string {
+	var b strings.Builder
+	for _, d := range list {
+		fmt.Fprintf(&b, "%s %s\n", d.Code, d.Error())
+	}
+	return b.String()
+}
+
+func cases(t *testing.T, dir string, run func(*testing.T, *testCase)) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there are no cases in testdata/%s: %v", dir, err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			run(t, readCase(t, path))
+		})
+	}
+}
+
+// golden compares with a file, or rewrites it.
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", path, diff)
+	}
+}
+
+// expect compares the diagnostics with those of the case.
+func (c *testCase) expect(t *testing.T, list diag.List) {
+	t.Helper()
+	got := printed(list)
+	if *update {
+		if got == "" && c.want == "" {
+			return
+		}
+		kept := c.txt.Files[:0]
+		for _, f := range c.txt.Files {
+			if f.Name != "want" {
+				kept = append(kept, f)
+			}
+		}
+		c.txt.Files = append(kept, txtar.File{Name: "want", Data: []byte(got)})
+		if err := os.WriteFile(c.path, txtar.Format(c.txt), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(c.want, got); diff != "" {
+		t.Errorf("the diagnostics of %s differ (-want +got):\n%s", c.path, diff)
+	}
+}
+
+func TestLoadMakesTheModelOfValidDocuments(t *testing.T) {
+	t.Parallel()
+	cases(t, "valid", func(t *testing.T, c *testCase) {
+		app, list, err := tosca.Load(t.Context(), c.archive, c.options())
+		if err != nil {
+			t.Fatalf("refused:\n%v", err)
+		}
+		c.expect(t, list)
+		data, err := tosca.Encode(app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, strings.TrimSuffix(c.path, ".txtar")+".json", data)
+
+		again, err := tosca.Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(app, again); diff != "" {
+			t.Errorf("the model does not survive JSON (-before +after):\n%s", diff)
+		}
+	})
+}
+
+func TestADraftMayLackWhatIsStillToBeWritten(t *testing.T) {
+	t.Parallel()
+	cases(t, "draft", func(t *testing.T, c *testCase) {
+		app, list, err := tosca.Load(t.Context(), c.archive, c.options())
+		if err != nil || app == nil {
+			t.Fatalf("refused:\n%v", err)
+		}
+		c.expect(t, list)
+		opts := c.options()
+		opts.Draft = false
+		if app, _, err := tosca.Load(t.Context(), c.archive, opts); err == nil || app != nil {
+			t.Error("accepted, though it is no draft")
+		}
+	})
+}
+
+func TestLoadReportsEveryMistakeAtOnceAndMakesNothing(t *testing.T) {
+	t.Parallel()
+	cases(t, "invalid", func(t *testing.T, c *testCase) {
+		app, list, err := tosca.Load(t.Context(), c.archive, c.options())
+		if err == nil || app != nil {
+			t.Fatalf("accepted, with an application: %v", app != nil)
+		}
+		var bad diag.List
+		if !errors.As(err, &bad) {
+			t.Fatalf("the error is no list of diagnostics: %v", err)
+		}
+		c.expect(t, list)
+	})
+}
+
+func TestTheExampleLoadsFromItsSourceTree(t *testing.T) {
+	t.Parallel()
+	a, err := csar.Open(filepath.Join("..", "examples", "thinking"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	app, list, err := tosca.Load(t.Context(), a, tosca.Options{Inputs: map[string]any{"gui_port": "9999"}})
+	if err != nil || len(list) > 0 {
+		t.Fatalf("refused:\n%v\n%v", list, err)
+	}
+	hosts := map[string]string{}
+	for _, m := range app.Components {
+		hosts[m.Name] = m.Node
+	}
+	want := map[string]string{"api": "backend", "gui": "frontend", "logsniffer": "backend"}
+	if diff := cmp.Diff(want, hosts); diff != "" {
+		t.Errorf("components are elsewhere (-want +got):\n%s", diff)
+	}
+	var published int
+	for _, n := range app.Nodes {
+		for _, p := range n.Ports {
+			if n.Name == "frontend" {
+				published = p.Host
+			}
+		}
+	}
+	if published != 9999 {
+		t.Errorf("the page is published at port %d, not at the one given as input", published)
+	}
+}
+
+func TestScriptsThatNoSystemRunsAreWarnedOfOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, data string, mode os.FileMode) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("good.sh", "#!/bin/sh\necho\r\n", 0o755)
+	write("dos.sh", "#!/bin/sh -e\r\necho\r\n", 0o755)
+	write("mode.sh", "echo\r\n", 0o644)
+	write("app.yaml", header+`
+topology_template:
+  node_templates:
+    box: {type: tosker.nodes.Container, artifacts: {i: {file: busybox, type: tosker.artifacts.Image}}}
+    s:
+      type: tosker.nodes.Software
+      requirements: [{host: box}]
+      interfaces: {Standard: {create: good.sh, configure: dos.sh, start: mode.sh, stop: mode.sh}}
+`, 0o644)
+	a, err := csar.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	_, list, err := tosca.Load(t.Context(), a, tosca.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `TOSCA-OP-007 app.yaml:10:59: warning: component "s": operation "Standard.configure": script "dos.sh" has DOS line ends: no system finds the interpreter "/bin/sh -e\r"
+TOSCA-OP-006 app.yaml:10:74: warning: component "s": operation "Standard.start": script "mode.sh" is not executable: chmod +x it
+`
+	if diff := cmp.Diff(want, printed(list)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOneArchiveGivesTheSameModelEachTime(t *testing.T) {
+	t.Parallel()
+	var first []byte
+	for range 5 {
+		c := readCase(t, filepath.Join("testdata", "valid", "everything.txtar"))
+		app, _, err := tosca.Load(t.Context(), c.archive, c.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := tosca.Encode(app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first != nil && !bytes.Equal(first, data) {
+			t.Fatal("the same files gave another model")
+		}
+		first = data
+	}
+}
+
+func TestACancelledLoadMakesNothing(t *testing.T) {
+	t.Parallel()
+	c := readCase(t, filepath.Join("testdata", "valid", "everything.txtar"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	app, _, err := tosca.Load(ctx, c.archive, c.options())
+	if app != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("got an application (%v) and %v", app != nil, err)
+	}
+}
+
+func entryOf(path string) ([]byte, error) {
+	txt, err := txtar.ParseFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range txt.Files {
+		if f.Name == "app.yaml" {
+			return f.Data, nil
+		}
+	}
+	return nil, os.ErrNotExist
+}
+
+func TestALoneTemplateMayImportWhatIsNotBesideIt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	doc := "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [../types.yaml]\n" +
+		"topology_template: {node_templates: {a: {type: my.Type}}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "app.yaml"), []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, refused := range map[string]bool{filepath.Join(dir, "app.yaml"): false, dir: true} {
+		a, err := csar.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, list, err := tosca.Load(t.Context(), a, tosca.Options{Draft: true})
+		if (err != nil) != refused || len(list) == 0 || list[0].Code != "TOSCA-IMP-001" {
+			t.Errorf("%s: %v, %v", filepath.Base(path), err, list)
+		}
+		a.Close()
+	}
+}

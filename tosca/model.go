@@ -1,0 +1,190 @@
+package tosca
+
+import (
+	"strings"
+
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// Application is a validated and resolved topology: every function is
+// evaluated, every default filled in, every name checked. It is made once by
+// Load and only read from then on. All slices are sorted by name unless a
+// comment says otherwise, so that the same archive gives the same model.
+type Application struct {
+	Name        string      `json:"name"`    // the metadata's template_name, else the entry file's base name
+	Version     string      `json:"version"` // template_version, or empty
+	Description string      `json:"description,omitempty"`
+	Nodes       []Node      `json:"nodes"`
+	Components  []Component `json:"components"`
+	Volumes     []Volume    `json:"volumes"`
+	Inputs      []Input     `json:"inputs,omitempty"` // of the topology
+	Others      []Other     `json:"others,omitempty"` // of a draft: what cannot be packaged, or not yet
+}
+
+// Other is a node template that is neither a container, a component nor a
+// volume, or a component that is on no container yet. Only a draft has one.
+type Other struct {
+	Name         string  `json:"name"`
+	Type         string  `json:"type"`
+	Host         string  `json:"host,omitempty"`         // what it is hosted on
+	Requirements []Reach `json:"requirements,omitempty"` // by name and target
+}
+
+// Reach is a requirement of an Other that leads to a node template.
+type Reach struct {
+	Name   string `json:"name"`
+	Target string `json:"target"`
+}
+
+// Input is a topology input with the value that the model was made with.
+type Input struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Description string `json:"description,omitempty"`
+	Value       any    `json:"value"`
+}
+
+// Node is a container of the application (tosker.nodes.Container).
+type Node struct {
+	Name        string            `json:"name"`
+	Type        string            `json:"type"`
+	Image       Image             `json:"image"`
+	Ports       []Port            `json:"ports,omitempty"` // by container port
+	Env         map[string]string `json:"env,omitempty"`
+	Command     string            `json:"command,omitempty"`
+	Shares      []Share           `json:"shares,omitempty"`  // by container path
+	Storage     []Storage         `json:"storage,omitempty"` // by volume
+	Connections []string          `json:"connections,omitempty"`
+	Depends     []string          `json:"depends,omitempty"`
+	Named       []Requirement     `json:"named,omitempty"`
+	Protocol    protocol.Protocol `json:"protocol"`
+}
+
+// Requirement is a requirement with a name of its own, which protocols know it
+// by: its target is among the connections, or what else it is, as well.
+type Requirement struct {
+	Name   string `json:"name"`
+	Class  string `json:"class"` // what it is to TosKer: host, connection, dependency or storage
+	Target string `json:"target"`
+}
+
+// ImageKind is the type of a container's artifact.
+type ImageKind string
+
+// The kinds of images (TosKer's artifact types, without their prefix).
+const (
+	ImageBase        ImageKind = "Image"              // an environment to put components in
+	ImageService     ImageKind = "Image.Service"      // runs by itself
+	ImageFile        ImageKind = "Dockerfile"         // built from the archive
+	ImageFileService ImageKind = "Dockerfile.Service" // built from the archive, runs by itself
+)
+
+// Image is what a container is made from.
+type Image struct {
+	Kind ImageKind `json:"kind"`
+	Name string    `json:"name"` // reference with its registry, or the Dockerfile's path in the archive
+}
+
+// Port publishes a container's port on the host; Host 0 publishes nothing.
+type Port struct {
+	Container int    `json:"container"`
+	Host      int    `json:"host,omitempty"`
+	Protocol  string `json:"protocol"` // tcp or udp
+}
+
+// Share is a bind mount of a host path.
+type Share struct {
+	Container string `json:"container"`
+	Host      string `json:"host"`
+}
+
+// Storage attaches a volume at a path.
+type Storage struct {
+	Volume   string `json:"volume"`
+	Location string `json:"location"`
+}
+
+// Volume is a volume of the application (tosker.nodes.Volume).
+type Volume struct {
+	Name     string            `json:"name"`
+	Type     string            `json:"type"`
+	Options  map[string]string `json:"options,omitempty"`
+	Protocol protocol.Protocol `json:"protocol"`
+}
+
+// Component is a software component (tosker.nodes.Software).
+type Component struct {
+	Name        string            `json:"name"`
+	Type        string            `json:"type"`
+	Host        string            `json:"host"`                  // what it is hosted on directly: a node or a component
+	Node        string            `json:"node"`                  // the container at the end of its hosts
+	Connections []string          `json:"connections,omitempty"` // nodes or components it dials by name
+	Depends     []string          `json:"depends,omitempty"`
+	Named       []Requirement     `json:"named,omitempty"`
+	Artifacts   []Artifact        `json:"artifacts,omitempty"`
+	Interfaces  []Interface       `json:"interfaces"`
+	Protocol    protocol.Protocol `json:"protocol"`
+}
+
+// Artifact is a file of a component, at its path in the archive.
+type Artifact struct {
+	Name string `json:"name"`
+	Type string `json:"type,omitempty"`
+	Path string `json:"path"` // slash-separated, relative to the archive's root, clean, within it
+}
+
+// Interface is a set of operations of a component.
+type Interface struct {
+	Name       string      `json:"name"`
+	Operations []Operation `json:"operations"`
+}
+
+// Operation is one operation; without a Script it changes the state and does
+// nothing.
+type Operation struct {
+	Name    string           `json:"name"`
+	Script  string           `json:"script,omitempty"`  // path in the archive, as in Artifact
+	Files   []string         `json:"files,omitempty"`   // dependencies of the script: paths in the archive
+	Timeout int              `json:"timeout,omitempty"` // seconds a run may take; 0: any time
+	Inputs  []OperationInput `json:"inputs,omitempty"`
+}
+
+// OperationInput is an input of an operation: a value, or an artifact of the
+// component whose path inside the container is the value, or, where such a
+// path is a part of the value only, Parts.
+type OperationInput struct {
+	Name      string      `json:"name"`
+	Value     string      `json:"value,omitempty"`
+	Artifact  string      `json:"artifact,omitempty"`   // path in the archive, of this component's or another's artifact
+	Owner     string      `json:"owner,omitempty"`      // the component whose artifact it is
+	Parts     []InputPart `json:"parts,omitempty"`      // in order; all else but Name is empty then
+	FromInput string      `json:"from_input,omitempty"` // the topology input that the whole value comes from, if one
+}
+
+// InputPart is a piece of an input's value: text, or the path of an artifact.
+type InputPart struct {
+	Text     string `json:"text,omitempty"`
+	Artifact string `json:"artifact,omitempty"`
+	Owner    string `json:"owner,omitempty"`
+}
+
+// Resolve gives the input's value where the paths of artifacts are known:
+// pathOf gives that of an artifact, which is a path in the archive, of the
+// component that owns it.
+func (in OperationInput) Resolve(pathOf func(owner, artifact string) string) string {
+	switch {
+	case len(in.Parts) > 0:
+		var b strings.Builder
+		for _, p := range in.Parts {
+			b.WriteString(p.Text)
+			if p.Artifact != "" {
+				b.WriteString(pathOf(p.Owner, p.Artifact))
+			}
+		}
+		return b.String()
+	case in.Artifact != "":
+		return pathOf(in.Owner, in.Artifact)
+	default:
+		return in.Value
+	}
+}

@@ -1,0 +1,158 @@
+package tosca
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/resolve"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// The types of TosKer that the model is made of.
+const (
+	typeContainer = "tosker.nodes.Container"
+	typeSoftware  = "tosker.nodes.Software"
+	typeVolume    = "tosker.nodes.Volume"
+)
+
+// kind is what a node template is in TosKer's terms.
+type kind uint8
+
+const (
+	foreign kind = iota // none of TosKer's, and said so
+	container
+	software
+	volume
+)
+
+func (k kind) String() string {
+	return [...]string{"node template", "container", "component", "volume"}[k]
+}
+
+func kindOf(t *resolve.NodeType) kind {
+	switch {
+	case t.Is(typeContainer):
+		return container
+	case t.Is(typeSoftware):
+		return software
+	case t.Is(typeVolume):
+		return volume
+	default:
+		return foreign
+	}
+}
+
+// noun is what a node of a type is called in messages, if it is one of TosKer's.
+func noun(t *resolve.NodeType) string {
+	if k := kindOf(t); k != foreign {
+		return k.String()
+	}
+	return ""
+}
+
+// node is a node template with what it is to TosKer.
+type node struct {
+	*resolve.Node
+	kind   kind
+	edges  []*edge
+	host   *node // what it is hosted on; nil: nothing, or said so
+	base   *node // the container at the end of its hosts, or itself; nil: said so
+	walked bool
+	left   bool // not in the model: foreign, unknown, or not hosted on a container yet
+}
+
+// edge is a requirement that leads to another node.
+type edge struct {
+	*resolve.Edge
+	class    string // protocol.Host, …
+	target   *node
+	location *source.Node // of storage
+}
+
+// classify finds what each node is to TosKer.
+func (c *compiler) classify() {
+	c.byNode = make(map[*resolve.Node]*node, len(c.Nodes))
+	own := false // there is a node of TosKer's types
+	for _, of := range c.Nodes {
+		n := &node{Node: of}
+		c.nodes, c.byNode[of] = append(c.nodes, n), n
+		if n.Typ == nil {
+			continue
+		}
+		n.kind = kindOf(n.Typ)
+		own = own || n.kind != foreign
+	}
+	for _, n := range c.nodes {
+		if n.Typ != nil && n.kind == foreign {
+			c.refuse(n, own)
+		}
+	}
+}
+
+// refuse says that a node of a foreign type cannot be packaged. Someone who
+// only looks at a document hears of it where the document has nodes of TosKer's
+// types beside it: otherwise it is not meant to be packaged at all.
+func (c *compiler) refuse(n *node, own bool) {
+	if c.draft && !own {
+		return
+	}
+	c.Incomplete(n.Type.Pos, codeTypeForeign, "node template %q is of type %q, which is derived from none of %s, %s and %s, so it cannot be packaged",
+		n.Name, n.Type.Name, typeContainer, typeSoftware, typeVolume)
+}
+
+func quote(s string) string { return strconv.Quote(s) }
+
+// nameRule is what a name must be to serve as a host name, a folder, and a
+// part of a program's name.
+var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+
+const nameSentence = "a name here is of letters, digits, '_', '.' and '-', begins with a letter or a digit, and has at most 63 characters"
+
+// checkNames: nodes, components and volumes share one namespace, in which case
+// does not count, for that is how names resolve on a network.
+func (c *compiler) checkNames() {
+	folded := map[string]*node{}
+	for _, n := range c.nodes {
+		if n.kind == foreign {
+			continue
+		}
+		if !nameRule.MatchString(n.Name) {
+			c.Errorf(n.Pos, codeName, "%s cannot have this name: %s", n.Of(), nameSentence)
+		}
+		lower := strings.ToLower(n.Name)
+		if other := folded[lower]; other != nil {
+			c.Errorf(n.Pos, codeNameTwice, "%s and %s differ by case only, which is one name on the network", n.Of(), other.Of())
+		}
+		folded[lower] = n
+	}
+}
+
+// CheckRoutes says which names would collide with a route of the manager's
+// API. Where in the files they stand is not known any more.
+func CheckRoutes(app *Application) diag.List {
+	var c diag.Collector
+	taken := func(name string) bool { return name == "log" || name == "operations" }
+	refuse := func(what, name, of string) {
+		c.Errorf(diag.Position{}, codeNameRoute, "%s %q%s collides with a route of the manager: rename it", what, name, of)
+	}
+	for _, n := range app.Nodes {
+		if n.Name == "reload" {
+			refuse("node", n.Name, "")
+		}
+	}
+	for _, m := range app.Components {
+		if taken(m.Name) {
+			refuse("component", m.Name, "")
+		}
+		for _, i := range m.Interfaces {
+			for _, o := range i.Operations {
+				if taken(o.Name) {
+					refuse("operation", i.Name+"."+o.Name, " of component "+quote(m.Name))
+				}
+			}
+		}
+	}
+	return c.List()
+}

@@ -1,0 +1,215 @@
+package tosca
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/resolve"
+)
+
+// component makes the model of a component.
+func (c *compiler) component(n *node, policies policies) Component {
+	m := Component{Name: n.Name, Type: n.Type.Name, Interfaces: []Interface{}}
+	if n.host != nil {
+		m.Host = n.host.Name
+	}
+	if n.base != nil {
+		m.Node = n.base.Name
+	} else if n.host != nil && c.Errors() == 0 {
+		c.Incomplete(n.Pos, codeReqMissing, "%s is hosted on no container", n.Of())
+	}
+	m.Connections, m.Depends = n.reached()
+	m.Named = n.named()
+	m.Artifacts = c.componentArtifacts(n)
+	ifaces := c.Interfaces(n.Node)
+	for _, name := range slices.Sorted(maps.Keys(ifaces)) {
+		m.Interfaces = append(m.Interfaces, c.modelInterface(n, name, ifaces[name]))
+	}
+	m.Protocol = policies.of(n)
+	return m
+}
+
+var operationRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+
+func (c *compiler) modelInterface(n *node, name string, i *resolve.Interface) Interface {
+	m := Interface{Name: name, Operations: []Operation{}}
+	if !nameRule.MatchString(name) {
+		c.Errorf(n.Pos, codeOpName, "%s: interface %q cannot have this name: %s", n.Of(), name, nameSentence)
+	}
+	for _, op := range slices.Sorted(maps.Keys(i.Operations)) {
+		o := i.Operations[op]
+		of := n.Of() + ": operation " + quote(name+"."+op)
+		if !operationRule.MatchString(op) {
+			c.Errorf(o.At.Pos, codeOpName, "%s cannot have this name: it is of letters, digits, '_' and '-', and has at most 63 characters", of)
+		}
+		made := Operation{Name: op, Timeout: o.At.Timeout, Inputs: c.operationInputs(n, o, of)}
+		if o.At.Implementation.Name != "" {
+			var found bool
+			if made.Script, found = c.script(n, o.At, o.At.Implementation, of); found {
+				c.checkScript(made.Script, o.At.Implementation.Pos, of)
+			}
+		}
+		for _, d := range o.At.Dependencies {
+			if file, ok := c.script(n, o.At, d, of); ok && !slices.Contains(made.Files, file) {
+				made.Files = append(made.Files, file)
+			}
+		}
+		slices.Sort(made.Files)
+		m.Operations = append(m.Operations, made)
+	}
+	return m
+}
+
+// script finds the file of an implementation: a path, or else the name of an
+// artifact of the node (TOSCA 1.3, 3.6.17).
+func (c *compiler) script(n *node, o *grammar.Operation, ref grammar.Ref, of string) (string, bool) {
+	if !c.IsFile(o.File, ref.Name) {
+		if a, ok := c.Artifacts(n.Node)[ref.Name]; ok {
+			within, _ := grammar.Within(a.In, a.File.Name)
+			return within, c.IsFile(a.In, a.File.Name) // said where the artifact is
+		}
+	}
+	return c.File(o.File, ref, of)
+}
+
+var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// operationInputs evaluates the inputs of an operation. Each is an environment
+// variable, INPUT_ and its name in capitals.
+func (c *compiler) operationInputs(n *node, o *resolve.Operation, of string) []OperationInput {
+	var all []OperationInput
+	variables := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(o.Inputs)) {
+		p := o.Inputs[name]
+		of := of + ": input " + quote(name)
+		if !variableRule.MatchString(name) {
+			c.Errorf(p.At.Pos, codeOpInput, "%s cannot be an environment variable: its name must be of letters, digits and '_', and not begin with a digit", of)
+			continue
+		}
+		if other, taken := variables[strings.ToUpper(name)]; taken {
+			c.Errorf(p.At.Pos, codeOpInput, "%s and input %q are one environment variable, INPUT_%s", of, other, strings.ToUpper(name))
+			continue
+		}
+		variables[strings.ToUpper(name)] = name
+		if in, ok := c.operationInput(n, name, p, of); ok {
+			all = append(all, in)
+		}
+	}
+	return all
+}
+
+func (c *compiler) operationInput(n *node, name string, p resolve.Parameter, of string) (OperationInput, bool) {
+	written := p.Value
+	if written.IsNull() && p.Def != nil {
+		written = p.Def.Fallback()
+	}
+	if written.IsNull() {
+		if p.Def != nil && p.Def.Required {
+			c.Errorf(p.At.Pos, codeOpMissing, "%s is required, and has neither a value nor a default", of)
+		}
+		// An empty value that was written is one; one that nobody wrote is none.
+		return OperationInput{Name: name}, p.Value != nil
+	}
+	at := n.Place(of)
+	at.Artifacts = true
+	r := c.Eval(written, at)
+	if r.OK && r.Later != nil {
+		c.RunTimeOnly(r, of)
+		return OperationInput{}, false
+	}
+	if !r.OK || !c.Spend(r.Size) || !c.Check(r.Node, p.Def, at) {
+		return OperationInput{}, false
+	}
+	text := data.Text(c.Meant(r.Node, p.Def))
+	if len(text) > data.MaxText || !c.Spend(len(text)) {
+		c.Errorf(p.At.Pos, codeValueLarge, "%s is longer than the %d bytes that a variable can hold", of, data.MaxText)
+		return OperationInput{}, false
+	}
+	return c.withArtifacts(n, OperationInput{Name: name, FromInput: r.Input}, text, of, written.Pos())
+}
+
+// withArtifacts turns the markers of get_artifact into what they stand for; ok
+// is false where that is no file in the component's container.
+func (c *compiler) withArtifacts(n *node, in OperationInput, text, of string, at diag.Position) (_ OperationInput, ok bool) {
+	pieces := strings.Split(text, data.Marker)
+	if len(pieces) == 1 {
+		in.Value = text
+		return in, true
+	}
+	for i, piece := range pieces {
+		if i%2 == 0 {
+			if piece != "" {
+				in.Parts = append(in.Parts, InputPart{Text: piece})
+			}
+			continue
+		}
+		ref, _ := c.Marked(piece)
+		switch owner := c.byNode[ref.Node]; {
+		case owner == nil || (owner.kind == software && ref.Path == ""):
+			return in, false // said where the artifact is
+		case owner.kind != software:
+			c.Errorf(at, codeFunctionEntity, "%s: get_artifact names %q, which is no component, so its artifacts are no files", of, owner.Name)
+			return in, false
+		case owner.base != n.base:
+			c.Errorf(at, codeFunctionEntity, "%s: get_artifact names %q, which is in another container", of, owner.Name)
+			return in, false
+		default:
+			in.Parts = append(in.Parts, InputPart{Artifact: ref.Path, Owner: owner.Name})
+		}
+	}
+	if len(in.Parts) == 1 {
+		in.Artifact, in.Owner, in.Parts = in.Parts[0].Artifact, in.Parts[0].Owner, nil
+	}
+	return in, true
+}
+
+// reached gives the names that the node connects to and depends on, sorted.
+func (n *node) reached() (connections, depends []string) {
+	for _, e := range n.edges {
+		switch e.class {
+		case "connection":
+			connections = append(connections, e.target.Name)
+		case "dependency":
+			depends = append(depends, e.target.Name)
+		}
+	}
+	slices.Sort(connections)
+	slices.Sort(depends)
+	return slices.Compact(connections), slices.Compact(depends)
+}
+
+// named gives the requirements with names of their own, by name and target.
+func (n *node) named() []Requirement {
+	var all []Requirement
+	for _, e := range n.edges {
+		if e.Name != e.class {
+			all = append(all, Requirement{Name: e.Name, Class: e.class, Target: e.target.Name})
+		}
+	}
+	slices.SortFunc(all, func(a, b Requirement) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Target, b.Target))
+	})
+	return slices.Compact(all)
+}
+
+// other makes the model of what is shown, but cannot be packaged.
+func (n *node) other() Other {
+	m := Other{Name: n.Name, Type: n.Type.Name}
+	if n.Host != nil {
+		m.Host = n.Host.Name
+	}
+	for _, e := range n.Edges {
+		m.Requirements = append(m.Requirements, Reach{Name: e.Name, Target: e.Target.Name})
+	}
+	slices.SortFunc(m.Requirements, func(a, b Reach) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Target, b.Target))
+	})
+	m.Requirements = slices.Compact(m.Requirements)
+	return m
+}

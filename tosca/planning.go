@@ -1,0 +1,96 @@
+package tosca
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/tosca/protocol/plan"
+)
+
+// PlanElements gives the application as plans know it, sorted by name. A
+// component's operations are implemented where they have a script; those of
+// containers and volumes are the orchestrator's and always are.
+func PlanElements(app *Application) []plan.Element {
+	var all []plan.Element
+	offers := map[string]map[string]bool{}
+	add := func(name string, p protocol.Protocol) *plan.Element {
+		offers[name] = map[string]bool{}
+		for _, s := range p.States {
+			for _, c := range s.Offers {
+				offers[name][c] = true
+			}
+		}
+		all = append(all, plan.Element{Name: name, Protocol: p})
+		return &all[len(all)-1]
+	}
+	for _, v := range app.Volumes {
+		add(v.Name, v.Protocol)
+	}
+	for _, n := range app.Nodes {
+		e := add(n.Name, n.Protocol)
+		bindAll(e, protocol.Connection, n.Connections)
+		bindAll(e, protocol.Dependency, n.Depends)
+		for _, s := range n.Storage {
+			bindAll(e, protocol.Storage, []string{s.Volume})
+		}
+	}
+	for _, c := range app.Components {
+		e := add(c.Name, c.Protocol)
+		bindAll(e, protocol.Host, []string{c.Host})
+		bindAll(e, protocol.Alive, []string{c.Host})
+		bindAll(e, protocol.Connection, c.Connections)
+		bindAll(e, protocol.Dependency, c.Depends)
+		e.Unimplemented = unimplemented(c)
+	}
+	byName := map[string]*plan.Element{}
+	for i := range all {
+		byName[all[i].Name] = &all[i]
+	}
+	for _, n := range app.Nodes {
+		bindNamed(byName[n.Name], n.Named, offers)
+	}
+	for _, c := range app.Components {
+		bindNamed(byName[c.Name], c.Named, offers)
+	}
+	slices.SortFunc(all, func(a, b plan.Element) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func bindAll(e *plan.Element, requirement string, targets []string) {
+	for _, t := range targets {
+		e.Bindings = append(e.Bindings, plan.Binding{Requirement: requirement, Target: t, Capability: protocol.Offering(requirement)})
+	}
+}
+
+// bindNamed binds requirements with names of their own: to the capability of
+// that name where the target's protocol knows one, else to that of what they
+// are to TosKer.
+func bindNamed(e *plan.Element, named []Requirement, offers map[string]map[string]bool) {
+	for _, r := range named {
+		capability := r.Name
+		if !offers[r.Target][capability] {
+			capability = protocol.Offering(r.Class)
+		}
+		e.Bindings = append(e.Bindings, plan.Binding{Requirement: r.Name, Target: r.Target, Capability: capability})
+	}
+}
+
+// unimplemented lists the operations of a component's protocol that have no
+// script.
+func unimplemented(c Component) []string {
+	scripts := map[string]bool{}
+	for _, i := range c.Interfaces {
+		for _, o := range i.Operations {
+			scripts[i.Name+"."+o.Name] = o.Script != ""
+		}
+	}
+	var all []string
+	for _, t := range c.Protocol.Transitions {
+		if op := t.Qualified(); !scripts[op] && !slices.Contains(all, op) {
+			all = append(all, op)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,51 @@
+package tosca
+
+import (
+	"github.com/toskose/toskose/tosca/internal/resolve"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+const typeProtocol = "tosker.policies.Protocol"
+
+// policies are the protocols that policies give to nodes.
+type policies map[*node]protocol.Protocol
+
+// of gives a node's protocol: its policy's, or the default of its kind.
+func (p policies) of(n *node) protocol.Protocol {
+	if own, ok := p[n]; ok {
+		return own
+	}
+	switch n.kind {
+	case container:
+		return protocol.Container()
+	case volume:
+		return protocol.Volume()
+	default:
+		return protocol.Software()
+	}
+}
+
+// protocols reads all policies. One that is no protocol says nothing about
+// what is run; its names are checked all the same.
+func (c *compiler) protocols() policies {
+	all, by := policies{}, map[*node]string{}
+	for _, p := range c.Policies() {
+		if p.Props == nil || !resolve.ChainHas(resolve.Ancestors(p.Typ), typeProtocol) {
+			continue
+		}
+		of := "policy " + quote(p.Name)
+		for _, target := range p.Nodes {
+			n := c.byNode[target]
+			if other, twice := by[n]; twice {
+				c.Errorf(p.Pos, codePolicyTwice, "%s gives %s a protocol, and so does policy %q", of, n.Of(), other)
+				continue
+			}
+			by[n] = p.Name
+			if n.Typ == nil || n.kind == foreign {
+				continue
+			}
+			all[n] = c.readProtocol(n, p.Props, of)
+		}
+	}
+	return all
+}

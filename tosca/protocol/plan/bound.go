@@ -1,0 +1,149 @@
+package plan
+
+// bound is what every plan from a situation needs at least.
+type bound struct {
+	possible   bool
+	operations int
+	levels     int   // an element makes one step a level
+	offer      []set // what each element must offer at one time or another
+}
+
+// bound follows from goals to journeys, from journeys to what they cannot do
+// without, and from there to the journeys of those who offer it.
+func (w *world) bound(at situation) bound {
+	b := bound{possible: true, offer: make([]set, len(w.elements))}
+	var queue []int
+	for i := range w.elements {
+		if w.elements[i].wanted {
+			queue = append(queue, i)
+		}
+	}
+	cost := make([]int, len(w.elements))
+	for ; len(queue) > 0; queue = queue[1:] {
+		i := queue[0]
+		e := &w.elements[i]
+		j := e.journey(int(at[i]), b.offer[i])
+		if !j.possible {
+			b.possible = false
+			return b
+		}
+		b.operations += len(j.moves) - cost[i]
+		cost[i] = len(j.moves)
+		b.levels = max(b.levels, cost[i])
+		j.needs.each(func(r int) {
+			for _, l := range e.uses[r] {
+				if l.names == 0 {
+					b.possible = false
+					return
+				}
+				if b.offer[l.element]&l.names == 0 {
+					b.offer[l.element] |= l.names
+					queue = append(queue, l.element)
+				}
+			}
+		})
+	}
+	return b
+}
+
+// forced tells whether every plan with as few operations as the bound makes the
+// same steps: then the levels that they take are the fewest, too.
+func (w *world) forced(b bound) bool {
+	for i := range w.elements {
+		if w.elements[i].wanted || b.offer[i] != 0 {
+			if !w.elements[i].journey(int(w.start[i]), b.offer[i]).unique {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// relaxed is what can be reached if nothing that is offered ever went away: the
+// level in which an element can be in a state at the earliest, or -1.
+type relaxed [][]int
+
+func (w *world) relax() relaxed {
+	r := make(relaxed, len(w.elements))
+	for i := range w.elements {
+		r[i] = make([]int, len(w.elements[i].states))
+		for s := range r[i] {
+			r[i][s] = -1
+		}
+		r[i][w.start[i]] = 0
+	}
+	dirty := make([]bool, len(w.elements)) // what may have new moves
+	for i := range dirty {
+		dirty[i] = true
+	}
+	for level, moved := 1, true; moved; level++ {
+		moved = false
+		next := make([]bool, len(w.elements))
+		for i := range w.elements {
+			if !dirty[i] {
+				continue
+			}
+			e := &w.elements[i]
+			for s := range e.states {
+				if r[i][s] < 0 || r[i][s] >= level {
+					continue
+				}
+				for _, m := range e.better[s] {
+					if r[i][m.to] >= 0 || !w.everOffered(r, i, m.needs, level) {
+						continue
+					}
+					r[i][m.to] = level
+					moved, next[i] = true, true
+					e.offers[m.to].each(func(c int) {
+						for _, l := range e.usedBy[c] {
+							next[l.element] = true
+						}
+					})
+				}
+			}
+		}
+		dirty = next
+	}
+	return r
+}
+
+// everOffered tells whether all needs of an element are offered by states
+// reached before a level.
+func (w *world) everOffered(r relaxed, i int, needs set, level int) bool {
+	for ; needs != 0; needs &= needs - 1 {
+		for _, l := range w.elements[i].uses[lowest(needs)] {
+			if !w.reachesOffer(r, l, level) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (w *world) reachesOffer(r relaxed, l link, level int) bool {
+	for s, at := range r[l.element] {
+		if at >= 0 && at < level && w.elements[l.element].offers[s]&l.names != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// levels gives the level in which all goals are reached at the earliest, or -1
+// where one never is.
+func (r relaxed) levels(w *world) int {
+	last := 0
+	for i := range r {
+		first := -1
+		for s, at := range r[i] {
+			if at >= 0 && w.elements[i].goal[s] && (first < 0 || at < first) {
+				first = at
+			}
+		}
+		if first < 0 {
+			return -1
+		}
+		last = max(last, first)
+	}
+	return last
+}

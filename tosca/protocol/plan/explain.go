@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// impossible is why a goal cannot be reached, a sentence a line.
+type impossible struct{ lines []string }
+
+func (e *impossible) Error() string {
+	return ErrImpossible.Error() + ":\n" + strings.Join(e.lines, "\n")
+}
+
+func (e *impossible) Unwrap() error { return ErrImpossible }
+
+func because(format string, args ...any) error {
+	return &impossible{[]string{fmt.Sprintf(format, args...)}}
+}
+
+// hopeless says why there is no plan where that is seen without a search: the
+// goal contradicts itself, or an element would not reach its goal even if
+// nothing that is offered ever went away.
+func (w *world) hopeless() error {
+	for i := range w.elements {
+		e := &w.elements[i]
+		goals := e.goals()
+		if len(goals) == 0 || len(goals) == len(e.states) {
+			continue
+		}
+		if w.route(nil, i, e.goal) == nil {
+			return because("%q cannot come from state %q to %s: its operations do not lead there",
+				e.name, e.states[w.start[i]], e.goalName(goals))
+		}
+		for _, needs := range goalNeeds(e, goals) {
+			for _, l := range e.uses[needs] {
+				if y := &w.elements[l.element]; !slices.ContainsFunc(y.goals(), func(s int) bool { return y.offers[s]&l.names != 0 }) {
+					return because("in the goal %q requires %s, which is %s of %q, and that %s",
+						e.name, e.reqs[needs], l.name, y.name, w.goalOffers(l))
+				}
+			}
+		}
+	}
+	r := w.relax()
+	for i := range w.elements {
+		e := &w.elements[i]
+		if !slices.ContainsFunc(e.goals(), func(s int) bool { return r[i][s] >= 0 }) {
+			return w.trace(r, i)
+		}
+	}
+	return nil
+}
+
+// goals are the states that are the goal.
+func (k *kind) goals() []int {
+	var states []int
+	for s, is := range k.goal {
+		if is {
+			states = append(states, s)
+		}
+	}
+	return states
+}
+
+func (e *element) goalName(goals []int) string {
+	if e.states[goals[0]] == e.states[goals[len(goals)-1]] {
+		return fmt.Sprintf("state %q", e.states[goals[0]])
+	}
+	return "where the operations that must run have run"
+}
+
+// goalNeeds are the requirements that all goal states of an element have.
+func goalNeeds(e *element, goals []int) []int {
+	needs := e.requires[goals[0]]
+	for _, s := range goals {
+		needs &= e.requires[s]
+	}
+	var all []int
+	needs.each(func(r int) { all = append(all, r) })
+	return all
+}
+
+func (w *world) goalOffers(l link) string {
+	y := &w.elements[l.element]
+	states := w.offering(l)
+	if len(states) == 0 {
+		return "offers it in no state"
+	}
+	return fmt.Sprintf("does not offer it in %s, only in %s", y.goalName(y.goals()), strings.Join(states, ", "))
+}
+
+// hop is a move on a route, and where it starts.
+type hop struct {
+	from int
+	move
+}
+
+// route gives the shortest way of an element from its start to one of a set of
+// states, whatever it needs; nil when there is none. Only the first move out of
+// what r has reached is given, if r is given.
+func (w *world) route(r relaxed, i int, to []bool) *hop {
+	e := &w.elements[i]
+	start := int(w.start[i])
+	before := map[int]hop{start: {from: -1}}
+	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if to[at] {
+			var crossing hop
+			for s := at; ; s = before[s].from {
+				h := before[s]
+				if h.from < 0 {
+					return &crossing
+				}
+				if r == nil || r[i][h.from] >= 0 && r[i][s] < 0 {
+					crossing = h
+				}
+			}
+		}
+		for _, m := range e.better[at] {
+			if _, known := before[m.to]; !known {
+				before[m.to] = hop{at, m}
+				queue = append(queue, m.to)
+			}
+		}
+	}
+	return nil
+}
+
+// trace follows from an element that does not reach its goal to whom it waits
+// for, until somebody never offers what is needed or is waited for already.
+func (w *world) trace(r relaxed, i int) error {
+	var lines []string
+	seen := map[int]int{}
+	targets := w.elements[i].goal
+	for {
+		e := &w.elements[i]
+		if from, again := seen[i]; again {
+			var names []string
+			for _, other := range sortedValues(seen, from) {
+				names = append(names, fmt.Sprintf("%q", w.elements[other].name))
+			}
+			if len(names) == 1 {
+				return &impossible{append(lines, "so "+names[0]+" waits for itself")}
+			}
+			return &impossible{append(lines, "so they wait for each other: "+strings.Join(names, ", "))}
+		}
+		seen[i] = len(lines)
+		h := w.route(r, i, targets)
+		if h == nil {
+			return &impossible{append(lines, fmt.Sprintf("%q never comes from state %q to one that does: its operations do not lead there",
+				e.name, e.states[w.start[i]]))}
+		}
+		var need int
+		var on link
+		for needs := h.needs; needs != 0; needs &= needs - 1 {
+			need = lowest(needs)
+			if at := slices.IndexFunc(e.uses[need], func(l link) bool { return !w.reachesOffer(r, l, len(w.elements)*maxLevels) }); at >= 0 {
+				on = e.uses[need][at]
+				break
+			}
+		}
+		y := &w.elements[on.element]
+		line := fmt.Sprintf("%q cannot come from state %q to %q: %s requires %s, which is %s of %q",
+			e.name, e.states[h.from], e.states[h.to], h.Qualified(), e.reqs[need], on.name, y.name)
+		states := w.offering(on)
+		if len(states) == 0 {
+			return &impossible{append(lines, line+", which offers it in no state")}
+		}
+		lines = append(lines, line+", which offers it in "+strings.Join(states, ", "))
+		i, targets = on.element, make([]bool, len(y.states))
+		for s := range y.states {
+			targets[s] = y.offers[s]&on.names != 0
+		}
+	}
+}
+
+// maxLevels is above the level in which a state of one element is reached.
+const maxLevels = 1 << 16
+
+// sortedValues gives the elements that were seen from a line on, in that order.
+func sortedValues(seen map[int]int, from int) []int {
+	byLine := map[int]int{}
+	last := from
+	for element, line := range seen {
+		byLine[line] = element
+		last = max(last, line)
+	}
+	var all []int
+	for line := from; line <= last; line++ {
+		if element, ok := byLine[line]; ok {
+			all = append(all, element)
+		}
+	}
+	return all
+}
+
+// exhausted says that every situation was tried, and which steps stand in each
+// other's way where that is known.
+func (w *world) exhausted(cycle []step) error {
+	lines := []string{"no order of operations leads there: all situations that can be reached were tried"}
+	if len(cycle) > 0 {
+		var names []string
+		for _, s := range slices.Backward(cycle) {
+			e := &w.elements[s.element]
+			names = append(names, fmt.Sprintf("%s:%s (%s to %s)", e.name, s.Qualified(), e.states[s.from], e.states[s.to]))
+		}
+		lines = append(lines, "these would each have to be made before the next, and the last before the first: "+strings.Join(names, ", "))
+	}
+	return &impossible{lines}
+}

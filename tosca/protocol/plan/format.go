@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Formats are the names that Format knows.
+var Formats = []string{"text", "json", "dot", "plan", "csv"}
+
+// Format writes the plan of an application: for people as text, as JSON, as a
+// graph in Graphviz's language, or as TosKer's .plan and .csv. The same plan
+// gives the same bytes.
+func (p *Plan) Format(format, application string) ([]byte, error) {
+	switch format {
+	case "text":
+		return p.text(application), nil
+	case "json":
+		return p.json(application)
+	case "dot":
+		return p.dot(application), nil
+	case "plan":
+		return p.toskerPlan(application), nil
+	case "csv":
+		return p.toskerCSV()
+	default:
+		return nil, fmt.Errorf("format %q is not one of %s", format, strings.Join(Formats, ", "))
+	}
+}
+
+// Summary is a sentence on the plan's size, and on what is proven of it.
+func (p *Plan) Summary() string {
+	size := count(p.Operations, "operation")
+	if p.Operations > 0 {
+		size += " in " + count(len(p.Levels), "level")
+	}
+	switch {
+	case !p.Minimal.Operations:
+		return size + "; not proven minimal: " + p.Limit
+	case !p.Minimal.Levels:
+		return size + "; no plan has fewer operations, but fewer levels may do: " + p.Limit
+	default:
+		return size
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (p *Plan) text(application string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s: %s\n", application, p.Summary())
+	width := 0
+	for _, s := range p.Steps() {
+		width = max(width, len(s.String()))
+	}
+	for i, level := range p.Levels {
+		fmt.Fprintf(&b, "\nlevel %d\n", i+1)
+		for _, s := range level {
+			fmt.Fprintf(&b, "  %-*s  %s to %s", width, s.Operation, s.Source, s.Target)
+			if !s.Implemented {
+				b.WriteString(", not implemented: changes the state only")
+			}
+			b.WriteByte('\n')
+		}
+	}
+	return b.Bytes()
+}
+
+func (p *Plan) json(application string) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(struct {
+		Application string `json:"application"`
+		*Plan
+	}{application, p}); err != nil {
+		return nil, fmt.Errorf("cannot encode a plan: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// dot draws a step as a box, with an arrow from each that it waits for; what
+// can be made at the same time stands beside each other.
+func (p *Plan) dot(application string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "digraph %q {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n", application)
+	for _, level := range p.Levels {
+		b.WriteString("  {\n    rank=same;\n")
+		for _, s := range level {
+			style := ""
+			if !s.Implemented {
+				style = `, style="rounded,dashed"`
+			}
+			label := s.Component + "\n" + s.Interface + "." + s.Operation.Operation
+			fmt.Fprintf(&b, "    s%d [label=%q%s];\n", s.ID, label, style)
+		}
+		b.WriteString("  }\n")
+	}
+	for _, s := range p.Steps() {
+		for _, before := range s.After {
+			fmt.Fprintf(&b, "  s%d -> s%d;\n", before, s.ID)
+		}
+	}
+	b.WriteString("}\n")
+	return b.Bytes()
+}
+
+func (p *Plan) toskerPlan(application string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s: %s\n", application, p.Summary())
+	for i, level := range p.Levels {
+		fmt.Fprintf(&b, "# level %d\n", i+1)
+		for _, s := range level {
+			fmt.Fprintln(&b, s.Operation)
+		}
+	}
+	return b.Bytes()
+}
+
+func (p *Plan) toskerCSV() ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	for _, s := range p.Steps() {
+		if err := w.Write([]string{s.Component, s.Interface, s.Operation.Operation}); err != nil {
+			return nil, fmt.Errorf("cannot write a plan as CSV: %w", err)
+		}
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// Text says for people what a plan leads to.
+func (o *Outcome) Text(application string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s: all %s allowed; it ends with\n", application, count(len(o.Steps), "step"))
+	for _, name := range sortedKeys(o.States) {
+		fmt.Fprintf(&b, "  %s %s\n", name, o.States[name])
+	}
+	return b.Bytes()
+}
+
+// maxPlan bounds a plan that is read, in bytes.
+const maxPlan = 16 << 20
+
+// Read reads a plan in either of TosKer's formats: a line is
+// component:Interface.operation, or component,Interface,operation. Empty lines,
+// and lines that begin with "#", are left out. lines has the line of each
+// operation. The error names every line that is neither.
+func Read(r io.Reader) (operations []Operation, lines []int, err error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxPlan+1))
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(data) > maxPlan {
+		return nil, nil, fmt.Errorf("the plan has more than %d bytes", maxPlan)
+	}
+	var errs []error
+	n := 0
+	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		op, err := readLine(line)
+		if err != nil {
+			errs = append(errs, &LineError{n, err})
+			continue
+		}
+		operations, lines = append(operations, op), append(lines, n)
+	}
+	return operations, lines, errors.Join(errs...)
+}
+
+// LineError is a line of a plan that is no step.
+type LineError struct {
+	Line int
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+func (e *LineError) Unwrap() error { return e.Err }
+
+func readLine(line string) (Operation, error) {
+	if !strings.Contains(line, ",") {
+		return ParseOperation(line)
+	}
+	fields, err := csv.NewReader(strings.NewReader(line)).Read()
+	if err != nil || len(fields) != 3 {
+		return Operation{}, fmt.Errorf("%q is not component,interface,operation", line)
+	}
+	for i := range fields {
+		if fields[i] = strings.TrimSpace(fields[i]); fields[i] == "" {
+			return Operation{}, fmt.Errorf("%q is not component,interface,operation", line)
+		}
+	}
+	return Operation{fields[0], fields[1], fields[2]}, nil
+}

@@ -1,0 +1,113 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// together is a situation after some levels.
+type together struct {
+	at     situation
+	cost   int // operations
+	level  int
+	before int // -1: the start
+	via    []step
+}
+
+// levelSearch looks, breadth first, for a plan of so many operations with fewer
+// levels. All sets of steps that can be made at the same time are tried, since
+// to make one later can be what lets others be made at all.
+type levelSearch struct {
+	*world
+	operations int
+	below      int // levels
+	limit      int
+	found      []together
+	cheapest   map[string]int // operations by situation
+	tried      int
+}
+
+// run gives the levels of the best plan, or nil when none has fewer.
+func (s *levelSearch) run(ctx context.Context) ([][]step, error) {
+	s.cheapest = map[string]int{}
+	s.found = []together{{at: slices.Clone(s.start), before: -1}}
+	for i := 0; i < len(s.found); i++ {
+		if ctx.Err() != nil {
+			return nil, ended(ctx)
+		}
+		v := s.found[i]
+		if s.reached(v.at) {
+			return s.way(i), nil
+		}
+		if !s.subsets(i, s.candidates(v), nil, v.at) {
+			return nil, fmt.Errorf("%w of %d sets of steps", errFull, s.limit)
+		}
+	}
+	return nil, nil
+}
+
+// candidates are the steps from a situation after which there may be a plan.
+func (s *levelSearch) candidates(v together) []step {
+	var steps []step
+	for e := range s.elements {
+		for _, m := range s.elements[e].better[v.at[e]] {
+			st := step{element: e, from: int(v.at[e]), move: m}
+			if !s.allows(v.at, st) {
+				continue
+			}
+			next := slices.Clone(v.at)
+			next[e] = uint16(m.to)
+			if b := s.bound(next); b.possible && v.cost+1+b.operations <= s.operations {
+				steps = append(steps, st)
+			}
+		}
+	}
+	return steps
+}
+
+// subsets visits what comes of every set of the steps; false when that is too
+// much.
+func (s *levelSearch) subsets(i int, steps, chosen []step, at situation) bool {
+	for n, st := range steps {
+		if s.tried++; s.tried > s.limit {
+			return false
+		}
+		if slices.ContainsFunc(chosen, func(o step) bool { return o.element == st.element || s.interferes(o, st) }) {
+			continue
+		}
+		next := slices.Clone(at)
+		next[st.element] = uint16(st.to)
+		with := append(slices.Clone(chosen), st)
+		if s.visit(i, with, next) && !s.subsets(i, steps[n+1:], with, next) {
+			return false
+		}
+	}
+	return true
+}
+
+// visit is false when no plan with few enough operations comes here, nor after
+// more steps.
+func (s *levelSearch) visit(i int, via []step, at situation) bool {
+	v := s.found[i]
+	made := together{at: at, cost: v.cost + len(via), level: v.level + 1, before: i, via: via}
+	b := s.bound(at)
+	if !b.possible || made.cost+b.operations > s.operations {
+		return false
+	}
+	key := at.key()
+	if cost, known := s.cheapest[key]; made.level+b.levels < s.below && (!known || made.cost < cost) {
+		s.cheapest[key] = made.cost
+		s.found = append(s.found, made)
+	}
+	return true
+}
+
+func (s *levelSearch) way(i int) [][]step {
+	var levels [][]step
+	for ; s.found[i].before >= 0; i = s.found[i].before {
+		levels = append(levels, s.found[i].via)
+	}
+	slices.Reverse(levels)
+	return levels
+}

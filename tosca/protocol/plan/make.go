@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Make finds a plan. The error is ErrProblem's or ErrStart's when the problem is none,
+// ErrImpossible's when there is no plan, and says why, ErrLimit's when none was
+// found within the limits, and the context's when that was cancelled. A plan
+// that is found but not proven minimal says so.
+func Make(ctx context.Context, p Problem, opts Options) (*Plan, error) {
+	w, err := compile(p)
+	if err != nil {
+		return nil, err
+	}
+	minimal, limit := Minimal{Operations: true, Levels: true}, ""
+	var all partial
+	for _, group := range w.groups() {
+		part := w.part(group)
+		m := &maker{world: part, limit: opts.states(len(group)), bound: part.bound(part.start)}
+		if err := m.operations(ctx); err != nil {
+			return nil, err
+		}
+		if err := m.levels(ctx); err != nil {
+			return nil, err
+		}
+		all.add(m.best, group)
+		minimal.Operations = minimal.Operations && m.minimal.Operations
+		minimal.Levels = minimal.Levels && m.minimal.Levels
+		if limit == "" {
+			limit = m.met
+		}
+	}
+	made := w.plan(all)
+	made.Minimal, made.Limit = minimal, limit
+	return made, nil
+}
+
+// maker is Make for one group of elements.
+type maker struct {
+	*world
+	limit   int
+	bound   bound // of the start
+	best    partial
+	minimal Minimal
+	inOrder bool   // best is the direct path: whom its steps wait for is not a choice
+	met     string // the limit that was met
+}
+
+// operations finds the plan with the fewest operations.
+func (m *maker) operations(ctx context.Context) error {
+	steps, cycle, ok := m.direct()
+	ok = ok && m.leads(steps)
+	direct := ok
+	if !ok {
+		if err := m.hopeless(); err != nil {
+			return err
+		}
+		var err error
+		steps, ok, err = (&search{world: m.world, limit: m.limit, greedy: true}).run(ctx)
+		switch {
+		case err == nil && !ok:
+			return m.exhausted(cycle)
+		case err != nil && !errors.Is(err, errFull):
+			return fmt.Errorf("cannot plan: %w", err)
+		}
+	}
+	if m.inOrder = ok && direct; ok && len(steps) == m.bound.operations {
+		m.best, m.minimal.Operations = m.loosen(steps), true
+		return nil
+	}
+	better, found, err := (&search{world: m.world, limit: m.limit, below: len(steps)}).run(ctx)
+	switch {
+	case err != nil && !errors.Is(err, errFull):
+		return fmt.Errorf("cannot plan: %w", err)
+	case err != nil && !ok:
+		return fmt.Errorf("%w: %w; there may be a plan all the same", ErrLimit, err)
+	case err != nil:
+		m.met = err.Error()
+	case !found && !ok:
+		return m.exhausted(cycle)
+	case found:
+		steps, m.inOrder = better, false
+	}
+	m.best, m.minimal.Operations = m.loosen(steps), err == nil
+	return nil
+}
+
+// levels finds the plan with the fewest levels among those with as few
+// operations.
+func (m *maker) levels(ctx context.Context) error {
+	if !m.minimal.Operations {
+		return nil
+	}
+	least := max(m.bound.levels, m.relax().levels(m.world))
+	if m.best.levels() <= least || (m.inOrder && len(m.best.steps) == m.bound.operations && m.forced(m.bound)) {
+		m.minimal.Levels = true
+		return nil
+	}
+	fewer, err := (&levelSearch{
+		world: m.world, operations: len(m.best.steps), below: m.best.levels(), limit: m.limit,
+	}).run(ctx)
+	switch {
+	case errors.Is(err, errFull):
+		m.met = err.Error()
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot plan: %w", err)
+	case fewer != nil:
+		m.best = m.loosen(slices.Concat(fewer...))
+	}
+	m.minimal.Levels = true
+	return nil
+}

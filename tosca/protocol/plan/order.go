@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+)
+
+// partial is an order of steps that says of each only what it must wait for.
+type partial struct {
+	steps []step
+	after [][]int // indices of steps that come before
+	level []int
+}
+
+// loosen keeps of a sequence of steps only the order that matters: a step waits
+// for the one that gives it what it needs, for those who need what it withdraws,
+// and for the one of its own element before it. So every step is made as early
+// as this sequence allows.
+func (w *world) loosen(steps []step) partial {
+	p := partial{steps: steps, after: make([][]int, len(steps)), level: make([]int, len(steps))}
+	made := make([][]int, len(w.elements)) // the steps of each element so far
+	last := func(of int, which func(step) bool) int {
+		for _, s := range slices.Backward(made[of]) {
+			if which(steps[s]) {
+				return s
+			}
+		}
+		return -1
+	}
+	for s, st := range steps {
+		wait := func(before int) {
+			if before >= 0 && !slices.Contains(p.after[s], before) {
+				p.after[s] = append(p.after[s], before)
+				p.level[s] = max(p.level[s], p.level[before]+1)
+			}
+		}
+		e := &w.elements[st.element]
+		wait(last(st.element, func(step) bool { return true }))
+		w.needed(st).each(func(r int) {
+			for _, l := range e.uses[r] {
+				wait(last(l.element, func(o step) bool { return w.changes(o)&l.names != 0 }))
+			}
+		})
+		(e.offers[st.from] &^ e.offers[st.to]).each(func(c int) {
+			for _, l := range e.usedBy[c] {
+				wait(last(l.element, func(o step) bool { return w.needed(o)&l.names != 0 }))
+			}
+		})
+		made[st.element] = append(made[st.element], s)
+	}
+	return p
+}
+
+// levels counts the levels.
+func (p partial) levels() int {
+	if len(p.level) == 0 {
+		return 0
+	}
+	return slices.Max(p.level) + 1
+}
+
+// sequence gives the steps level by level, by element within a level.
+func (p partial) sequence() []int {
+	order := make([]int, len(p.steps))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(p.level[a], p.level[b]), cmp.Compare(p.steps[a].element, p.steps[b].element))
+	})
+	return order
+}
+
+// plan makes what others read.
+func (w *world) plan(p partial) *Plan {
+	made := &Plan{Operations: len(p.steps), Levels: make([][]Step, p.levels())}
+	order := p.sequence()
+	id := make([]int, len(order))
+	before := map[int]int{} // the step of an element that was made before
+	for n, s := range order {
+		id[s] = n + 1
+		st := p.steps[s]
+		e := &w.elements[st.element]
+		own, follows := before[st.element]
+		var after []int
+		for _, o := range p.after[s] {
+			if follows && o != own && slices.Contains(p.after[own], o) {
+				continue // the element waited for it before
+			}
+			after = append(after, id[o])
+		}
+		slices.Sort(after)
+		before[st.element] = s
+		made.Levels[p.level[s]] = append(made.Levels[p.level[s]], Step{
+			ID: n + 1, Operation: Operation{e.name, st.Interface, st.Operation},
+			Source: e.states[st.from], Target: e.states[st.to], Implemented: st.implemented, After: after,
+		})
+	}
+	return made
+}
+
+// leads tells whether steps are allowed one after the other and reach the goal.
+func (w *world) leads(steps []step) bool {
+	at := slices.Clone(w.start)
+	for _, s := range steps {
+		if int(at[s.element]) != s.from || !w.allows(at, s) {
+			return false
+		}
+		at[s.element] = uint16(s.to)
+	}
+	return w.reached(at)
+}

@@ -1,0 +1,146 @@
+package protocol_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+func all(string) bool { return true }
+
+func except(missing ...string) func(string) bool {
+	return func(op string) bool { return !slices.Contains(missing, op) }
+}
+
+func TestTheDefaultProtocolsAreValid(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]protocol.Protocol{
+		"software": protocol.Software(), "container": protocol.Container(), "volume": protocol.Volume(),
+	} {
+		if err := p.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !slices.Equal(p.StateNames(), statesInOrder(p)) {
+			t.Errorf("%s: the states are not sorted: %v", name, statesInOrder(p))
+		}
+		if p.Initial != "deleted" {
+			t.Errorf("%s begins as %q", name, p.Initial)
+		}
+	}
+}
+
+func statesInOrder(p protocol.Protocol) []string {
+	var names []string
+	for _, s := range p.States {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func TestASoftwareRequiresItsHostAlways(t *testing.T) {
+	t.Parallel()
+	p := protocol.Software()
+	for _, tr := range p.Transitions {
+		if !slices.Contains(tr.Requires, protocol.Host) {
+			t.Errorf("%s from %s does not require the host", tr.Qualified(), tr.Source)
+		}
+	}
+	for _, s := range p.States {
+		alive := slices.Contains(s.Requires, protocol.Alive) && slices.Contains(s.Offers, protocol.Alive)
+		if alive == (s.Name == p.Initial) {
+			t.Errorf("state %s: alive is %v", s.Name, alive)
+		}
+	}
+	running, _ := p.State("running")
+	for _, r := range []string{"host", "connection", "dependency"} {
+		if !slices.Contains(running.Requires, r) {
+			t.Errorf("running does not require %s", r)
+		}
+	}
+}
+
+func TestAllowedPassesThroughWhatIsNotImplemented(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name        string
+		state       string
+		implemented func(string) bool
+		want        string
+	}{
+		{"all is implemented", "deleted", all, "create"},
+		{"two ways lead on", "created", all, "configure delete"},
+		{"no configure", "created", except("Standard.configure"), "configure delete start"},
+		{"nothing but start", "deleted", func(op string) bool { return op == "Standard.start" }, "create configure delete start"},
+		{"no stop", "running", except("Standard.stop"), "stop start delete"},
+		{"nothing at all ends", "deleted", func(string) bool { return false }, "create configure delete start stop"},
+		{"unknown state", "nowhere", all, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, tr := range protocol.Software().Allowed(tt.state, tt.implemented) {
+				got = append(got, tr.Operation)
+			}
+			if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("allowed from %s (-want +got):\n%s", tt.state, diff)
+			}
+		})
+	}
+}
+
+func TestNextPrefersTheStateItIsIn(t *testing.T) {
+	t.Parallel()
+	p := protocol.Software()
+	tr, ok := p.Next("configured", "Standard.delete", func(string) bool { return false })
+	if !ok || tr.Source != "configured" {
+		t.Errorf("delete leaves %q, %v", tr.Source, ok)
+	}
+	tr, ok = p.Next("created", "Standard.start", except("Standard.configure"))
+	if !ok || tr.Source != "configured" || tr.Target != "running" {
+		t.Errorf("start leads from %q to %q, %v", tr.Source, tr.Target, ok)
+	}
+	if _, ok := p.Next("created", "Standard.start", all); ok {
+		t.Error("start is allowed before configure")
+	}
+}
+
+func TestValidateSaysAllThatIsWrong(t *testing.T) {
+	t.Parallel()
+	p := protocol.Protocol{
+		Initial: "gone",
+		States:  []protocol.State{{Name: "a"}, {Name: "a"}, {Name: "b"}},
+		Transitions: []protocol.Transition{
+			{Source: "a", Target: "c", Interface: "i", Operation: "o"},
+			{Source: "a", Target: "b", Interface: "i", Operation: "o"},
+		},
+		FaultHandlers: []protocol.FaultHandler{{Source: "a", Target: "b"}, {Source: "a", Target: "d"}},
+	}
+	want := strings.Join([]string{
+		`state "a" is there twice`,
+		`initial names state "gone", which the protocol does not have`,
+		`transition i.o names state "c", which the protocol does not have`,
+		`two transitions leave state "a" by i.o`,
+		`a fault handler names state "d", which the protocol does not have`,
+		`state "a" has two fault handlers`,
+	}, "\n")
+	if diff := cmp.Diff(want, p.Validate().Error()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOfferingMatchesTosKersNames(t *testing.T) {
+	t.Parallel()
+	for requirement, want := range map[string]string{
+		"connection": "endpoint", "dependency": "feature", "storage": "attachment",
+		"host": "host", "alive": "alive", "own": "own",
+	} {
+		if got := protocol.Offering(requirement); got != want {
+			t.Errorf("%s is fulfilled by %q, want %q", requirement, got, want)
+		}
+	}
+}

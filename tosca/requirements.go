@@ -1,0 +1,191 @@
+package tosca
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/resolve"
+	"github.com/toskose/toskose/tosca/internal/source"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// classes are what relationships mean to TosKer, whatever a requirement is
+// called.
+var classes = map[string]string{
+	"tosca.relationships.HostedOn":   protocol.Host,
+	"tosca.relationships.ConnectsTo": protocol.Connection,
+	"tosca.relationships.DependsOn":  protocol.Dependency,
+	"tosca.relationships.AttachesTo": protocol.Storage,
+}
+
+func classOf(chain []*grammar.Type) string {
+	for _, t := range chain {
+		if class := classes[t.Name]; class != "" {
+			return class
+		}
+	}
+	return ""
+}
+
+// linkNodes finds what the edges mean to TosKer.
+func (c *compiler) linkNodes() {
+	for _, n := range c.nodes {
+		if n.kind == foreign {
+			continue
+		}
+		for _, r := range n.Edges {
+			if e := c.link(n, r); e != nil {
+				n.edges = append(n.edges, e)
+			}
+		}
+	}
+}
+
+// link makes one edge; nil where something is wrong with it, which is reported.
+func (c *compiler) link(n *node, r *resolve.Edge) *edge {
+	of := n.Of() + ": requirement " + quote(r.Name)
+	e := &edge{Edge: r, class: class(r.Relation, r.Def), target: c.byNode[r.Target]}
+	if e.class == "" {
+		c.Errorf(r.Pos, codeReqClass, "%s has a relationship that is derived from none of HostedOn, ConnectsTo, DependsOn and AttachesTo", of)
+		return nil
+	}
+	if e.target.kind == foreign {
+		return nil // said so
+	}
+	if !accepts(e.class, e.target.kind) {
+		c.Errorf(r.Node.Pos, codeReqKind, "%s names %q, which is a %s and cannot be a %s", of, e.target.Name, e.target.kind, e.class)
+		return nil
+	}
+	if e.class == protocol.Storage {
+		e.location = c.location(e, of)
+	}
+	return e
+}
+
+// class is a requirement's meaning by its relationship, or else by the
+// capability that it asks for.
+func class(rel *grammar.Type, def *resolve.RequirementDef) string {
+	if rel != nil {
+		return classOf(resolve.Ancestors(rel))
+	}
+	if def != nil {
+		for _, t := range resolve.Ancestors(def.Capability) {
+			switch t.Name {
+			case "tosca.capabilities.Container":
+				return protocol.Host
+			case "tosca.capabilities.Endpoint":
+				return protocol.Connection
+			case "tosca.capabilities.Attachment":
+				return protocol.Storage
+			case "tosca.capabilities.Node":
+				return protocol.Dependency
+			}
+		}
+	}
+	return ""
+}
+
+// accepts tells whether a kind of node can fulfil a class of requirement.
+func accepts(class string, k kind) bool {
+	switch class {
+	case protocol.Host, protocol.Connection:
+		return k == container || k == software
+	case protocol.Storage:
+		return k == volume
+	default:
+		return k != foreign
+	}
+}
+
+// location is where a volume is attached: written in place or in a
+// relationship template, or else the default of the relationship's type.
+func (c *compiler) location(e *edge, of string) *source.Node {
+	defs := map[string]*grammar.Property{}
+	for _, t := range slices.Backward(resolve.Ancestors(e.Relation)) {
+		for _, p := range t.Properties {
+			defs[p.Name] = p
+		}
+	}
+	for k := range e.Properties.Pairs() {
+		if defs[k.Text] == nil {
+			c.Unknown(k.Pos(), codePropUnknown, k.Text, slices.Sorted(maps.Keys(defs)), "%s: the relationship has no property %q", of, k.Text)
+		}
+	}
+	written := e.Properties.Get("location")
+	if written.IsNull() && defs["location"] != nil {
+		written = defs["location"].Default
+	}
+	if written.IsNull() {
+		c.Errorf(e.Pos, codeReqLocation, "%s does not say where to attach %q: give the relationship a property \"location\"", of, e.target.Name)
+		return nil
+	}
+	return written
+}
+
+// checkHosts finds the host of each component: exactly one, and at the end of
+// them a container.
+func (c *compiler) checkHosts() {
+	for _, n := range c.nodes {
+		if n.kind == foreign {
+			continue
+		}
+		var hosts []*edge
+		for _, e := range n.edges {
+			if e.class == protocol.Host {
+				hosts = append(hosts, e)
+			}
+		}
+		switch {
+		case n.kind != software && len(hosts) > 0:
+			c.Errorf(hosts[0].Pos, codeReqKind, "%s cannot be hosted on anything", n.Of())
+		case n.kind == software && len(hosts) > 1:
+			c.Errorf(hosts[1].Pos, codeReqMany, "%s has two hosts, %q and %q: it needs exactly one", n.Of(), hosts[0].target.Name, hosts[1].target.Name)
+		case len(hosts) == 1 && n.Host == hosts[0].Target: // else they go in a circle, and that was said
+			n.host = hosts[0].target
+		case n.kind == software && len(hosts) == 0 && !n.triedHost():
+			c.Errorf(n.Pos, codeReqMissing, "%s has no host: it needs requirement \"host\", naming a container or a component", n.Of())
+		}
+	}
+	for _, n := range c.nodes {
+		findBase(n)
+	}
+	for _, n := range c.nodes {
+		n.left = n.kind == foreign || (n.kind == software && n.base == nil)
+	}
+	for _, n := range c.nodes {
+		n.edges = slices.DeleteFunc(n.edges, func(e *edge) bool { return e.target.left })
+	}
+}
+
+// findBase follows the hosts of a node to the container at their end, once for
+// all that are on the way.
+func findBase(n *node) {
+	var way []*node
+	at := n
+	for ; at != nil && !at.walked; at = at.host {
+		at.walked = true
+		way = append(way, at)
+	}
+	var base *node
+	switch {
+	case at != nil:
+		base = at.base
+	case way != nil && way[len(way)-1].kind == container:
+		base = way[len(way)-1]
+	}
+	for _, m := range way {
+		m.base = base
+	}
+}
+
+// triedHost tells whether there is a host requirement that was found wrong.
+func (n *node) triedHost() bool {
+	linked := func(r *grammar.Requirement) bool {
+		return slices.ContainsFunc(n.edges, func(e *edge) bool { return e.Requirement == r })
+	}
+	return slices.ContainsFunc(n.Requirements, func(r *grammar.Requirement) bool {
+		def := n.Typ.Requirement(r.Name)
+		return !linked(r) && (r.Name == protocol.Host || (def != nil && class(def.Relation, def) == protocol.Host))
+	})
+}
