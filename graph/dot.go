@@ -1,0 +1,118 @@
+package graph
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/toskose/toskose/tosca"
+)
+
+// DOT draws for Graphviz.
+func DOT(app *tosca.Application, opts Options) []byte {
+	d := &dotWriter{}
+	t := newTopology(app)
+	d.line("digraph %s {", dotText(app.Name))
+	d.line("  graph [rankdir=LR, compound=true, fontname=Helvetica]")
+	d.line("  node [fontname=Helvetica, fontsize=12]")
+	d.line("  edge [fontname=Helvetica, fontsize=10]")
+	for _, b := range t.tops {
+		d.box(b, 1)
+	}
+	for _, e := range t.edges {
+		d.edge(e)
+	}
+	if opts.Protocols {
+		for i, p := range protocols(app) {
+			d.protocol(i, p)
+		}
+	}
+	d.line("}")
+	return d.Bytes()
+}
+
+type dotWriter struct{ bytes.Buffer }
+
+func (d *dotWriter) line(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
+
+// dotText is a quoted string, in which DOT knows `\"` and reads a backslash as
+// the begin of an escape (DOT language, "escString").
+func dotText(lines ...string) string {
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", "\x00", "")
+	for i := range lines {
+		lines[i] = escape.Replace(lines[i])
+	}
+	return `"` + strings.Join(lines, `\n`) + `"`
+}
+
+func (d *dotWriter) box(b *box, depth int) {
+	pad := strings.Repeat("  ", depth)
+	label := dotText(append([]string{b.name}, b.lines...)...)
+	if b.kind == volume {
+		d.line("%s%s [label=%s, shape=cylinder]", pad, dotText(b.name), label)
+		return
+	}
+	if len(b.children) == 0 {
+		shape := "box"
+		if b.kind == container {
+			shape = "box3d"
+		}
+		d.line("%s%s [label=%s, shape=%s]", pad, dotText(b.name), label, shape)
+		return
+	}
+	d.line("%ssubgraph %s {", pad, dotText("cluster_"+b.name))
+	d.line("%s  label=%s", pad, label)
+	// Edges of a cluster need a node in it to begin and end at.
+	d.line("%s  %s [label=\"\", shape=point, style=invis]", pad, dotText(b.name))
+	for _, child := range b.children {
+		d.box(child, depth+1)
+	}
+	d.line("%s}", pad)
+}
+
+func (d *dotWriter) edge(e *edge) {
+	attributes := []string{"style=" + [...]string{"solid", "dashed", "dotted"}[e.relation]}
+	if e.label != "" {
+		attributes = append(attributes, "label="+dotText(e.label))
+	}
+	if len(e.from.children) > 0 && !within(e.to, e.from) {
+		attributes = append(attributes, "ltail="+dotText("cluster_"+e.from.name))
+	}
+	if len(e.to.children) > 0 && !within(e.from, e.to) {
+		attributes = append(attributes, "lhead="+dotText("cluster_"+e.to.name))
+	}
+	d.line("  %s -> %s [%s]", dotText(e.from.name), dotText(e.to.name), strings.Join(attributes, ", "))
+}
+
+// within tells whether b is other or lies in it: an edge that enters a cluster
+// from its inside cannot be cut at its border.
+func within(b, other *box) bool {
+	for ; b != nil; b = b.parent {
+		if b == other {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *dotWriter) protocol(number int, p shared) {
+	id := func(state string) string { return dotText(fmt.Sprintf("protocol %d: %s", number, state)) }
+	d.line("  subgraph %s {", dotText(fmt.Sprintf("cluster_protocol %d", number)))
+	d.line("    label=%s", dotText("protocol of "+strings.Join(p.components, ", ")))
+	d.line("    style=dashed")
+	for _, s := range p.States {
+		shape := "box, style=rounded"
+		if s.Name == p.Initial {
+			shape += ", peripheries=2"
+		}
+		d.line("    %s [label=%s, shape=%s]", id(s.Name), dotText(s.Name), shape)
+	}
+	for _, s := range steps(p.Protocol) {
+		style := "solid"
+		if s.fault {
+			style = "dashed"
+		}
+		d.line("    %s -> %s [label=%s, style=%s]", id(s.source), id(s.target), dotText(s.label), style)
+	}
+	d.line("  }")
+}

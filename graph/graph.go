@@ -1,0 +1,250 @@
+// Package graph draws the topology of an application: as SVG, with a layout of
+// its own, and as DOT and Mermaid for other programs to lay out. The same
+// application gives the same bytes. It starts no goroutine.
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// Options say what is drawn.
+type Options struct {
+	Protocols bool // of components, beside the topology
+}
+
+// Formats gives what draws, by name.
+func Formats() map[string]func(*tosca.Application, Options) []byte {
+	return map[string]func(*tosca.Application, Options) []byte{"svg": SVG, "dot": DOT, "mermaid": Mermaid}
+}
+
+// Small tells whether an application is so small that its protocols fit beside
+// its topology.
+func Small(app *tosca.Application) bool { return len(app.Components) <= 4 }
+
+// kind is what a box stands for.
+type kind uint8
+
+const (
+	container kind = iota
+	component
+	volume
+	other // what cannot be packaged: drawn like a component
+)
+
+func (k kind) String() string {
+	return [...]string{"container", "component", "volume", "node template"}[k]
+}
+
+// relation is what an edge stands for.
+type relation uint8
+
+const (
+	connection relation = iota
+	dependency
+	storage
+)
+
+func (r relation) String() string { return [...]string{"connection", "dependency", "storage"}[r] }
+
+// box is a container, component or volume, or another node template. What is
+// hosted lies in what it is hosted on.
+type box struct {
+	kind     kind
+	name     string
+	lines    []string // below the name
+	tip      string   // what else there is to say
+	parent   *box
+	children []*box
+
+	shape
+}
+
+// top is the outermost box that a box lies in.
+func (b *box) top() *box {
+	for b.parent != nil {
+		b = b.parent
+	}
+	return b
+}
+
+// edge leads from what requires to what is required.
+type edge struct {
+	from, to *box
+	relation relation
+	label    string
+
+	route
+}
+
+// topology is what all formats draw.
+type topology struct {
+	tops  []*box // containers, then volumes, each by name
+	boxes []*box // all
+	edges []*edge
+
+	byName map[string]*box
+}
+
+func newTopology(app *tosca.Application) *topology {
+	t := &topology{byName: map[string]*box{}}
+	t.place(app)
+	t.connectAll(app)
+	return t
+}
+
+// place makes the boxes, each in the one that hosts it.
+func (t *topology) place(app *tosca.Application) {
+	for _, n := range app.Nodes {
+		t.add(&box{kind: container, name: n.Name, lines: containerLines(n), tip: n.Type + "\n" + n.Image.Name})
+	}
+	for _, m := range app.Components {
+		t.add(&box{kind: component, name: m.Name, tip: m.Type})
+	}
+	for _, v := range app.Volumes {
+		t.add(&box{kind: volume, name: v.Name, tip: v.Type})
+	}
+	for _, o := range app.Others {
+		t.add(&box{kind: other, name: o.Name, tip: o.Type})
+	}
+	for _, m := range app.Components {
+		t.lay(m.Name, m.Host)
+	}
+	for _, o := range app.Others {
+		t.lay(o.Name, o.Host)
+	}
+	for _, b := range t.boxes {
+		if b.parent == nil {
+			t.tops = append(t.tops, b)
+		}
+	}
+}
+
+func (t *topology) add(b *box) {
+	t.byName[b.name] = b
+	t.boxes = append(t.boxes, b)
+}
+
+func (t *topology) lay(name, on string) {
+	if b, host := t.byName[name], t.byName[on]; host != nil && host.top() != b {
+		b.parent = host
+		host.children = append(host.children, b)
+	}
+}
+
+func (t *topology) connectAll(app *tosca.Application) {
+	each := func(from string, connections, depends []string) {
+		for _, to := range connections {
+			t.connect(from, connection, to, "")
+		}
+		for _, to := range depends {
+			t.connect(from, dependency, to, "")
+		}
+	}
+	for _, m := range app.Components {
+		each(m.Name, m.Connections, m.Depends)
+	}
+	for _, o := range app.Others {
+		for _, r := range o.Requirements {
+			if r.Target != o.Host {
+				t.connect(o.Name, dependency, r.Target, r.Name)
+			}
+		}
+	}
+	for _, n := range app.Nodes {
+		each(n.Name, n.Connections, n.Depends)
+		for _, s := range n.Storage {
+			t.connect(n.Name, storage, s.Volume, s.Location)
+		}
+	}
+}
+
+func (t *topology) connect(from string, r relation, to, label string) {
+	if t.byName[from] != nil && t.byName[to] != nil {
+		t.edges = append(t.edges, &edge{from: t.byName[from], to: t.byName[to], relation: r, label: label})
+	}
+}
+
+// containerLines are the image and the ports of a container, as one writes them
+// for Docker: host:container.
+func containerLines(n tosca.Node) []string {
+	lines := []string{shorten(n.Image.Name, 44)}
+	var ports []string
+	for _, p := range n.Ports {
+		port := fmt.Sprint(p.Container)
+		if p.Host != 0 {
+			port = fmt.Sprintf("%d:%d", p.Host, p.Container)
+		}
+		if p.Protocol != "tcp" {
+			port += "/" + p.Protocol
+		}
+		ports = append(ports, port)
+	}
+	if len(ports) > 0 {
+		lines = append(lines, "ports "+shorten(strings.Join(ports, ", "), 40))
+	}
+	return slices.DeleteFunc(lines, func(s string) bool { return s == "" })
+}
+
+// shorten takes the middle out of a text of more than n characters.
+func shorten(s string, n int) string {
+	text := []rune(s)
+	if len(text) <= n {
+		return s
+	}
+	return string(text[:n/2]) + "…" + string(text[len(text)-(n-n/2-1):])
+}
+
+// shared is a protocol with the components that have it.
+type shared struct {
+	protocol.Protocol
+	components []string
+}
+
+// protocols gives the different protocols of components, each once.
+func protocols(app *tosca.Application) []shared {
+	var all []shared
+next:
+	for _, m := range app.Components {
+		for i := range all {
+			if all[i].Equal(m.Protocol) {
+				all[i].components = append(all[i].components, m.Name)
+				continue next
+			}
+		}
+		all = append(all, shared{m.Protocol, []string{m.Name}})
+	}
+	return all
+}
+
+// step is one or more transitions between two states, drawn as one arrow.
+type step struct {
+	source, target string
+	label          string
+	fault          bool
+}
+
+// steps gives the arrows of a protocol, in the order of its transitions.
+func steps(p protocol.Protocol) []step {
+	var all []step
+	for _, t := range p.Transitions {
+		label := t.Operation
+		if t.Interface != protocol.Standard {
+			label = t.Qualified()
+		}
+		same := slices.IndexFunc(all, func(s step) bool { return s.source == t.Source && s.target == t.Target })
+		if same >= 0 {
+			all[same].label += ", " + label
+			continue
+		}
+		all = append(all, step{source: t.Source, target: t.Target, label: label})
+	}
+	for _, f := range p.FaultHandlers {
+		all = append(all, step{f.Source, f.Target, "fault", true})
+	}
+	return all
+}

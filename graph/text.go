@@ -1,0 +1,59 @@
+package graph
+
+import "strings"
+
+// widths are those of Helvetica's characters from the space on, in thousandths
+// of the size; Arial and Liberation Sans have the same.
+var widths = [...]int{
+	278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
+	556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556,
+	1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778,
+	667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556,
+	333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556,
+	556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
+}
+
+// width is about how wide a text is, with a sixth more: where there is no
+// Helvetica the font may be a wider one, as DejaVu Sans is.
+func width(text string, size float64, bold bool) float64 {
+	sum := 0
+	for _, r := range text {
+		switch i := int(r) - ' '; {
+		case i >= 0 && i < len(widths):
+			sum += widths[i]
+		case r < 0x1100:
+			sum += 600
+		default: // as wide as high, as in Chinese and Japanese
+			sum += 1000
+		}
+	}
+	w := float64(sum) / 1000 * size * 1.17
+	if bold {
+		w *= 1.07
+	}
+	return w
+}
+
+// escape makes a text fit for XML: markup is written as entities, and what XML
+// 1.0 cannot hold is left out.
+func escape(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '&':
+			b.WriteString("&amp;")
+		case r == '<':
+			b.WriteString("&lt;")
+		case r == '>':
+			b.WriteString("&gt;")
+		case r == '"':
+			b.WriteString("&quot;")
+		case r == '\n' || r == '\t':
+			b.WriteRune(r)
+		case r < ' ' || r == 0xFFFE || r == 0xFFFF:
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
