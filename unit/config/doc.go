@@ -1,0 +1,95 @@
+// Package config reads a unit's configuration, a supervisord.conf, and reports
+// all of its problems, each with its line. It starts no goroutine.
+//
+// Beside Supervisor's sections and keys (Supervisor manual, "Configuration
+// File") it knows what supervisord ignores:
+//
+//	[inet_http_server]
+//	toskose_auth=required       refuse to start when neither the file nor the
+//	                            environment gives a password
+//	toskose_tls_cert=/tls/tls.crt
+//	toskose_tls_key=/tls/tls.key
+//	                            PEM files: speak TLS (1.2 or newer) and nothing
+//	                            else; files that have changed are read again
+//	toskose_tls_client_ca=/tls/ca.crt
+//	                            clients need a certificate that one of these
+//	                            has signed, besides the password
+//
+//	[program:COMPONENT.OPERATION]
+//	toskose_component=api       the component; also the program's group
+//	toskose_interface=Standard  the interface of its operation, whose bare name
+//	                            is the process name
+//	toskose_operation=run       run, start or stop: how success is judged
+//	toskose_inputs={"PORT":"80"}
+//	                            JSON: the INPUT_ variables it declares, without
+//	                            that prefix, with their values
+//	toskose_secret_inputs={"TOKEN":"/run/secrets/token"}
+//	                            the same, with files to read when it starts
+//	toskose_secret_environment={"DB_PASSWORD":"/run/secrets/db"}
+//	                            variables of other names, with files to read
+//	                            when it starts; nobody can ask for other values
+//	toskose_timeout=300         seconds a run may take; 0, the default: any time
+//
+//	[program:x]                 also of an ordinary program
+//	toskose_essential=true      when it ends by itself and is not started again,
+//	                            or cannot be started, everything else is stopped
+//	                            and the unit ends with its exit code, 128+n for
+//	                            signal n; with 1 where that would be 0 although
+//	                            it was given up, or where it never became ready
+//	toskose_ready_tcp=8080      a port, or HOST:PORT, that accepts
+//	toskose_ready_http=http://127.0.0.1:8080/health
+//	                            an address that answers with 200 to 399;
+//	                            no redirect is followed
+//	toskose_ready_command=/check --all
+//	                            a command that exits with 0, run as the program is
+//	toskose_ready_log=listening on port \d+
+//	                            a regular expression (RE2) that is found in a
+//	                            finished line of its stdout or stderr
+//	toskose_ready_notify=true   it sends READY=1 to NOTIFY_SOCKET (sd_notify)
+//	toskose_ready_timeout=60    seconds from its start, 60 where it is not given
+//	toskose_ready_interval=0.2  seconds between two attempts of tcp, http and
+//	                            command, 0.2 where it is not given
+//
+//	[toskose:component:api]
+//	toskose_protocol={…}        JSON: a wire.Protocol
+//
+//	[supervisord]
+//	toskose_journal=/state/journal
+//	                            the folder of the journal; without it the
+//	                            journal lives in memory
+//	toskose_output=none         whether a copy of what programs print goes to
+//	                            the container's own output: none, prefixed
+//	                            (`api:create | LINE`) or json (unit/logs has
+//	                            the format); a [program:x] may have its own
+//
+// In JSON, too, a percent sign is written %%, and a `;` or `#` after white
+// space begins a comment: write it \u003b or \u0023 (in a regular expression
+// \x3b or \x23). A program of a component is in the group of that name, whether
+// a [group:x] says so or not. A component without a [toskose:component:x]
+// section has no protocol: its states are unknown, and all of its operations
+// are allowed.
+//
+// An [eventlistener:x] cannot be an operation. Its result_handler is Python,
+// which is not loaded: the rules of Supervisor's own are built in.
+//
+// Keys and sections of ours are checked strictly. Of Supervisor's, what it
+// ignores is a warning. It is also a problem here where Supervisor reads text
+// that cannot have been meant: %s without a name (it pastes the whole
+// environment), quotes in the name of a variable, two processes of one name.
+//
+// A program with one or more toskose_ready_ checks stays STARTING until all of
+// them have passed and startsecs have, too; with startsecs=0 it is running as
+// soon as it is ready. Ending before that is a failed start, whatever the exit
+// code. So is not being ready in time: the unit stops the program, which then
+// is in BACKOFF or FATAL. An operation of kind start fails so, and its reason
+// says what did not become ready; where its command exits with 0, the checks
+// are about what it left, and leaving nothing before they pass is a failure.
+//
+// The unit reads its configuration again on request (supervisor.reloadConfig).
+// Which keys then take a restart of a program, and which do not, is in the
+// documentation of package unit.
+//
+// A process is named by `COMPONENT:OPERATION`, or, where two interfaces of the
+// component have that operation, by `COMPONENT:INTERFACE.OPERATION`; the
+// latter form finds it always.
+package config

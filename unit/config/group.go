@@ -1,0 +1,189 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// builder collects the groups, of whatever section they come.
+type builder struct {
+	groups map[string]*Group
+	from   map[string]*section // the section that made each of them
+}
+
+// groups reads [group:x] sections, then the programs that none of them names.
+func (p *parser) groups() {
+	b := &builder{groups: map[string]*Group{}, from: map[string]*section{}}
+	grouped := map[string]bool{}
+	for _, sec := range p.doc.all() {
+		if name, ok := strings.CutPrefix(sec.name, "group:"); ok {
+			p.group(b, sec, strings.TrimSpace(name), grouped)
+		}
+	}
+	for _, sec := range p.doc.all() {
+		name, ok := strings.CutPrefix(sec.name, "program:")
+		if !ok || grouped[name] {
+			continue
+		}
+		p.ungrouped(b, sec, strings.TrimSpace(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.groups)) {
+		p.config.Groups = append(p.config.Groups, *b.groups[name])
+	}
+	p.unique(b)
+}
+
+func (p *parser) group(b *builder, sec *section, name string, grouped map[string]bool) {
+	s := p.scope(sec)
+	if why := checkName(name); why != "" {
+		s.problem("", "has a name that %s", why)
+	}
+	g := &Group{Name: name, Priority: s.number("priority", 999, -maxCount, maxCount)}
+	members := s.list("programs")
+	if _, set := s.written("programs"); !set {
+		s.problem("programs", "lacks programs")
+	}
+	s.finish()
+	named := map[string]bool{}
+	for _, member := range members {
+		program, ok := p.doc.sections["program:"+member]
+		switch {
+		case named[member]:
+			s.problem("programs", "programs names %q twice", member)
+		case ok:
+			grouped[member], named[member] = true, true
+			g.Programs = append(g.Programs, p.programs(program, strings.TrimSpace(member), name)...)
+		case p.doc.sections["fcgi-program:"+member] == nil: // that one is reported where it stands
+			s.problem("programs", "programs names %q, but there is no [program:%s]", member, member)
+		}
+	}
+	b.groups[name], b.from[name] = g, sec
+}
+
+// ungrouped puts a program into the group of its component, or into one of its
+// own, whose priority is its own.
+func (p *parser) ungrouped(b *builder, sec *section, name string) {
+	programs := p.programs(sec, name, "")
+	group := p.implicitGroup(sec, name)
+	g, ok := b.groups[group]
+	_, ofComponent := sec.keys["toskose_component"]
+	switch {
+	case !ok && ofComponent:
+		g = &Group{Name: group, Priority: 999}
+	case !ok:
+		g = &Group{Name: group, Priority: p.scope(sec).number("priority", 999, -maxCount, maxCount)}
+	case !ofComponent:
+		p.report.problem(sec.file, sec.line, "[%s] makes a group %q, but [%s] makes one, too", sec.name, group, b.from[group].name)
+		return
+	}
+	g.Programs = append(g.Programs, programs...)
+	b.groups[group] = g
+	if b.from[group] == nil {
+		b.from[group] = sec
+	}
+}
+
+// unique reports processes that cannot be told apart.
+func (p *parser) unique(b *builder) {
+	for _, g := range p.config.Groups {
+		seen := map[string]string{}
+		for _, program := range g.Programs {
+			first, ok := seen[program.Name]
+			seen[program.Name] = program.Section
+			if ok && first != program.Section {
+				sec := p.doc.sections["program:"+program.Section]
+				p.report.problem(sec.file, sec.line, "[%s] makes a process %s:%s, but [program:%s] makes one, too", sec.name, g.Name, program.Name, first)
+			} else if ok {
+				sec := p.doc.sections["program:"+program.Section]
+				p.report.problem(sec.file, sec.line, "[%s] makes several processes %s:%s", sec.name, g.Name, program.Name)
+			}
+		}
+	}
+	for _, l := range p.config.Listeners {
+		if sec, ok := b.from[l.Name]; ok {
+			p.report.problem(sec.file, sec.line, "[%s] makes a group %q, but [eventlistener:%s] makes one, too", sec.name, l.Name, l.Name)
+		}
+	}
+}
+
+// eventTypes are Supervisor's (Supervisor manual, "Event Types").
+var eventTypes = []string{
+	"EVENT",
+	"PROCESS_COMMUNICATION", "PROCESS_COMMUNICATION_STDERR", "PROCESS_COMMUNICATION_STDOUT",
+	"PROCESS_GROUP", "PROCESS_GROUP_ADDED", "PROCESS_GROUP_REMOVED",
+	"PROCESS_LOG", "PROCESS_LOG_STDERR", "PROCESS_LOG_STDOUT",
+	"PROCESS_STATE", "PROCESS_STATE_BACKOFF", "PROCESS_STATE_EXITED", "PROCESS_STATE_FATAL",
+	"PROCESS_STATE_RUNNING", "PROCESS_STATE_STARTING", "PROCESS_STATE_STOPPED",
+	"PROCESS_STATE_STOPPING", "PROCESS_STATE_UNKNOWN",
+	"REMOTE_COMMUNICATION",
+	"SUPERVISOR_STATE_CHANGE", "SUPERVISOR_STATE_CHANGE_RUNNING", "SUPERVISOR_STATE_CHANGE_STOPPING",
+	"TICK", "TICK_3600", "TICK_5", "TICK_60",
+}
+
+// defaultResultHandler is the one whose rules are built in.
+const defaultResultHandler = "supervisor.dispatchers:default_handler"
+
+func (p *parser) listener(sec *section, name string) {
+	s := p.scope(sec)
+	name = strings.TrimSpace(name)
+	l := Listener{
+		Group:         Group{Name: name, Priority: s.number("priority", -1, -maxCount, maxCount)},
+		BufferSize:    s.number("buffer_size", 10, 1, maxCount),
+		ResultHandler: s.textOr("result_handler", defaultResultHandler),
+	}
+	if l.ResultHandler != defaultResultHandler {
+		s.warn("result_handler", "result_handler=%s is not loaded; OK accepts an event, everything else rejects it", l.ResultHandler)
+	}
+	for _, event := range s.list("events") {
+		event = strings.ToUpper(event)
+		if !slices.Contains(eventTypes, event) {
+			s.problem("events", "events names %q, which is no type of event", event)
+		}
+		if strings.HasPrefix(event, "PROCESS_COMMUNICATION") {
+			s.warn("events", "events names %s, which never comes: capture mode is not offered", event)
+		}
+		l.Events = append(l.Events, event)
+	}
+	if _, set := s.written("events"); !set || len(l.Events) == 0 {
+		s.problem("events", "lacks events")
+	}
+	slices.Sort(l.Events)
+	l.Events = slices.Compact(l.Events)
+	if s.boolean("redirect_stderr", false) {
+		s.problem("redirect_stderr", "redirect_stderr=true would disturb the event listener protocol")
+	}
+	l.Programs = p.programs(sec, name, name, "events", "buffer_size", "result_handler")
+	if _, set := s.written("toskose_operation"); set {
+		s.problem("toskose_operation", "is an event listener, which cannot be an operation")
+	}
+	p.config.Listeners = append(p.config.Listeners, l)
+}
+
+// order sorts what is in the order of the file until here.
+func (p *parser) order() {
+	c := p.config
+	byPriority := func(programs []Program) {
+		sort.SliceStable(programs, func(i, j int) bool {
+			a, b := &programs[i], &programs[j]
+			return a.Priority < b.Priority || a.Priority == b.Priority && a.Name < b.Name
+		})
+	}
+	for i := range c.Groups {
+		byPriority(c.Groups[i].Programs)
+	}
+	for i := range c.Listeners {
+		byPriority(c.Listeners[i].Programs)
+	}
+	sort.SliceStable(c.Groups, func(i, j int) bool { return c.Groups[i].before(&c.Groups[j]) })
+	sort.SliceStable(c.Listeners, func(i, j int) bool { return c.Listeners[i].before(&c.Listeners[j].Group) })
+	sort.SliceStable(c.Inet, func(i, j int) bool { return c.Inet[i].Section < c.Inet[j].Section })
+	sort.SliceStable(c.Unix, func(i, j int) bool { return c.Unix[i].Section < c.Unix[j].Section })
+	sort.SliceStable(c.RPC, func(i, j int) bool { return c.RPC[i].Name < c.RPC[j].Name })
+}
+
+// before tells whether a group is started before another one.
+func (g *Group) before(other *Group) bool {
+	return g.Priority < other.Priority || g.Priority == other.Priority && g.Name < other.Name
+}

@@ -1,0 +1,299 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// parser is one run of Parse.
+type parser struct {
+	o      Options
+	file   string // the main file
+	doc    *document
+	report *report
+	env    map[string]string // for %(ENV_x)s
+	users  *users
+	config *Config
+}
+
+// scope reads the keys of one section, with the names that expand in it. A key
+// that is wrong is reported, and answered by its default.
+type scope struct {
+	*parser
+	sec   *section
+	names map[string]any    // a string or an int each
+	env   map[string]string // goes before parser.env
+	used  map[string]bool
+}
+
+func (p *parser) scope(sec *section) *scope {
+	return &scope{parser: p, sec: sec, used: map[string]bool{}, names: map[string]any{"host_node_name": p.o.Host}}
+}
+
+// problem reports a mistake in a key, or in the section if it has no such key.
+func (s *scope) problem(key, format string, args ...any) {
+	file, line := s.position(key)
+	s.report.problem(file, line, "[%s] %s", s.sec.name, fmt.Sprintf(format, args...))
+}
+
+func (s *scope) warn(key, format string, args ...any) {
+	file, line := s.position(key)
+	s.report.warn(file, line, "[%s] %s", s.sec.name, fmt.Sprintf(format, args...))
+}
+
+func (s *scope) position(key string) (string, int) {
+	if v, ok := s.doc.lookup(s.sec, key); ok {
+		return v.file, v.line()
+	}
+	return s.sec.file, s.sec.line
+}
+
+// accept marks keys as known that are not read.
+func (s *scope) accept(keys ...string) {
+	for _, key := range keys {
+		s.used[key] = true
+	}
+}
+
+// written gives a key's text as it stands in the file. Only this goes into
+// messages: what it expands to may be a secret of the environment.
+func (s *scope) written(key string) (*value, bool) {
+	s.used[key] = true
+	return s.doc.lookup(s.sec, key)
+}
+
+// text gives a key's text, expanded; false: it is not set, or it cannot be expanded.
+func (s *scope) text(key string) (string, bool) {
+	v, ok := s.written(key)
+	if !ok {
+		return "", false
+	}
+	text, err := expand(v.text, func(name string) (any, bool) { return s.name(v, name) })
+	var unknown *unknownName
+	switch {
+	case errors.As(err, &unknown) && !strings.HasPrefix(unknown.name, "ENV_"):
+		known := slices.Sorted(maps.Keys(s.names))
+		s.problem(key, "%s %s; known are ENV_…, here, %s", key, err, strings.Join(known, ", "))
+	case err != nil:
+		s.problem(key, "%s %s", key, err)
+	case strings.Contains(text, "\x00"):
+		s.problem(key, "%s expands to text with a zero byte", key)
+	default:
+		return text, true
+	}
+	return "", false
+}
+
+func (s *scope) name(v *value, name string) (any, bool) {
+	if env, ok := strings.CutPrefix(name, "ENV_"); ok {
+		if text, ok := s.env[env]; ok {
+			return text, true
+		}
+		text, ok := s.parser.env[env]
+		return text, ok
+	}
+	if name == "here" {
+		return v.here, true
+	}
+	known, ok := s.names[name]
+	return known, ok
+}
+
+func (s *scope) textOr(key, otherwise string) string {
+	if text, ok := s.text(key); ok {
+		return text
+	}
+	return otherwise
+}
+
+// wrong reports a value that is not what its key needs.
+func (s *scope) wrong(key, needs string) {
+	v, _ := s.written(key)
+	text, _, more := strings.Cut(v.text, "\n")
+	if more {
+		text += "…"
+	}
+	s.problem(key, "%s=%s is not %s", key, text, needs)
+}
+
+func (s *scope) number(key string, otherwise, lowest, highest int) int {
+	text, ok := s.text(key)
+	if !ok {
+		return otherwise
+	}
+	number, err := strconv.Atoi(strings.TrimSpace(text))
+	switch {
+	case err != nil:
+		s.wrong(key, "a whole number")
+	case number < lowest || number > highest:
+		s.wrong(key, fmt.Sprintf("a number from %d to %d", lowest, highest))
+	default:
+		return number
+	}
+	return otherwise
+}
+
+var booleans = map[string]bool{
+	"yes": true, "true": true, "on": true, "1": true,
+	"no": false, "false": false, "off": false, "0": false,
+}
+
+func (s *scope) boolean(key string, otherwise bool) bool {
+	text, ok := s.text(key)
+	if !ok {
+		return otherwise
+	}
+	set, ok := booleans[strings.ToLower(text)]
+	if !ok {
+		s.wrong(key, "true or false")
+		return otherwise
+	}
+	return set
+}
+
+var sizeUnits = map[string]int64{"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
+
+// size reads bytes, with KB, MB or GB for 1,024 and its powers. What is below
+// nothing is nothing, as Supervisor treats it.
+func (s *scope) size(key string, otherwise int64) int64 {
+	text, ok := s.text(key)
+	if !ok {
+		return otherwise
+	}
+	text, unit := strings.ToLower(strings.TrimSpace(text)), int64(1)
+	if len(text) > 2 {
+		if known, ok := sizeUnits[text[len(text)-2:]]; ok {
+			text, unit = strings.TrimSpace(text[:len(text)-2]), known
+		}
+	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || number > math.MaxInt64/unit {
+		s.wrong(key, "a size such as 512, 64KB, 50MB or 1GB")
+		return otherwise
+	}
+	return max(number, 0) * unit
+}
+
+// octal reads permission bits.
+func (s *scope) octal(key string, otherwise int) int {
+	text, ok := s.text(key)
+	if !ok {
+		return otherwise
+	}
+	number, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(text), "0o"), 8, 12)
+	if err != nil {
+		s.wrong(key, "an octal number such as 022")
+		return otherwise
+	}
+	return int(number)
+}
+
+func (s *scope) signal(key string, otherwise syscall.Signal) syscall.Signal {
+	text, ok := s.text(key)
+	if !ok {
+		return otherwise
+	}
+	if sig, ok := Signal(text); ok {
+		return sig
+	}
+	s.wrong(key, "a signal's name or number")
+	return otherwise
+}
+
+func (s *scope) user(key string) *User {
+	text, ok := s.text(key)
+	if !ok {
+		return nil
+	}
+	user, err := s.users.user(text)
+	if err != nil {
+		s.problem(key, "%s %s", key, err)
+	}
+	return user
+}
+
+// list reads words between commas.
+func (s *scope) list(key string) []string {
+	text, ok := s.text(key)
+	if !ok || strings.TrimSpace(text) == "" {
+		return nil
+	}
+	list := strings.Split(text, ",")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	return list
+}
+
+// environment reads KEY="value" pairs; no message shows a value.
+func (s *scope) environment(key string) map[string]string {
+	text, ok := s.text(key)
+	if !ok {
+		return map[string]string{}
+	}
+	set, odd, err := pairs(text)
+	if err != nil {
+		s.problem(key, "%s %s", key, err)
+		return map[string]string{}
+	}
+	for _, name := range odd {
+		s.warn(key, "%s gives %s a value that ends at a character other than a comma; put the value into quotes", key, name)
+	}
+	return set
+}
+
+// path makes a path absolute; ~ and ~user stand for a home folder.
+func (s *scope) path(text string) string {
+	if strings.HasPrefix(text, "~") {
+		name, rest, _ := strings.Cut(text[1:], "/")
+		home, ok := s.parser.env["HOME"]
+		if name != "" {
+			home, ok = s.users.home(name)
+		}
+		if ok {
+			text = path.Join(home, rest)
+		}
+	}
+	return s.absolute(text)
+}
+
+func (s *scope) absolute(text string) string {
+	if path.IsAbs(text) {
+		return path.Clean(text)
+	}
+	return path.Join("/", s.o.Dir, text)
+}
+
+// finish warns of the section's keys that nobody has read.
+func (s *scope) finish() {
+	for _, key := range s.sec.own {
+		if s.used[key] {
+			continue
+		}
+		if strings.HasPrefix(key, "toskose_") {
+			s.problem(key, "%s is no key of this section", key)
+		} else {
+			s.warn(key, "%s is not a key that Supervisor knows; it is ignored", key)
+		}
+	}
+}
+
+// checkName tells what is wrong with the name of a process or group.
+func checkName(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case strings.ContainsAny(name, " :/"):
+		return "has a space, a colon or a slash in it"
+	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "has a control character in it"
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Type is the name of an event, or of a kind of them that can be subscribed to.
+type Type string
+
+// The types of events (Supervisor manual, "Event Types"). A name that continues
+// another after an underscore is below it; all are below Any. The unit has no
+// capture mode, so nothing emits those that begin with PROCESS_COMMUNICATION.
+const (
+	Any Type = "EVENT"
+
+	ProcessState         Type = "PROCESS_STATE"
+	ProcessStateStarting Type = "PROCESS_STATE_STARTING"
+	ProcessStateRunning  Type = "PROCESS_STATE_RUNNING"
+	ProcessStateBackoff  Type = "PROCESS_STATE_BACKOFF"
+	ProcessStateStopping Type = "PROCESS_STATE_STOPPING"
+	ProcessStateExited   Type = "PROCESS_STATE_EXITED"
+	ProcessStateStopped  Type = "PROCESS_STATE_STOPPED"
+	ProcessStateFatal    Type = "PROCESS_STATE_FATAL"
+	ProcessStateUnknown  Type = "PROCESS_STATE_UNKNOWN"
+
+	ProcessLog       Type = "PROCESS_LOG"
+	ProcessLogStdout Type = "PROCESS_LOG_STDOUT"
+	ProcessLogStderr Type = "PROCESS_LOG_STDERR"
+
+	ProcessCommunication       Type = "PROCESS_COMMUNICATION"
+	ProcessCommunicationStdout Type = "PROCESS_COMMUNICATION_STDOUT"
+	ProcessCommunicationStderr Type = "PROCESS_COMMUNICATION_STDERR"
+
+	ProcessGroup        Type = "PROCESS_GROUP"
+	ProcessGroupAdded   Type = "PROCESS_GROUP_ADDED"
+	ProcessGroupRemoved Type = "PROCESS_GROUP_REMOVED"
+
+	RemoteCommunication Type = "REMOTE_COMMUNICATION"
+
+	SupervisorStateChange         Type = "SUPERVISOR_STATE_CHANGE"
+	SupervisorStateChangeRunning  Type = "SUPERVISOR_STATE_CHANGE_RUNNING"
+	SupervisorStateChangeStopping Type = "SUPERVISOR_STATE_CHANGE_STOPPING"
+
+	Tick     Type = "TICK"
+	Tick5    Type = "TICK_5"
+	Tick60   Type = "TICK_60"
+	Tick3600 Type = "TICK_3600"
+)
+
+// is tells whether a type is another one or below it.
+func (t Type) is(above Type) bool {
+	return above == Any || t == above || strings.HasPrefix(string(t), string(above)+"_")
+}
+
+// Event is something that happened.
+type Event struct {
+	Type    Type
+	Payload string
+}
+
+// Process names a process in a payload.
+type Process struct {
+	Name  string
+	Group string
+}
+
+func (p Process) String() string {
+	return "processname:" + p.Name + " groupname:" + p.Group
+}
+
+// Change is a process's way from one state to another.
+type Change struct {
+	From, To wire.ProcessState
+	PID      int  // of the main process; 0: there was none
+	Tries    int  // of a start that failed, or is made after that: how many have failed before
+	Expected bool // of an exit: its code is among exitcodes
+}
+
+// Event gives the event of a change of a process. Each state has keys of its own.
+func (c Change) Event(p Process) Event {
+	payload := fmt.Sprintf("%s from_state:%s", p, c.From)
+	switch c.To {
+	case wire.Starting, wire.Backoff:
+		payload += fmt.Sprintf(" tries:%d", c.Tries)
+	case wire.Exited:
+		expected := 0
+		if c.Expected {
+			expected = 1
+		}
+		payload += fmt.Sprintf(" expected:%d pid:%d", expected, c.PID)
+	case wire.Running, wire.Stopping, wire.Stopped:
+		payload += fmt.Sprintf(" pid:%d", c.PID)
+	case wire.Fatal, wire.Unknown:
+	}
+	return Event{Type: ProcessState + "_" + Type(c.To.String()), Payload: payload}
+}
+
+// Logged is the event of what a process wrote.
+func Logged(p Process, pid int, stream wire.Stream, data []byte) Event {
+	return Event{
+		Type:    LogType(stream),
+		Payload: fmt.Sprintf("%s pid:%d channel:%s\n%s", p, pid, stream, data),
+	}
+}
+
+// LogType is the type of Logged for a stream.
+func LogType(stream wire.Stream) Type {
+	if stream == wire.Stderr {
+		return ProcessLogStderr
+	}
+	return ProcessLogStdout
+}
+
+// GroupAdded is the event of a group of processes that is there from now on.
+func GroupAdded(group string) Event {
+	return Event{Type: ProcessGroupAdded, Payload: "groupname:" + group + "\n"}
+}
+
+// GroupRemoved is the event of a group of processes that is there no more.
+func GroupRemoved(group string) Event {
+	return Event{Type: ProcessGroupRemoved, Payload: "groupname:" + group + "\n"}
+}
+
+// Remote is the event that a client asked for.
+func Remote(kind, data string) Event {
+	return Event{Type: RemoteCommunication, Payload: "type:" + kind + "\n" + data}
+}
+
+// ticked is the event of a moment that a period of time divides.
+func ticked(t Type, when time.Time) Event {
+	return Event{Type: t, Payload: fmt.Sprintf("when:%d", when.Unix())}
+}

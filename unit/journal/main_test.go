@@ -1,0 +1,9 @@
+package journal
+
+import (
+	"testing"
+
+	"github.com/toskose/toskose/internal/leak"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }

@@ -1,0 +1,157 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// MaxEntries is the most that one Read answers.
+const MaxEntries = 1000
+
+// Page is an answer of Read.
+type Page struct {
+	Entries []wire.Entry
+	Cursor  string // behind the last of them: what to read after next
+
+	// Reset says that the cursor was of another instance, or of entries that
+	// are no longer kept, or was empty: Entries start at the beginning, with a
+	// checkpoint, and what the reader knew before counts no more.
+	Reset bool
+}
+
+// Read gives at most limit entries behind a cursor; 0, or more than
+// MaxEntries: MaxEntries. A cursor that is none is the fault BAD_ARGUMENTS.
+func (j *Journal) Read(after string, limit int) (Page, error) {
+	if limit <= 0 || limit > MaxEntries {
+		limit = MaxEntries
+	}
+	for {
+		j.mu.Lock()
+		closed := j.closed
+		segments := make([]segment, len(j.segments))
+		for i, seg := range j.segments {
+			segments[i] = *seg
+		}
+		seq, reset, err := j.resolve(after)
+		j.mu.Unlock()
+		if closed {
+			return Page{}, ErrClosed
+		}
+		if err != nil {
+			return Page{}, err
+		}
+		entries, err := j.collect(segments, seq, limit)
+		if errors.Is(err, fs.ErrNotExist) && j.removed(segments) {
+			continue // a rotation has just removed it
+		}
+		if err != nil {
+			return Page{}, fmt.Errorf("cannot read the journal: %w", err)
+		}
+		if len(entries) > 0 {
+			seq = entries[len(entries)-1].Seq
+		}
+		return Page{Entries: entries, Cursor: j.Cursor(seq), Reset: reset}, nil
+	}
+}
+
+// removed tells whether the oldest of segments is no longer kept.
+func (j *Journal) removed(segments []segment) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return !slices.ContainsFunc(j.segments, func(s *segment) bool { return s.name == segments[0].name })
+}
+
+// Wait returns when Read would have an answer with an entry in it.
+func (j *Journal) Wait(ctx context.Context, after string) error {
+	for {
+		j.mu.Lock()
+		seq, _, err := j.resolve(after)
+		if err == nil && j.closed {
+			err = ErrClosed
+		}
+		if err != nil || j.seq > seq {
+			j.mu.Unlock()
+			return err
+		}
+		if j.changed == nil {
+			j.changed = make(chan struct{})
+		}
+		changed := j.changed
+		j.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// resolve gives the number that a cursor stands behind. It is called with the
+// lock held.
+func (j *Journal) resolve(cursor string) (seq uint64, reset bool, err error) {
+	oldest := uint64(1)
+	if len(j.segments) > 0 {
+		oldest = j.segments[0].index[0].seq
+	}
+	if cursor == "" {
+		return oldest - 1, true, nil
+	}
+	instance, number, ok := strings.Cut(cursor, ":")
+	seq, err = strconv.ParseUint(number, 10, 64)
+	if !ok || instance == "" || err != nil {
+		return 0, false, wire.NewFault(wire.BadArguments, "a cursor is INSTANCE:SEQ")
+	}
+	if instance != j.instance || seq < oldest-1 || seq > j.seq {
+		return oldest - 1, true, nil
+	}
+	return seq, false, nil
+}
+
+// collect reads entries behind a number.
+func (j *Journal) collect(segments []segment, seq uint64, limit int) ([]wire.Entry, error) {
+	var entries []wire.Entry
+	for i := range segments {
+		seg := &segments[i]
+		from := seg.after(seq)
+		if from == len(seg.index) {
+			continue
+		}
+		to := min(from+limit-len(entries), len(seg.index))
+		more, err := j.lines(seg, from, to)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, more...)
+		if len(entries) == limit {
+			break
+		}
+	}
+	return entries, nil
+}
+
+// lines reads the entries from one place of a segment up to another.
+func (j *Journal) lines(seg *segment, from, to int) ([]wire.Entry, error) {
+	in, err := j.storage.read(seg.name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	start, end := seg.index[from].start, seg.end(to-1)
+	data := make([]byte, end-start)
+	if _, err := in.ReadAt(data, start); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	part := &segment{size: int64(len(data))}
+	for _, at := range seg.index[from:to] {
+		part.index = append(part.index, place{at.seq, at.start - start})
+	}
+	return part.entries(data, j.instance), nil
+}

@@ -1,0 +1,62 @@
+package logs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// AutoFile makes the file of an AUTO log under a name that is new, as
+// Supervisor forms it, and gives its path. channel is stdout or stderr.
+func AutoFile(dir, process, channel, identifier string) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the folder is configured, often /tmp
+		return "", fmt.Errorf("cannot make the log of %s %s: %w", process, channel, err)
+	}
+	file, err := os.CreateTemp(dir, process+"-"+channel+"---"+identifier+"-*.log")
+	if err != nil {
+		return "", fmt.Errorf("cannot make the log of %s %s: %w", process, channel, err)
+	}
+	return file.Name(), file.Close()
+}
+
+// CleanAuto removes the AUTO logs of an earlier run, rotated ones too.
+func CleanAuto(dir, identifier string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var errs []error
+	if err != nil {
+		errs = append(errs, fmt.Errorf("cannot clean the logs in %s: %w", dir, err))
+	}
+	for _, entry := range entries {
+		if entry.Type().IsRegular() && isAuto(entry.Name(), "---"+identifier+"-") {
+			errs = append(errs, os.Remove(filepath.Join(dir, entry.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isAuto tells whether a file has a name that AutoFile gives, or rotation after
+// it. mark is what stands between the process and the random part. (The binary
+// is smaller by 100 KB without regexp.)
+func isAuto(name, mark string) bool {
+	for i := 1; i < len(name); i++ {
+		if !strings.HasPrefix(name[i:], mark) {
+			continue
+		}
+		rest := name[i+len(mark):]
+		base := strings.TrimRight(rest, "0123456789")
+		const digits = 4
+		if len(rest)-len(base) > digits {
+			return false
+		}
+		random, ok := strings.CutSuffix(strings.TrimSuffix(base, "."), ".log")
+		if ok && random != "" && !strings.ContainsAny(random, " \t\n\f\r") {
+			return true
+		}
+	}
+	return false
+}

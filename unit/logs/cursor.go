@@ -1,0 +1,197 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/toskose/toskose/unit/wire"
+)
+
+const (
+	lifeLength = 12
+	pageBytes  = 1 << 20
+)
+
+// EndCursor stands for the end of a log as it is.
+const EndCursor = "end"
+
+// Page is a piece of a log, and where the next one begins.
+type Page struct {
+	Data []byte // at most 1 MiB; empty: there is nothing yet
+	Next string // the cursor after it
+	Gap  bool   // what came between the cursor and Data is lost, or nobody knows
+}
+
+// cursor is a place in a log: LIFE.GEN.OFFSET, an offset in one of the files
+// that the log's path has had since the unit opened it.
+type cursor struct {
+	life   string
+	gen    uint64
+	offset int64
+}
+
+func (c cursor) String() string { return fmt.Sprintf("%s.%d.%d", c.life, c.gen, c.offset) }
+
+func parseCursor(text string) (cursor, bool) {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 || len(parts[0]) != lifeLength {
+		return cursor{}, false
+	}
+	gen, genErr := strconv.ParseUint(parts[1], 10, 64)
+	offset, err := strconv.ParseInt(parts[2], 10, 64)
+	return cursor{parts[0], gen, offset}, genErr == nil && err == nil && offset >= 0
+}
+
+// After gives what was written after a cursor, and waits for it until ctx ends,
+// which is no error. Without a cursor it begins with the oldest byte that is
+// kept. Rotation loses a reader nothing as long as the backup that he has
+// reached is kept; where it is not, where the file was cut or removed before he
+// had read all of it, or where the cursor is of an earlier run of the unit, the
+// page says that there is a gap, and goes on with the oldest byte. A cursor
+// that is none is the fault BAD_ARGUMENTS; the container's output is NO_FILE.
+func (f *File) After(ctx context.Context, after string) (Page, error) {
+	if f.std != nil {
+		return Page{}, wire.NewFault(wire.NoFile, f.path)
+	}
+	at, gap, err := f.from(after)
+	if err != nil {
+		return Page{}, err
+	}
+	for {
+		f.mu.Lock()
+		change, closed := f.waiter(), f.closed
+		f.mu.Unlock()
+		data, next, lost, err := f.readAfter(at)
+		gap = gap || lost
+		if err != nil || len(data) > 0 || closed || after == EndCursor {
+			return Page{Data: data, Next: next.String(), Gap: gap}, err
+		}
+		at = next
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return Page{Next: at.String(), Gap: gap}, nil
+		}
+	}
+}
+
+// from finds where a reader with a cursor goes on.
+func (f *File) from(after string) (at cursor, gap bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	oldest := cursor{life: f.life, gen: f.gen - uint64(f.kept)}
+	switch after {
+	case "":
+		return oldest, false, nil
+	case EndCursor:
+		end := cursor{life: f.life, gen: f.gen}
+		if info, err := os.Stat(f.path); err == nil && info.Mode().IsRegular() {
+			end.offset = info.Size()
+		}
+		return end, false, nil
+	}
+	at, ok := parseCursor(after)
+	if !ok {
+		return at, false, wire.NewFault(wire.BadArguments, "a cursor of a log is LIFE.GEN.OFFSET, end, or nothing")
+	}
+	if at.life != f.life || at.gen > f.gen {
+		return oldest, true, nil
+	}
+	return at, false, nil
+}
+
+// readAfter gives the next bytes, all of one file, and where it ends; or
+// nothing, and the place where they will be.
+func (f *File) readAfter(at cursor) (data []byte, next cursor, gap bool, err error) {
+	for {
+		file, current, lost, err := f.openAt(&at)
+		gap = gap || lost
+		if err != nil || file == nil && current {
+			return nil, at, gap, err
+		}
+		if file != nil {
+			data, last, shrunk, err := piece(file, at.offset)
+			file.Close()
+			if err != nil {
+				return nil, at, gap, wire.NewFault(wire.Failed, f.path)
+			}
+			if shrunk {
+				at.offset, gap = 0, true // by somebody else
+				continue
+			}
+			if f.wasCut(at.gen) {
+				continue // these bytes may be of after the cut
+			}
+			if len(data) > 0 || current {
+				at.offset += int64(len(data))
+				if last && !current {
+					at.gen, at.offset = at.gen+1, 0 // nothing is added to a file that was rotated
+				}
+				return data, at, gap, nil
+			}
+		}
+		// The file was read to its end before it was rotated, or was removed by
+		// somebody else.
+		gap = gap || file == nil
+		at.gen, at.offset = at.gen+1, 0
+	}
+}
+
+// openAt opens the file of a place, which it moves to the oldest one that is
+// kept where its own is gone. No file is no error.
+func (f *File) openAt(at *cursor) (file *os.File, current, gap bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if oldest := f.gen - uint64(f.kept); at.gen < oldest {
+		gap = !f.complete(*at)
+		at.gen, at.offset = oldest, 0
+	}
+	path := f.path
+	if current = at.gen == f.gen; !current {
+		path = f.backup(int(f.gen - at.gen))
+	}
+	file, err = os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, current, gap, nil
+	}
+	if err != nil {
+		return nil, current, gap, wire.NewFault(wire.Failed, path)
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		return nil, current, gap, wire.NewFault(wire.Failed, path)
+	}
+	return file, current, gap, nil
+}
+
+// complete tells whether who is at a place that is gone has read all that was
+// there before what is kept. The caller holds the lock.
+func (f *File) complete(at cursor) bool {
+	return at.gen+1 == f.gen-uint64(f.kept) && at.offset == f.ended
+}
+
+func (f *File) wasCut(gen uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return gen < f.cut
+}
+
+// piece reads what follows an offset, and tells whether that is the last of it.
+func piece(file *os.File, offset int64) (data []byte, last, shrunk bool, err error) {
+	info, err := file.Stat()
+	if err != nil || info.Size() < offset {
+		return nil, false, err == nil, err
+	}
+	data = make([]byte, min(info.Size()-offset, pageBytes))
+	n, err := file.ReadAt(data, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, false, err
+	}
+	return data[:n], offset+int64(n) == info.Size(), false, nil
+}

@@ -1,0 +1,308 @@
+package logs
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// errClosed is what a write to a closed log answers.
+var errClosed = errors.New("the log is closed")
+
+// Options say when a log file rotates.
+type Options struct {
+	MaxBytes int64 // rotates when a write reaches it; 0: never
+	Backups  int   // older files kept, as PATH.1 and so on; 0: the file is truncated instead
+}
+
+// Stats count a log's bytes since the unit started.
+type Stats struct {
+	Written uint64
+	Dropped uint64 // could not be written
+	Err     error  // why the last write failed; nil: it did not
+}
+
+// File is a log file that rotates. It is opened by the first write, or by
+// Open. /dev/stdout and /dev/stderr are the unit's own output, which neither
+// rotates nor can be read. All methods may be called at once by several
+// goroutines. It is an io.Writer that never makes its caller wait for long, so
+// it serves a slog.Handler as well as a Pump.
+type File struct {
+	path string
+	o    Options
+
+	mu     sync.Mutex
+	out    *os.File // nil: not open
+	device bool     // out is no regular file: it does not rotate, and may make a writer wait
+	stall  bool     // the last write to it waited in vain
+	std    *stdStream
+	size   int64   // of the open file
+	gen    uint64  // how often the path got another file, or the file was cut
+	cut    uint64  // the last gen that began with a cut: what was there before is gone
+	kept   int     // how many gens before this one are kept as backups
+	sizes  []int64 // of those, the oldest first
+	ended  int64   // the size of the gen before the oldest that is kept; -1: unknown
+	life   string  // of this File: gens of another one mean nothing to it
+	stats  Stats
+	closed bool
+	change chan struct{} // closed at the next change; nil: nobody waits
+}
+
+// New gives the log at a path, and touches no file.
+func New(path string, o Options) *File {
+	return &File{path: path, o: o, std: stdStreamOf(path), life: rand.Text()[:lifeLength], ended: -1}
+}
+
+// Path gives the path that the log was made with.
+func (f *File) Path() string { return f.path }
+
+// Stats counts what was written and what was not.
+func (f *File) Stats() Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats
+}
+
+// Limit changes when the file rotates, from the next write on.
+func (f *File) Limit(o Options) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.o = o
+}
+
+// Open creates the file, and its folder, where they do not exist. A log that
+// cannot be opened may still be written to: every write tries again.
+func (f *File) Open() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return errClosed
+	}
+	return f.open(os.O_APPEND)
+}
+
+// open is called with the lock held. how is O_APPEND, to go on at the end, or
+// O_TRUNC, to begin anew.
+func (f *File) open(how int) error {
+	if f.out != nil || f.std != nil {
+		return nil
+	}
+	// Without O_NONBLOCK a named pipe that nobody reads would hold us here.
+	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND | syscall.O_NONBLOCK | how
+	out, err := os.OpenFile(f.path, flags, 0o644) //nolint:gosec // the folder of a log says who may read it
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(f.path), 0o755); err == nil { //nolint:gosec // likewise
+			out, err = os.OpenFile(f.path, flags, 0o644) //nolint:gosec // likewise
+		}
+	}
+	if err != nil {
+		return err
+	}
+	info, err := out.Stat()
+	if err != nil {
+		out.Close()
+		return err
+	}
+	f.out, f.size, f.device = out, info.Size(), !info.Mode().IsRegular()
+	return nil
+}
+
+// Write appends, and rotates when the file has reached its limit. What cannot
+// be written is dropped and counted, and said in the error.
+func (f *File) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return 0, errClosed
+	}
+	n, err := f.write(p)
+	f.stats.Written += uint64(n)
+	f.stats.Dropped += uint64(len(p) - n)
+	f.stats.Err = err
+	if n > 0 {
+		f.wake()
+	}
+	return n, err
+}
+
+func (f *File) write(p []byte) (int, error) {
+	if f.std != nil {
+		return f.std.Write(p)
+	}
+	if err := f.open(os.O_APPEND); err != nil {
+		return 0, err
+	}
+	if f.device {
+		return f.writeDevice(p)
+	}
+	n, err := f.out.Write(p)
+	f.size += int64(n)
+	if err == nil && f.o.MaxBytes > 0 && f.size >= f.o.MaxBytes {
+		// All of p is in the file. That the next one cannot be begun is
+		// the next write's concern.
+		f.rotate()
+	}
+	return n, err
+}
+
+// writeDevice waits for the reader of a pipe or terminal, but not twice in vain.
+func (f *File) writeDevice(p []byte) (int, error) {
+	wait := patience
+	if f.stall {
+		wait = time.Millisecond
+	}
+	_ = f.out.SetWriteDeadline(time.Now().Add(wait)) // what takes no deadline, such as /dev/null, never waits
+	n, err := f.out.Write(p)
+	f.stall = errors.Is(err, os.ErrDeadlineExceeded)
+	if errors.Is(err, syscall.EPIPE) {
+		f.out.Close() // for the next reader
+		f.out = nil
+	}
+	return n, err
+}
+
+// rotate moves PATH to PATH.1, that to PATH.2, and so on, or cuts the file
+// where no backups are kept.
+func (f *File) rotate() {
+	if f.o.Backups == 0 {
+		f.truncate()
+		return
+	}
+	last := 1
+	for last < f.o.Backups && exists(f.backup(last)) {
+		last++
+	}
+	for i := last - 1; i > 0; i-- {
+		_ = os.Rename(f.backup(i), f.backup(i+1)) // else PATH.1 is overwritten
+	}
+	if err := os.Rename(f.path, f.backup(1)); err != nil {
+		// Where nothing can be renamed the limit still holds.
+		f.truncate()
+		return
+	}
+	f.out.Close()
+	f.gen++
+	f.kept++
+	f.sizes = append(f.sizes, f.size)
+	if f.kept > f.o.Backups {
+		f.kept, f.ended, f.sizes = f.o.Backups, f.sizes[0], f.sizes[1:]
+	}
+	f.out, f.size = nil, 0
+	_ = f.open(os.O_TRUNC) // the next write tries again, and reports it
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func (f *File) truncate() {
+	if f.out.Truncate(0) != nil {
+		return // a device, such as /dev/full
+	}
+	f.begin(f.size)
+	f.size = 0
+	f.cut = f.gen
+}
+
+// begin counts a gen that has none before it; ended is the size of the last.
+func (f *File) begin(ended int64) {
+	f.gen++
+	f.kept, f.sizes, f.ended = 0, nil, ended
+}
+
+func (f *File) backup(i int) string { return f.path + "." + strconv.Itoa(i) }
+
+// Reopen closes the file and opens what is at its path now, as after a rename
+// by somebody else.
+func (f *File) Reopen() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return errClosed
+	}
+	return f.reopen()
+}
+
+func (f *File) reopen() error {
+	if f.std != nil {
+		return nil
+	}
+	var before os.FileInfo
+	ended := int64(-1)
+	if f.out != nil {
+		ended = f.size
+		before, _ = f.out.Stat()
+		defer f.out.Close() // not yet: the new file might get its inode
+		f.out = nil
+	}
+	err := f.open(os.O_APPEND)
+	if err == nil && before != nil {
+		if now, statErr := f.out.Stat(); statErr == nil && os.SameFile(before, now) {
+			return nil
+		}
+	}
+	// Whether the backups are still those of this log, nobody knows.
+	f.begin(ended)
+	f.wake()
+	return err
+}
+
+// Clear removes the file and begins another one, as Supervisor does. Backups
+// stay.
+func (f *File) Clear() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return errClosed
+	}
+	if f.std != nil {
+		return nil
+	}
+	info, err := os.Stat(f.path)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil // /dev/null holds nothing, and must stay
+	}
+	err = os.Remove(f.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return f.reopen()
+}
+
+// Close ends the log, and with it those who follow it. What is in the file stays.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	f.wake()
+	if f.out == nil {
+		return nil
+	}
+	err := f.out.Close()
+	f.out = nil
+	return err
+}
+
+// wake tells those who follow. It is called with the lock held.
+func (f *File) wake() {
+	if f.change != nil {
+		close(f.change)
+		f.change = nil
+	}
+}
+
+// waiter gives a channel that is closed at the next change. It is called with
+// the lock held.
+func (f *File) waiter() <-chan struct{} {
+	if f.change == nil {
+		f.change = make(chan struct{})
+	}
+	return f.change
+}

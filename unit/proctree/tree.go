@@ -1,0 +1,124 @@
+package proctree
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options are what may differ from the ordinary; the zero value is it.
+type Options struct {
+	Proc   string    // where proc(5) is mounted; empty: /proc
+	Random io.Reader // of the marks' bits; nil: crypto/rand
+	// Tick is how long to wait between two looks at a process that is no
+	// child of this one, on a kernel without pidfd (before Linux 5.3), where
+	// nothing tells of its end. 0: 50 ms. Elsewhere nothing ever waits so.
+	Tick time.Duration
+}
+
+// Tree tells whose the processes around this one are, and ends them. Make one
+// per process, with [New].
+type Tree struct {
+	proc      procfs
+	self      int
+	pgid, sid int  // of this process
+	init      bool // this process is PID 1
+	boot      boot
+	tick      time.Duration
+	pidfd     bool
+	direct    bool  // the pids of proc are those of system calls
+	unlimited error // why marks cannot be limits, nil: they can
+
+	memory  memory
+	drained broadcast
+	scan    sync.Mutex // one scan at a time: each builds on what the one before knew
+}
+
+// New draws the marks of this boot and finds out what can be used here. It
+// fails only where /proc cannot be read at all.
+func New(options Options) (*Tree, error) {
+	self := os.Getpid()
+	t := &Tree{proc: procfs{root: options.Proc}, self: self, init: self == 1, tick: options.Tick}
+	t.pgid = unix.Getpgrp()
+	if sid, err := unix.Getsid(0); err == nil {
+		t.sid = sid
+	}
+	if t.direct = t.proc.root == ""; t.direct {
+		t.proc.root = "/proc"
+	}
+	if t.tick <= 0 {
+		t.tick = 50 * time.Millisecond
+	}
+	random := options.Random
+	if random == nil {
+		random = rand.Reader
+	}
+	bits, err := drawBoot(random)
+	if err != nil {
+		return nil, err
+	}
+	t.boot = bits
+	link, err := os.Readlink(t.proc.root + "/self")
+	if err != nil {
+		return nil, fmt.Errorf("cannot see processes: %w", err)
+	}
+	if link != strconv.Itoa(self) {
+		return nil, fmt.Errorf("cannot see processes: %s is of another pid namespace", t.proc.root)
+	}
+	t.unlimited = t.probe()
+	t.pidfd = havePidfd()
+	return t, nil
+}
+
+// Degraded says why the stronger mark, the resource limit, cannot be used
+// here, and is nil where it can. Processes are then claimed by environment and
+// ancestry only; one that drops both is shown as unclaimed.
+func (t *Tree) Degraded() error { return t.unlimited }
+
+// Drained has to be called whenever children were reaped. It wakes those who
+// wait for processes on a kernel without pidfd.
+func (t *Tree) Drained() { t.drained.wake() }
+
+// havePidfd tells whether the kernel has pidfds, and its seccomp profile lets
+// us use them: an old one of Docker answers EPERM to what it does not know.
+func havePidfd() bool {
+	fd, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	err = unix.PidfdSendSignal(fd, syscall.Signal(0), nil, 0)
+	return !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM)
+}
+
+// broadcast wakes all who wait on it.
+type broadcast struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+func (b *broadcast) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+func (b *broadcast) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
+}

@@ -1,0 +1,168 @@
+package proctree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// watch waits for the ends of processes. A pidfd becomes readable when its
+// process has ended, whoever the parent is and whether or not it was reaped.
+// They are gathered in an epoll, which is itself waited for by Go's poller, so
+// that waiting takes neither a thread nor a clock.
+type watch struct {
+	tree  *Tree
+	file  *os.File // the epoll
+	conn  syscall.RawConn
+	held  map[id]*handle
+	byFD  map[int32]*handle
+	blind int // how many are held without a pidfd
+}
+
+func (t *Tree) newWatch() (*watch, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("cannot wait for processes: %w", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("cannot wait for processes: %w", err)
+	}
+	w := &watch{tree: t, file: os.NewFile(uintptr(fd), "epoll"), held: map[id]*handle{}, byFD: map[int32]*handle{}}
+	if w.conn, err = w.file.SyscallConn(); err != nil {
+		w.close()
+		return nil, fmt.Errorf("cannot wait for processes: %w", err)
+	}
+	return w, nil
+}
+
+func (w *watch) close() {
+	for _, h := range w.held {
+		h.close()
+	}
+	_ = w.file.Close()
+}
+
+// add holds a process that a look found, unless it has ended. Where it is
+// held already, that hold is given.
+func (w *watch) add(e *entry) (h *handle, ok bool) {
+	if h, ok := w.held[e.id()]; ok {
+		return h, !h.ended
+	}
+	if h, ok = w.tree.hold(e); !ok {
+		return nil, false
+	}
+	if h.fd >= 0 {
+		event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(h.fd)}
+		err := w.control(func(fd int) error { return unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, h.fd, &event) })
+		if err != nil {
+			h.close() // out of memory or of user watches: do without
+		}
+	}
+	w.held[h.id] = h
+	if h.fd >= 0 {
+		w.byFD[int32(h.fd)] = h
+	} else {
+		w.blind++
+	}
+	return h, true
+}
+
+func (w *watch) control(f func(fd int) error) (err error) {
+	if ctlErr := w.conn.Control(func(fd uintptr) { err = f(int(fd)) }); ctlErr != nil {
+		return ctlErr
+	}
+	return err
+}
+
+// drop lets go of a process that has ended.
+func (w *watch) drop(h *handle) {
+	if h.ended {
+		return
+	}
+	h.ended = true
+	delete(w.held, h.id)
+	if h.fd < 0 {
+		w.blind--
+		return
+	}
+	delete(w.byFD, int32(h.fd))
+	h.close() // and with it leaves the epoll
+}
+
+// wait returns when at least one of the held processes has ended, when ctx
+// has, and now and then for no reason. It lets go of those that have ended.
+func (w *watch) wait(ctx context.Context) error {
+	if ctx.Err() != nil || len(w.held) == 0 {
+		return nil
+	}
+	if w.blind > 0 {
+		return w.waitBlind(ctx)
+	}
+	if err := w.file.SetReadDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("cannot wait for processes: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = w.file.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	err := w.conn.Read(func(fd uintptr) bool { return w.collect(int(fd)) > 0 })
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("cannot wait for processes: %w", err)
+	}
+	return nil
+}
+
+// collect lets go of the processes that have ended by now, and counts them.
+func (w *watch) collect(epoll int) (ended int) {
+	var events [64]unix.EpollEvent
+	for {
+		n, err := retry(func() (int, error) { return unix.EpollWait(epoll, events[:], 0) })
+		if err != nil || n <= 0 {
+			return ended
+		}
+		for _, event := range events[:n] {
+			if h := w.byFD[event.Fd]; h != nil {
+				w.drop(h)
+				ended++
+			}
+		}
+	}
+}
+
+// waitBlind waits where some processes have no pidfd: for a child's end the
+// reaper tells, for that of others nothing does, so they are looked at again.
+func (w *watch) waitBlind(ctx context.Context) error {
+	drained := w.tree.drained.next()
+	if w.dropSeen() > 0 {
+		return nil
+	}
+	tick := time.NewTimer(w.tree.tick)
+	defer tick.Stop()
+	select {
+	case <-drained:
+	case <-tick.C:
+	case <-ctx.Done():
+	}
+	w.dropSeen()
+	return nil
+}
+
+// dropSeen lets go of those without a pidfd that are seen to have ended, and
+// of the others that are known to.
+func (w *watch) dropSeen() (ended int) {
+	for _, h := range w.held {
+		if h.fd < 0 && !w.tree.same(h) {
+			w.drop(h)
+			ended++
+		}
+	}
+	_ = w.control(func(fd int) error {
+		ended += w.collect(fd)
+		return nil
+	})
+	return ended
+}

@@ -1,0 +1,101 @@
+package ready
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"sync"
+	"sync/atomic"
+)
+
+// lineBytes bounds how much of one line is looked at.
+const lineBytes = 16 << 10
+
+// Line is met when a finished line of a program's output matches.
+type Line struct {
+	pattern *regexp.Regexp
+	found   chan struct{}
+	once    sync.Once
+	over    atomic.Bool // found, or nobody waits any more
+}
+
+// NewLine makes a check of a regular expression.
+func NewLine(pattern string) (*Line, error) {
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	return &Line{pattern: compiled, found: make(chan struct{})}, nil
+}
+
+// Wait returns when the line is there.
+func (l *Line) Wait(ctx context.Context) error {
+	select {
+	case <-l.found:
+		return nil
+	case <-ctx.Done():
+	}
+	if l.Met() {
+		return nil
+	}
+	l.over.Store(true)
+	return errors.New("there is no such line")
+}
+
+// Met tells whether the line was there.
+func (l *Line) Met() bool {
+	select {
+	case <-l.found:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *Line) String() string { return `log line "` + l.pattern.String() + `"` }
+
+// Tap gives a writer that passes on one stream of the output to another one,
+// and looks at it until the line is found or nobody waits for it any more.
+// Each stream needs a tap of its own, which one goroutine writes to.
+func (l *Line) Tap(to io.Writer) io.Writer { return &tap{line: l, to: to} }
+
+type tap struct {
+	line *Line
+	to   io.Writer
+	rest []byte // of a line that has not ended
+}
+
+func (t *tap) Write(p []byte) (int, error) {
+	n, err := t.to.Write(p)
+	if t.line.over.Load() {
+		t.rest = nil
+		return n, err
+	}
+	t.look(p)
+	return n, err
+}
+
+func (t *tap) look(p []byte) {
+	for {
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			t.keep(p)
+			return
+		}
+		t.keep(p[:end])
+		if t.line.pattern.Match(bytes.TrimSuffix(t.rest, []byte{'\r'})) {
+			t.line.over.Store(true)
+			t.line.once.Do(func() { close(t.line.found) })
+			t.rest = nil
+			return
+		}
+		t.rest, p = t.rest[:0], p[end+1:]
+	}
+}
+
+// keep adds to the line, as far as it is looked at.
+func (t *tap) keep(p []byte) {
+	t.rest = append(t.rest, p[:min(len(p), lineBytes-len(t.rest))]...)
+}

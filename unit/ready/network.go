@@ -1,0 +1,107 @@
+package ready
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// statusBytes bounds how much of an answer is read: its first line.
+const statusBytes = 4096
+
+// TCP is met when the address, HOST:PORT, accepts a connection.
+func TCP(address string, interval time.Duration) *Poll {
+	return NewPoll("tcp "+address, interval, func(ctx context.Context) error {
+		conn, err := dial(ctx, address)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
+// dial connects. To ask for a port of one's own machine that nobody listens on
+// can connect to itself: the kernel may have picked that very port for the
+// connection's other end.
+func dial(ctx context.Context, address string) (net.Conn, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, plain(err)
+	}
+	if conn.LocalAddr().String() == conn.RemoteAddr().String() {
+		conn.Close()
+		return nil, errors.New("connection refused")
+	}
+	return conn, nil
+}
+
+// plain leaves out what a message says already: the address, and what was done.
+func plain(err error) error {
+	var operation *net.OpError
+	if errors.As(err, &operation) {
+		err = operation.Err
+	}
+	var system *os.SyscallError
+	if errors.As(err, &system) {
+		err = system.Err
+	}
+	return err
+}
+
+// HTTP is met when the address, http://HOST:PORT/PATH, answers a GET with a
+// status from 200 to 399.
+func HTTP(address string, interval time.Duration) (*Poll, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "http" || u.Host == "" {
+		return nil, fmt.Errorf("%q is no http:// address", address)
+	}
+	return NewPoll(address, interval, func(ctx context.Context) error { return get(ctx, u) }), nil
+}
+
+// get makes one request by hand: the HTTP client of the standard library would
+// be a quarter of the binary.
+func get(ctx context.Context, u *url.URL) error {
+	port := u.Port()
+	if port == "" {
+		port = "80"
+	}
+	conn, err := dial(ctx, net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: toskose-unit\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+		u.RequestURI(), u.Host)
+	if err != nil {
+		return fmt.Errorf("cannot ask: %w", plain(err))
+	}
+	line, err := bufio.NewReader(io.LimitReader(conn, statusBytes)).ReadString('\n')
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return errors.New("it does not answer in time")
+	case err != nil:
+		return fmt.Errorf("it does not answer: %w", plain(err))
+	}
+	line = strings.TrimSpace(line)
+	fields := strings.Fields(line)
+	if len(fields) < 2 || !strings.HasPrefix(fields[0], "HTTP/1.") {
+		return fmt.Errorf("it does not speak HTTP/1: %q", line)
+	}
+	if status, err := strconv.Atoi(fields[1]); err != nil || status < 200 || status > 399 {
+		return fmt.Errorf("it answers %q", strings.Join(fields[1:], " "))
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package reaper
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit is how a process ended: by exiting with a code, or by a signal.
+type Exit struct {
+	Code   int            // 0 to 255; meaningless where Signal is set
+	Signal syscall.Signal // what ended it; 0 if it exited
+	Core   bool           // it left a core dump
+}
+
+// Success tells whether the process exited with code 0.
+func (e Exit) Success() bool { return e.Signal == 0 && e.Code == 0 }
+
+// Signalled tells whether a signal ended the process.
+func (e Exit) Signalled() bool { return e.Signal != 0 }
+
+// String says how it ended: "exit code 7" or "SIGKILL".
+func (e Exit) String() string {
+	if e.Signal == 0 {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	name := SignalName(e.Signal)
+	if e.Core {
+		name += " (core dumped)"
+	}
+	return name
+}
+
+// SignalName gives the name of a signal, "SIGKILL", also of those that have a
+// number only: "SIGRTMIN+3".
+func SignalName(sig syscall.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return name
+	}
+	// Linux's first real-time signal as programs see it without a libc; glibc
+	// and musl keep the first two or three for themselves.
+	const first, last = 32, 64
+	if sig >= first && sig <= last {
+		return fmt.Sprintf("SIGRTMIN+%d", int(sig)-first)
+	}
+	return fmt.Sprintf("signal %d", int(sig))
+}

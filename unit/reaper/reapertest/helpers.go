@@ -1,0 +1,106 @@
+package reapertest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const helperArg = "reapertest-helper"
+
+// Spawn is the command line of a helper program that starts another program
+// and at once exits 0 without waiting for it, as daemons do. It takes these
+// flags, in any order, before the program's own command line:
+//
+//	setsid       in a session of its own
+//	pgid         in a process group of its own
+//	clean        with an empty environment
+//	nobody       as user and group 65534
+//	rttime=N     with that soft RLIMIT_RTTIME, in µs, or "unlimited"
+//	linger       and does not exit, nor reap it, but sleeps for ever, once it
+//	             has printed "lingering", which may come before or after
+//	             what the program prints
+func Spawn(flags string, argv ...string) []string {
+	command := []string{self(), helperArg}
+	command = append(command, strings.Fields(flags)...)
+	return append(append(command, "--"), argv...)
+}
+
+// Shell is the command line of a shell script.
+func Shell(script string) []string { return []string{"/bin/sh", "-c", script} }
+
+// Sleeper prints its pid and sleeps for ever.
+func Sleeper() []string { return Shell("echo $$; exec sleep 100000") }
+
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err) // only where /proc is missing
+	}
+	return path
+}
+
+func runHelper(args []string) error {
+	attr := &os.ProcAttr{
+		Dir: "/", Env: os.Environ(), Sys: &syscall.SysProcAttr{},
+		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+	}
+	linger, around := false, func(start func() error) error { return start() }
+	for i, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		switch name {
+		case "setsid":
+			attr.Sys.Setsid = true
+		case "pgid":
+			attr.Sys.Setpgid = true
+		case "clean":
+			attr.Env = []string{}
+		case "nobody":
+			attr.Sys.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+		case "rttime":
+			around = func(start func() error) error { return limited(value, start) }
+		case "linger":
+			linger = true
+		case "--":
+			argv := args[i+1:]
+			err := around(func() error {
+				_, err := os.StartProcess(argv[0], argv, attr)
+				return err
+			})
+			if err == nil && linger {
+				fmt.Println("lingering")
+			}
+			for err == nil && linger {
+				_ = unix.Pause() // until the next signal, such as SIGCHLD
+			}
+			return err
+		default:
+			return fmt.Errorf("unknown flag %q of a helper", arg)
+		}
+	}
+	return fmt.Errorf("no command in %q", args)
+}
+
+// limited starts a process under a soft RLIMIT_RTTIME that is not our own.
+func limited(value string, start func() error) error {
+	soft := uint64(unix.RLIM_INFINITY)
+	if value != "unlimited" {
+		var err error
+		if soft, err = strconv.ParseUint(value, 10, 64); err != nil {
+			return err
+		}
+	}
+	var old unix.Rlimit
+	if err := unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &old); err != nil {
+		return err
+	}
+	if err := unix.Prlimit(0, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: soft, Max: old.Max}, nil); err != nil {
+		return err
+	}
+	return errors.Join(start(), unix.Prlimit(0, unix.RLIMIT_RTTIME, &old, nil))
+}

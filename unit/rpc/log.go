@@ -1,0 +1,73 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/unit"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// serveLog answers a piece of a process's log.
+func (s *server) serveLog(a *answer, r *http.Request) error {
+	name, stream, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/log/"), "/")
+	if stream != string(wire.Stdout) && stream != string(wire.Stderr) {
+		return refuse(http.StatusNotFound, "a log is at /log/NAMESPEC/stdout or /log/NAMESPEC/stderr")
+	}
+	return s.logPage(a, r, func(ctx context.Context, after string, wait time.Duration) (unit.LogPage, error) {
+		return s.unit.ProcessLogAfter(ctx, name, wire.Stream(stream), after, wait)
+	})
+}
+
+// serveMainLog answers a piece of the unit's own log.
+func (s *server) serveMainLog(a *answer, r *http.Request) error {
+	return s.logPage(a, r, s.unit.LogAfter)
+}
+
+func (s *server) logPage(a *answer, r *http.Request, read func(context.Context, string, time.Duration) (unit.LogPage, error)) error {
+	query := r.URL.Query()
+	wait, err := journalWait(query.Get("wait"))
+	if err != nil {
+		return err
+	}
+	page, err := read(r.Context(), query.Get("after"), wait)
+	switch code, isFault := wire.FaultCodeOf(err); {
+	case isFault && code == wire.BadArguments:
+		return refuse(http.StatusBadRequest, "%w", err)
+	case isFault && code != wire.ShutdownState:
+		return refuse(http.StatusNotFound, "%w", err)
+	case err != nil:
+		return err
+	}
+	a.Header().Set("Content-Type", "application/octet-stream")
+	a.Header().Set("X-Content-Type-Options", "nosniff")
+	a.Header().Set("Content-Length", strconv.Itoa(len(page.Data)))
+	a.Header().Set("Toskose-Cursor", page.Next)
+	if page.Gap {
+		a.Header().Set("Toskose-Gap", "true")
+	}
+	a.WriteHeader(http.StatusOK)
+	if _, err := a.Write(page.Data); err != nil {
+		s.logger.Debug("log not delivered", "path", clip(r.URL.Path), "error", err)
+	}
+	return nil
+}
+
+// serveMetrics writes what is measured, all of it or an error.
+func (s *server) serveMetrics(a *answer, _ *http.Request) error {
+	var text bytes.Buffer
+	if err := s.unit.WriteMetrics(&text); err != nil {
+		return err
+	}
+	a.Header().Set("Content-Type", unit.MetricsType)
+	a.Header().Set("Content-Length", strconv.Itoa(text.Len()))
+	a.WriteHeader(http.StatusOK)
+	if _, err := a.Write(text.Bytes()); err != nil {
+		s.logger.Debug("metrics not delivered", "error", err)
+	}
+	return nil
+}

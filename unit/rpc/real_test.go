@@ -1,0 +1,198 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toskose/toskose/internal/freeport"
+)
+
+const realConf = `[supervisord]
+nodaemon=true
+logfile=%[1]s/unit.log
+toskose_journal=%[1]s/journal
+[inet_http_server]
+port=127.0.0.1:%[2]s
+username=u
+password=p
+[supervisorctl]
+[program:api.start]
+process_name=start
+command=/bin/sh -c 'echo begun; exec sleep 3600'
+autostart=false
+autorestart=false
+startsecs=0
+stdout_logfile=%[1]s/start.log
+toskose_component=api
+toskose_interface=Standard
+toskose_operation=start
+[group:api]
+programs=api.start
+[toskose:component:api]
+toskose_protocol={"initial":"down","states":["down","up"],"transitions":[{"source":"down","target":"up","operation":"Standard.start"}]}
+`
+
+// realUnit builds and runs toskose-unit until the test ends, and gives its port
+// and its configuration file.
+func realUnit(t *testing.T) (string, string) {
+	t.Helper()
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "toskose-unit")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/toskose/toskose/cmd/toskose-unit")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build the unit: %v\n%s", err, out)
+	}
+	port := strconv.Itoa(freeport.Find(t))
+	conf := filepath.Join(dir, "supervisord.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, realConf, dir, port), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	unit := exec.CommandContext(ctx, binary, "run", "-c", conf)
+	unit.Cancel = func() error { return unit.Process.Signal(syscall.SIGTERM) }
+	unit.WaitDelay = patience
+	var out strings.Builder
+	unit.Stdout, unit.Stderr = &out, &out
+	if err := unit.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = unit.Wait()
+		if code := unit.ProcessState.ExitCode(); code != 0 || t.Failed() {
+			t.Errorf("the unit ended with %d: %s", code, &out)
+		}
+	})
+	healthy(t, "http://127.0.0.1:"+port+"/healthz")
+	return port, conf
+}
+
+// healthy asks until the unit answers that it is.
+func healthy(t *testing.T, url string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.After(patience); ; {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response, err := client.Do(request); err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatal("the unit does not become healthy")
+		}
+	}
+}
+
+func TestSupervisorctlDrivesARealUnit(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds and runs a unit; not with -short")
+	}
+	ctl := tool(t, "supervisorctl", "Debian package supervisor")
+	port, conf := realUnit(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
+	defer cancel()
+	for _, tt := range []struct {
+		command, want string // a regular expression
+		exit          int
+	}{
+		{"status", `^api:start +STOPPED +Not started\n$`, 3},
+		{"avail", `^api:start +in use +manual +999:999\n$`, 0},
+		{"start api:start", `^api:start: started\n$`, 0},
+		{"start api:start", `^api:start: ERROR \(already started\)\n$`, 0},
+		{"status api:start", `^api:start +RUNNING +pid \d+, uptime \d:\d\d:\d\d\n$`, 0},
+		{"pid", `^\d+\n$`, 0},
+		{"pid api:start", `^\d+\n$`, 0},
+		{"tail api:start", `^begun\n\n$`, 0},
+		{"restart api:start", `^api:start: stopped\napi:start: started\n$`, 0},
+		{"stop api:*", `^api:start: stopped\n$`, 0},
+		{"status", `^api:start +(STOPPED|EXITED) +\w+ \d+ \d+:\d+ [AP]M\n$`, 3},
+		{"start api:nothing", `^api:nothing: ERROR \(no such process\)\n$`, 1},
+		{"start other", `^other: ERROR \(no such process\)\n$`, 1},
+		{"clear api:start", `^api:start: cleared\n$`, 0},
+		{"maintail", `.`, 0},
+	} {
+		args := []string{"-c", conf, "-s", "http://127.0.0.1:" + port, "-u", "u", "-p", "p"}
+		got, exit := ran(t, exec.CommandContext(ctx, ctl, append(args, strings.Fields(tt.command)...)...))
+		if !regexp.MustCompile(tt.want).MatchString(got) || exit != tt.exit {
+			t.Errorf("%s: exit %d, %q, want %d, %s", tt.command, exit, got, tt.exit, tt.want)
+		}
+	}
+}
+
+func TestARealUnitExecutesOnceAndJournalsIt(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds and runs a unit; not with -short")
+	}
+	port, _ := realUnit(t)
+	url := "http://127.0.0.1:" + port
+	do := func(method, path, body string) (*http.Response, string) {
+		request, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.SetBasicAuth("u", "p")
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response, string(text)
+	}
+	before, _ := do(http.MethodGet, "/journal", "")
+	cursor := before.Header.Get("Toskose-Cursor")
+	request := "<struct><member><name>id</name><value>e1</value></member><member><name>component</name><value>api</value></member>" +
+		"<member><name>operation</name><value>Standard.start</value></member></struct>"
+	for range 2 { // the same id is the same execution
+		if _, got := do(http.MethodPost, "/RPC2", methodCall("toskose.execute", request)); !strings.Contains(got, "<string>e1</string>") {
+			t.Fatalf("execute: %s", got)
+		}
+	}
+	var lines strings.Builder
+	for deadline := time.Now().Add(patience); !strings.Contains(lines.String(), `"outcome":"succeeded"`); {
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not succeed: %s", lines.String())
+		}
+		response, text := do(http.MethodGet, "/journal?wait=2s&after="+cursor, "")
+		if response.StatusCode != http.StatusOK || response.Header.Get("Toskose-Reset") != "" {
+			t.Fatalf("journal: %d, header %v, %s", response.StatusCode, response.Header, text)
+		}
+		cursor = response.Header.Get("Toskose-Cursor")
+		lines.WriteString(text)
+	}
+	if got := strings.Count(lines.String(), `"kind":"start"`); got != 1 {
+		t.Errorf("%d starts: %s", got, lines.String())
+	}
+	if _, got := do(http.MethodPost, "/RPC2", methodCall("toskose.getComponents")); !strings.Contains(got, "<member><name>state</name><value><string>up</string></value></member>") {
+		t.Errorf("components: %s", got)
+	}
+	if response, text := do(http.MethodGet, "/journal?after=other:7", ""); response.Header.Get("Toskose-Reset") != "true" {
+		t.Errorf("a cursor of another instance: header %v, %s", response.Header, text)
+	}
+}

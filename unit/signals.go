@@ -1,0 +1,143 @@
+package unit
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/toskose/toskose/unit/config"
+	"github.com/toskose/toskose/unit/logs"
+	"github.com/toskose/toskose/unit/reaper"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// listener receives the signals that mean something to the unit: TERM, INT and
+// QUIT end it, HUP restarts it, USR2 reopens its logs, as with Supervisor. USR1,
+// WINCH and CONT are passed on to the main processes that have a handler for
+// them: to all others they would mean nothing, or their end.
+type listener struct{ received chan os.Signal }
+
+func listen() *listener {
+	l := &listener{received: make(chan os.Signal, 16)}
+	signal.Notify(l.received, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT)
+	return l
+}
+
+func (l *listener) close() { signal.Stop(l.received) }
+
+// handle does what a signal to the unit asks for.
+func (u *Unit) handle(sig os.Signal) {
+	number, ok := sig.(syscall.Signal)
+	if !ok {
+		return
+	}
+	u.log.Info("received", "signal", reaper.SignalName(number))
+	switch number {
+	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT:
+		u.end(wire.DaemonShutdown)
+	case syscall.SIGHUP:
+		u.end(wire.DaemonRestarting)
+	case syscall.SIGUSR2:
+		u.reopen()
+	default:
+		u.forward(number)
+	}
+}
+
+// reopen opens all logs anew, as after somebody else has rotated them.
+func (u *Unit) reopen() {
+	files := []*logs.File{u.ownLog}
+	for _, p := range u.names.inOrder() {
+		files = append(files, p.stdoutLog, p.stderrLog)
+	}
+	for _, f := range files {
+		if f == nil {
+			continue
+		}
+		if err := f.Reopen(); err != nil {
+			u.log.Error("cannot reopen a log", "log", f.Path(), "error", err)
+		}
+	}
+}
+
+func (u *Unit) forward(sig syscall.Signal) {
+	for _, p := range u.names.inOrder() {
+		s, _ := p.observe()
+		if s.pid == 0 || s.left || !catches(s.pid, sig) {
+			continue
+		}
+		if err := p.tell(u.life, command{kind: commandSignal, signal: sig}); err != nil {
+			u.log.Warn("cannot pass a signal on", "process", p.name(), "error", err)
+		}
+	}
+}
+
+// catches tells whether a process has a handler for a signal (SigCgt of
+// proc_pid_status(5)).
+func catches(pid int, sig syscall.Signal) bool {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		mask, ok := strings.CutPrefix(lines.Text(), "SigCgt:")
+		if !ok {
+			continue
+		}
+		bits, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+		return err == nil && bits&(1<<(uint(sig)-1)) != 0
+	}
+	return false
+}
+
+// SignalProcess sends a signal ("HUP", "SIGHUP" or "1") to a process's main
+// process, or to those of a group named `group:*`, whose statuses it gives.
+func (u *Unit) SignalProcess(ctx context.Context, name, sig string) ([]wire.ProcessStatus, error) {
+	number, err := signalNumber(sig)
+	return u.named(ctx, name, true, signalling(number, err), signallable)
+}
+
+// SignalProcessGroup signals a group's processes that can be signalled.
+func (u *Unit) SignalProcessGroup(ctx context.Context, name, sig string) ([]wire.ProcessStatus, error) {
+	number, err := signalNumber(sig)
+	return u.grouped(ctx, name, true, signalling(number, err), signallable)
+}
+
+// SignalAllProcesses signals every process that can be.
+func (u *Unit) SignalAllProcesses(ctx context.Context, sig string) ([]wire.ProcessStatus, error) {
+	number, err := signalNumber(sig)
+	return u.everyone(ctx, true, signalling(number, err), signallable)
+}
+
+func signallable(s status) bool { return s.state.Signallable() }
+
+// signalling sends a signal, or answers why it is none.
+func signalling(sig syscall.Signal, bad error) beginning {
+	return func(ctx context.Context, p *program) (pending, error) {
+		if bad != nil {
+			return nil, bad
+		}
+		if s, _ := p.observe(); !s.state.Signallable() {
+			return nil, wire.NewFault(wire.NotRunning, p.namespec())
+		}
+		if err := p.tell(ctx, command{kind: commandSignal, signal: sig}); err != nil {
+			return nil, wire.NewFault(wire.Failed, fmt.Sprintf("%s: %v", p.namespec(), err))
+		}
+		return nil, nil
+	}
+}
+
+// signalNumber reads a signal by name, with or without SIG, or by number.
+func signalNumber(text string) (syscall.Signal, error) {
+	if sig, ok := config.Signal(text); ok {
+		return sig, nil
+	}
+	return 0, wire.NewFault(wire.BadSignal, text)
+}

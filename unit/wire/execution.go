@@ -1,0 +1,91 @@
+package wire
+
+import "time"
+
+// ExecuteRequest asks a unit to run one operation of a component once.
+type ExecuteRequest struct {
+	ID        string            `json:"id"`               // chosen by the caller; the same id is the same execution
+	Component string            `json:"component"`        // name of the component
+	Operation string            `json:"operation"`        // "interface.operation", or the bare name where it is unique
+	By        string            `json:"by,omitempty"`     // who asked, for the journal
+	Timeout   float64           `json:"timeout"`          // seconds; 0: the operation's own limit, or none
+	Inputs    map[string]string `json:"inputs,omitempty"` // values for declared input names, without INPUT_
+	Instance  string            `json:"instance,omitempty"`
+	After     uint64            `json:"after,omitempty"` // the last entry of the component that the caller knows; 0: any
+}
+
+// Outcome is how far an execution is, or how it ended.
+type Outcome string
+
+// The outcomes of an execution.
+const (
+	OutcomeRunning   Outcome = "running"
+	OutcomeSucceeded Outcome = "succeeded"
+	OutcomeFailed    Outcome = "failed"    // ended with another code, by a signal, or could not be started
+	OutcomeCancelled Outcome = "cancelled" // by toskose.cancel, a stop, or the unit's shutdown
+	OutcomeTimeout   Outcome = "timeout"   // its time limit passed
+	OutcomeLost      Outcome = "lost"      // cut off by a boot: nobody saw its end
+)
+
+// Done tells whether the execution has ended.
+func (o Outcome) Done() bool { return o != OutcomeRunning }
+
+// Execution is one run of an operation.
+type Execution struct {
+	ID        string    `json:"id"`
+	Instance  string    `json:"instance"`
+	Component string    `json:"component"`
+	Interface string    `json:"interface"`
+	Operation string    `json:"operation"`
+	By        string    `json:"by,omitempty"`
+	Inputs    []string  `json:"inputs,omitempty"` // names only
+	Outcome   Outcome   `json:"outcome"`
+	Reason    string    `json:"reason,omitempty"` // a sentence, where the outcome alone does not say it
+	From      string    `json:"from"`             // the component's state before
+	To        string    `json:"to,omitempty"`     // and after, once ended
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended,omitzero"`
+	PID       int       `json:"pid,omitempty"`
+	ExitCode  *int      `json:"exit_code,omitempty"` // nil: not exited, or ended by a signal
+	Signal    string    `json:"signal,omitempty"`    // "SIGKILL": what ended it
+	Stdout    string    `json:"stdout,omitempty"`    // the end of its output, at most TailBytes
+	Stderr    string    `json:"stderr,omitempty"`
+	Seq       uint64    `json:"seq"` // the journal's last entry about it
+}
+
+// TailBytes is how much of the end of each stream an execution keeps.
+const TailBytes = 4096
+
+// Component is what a unit knows of one of its components.
+type Component struct {
+	Name      string    `json:"name"`
+	Replica   int       `json:"replica"` // an instance within the container; 0 for now
+	State     string    `json:"state"`
+	Since     time.Time `json:"since"`
+	Why       string    `json:"why"`                 // a sentence: what brought it into this state
+	Allowed   []string  `json:"allowed"`             // "interface.operation" the protocol allows now
+	Executing string    `json:"executing,omitempty"` // id of the execution under way
+	Seq       uint64    `json:"seq"`                 // its last journal entry
+	Processes []Process `json:"processes"`
+}
+
+// Process is a live process of a component.
+type Process struct {
+	PID       int     `json:"pid"`
+	Parent    int     `json:"parent"`
+	Operation string  `json:"operation,omitempty"` // the one it descends from
+	Command   string  `json:"command"`
+	CPU       float64 `json:"cpu_seconds"`
+	Memory    int64   `json:"memory_bytes"` // resident set
+	Zombie    bool    `json:"zombie,omitempty"`
+}
+
+// Snapshot is a unit's answer to toskose.getComponents.
+type Snapshot struct {
+	Instance   string            `json:"instance"`
+	Seq        uint64            `json:"seq"`
+	Booted     time.Time         `json:"booted"`
+	Labels     map[string]string `json:"labels,omitempty"` // host, slot: passed on from the environment
+	Components []Component       `json:"components"`
+	Unclaimed  []Process         `json:"unclaimed"` // processes that no mark claims
+}

@@ -1,0 +1,97 @@
+package wire
+
+import "errors"
+
+// FaultCode is the number of an XML-RPC fault. Codes up to 92 are
+// Supervisor's; those from 200 on are answered by toskose.* only.
+type FaultCode int
+
+// The fault codes of Supervisor.
+const (
+	UnknownMethod        FaultCode = 1
+	IncorrectParameters  FaultCode = 2
+	BadArguments         FaultCode = 3
+	SignatureUnsupported FaultCode = 4
+	ShutdownState        FaultCode = 6
+	BadName              FaultCode = 10
+	BadSignal            FaultCode = 11
+	NoFile               FaultCode = 20
+	NotExecutable        FaultCode = 21
+	Failed               FaultCode = 30
+	AbnormalTermination  FaultCode = 40
+	SpawnError           FaultCode = 50
+	AlreadyStarted       FaultCode = 60
+	NotRunning           FaultCode = 70
+	Success              FaultCode = 80
+	AlreadyAdded         FaultCode = 90
+	StillRunning         FaultCode = 91
+	CantReread           FaultCode = 92
+)
+
+// The fault codes of the toskose.* namespace.
+const (
+	// NotAllowed: the component's protocol has no such transition from its state.
+	NotAllowed FaultCode = 200
+	// Busy: another operation of the component is under way.
+	Busy FaultCode = 201
+	// OtherInstance: the caller meant another instance of this container.
+	OtherInstance FaultCode = 202
+	// NewerEntry: the journal knows more of the component than the caller.
+	NewerEntry FaultCode = 203
+	// UndeclaredInput: the operation does not declare the input's name.
+	UndeclaredInput FaultCode = 204
+	// JournalUnavailable: nothing new is run while the journal cannot be written.
+	JournalUnavailable FaultCode = 205
+	// NoExecution: no execution has this id.
+	NoExecution FaultCode = 206
+	// OtherExecution: the id belongs to an execution of another operation.
+	OtherExecution FaultCode = 207
+)
+
+var faultNames = map[FaultCode]string{
+	UnknownMethod: "UNKNOWN_METHOD", IncorrectParameters: "INCORRECT_PARAMETERS",
+	BadArguments: "BAD_ARGUMENTS", SignatureUnsupported: "SIGNATURE_UNSUPPORTED",
+	ShutdownState: "SHUTDOWN_STATE", BadName: "BAD_NAME", BadSignal: "BAD_SIGNAL",
+	NoFile: "NO_FILE", NotExecutable: "NOT_EXECUTABLE", Failed: "FAILED",
+	AbnormalTermination: "ABNORMAL_TERMINATION", SpawnError: "SPAWN_ERROR",
+	AlreadyStarted: "ALREADY_STARTED", NotRunning: "NOT_RUNNING", Success: "SUCCESS",
+	AlreadyAdded: "ALREADY_ADDED", StillRunning: "STILL_RUNNING", CantReread: "CANT_REREAD",
+	NotAllowed: "NOT_ALLOWED", Busy: "BUSY", OtherInstance: "OTHER_INSTANCE",
+	NewerEntry: "NEWER_ENTRY", UndeclaredInput: "UNDECLARED_INPUT",
+	JournalUnavailable: "JOURNAL_UNAVAILABLE", NoExecution: "NO_EXECUTION",
+	OtherExecution: "OTHER_EXECUTION",
+}
+
+// String gives the fault's name, as it begins the fault's text.
+func (c FaultCode) String() string {
+	if name, ok := faultNames[c]; ok {
+		return name
+	}
+	return "UNKNOWN"
+}
+
+// Fault is an error that a client is meant to see, with its code.
+type Fault struct {
+	Code   FaultCode
+	Detail string // empty where the name says it all
+}
+
+// NewFault makes a fault as an error.
+func NewFault(code FaultCode, detail string) error { return &Fault{Code: code, Detail: detail} }
+
+// Error is the text that goes over the wire: `NAME` or `NAME: detail`.
+func (f *Fault) Error() string {
+	if f.Detail == "" {
+		return f.Code.String()
+	}
+	return f.Code.String() + ": " + f.Detail
+}
+
+// FaultCodeOf gives the code of the fault in err's chain, and whether there is one.
+func FaultCodeOf(err error) (FaultCode, bool) {
+	var f *Fault
+	if errors.As(err, &f) {
+		return f.Code, true
+	}
+	return 0, false
+}

@@ -1,0 +1,51 @@
+package wire
+
+import "time"
+
+// EntryKind says what a journal entry is about.
+type EntryKind string
+
+// The kinds of entries.
+const (
+	EntryCheckpoint EntryKind = "checkpoint" // first of each segment: all states
+	EntryBoot       EntryKind = "boot"       // the unit started
+	EntryStart      EntryKind = "start"      // an execution was started
+	EntryExit       EntryKind = "exit"       // an execution ended
+	EntryStop       EntryKind = "stop"       // a stop was asked for or enforced
+	EntryGone       EntryKind = "gone"       // the last process that a start left has ended
+)
+
+// Entry is one line of the journal (JSON lines). Its cursor is INSTANCE:SEQ.
+type Entry struct {
+	Seq       uint64    `json:"seq"`
+	Instance  string    `json:"instance"`
+	Time      time.Time `json:"time"`
+	Kind      EntryKind `json:"kind"`
+	Component string    `json:"component,omitempty"`
+	Replica   int       `json:"replica"`
+	State     string    `json:"state,omitempty"` // of the component, after this entry
+	Why       string    `json:"why,omitempty"`
+
+	// StartedFrom is where the component falls back to when what its start
+	// left has ended; empty: no start has left anything.
+	StartedFrom string `json:"started_from,omitempty"`
+
+	// Execution is set on start, exit and stop entries, without its output's
+	// end; an exit entry has its outcome.
+	Execution *Execution `json:"execution,omitempty"`
+
+	// Components is set on checkpoints: what is needed to go on from here.
+	Components []Checkpointed `json:"components,omitempty"`
+}
+
+// Checkpointed is a component in a checkpoint.
+type Checkpointed struct {
+	Component   string      `json:"component"`
+	Replica     int         `json:"replica"`
+	State       string      `json:"state"`
+	StartedFrom string      `json:"started_from,omitempty"` // where it falls back to when what start left has ended
+	Since       time.Time   `json:"since"`
+	Why         string      `json:"why,omitempty"`
+	Seq         uint64      `json:"seq"`
+	Recent      []Execution `json:"recent,omitempty"` // executions whose ids must still be known, with their outcome
+}

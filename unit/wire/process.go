@@ -1,0 +1,81 @@
+package wire
+
+// Stream names one of a process's two outputs.
+type Stream string
+
+// The outputs of a process.
+const (
+	Stdout Stream = "stdout"
+	Stderr Stream = "stderr"
+)
+
+// ProcessInfo is the answer of supervisor.getProcessInfo. Times are seconds
+// since 1970, 0 for never.
+type ProcessInfo struct {
+	Name          string       `json:"name"`
+	Group         string       `json:"group"`
+	Start         int64        `json:"start"`
+	Stop          int64        `json:"stop"`
+	Now           int64        `json:"now"`
+	State         ProcessState `json:"state"`
+	StateName     string       `json:"statename"`
+	SpawnErr      string       `json:"spawnerr"`
+	ExitStatus    int          `json:"exitstatus"` // -1: ended by a signal
+	Logfile       string       `json:"logfile"`    // the same as StdoutLogfile
+	StdoutLogfile string       `json:"stdout_logfile"`
+	StderrLogfile string       `json:"stderr_logfile"`
+	PID           int          `json:"pid"` // 0: none
+	Description   string       `json:"description"`
+}
+
+// ConfigInfo is one element of the answer of supervisor.getAllConfigInfo. A
+// field of type any holds what its comment says, or the string "none" for
+// Supervisor's null.
+type ConfigInfo struct {
+	Autostart             bool   `json:"autostart"`
+	Autorestart           any    `json:"autorestart"` // false, "auto" (always) or "unexpected"
+	Directory             string `json:"directory"`   // "none": not set
+	UID                   any    `json:"uid"`         // int
+	Command               string `json:"command"`
+	ExitCodes             []int  `json:"exitcodes"`
+	Group                 string `json:"group"`
+	GroupPrio             int    `json:"group_prio"`
+	InUse                 bool   `json:"inuse"`
+	KillAsGroup           bool   `json:"killasgroup"`
+	Name                  string `json:"name"`
+	ProcessPrio           int    `json:"process_prio"`
+	RedirectStderr        bool   `json:"redirect_stderr"`
+	StartRetries          int    `json:"startretries"`
+	StartSecs             int    `json:"startsecs"`
+	StdoutCaptureMaxBytes int64  `json:"stdout_capture_maxbytes"`
+	StdoutEventsEnabled   bool   `json:"stdout_events_enabled"`
+	StdoutLogfile         string `json:"stdout_logfile"` // "auto" or "none" where it is no path
+	StdoutLogfileBackups  int    `json:"stdout_logfile_backups"`
+	StdoutLogfileMaxBytes int64  `json:"stdout_logfile_maxbytes"`
+	StdoutSyslog          bool   `json:"stdout_syslog"`
+	StderrCaptureMaxBytes int64  `json:"stderr_capture_maxbytes"`
+	StderrEventsEnabled   bool   `json:"stderr_events_enabled"`
+	StderrLogfile         string `json:"stderr_logfile"`
+	StderrLogfileBackups  int    `json:"stderr_logfile_backups"`
+	StderrLogfileMaxBytes int64  `json:"stderr_logfile_maxbytes"`
+	StderrSyslog          bool   `json:"stderr_syslog"`
+	StopSignal            int    `json:"stopsignal"`
+	StopWaitSecs          int    `json:"stopwaitsecs"`
+	ServerURL             string `json:"serverurl"` // "auto" or "none" where it is no URL
+}
+
+// ProcessStatus is one process's part in the answer of a method that acts on
+// several: Success and "OK", or the fault and its text.
+type ProcessStatus struct {
+	Name        string    `json:"name"`
+	Group       string    `json:"group"`
+	Status      FaultCode `json:"status"`
+	Description string    `json:"description"`
+}
+
+// LogTail is the answer of supervisor.tailProcessStdoutLog and its sibling.
+type LogTail struct {
+	Data     string
+	Offset   int64 // where the next read should begin
+	Overflow bool  // there was more than was asked for
+}
