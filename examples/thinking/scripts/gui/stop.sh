@@ -1,0 +1,4 @@
+#!/bin/sh
+cd /opt/thinking/gui || exit 1
+kill "$(cat gui.pid)"
+rm -f gui.pid

@@ -1,0 +1,350 @@
+// Package compose writes a plan as Compose files: docker-compose.yml, which
+// `docker stack deploy` takes, docker-compose.local.yml, which turns it into
+// one for a single engine, and the credentials beside them. The same plan with
+// the same credentials gives the same bytes. It starts no goroutine.
+package compose
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/output"
+)
+
+// The files of an output folder.
+const (
+	SwarmFile = "docker-compose.yml"
+	LocalFile = "docker-compose.local.yml"
+)
+
+// The values of Options (Compose 3.7, "deploy.endpoint_mode" and "ports").
+const (
+	EndpointVIP    = "vip"
+	EndpointDNSRR  = "dnsrr"
+	PublishIngress = "ingress"
+	PublishHost    = "host"
+)
+
+// Options are how a Swarm reaches the services.
+type Options struct {
+	EndpointMode string // vip or dnsrr
+	PublishMode  string // ingress or host
+	Encrypted    bool   // what goes from machine to machine over the network
+}
+
+// Validate refuses what no Swarm takes.
+func (o Options) Validate() error {
+	if modes := []string{EndpointVIP, EndpointDNSRR}; !slices.Contains(modes, o.EndpointMode) {
+		return fmt.Errorf("endpoint mode %q is not one of %s", o.EndpointMode, strings.Join(modes, ", "))
+	}
+	if modes := []string{PublishIngress, PublishHost}; !slices.Contains(modes, o.PublishMode) {
+		return fmt.Errorf("publish mode %q is not one of %s", o.PublishMode, strings.Join(modes, ", "))
+	}
+	if o.EndpointMode == EndpointDNSRR && o.PublishMode == PublishIngress {
+		return fmt.Errorf("endpoint mode %s has no virtual IP for publish mode %s to publish: use --publish-mode %s", EndpointDNSRR, PublishIngress, PublishHost)
+	}
+	return nil
+}
+
+// network is the one that all services are on.
+const network = "toskose"
+
+type file struct {
+	Version  string             `yaml:"version"`
+	Info     *output.Info       `yaml:"x-toskose,omitempty"`
+	Services map[string]service `yaml:"services"`
+	Networks map[string]net     `yaml:"networks"`
+	Volumes  map[string]volume  `yaml:"volumes,omitempty"`
+	Secrets  map[string]secret  `yaml:"secrets,omitempty"`
+}
+
+type net struct {
+	Driver     string            `yaml:"driver"`
+	Attachable bool              `yaml:"attachable,omitempty"`
+	Options    map[string]string `yaml:"driver_opts,omitempty"`
+}
+
+type volume struct {
+	Driver  text            `yaml:"driver,omitempty"`
+	Options map[string]text `yaml:"driver_opts,omitempty"`
+}
+
+type secret struct {
+	Name     string `yaml:"name"`
+	File     string `yaml:"file,omitempty"`
+	External bool   `yaml:"external,omitempty"`
+}
+
+type service struct {
+	Image       text             `yaml:"image,omitempty"`
+	Command     []text           `yaml:"command,omitempty"`
+	Environment map[string]text  `yaml:"environment,omitempty"`
+	Labels      map[string]text  `yaml:"labels,omitempty"`
+	Ports       []port           `yaml:"ports,omitempty"`
+	Volumes     []mount          `yaml:"volumes,omitempty"`
+	Secrets     []secretRef      `yaml:"secrets,omitempty"`
+	Networks    map[string]onNet `yaml:"networks,omitempty"`
+	DependsOn   []string         `yaml:"depends_on,omitempty"`
+	Health      *health          `yaml:"healthcheck,omitempty"`
+	StopGrace   string           `yaml:"stop_grace_period,omitempty"`
+	Restart     text             `yaml:"restart,omitempty"`
+	Deploy      *deploy          `yaml:"deploy,omitempty"`
+}
+
+type port struct {
+	Target    int    `yaml:"target"`
+	Published int    `yaml:"published"`
+	Protocol  string `yaml:"protocol"`
+	Mode      string `yaml:"mode"`
+}
+
+type mount struct {
+	Type   string `yaml:"type"`
+	Source text   `yaml:"source"`
+	Target text   `yaml:"target"`
+}
+
+type secretRef struct {
+	Source string `yaml:"source"`
+	Target string `yaml:"target"`
+}
+
+type onNet struct {
+	Aliases []string `yaml:"aliases,omitempty"`
+}
+
+type health struct {
+	Test     []string `yaml:"test,flow"`
+	Interval string   `yaml:"interval"`
+	Timeout  string   `yaml:"timeout"`
+	Retries  int      `yaml:"retries"`
+}
+
+// text is a value that came from the user: always quoted, so that no reader
+// takes it for a number or a truth value, and with no variables in it.
+type text string
+
+// MarshalYAML quotes the text and escapes "$".
+func (t text) MarshalYAML() (any, error) {
+	return &yaml.Node{
+		Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle,
+		Value: strings.ReplaceAll(string(t), "$", "$$"),
+	}, nil
+}
+
+// SwarmTarget gives the Compose file of an output folder that is for a Swarm.
+func SwarmTarget(opts Options) output.Target {
+	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
+		if err := opts.Validate(); err != nil {
+			return nil, err
+		}
+		swarm, err := Swarm(plan, opts, secrets)
+		return []output.File{{Name: SwarmFile, Mode: 0o644, Data: swarm}}, err
+	}
+}
+
+// Target gives that and the one that turns it into one for a single engine.
+func Target(opts Options) output.Target {
+	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
+		files, err := SwarmTarget(opts)(plan, secrets)
+		if err != nil {
+			return nil, err
+		}
+		local, err := Local(plan)
+		return append([]output.File{{Name: LocalFile, Mode: 0o644, Data: local}}, files...), err
+	}
+}
+
+// Swarm gives docker-compose.yml.
+func Swarm(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, error) {
+	f := file{
+		Version: "3.7", Info: infoOf(plan, opts, secrets.External), Services: map[string]service{},
+		Networks: map[string]net{network: overlay(opts)},
+		Volumes:  map[string]volume{}, Secrets: map[string]secret{},
+	}
+	names := serviceNames(plan)
+	for _, s := range plan.Services {
+		service := swarmService(s, opts, names)
+		service.Labels = labelsOf(plan, s)
+		if others := otherNames(plan, names); s.IsManager && others != "" {
+			service.Environment["TOSKOSE_DISCOVERY_NAMES"] = text(others)
+		}
+		f.Services[names[s.Name]] = service
+	}
+	for _, v := range plan.Volumes {
+		f.Volumes[v.Name] = volume{Driver: text(v.Driver), Options: texts(v.Options)}
+	}
+	for _, s := range plan.Secrets {
+		name := plan.App + "_" + s.Name
+		if secrets.External {
+			f.Secrets[s.Name] = secret{Name: externalName(name), External: true}
+			continue
+		}
+		f.Secrets[s.Name] = secret{Name: secretName(name, secrets.Suffixes[s.Name]), File: "./" + output.SecretsDir + "/" + s.Name}
+	}
+	return encode(f)
+}
+
+func overlay(opts Options) net {
+	n := net{Driver: "overlay", Attachable: true}
+	if opts.Encrypted {
+		n.Options = map[string]string{"encrypted": "true"}
+	}
+	return n
+}
+
+// labelsOf are the labels of a service's containers. Two are for kompose, which
+// otherwise has images pulled that the cluster has, and makes a Service for
+// published ports only, with one address for all replicas together: a manager
+// speaks to each by itself.
+func labelsOf(plan *packager.Plan, s packager.Service) map[string]text {
+	labels := map[string]text{packager.LabelApp: text(plan.App), "kompose.image-pull-policy": "IfNotPresent"}
+	if !s.IsManager {
+		labels[packager.LabelNode] = text(s.Name)
+		labels["kompose.service.type"] = "headless"
+	}
+	return labels
+}
+
+// Warnings says what is lost where somebody converts the Compose file.
+func Warnings(plan *packager.Plan) []string {
+	names := serviceNames(plan)
+	var out []string
+	for _, s := range plan.Services {
+		for _, alias := range aliasesOf(s, names) {
+			out = append(out, fmt.Sprintf("container %q: kompose cannot carry its other name %q; "+
+				"on Kubernetes that kompose has prepared, dial %q, or make the name: kubectl expose deployment %s --name %s --cluster-ip None --port 1; "+
+				"--target kubernetes has it", s.Name, alias, names[s.Name], names[s.Name], alias))
+		}
+		for _, name := range append([]string{s.Name}, s.Aliases...) {
+			if !resolvable(name) {
+				out = append(out, fmt.Sprintf("container %q: no resolver looks up its name %q; what dials it has to dial %q", s.Name, name, names[s.Name]))
+			}
+		}
+	}
+	return out
+}
+
+// aliasesOf are a service's names on the network besides that in the Compose
+// file.
+func aliasesOf(s packager.Service, names map[string]string) []string {
+	all := slices.Clone(s.Aliases)
+	if names[s.Name] != s.Name {
+		all = append(all, s.Name)
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(all, func(alias string) bool { return alias == names[s.Name] })
+}
+
+// mostOfASecret is what a Swarm's name of a secret may have.
+const mostOfASecret = 64
+
+// secretName is a Swarm secret's name; the digest keeps two that were cut off
+// apart.
+func secretName(name, suffix string) string {
+	if most := mostOfASecret - len("_") - len(suffix); len(name) > most {
+		name = cut(name, name, most)
+	}
+	return name + "_" + suffix
+}
+
+// externalName is the name of a Swarm secret that somebody else makes. It ends
+// in a letter or a digit.
+func externalName(name string) string {
+	if len(name) <= mostOfASecret && !strings.ContainsAny(name[len(name)-1:], "._-") {
+		return name
+	}
+	return cut(name, name, mostOfASecret)
+}
+
+// SecretNames gives what a Swarm calls the secrets of a plan that somebody else
+// makes.
+func SecretNames(plan *packager.Plan) map[string]string {
+	out := map[string]string{}
+	for _, s := range plan.Secrets {
+		out[s.Name] = externalName(plan.App + "_" + s.Name)
+	}
+	return out
+}
+
+func swarmService(s packager.Service, opts Options, names map[string]string) service {
+	out := service{
+		Image: text(s.Image), Environment: texts(s.Env),
+		Networks: map[string]onNet{network: {Aliases: aliasesOf(s, names)}},
+		Deploy:   deployOf(s, opts),
+	}
+	for _, other := range s.DependsOn {
+		out.DependsOn = append(out.DependsOn, names[other])
+	}
+	slices.Sort(out.DependsOn)
+	for _, word := range s.Command {
+		out.Command = append(out.Command, text(word))
+	}
+	for _, p := range s.Ports {
+		out.Ports = append(out.Ports, port{Target: p.Container, Published: p.Host, Protocol: p.Protocol, Mode: opts.PublishMode})
+	}
+	for _, m := range s.Mounts {
+		out.Volumes = append(out.Volumes, mount{Type: "volume", Source: text(m.Volume), Target: text(m.Container)})
+	}
+	for _, b := range s.Binds {
+		out.Volumes = append(out.Volumes, mount{Type: "bind", Source: text(b.Host), Target: text(b.Container)})
+	}
+	for _, name := range s.Secrets {
+		out.Secrets = append(out.Secrets, secretRef{Source: name, Target: name})
+	}
+	if len(s.Health) > 0 {
+		out.Health = &health{Test: append([]string{"CMD"}, s.Health...), Interval: "3s", Timeout: "5s", Retries: 10}
+	}
+	if s.StopGrace > 0 {
+		out.StopGrace = strconv.Itoa(s.StopGrace) + "s"
+	}
+	if s.IsManager {
+		out.Environment[discovery] = "tasks"
+	}
+	return out
+}
+
+// discovery is the variable that says how the manager finds replicas.
+const discovery = "TOSKOSE_DISCOVERY"
+
+// Local gives docker-compose.local.yml, which overrides what a single engine
+// has in another way: there are no services to have labels, so containers do.
+func Local(plan *packager.Plan) ([]byte, error) {
+	f := file{
+		Version: "3.7", Services: map[string]service{},
+		Networks: map[string]net{network: {Driver: "bridge"}},
+	}
+	names := serviceNames(plan)
+	for _, s := range plan.Services {
+		local := service{Restart: restartOf(s.Deploy.RestartPolicy), Labels: texts(s.Deploy.Labels)}
+		if s.IsManager {
+			local.Environment = map[string]text{discovery: "alias"}
+		}
+		f.Services[names[s.Name]] = local
+	}
+	return encode(f)
+}
+
+func encode(f file) ([]byte, error) {
+	buf := bytes.NewBufferString(output.Header)
+	enc := yaml.NewEncoder(buf)
+	enc.SetIndent(2)
+	if err := enc.Encode(f); err != nil {
+		return nil, fmt.Errorf("cannot encode the Compose file: %w", err)
+	}
+	return buf.Bytes(), enc.Close()
+}
+
+func texts(m map[string]string) map[string]text {
+	out := map[string]text{}
+	for key, value := range m {
+		out[key] = text(value)
+	}
+	return out
+}

@@ -1,0 +1,43 @@
+package compose
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/output"
+)
+
+func infoOf(plan *packager.Plan, opts Options, external bool) *output.Info {
+	info := output.InfoOf(plan, serviceNames(plan)[plan.Manager().Name])
+	info.Manager.Publish = opts.PublishMode
+	if external {
+		info.External = slices.Sorted(maps.Values(SecretNames(plan)))
+	}
+	return &info
+}
+
+// ReadInfo reads what an output folder is for: docker-compose.yml has it under
+// `x-toskose`.
+func ReadInfo(dir string) (output.Info, error) {
+	path := filepath.Join(dir, SwarmFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return output.Info{}, fmt.Errorf("%q is not what toskose has packaged: %w", dir, err)
+	}
+	var f struct {
+		Info output.Info `yaml:"x-toskose"`
+	}
+	if err := yaml.Unmarshal(data, &f); err != nil {
+		return output.Info{}, fmt.Errorf("cannot read %q: %w", path, err)
+	}
+	if f.Info.App == "" || f.Info.Manager.Port == 0 {
+		return output.Info{}, fmt.Errorf("%q is not toskose's: it has no x-toskose", path)
+	}
+	return f.Info, nil
+}

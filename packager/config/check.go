@@ -1,0 +1,195 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+)
+
+// LogLevels are Supervisor's, from the quietest to the most talkative.
+var LogLevels = []string{"CRITICAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "BLATHER"}
+
+// The modes of the manager; in testing it logs and tells more.
+const (
+	ModeProduction = "production"
+	ModeTesting    = "testing"
+)
+
+// RFC 1123 labels, and the underscore that container engines resolve, too.
+var aliasForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
+
+// check reports what is wrong with values that are of the right type.
+func (d *decoder) check(cfg Config, target *Target) {
+	ports, aliases := map[int]string{}, map[string]string{}
+	for _, name := range keysOf(cfg.Nodes) {
+		n, path := cfg.Nodes[name], "nodes."+name
+		if target != nil && !d.checkNode(name, n, target) {
+			continue
+		}
+		d.checkUnit(path, n.Alias, n.Port, n.User, n.Password)
+		d.oneOf(path+".log_level", strings.ToUpper(n.LogLevel), LogLevels)
+		d.checkDocker(path+".docker", n.Docker)
+		d.checkDeploy(path+".deploy", n.Deploy)
+		d.unique(path, "port", n.Port, ports)
+		alias := n.Alias
+		if alias == "" {
+			alias = name
+		}
+		d.uniqueAlias(path, alias, aliases)
+	}
+	d.checkVolumes(cfg.Volumes, target)
+	d.checkSecrets(cfg.Secrets, target)
+	m := cfg.Manager
+	d.checkUnit("manager", m.Alias, m.Port, m.User, m.Password)
+	d.oneOf("manager.mode", m.Mode, []string{ModeProduction, ModeTesting})
+	d.checkDocker("manager.docker", m.Docker)
+	d.secret("manager.secret_key", m.SecretKey)
+	d.unique("manager", "port", m.Port, ports)
+	if m.Alias != "" {
+		d.uniqueAlias("manager", m.Alias, aliases)
+	}
+	if target != nil && slices.Contains(target.HostPorts, m.Port) {
+		d.reportAt("manager.port", "%d is a port that the application publishes", m.Port)
+	}
+}
+
+// checkNode tells whether a node of the target is well configured.
+func (d *decoder) checkNode(name string, n Node, target *Target) bool {
+	path := "nodes." + name
+	i := slices.IndexFunc(target.Nodes, func(t TargetNode) bool { return t.Name == name })
+	if i < 0 {
+		names := make([]string, len(target.Nodes))
+		for i, t := range target.Nodes {
+			names[i] = t.Name
+		}
+		d.reportAt(path, "the application has no container of this name%s", didYouMean(name, names))
+		return false
+	}
+	t := target.Nodes[i]
+	if !t.Toskosed {
+		alone, can := Node{Alias: n.Alias, Deploy: n.Deploy}, "its alias and deploy"
+		if t.Built {
+			alone.Docker = Docker{Name: n.Docker.Name, Tag: n.Docker.Tag, RegistryPassword: n.Docker.RegistryPassword}
+			can = "its alias, deploy, and name, tag and registry_password of docker"
+		}
+		if !reflect.DeepEqual(alone, n) {
+			d.reportAt(path, "the container hosts no components, so it has no unit; only %s can be set", can)
+		}
+	}
+	if n.Port != 0 && slices.Contains(t.Ports, n.Port) {
+		d.reportAt(path+".port", "%d is a port of the application in the same container", n.Port)
+	}
+	return true
+}
+
+func (d *decoder) given(path string) bool {
+	_, ok := d.at[path]
+	return ok
+}
+
+func (d *decoder) checkUnit(path, alias string, port int, user, password string) {
+	if alias != "" && !aliasForm.MatchString(alias) {
+		d.reportAt(path+".alias", "%q is no name for a network: letters, digits, '-', '_' and '.', at most 63", alias)
+	}
+	if d.given(path+".port") && !d.bad[path+".port"] && (port < 1 || port > 65535) {
+		d.reportAt(path+".port", "%d is no port: it must be from 1 to 65535", port)
+	}
+	if strings.ContainsAny(user, ":\"") || hasControl(user) {
+		d.reportAt(path+".user", "%q must have no colon, quotation mark or control character", user)
+	}
+	if strings.HasPrefix(password, "{SHA}") {
+		d.reportAt(path+".password", "must be clear text: the manager has to send it")
+	}
+	d.secret(path+".password", password)
+}
+
+func hasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+func (d *decoder) secret(path, value string) {
+	if hasControl(value) {
+		d.reportAt(path, "must have no line break or other control character")
+	}
+}
+
+func (d *decoder) oneOf(path, value string, known []string) {
+	if value != "" && !slices.Contains(known, value) {
+		d.reportAt(path, "%q is not one of %s%s", value, strings.Join(known, ", "), didYouMean(value, known))
+	}
+}
+
+func (d *decoder) unique(path, key string, port int, seen map[int]string) {
+	if port == 0 {
+		return
+	}
+	if other, ok := seen[port]; ok {
+		d.reportAt(path+"."+key, "%d is taken by %s already", port, other)
+		return
+	}
+	seen[port] = path
+}
+
+func (d *decoder) uniqueAlias(path, alias string, seen map[string]string) {
+	if other, ok := seen[alias]; ok {
+		at := path
+		if d.given(path + ".alias") {
+			at = path + ".alias"
+		}
+		d.reportAt(at, "%q is taken by %s already", alias, other)
+		return
+	}
+	seen[alias] = path
+}
+
+func (d *decoder) checkDocker(path string, docker Docker) {
+	if docker.Name != "" {
+		if err := validName(docker.Name); err != nil {
+			d.reportAt(path+".name", "%v", err)
+		}
+	}
+	if docker.BaseImage != "" {
+		if _, err := reference.ParseNormalizedNamed(docker.BaseImage); err != nil {
+			d.reportAt(path+".base_image", "%q is no image: %v", docker.BaseImage, err)
+		} else if docker.BaseTag != "" && validName(docker.BaseImage) != nil {
+			d.reportAt(path+".base_tag", "%q has a tag or digest already", docker.BaseImage)
+		}
+	}
+	for key, tag := range map[string]string{"tag": docker.Tag, "base_tag": docker.BaseTag} {
+		if tag != "" && !anchoredTag.MatchString(tag) {
+			d.reportAt(path+"."+key, "%q is no tag", tag)
+		}
+	}
+	d.secret(path+".registry_password", docker.RegistryPassword)
+}
+
+var anchoredTag = regexp.MustCompile("^" + reference.TagRegexp.String() + "$")
+
+// withTag gives the image with another tag, and without its digest.
+func withTag(image, tag string) (string, error) {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return "", fmt.Errorf("%q is no image: %w", image, err)
+	}
+	tagged, err := reference.WithTag(reference.TrimNamed(named), tag)
+	if err != nil {
+		return "", fmt.Errorf("cannot give %q the tag %q: %w", image, tag, err)
+	}
+	return reference.FamiliarString(tagged), nil
+}
+
+// validName refuses a repository name that has a tag or digest.
+func validName(name string) error {
+	named, err := reference.ParseNormalizedNamed(name)
+	if err != nil {
+		return fmt.Errorf("%q is no image name: %w", name, err)
+	}
+	if !reference.IsNameOnly(named) {
+		return fmt.Errorf("%q must have no tag or digest; the tag has a key of its own", name)
+	}
+	return nil
+}

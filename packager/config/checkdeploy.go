@@ -1,0 +1,126 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The values that Compose 3.7 gives a meaning.
+var (
+	conditions      = []string{"none", "on-failure", "any"}
+	orders          = []string{"stop-first", "start-first"}
+	updateFailures  = []string{"continue", "rollback", "pause"}
+	rollbackFailure = []string{"continue", "pause"}
+)
+
+var (
+	memoryForm     = regexp.MustCompile(`^(?i)([0-9]+(?:\.[0-9]+)?) ?(b|k|kb|m|mb|g|gb)?$`)
+	constraintForm = regexp.MustCompile(`^\s*([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*)\s*(==|!=)\s*(\S.*?)\s*$`)
+)
+
+// Bytes gives an amount of memory in bytes, or false.
+func Bytes(memory string) (int64, bool) {
+	m := memoryForm.FindStringSubmatch(memory)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(m[1], 64)
+	unit := map[string]float64{"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+	bytes := n * unit[strings.TrimSuffix(strings.ToLower(m[2]), "b")]
+	return int64(bytes), err == nil && bytes >= 1 && bytes < 1<<62
+}
+
+// Constraint splits a constraint of a placement.
+func Constraint(text string) (key, value string, equal, ok bool) {
+	m := constraintForm.FindStringSubmatch(text)
+	if m == nil {
+		return "", "", false, false
+	}
+	return m[1], m[3], m[2] == "==", true
+}
+
+func (d *decoder) checkDeploy(path string, c Deploy) {
+	d.notNegative(path+".replicas", c.Replicas)
+	for kind, a := range map[string]Amounts{"limits": c.Resources.Limits, "reservations": c.Resources.Reservations} {
+		at := path + ".resources." + kind
+		if n, err := strconv.ParseFloat(a.CPUs, 64); a.CPUs != "" && (err != nil || !(n > 0 && n < 1e6)) {
+			d.reportAt(at+".cpus", "%q is no number of processors", a.CPUs)
+		}
+		if _, ok := Bytes(a.Memory); a.Memory != "" && !ok {
+			d.reportAt(at+".memory", "%q is no amount of memory: a number and b, k, m or g", a.Memory)
+		}
+	}
+	for i, text := range c.Placement.Constraints {
+		if _, _, _, ok := Constraint(text); !ok {
+			d.reportAt(fmt.Sprintf("%s.placement.constraints.%d", path, i), "%q is not KEY==VALUE or KEY!=VALUE", text)
+		}
+	}
+	for i, p := range c.Placement.Preferences {
+		if at := fmt.Sprintf("%s.placement.preferences.%d", path, i); p.Spread == "" && !d.bad[at] {
+			d.reportAt(at, "needs spread, a label to spread over")
+		}
+	}
+	restart := path + ".restart_policy"
+	d.oneOf(restart+".condition", c.RestartPolicy.Condition, conditions)
+	d.duration(restart+".delay", c.RestartPolicy.Delay)
+	d.duration(restart+".window", c.RestartPolicy.Window)
+	d.notNegative(restart+".max_attempts", c.RestartPolicy.MaxAttempts)
+	d.checkUpdate(path+".update_config", c.UpdateConfig, updateFailures)
+	d.checkUpdate(path+".rollback_config", c.RollbackConfig, rollbackFailure)
+}
+
+func (d *decoder) checkUpdate(path string, u Update, failures []string) {
+	d.notNegative(path+".parallelism", u.Parallelism)
+	d.duration(path+".delay", u.Delay)
+	d.duration(path+".monitor", u.Monitor)
+	d.oneOf(path+".failure_action", u.FailureAction, failures)
+	d.oneOf(path+".order", u.Order, orders)
+	if r := u.MaxFailureRatio; r != nil && !(*r >= 0 && *r <= 1) {
+		d.reportAt(path+".max_failure_ratio", "%v is not between 0 and 1", *r)
+	}
+}
+
+func (d *decoder) notNegative(path string, n *int) {
+	if n != nil && *n < 0 {
+		d.reportAt(path, "%d is less than 0", *n)
+	}
+}
+
+func (d *decoder) duration(path, text string) {
+	if text == "" {
+		return
+	}
+	if n, err := time.ParseDuration(text); err != nil || n < 0 {
+		d.reportAt(path, "%q is no time: write 10s or 1m30s", text)
+	}
+}
+
+// checkVolumes reports volumes that the application does not have.
+func (d *decoder) checkVolumes(volumes map[string]Volume, target *Target) {
+	for _, name := range keysOf(volumes) {
+		if target != nil && !slices.Contains(target.Volumes, name) {
+			d.reportAt("volumes."+name, "the application has no volume of this name%s", didYouMean(name, target.Volumes))
+		}
+	}
+}
+
+// checkSecrets reports names that are neither an input nor a variable.
+func (d *decoder) checkSecrets(secrets []string, target *Target) {
+	if target == nil {
+		return
+	}
+	for i, name := range secrets {
+		path := fmt.Sprintf("secrets.%d", i)
+		switch {
+		case d.bad[path]:
+		case slices.Contains(secrets[:i], name):
+			d.reportAt(path, "%q comes twice", name)
+		case !slices.Contains(target.Values, name):
+			d.reportAt(path, "%q is neither COMPONENT.INPUT nor CONTAINER.VARIABLE of the application%s", name, didYouMean(name, target.Values))
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// The defaults of what a toskose.yml leaves open.
+const (
+	DefaultUnitPort     = 9001 // of the first node; the others count on
+	DefaultManagerPort  = 10000
+	DefaultManagerAlias = "toskose-manager"
+	DefaultUser         = "admin"
+	DefaultLogLevel     = "INFO"
+	DefaultTag          = "latest"
+)
+
+// Target is the application that a toskose.yml configures.
+type Target struct {
+	App       string
+	Nodes     []TargetNode // sorted by name
+	HostPorts []int        // what the application publishes
+	Volumes   []string     // names
+	Values    []string     // what a secret may be: COMPONENT.INPUT and CONTAINER.VARIABLE
+}
+
+// TargetNode is a container of the application.
+type TargetNode struct {
+	Name     string
+	Toskosed bool  // it hosts components, so it has a unit
+	Built    bool  // its image is built from a Dockerfile of the archive
+	Ports    []int // of the application inside the container
+}
+
+// Complete fills in what cfg, as Decode gave it for the same target, leaves
+// open, and changes nothing that is there. Passwords stay open: what is not
+// given is generated beside the manifests.
+func Complete(cfg Config, target Target) Config {
+	done := cfg
+	done.Nodes = map[string]Node{}
+	taken := map[int]bool{cfg.Manager.Port: true}
+	names := map[string]bool{}
+	for _, n := range cfg.Nodes {
+		taken[n.Port] = true
+		names[n.Docker.Name] = true
+	}
+	done.Manager = completeManager(cfg.Manager, target, taken, names)
+	port := DefaultUnitPort
+	for _, t := range target.Nodes {
+		n := cfg.Nodes[t.Name]
+		setDefault(&n.Alias, t.Name)
+		if t.Toskosed {
+			if n.Port == 0 {
+				own := map[int]bool{}
+				for _, p := range t.Ports {
+					own[p] = true
+				}
+				for taken[port] || own[port] {
+					port++
+				}
+				n.Port, taken[port] = port, true
+			}
+			setDefault(&n.User, DefaultUser)
+			setDefault(&n.LogLevel, DefaultLogLevel)
+			completeDocker(&n.Docker, target.App+"-"+t.Name+"-toskosed", names)
+		} else if t.Built {
+			completeDocker(&n.Docker, target.App+"-"+t.Name, names)
+		}
+		done.Nodes[t.Name] = n
+	}
+	return done
+}
+
+func completeManager(m Manager, target Target, taken map[int]bool, names map[string]bool) Manager {
+	setDefault(&m.Alias, DefaultManagerAlias)
+	setDefault(&m.User, DefaultUser)
+	setDefault(&m.Mode, ModeProduction)
+	if m.Port == 0 {
+		published := map[int]bool{}
+		for _, p := range target.HostPorts {
+			published[p] = true
+		}
+		m.Port = DefaultManagerPort
+		for taken[m.Port] || published[m.Port] {
+			m.Port++
+		}
+		taken[m.Port] = true
+	}
+	completeDocker(&m.Docker, target.App+"-manager", names)
+	return m
+}
+
+func completeDocker(d *Docker, name string, names map[string]bool) {
+	if d.Name == "" {
+		base := imageName(name)
+		d.Name = base
+		for i := 2; names[d.Name]; i++ {
+			d.Name = fmt.Sprintf("%s-%d", base, i)
+		}
+		names[d.Name] = true
+	}
+	setDefault(&d.Tag, DefaultTag)
+}
+
+func setDefault(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}
+
+var notInImageNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// imageName makes a valid repository name of any text.
+func imageName(s string) string {
+	return strings.Trim(notInImageNames.ReplaceAllString(strings.ToLower(s), "-"), "-")
+}
+
+// BaseName is the reference of a base that is built from a Dockerfile of the
+// archive. It stays where it is built.
+func BaseName(app, node string) string { return imageName(app+"-"+node+"-base") + ":" + DefaultTag }
+
+// Image is the reference of the image to build.
+func (d Docker) Image() string { return d.Name + ":" + d.Tag }
+
+// Base is the reference of the image to build on, where the application names
+// fallback.
+func (d Docker) Base(fallback string) (string, error) {
+	switch {
+	case d.BaseImage == "" && d.BaseTag == "":
+		return fallback, nil
+	case d.BaseTag == "":
+		return d.BaseImage, nil
+	case d.BaseImage == "":
+		return withTag(fallback, d.BaseTag)
+	}
+	return d.BaseImage + ":" + d.BaseTag, nil
+}
+
+// Encode gives a toskose.yml without any password or key: those are the
+// fields that are left out of the JSON form, too.
+func Encode(cfg Config) ([]byte, error) {
+	public := cfg
+	public.Manager.Password, public.Manager.SecretKey, public.Manager.Docker.RegistryPassword = "", "", ""
+	public.Nodes = map[string]Node{}
+	for name, n := range cfg.Nodes {
+		n.Password, n.Docker.RegistryPassword = "", ""
+		public.Nodes[name] = n
+	}
+	var buf bytes.Buffer
+	enc := yaml.NewEncoder(&buf)
+	enc.SetIndent(2)
+	if err := enc.Encode(public); err != nil {
+		return nil, fmt.Errorf("cannot encode toskose.yml: %w", err)
+	}
+	return buf.Bytes(), enc.Close()
+}

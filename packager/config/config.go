@@ -1,0 +1,50 @@
+// Package config is `toskose.yml`: its schema, its defaults, and how it is
+// completed. It knows nothing of TOSCA beyond the names of nodes that it is
+// completed for, and starts no goroutine.
+package config
+
+// Config is a toskose.yml. What the user wrote is never overwritten.
+type Config struct {
+	Title       string          `yaml:"title,omitempty" json:"title,omitempty"`
+	Description string          `yaml:"description,omitempty" json:"description,omitempty"`
+	Nodes       map[string]Node `yaml:"nodes" json:"nodes"`
+	Manager     Manager         `yaml:"manager" json:"manager"`
+
+	Volumes map[string]Volume `yaml:"volumes,omitempty" json:"volumes,omitempty"`
+	// Secrets names, as COMPONENT.INPUT or CONTAINER.VARIABLE, what must not be
+	// written in the clear.
+	Secrets []string `yaml:"secrets,omitempty" json:"secrets,omitempty"`
+}
+
+// Node configures the unit and the image of a toskosed node. A standalone node
+// has an Alias and Deploy only, and Docker where its image is built from the
+// archive.
+type Node struct {
+	Alias    string `yaml:"alias,omitempty" json:"alias,omitempty"` // its name on the network; default: the node's
+	Port     int    `yaml:"port,omitempty" json:"port,omitempty"`   // of the unit's API; default: from 9001 on
+	User     string `yaml:"user,omitempty" json:"user,omitempty"`
+	Password string `yaml:"password,omitempty" json:"-"` // generated unless given
+	LogLevel string `yaml:"log_level,omitempty" json:"log_level,omitempty"`
+	Docker   Docker `yaml:"docker,omitempty" json:"docker,omitzero"`
+	Deploy   Deploy `yaml:"deploy,omitempty" json:"deploy,omitzero"`
+}
+
+// Manager configures the manager.
+type Manager struct {
+	Alias     string `yaml:"alias,omitempty" json:"alias,omitempty"`
+	Port      int    `yaml:"port,omitempty" json:"port,omitempty"` // default 10000
+	User      string `yaml:"user,omitempty" json:"user,omitempty"`
+	Password  string `yaml:"password,omitempty" json:"-"`
+	Mode      string `yaml:"mode,omitempty" json:"mode,omitempty"` // production or testing
+	SecretKey string `yaml:"secret_key,omitempty" json:"-"`
+	Docker    Docker `yaml:"docker,omitempty" json:"docker,omitzero"`
+}
+
+// Docker names an image to build, and its base.
+type Docker struct {
+	Name             string `yaml:"name,omitempty" json:"name,omitempty"`
+	Tag              string `yaml:"tag,omitempty" json:"tag,omitempty"`
+	RegistryPassword string `yaml:"registry_password,omitempty" json:"-"`
+	BaseImage        string `yaml:"base_image,omitempty" json:"base_image,omitempty"`
+	BaseTag          string `yaml:"base_tag,omitempty" json:"base_tag,omitempty"`
+}

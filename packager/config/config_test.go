@@ -1,0 +1,244 @@
+package config_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/packager/config"
+)
+
+func target() config.Target {
+	return config.Target{
+		App: "shop", HostPorts: []int{8080},
+		Nodes: []config.TargetNode{
+			{Name: "backend", Toskosed: true, Ports: []int{9001, 8000}},
+			{Name: "frontend", Toskosed: true},
+			{Name: "store"},
+		},
+	}
+}
+
+func TestEveryMistakeIsReportedAtItsPlace(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		text string
+		want string
+	}{
+		"unknown keys, with what was meant": {
+			"manger: {}\nnodes:\n  backend:\n    prot: 9001\n    docker: {nme: x}\n",
+			`toskose.yml:1:1: manger: unknown key; did you mean "manager"?
+toskose.yml:4:5: nodes.backend.prot: unknown key; did you mean "port"?
+toskose.yml:5:14: nodes.backend.docker.nme: unknown key; did you mean "name"?`,
+		},
+		"wrong types": {
+			"nodes:\n  backend:\n    port: many\n    user: [a]\n  frontend: 7\nmanager:\n  - port\n",
+			`toskose.yml:3:11: nodes.backend.port: must be a whole number, not text
+toskose.yml:4:11: nodes.backend.user: must be text, not a list
+toskose.yml:5:13: nodes.frontend: must be a mapping, not the value 7
+toskose.yml:7:3: manager: must be a mapping, not a list`,
+		},
+		"not a mapping at all": {
+			"hello\n", `toskose.yml:1:1: must be a mapping, not text`,
+		},
+		"ports out of range": {
+			"nodes:\n  backend: {port: 0}\n  frontend: {port: 65536}\nmanager: {port: -1}\n",
+			`toskose.yml:2:19: nodes.backend.port: 0 is no port: it must be from 1 to 65535
+toskose.yml:3:20: nodes.frontend.port: 65536 is no port: it must be from 1 to 65535
+toskose.yml:4:17: manager.port: -1 is no port: it must be from 1 to 65535`,
+		},
+		"what collides": {
+			"nodes:\n  backend: {port: 9001, alias: x}\n  frontend: {port: 9001, alias: x}\nmanager: {port: 8080, alias: x}\n",
+			`toskose.yml:2:19: nodes.backend.port: 9001 is a port of the application in the same container
+toskose.yml:3:20: nodes.frontend.port: 9001 is taken by nodes.backend already
+toskose.yml:3:33: nodes.frontend.alias: "x" is taken by nodes.backend already
+toskose.yml:4:17: manager.port: 8080 is a port that the application publishes
+toskose.yml:4:30: manager.alias: "x" is taken by nodes.backend already`,
+		},
+		"nodes that are not there, or have no unit": {
+			"nodes:\n  backnd: {}\n  store: {alias: db, port: 9001}\n",
+			`toskose.yml:2:3: nodes.backnd: the application has no container of this name; did you mean "backend"?
+toskose.yml:3:3: nodes.store: the container hosts no components, so it has no unit; only its alias and deploy can be set`,
+		},
+		"modes, levels and names": {
+			"nodes:\n  backend: {log_level: INFOS, alias: -x, user: 'a:b', password: '{SHA}ab'}\nmanager: {mode: prod, secret_key: \"a\\nb\"}\n",
+			`toskose.yml:2:24: nodes.backend.log_level: "INFOS" is not one of CRITICAL, ERROR, WARN, INFO, DEBUG, TRACE, BLATHER; did you mean "INFO"?
+toskose.yml:2:38: nodes.backend.alias: "-x" is no name for a network: letters, digits, '-', '_' and '.', at most 63
+toskose.yml:2:48: nodes.backend.user: "a:b" must have no colon, quotation mark or control character
+toskose.yml:2:65: nodes.backend.password: must be clear text: the manager has to send it
+toskose.yml:3:17: manager.mode: "prod" is not one of production, testing
+toskose.yml:3:35: manager.secret_key: must have no line break or other control character`,
+		},
+		"images": {
+			"nodes:\n  backend:\n    docker: {name: 'reg/X:1', tag: a b, base_image: 'py:3', base_tag: '4'}\n  frontend:\n    docker: {name: 'x:1', base_image: UPPER}\n",
+			`toskose.yml:3:20: nodes.backend.docker.name: "reg/X:1" is no image name: invalid reference format: repository name (reg/X) must be lowercase
+toskose.yml:3:36: nodes.backend.docker.tag: "a b" is no tag
+toskose.yml:3:71: nodes.backend.docker.base_tag: "py:3" has a tag or digest already
+toskose.yml:5:20: nodes.frontend.docker.name: "x:1" must have no tag or digest; the tag has a key of its own
+toskose.yml:5:39: nodes.frontend.docker.base_image: "UPPER" is no image: invalid reference format: repository name (library/UPPER) must be lowercase`,
+		},
+		"deploy": {
+			"nodes:\n  store:\n    deploy:\n      replicas: -1\n      resources: {limits: {cpus: many, memory: 1Gi}}\n      placement: {constraints: [a==b, ssd], preferences: [{}, x]}\n" +
+				"      restart_policy: {condition: always, delay: soon, max_attempts: x}\n      update_config: {max_failure_ratio: high, order: first, failure_action: rolback}\n      rollback_config: {failure_action: rollback, max_failure_ratio: 1.5}\n",
+			`toskose.yml:4:17: nodes.store.deploy.replicas: -1 is less than 0
+toskose.yml:5:34: nodes.store.deploy.resources.limits.cpus: "many" is no number of processors
+toskose.yml:5:48: nodes.store.deploy.resources.limits.memory: "1Gi" is no amount of memory: a number and b, k, m or g
+toskose.yml:6:39: nodes.store.deploy.placement.constraints.1: "ssd" is not KEY==VALUE or KEY!=VALUE
+toskose.yml:6:59: nodes.store.deploy.placement.preferences.0: needs spread, a label to spread over
+toskose.yml:6:63: nodes.store.deploy.placement.preferences.1: must be a mapping, not text
+toskose.yml:7:35: nodes.store.deploy.restart_policy.condition: "always" is not one of none, on-failure, any
+toskose.yml:7:50: nodes.store.deploy.restart_policy.delay: "soon" is no time: write 10s or 1m30s
+toskose.yml:7:70: nodes.store.deploy.restart_policy.max_attempts: must be a whole number, not text
+toskose.yml:8:42: nodes.store.deploy.update_config.max_failure_ratio: must be a number, not text
+toskose.yml:8:55: nodes.store.deploy.update_config.order: "first" is not one of stop-first, start-first
+toskose.yml:8:78: nodes.store.deploy.update_config.failure_action: "rolback" is not one of continue, rollback, pause; did you mean "rollback"?
+toskose.yml:9:41: nodes.store.deploy.rollback_config.failure_action: "rollback" is not one of continue, pause
+toskose.yml:9:70: nodes.store.deploy.rollback_config.max_failure_ratio: 1.5 is not between 0 and 1`,
+		},
+		"volumes and secrets that are not there": {
+			"volumes: {dat: {driver: nfs}}\nsecrets: [api.tokn, api.token, api.token, [x]]\n",
+			`toskose.yml:1:11: volumes.dat: the application has no volume of this name; did you mean "data"?
+toskose.yml:2:11: secrets.0: "api.tokn" is neither COMPONENT.INPUT nor CONTAINER.VARIABLE of the application; did you mean "api.token"?
+toskose.yml:2:32: secrets.2: "api.token" comes twice
+toskose.yml:2:43: secrets.3: must be text, not a list`,
+		},
+		"a key twice":   {"title: a\ntitle: b\n", `toskose.yml:2:1: title: comes twice`},
+		"broken YAML":   {"nodes:\n\t- x\n", `toskose.yml:2:1: is not valid YAML: found character that cannot start any token`},
+		"two documents": {"title: a\n---\ntitle: b\n", `toskose.yml:2:1: holds more than one YAML document`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			to := target()
+			to.Volumes, to.Values = []string{"data"}, []string{"api.token"}
+			_, err := config.Decode("toskose.yml", []byte(test.text), &to)
+			var problems config.Problems
+			if !errors.As(err, &problems) {
+				t.Fatalf("error %v", err)
+			}
+			if diff := cmp.Diff(test.want, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPasswordsAreNotInMessages(t *testing.T) {
+	t.Parallel()
+	_, err := config.Decode("toskose.yml", []byte("manager: {password: {hush: hush2}, secret_key: [hush3]}\nnodes: {a: {password: \"hush4\\n\"}}\n"), nil)
+	if err == nil || strings.Contains(err.Error(), "hush") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAnEmptyFileIsCompleted(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "# nothing\n", "nodes:\nmanager:\n", "---\n"} {
+		to := target()
+		cfg, err := config.Decode("toskose.yml", []byte(text), &to)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		got := config.Complete(cfg, to)
+		docker := func(name string) config.Docker { return config.Docker{Name: name, Tag: "latest"} }
+		want := config.Config{
+			Nodes: map[string]config.Node{
+				"backend":  {Alias: "backend", Port: 9002, User: "admin", LogLevel: "INFO", Docker: docker("shop-backend-toskosed")},
+				"frontend": {Alias: "frontend", Port: 9003, User: "admin", LogLevel: "INFO", Docker: docker("shop-frontend-toskosed")},
+				"store":    {Alias: "store"},
+			},
+			Manager: config.Manager{Alias: "toskose-manager", Port: 10000, User: "admin", Mode: "production", Docker: docker("shop-manager")},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
+func TestCompletionChangesNothingThatIsThere(t *testing.T) {
+	t.Parallel()
+	to := target()
+	cfg, err := config.Decode("toskose.yml", []byte(`
+nodes:
+  frontend: {port: 9002, alias: web, user: eve, password: 0123, log_level: debug, docker: {name: reg:5000/a/b, tag: 1.10, registry_password: p, base_image: x, base_tag: 3}}
+manager: {port: 9003, mode: testing, secret_key: k, password: pw}
+`), &to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := config.Complete(cfg, to)
+	if diff := cmp.Diff(cfg.Nodes["frontend"], got.Nodes["frontend"]); diff != "" {
+		t.Error(diff)
+	}
+	if f := got.Nodes["frontend"]; f.Password != "0123" || f.Docker.Image() != "reg:5000/a/b:1.10" {
+		t.Errorf("text is not kept as written: %+v", f)
+	}
+	if p := got.Nodes["backend"].Port; p != 9004 {
+		t.Errorf("backend got port %d: 9001 is its application's, 9002 and 9003 are the user's", p)
+	}
+	if got.Manager.Port != 9003 || got.Manager.SecretKey != "k" {
+		t.Errorf("manager %+v", got.Manager)
+	}
+}
+
+func TestTheEncodedFileHoldsNoSecretAndReadsBack(t *testing.T) {
+	t.Parallel()
+	to := target()
+	cfg := config.Complete(config.Config{
+		Title:   "x: y",
+		Nodes:   map[string]config.Node{"backend": {Password: "hush1", Docker: config.Docker{RegistryPassword: "hush2"}}},
+		Manager: config.Manager{Password: "hush3", SecretKey: "hush4", Docker: config.Docker{RegistryPassword: "hush5"}},
+	}, to)
+	data, err := config.Encode(cfg)
+	if err != nil || strings.Contains(string(data), "hush") {
+		t.Fatalf("error %v, text:\n%s", err, data)
+	}
+	back, err := config.Decode("toskose.yml", data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(config.Complete(back, to), back); diff != "" {
+		t.Error(diff)
+	}
+	if cfg.Manager.Password != "hush3" || cfg.Nodes["backend"].Password != "hush1" {
+		t.Error("encoding changed its argument")
+	}
+}
+
+func TestABaseIsOverriddenInPart(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		docker         config.Docker
+		fallback, want string
+	}{
+		{config.Docker{}, "python:3", "python:3"},
+		{config.Docker{BaseTag: "4"}, "reg:5000/a/python:3", "reg:5000/a/python:4"},
+		{config.Docker{BaseTag: "4"}, "python@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "python:4"},
+		{config.Docker{BaseImage: "x:y"}, "python:3", "x:y"},
+		{config.Docker{BaseImage: "x", BaseTag: "y"}, "python:3", "x:y"},
+	}
+	for _, test := range tests {
+		if got, err := test.docker.Base(test.fallback); err != nil || got != test.want {
+			t.Errorf("%+v on %q: %q, %v", test.docker, test.fallback, got, err)
+		}
+	}
+}
+
+func FuzzDecodeGivesAProblemOrAConfiguration(f *testing.F) {
+	f.Add("nodes: {a: {port: 1}}\nmanager: {port: x}\n")
+	f.Add("a: &a [*a]\n")
+	f.Add("nodes: &n {x: *n}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		to := target()
+		cfg, err := config.Decode("f", []byte(text), &to)
+		var problems config.Problems
+		if err != nil && !errors.As(err, &problems) {
+			t.Fatalf("error %T", err)
+		}
+		if err == nil {
+			config.Complete(cfg, to)
+		}
+	})
+}

@@ -1,0 +1,226 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Decode reads a toskose.yml strictly and reports all of its problems at once,
+// as Problems. file names it in them. With a target it also checks the names
+// of nodes and what collides with the application; nil leaves that out.
+func Decode(file string, data []byte, target *Target) (Config, error) {
+	d := &decoder{file: file, at: map[string]position{}, bad: map[string]bool{}}
+	var cfg Config
+	if root := d.parse(data); root != nil {
+		d.value(root, reflect.ValueOf(&cfg).Elem(), "")
+	}
+	d.check(cfg, target)
+	if len(d.problems) > 0 {
+		return Config{}, d.problems.sorted()
+	}
+	return cfg, nil
+}
+
+// position is where a value stands, counted from 1.
+type position struct{ line, column int }
+
+// decoder walks YAML nodes beside Go values, so that each problem keeps its
+// place: yaml.v3 itself gives a line only, and stops at types.
+type decoder struct {
+	file     string
+	at       map[string]position // by path: "nodes.backend.port"
+	bad      map[string]bool     // paths without a usable value: null, or of a wrong type
+	problems Problems
+}
+
+func (d *decoder) report(p position, format string, args ...any) {
+	d.problems = append(d.problems, Problem{File: d.file, Line: p.line, Column: p.column, Message: fmt.Sprintf(format, args...)})
+}
+
+// reportAt reports a problem of the value at a path.
+func (d *decoder) reportAt(path, format string, args ...any) {
+	d.report(d.at[path], "%s: %s", path, fmt.Sprintf(format, args...))
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// parse gives the document's top node; nil when there is nothing to decode.
+func (d *decoder) parse(data []byte) *yaml.Node {
+	var doc, more yaml.Node
+	dec := yaml.NewDecoder(strings.NewReader(string(data)))
+	err := dec.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err == nil {
+		if err = dec.Decode(&more); errors.Is(err, io.EOF) {
+			return doc.Content[0]
+		}
+		if err == nil {
+			d.report(position{more.Line, more.Column}, "holds more than one YAML document")
+			return nil
+		}
+	}
+	p := position{1, 1}
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+		p.line, _ = strconv.Atoi(m[1])
+	}
+	d.report(p, "is not valid YAML: %s", yamlLine.ReplaceAllString(err.Error(), ""))
+	return nil
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// value decodes one node into v; a null leaves v as it is, to be completed.
+func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	d.at[path] = position{n.Line, n.Column}
+	if isNull(n) {
+		d.bad[path] = true
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		if d.wants(n, yaml.MappingNode, path, "a mapping") {
+			d.fields(n, v, path)
+		}
+	case reflect.Map:
+		if d.wants(n, yaml.MappingNode, path, "a mapping") {
+			d.entries(n, v, path)
+		}
+	case reflect.Slice:
+		if d.wants(n, yaml.SequenceNode, path, "a list") {
+			d.items(n, v, path)
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(n, v.Elem(), path)
+	case reflect.Int:
+		d.integer(n, v, path)
+	case reflect.Float64:
+		d.number(n, v, path)
+	default:
+		if d.wants(n, yaml.ScalarNode, path, "text") {
+			v.SetString(n.Value)
+		}
+	}
+}
+
+func (d *decoder) integer(n *yaml.Node, v reflect.Value, path string) {
+	var i int
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int" && n.Decode(&i) == nil {
+		v.SetInt(int64(i))
+		return
+	}
+	d.bad[path] = true
+	d.reportAt(path, "must be a whole number, not %s", describe(n))
+}
+
+func (d *decoder) number(n *yaml.Node, v reflect.Value, path string) {
+	var f float64
+	if n.Kind == yaml.ScalarNode && (n.ShortTag() == "!!int" || n.ShortTag() == "!!float") && n.Decode(&f) == nil {
+		v.SetFloat(f)
+		return
+	}
+	d.bad[path] = true
+	d.reportAt(path, "must be a number, not %s", describe(n))
+}
+
+// items decodes a list; the path of an item ends in its number, from 0.
+func (d *decoder) items(n *yaml.Node, v reflect.Value, path string) {
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+	for i, item := range n.Content {
+		d.value(item, v.Index(i), join(path, strconv.Itoa(i)))
+	}
+}
+
+func (d *decoder) wants(n *yaml.Node, kind yaml.Kind, path, what string) bool {
+	if n.Kind == kind {
+		return true
+	}
+	d.bad[path] = true
+	if path == "" {
+		d.report(d.at[path], "must be %s, not %s", what, describe(n))
+	} else {
+		d.reportAt(path, "must be %s, not %s", what, describe(n))
+	}
+	return false
+}
+
+// describe names a node for people, without its value where that is long or
+// may be a password.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	default:
+		if n.ShortTag() == "!!str" {
+			return "text"
+		}
+		return "the value " + n.Value
+	}
+}
+
+// pairs calls f for each key of a mapping that is a text and comes once.
+func (d *decoder) pairs(n *yaml.Node, path string, f func(key, value *yaml.Node)) {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		p := position{key.Line, key.Column}
+		if key.Kind != yaml.ScalarNode {
+			d.report(p, "a key must be text, not %s", describe(key))
+			continue
+		}
+		if seen[key.Value] {
+			d.report(p, "%s: comes twice", join(path, key.Value))
+			continue
+		}
+		seen[key.Value] = true
+		f(key, n.Content[i+1])
+	}
+}
+
+func (d *decoder) fields(n *yaml.Node, v reflect.Value, path string) {
+	known := map[string]int{}
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		known[name] = i
+	}
+	d.pairs(n, path, func(key, value *yaml.Node) {
+		i, ok := known[key.Value]
+		if !ok {
+			d.report(position{key.Line, key.Column}, "%s: unknown key%s", join(path, key.Value), didYouMean(key.Value, keysOf(known)))
+			return
+		}
+		d.value(value, v.Field(i), join(path, key.Value))
+	})
+}
+
+func (d *decoder) entries(n *yaml.Node, v reflect.Value, path string) {
+	v.Set(reflect.MakeMap(v.Type()))
+	d.pairs(n, path, func(key, value *yaml.Node) {
+		entry := reflect.New(v.Type().Elem()).Elem()
+		at := join(path, key.Value)
+		d.value(value, entry, at)
+		d.at[at] = position{key.Line, key.Column}
+		v.SetMapIndex(reflect.ValueOf(key.Value), entry)
+	})
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}

@@ -1,0 +1,55 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// Problem is one thing wrong with a toskose.yml.
+type Problem struct {
+	File         string
+	Line, Column int // counted from 1; 0 when it is about no place in particular
+	Message      string
+}
+
+// Error gives the problem as `file:line:column: message`.
+func (p Problem) Error() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.Message
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+}
+
+// Problems is all that is wrong with a toskose.yml, in the order of its lines.
+type Problems []Problem
+
+// Error gives a problem a line.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (ps Problems) sorted() Problems {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return ps
+}
+
+func keysOf[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// didYouMean gives a suggestion to end a message with, or nothing.
+func didYouMean(word string, known []string) string {
+	if best := diag.Nearest(word, known); best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return ""
+}

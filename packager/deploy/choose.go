@@ -1,0 +1,58 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/kubernetes"
+)
+
+// The targets that Options may name.
+const (
+	Swarm      = "swarm"
+	Compose    = "compose"
+	Kubernetes = "kubernetes"
+)
+
+// Validate refuses a target that there is not.
+func (o Options) Validate() error {
+	if all := []string{Swarm, Compose, Kubernetes}; o.Target != "" && !slices.Contains(all, o.Target) {
+		return fmt.Errorf("--target %q is not one of %s", o.Target, strings.Join(all, ", "))
+	}
+	if o.Context != "" && o.Target != "" && o.Target != Kubernetes {
+		return fmt.Errorf("--context names a cluster, and --target is %s", o.Target)
+	}
+	return nil
+}
+
+// choose gives the target that a folder is deployed to. Empty: the engine, in
+// the way that suits it.
+func choose(dir, target string) (string, error) {
+	need := func(name, kind string) error {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return fmt.Errorf("%q is not what toskose has packaged for --target %s: it has no %s", dir, kind, name)
+	}
+	switch target {
+	case Swarm:
+		return target, need(compose.SwarmFile, target)
+	case Compose:
+		return target, errors.Join(need(compose.SwarmFile, target), need(compose.LocalFile, target))
+	case Kubernetes:
+		return target, need(kubernetes.Kustomization, target)
+	}
+	if need(compose.SwarmFile, Swarm) == nil {
+		return "", nil
+	}
+	if need(kubernetes.Kustomization, Kubernetes) == nil {
+		return Kubernetes, nil
+	}
+	return "", fmt.Errorf("%q is not what toskose has packaged: it has neither %s nor %s", dir, compose.SwarmFile, kubernetes.Kustomization)
+}

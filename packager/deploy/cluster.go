@@ -1,0 +1,203 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/packager/kubernetes"
+)
+
+// cluster runs the application on Kubernetes, by kubectl.
+type cluster struct {
+	d       *deployer
+	info    kubernetes.Info
+	applied []string // by kind.group/name
+	forward *forward // this call's way to the manager; nil: none yet
+}
+
+// The kinds of what an application is made of, as kubectl names them. Volumes
+// are apart: what is in them outlives a deployment.
+const (
+	workloadKinds = "deployments.apps,statefulsets.apps"
+	runningKinds  = workloadKinds + ",services,networkpolicies.networking.k8s.io"
+	secretKinds   = "secrets"
+	volumeKinds   = "persistentvolumeclaims"
+)
+
+// answering is how long a cluster may take for its first answer.
+const answering = 20 * time.Second
+
+// onCluster sets a deployer to the cluster that kubectl knows.
+func (d *deployer) onCluster(ctx context.Context) error {
+	info, err := kubernetes.ReadInfo(d.opts.Dir)
+	if err != nil {
+		return err
+	}
+	d.info = info.Info
+	c := &cluster{d: d, info: info}
+	if err := c.reachable(ctx); err != nil {
+		return err
+	}
+	d.where = target{
+		runner: c, name: fmt.Sprintf("on Kubernetes, in namespace %q", info.Namespace),
+		forward: strings.Join(c.words("port-forward", "service/"+info.Manager.Service, fmt.Sprint(info.Manager.Port)), " "),
+		check:   c.check, before: c.before, host: c.host, removeVolumes: c.removeVolumes, settled: c.removeOldSecrets, close: c.close,
+	}
+	return nil
+}
+
+// kubectl gives a command line of kubectl's, for the cluster that was named.
+func (c *cluster) kubectl(args ...string) []string {
+	words := []string{"kubectl"}
+	if c.d.opts.Context != "" {
+		words = append(words, "--context", c.d.opts.Context)
+	}
+	return append(words, args...)
+}
+
+// words is a command line of kubectl's for the application's namespace.
+func (c *cluster) words(args ...string) []string {
+	return c.kubectl(append([]string{"--namespace", c.info.Namespace}, args...)...)
+}
+
+func (c *cluster) reachable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answering, fmt.Errorf("no answer in %s", answering))
+	defer cancel()
+	_, err := c.d.output(ctx, c.kubectl("version", "--output", "json")...)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New("there is no `kubectl`; install it, and set it to a cluster")
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot reach the Kubernetes cluster, which --context or KUBECONFIG names: %w", err)
+	}
+	return nil
+}
+
+// list gives what there is of the application, by kind.group/name.
+func (c *cluster) list(ctx context.Context, kinds string) ([]string, error) {
+	out, err := c.d.output(ctx, c.words("get", kinds, "--selector", c.info.Selector, "--output", "name")...)
+	return strings.Fields(string(out)), err
+}
+
+func (c *cluster) before(ctx context.Context) (found, error) {
+	running, err := c.list(ctx, workloadKinds)
+	if err != nil {
+		return found{}, err
+	}
+	volumes, err := c.list(ctx, volumeKinds)
+	return found{len(running) > 0, len(volumes) > 0}, err
+}
+
+// up applies the manifests, and removes what an earlier version of the
+// application had and this one has not.
+func (c *cluster) up(ctx context.Context) error {
+	out, err := c.d.output(ctx, c.kubectl("apply", "--kustomize", c.d.opts.Dir)...)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for line := range strings.Lines(string(out)) {
+		name, what, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok || !strings.Contains(name, "/") {
+			continue
+		}
+		c.applied = append(c.applied, name)
+		if what != "unchanged" {
+			changed = true
+			c.d.say("%s: %s", name, what)
+		}
+	}
+	if !changed {
+		c.d.say("%s: nothing has changed", c.d.info.App)
+	}
+	return c.prune(ctx, runningKinds)
+}
+
+// removeOldSecrets removes those that had another value. They stay until then:
+// a container that is replaced may have to start once more.
+func (c *cluster) removeOldSecrets(ctx context.Context) error { return c.prune(ctx, secretKinds) }
+
+func (c *cluster) prune(ctx context.Context, kinds string) error {
+	all, err := c.list(ctx, kinds)
+	if err != nil {
+		return err
+	}
+	old := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(c.applied, name) })
+	if len(old) == 0 {
+		return nil
+	}
+	if err := c.d.command(ctx, c.words(append([]string{"delete", "--ignore-not-found", "--cascade=foreground"}, old...)...)...); err != nil {
+		return err
+	}
+	for _, name := range old {
+		c.d.say("%s: removed, it is no part of the application any more", name)
+	}
+	return nil
+}
+
+// down removes the application but for its volumes, and waits for that.
+func (c *cluster) down(ctx context.Context) error {
+	if err := c.remove(ctx, runningKinds+","+secretKinds); err != nil {
+		return err
+	}
+	return c.removeNamespace(ctx)
+}
+
+func (c *cluster) removeVolumes(ctx context.Context) error {
+	volumes, err := c.list(ctx, volumeKinds)
+	if err != nil || len(volumes) == 0 {
+		return err
+	}
+	if err := c.remove(ctx, volumeKinds); err != nil {
+		return err
+	}
+	for _, v := range volumes {
+		_, name, _ := strings.Cut(v, "/")
+		c.d.say("%s: removed volume %s", c.d.info.App, name)
+	}
+	return c.removeNamespace(ctx)
+}
+
+// remove waits until pods have ended, too, which are what kubectl calls
+// dependents in the foreground.
+func (c *cluster) remove(ctx context.Context, kinds string) error {
+	err := c.d.command(ctx, c.words("delete", kinds, "--selector", c.info.Selector, "--cascade=foreground", "--wait")...)
+	if ctx.Err() != nil {
+		return fmt.Errorf("not all of it is gone: %w", ctx.Err())
+	}
+	return err
+}
+
+// removeNamespace removes the application's own namespace, unless something is
+// in it yet: the application's volumes, or what somebody else has put there.
+func (c *cluster) removeNamespace(ctx context.Context) error {
+	if !c.info.OwnNamespace {
+		return nil
+	}
+	ours, err := c.d.output(ctx, c.kubectl("get", "namespaces", "--selector", c.info.Selector, "--output", "name")...)
+	if err != nil || !slices.Contains(strings.Fields(string(ours)), "namespace/"+c.info.Namespace) {
+		return err
+	}
+	left, err := c.d.output(ctx, c.words("get", "all,configmaps,secrets,serviceaccounts,ingresses.networking.k8s.io,"+volumeKinds, "--output", "name")...)
+	if err != nil {
+		return err
+	}
+	if names := slices.DeleteFunc(strings.Fields(string(left)), isEverywhere); len(names) > 0 {
+		c.d.say("%s: the namespace stays, with %s in it", c.info.Namespace, strings.Join(names, ", "))
+		return nil
+	}
+	return c.d.command(ctx, c.kubectl("delete", "namespace", c.info.Namespace, "--ignore-not-found", "--wait")...)
+}
+
+// isEverywhere tells what a cluster puts into each namespace.
+func isEverywhere(name string) bool {
+	return slices.Contains([]string{"configmap/kube-root-ca.crt", "configmap/openshift-service-ca.crt", "serviceaccount/default", "serviceaccount/builder", "serviceaccount/deployer"}, name)
+}

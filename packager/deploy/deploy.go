@@ -1,0 +1,184 @@
+// Package deploy runs what was packaged: as a stack where the Docker engine is
+// in a swarm, otherwise as a Compose project, or on the Kubernetes cluster that
+// kubectl is set to. It runs Docker's and Kubernetes' own commands for that,
+// waits until the manager and the units answer, and says why if they do not. It
+// starts no goroutine that outlives a call.
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"github.com/toskose/toskose/packager/output"
+)
+
+// Options says what is deployed and how.
+type Options struct {
+	Dir      string        // what toskose has packaged
+	Target   string        // where to; empty: what the folder is for
+	Context  string        // the cluster, as a context of kubectl's; empty: its current one
+	Timeout  time.Duration // for all of it to answer
+	Keep     bool          // leave what did not come up, to be looked at
+	Volumes  bool          // undeploy: remove the volumes, and what is in them
+	Environ  []string      // of the commands; DOCKER_HOST and KUBECONFIG say where the engine and the cluster are
+	Progress io.Writer     // a line for each step
+	Debug    io.Writer     // what the commands print; may be nil
+}
+
+// Result says where the deployed application is found.
+type Result struct {
+	Info    output.Info
+	Address string // of the manager: http://HOST:PORT
+	Forward string // the command that brings the manager to that address; empty: it is there
+}
+
+// deployer is one call of Up or Down.
+type deployer struct {
+	engine *client.Client
+	opts   Options
+	info   output.Info
+	where  target
+}
+
+// target is a way of running what was packaged.
+type target struct {
+	runner
+	name          string                      // for people
+	forward       string                      // see Result
+	check         func(context.Context) error // refuses what cannot be deployed so
+	before        func(context.Context) (found, error)
+	host          func(context.Context) (string, error) // where the manager is: HOST:PORT
+	removeVolumes func(context.Context) error
+
+	// These may be nil.
+	otherwise func(context.Context) error // removes what runs in another way by now
+	settled   func(context.Context) error // is called when all of it answers
+	close     func()
+}
+
+// runner is what differs between the targets.
+type runner interface {
+	up(ctx context.Context) error
+	down(ctx context.Context) error
+	// failures says what is wrong with what was started.
+	failures(ctx context.Context) ([]failure, error)
+	logs(ctx context.Context, service string) (string, error)
+}
+
+// found is what there was of the application before it was deployed.
+type found struct{ running, data bool }
+
+// Up deploys a folder and waits until all units answer the manager. What does
+// not come up is removed again, unless it was there before or is to be kept.
+func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error) {
+	d, err := open(ctx, engine, opts)
+	if err != nil {
+		return Result{}, err
+	}
+	if d.where.close != nil {
+		defer d.where.close()
+	}
+	if err := d.where.check(ctx); err != nil {
+		return Result{}, fmt.Errorf("cannot deploy %q: %w", d.info.App, err)
+	}
+	password := ""
+	if len(d.info.External) == 0 {
+		if password, err = output.ManagerPassword(opts.Dir); err != nil {
+			return Result{}, err
+		}
+	}
+	before, err := d.where.before(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	d.say("%s: deploying %s", d.info.App, d.where.name)
+	err = d.where.up(ctx)
+	var address string
+	if err == nil {
+		address, err = d.wait(ctx, d.info.Manager.User, password)
+	}
+	if err != nil {
+		return Result{}, d.failed(ctx, err, before)
+	}
+	if d.where.settled != nil {
+		if err := d.where.settled(ctx); err != nil {
+			return Result{}, fmt.Errorf("%q is deployed, but %w", d.info.App, err)
+		}
+	}
+	if d.where.forward != "" { // this call's own way to the manager ends with it
+		address = fmt.Sprintf("http://localhost:%d", d.info.Manager.Port)
+	}
+	return Result{Info: d.info, Address: address, Forward: d.where.forward}, nil
+}
+
+// failed adds the reason to an error, and leaves nothing behind.
+func (d *deployer) failed(ctx context.Context, err error, before found) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+	defer cancel()
+	err = fmt.Errorf("cannot deploy %q: %w%s", d.info.App, err, d.reasons(ctx))
+	if before.running || d.opts.Keep {
+		return err
+	}
+	d.say("%s: removing what was started (--keep leaves it)", d.info.App)
+	err = errors.Join(err, d.where.down(ctx))
+	if before.data {
+		return err
+	}
+	return errors.Join(err, d.where.removeVolumes(ctx))
+}
+
+// Down removes what Up started, however the engine runs it by now.
+func Down(ctx context.Context, engine *client.Client, opts Options) error {
+	d, err := open(ctx, engine, opts)
+	if err != nil {
+		return err
+	}
+	if opts.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, opts.Timeout)
+		defer cancel()
+	}
+	if d.where.otherwise != nil {
+		if err := d.where.otherwise(ctx); err != nil {
+			return fmt.Errorf("cannot undeploy %q: %w", d.info.App, err)
+		}
+	}
+	d.say("%s: removing what runs %s", d.info.App, d.where.name)
+	if err := d.where.down(ctx); err != nil {
+		return fmt.Errorf("cannot undeploy %q: %w", d.info.App, err)
+	}
+	if !opts.Volumes {
+		return nil
+	}
+	return d.where.removeVolumes(ctx)
+}
+
+// open finds where a folder is deployed to.
+func open(ctx context.Context, engine *client.Client, opts Options) (*deployer, error) {
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot find %q: %w", opts.Dir, err)
+	}
+	opts.Dir = dir
+	d := &deployer{engine: engine, opts: opts}
+	kind, err := choose(dir, opts.Target)
+	if err != nil {
+		return nil, err
+	}
+	if kind == Kubernetes {
+		return d, d.onCluster(ctx)
+	}
+	return d, d.onEngine(ctx, kind)
+}
+
+func (d *deployer) file(name string) string { return filepath.Join(d.opts.Dir, name) }
+
+func (d *deployer) say(format string, args ...any) {
+	fmt.Fprintf(d.opts.Progress, format+"\n", args...)
+}

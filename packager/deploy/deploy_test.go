@@ -1,0 +1,208 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/internal/leak"
+	"github.com/toskose/toskose/packager/output"
+)
+
+func TestMain(m *testing.M) {
+	leak.Main(m, http.DefaultClient.CloseIdleConnections)
+}
+
+// fakeRunner is an application that has failed in some way.
+type fakeRunner struct {
+	failed []failure
+	log    string
+	downs  int
+}
+
+func (f *fakeRunner) up(context.Context) error { return nil }
+func (f *fakeRunner) down(context.Context) error {
+	f.downs++
+	return nil
+}
+func (f *fakeRunner) failures(context.Context) ([]failure, error)  { return f.failed, nil }
+func (f *fakeRunner) logs(context.Context, string) (string, error) { return f.log, nil }
+
+// managed is a deployer whose manager answers by a function.
+func managed(t *testing.T, r *fakeRunner, answer http.HandlerFunc) (*deployer, *bytes.Buffer) {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	return &deployer{
+		opts:  Options{Timeout: time.Minute, Progress: &said},
+		info:  output.Info{App: "shop", Nodes: []string{"backend", "frontend"}, Manager: output.Manager{Port: port}},
+		where: target{runner: r, host: func(context.Context) (string, error) { return u.Host, nil }},
+	}, &said
+}
+
+func nodes(states ...string) []node {
+	out := []node{{Name: "backend", State: states[0]}, {Name: "store", State: "stopped"}}
+	if len(states) > 1 {
+		out = append(out, node{Name: "frontend", State: states[1], Why: "no address"})
+	}
+	return out
+}
+
+func reply(t *testing.T, w http.ResponseWriter, v any) {
+	t.Helper()
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWaitingEndsWhenAllUnitsAnswer(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	d, said := managed(t, &fakeRunner{}, func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "admin" || password != "pw" || r.URL.Path != "/api/v1/node/" {
+			t.Errorf("asked %s as %s:%s", r.URL, user, password)
+		}
+		switch asked.Add(1) {
+		case 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case 2:
+			reply(t, w, nodes("running", "unreachable"))
+		default:
+			reply(t, w, nodes("running", "running"))
+		}
+	})
+	address, err := d.wait(t.Context(), "admin", "pw")
+	if want := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(d.info.Manager.Port)); err != nil || address != want {
+		t.Errorf("%q, %v", address, err)
+	}
+	if diff := cmp.Diff("backend: answers\nfrontend: answers\n", said.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAStandaloneContainerThatDoesNotStayUpIsNoticed(t *testing.T) {
+	t.Parallel()
+	r := &fakeRunner{failed: []failure{{service: "store", why: "restarting with code 1", times: 1}}}
+	d, _ := managed(t, r, func(w http.ResponseWriter, _ *http.Request) { reply(t, w, nodes("running", "running")) })
+	d.opts.Timeout = 3 * time.Second
+	_, err := d.wait(t.Context(), "admin", "pw")
+	if want := "not all of it answers after 3s: store: restarting with code 1"; err == nil || err.Error() != want {
+		t.Errorf("error %v\nwant  %s", err, want)
+	}
+}
+
+func TestTimeUpNamesWhatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	d, _ := managed(t, &fakeRunner{}, func(w http.ResponseWriter, _ *http.Request) { reply(t, w, nodes("running", "unreachable")) })
+	d.opts.Timeout = 3 * time.Second
+	_, err := d.wait(t.Context(), "admin", "pw")
+	if want := "not all of it answers after 3s: frontend is unreachable: no address"; err == nil || err.Error() != want {
+		t.Errorf("error %v\nwant  %s", err, want)
+	}
+}
+
+func TestAManagerWithAnotherPasswordIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	d, _ := managed(t, &fakeRunner{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	if _, err := d.wait(t.Context(), "admin", "pw"); !errors.Is(err, errDenied) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWhatFailsAgainAndAgainIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	r := &fakeRunner{failed: []failure{{service: "store", why: "exited with code 1", times: hopeless}}, log: "first\ncannot bind\n"}
+	d, said := managed(t, r, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	_, err := d.wait(t.Context(), "admin", "pw")
+	if err == nil || err.Error() != "store has failed 3 times" {
+		t.Fatalf("error %v", err)
+	}
+	err = d.failed(t.Context(), err, found{data: true})
+	want := "cannot deploy \"shop\": store has failed 3 times\n  store: exited with code 1\n    first\n    cannot bind"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+	if r.downs != 1 || !strings.Contains(said.String(), "removing what was started") {
+		t.Errorf("taken down %d times: %s", r.downs, said)
+	}
+}
+
+func TestWhatWasThereBeforeOrIsToBeKeptStays(t *testing.T) {
+	t.Parallel()
+	r := &fakeRunner{}
+	d, _ := managed(t, r, nil)
+	cause := errors.New("x")
+	if err := d.failed(t.Context(), cause, found{running: true}); !errors.Is(err, cause) || r.downs != 0 {
+		t.Errorf("%v; taken down %d times", err, r.downs)
+	}
+	d.opts.Keep = true
+	if err := d.failed(t.Context(), cause, found{}); !errors.Is(err, cause) || r.downs != 0 {
+		t.Errorf("%v; taken down %d times", err, r.downs)
+	}
+}
+
+func TestCleaningUpIsNotInterrupted(t *testing.T) {
+	t.Parallel()
+	r := &fakeRunner{}
+	d, _ := managed(t, r, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.failed(ctx, ctx.Err(), found{data: true}); !errors.Is(err, context.Canceled) || r.downs != 1 {
+		t.Errorf("%v; taken down %d times", err, r.downs)
+	}
+}
+
+func TestAnImageBuiltAgainReplacesItsContainers(t *testing.T) {
+	t.Parallel()
+	of := func(service, ref, id string) container.Summary {
+		return container.Summary{Image: ref, ImageID: id, State: container.StateRunning, Labels: map[string]string{serviceLabel: service}}
+	}
+	ended := of("ended", "old:1", "sha256:0")
+	ended.State = container.StateExited
+	got := staleServices([]container.Summary{
+		of("same", "same:1", "sha256:1"), of("gone", "gone:1", "sha256:9"), of("changed", "changed:1", "sha256:2"),
+		of("changed", "changed:1", "sha256:2"), of("nameless", "sha256:5", "sha256:5"), ended,
+		{State: container.StateRunning, Image: "changed:1"},
+	}, func(ref string) string {
+		return map[string]string{"same:1": "sha256:1", "changed:1": "sha256:3", "old:1": "sha256:1"}[ref]
+	})
+	if diff := cmp.Diff([]string{"changed", "nameless"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestACommandsErrorHoldsTheEndOfItsOutput(t *testing.T) {
+	t.Parallel()
+	var debug bytes.Buffer
+	d := &deployer{opts: Options{Debug: &debug, Environ: []string{"A=seen"}, Dir: t.TempDir()}}
+	err := d.command(t.Context(), "/bin/sh", "-c", "echo one; echo $A >&2; exit 3")
+	if err == nil || !strings.HasSuffix(err.Error(), "exit status 3\n    one\n    seen") || debug.String() != "one\nseen\n" {
+		t.Errorf("error %v, debug %q", err, &debug)
+	}
+	d.opts.Debug = nil
+	if err := d.command(t.Context(), "/bin/sh", "-c", "exit 0"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,136 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"sync"
+	"time"
+)
+
+// forward is a `kubectl port-forward` while it runs.
+type forward struct {
+	address string // HOST:PORT of this machine
+	stop    context.CancelFunc
+	ended   chan struct{}
+}
+
+// host gives a way to the manager. A forwarding is to one pod, so it is made
+// anew when that answers no more.
+func (c *cluster) host(ctx context.Context) (string, error) {
+	if c.forward != nil && c.forward.answers(ctx) {
+		return c.forward.address, nil
+	}
+	c.close()
+	r, err := c.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	pod, err := r.pod(c.info.Manager.Service)
+	if err != nil {
+		return "", err
+	}
+	c.forward, err = c.d.forwardTo(ctx, c.words("port-forward", "pod/"+pod, fmt.Sprintf(":%d", c.info.Manager.Port)))
+	if err != nil {
+		return "", err
+	}
+	return c.forward.address, nil
+}
+
+// pod gives a pod of a workload that is complete: until then, an earlier one may
+// be among them, with another password.
+func (r rollout) pod(service string) (string, error) {
+	for _, f := range r.failures() {
+		if f.service == service {
+			return "", errors.New(f.why)
+		}
+	}
+	for _, p := range r.podsOf(service) {
+		if p.ready() {
+			return p.Metadata.Name, nil
+		}
+	}
+	return "", fmt.Errorf("%s has no pod", service)
+}
+
+func (c *cluster) close() {
+	if c.forward != nil {
+		c.forward.stop()
+		<-c.forward.ended
+		c.forward = nil
+	}
+}
+
+// answers asks the manager whether it is there.
+func (f *forward) answers(ctx context.Context) bool {
+	select {
+	case <-f.ended:
+		return false
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.address+"/healthz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// forwardTo runs a command that prints where it forwards from.
+func (d *deployer) forwardTo(ctx context.Context, words []string) (*forward, error) {
+	running, stop := context.WithCancel(ctx)
+	out := &addressWriter{found: make(chan string, 1)}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(running, words[0], words[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = d.opts.Dir, d.opts.Environ, out, &said
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		stop()
+		return nil, fmt.Errorf("cannot forward a port: %w", err)
+	}
+	f := &forward{stop: stop, ended: make(chan struct{})}
+	go func() {
+		_ = cmd.Wait() // it is stopped, or says in stderr why it ended
+		close(f.ended)
+	}()
+	select {
+	case f.address = <-out.found:
+		return f, nil
+	case <-f.ended:
+		stop()
+		return nil, fmt.Errorf("cannot forward a port%s", indented(lastLines(said.String(), 5)))
+	case <-ctx.Done():
+		stop()
+		<-f.ended
+		return nil, ctx.Err()
+	}
+}
+
+// addressWriter looks for an address in what kubectl prints.
+type addressWriter struct {
+	found chan string
+	once  sync.Once
+	text  []byte
+}
+
+var forwardingFrom = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:[0-9]+|\[::1\]:[0-9]+) -> `)
+
+func (w *addressWriter) Write(p []byte) (int, error) {
+	if len(w.text) < 4096 { // it goes on to print a line for each connection
+		w.text = append(w.text, p...)
+		if m := forwardingFrom.FindSubmatch(w.text); m != nil {
+			w.once.Do(func() { w.found <- string(m[1]) })
+		}
+	}
+	return len(p), nil
+}

@@ -1,0 +1,176 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/toskose/toskose/packager/compose"
+)
+
+// The labels by which Compose and Swarm know what is theirs.
+const (
+	projectLabel        = "com.docker.compose.project"
+	projectServiceLabel = "com.docker.compose.service"
+	stackLabel          = "com.docker.stack.namespace"
+	serviceLabel        = "com.docker.swarm.service.name"
+)
+
+// project runs the application on one engine, by Compose.
+type project struct {
+	d     *deployer
+	label string // selects its containers
+}
+
+func onProject(d *deployer) target {
+	p := &project{d, projectLabel + "=" + d.info.App}
+	return target{
+		runner: p, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes,
+		host:   func(context.Context) (string, error) { return d.published(d.engineHost()), nil },
+		before: func(ctx context.Context) (found, error) { return d.engineBefore(ctx, p.label) },
+	}
+}
+
+// compose gives a command line of whichever Compose there is.
+func (p *project) compose(ctx context.Context, args ...string) ([]string, error) {
+	words := []string{"docker", "compose"}
+	if !p.d.succeeds(ctx, "docker", "compose", "version") {
+		words = []string{"docker-compose"}
+		if !p.d.succeeds(ctx, "docker-compose", "version") {
+			return nil, errors.New("there is neither `docker compose` nor `docker-compose`; install one of them")
+		}
+	}
+	words = append(words, "-p", p.d.info.App, "-f", p.d.file(compose.SwarmFile), "-f", p.d.file(compose.LocalFile))
+	return append(words, args...), nil
+}
+
+func (p *project) up(ctx context.Context) error {
+	words, err := p.compose(ctx, "up", "-d", "--no-build", "--remove-orphans")
+	if err != nil {
+		return err
+	}
+	return p.d.command(ctx, words...)
+}
+
+func (p *project) down(ctx context.Context) error {
+	words, err := p.compose(ctx, "down", "--remove-orphans")
+	if err != nil {
+		return err
+	}
+	return p.d.command(ctx, words...)
+}
+
+func (p *project) failures(ctx context.Context) ([]failure, error) {
+	list, err := p.d.containers(ctx, p.label)
+	if err != nil {
+		return nil, err
+	}
+	var out []failure
+	for _, c := range list {
+		found, err := p.d.engine.ContainerInspect(ctx, c.ID)
+		if err != nil || found.State == nil {
+			continue
+		}
+		f := failure{service: c.Labels[projectServiceLabel], times: found.RestartCount}
+		switch {
+		case c.State == container.StateRestarting || c.State == container.StateExited || c.State == container.StateDead:
+			if found.State.ExitCode == 0 && found.State.Error == "" {
+				continue // it did what it had to do
+			}
+			f.why = fmt.Sprintf("%s with code %d", c.State, found.State.ExitCode)
+		case found.RestartCount > 0 && justStarted(found.State.StartedAt):
+			f.why = fmt.Sprintf("restarted %d times", found.RestartCount)
+		case found.State.Error != "":
+			f.why = found.State.Error
+		case found.State.Health != nil && found.State.Health.Status == container.Unhealthy:
+			f.why = "unhealthy"
+		default:
+			continue
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func (p *project) logs(ctx context.Context, service string) (string, error) {
+	list, err := p.d.containers(ctx, p.label)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range list {
+		if c.Labels[projectServiceLabel] != service {
+			continue
+		}
+		r, err := p.d.engine.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "15"})
+		if err != nil {
+			return "", err
+		}
+		defer r.Close()
+		var out bytes.Buffer
+		_, err = stdcopy.StdCopy(&out, &out, r)
+		return out.String(), err
+	}
+	return "", nil
+}
+
+// justStarted tells whether a container has yet to show that it stays up.
+func justStarted(at string) bool {
+	started, err := time.Parse(time.RFC3339Nano, at)
+	return err == nil && time.Since(started) < settled
+}
+
+// engineHost is the machine of the engine, as it is reached from here.
+func (d *deployer) engineHost() string {
+	u, err := url.Parse(d.engine.DaemonHost())
+	if err != nil || u.Scheme == "unix" || u.Scheme == "npipe" || u.Hostname() == "" {
+		return "127.0.0.1"
+	}
+	return u.Hostname()
+}
+
+// containers gives those of the application, ended ones too.
+func (d *deployer) containers(ctx context.Context, label string) ([]container.Summary, error) {
+	list, err := d.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list containers: %w", err)
+	}
+	return list, nil
+}
+
+// volumes gives the application's volumes on this engine, whoever made them:
+// a stack takes over what Compose has left.
+func (d *deployer) volumes(ctx context.Context) ([]*volume.Volume, error) {
+	var all []*volume.Volume
+	for _, label := range []string{projectLabel, stackLabel} {
+		list, err := d.engine.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label+"="+d.info.App))})
+		if err != nil {
+			return nil, fmt.Errorf("cannot list volumes: %w", err)
+		}
+		all = append(all, list.Volumes...)
+	}
+	return all, nil
+}
+
+// removeVolumes removes the application's volumes on this engine.
+func (d *deployer) removeVolumes(ctx context.Context) error {
+	list, err := d.volumes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range list {
+		if err := d.engine.VolumeRemove(ctx, v.Name, false); err != nil {
+			return fmt.Errorf("cannot remove volume %q: %w", v.Name, err)
+		}
+		d.say("%s: removed volume %s", d.info.App, strings.TrimPrefix(v.Name, d.info.App+"_"))
+	}
+	return nil
+}

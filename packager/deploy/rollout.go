@@ -1,0 +1,264 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/packager/kubernetes"
+)
+
+// rollout is an application on a cluster, at one moment.
+type rollout struct {
+	workloads, pods, claims, events []object
+}
+
+// look asks the cluster for the application. Events are for people only, and
+// some may not read them.
+func (c *cluster) look(ctx context.Context) (rollout, error) {
+	var r rollout
+	all, err := c.objects(ctx, "get", workloadKinds+",pods,"+volumeKinds, "--selector", c.info.Selector)
+	if err != nil {
+		return r, err
+	}
+	for _, o := range all {
+		switch o.Kind {
+		case "Pod":
+			r.pods = append(r.pods, o)
+		case "PersistentVolumeClaim":
+			r.claims = append(r.claims, o)
+		default:
+			r.workloads = append(r.workloads, o)
+		}
+	}
+	if len(r.failures()) > 0 {
+		r.events, _ = c.objects(ctx, "get", "events", "--field-selector", "type=Warning")
+	}
+	return r, nil
+}
+
+func (c *cluster) objects(ctx context.Context, args ...string) ([]object, error) {
+	out, err := c.d.output(ctx, c.words(append(args, "--output", "json")...)...)
+	if err != nil {
+		return nil, err
+	}
+	var list objectList
+	if err := json.Unmarshal(out, &list); err != nil {
+		return nil, fmt.Errorf("cannot read what kubectl answers: %w", err)
+	}
+	return list.Items, nil
+}
+
+func (c *cluster) failures(ctx context.Context) ([]failure, error) {
+	r, err := c.look(ctx)
+	return r.failures(), err
+}
+
+// failures says why workloads are not complete, or do not stay so: without a
+// health check, a container that ends again and again is ready in between.
+func (r rollout) failures() []failure {
+	var out []failure
+	for _, w := range r.workloads {
+		if !w.complete() || slices.ContainsFunc(r.podsOf(w.service()), object.restarted) {
+			out = append(out, r.failure(w))
+		}
+	}
+	return out
+}
+
+// restarted tells whether a pod has yet to show that it stays up.
+func (o object) restarted() bool {
+	return slices.ContainsFunc(o.Status.Containers, containerStatus.restarted)
+}
+
+func (s containerStatus) restarted() bool {
+	return s.Restarts > 0 && s.State.Running != nil && time.Since(s.State.Running.Since) < settled
+}
+
+// complete tells whether all pods of a workload are there, ready and of its
+// newest version.
+func (o object) complete() bool {
+	want := 1
+	if o.Spec.Replicas != nil {
+		want = *o.Spec.Replicas
+	}
+	s := o.Status
+	if s.Observed < o.Metadata.Generation || s.Updated < want || s.Replicas > want || s.Ready < want {
+		return false
+	}
+	return o.Kind != "Deployment" || s.Available >= want
+}
+
+// service is the name of the workload that an object belongs to.
+func (o object) service() string { return o.Metadata.Labels[kubernetes.Workload] }
+
+func (r rollout) failure(w object) failure {
+	f := failure{service: w.service()}
+	var why []string
+	for _, p := range r.podsOf(f.service) {
+		if p.ready() && !p.restarted() {
+			continue
+		}
+		text, times := r.podFailure(p)
+		why = append(why, "pod "+p.Metadata.Name+" "+text)
+		f.times = max(f.times, times)
+	}
+	if len(why) == 0 {
+		text, times := r.noPods(w)
+		why, f.times = append(why, text), times
+	}
+	f.why = strings.Join(why, "; ")
+	return f
+}
+
+// podsOf gives the pods of a workload that are to stay.
+func (r rollout) podsOf(service string) []object {
+	var out []object
+	for _, p := range r.pods {
+		if p.service() == service && p.Metadata.Deleted == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (o object) condition(kind string) (condition, bool) {
+	i := slices.IndexFunc(o.Status.Conditions, func(c condition) bool { return c.Type == kind })
+	if i < 0 {
+		return condition{}, false
+	}
+	return o.Status.Conditions[i], true
+}
+
+func (o object) ready() bool {
+	c, ok := o.condition("Ready")
+	return ok && c.Status == "True"
+}
+
+// noPods says why a workload that is not complete has no pod to blame.
+func (r rollout) noPods(w object) (why string, times int) {
+	if c, ok := w.condition("ReplicaFailure"); ok && c.Status == "True" {
+		why = c.Reason + ": " + c.Message
+	}
+	for _, e := range r.events {
+		if e.Reason != "FailedCreate" {
+			continue
+		}
+		// A Deployment's pods are made by a ReplicaSet of its name with a digest.
+		theirs := e.Involved.Kind == "ReplicaSet" && strings.HasPrefix(e.Involved.Name, w.Metadata.Name+"-") && why != ""
+		if e.Involved.UID == w.Metadata.UID || theirs {
+			why, times = e.Reason+": "+e.Message, times+max(e.Count, 1)
+		}
+	}
+	if why == "" {
+		why = "pods are being replaced"
+	}
+	return why, times
+}
+
+// podFailure says why a pod is not ready, and how often it has failed.
+func (r rollout) podFailure(p object) (why string, times int) {
+	if c, ok := p.condition("PodScheduled"); ok && c.Status == "False" {
+		why = "is on no node: " + c.Message + r.unbound()
+	}
+	for _, s := range p.Status.Containers {
+		if s.Ready && !s.restarted() {
+			continue
+		}
+		text, n := s.why()
+		if why, times = text, max(times, n); n == 0 {
+			times = r.pullsFailed(p)
+		}
+	}
+	if why == "" {
+		why = "is " + strings.ToLower(p.Status.Phase)
+	}
+	if e := r.warningOf(p); e != "" && !strings.Contains(why, e) {
+		why += ": " + e
+	}
+	return why, times
+}
+
+// unbound names the volumes that a pod may be waiting for.
+func (r rollout) unbound() string {
+	var names []string
+	for _, c := range r.claims {
+		if c.Status.Phase == "Pending" {
+			names = append(names, c.Metadata.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (without a volume yet: " + strings.Join(names, ", ") + ")"
+}
+
+// why says what a container that is not ready does.
+func (s containerStatus) why() (text string, times int) {
+	ended := s.Last.Terminated
+	if s.State.Terminated != nil {
+		ended = s.State.Terminated
+	}
+	said := ""
+	if ended != nil {
+		said = fmt.Sprintf(": it ended with code %d (%s)", ended.ExitCode, strings.TrimSuffix(ended.Reason+": "+ended.Message, ": "))
+	}
+	switch w := s.State.Waiting; {
+	case w == nil && s.restarted():
+		return fmt.Sprintf("was restarted %d times%s", s.Restarts, said), s.Restarts
+	case w == nil && s.State.Running != nil:
+		return "runs and is not ready", 0
+	case w == nil:
+		return "is not up" + said, 0
+	case w.Reason == "CrashLoopBackOff":
+		return fmt.Sprintf("was restarted %d times%s", s.Restarts, said), s.Restarts
+	case w.Reason == "InvalidImageName" || w.Reason == "ErrImageNeverPull":
+		return w.Reason + ": " + w.Message, hopeless
+	default:
+		return strings.TrimSuffix("waits: "+w.Reason+": "+w.Message, ": ") + said, 0
+	}
+}
+
+func (r rollout) pullsFailed(p object) int {
+	times := 0
+	for _, e := range r.events {
+		if e.Involved.UID == p.Metadata.UID && e.Reason == "Failed" && strings.HasPrefix(e.Message, "Failed to pull image") {
+			times += max(e.Count, 1)
+		}
+	}
+	return times
+}
+
+// warningOf gives the last that the cluster has warned of about a pod.
+func (r rollout) warningOf(p object) string {
+	last := ""
+	for _, e := range r.events {
+		if e.Involved.UID == p.Metadata.UID && e.Reason != "BackOff" {
+			last = strings.TrimSpace(e.Message)
+		}
+	}
+	return last
+}
+
+// logs gives the end of what a workload's container has printed: of the one
+// that ended, where it has been restarted.
+func (c *cluster) logs(ctx context.Context, service string) (string, error) {
+	r, err := c.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	pods := r.podsOf(service)
+	i := slices.IndexFunc(pods, func(p object) bool { return (!p.ready() || p.restarted()) && len(p.Status.Containers) > 0 })
+	if i < 0 {
+		return "", nil
+	}
+	args := []string{"logs", pods[i].Metadata.Name, "--tail=15"}
+	if s := pods[i].Status.Containers[0]; s.Restarts > 0 && (s.State.Running == nil || s.restarted()) {
+		args = append(args, "--previous")
+	}
+	out, err := c.d.output(ctx, c.words(args...)...)
+	return string(out), err
+}

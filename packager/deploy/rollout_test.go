@@ -1,0 +1,172 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// rolledOut reads objects as kubectl prints them, one a line.
+func rolledOut(t *testing.T, lines string) rollout {
+	t.Helper()
+	var r rollout
+	for line := range strings.Lines(strings.TrimSpace(lines)) {
+		var o object
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		switch o.Kind {
+		case "Pod":
+			r.pods = append(r.pods, o)
+		case "Event":
+			r.events = append(r.events, o)
+		case "PersistentVolumeClaim":
+			r.claims = append(r.claims, o)
+		default:
+			r.workloads = append(r.workloads, o)
+		}
+	}
+	return r
+}
+
+const storeLabels = `"labels": {"app.kubernetes.io/name": "store"}`
+
+// deployment is a Deployment named store, with this status.
+func deployment(status string) string {
+	return fmt.Sprintf(`{"kind": "Deployment", "metadata": {"name": "store", "uid": "w", "generation": 2, %s}, "spec": {"replicas": 1}, "status": {%s}}`+"\n", storeLabels, status)
+}
+
+// pod is one of store's that is not ready, with these statuses of its container.
+func pod(container, more string) string {
+	return fmt.Sprintf(`{"kind": "Pod", "metadata": {"name": "store-1", "uid": "p", %s}, "status": {"phase": "Pending", "conditions": [{"type": "Ready", "status": "False"}%s], "containerStatuses": [%s]}}`+"\n",
+		storeLabels, more, container)
+}
+
+func event(kind, uid, reason, message string, count int) string {
+	return fmt.Sprintf(`{"kind": "Event", "reason": %q, "message": %q, "count": %d, "involvedObject": {"kind": %q, "name": "store-1", "uid": %q}}`+"\n", reason, message, count, kind, uid)
+}
+
+const incomplete = `"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1`
+
+func TestAWorkloadIsCompleteWhenAllItsPodsAreNewAndReady(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status string
+		want   bool
+	}{
+		"all of it":               {incomplete + `, "readyReplicas": 1, "availableReplicas": 1`, true},
+		"none is ready":           {incomplete, false},
+		"ready for too short":     {incomplete + `, "readyReplicas": 1`, false},
+		"a change is not seen":    {`"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1`, false},
+		"an old pod is there yet": {`"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "readyReplicas": 2, "availableReplicas": 2`, false},
+		"only an old pod is":      {`"observedGeneration": 2, "replicas": 1, "readyReplicas": 1, "availableReplicas": 1`, false},
+	} {
+		if got := rolledOut(t, deployment(tt.status)).workloads[0].complete(); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	const stateful = `{"kind": "StatefulSet", "metadata": {"generation": 1}, "spec": {"replicas": 0}, "status": {"observedGeneration": 1}}`
+	if !rolledOut(t, stateful).workloads[0].complete() {
+		t.Error("no replica is wanted, and it is not complete")
+	}
+}
+
+func TestWhatDoesNotComeUpIsExplained(t *testing.T) {
+	t.Parallel()
+	const ended = `"terminated": {"exitCode": 7, "reason": "Error"}`
+	for name, tt := range map[string]struct {
+		objects string
+		why     string
+		times   int
+	}{
+		"crashes again and again": {
+			pod(`{"restartCount": 4, "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 1m"}}, "lastState": {`+ended+`}}`, "") +
+				event("Pod", "p", "BackOff", "Back-off restarting failed container", 9),
+			"pod store-1 was restarted 4 times: it ended with code 7 (Error)", 4,
+		},
+		"has just ended": {
+			pod(`{"restartCount": 0, "state": {`+ended+`}}`, ""),
+			"pod store-1 is not up: it ended with code 7 (Error)", 0,
+		},
+		"runs after a crash": {
+			pod(`{"restartCount": 1, "state": {"running": {"startedAt": "2999-01-01T00:00:00Z"}}, "lastState": {`+ended+`}}`, ""),
+			"pod store-1 was restarted 1 times: it ended with code 7 (Error)", 1,
+		},
+		"runs long after a crash": {
+			pod(`{"restartCount": 1, "state": {"running": {"startedAt": "2001-01-01T00:00:00Z"}}, "lastState": {`+ended+`}}`, ""),
+			"pod store-1 runs and is not ready", 0,
+		},
+		"is not ready": {
+			pod(`{"state": {"running": {}}}`, "") + event("Pod", "p", "Unhealthy", "Readiness probe failed: refused\n", 3),
+			"pod store-1 runs and is not ready: Readiness probe failed: refused", 0,
+		},
+		"has no image": {
+			pod(`{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image \"x:1\""}}}`, "") +
+				event("Pod", "p", "Failed", `Failed to pull image "x:1": not found`, 3) + event("Pod", "p", "Failed", "Error: ErrImagePull", 3) +
+				event("Pod", "another's", "Failed", `Failed to pull image "x:1": not found`, 9),
+			`pod store-1 waits: ImagePullBackOff: Back-off pulling image "x:1": Error: ErrImagePull`, 3,
+		},
+		"names no image": {
+			pod(`{"state": {"waiting": {"reason": "InvalidImageName", "message": "bad"}}}`, ""),
+			"pod store-1 InvalidImageName: bad", hopeless,
+		},
+		"has no volume": {
+			pod("", `, {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available."}`) +
+				`{"kind": "PersistentVolumeClaim", "metadata": {"name": "dbvolume"}, "status": {"phase": "Pending"}}` + "\n" +
+				`{"kind": "PersistentVolumeClaim", "metadata": {"name": "other"}, "status": {"phase": "Bound"}}`,
+			"pod store-1 is on no node: 0/1 nodes are available. (without a volume yet: dbvolume)", 0,
+		},
+		"cannot mount": {
+			pod(`{"state": {"waiting": {"reason": "ContainerCreating"}}}`, "") + event("Pod", "p", "FailedMount", `secret "pw" not found`, 2),
+			`pod store-1 waits: ContainerCreating: secret "pw" not found`, 0,
+		},
+		"waits for a node": {pod("", ""), "pod store-1 is pending", 0},
+		"another's pod":    {strings.Replace(pod("", ""), `"app.kubernetes.io/name": "store"`, `"app.kubernetes.io/name": "web"`, 1), "pods are being replaced", 0},
+		"a pod that ends":  {strings.Replace(pod("", ""), `"uid"`, `"deletionTimestamp": "2026-01-01T00:00:00Z", "uid"`, 1), "pods are being replaced", 0},
+	} {
+		got := rolledOut(t, deployment(incomplete)+tt.objects).failures()
+		want := []failure{{"store", tt.why, tt.times}}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(failure{})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestWhatIsReadyBetweenTwoCrashesIsNotUp(t *testing.T) {
+	t.Parallel()
+	complete := deployment(incomplete + `, "readyReplicas": 1, "availableReplicas": 1`)
+	for since, want := range map[string][]failure{
+		"2999-01-01T00:00:00Z": {{"store", "pod store-1 was restarted 3 times: it ended with code 7 (Error)", 3}},
+		"2001-01-01T00:00:00Z": nil,
+	} {
+		ready := strings.Replace(pod(`{"ready": true, "restartCount": 3, "state": {"running": {"startedAt": "`+since+`"}}, "lastState": {"terminated": {"exitCode": 7, "reason": "Error"}}}`, ""),
+			`"status": "False"`, `"status": "True"`, 1)
+		if diff := cmp.Diff(want, rolledOut(t, complete+ready).failures(), cmp.AllowUnexported(failure{})); diff != "" {
+			t.Errorf("it runs since %s: %s", since, diff)
+		}
+	}
+}
+
+func TestPodsThatAreRefusedAreExplained(t *testing.T) {
+	t.Parallel()
+	refused := deployment(`"observedGeneration": 2, "conditions": [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "pods are forbidden"}]`)
+	for name, tt := range map[string]struct {
+		objects string
+		why     string
+		times   int
+	}{
+		"by a condition":                   {refused, "FailedCreate: pods are forbidden", 0},
+		"and events":                       {refused + event("ReplicaSet", "r", "FailedCreate", "violates PodSecurity", 5), "FailedCreate: violates PodSecurity", 5},
+		"another's events":                 {deployment(incomplete) + event("ReplicaSet", "r", "FailedCreate", "violates PodSecurity", 5), "pods are being replaced", 0},
+		"a StatefulSet's are of its own":   {deployment(incomplete) + event("StatefulSet", "w", "FailedCreate", "violates PodSecurity", 2), "FailedCreate: violates PodSecurity", 2},
+		"what has no count happened, once": {deployment(incomplete) + event("StatefulSet", "w", "FailedCreate", "quota", 0), "FailedCreate: quota", 1},
+	} {
+		want := []failure{{"store", tt.why, tt.times}}
+		if diff := cmp.Diff(want, rolledOut(t, tt.objects).failures(), cmp.AllowUnexported(failure{})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/swarm"
+	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/toskose/toskose/packager/compose"
+)
+
+// stack runs the application in the engine's swarm.
+type stack struct {
+	d     *deployer
+	label string // selects what belongs to it
+	self  string // id of the engine's node
+}
+
+func onStack(d *deployer, self string) target {
+	s := &stack{d, stackLabel + "=" + d.info.App, self}
+	return target{
+		runner: s, name: "as a stack of the engine's swarm", check: s.check, removeVolumes: d.removeVolumes, otherwise: s.otherwise, host: s.host,
+		before: func(ctx context.Context) (found, error) { return d.engineBefore(ctx, s.label) },
+	}
+}
+
+func (s *stack) mine() filters.Args { return filters.NewArgs(filters.Arg("label", s.label)) }
+
+func (s *stack) up(ctx context.Context) error {
+	if err := s.d.command(ctx, "docker", "stack", "deploy", "--resolve-image", "never", "--prune", "--with-registry-auth",
+		"-c", s.d.file(compose.SwarmFile), s.d.info.App); err != nil {
+		return err
+	}
+	return s.replaceStale(ctx)
+}
+
+// replaceStale starts anew the containers of images that were built again
+// under the same name, which a swarm does not notice.
+func (s *stack) replaceStale(ctx context.Context) error {
+	list, err := s.d.containers(ctx, s.label)
+	if err != nil {
+		return err
+	}
+	for _, service := range staleServices(list, func(ref string) string {
+		found, err := s.d.engine.ImageInspect(ctx, ref)
+		if err != nil {
+			return ""
+		}
+		return found.ID
+	}) {
+		if err := s.d.command(ctx, "docker", "service", "update", "--force", "--detach", "--no-resolve-image", "--with-registry-auth", service); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func staleServices(list []container.Summary, idOf func(ref string) string) []string {
+	var stale []string
+	for _, c := range list {
+		service := c.Labels[serviceLabel]
+		if c.State != container.StateRunning || service == "" || slices.Contains(stale, service) {
+			continue
+		}
+		// An image that lost its name is listed by its id.
+		if id := idOf(c.Image); c.ImageID != id && id != "" || strings.HasPrefix(c.Image, "sha256:") {
+			stale = append(stale, service)
+		}
+	}
+	slices.Sort(stale)
+	return stale
+}
+
+// otherwise removes what Compose has started, before the engine joined its
+// swarm.
+func (s *stack) otherwise(ctx context.Context) error {
+	p := &project{s.d, projectLabel + "=" + s.d.info.App}
+	started, err := s.d.containers(ctx, p.label)
+	if err != nil || len(started) == 0 {
+		return err
+	}
+	s.d.say("%s: removing what Compose has started", s.d.info.App)
+	return p.down(ctx)
+}
+
+// down removes the stack and waits for it: `docker stack rm` does not, and
+// leaves the network where a container was still ending.
+func (s *stack) down(ctx context.Context) error {
+	if err := s.d.command(ctx, "docker", "stack", "rm", s.d.info.App); err != nil {
+		return err
+	}
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		left, err := s.left(ctx)
+		if err != nil || left == "" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is still there: %w", left, ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
+
+// left names something of the stack that is still there, and removes a
+// network that nothing is on any more.
+func (s *stack) left(ctx context.Context) (string, error) {
+	containers, err := s.d.containers(ctx, s.label)
+	if err != nil {
+		return "", err
+	}
+	if len(containers) > 0 {
+		return "container " + strings.Join(containers[0].Names, ", "), nil
+	}
+	networks, err := s.d.engine.NetworkList(ctx, network.ListOptions{Filters: s.mine()})
+	if err != nil {
+		return "", fmt.Errorf("cannot list networks: %w", err)
+	}
+	for _, n := range networks {
+		if err := s.d.engine.NetworkRemove(ctx, n.ID); err != nil {
+			return fmt.Sprintf("network %s (%v)", n.Name, err), nil // tried again until the time is up
+		}
+	}
+	secrets, err := s.d.engine.SecretList(ctx, swarm.SecretListOptions{Filters: s.mine()})
+	if err != nil {
+		return "", fmt.Errorf("cannot list secrets: %w", err)
+	}
+	for _, secret := range secrets {
+		if err := s.d.engine.SecretRemove(ctx, secret.ID); err != nil {
+			return fmt.Sprintf("secret %s (%v)", secret.Spec.Name, err), nil // tried again until the time is up
+		}
+	}
+	return "", nil
+}
+
+func (s *stack) tasks(ctx context.Context) ([]swarm.Task, map[string]string, error) {
+	services, err := s.d.engine.ServiceList(ctx, swarm.ServiceListOptions{Filters: s.mine()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot list services: %w", err)
+	}
+	names := map[string]string{}
+	for _, service := range services {
+		names[service.ID] = strings.TrimPrefix(service.Spec.Name, s.d.info.App+"_")
+	}
+	tasks, err := s.d.engine.TaskList(ctx, swarm.TaskListOptions{Filters: s.mine()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot list tasks: %w", err)
+	}
+	return tasks, names, nil
+}
+
+func (s *stack) failures(ctx context.Context) ([]failure, error) {
+	tasks, names, err := s.tasks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(tasks, func(a, b swarm.Task) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	byService := map[string]*failure{}
+	for _, t := range tasks {
+		name := names[t.ServiceID]
+		f := byService[name]
+		if f == nil {
+			f = &failure{service: name}
+			byService[name] = f
+		}
+		switch {
+		case t.Status.State == swarm.TaskStateFailed || t.Status.State == swarm.TaskStateRejected:
+			f.times++
+			f.why = fmt.Sprintf("%s: %s", t.Status.State, t.Status.Err)
+		case t.Status.State == swarm.TaskStateRunning && (f.times == 0 || time.Since(t.Status.Timestamp) > settled):
+			f.why = ""
+		case t.DesiredState == swarm.TaskStateRunning && t.Status.Err != "":
+			f.why = fmt.Sprintf("%s: %s", t.Status.State, t.Status.Err)
+		}
+	}
+	var out []failure
+	for _, f := range byService {
+		if f.why != "" {
+			out = append(out, *f)
+		}
+	}
+	return out, nil
+}
+
+// host is where the manager's port is published: anywhere in the swarm, or at
+// the node that its task runs on.
+func (s *stack) host(ctx context.Context) (string, error) {
+	if s.d.info.Manager.Publish != compose.PublishHost {
+		return s.d.published(s.d.engineHost()), nil
+	}
+	tasks, names, err := s.tasks(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, t := range tasks {
+		if names[t.ServiceID] != s.d.info.Manager.Service || t.Status.State != swarm.TaskStateRunning || t.NodeID == s.self {
+			continue
+		}
+		node, _, err := s.d.engine.NodeInspectWithRaw(ctx, t.NodeID)
+		if err != nil {
+			return "", fmt.Errorf("cannot find the manager's node: %w", err)
+		}
+		return s.d.published(node.Status.Addr), nil
+	}
+	return s.d.published(s.d.engineHost()), nil
+}
+
+func (s *stack) logs(ctx context.Context, service string) (string, error) {
+	r, err := s.d.engine.ServiceLogs(ctx, s.d.info.App+"_"+service, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "15"})
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	var out bytes.Buffer
+	_, err = stdcopy.StdCopy(&out, &out, r)
+	return out.String(), err
+}

@@ -1,0 +1,169 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/toskose/toskose/packager"
+)
+
+// ownBinary is a static binary of Toskose's own, and where images have it.
+type ownBinary struct {
+	name string // of the file, and of the image that has it
+	path string // in images
+	flag string // by which the user names another image to take it from
+	user string // of the image; empty: root
+}
+
+var (
+	unitBinary    = ownBinary{"toskose-unit", packager.UnitPath, "--unit-image", ""}
+	managerBinary = ownBinary{"toskose-manager", packager.ManagerPath, "--manager-image", managerUser}
+)
+
+// own gives the layer with a binary of Toskose's: from the user's image; from
+// the file at hand, of which the engine gets this version's image; or from that
+// image where there is no such file.
+func (b *Builder) own(ctx context.Context, o ownBinary, given string, platform v1.Platform) (tree, error) {
+	if given != "" {
+		f, err := b.bases.find(ctx, given, platform)
+		if err != nil {
+			return nil, err
+		}
+		return ownFromImage(ctx, o, given, f)
+	}
+	ref := o.name + ":" + imageTag(b.opts.Version)
+	file, looked, err := findBinary(b.opts.Binaries, o.name, platform.Architecture)
+	if err != nil {
+		return nil, err
+	}
+	if file != "" {
+		info, err := os.Stat(file)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the binary: %w", err)
+		}
+		t := newTree([]entry{{
+			name: strings.TrimPrefix(o.path, "/"), mode: 0o755, size: info.Size(),
+			open: func() (io.ReadCloser, error) { return os.Open(file) },
+		}})
+		return t, b.keepOwn(ctx, o, ref, file, t, platform)
+	}
+	f, err := b.local.find(ctx, ref, platform)
+	if err != nil {
+		return nil, fmt.Errorf("there is no static binary %q for %s: looked for %s, and for the image %q (%w); "+
+			"`make build` makes it, and %s names another image", o.name, platform, strings.Join(looked, ", "), ref, err, o.flag)
+	}
+	return ownFromImage(ctx, o, ref, f)
+}
+
+// keepOwn gives the engine that images go to an image of a binary alone, under
+// this version's name. Another build of the same version replaces it.
+func (b *Builder) keepOwn(ctx context.Context, o ownBinary, ref, file string, t tree, platform v1.Platform) error {
+	if b.opts.Output != PlaceEngine || b.opts.Contexts != "" {
+		return nil
+	}
+	j := &job{
+		image:    packager.Image{Name: ref, Labels: map[string]string{packager.LabelVersion: b.opts.Version}},
+		platform: platform, base: nothing(platform), entry: []string{o.path}, user: o.user, trees: []tree{t},
+	}
+	m, err := assemble(j, []*treeLayer{newTreeLayer(ctx, b.folder, t)})
+	if err != nil {
+		return fmt.Errorf("cannot build image %q from %q: %w", ref, file, err)
+	}
+	before := b.idOf(ctx, ref)
+	if before == m.id.String() {
+		return nil
+	}
+	if err := b.loads().put(ctx, ref, []*made{m}); err != nil {
+		return err
+	}
+	b.say("%s: built from %s", ref, file)
+	b.removeReplaced(ctx, before, packager.LabelVersion, b.opts.Version)
+	return nil
+}
+
+func ownFromImage(ctx context.Context, o ownBinary, ref string, f *found) (tree, error) {
+	r, err := f.file(ctx, strings.TrimPrefix(o.path, "/"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("image %q has no %s", ref, o.path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s of image %q: %w", o.path, ref, err)
+	}
+	var data bytes.Buffer
+	if _, err := data.ReadFrom(r); err != nil {
+		return nil, fmt.Errorf("cannot read %s of image %q: %w", o.path, ref, err)
+	}
+	return newTree([]entry{bytesEntry(strings.TrimPrefix(o.path, "/"), 0o755, data.Bytes())}), nil
+}
+
+// imageTag makes a tag of a version, which may have a "+".
+func imageTag(version string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '.' || r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '-'
+	}, version)
+}
+
+// findBinary looks for a static linux binary of an architecture: NAME-linux-ARCH,
+// and NAME where it is one. No path and no error: there is none.
+func findBinary(folders []string, name, arch string) (path string, looked []string, err error) {
+	for _, dir := range folders {
+		for _, file := range []string{name + "-linux-" + arch, name} {
+			path := filepath.Join(dir, file)
+			looked = append(looked, path)
+			why, err := unfit(path, arch)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+			case err != nil:
+				return "", nil, err
+			case why == "":
+				return path, looked, nil
+			default:
+				looked[len(looked)-1] += " (" + why + ")"
+			}
+		}
+	}
+	return "", looked, nil
+}
+
+var machines = map[elf.Machine]string{
+	elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64", elf.EM_386: "386", elf.EM_ARM: "arm",
+	elf.EM_RISCV: "riscv64", elf.EM_PPC64: "ppc64le", elf.EM_S390: "s390x",
+}
+
+// unfit says why a file cannot be put in an image for an architecture.
+func unfit(path, arch string) (why string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	program, err := elf.NewFile(f)
+	if err != nil {
+		return "no linux binary", nil
+	}
+	if program.OSABI != elf.ELFOSABI_NONE && program.OSABI != elf.ELFOSABI_LINUX {
+		return "no linux binary", nil
+	}
+	if got := machines[program.Machine]; got != arch {
+		return "for " + program.Machine.String(), nil
+	}
+	for _, p := range program.Progs {
+		if p.Type == elf.PT_INTERP {
+			return "not static", nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,503 @@
+package image_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	dockerimage "github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/image"
+	"github.com/toskose/toskose/packager/internal/engine"
+)
+
+// through puts a handler in front of the bench's engine.
+func (b *bench) through(around func(engine http.Handler) http.Handler) {
+	b.t.Helper()
+	network, address, ok := strings.Cut(b.DaemonHost(), "://")
+	if !ok || network != "unix" && network != "tcp" {
+		b.t.Skipf("the engine is at %s", b.DaemonHost())
+	}
+	proxy := &httputil.ReverseProxy{
+		Director: func(r *http.Request) { r.URL.Scheme, r.URL.Host = "http", "engine" },
+		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}},
+		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+	}
+	server := httptest.NewServer(around(proxy))
+	b.t.Cleanup(server.Close)
+	cli, err := client.NewClientWithOpts(client.WithHost("tcp://"+server.Listener.Addr().String()), client.WithAPIVersionNegotiation())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { cli.Close() })
+	b.Client = cli
+}
+
+// at gives requests for a path to another handler.
+func at(path string, special func(w http.ResponseWriter, r *http.Request, engine http.Handler)) func(http.Handler) http.Handler {
+	return func(engine http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, path) {
+				special(w, r, engine)
+				return
+			}
+			engine.ServeHTTP(w, r)
+		})
+	}
+}
+
+// counted counts the bytes of a body.
+type counted struct {
+	io.ReadCloser
+	n *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// large is a file that no compression makes small, and its size.
+func large() (string, int64) {
+	data, seed := make([]byte, 4<<20), uint32(1)
+	for i := range data {
+		seed = seed*1664525 + 1013904223
+		data[i] = byte(seed >> 24)
+	}
+	return string(data), int64(len(data))
+}
+
+func TestAnEngineThatHasTheBaseIsSentOnlyWhatIsNew(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, image.BuilderDirect)
+	text, size := large()
+	engine.Import(t, b.Client, b.name+":large", map[string]string{"etc/passwd": "", "large": text})
+	var sent atomic.Int64
+	var loads atomic.Int32
+	refuse := false
+	b.through(at("/images/load", func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
+		r.Body = counted{r.Body, &sent}
+		if loads.Add(1); refuse && loads.Load() == 1 {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(w, `{"error":"this engine wants the layers of the base"}`)
+			return
+		}
+		engine.ServeHTTP(w, r)
+	}))
+	plan := b.plan()
+	plan.Images[0].Base = b.name + ":large"
+	if err := b.build(plan, script, nil); err != nil {
+		t.Fatal(err)
+	}
+	if sent.Load() == 0 || sent.Load() >= size/10 {
+		t.Errorf("%d bytes were sent, of a base with %d", sent.Load(), size)
+	}
+	if engine.Files(t, b.Client, b.name+":api")["large"] == nil {
+		t.Error("the image lacks its base")
+	}
+
+	refuse = true
+	loads.Store(0)
+	sent.Store(0)
+	plan.Images[0].Env["MORE"] = "yes"
+	if err := b.build(plan, script, nil); err != nil {
+		t.Fatal(err)
+	}
+	if loads.Load() != 2 || sent.Load() < size {
+		t.Errorf("an engine that refuses that was sent %d bytes in %d loads", sent.Load(), loads.Load())
+	}
+}
+
+func TestABaseOfTheEngineGoesToALayoutAndARegistry(t *testing.T) {
+	t.Parallel()
+	b, w := newBench(t, image.BuilderDirect), newWorld(t, nil)
+	if err := b.build(b.plan(), script, nil); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := b.ImageInspect(t.Context(), b.name+":api")
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := b.made.About(t.Context(), b.name+":api")
+	if about.User != loaded.Config.User || about.Content == "" {
+		t.Errorf("of the engine's image it tells %+v", about)
+	}
+	dir := filepath.Join(t.TempDir(), "layout")
+	if err := b.build(b.plan(), script, func(o *image.Options) { o.Bases, o.Output = image.PlaceEngine, "oci:"+dir }); err != nil {
+		t.Fatal(err)
+	}
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := index.Image(layoutOf(t, dir)[b.name+":api"].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := img.ConfigName(); err != nil || id.String() != loaded.ID {
+		t.Errorf("in the layout it is %s, in the engine %s, %v", id, loaded.ID, err)
+	}
+	plan := b.plan()
+	plan.Images[0].Name = w.host + "/team/api:1"
+	if err := b.build(plan, script, func(o *image.Options) { o.Bases, o.Output = image.PlaceEngine, image.PlaceRegistry }); err != nil {
+		t.Fatal(err)
+	}
+	pushed := w.get("team/api", "amd64")
+	if err := validate.Image(pushed); err != nil {
+		t.Error(err)
+	}
+	if id, err := pushed.ConfigName(); err != nil || id.String() != loaded.ID {
+		t.Errorf("in the registry it is %s, in the engine %s, %v", id, loaded.ID, err)
+	}
+	if got := b.made.About(t.Context(), plan.Images[0].Name); got != about {
+		t.Errorf("of the registry's image it tells %+v, and of the engine's %+v", got, about)
+	}
+}
+
+func TestABaseOfARegistryGoesToTheEngine(t *testing.T) {
+	t.Parallel()
+	b, w := newBench(t, image.BuilderDirect), newWorld(t, nil)
+	plan := b.plan()
+	plan.Images[0].Base = w.host + "/base:1"
+	if err := b.build(plan, script, func(o *image.Options) { o.Bases = image.PlaceRegistry }); err != nil {
+		t.Fatal(err)
+	}
+	if engine.Files(t, b.Client, b.name+":api")["arch"] == nil {
+		t.Error("the image lacks its base")
+	}
+}
+
+func TestTheEnginePullsAsItIsTold(t *testing.T) {
+	t.Parallel()
+	b, w := newBench(t, image.BuilderDirect), newWorld(t, locked("team", "secret-word"))
+	base := w.host + "/team/base:1"
+	engine.Remove(t, b.Client, base)
+	plan := b.plan()
+	plan.Images[0].Base = base
+	build := func(pull string) error {
+		t.Helper()
+		err := b.build(plan, script, func(o *image.Options) { o.Pull = pull })
+		if found, inspectErr := b.ImageInspect(t.Context(), base); inspectErr == nil {
+			engine.Remove(t, b.Client, found.ID) // which keeps its digest when a newer one gets the name
+		}
+		return err
+	}
+	if err := build(image.PullNever); err == nil || !strings.Contains(err.Error(), "the engine has none") || strings.Contains(b.said.String(), "pulling") {
+		t.Errorf("never: %v, said %s", err, &b.said)
+	}
+	if err := build(image.PullMissing); err == nil || !strings.Contains(err.Error(), "the pull ended with") {
+		t.Errorf("without a password: %v", err)
+	}
+	w.pushAs("team", "secret-word", "team/base", w.base("amd64"))
+	plan.Images[0].RegistryPassword, plan.Images[0].Name = "secret-word", w.host+"/team/api:1"
+	engine.Remove(t, b.Client, plan.Images[0].Name)
+	if err := build(image.PullMissing); err != nil {
+		t.Fatal(err)
+	}
+	newer, err := mutate.Config(w.base("amd64"), v1.Config{User: "0", Env: []string{"NEW=yes"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.pushAs("team", "secret-word", "team/base", newer)
+	for pull, want := range map[string]bool{image.PullMissing: false, image.PullAlways: true} {
+		if err := build(pull); err != nil {
+			t.Fatal(err)
+		}
+		found, err := b.ImageInspect(t.Context(), plan.Images[0].Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(found.Config.Env, " "), "NEW=yes"); got != want && pull == image.PullAlways {
+			t.Errorf("--pull %s: the newer base is used: %t", pull, got)
+		}
+	}
+}
+
+// pushAs puts an image into a registry that wants a password.
+func (w *world) pushAs(user, password, repository string, img v1.Image) {
+	w.t.Helper()
+	if err := remote.Write(w.ref(repository), img, remote.WithAuth(basic(user, password))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestTheEnginePushesWithThePassword(t *testing.T) {
+	t.Parallel()
+	b, w := newBench(t, image.BuilderDocker), newWorld(t, locked("team", "secret-word"))
+	plan := b.plan()
+	plan.Images[0].Name = w.host + "/team/api:1"
+	engine.Remove(t, b.Client, plan.Images[0].Name)
+	push := func(o *image.Options) { o.Push = true }
+	err := b.build(plan, script, push)
+	for _, want := range []string{`cannot push image "` + w.host + `/team/api:1"`, "docker.name in toskose.yml"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("without a password: %v lacks %q", err, want)
+		}
+	}
+	if strings.Contains(b.said.String(), "trying again") {
+		t.Errorf("what was refused is tried again: %s", &b.said)
+	}
+	plan.Images[0].RegistryPassword = "secret-word"
+	if err := b.build(plan, script, push); err != nil {
+		t.Fatal(err)
+	}
+	img, err := remote.Image(w.ref("team/api"), remote.WithAuth(basic("team", "secret-word")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(img); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(b.said.String(), "secret-word") {
+		t.Errorf("the password is said: %s", &b.said)
+	}
+}
+
+func TestAnotherArchitectureThanTheEngines(t *testing.T) {
+	t.Parallel()
+	for _, builder := range builders {
+		t.Run(builder, func(t *testing.T) {
+			b, w := newBench(t, builder), newWorld(t, nil)
+			version, err := b.ServerVersion(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[version.Arch]
+			plan := b.whole()
+			plan.Images[0].Base = w.host + "/base:1"
+			engine.Remove(t, b.Client, plan.Images[0].Base)
+			err = b.build(plan, script, func(o *image.Options) { o.Platforms, o.Binaries = []string{"linux/" + other}, []string{w.binaries} })
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, ref := range []string{b.name + ":api", b.name + ":manager"} {
+				found, err := b.ImageInspect(t.Context(), ref)
+				if err != nil || found.Architecture != other {
+					t.Errorf("%s is for %q, %v", ref, found.Architecture, err)
+				}
+			}
+		})
+	}
+}
+
+// left gives the containers and images of the bench that a build has left. An
+// engine's own builder keeps unnamed images of its steps, to build on.
+func (b *bench) left() (left []string) {
+	b.t.Helper()
+	containers, err := b.ContainerList(b.t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("ancestor", b.name+":imported"))})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, c := range containers {
+		left = append(left, "container "+c.ID)
+	}
+	wanted := []filters.Args{filters.NewArgs(filters.Arg("reference", b.name+":api"))}
+	if b.builder == image.BuilderDirect {
+		for _, label := range []string{packager.LabelApp, packager.LabelVersion} {
+			wanted = append(wanted, filters.NewArgs(filters.Arg("dangling", "true"), filters.Arg("label", label+"="+b.name)))
+		}
+	}
+	for _, filter := range wanted {
+		images, err := b.ImageList(b.t.Context(), dockerimage.ListOptions{Filters: filter})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, i := range images {
+			left = append(left, fmt.Sprintf("image %s %q", i.ID, i.RepoTags))
+		}
+	}
+	return left
+}
+
+// checkLeft waits until nothing is left: an engine that stops to build removes
+// its containers after it has hung up.
+func (b *bench) checkLeft() {
+	b.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		left := b.left()
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("left: %q", left)
+		}
+	}
+}
+
+func TestAnEngineThatGoesAwayLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for builder, path := range map[string]string{image.BuilderDocker: "/build", image.BuilderDirect: "/images/load"} {
+		t.Run(builder, func(t *testing.T) {
+			b := newBench(t, builder)
+			b.through(at(path, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+				_, _ = io.CopyN(io.Discard, r.Body, 1000)
+				panic(http.ErrAbortHandler)
+			}))
+			err := b.build(b.plan(), script, nil)
+			what := map[string]string{image.BuilderDocker: b.name + ":api", image.BuilderDirect: "toskose-unit:" + b.name}[builder] // what comes first
+			if err == nil || !strings.Contains(err.Error(), `image "`+what+`"`) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v", err)
+			}
+			b.checkLeft()
+		})
+	}
+}
+
+// stopping interrupts when the engine has begun to answer.
+type stopping struct {
+	http.ResponseWriter
+	stop func()
+}
+
+func (s stopping) Write(p []byte) (int, error) {
+	s.stop()
+	return s.ResponseWriter.Write(p)
+}
+
+// half interrupts in the middle of what is sent.
+type half struct {
+	io.ReadCloser
+	stop func()
+}
+
+func (h half) Read(p []byte) (int, error) {
+	n, err := h.ReadCloser.Read(p[:min(len(p), 100)])
+	if n > 0 {
+		h.stop()
+	}
+	return n, err
+}
+
+func (s stopping) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// When an interruption comes.
+const (
+	sending   = "in the middle of what is sent"
+	sent      = "when all is sent, which the engine takes in whether or not somebody waits"
+	answering = "when the answer begins"
+)
+
+// interrupted gives the engine a request in which the interruption comes.
+func interrupted(when string, stop func(), w http.ResponseWriter, r *http.Request, engine http.Handler) {
+	switch when {
+	case sending:
+		r.Body = half{r.Body, stop}
+		engine.ServeHTTP(w, r)
+	case answering:
+		engine.ServeHTTP(stopping{w, stop}, r)
+	case sent:
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		stop()
+		ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // one without an end, and the proxy ends with its client
+		defer cancel()
+		whole := r.Clone(ctx)
+		whole.Body, whole.ContentLength, whole.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+		engine.ServeHTTP(w, whole)
+	}
+}
+
+func TestAnInterruptionLeavesNothing(t *testing.T) {
+	t.Parallel()
+	const load = "/images/load"
+	tests := map[string]struct {
+		builder, path, when string
+		again               bool // the engine has what is Toskose's own from before, so that what is loaded is the application's
+	}{
+		"while a user is looked up":    {image.BuilderDirect, "/archive", answering, false},
+		"while a context is sent":      {image.BuilderDocker, "/build", sending, false},
+		"while the engine builds":      {image.BuilderDocker, "/build", answering, false},
+		"while the unit image is sent": {image.BuilderDirect, load, sending, false},
+		"when the unit image is sent":  {image.BuilderDirect, load, sent, false},
+		"while an image is sent":       {image.BuilderDirect, load, sending, true},
+		"when an image is sent":        {image.BuilderDirect, load, sent, true},
+		"when an image is loaded":      {image.BuilderDirect, load, answering, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, test.builder)
+			if test.again {
+				if err := b.build(b.plan(), script, nil); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := b.ImageRemove(t.Context(), b.name+":api", dockerimage.RemoveOptions{PruneChildren: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var asked sync.WaitGroup
+			b.through(at(test.path, func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
+				asked.Add(1)
+				defer asked.Done()
+				interrupted(test.when, cancel, w, r, engine)
+			}))
+			temp := t.TempDir()
+			opts := image.Options{Version: b.name, Builder: b.builder, Binaries: []string{b.binaries}, Temp: temp}
+			if err := image.New(b.Client, opts).Build(ctx, b.plan(), script); !errors.Is(err, context.Canceled) || ctx.Err() == nil {
+				t.Errorf("%v", err)
+			}
+			asked.Wait() // for the engine, which may do more than somebody waits for
+			b.checkLeft()
+			if left, err := filepath.Glob(filepath.Join(temp, "*")); err != nil || len(left) > 0 {
+				t.Errorf("temporary files: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestAnEngineIsSentABinaryOnceForAllImagesOnABase(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, image.BuilderDirect)
+	text, size := large()
+	b.binary("toskose-unit", text)
+	var sent atomic.Int64
+	b.through(at("/images/load", func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
+		r.Body = counted{r.Body, &sent}
+		engine.ServeHTTP(w, r)
+	}))
+	plan := b.plan()
+	other := plan.Images[0]
+	other.Name, other.Node = b.name+":other", "other"
+	engine.Remove(t, b.Client, other.Name)
+	plan.Images = append(plan.Images, other)
+	plan.Images[1].Env = map[string]string{"OTHER": "yes"}
+	if err := b.build(plan, script, nil); err != nil {
+		t.Fatal(err)
+	}
+	if most := 2*size + size/2; sent.Load() < size || sent.Load() > most { // the unit's own image, and one of both
+		t.Errorf("%d bytes were sent, for a binary of %d", sent.Load(), size)
+	}
+	for _, i := range plan.Images {
+		if h := engine.Files(t, b.Client, i.Name)["toskose/unit/toskose-unit"]; h == nil || h.Size < size {
+			t.Errorf("in %s the unit is %+v", i.Name, h)
+		}
+	}
+}

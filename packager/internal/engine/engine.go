@@ -1,0 +1,148 @@
+// Package engine gives the packager's tests a Docker engine, and bases to
+// build on that need no registry. What it makes is gone after the test.
+package engine
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/build"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
+)
+
+// Connect gives the engine at hand; without one the test is skipped.
+func Connect(t *testing.T) *client.Client {
+	t.Helper()
+	cli, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+	if err != nil {
+		t.Skipf("no Docker engine: %v", err)
+	}
+	t.Cleanup(func() { cli.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a busy one: where there is none, that is known at once
+	defer cancel()
+	if _, err := cli.Ping(ctx); err != nil {
+		t.Skipf("no Docker engine: %v", err)
+	}
+	return cli
+}
+
+// Import makes an image of a few files, with changes as in a Dockerfile.
+func Import(t *testing.T, cli *client.Client, ref string, files map[string]string, changes ...string) {
+	t.Helper()
+	var buf bytes.Buffer
+	tw := tar.NewWriter(&buf)
+	for name, text := range files {
+		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tw.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := cli.ImageImport(t.Context(), image.ImportSource{Source: &buf, SourceName: "-"}, ref, image.ImportOptions{Changes: changes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Close()
+	if _, err := io.Copy(io.Discard, answer); err != nil {
+		t.Fatal(err)
+	}
+	Remove(t, cli, ref)
+}
+
+// Build makes an image from a Dockerfile that copies nothing.
+func Build(t *testing.T, cli *client.Client, ref, dockerfile string) {
+	t.Helper()
+	var buf bytes.Buffer
+	tw := tar.NewWriter(&buf)
+	if err := tw.WriteHeader(&tar.Header{Name: "Dockerfile", Mode: 0o644, Size: int64(len(dockerfile))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tw.Write([]byte(dockerfile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := tw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := cli.ImageBuild(t.Context(), &buf, build.ImageBuildOptions{Tags: []string{ref}, Remove: true, ForceRemove: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	said, err := io.ReadAll(answer.Body)
+	if err != nil || !bytes.Contains(said, []byte("Successfully tagged")) {
+		t.Fatalf("cannot build %q: %v\n%s", ref, err, said)
+	}
+	Remove(t, cli, ref)
+}
+
+// Remove removes an image after the test, if it is there by then.
+func Remove(t *testing.T, cli *client.Client, ref string) {
+	t.Helper()
+	t.Cleanup(func() {
+		_, err := cli.ImageRemove(context.WithoutCancel(t.Context()), ref, image.RemoveOptions{Force: true, PruneChildren: true})
+		if err != nil && !client.IsErrNotFound(err) { //nolint:staticcheck // its successor is a module of its own
+			t.Errorf("cannot remove image %q: %v", ref, err)
+		}
+	})
+}
+
+// RemoveUnnamed removes the images with a label that have no name, after the
+// test: a builder that was interrupted keeps those of the steps that it made.
+func RemoveUnnamed(t *testing.T, cli *client.Client, label string) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		found, err := cli.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("dangling", "true"), filters.Arg("label", label))})
+		if err != nil {
+			t.Error(err)
+		}
+		for _, i := range found {
+			_, err := cli.ImageRemove(ctx, i.ID, image.RemoveOptions{Force: true, PruneChildren: true})
+			if err != nil && !client.IsErrNotFound(err) { //nolint:staticcheck // as above
+				t.Errorf("cannot remove image %q: %v", i.ID, err)
+			}
+		}
+	})
+}
+
+// Files gives all files of an image by their path, without a leading slash.
+func Files(t *testing.T, cli *client.Client, ref string) map[string]*tar.Header {
+	t.Helper()
+	made, err := cli.ContainerCreate(t.Context(), &container.Config{Image: ref, Cmd: []string{"none"}}, nil, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := cli.ContainerRemove(t.Context(), made.ID, container.RemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
+			t.Errorf("cannot remove a container: %v", err)
+		}
+	}()
+	r, err := cli.ContainerExport(t.Context(), made.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	files := map[string]*tar.Header{}
+	for tr := tar.NewReader(r); ; {
+		header, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[header.Name] = header
+	}
+}

@@ -1,0 +1,72 @@
+package kubernetes
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/packager/output"
+)
+
+// infoAnnotation is where a kustomization says what it is for: it has no field
+// that is anybody's own.
+const infoAnnotation = "io.toskose.info"
+
+// namespaceFile is the manifest of an application's own namespace.
+const namespaceFile = "namespace"
+
+// Info is what a kustomization says of itself, for those who deploy it.
+type Info struct {
+	output.Info
+	Namespace    string
+	OwnNamespace bool   // it is among the manifests
+	Selector     string // of all that belongs to the application, as kubectl's --selector
+}
+
+// Workload is the label that says which of an application's workloads an
+// object belongs to.
+const Workload = labelName
+
+func (w *writer) about(external bool) (map[string]string, error) {
+	info := output.InfoOf(w.plan, w.names[w.plan.Manager().Name])
+	if external {
+		info.External = slices.Sorted(maps.Values(w.secrets))
+	}
+	data, err := json.Marshal(info)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode what the application is: %w", err)
+	}
+	return map[string]string{infoAnnotation: string(data)}, nil
+}
+
+// ReadInfo reads what an output folder is for.
+func ReadInfo(dir string) (Info, error) {
+	file := filepath.Join(dir, Kustomization)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Info{}, fmt.Errorf("%q is not what toskose has packaged for Kubernetes: %w", dir, err)
+	}
+	var k kustomization
+	if err := yaml.Unmarshal(data, &k); err != nil {
+		return Info{}, fmt.Errorf("cannot read %q: %w", file, err)
+	}
+	info := Info{
+		Namespace:    k.Namespace,
+		OwnNamespace: slices.Contains(k.Resources, path.Join(Folder, namespaceFile+".yaml")),
+		Selector:     labelPartOf + "=" + k.Metadata.Name + "," + labelManagedBy + "=toskose",
+	}
+	text := k.Metadata.Annotations[infoAnnotation]
+	if text == "" || k.Namespace == "" || k.Metadata.Name == "" {
+		return Info{}, fmt.Errorf("%q is not toskose's, or of an earlier version: it has no annotation %s; package the application again", file, infoAnnotation)
+	}
+	if err := json.Unmarshal([]byte(text), &info.Info); err != nil {
+		return Info{}, fmt.Errorf("cannot read the annotation %s of %q: %w", infoAnnotation, file, err)
+	}
+	return info, nil
+}

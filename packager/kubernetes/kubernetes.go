@@ -1,0 +1,225 @@
+// Package kubernetes writes a plan as manifests for Kubernetes: plain files,
+// an object or a few in each, and a kustomization.yaml that makes the Secrets
+// of the credentials beside it. The same plan gives the same bytes. It starts
+// no goroutine.
+package kubernetes
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/output"
+)
+
+// The types of Services that Options may name.
+const (
+	ServiceClusterIP    = "ClusterIP"
+	ServiceNodePort     = "NodePort"
+	ServiceLoadBalancer = "LoadBalancer"
+)
+
+// Options are what a cluster may want otherwise.
+type Options struct {
+	Namespace     string // empty: one of the application's own, which is made
+	ServiceType   string // how the ports that the application publishes are
+	ClusterDomain string // what names of Services end in
+
+	// Image is whom an image runs as, and a digest of what is in it; empty where
+	// that is not known.
+	Image func(ref string) (user, content string)
+	// PullSecret is the Secret that the images of private registries are pulled
+	// with; it exists before. Empty: none.
+	PullSecret string
+}
+
+func (o Options) image(ref string) (user, content string) {
+	if o.Image == nil {
+		return "", ""
+	}
+	return o.Image(ref)
+}
+
+// DefaultClusterDomain is what nearly every cluster has.
+const DefaultClusterDomain = "cluster.local"
+
+// Validate refuses what no cluster takes.
+func (o Options) Validate() error {
+	if types := []string{ServiceClusterIP, ServiceNodePort, ServiceLoadBalancer}; !slices.Contains(types, o.ServiceType) {
+		return fmt.Errorf("service type %q is not one of %s", o.ServiceType, strings.Join(types, ", "))
+	}
+	if o.PullSecret != "" && (len(o.PullSecret) > maxDomain || !secretForm.MatchString(o.PullSecret)) {
+		return fmt.Errorf("pull secret %q is no name of a Secret: small letters, digits, '-' and '.'", o.PullSecret)
+	}
+	if o.Namespace != "" && !namespaceForm.MatchString(o.Namespace) {
+		return fmt.Errorf("namespace %q is no name of a namespace: small letters, digits and '-', at most 63", o.Namespace)
+	}
+	return nil
+}
+
+// The files of an output folder. The kustomization stands beside the secrets'
+// folder, because it may read no file outside of its own folder.
+const (
+	Kustomization = "kustomization.yaml"
+	Folder        = "kubernetes"
+)
+
+// The labels of all objects, which are Kubernetes' own recommendation.
+const (
+	labelName      = "app.kubernetes.io/name" // the node's
+	labelPartOf    = "app.kubernetes.io/part-of"
+	labelManagedBy = "app.kubernetes.io/managed-by"
+)
+
+// contentAnnotation is a pod's: an image that was built again under its name
+// makes another pod of it, which Kubernetes would not notice by itself.
+const contentAnnotation = "io.toskose.image"
+
+// Target gives the manifests of an output folder.
+func Target(opts Options) output.Target {
+	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
+		if err := opts.Validate(); err != nil {
+			return nil, err
+		}
+		w := newWriter(plan, opts)
+		return w.files(secrets)
+	}
+}
+
+// Warnings says what of a plan a cluster does not have, or has in another way.
+func Warnings(plan *packager.Plan, opts Options) []string {
+	w := newWriter(plan, opts)
+	var out []string
+	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	for _, s := range plan.Services {
+		for _, name := range slices.Concat([]string{s.Name}, s.Aliases) {
+			if made := w.names[name]; made != name {
+				warn("container %q: %q cannot be a name on Kubernetes; what dials it has to dial %q", s.Name, name, made)
+			}
+		}
+		out = append(out, deployWarnings(s)...)
+		for _, b := range s.Binds {
+			warn("container %q: %q is a path of the node's that its pod runs on; Kubernetes' baseline for pods refuses that", s.Name, b.Host)
+		}
+	}
+	for _, v := range plan.Volumes {
+		if rest := without(v.Options, "size"); len(rest) > 0 || (v.Driver != "" && v.Driver != "local") {
+			warn("volume %q: of its driver and options, Kubernetes gets the size only; the rest is a storage class's affair", v.Name)
+		}
+	}
+	return out
+}
+
+func without(options map[string]string, key string) map[string]string {
+	rest := maps.Clone(options)
+	delete(rest, key)
+	return rest
+}
+
+// writer makes the manifests of one plan.
+type writer struct {
+	plan     *packager.Plan
+	opts     Options
+	app      string            // the application's name, as a label's value
+	names    map[string]string // of Services: of nodes, aliases, components that are dialled, published ports
+	volumes  map[string]string
+	secrets  map[string]string
+	mounters map[string]int // how many services mount a volume
+}
+
+func newWriter(plan *packager.Plan, opts Options) *writer {
+	var names, volumes, secrets []string
+	for _, s := range plan.Services {
+		names = append(append(names, s.Name), s.Aliases...)
+		if len(s.Ports) > 0 && !s.IsManager {
+			names = append(names, publicName(s.Name))
+		}
+	}
+	for _, v := range plan.Volumes {
+		volumes = append(volumes, v.Name)
+	}
+	for _, s := range plan.Secrets {
+		secrets = append(secrets, s.Name)
+	}
+	w := &writer{
+		plan: plan, opts: opts, app: label(plan.App),
+		names: labels(names), volumes: labels(volumes), secrets: labels(secrets), mounters: map[string]int{},
+	}
+	for _, s := range plan.Services {
+		for _, m := range s.Mounts {
+			w.mounters[m.Volume]++
+		}
+	}
+	return w
+}
+
+// namespace is where the application runs.
+func (w *writer) namespace() string {
+	if w.opts.Namespace != "" {
+		return w.opts.Namespace
+	}
+	return w.app
+}
+
+// Namespace is where an application runs.
+func Namespace(plan *packager.Plan, opts Options) string { return newWriter(plan, opts).namespace() }
+
+// ManagerService is the name of the manager's Service.
+func ManagerService(plan *packager.Plan) string {
+	return newWriter(plan, Options{}).names[plan.Manager().Name]
+}
+
+// SecretNames gives what a cluster calls the secrets of a plan that somebody
+// else makes; each has one key, the name that the plan has for it.
+func SecretNames(plan *packager.Plan) map[string]string { return newWriter(plan, Options{}).secrets }
+
+func (w *writer) labels(name string) map[string]string {
+	all := map[string]string{labelPartOf: w.app, labelManagedBy: "toskose"}
+	if name != "" {
+		all[labelName] = name
+	}
+	return all
+}
+
+// selects gives the labels that a workload's pods are known by.
+func (w *writer) selects(name string) selector {
+	return selector{map[string]string{labelPartOf: w.app, labelName: name}}
+}
+
+// files gives all manifests, the kustomization last.
+func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
+	var files []output.File
+	add := func(name string, documents ...any) error {
+		f, err := encode(path.Join(Folder, name+".yaml"), documents...)
+		files = append(files, f)
+		return err
+	}
+	if w.opts.Namespace == "" {
+		if err := add(namespaceFile, w.ownNamespace()); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.plan.Volumes) > 0 {
+		if err := add("volumes", w.claims()...); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range w.plan.Services {
+		documents := append([]any{w.workload(s)}, w.services(s)...)
+		if s.UnitPort != 0 && !s.IsManager {
+			documents = append(documents, w.policy(s))
+		}
+		if err := add("node-"+w.names[s.Name], documents...); err != nil {
+			return nil, err
+		}
+	}
+	k, err := w.kustomization(files, secrets)
+	if err != nil {
+		return nil, err
+	}
+	f, err := encode(Kustomization, k)
+	return append(files, f), err
+}

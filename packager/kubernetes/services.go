@@ -1,0 +1,66 @@
+package kubernetes
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toskose/toskose/packager"
+)
+
+// services gives the Services of a container: a headless one for each of its
+// names, because a manager speaks to each replica by itself and components
+// dial ports that no model declares, and one that publishes its ports.
+func (w *writer) services(s packager.Service) []any {
+	name := w.names[s.Name]
+	pods := w.selects(name).MatchLabels
+	service := func(called string, spec serviceSpec) object {
+		spec.Selector = pods
+		return object{APIVersion: "v1", Kind: "Service", Metadata: metadata{Name: called, Labels: w.labels(name)}, Spec: spec}
+	}
+	if s.IsManager { // one replica, found by whoever manages the application
+		return []any{service(name, serviceSpec{Type: ServiceClusterIP, Ports: w.ports(s)})}
+	}
+	var out []any
+	for _, called := range slices.Concat([]string{s.Name}, s.Aliases) {
+		out = append(out, service(w.names[called], serviceSpec{ClusterIP: "None", Ports: w.ports(s)}))
+	}
+	if len(s.Ports) > 0 {
+		published := serviceSpec{Type: w.opts.ServiceType}
+		for _, p := range s.Ports {
+			published.Ports = append(published.Ports, servicePort{
+				Name: p.Protocol + "-" + strconv.Itoa(p.Host), Port: p.Host, Target: p.Container, Protocol: strings.ToUpper(p.Protocol),
+			})
+		}
+		out = append(out, service(w.names[publicName(s.Name)], published))
+	}
+	return out
+}
+
+// publicName names the Service that publishes the ports of a container.
+func publicName(service string) string { return service + " public" }
+
+// policy lets nobody but the manager reach a unit's port, and everybody reach
+// every other: which those are is the components' affair.
+func (w *writer) policy(s packager.Service) object {
+	name, manager := w.names[s.Name], w.names[w.plan.Manager().Name]
+	rest := ingress{}
+	others := func(protocol string, from, to int) {
+		if from <= to {
+			rest.Ports = append(rest.Ports, policyPort{Protocol: protocol, Port: from, End: to})
+		}
+	}
+	others("TCP", 1, s.UnitPort-1)
+	others("TCP", s.UnitPort+1, 65535)
+	others("UDP", 1, 65535)
+	return object{
+		APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy", Metadata: metadata{Name: name, Labels: w.labels(name)},
+		Spec: policySpec{
+			Pods: w.selects(name), Types: []string{"Ingress"},
+			Ingress: []ingress{
+				{From: []peer{{w.selects(manager)}}, Ports: []policyPort{{Protocol: "TCP", Port: s.UnitPort}}},
+				rest,
+			},
+		},
+	}
+}

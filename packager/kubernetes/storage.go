@@ -1,0 +1,63 @@
+package kubernetes
+
+import (
+	"path"
+	"regexp"
+
+	"github.com/toskose/toskose/packager/output"
+)
+
+// defaultSize is what a volume asks for that says no size.
+const defaultSize = "1Gi"
+
+var (
+	namespaceForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	secretForm    = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+	sizeForm      = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?([kMGTPE]|[KMGTPE]i)?$`) // a resource.Quantity, of bytes
+)
+
+// claims gives a claim for each volume. They are objects of their own, and no
+// templates of a StatefulSet: a volume of the model is one, whoever mounts it.
+func (w *writer) claims() []any {
+	var out []any
+	for _, v := range w.plan.Volumes {
+		mode, size := "ReadWriteOnce", defaultSize
+		if w.mounters[v.Name] > 1 {
+			mode = "ReadWriteMany"
+		}
+		if given := v.Options["size"]; sizeForm.MatchString(given) {
+			size = given
+		}
+		out = append(out, object{
+			APIVersion: "v1", Kind: "PersistentVolumeClaim",
+			Metadata: metadata{Name: w.volumes[v.Name], Labels: w.labels("")},
+			Spec:     claimSpec{Modes: []string{mode}, Resources: resources{Requests: map[string]string{"storage": size}}},
+		})
+	}
+	return out
+}
+
+// kustomization lists the manifests and has the Secrets made of the files that
+// hold the credentials. Their names end in a digest, so that a value that has
+// changed starts the containers anew that use it.
+func (w *writer) kustomization(files []output.File, secrets output.Secrets) (kustomization, error) {
+	about, err := w.about(secrets.External)
+	k := kustomization{
+		APIVersion: "kustomize.config.k8s.io/v1beta1", Kind: "Kustomization", Namespace: w.namespace(),
+		Metadata: metadata{Name: w.app, Annotations: about},
+	}
+	for _, f := range files {
+		k.Resources = append(k.Resources, f.Name)
+	}
+	if secrets.External {
+		return k, err
+	}
+	for _, s := range w.plan.Secrets {
+		k.Secrets = append(k.Secrets, secretGenerator{
+			Name: w.secrets[s.Name], Type: "Opaque",
+			Files:   []string{path.Join(output.SecretsDir, s.Name)},
+			Options: generatorOptions{w.labels("")},
+		})
+	}
+	return k, err
+}

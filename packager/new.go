@@ -1,0 +1,160 @@
+package packager
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
+)
+
+// Options is what a plan depends on besides the application and its
+// configuration.
+type Options struct {
+	Version string // of Toskose
+	TLS     bool   // manager and units speak TLS, with certificates of the application's own
+}
+
+// TargetOf says what a toskose.yml for the application may name.
+func TargetOf(app *tosca.Application) config.Target {
+	name, _ := projectName(app.Name)
+	target := config.Target{App: name}
+	for _, n := range app.Nodes {
+		t := config.TargetNode{Name: n.Name, Toskosed: hosts(app, n.Name), Built: isBuilt(n)}
+		for _, p := range n.Ports {
+			t.Ports = append(t.Ports, p.Container)
+			if p.Host != 0 {
+				target.HostPorts = append(target.HostPorts, p.Host)
+			}
+		}
+		target.Nodes = append(target.Nodes, t)
+	}
+	for _, v := range app.Volumes {
+		target.Volumes = append(target.Volumes, v.Name)
+	}
+	target.Values = values(app)
+	return target
+}
+
+// isBuilt tells whether a container's image is built from the archive.
+func isBuilt(n tosca.Node) bool {
+	return n.Image.Kind == tosca.ImageFile || n.Image.Kind == tosca.ImageFileService
+}
+
+func hosts(app *tosca.Application, node string) bool {
+	return slices.ContainsFunc(app.Components, func(c tosca.Component) bool { return c.Node == node })
+}
+
+// New makes the plan for an application. archive holds its files at their
+// paths; cfg is as config.Decode gave it for TargetOf(app), or empty. All that
+// cannot be packaged is in the error, joined.
+func New(app *tosca.Application, archive fs.FS, cfg config.Config, opts Options) (*Plan, error) {
+	name, err := projectName(app.Name)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{
+		app: app, archive: archive, opts: opts,
+		plan: &Plan{App: name, Version: opts.Version, Config: config.Complete(cfg, TargetOf(app))},
+	}
+	p.checkNames()
+	p.checkPorts()
+	if p.problems != nil { // a bad name would be reported again wherever it is used
+		return nil, errors.Join(p.problems...)
+	}
+	aliases := p.aliases()
+	for i := range app.Nodes {
+		p.node(&app.Nodes[i], aliases[app.Nodes[i].Name])
+	}
+	p.manager()
+	for _, v := range app.Volumes {
+		p.plan.Volumes = append(p.plan.Volumes, volume(v, p.plan.Config.Volumes[v.Name]))
+	}
+	dependsOn(app, p.plan.Services)
+	p.checkSecrets()
+	p.checkLeaks()
+	slices.SortFunc(p.plan.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+	if p.problems != nil {
+		return nil, errors.Join(p.problems...)
+	}
+	return p.plan, nil
+}
+
+// planner gathers a plan and what is in its way.
+type planner struct {
+	app      *tosca.Application
+	archive  fs.FS
+	opts     Options
+	plan     *Plan
+	problems []error
+}
+
+func (p *planner) report(format string, args ...any) {
+	p.problems = append(p.problems, fmt.Errorf(format, args...))
+}
+
+func (p *planner) warn(format string, args ...any) {
+	p.plan.Warnings = append(p.plan.Warnings, fmt.Sprintf(format, args...))
+}
+
+// components gives a node's components.
+func (p *planner) components(node string) []tosca.Component {
+	var cs []tosca.Component
+	for _, c := range p.app.Components {
+		if c.Node == node {
+			cs = append(cs, c)
+		}
+	}
+	return cs
+}
+
+var notInProjectNames = regexp.MustCompile(`[^a-z0-9_]+`)
+
+// longestProject leaves services their names: a Swarm's have 63 characters
+// with the project's before them.
+const longestProject = 40
+
+// projectName makes a name that Compose projects and Swarm stacks may have. A
+// long one ends in a digest of what it stands for.
+func projectName(app string) (string, error) {
+	name := strings.Trim(notInProjectNames.ReplaceAllString(strings.ToLower(app), "-"), "-_")
+	if name == "" {
+		return "", fmt.Errorf("the application's name %q has no letter or digit to name a project by", app)
+	}
+	if len(name) > longestProject {
+		sum := sha256.Sum256([]byte(app))
+		name = strings.TrimRight(name[:longestProject-9], "-_") + "-" + hex.EncodeToString(sum[:4])
+	}
+	return name, nil
+}
+
+// volume plans a volume; toskose.yml wins over the application.
+func volume(v tosca.Volume, cfg config.Volume) Volume {
+	out := Volume{Name: v.Name}
+	for _, key := range slices.Sorted(maps.Keys(v.Options)) {
+		if key == "driver" {
+			out.Driver = v.Options[key]
+			continue
+		}
+		if out.Options == nil {
+			out.Options = map[string]string{}
+		}
+		out.Options[key] = v.Options[key]
+	}
+	if cfg.Driver != "" {
+		out.Driver = cfg.Driver
+	}
+	if len(cfg.DriverOpts) > 0 && out.Options == nil {
+		out.Options = map[string]string{}
+	}
+	maps.Copy(out.Options, cfg.DriverOpts)
+	return out
+}

@@ -1,0 +1,361 @@
+package packager_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/packager/internal/sample"
+	"github.com/toskose/toskose/tosca"
+)
+
+func plan(t *testing.T, app *tosca.Application, cfg config.Config) *packager.Plan {
+	t.Helper()
+	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{Version: "1.2.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func image(t *testing.T, p *packager.Plan, node string) packager.Image {
+	t.Helper()
+	for _, i := range p.Images {
+		if i.Node == node {
+			return i
+		}
+	}
+	t.Fatalf("no image for %q", node)
+	return packager.Image{}
+}
+
+func service(t *testing.T, p *packager.Plan, name string) packager.Service {
+	t.Helper()
+	for _, s := range p.Services {
+		if s.Name == name {
+			return s
+		}
+	}
+	t.Fatalf("no service %q", name)
+	return packager.Service{}
+}
+
+func TestTheUnitsConfigurationHasEveryOperation(t *testing.T) {
+	t.Parallel()
+	p := plan(t, sample.App(), config.Config{})
+	for _, node := range []string{"backend", "frontend"} {
+		for _, f := range image(t, p, node).Files {
+			if f.Path == packager.UnitConfPath {
+				sample.Golden(t, node+".supervisord.conf", f.Data)
+			}
+		}
+	}
+}
+
+func TestFilesKeepTheirPathsAndBringTheirFolders(t *testing.T) {
+	t.Parallel()
+	p := plan(t, sample.App(), config.Config{})
+	var list strings.Builder
+	for _, i := range p.Images {
+		fmt.Fprintf(&list, "%s on %q\n", i.Name, i.Base)
+		for _, f := range i.Files {
+			kind, owner := "-", "root"
+			if f.Dir {
+				kind = "d"
+			}
+			if f.Owned {
+				owner = "base"
+			}
+			fmt.Fprintf(&list, "  %s%o %s %s\n", kind, f.Mode, owner, strings.TrimSuffix(f.Path+" < "+f.Source, " < "))
+		}
+	}
+	sample.Golden(t, "files.txt", []byte(list.String()))
+}
+
+func TestServicesCarryAllThatTheModelSays(t *testing.T) {
+	t.Parallel()
+	p := plan(t, sample.App(), config.Config{})
+	data, err := json.MarshalIndent(p.Services, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample.Golden(t, "services.json", append(data, '\n'))
+}
+
+func TestTheSameApplicationGivesTheSamePlan(t *testing.T) {
+	t.Parallel()
+	if diff := cmp.Diff(plan(t, sample.App(), config.Config{}), plan(t, sample.App(), config.Config{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOnlyInputsThatAllOperationsAgreeOnAreSharedInTheContainer(t *testing.T) {
+	t.Parallel()
+	env := service(t, plan(t, sample.App(), config.Config{}), "backend").Env
+	if env["INPUT_PORT"] != "8000" || env["INPUT_LEVEL"] != "3" {
+		t.Errorf("agreed inputs are missing: %v", env)
+	}
+	if _, ok := env["INPUT_GREETING"]; ok {
+		t.Error("INPUT_GREETING differs between api and viewer, and must not be shared")
+	}
+}
+
+func TestWhatTheUserConfiguredIsKept(t *testing.T) {
+	t.Parallel()
+	cfg := config.Config{
+		Nodes: map[string]config.Node{"backend": {
+			Alias: "be", Port: 7000, User: "eve", Password: "given", LogLevel: "debug",
+			Docker: config.Docker{Name: "reg.example/shop/be", Tag: "v1", BaseTag: "3.12"},
+		}},
+		Manager: config.Manager{Port: 11000, Mode: "testing", Docker: config.Docker{BaseImage: "mine/manager:2"}},
+	}
+	p := plan(t, sample.App(), cfg)
+	backend := image(t, p, "backend")
+	if backend.Name != "reg.example/shop/be:v1" || backend.Base != "python:3.12" {
+		t.Errorf("image %q on %q", backend.Name, backend.Base)
+	}
+	want := map[string]string{"SUPERVISORD_ALIAS": "be", "SUPERVISORD_PORT": "7000", "SUPERVISORD_USER": "eve", "SUPERVISORD_LOG_LEVEL": "debug"}
+	if diff := cmp.Diff(want, backend.Env); diff != "" {
+		t.Error(diff)
+	}
+	if aliases := service(t, p, "backend").Aliases; !cmp.Equal(aliases, []string{"api", "be"}) {
+		t.Errorf("aliases %q", aliases)
+	}
+	if m := image(t, p, ""); m.Base != "mine/manager:2" || p.Manager().UnitPort != 11000 {
+		t.Errorf("manager on %q at %d", m.Base, p.Manager().UnitPort)
+	}
+}
+
+func TestNoImageHoldsASecret(t *testing.T) {
+	t.Parallel()
+	cfg := config.Config{
+		Nodes:   map[string]config.Node{"backend": {Password: "hush-unit", Docker: config.Docker{RegistryPassword: "hush-registry"}}},
+		Manager: config.Manager{Password: "hush-manager", SecretKey: "hush-key"},
+	}
+	p := plan(t, sample.App(), cfg)
+	for _, i := range p.Images {
+		for _, f := range i.Files {
+			if strings.Contains(string(f.Data), "hush") {
+				t.Errorf("%s: %s holds a secret", i.Name, f.Path)
+			}
+		}
+		if strings.Contains(fmt.Sprint(i.Env, i.Labels), "hush") {
+			t.Errorf("%s: a secret in its environment or labels", i.Name)
+		}
+	}
+	if strings.Contains(fmt.Sprint(p.Services), "hush") {
+		t.Error("a secret in a service")
+	}
+}
+
+func TestWhatCannotBePackagedIsSaid(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(*tosca.Application)
+		want   string
+	}{
+		"a name that no program can have": {
+			func(a *tosca.Application) { a.Components[0].Name = "a:b" },
+			`component "a:b": the name cannot be used for containers and programs`,
+		},
+		"a component named like a route": {
+			func(a *tosca.Application) { a.Components[2].Name = "log" },
+			`component "log": the name is a route of the manager's API; rename the component`,
+		},
+		"an operation named like a route": {
+			func(a *tosca.Application) { a.Components[0].Interfaces[1].Operations[0].Name = "operations" },
+			`operation "api_interface.operations": the name is a route of the manager's API`,
+		},
+		"a container named like a route": {
+			func(a *tosca.Application) { a.Nodes[2].Name = "reload" },
+			`container "reload": the name is a route`,
+		},
+		"a container with the manager's name": {
+			func(a *tosca.Application) { a.Nodes[2].Name = "toskose-manager" },
+			`container "toskose-manager": the name is the manager's own`,
+		},
+		"two programs of one name": {
+			func(a *tosca.Application) {
+				a.Components[1].Name, a.Components[1].Connections = "api.Standard", nil
+			},
+			`its program "api.Standard.start" is "api Standard.start"'s already`,
+		},
+		"an image by the name of another's base": {
+			func(a *tosca.Application) {
+				a.Nodes[0].Image = tosca.Image{Kind: tosca.ImageFile, Name: "api/Dockerfile"}
+				a.Nodes[2].Name = "backend-base"
+				a.Nodes[2].Image = tosca.Image{Kind: tosca.ImageFileService, Name: "store/Dockerfile"}
+				a.Components[0].Connections = nil
+			},
+			`image "my-shop-backend-base:latest": two containers would have this image`,
+		},
+		"a script that is not in the archive": {
+			func(a *tosca.Application) { a.Components[1].Interfaces[0].Operations[0].Script = "gui/none.sh" },
+			`component "gui": script "gui/none.sh": is not in the archive`,
+		},
+		"two containers on one port of the host": {
+			func(a *tosca.Application) {
+				a.Nodes[2].Ports = []tosca.Port{{Container: 1, Host: 8080, Protocol: "tcp"}}
+			},
+			`container "store": port 8080 of the host is published by the container backend already`,
+		},
+		"a variable that is the unit's": {
+			func(a *tosca.Application) { a.Nodes[0].Env["SUPERVISORD_PORT"] = "1" },
+			`environment variable "SUPERVISORD_PORT": the name is the unit's`,
+		},
+		"a command with an open quotation": {
+			func(a *tosca.Application) { a.Nodes[2].Command = `sh -c "x` },
+			`container "store": command "sh -c \"x": a quotation is not closed`,
+		},
+		"a component that is dialled by a container's name": {
+			func(a *tosca.Application) {
+				a.Components[0].Name, a.Components[1].Connections = "store", []string{"store"}
+				a.Components[0].Connections = nil
+			},
+			`container "backend": component "store" is the name of store on the network, too`,
+		},
+		"containers whose names differ by case only": {
+			func(a *tosca.Application) { a.Nodes[2].Name, a.Components[0].Connections = "BACKEND", nil },
+			`container "BACKEND": its name differs from that of backend by case only`,
+		},
+		"a component that is dialled by a container's name in other letters": {
+			func(a *tosca.Application) {
+				a.Components[0].Name, a.Components[1].Connections = "Store", []string{"Store"}
+			},
+			`container "backend": component "Store" is the name of store on the network, too`,
+		},
+		"a name without a letter": {
+			func(a *tosca.Application) { a.Name = "***" },
+			`the application's name "***" has no letter or digit`,
+		},
+		"inputs that differ by case only": {
+			func(a *tosca.Application) {
+				o := &a.Components[0].Interfaces[0].Operations[1]
+				o.Inputs = append(o.Inputs, tosca.OperationInput{Name: "PORT", Value: "1"})
+			},
+			`input "PORT": is the variable INPUT_PORT, as "port" is`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := sample.App()
+			test.change(app)
+			_, err := packager.New(app, sample.Archive(), config.Config{}, packager.Options{})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v\nwant  %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsLostIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	app := sample.App()
+	app.Nodes[1].Image.Kind = tosca.ImageService
+	warnings := strings.Join(plan(t, app, config.Config{}).Warnings, "\n")
+	for _, want := range []string{`container "backend": its command is not run`, `container "frontend": what image`} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("%q lacks %q", warnings, want)
+		}
+	}
+}
+
+func TestServicesThatNeedEachOtherAreOrderedWithoutACycle(t *testing.T) {
+	t.Parallel()
+	p := plan(t, sample.App(), config.Config{}) // backend and frontend depend on each other
+	seen := map[string]bool{}
+	for range p.Services {
+		for _, s := range p.Services {
+			ready := true
+			for _, d := range s.DependsOn {
+				ready = ready && seen[d]
+			}
+			seen[s.Name] = seen[s.Name] || ready
+		}
+	}
+	for _, s := range p.Services {
+		if !seen[s.Name] {
+			t.Errorf("%s is in a cycle: %v", s.Name, s.DependsOn)
+		}
+	}
+}
+
+func TestImagesOfDockerfilesAreBuiltFromTheArchive(t *testing.T) {
+	t.Parallel()
+	app := sample.App()
+	app.Nodes[0].Image = tosca.Image{Kind: tosca.ImageFile, Name: "api/Dockerfile"}
+	app.Nodes[2].Image = tosca.Image{Kind: tosca.ImageFileService, Name: "store/Dockerfile.prod"}
+	plan := func(yml string) (*packager.Plan, error) {
+		target := packager.TargetOf(app)
+		cfg, err := config.Decode("toskose.yml", []byte(yml), &target)
+		if err != nil {
+			return nil, err
+		}
+		return packager.New(app, sample.Archive(), cfg, packager.Options{Version: "1.2.3"})
+	}
+	type is struct {
+		name, base, file string
+		alone            bool
+	}
+	for yml, want := range map[string][]is{
+		"": {
+			{"my-shop-backend-toskosed:latest", "my-shop-backend-base:latest", "api/Dockerfile", false},
+			{"my-shop-store:latest", "my-shop-store:latest", "store/Dockerfile.prod", true},
+		},
+		"nodes: {backend: {docker: {base_image: other, base_tag: '1'}}, store: {docker: {name: reg.example/store, tag: v2}}}": {
+			{"my-shop-backend-toskosed:latest", "other:1", "", false},
+			{"reg.example/store:v2", "reg.example/store:v2", "store/Dockerfile.prod", true},
+		},
+	} {
+		p, err := plan(yml)
+		if err != nil {
+			t.Errorf("%s: %v", yml, err)
+			continue
+		}
+		var got []is
+		for _, i := range p.Images {
+			if i.Node == "backend" || i.Node == "store" {
+				got = append(got, is{i.Name, i.Base, i.Dockerfile, i.Alone()})
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", yml, got, want)
+		}
+		for _, s := range p.Services {
+			if s.Name == "store" && s.Image != want[1].name {
+				t.Errorf("%s: store runs %q", yml, s.Image)
+			}
+		}
+	}
+	for yml, want := range map[string]string{
+		"nodes: {backend: {docker: {base_tag: '1'}}}":    "nodes.backend.docker.base_tag needs a base_image beside it",
+		"nodes: {store: {docker: {base_image: other}}}":  "only its alias, deploy, and name, tag and registry_password of docker can be set",
+		"nodes: {store: {port: 9000}}":                   "the container hosts no components",
+		"nodes: {frontend: {docker: {name: bad name!}}}": "no image name",
+	} {
+		if _, err := plan(yml); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", yml, err)
+		}
+	}
+}
+
+func TestALongNameIsCutAndStaysItsOwn(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, end := range []string{"one", "two"} {
+		app := sample.App()
+		app.Name = strings.Repeat("A Very Long Name ", 5) + end
+		name := plan(t, app, config.Config{}).App
+		if names[name] || len(name) > 40 || !strings.HasPrefix(name, "a-very-long-name-a-very-long-na") {
+			t.Errorf("%q", name)
+		}
+		names[name] = true
+	}
+}

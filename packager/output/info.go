@@ -1,0 +1,36 @@
+package output
+
+import "github.com/toskose/toskose/packager"
+
+// Info is what manifests say of themselves, for those who deploy them.
+type Info struct {
+	App     string   `yaml:"app" json:"app"`
+	Version string   `yaml:"version" json:"version"`
+	Manager Manager  `yaml:"manager" json:"manager"`
+	Nodes   []string `yaml:"nodes" json:"nodes"` // the toskosed ones
+
+	// External are the secrets that somebody else makes, as the target names them.
+	External []string `yaml:"external_secrets,omitempty" json:"external_secrets,omitempty"`
+}
+
+// Manager says where the manager is found.
+type Manager struct {
+	Service string `yaml:"service" json:"service"`
+	Port    int    `yaml:"port" json:"port"` // of the host; on Kubernetes, of the Service
+	User    string `yaml:"user" json:"user"`
+	Publish string `yaml:"publish,omitempty" json:"publish,omitempty"` // in a swarm: ingress or host
+}
+
+// InfoOf tells what a plan is for. The manager's service may have another name
+// than in the plan.
+func InfoOf(plan *packager.Plan, managerService string) Info {
+	info := Info{App: plan.App, Version: plan.Version, Nodes: []string{}, Manager: Manager{
+		Service: managerService, Port: plan.Manager().UnitPort, User: plan.Config.Manager.User,
+	}}
+	for _, s := range plan.Services {
+		if s.IsToskosed {
+			info.Nodes = append(info.Nodes, s.Name)
+		}
+	}
+	return info
+}

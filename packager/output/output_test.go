@@ -1,0 +1,104 @@
+package output_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/output"
+)
+
+// zeros is a source of random bytes that are none.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// writes is a target with these manifests.
+func writes(names ...string) output.Target {
+	return func(*packager.Plan, output.Secrets) ([]output.File, error) {
+		var files []output.File
+		for _, name := range names {
+			files = append(files, output.File{Name: name, Mode: 0o644, Data: []byte(output.Header)})
+		}
+		return files, nil
+	}
+}
+
+func packaged(t *testing.T, dir string, opts output.Options) {
+	t.Helper()
+	plan := &packager.Plan{App: "shop", Secrets: []packager.Secret{{Name: packager.ManagerPassword}}}
+	opts.Random = zeros{}
+	if err := output.Write(dir, plan, opts); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files gives the paths in a folder.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var names []string
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestManifestsThatAreOutOfDateAreRemovedAndTheUsersFilesAreNot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	packaged(t, dir, output.Options{Targets: []output.Target{
+		writes("docker-compose.yml", "docker-compose.local.yml"), writes("kustomization.yaml", "kubernetes/old.yaml", "kubernetes/new.yaml"),
+	}})
+	for _, name := range []string{"kubernetes/mine.yaml", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("mine\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	packaged(t, dir, output.Options{Targets: []output.Target{writes("kustomization.yaml", "kubernetes/new.yaml")}})
+	want := []string{
+		"kubernetes/mine.yaml", "kubernetes/new.yaml", "kustomization.yaml", "notes.txt",
+		"secrets/manager-password", "secrets/names.json", "secrets/netrc", "toskose.yml",
+	}
+	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if err := output.Check(dir, ""); err == nil || !strings.Contains(err.Error(), "has a kubernetes/mine.yaml that toskose did not write") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestExternalSecretsAreNeitherDrawnNorWritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var told output.Secrets
+	packaged(t, dir, output.Options{External: true, Targets: []output.Target{
+		func(_ *packager.Plan, secrets output.Secrets) ([]output.File, error) {
+			told = secrets
+			return nil, nil
+		},
+	}})
+	if diff := cmp.Diff(output.Secrets{External: true}, told); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"toskose.yml"}, files(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := output.ManagerPassword(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,172 @@
+package output
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/packager"
+)
+
+// SecretsDir is the folder of the secrets' values, in an output folder.
+const SecretsDir = "secrets"
+
+const (
+	namesFile = "names.json" // what Swarm calls each secret; in SecretsDir
+	netrcFile = "netrc"      // curl's --netrc-file; in SecretsDir
+)
+
+// naming is how a Swarm calls a secret, and which value it calls so.
+type naming struct {
+	Suffix string `json:"suffix"`
+	Digest string `json:"sha256"` // of the value
+}
+
+// Secrets says how an application's secrets are called outside of Toskose.
+type Secrets struct {
+	External bool              // somebody else makes them; there are no values
+	Suffixes map[string]string // what ends the name of each, because a Swarm's secret cannot change
+}
+
+// credentials are the values of an application's secrets.
+type credentials struct {
+	values    map[string]string
+	names     map[string]naming
+	authority string // the key that signs certificates; empty: there are none
+}
+
+// settle gives each secret the user's value, else the one it had, else a new
+// one. A Swarm secret cannot change, so its name does when the value differs.
+func settle(secrets []packager.Secret, old credentials, random io.Reader, today time.Time) (credentials, error) {
+	now := credentials{values: map[string]string{}, names: map[string]naming{}}
+	certificates, err := certify(secrets, old.values, today)
+	if err != nil {
+		return credentials{}, err
+	}
+	now.authority = certificates[authorityKey]
+	for _, s := range secrets {
+		value := s.Given
+		if s.TLS != nil {
+			value = certificates[s.Name]
+		}
+		if value == "" {
+			value = old.values[s.Name]
+		}
+		if value == "" {
+			drawn, err := draw(random, 25)
+			if err != nil {
+				return credentials{}, err
+			}
+			value = strings.ToLower(base32.StdEncoding.EncodeToString(drawn))
+		}
+		sum := sha256.Sum256([]byte(value))
+		name := naming{Suffix: old.names[s.Name].Suffix, Digest: hex.EncodeToString(sum[:])}
+		if name.Suffix == "" || name.Digest != old.names[s.Name].Digest {
+			drawn, err := draw(random, 4)
+			if err != nil {
+				return credentials{}, err
+			}
+			name.Suffix = hex.EncodeToString(drawn)
+		}
+		now.values[s.Name], now.names[s.Name] = value, name
+	}
+	return now, nil
+}
+
+func draw(random io.Reader, n int) ([]byte, error) {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(random, b); err != nil {
+		return nil, fmt.Errorf("cannot draw random bytes: %w", err)
+	}
+	return b, nil
+}
+
+func (c credentials) secrets() Secrets {
+	out := Secrets{Suffixes: map[string]string{}}
+	for name, n := range c.names {
+		out.Suffixes[name] = n.Suffix
+	}
+	return out
+}
+
+// files are the secrets' values, the names that Swarm has for them, and curl's
+// way to log in at the manager.
+func (c credentials) files(plan *packager.Plan) ([]File, error) {
+	names, err := json.MarshalIndent(c.names, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the names of secrets: %w", err)
+	}
+	var files []File
+	for _, s := range plan.Secrets {
+		// Read by containers of any user; it is the folder that protects them.
+		files = append(files, File{filepath.Join(SecretsDir, s.Name), 0o644, []byte(c.values[s.Name])})
+	}
+	if c.authority != "" {
+		files = append(files, File{filepath.Join(SecretsDir, authorityKey), 0o600, []byte(c.authority)})
+	}
+	login := netrc(plan.Config.Manager.User, c.values[packager.ManagerPassword])
+	return append(files,
+		File{filepath.Join(SecretsDir, namesFile), 0o600, append(names, '\n')},
+		File{filepath.Join(SecretsDir, netrcFile), 0o600, []byte(login)},
+	), nil
+}
+
+// readCredentials reads what an earlier run left in an output folder.
+func readCredentials(dir string, secrets []packager.Secret) (credentials, error) {
+	old := credentials{values: map[string]string{}, names: map[string]naming{}}
+	data, err := os.ReadFile(filepath.Join(dir, SecretsDir, namesFile))
+	if err == nil {
+		err = json.Unmarshal(data, &old.names)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return credentials{}, fmt.Errorf("cannot read the names of secrets: %w", err)
+	}
+	names := []string{authorityKey}
+	for _, s := range secrets {
+		names = append(names, s.Name)
+	}
+	for _, name := range names {
+		value, err := os.ReadFile(filepath.Join(dir, SecretsDir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return credentials{}, fmt.Errorf("cannot read the secret: %w", err)
+		}
+		old.values[name] = strings.TrimRight(string(value), "\r\n")
+	}
+	return old, nil
+}
+
+// netrc lets curl log in at the manager: --netrc-file secrets/netrc.
+func netrc(user, password string) string {
+	var b strings.Builder
+	for _, machine := range []string{"localhost", "127.0.0.1"} {
+		fmt.Fprintf(&b, "machine %s login %s password %s\n", machine, netrcToken(user), netrcToken(password))
+	}
+	return b.String()
+}
+
+// netrcToken quotes what would not be one token; curl reads that from 7.84 on.
+func netrcToken(s string) string {
+	if !strings.ContainsAny(s, " \t\"\\") {
+		return s
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// ManagerPassword reads the password that was given to the manager or generated
+// for it.
+func ManagerPassword(dir string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, SecretsDir, packager.ManagerPassword))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the manager's password: %w", err)
+	}
+	return strings.TrimRight(string(data), "\r\n"), nil
+}

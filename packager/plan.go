@@ -1,0 +1,142 @@
+package packager
+
+import "github.com/toskose/toskose/packager/config"
+
+// Plan is all that is to be built and run for an application. Slices are
+// sorted by name unless a comment says otherwise.
+type Plan struct {
+	App      string        // the application's name, valid as a stack and project name
+	Version  string        // of Toskose
+	Images   []Image       // of nodes: toskosed, or built from the archive; then the manager's
+	Services []Service     // all containers, the manager's last
+	Volumes  []Volume      //
+	Secrets  []Secret      //
+	Config   config.Config // completed
+	Warnings []string      // what is lost or surely not meant, for the user to read
+}
+
+// Image is an image to build by copying files onto a base.
+type Image struct {
+	Name string // reference of the result
+	Node string // the node it is for; empty: the manager
+	Base string // reference of the base; empty: this version's image of the manager
+	// Dockerfile is the path in the archive of what Base is built from, with its
+	// folder as the context; empty: Base is there.
+	Dockerfile string
+	Unit       bool // the unit is copied into it
+	Env        map[string]string
+	Labels     map[string]string
+	Files      []File   // sorted by path; parents come before what is in them
+	Entry      []string // entry point; empty: the base's
+	Health     []string // health check
+
+	// RegistryPassword pushes it, as the user its name begins with.
+	RegistryPassword string
+}
+
+// Alone tells whether an image is what its Dockerfile gives, with nothing put
+// into it: a standalone container's.
+func (i Image) Alone() bool { return i.Dockerfile != "" && i.Base == i.Name }
+
+// File is a file or folder in an image.
+type File struct {
+	Path   string // absolute, in the image
+	Mode   uint32 // permission bits
+	Dir    bool
+	Owned  bool   // belongs to the base's user and group 0, otherwise to root
+	Data   []byte // contents, or
+	Source string // the path in the archive they come from
+}
+
+// Service is one container of the application.
+type Service struct {
+	Name       string
+	Image      string
+	Aliases    []string // names on the network besides Name, sorted
+	Command    []string
+	Env        map[string]string
+	Ports      []Port // by container port
+	Internal   []Port // what it listens at and does not publish; no host port
+	Binds      []Bind // by container path
+	Mounts     []Mount
+	Secrets    []string // names of Secrets, mounted as /run/secrets/NAME
+	DependsOn  []string // without cycles
+	Deploy     config.Deploy
+	StopGrace  int      // seconds; 0: the engine's own
+	Health     []string // health check; empty: the image's
+	UnitPort   int      // of the unit or the manager; 0: standalone
+	UnitPasswd string   // name of the secret with the unit's or the manager's password
+	IsManager  bool
+	IsToskosed bool
+}
+
+// Port is a container's port, published by one of the host.
+type Port struct {
+	Container, Host int    // Host 0: not published
+	Protocol        string // tcp or udp
+}
+
+// Bind mounts a host path.
+type Bind struct{ Host, Container string }
+
+// Mount attaches a volume.
+type Mount struct{ Volume, Container string }
+
+// Volume is a named volume.
+type Volume struct {
+	Name    string
+	Driver  string
+	Options map[string]string
+}
+
+// Secret is a credential that reaches containers as a file. Its value is kept
+// by packager/compose beside the manifests, never in the plan's output.
+type Secret struct {
+	Name  string
+	Given string // the user's value; empty: generate one
+
+	TLS *TLS // it is a certificate or a key, and no password
+
+	Application bool // it is the application's own, and the manager has no use for it
+}
+
+// Manager gives the manager's service.
+func (p *Plan) Manager() Service { return p.Services[len(p.Services)-1] }
+
+// The places in a toskosed image and in the manager's.
+const (
+	UnitPath     = "/toskose/unit/toskose-unit"
+	UnitConfPath = "/toskose/unit/supervisord.conf"
+	// BaseCommandPath is a script that runs what the base runs by itself.
+	BaseCommandPath = "/toskose/unit/base-command"
+	AppsPath        = "/toskose/apps"
+	StatePath       = "/toskose/state"
+	SecretsPath     = "/run/secrets"
+	ManagerPath     = "/toskose/manager/toskose-manager"
+	ManagerFolder   = "/toskose/manager"
+)
+
+// The labels of what is made here, so that just this can be found again.
+const (
+	LabelApp     = "io.toskose.app"
+	LabelNode    = "io.toskose.node" // of a toskosed image; the manager's has none
+	LabelVersion = "io.toskose.version"
+
+	// Of a toskosed image: what its base runs by itself, each a JSON list.
+	LabelBaseEntrypoint = "io.toskose.base.entrypoint"
+	LabelBaseCommand    = "io.toskose.base.command"
+)
+
+// The names of the manager's own secrets; a unit's is NODE-password.
+const (
+	ManagerPassword  = "manager-password"
+	ManagerSecretKey = "manager-secret-key"
+)
+
+// How long the end of a container may take, in seconds. A program has
+// ProgramGrace to end after its stop signal, and what no program claims has the
+// same after that; StopGrace, when the engine kills the container, is 5 more.
+const (
+	ProgramGrace = 10
+	StopGrace    = 2*ProgramGrace + 5
+)

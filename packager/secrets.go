@@ -1,0 +1,172 @@
+package packager
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/tosca"
+)
+
+// What toskose.yml lists under `secrets:` travels as files, as passwords do.
+// A unit reads them when an operation starts; a standalone container has to.
+
+// values names all that a secret may be: COMPONENT.INPUT, CONTAINER.VARIABLE.
+func values(app *tosca.Application) []string {
+	var all []string
+	for _, n := range app.Nodes {
+		for name := range n.Env {
+			all = append(all, n.Name+"."+name)
+		}
+	}
+	for _, c := range app.Components {
+		for _, i := range c.Interfaces {
+			for _, o := range i.Operations {
+				for _, in := range o.Inputs {
+					all = append(all, c.Name+"."+in.Name)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// reservedFiles are what lies beside the secrets, and is none of them.
+var reservedFiles = []string{"names.json", "netrc", "tls-ca.key"}
+
+// hidden tells whether an input or a variable is a secret.
+func (p *planner) hidden(owner, name string) bool {
+	return slices.Contains(p.plan.Config.Secrets, owner+"."+name)
+}
+
+// hide plans a secret, once, and gives the file that containers have it as.
+func (p *planner) hide(name, value string) string {
+	if strings.HasSuffix(value, "\n") { // a unit leaves out the last line's end, which many a tool adds
+		value += "\n"
+	}
+	i := slices.IndexFunc(p.plan.Secrets, func(s Secret) bool { return s.Name == name })
+	switch {
+	case i >= 0 && p.plan.Secrets[i].Application && p.plan.Secrets[i].Given == value:
+	case i >= 0 || slices.Contains(reservedFiles, name):
+		p.report("secret %q: another file of secrets has this name already; rename the input or the variable", name)
+	case !nameForm.MatchString(name):
+		p.report("secret %q: the name cannot be used for files: only %s", name, nameRule)
+	case value == "":
+		p.report("secret %q: it has no value to hide", name)
+	default:
+		p.plan.Secrets = append(p.plan.Secrets, Secret{Name: name, Given: value, Application: true})
+	}
+	return path.Join(SecretsPath, name)
+}
+
+// checkSecrets refuses two secrets of one name: that of a unit's password, or
+// of a certificate, may be an input's, too.
+func (p *planner) checkSecrets() {
+	for i, s := range p.plan.Secrets {
+		if slices.ContainsFunc(p.plan.Secrets[:i], func(o Secret) bool { return o.Name == s.Name }) {
+			p.report("secret %q: another file of secrets has this name already; rename the input or the variable", s.Name)
+		}
+	}
+}
+
+// secretInputs gives the files of an operation's secret inputs by the names of
+// their variables, without INPUT_.
+func (p *planner) secretInputs(c tosca.Component, iface string, o tosca.Operation) map[string]string {
+	files := map[string]string{}
+	for _, in := range o.Inputs {
+		if p.hidden(c.Name, in.Name) {
+			files[strings.ToUpper(in.Name)] = p.hide(p.secretName(c, iface, o, in), p.inputValue(c, in))
+		}
+	}
+	return files
+}
+
+// secretName is that of an input, which is one secret wherever it has the same
+// value.
+func (p *planner) secretName(c tosca.Component, iface string, o tosca.Operation, in tosca.OperationInput) string {
+	for _, i := range c.Interfaces {
+		for _, other := range i.Operations {
+			for _, same := range other.Inputs {
+				if same.Name == in.Name && p.inputValue(c, same) != p.inputValue(c, in) {
+					return c.Name + "." + iface + "." + o.Name + "." + in.Name
+				}
+			}
+		}
+	}
+	return c.Name + "." + in.Name
+}
+
+// secretVariables takes a container's secret variables out of its environment
+// and gives their files.
+func (p *planner) secretVariables(s *Service) map[string]string {
+	files := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		if !p.hidden(s.Name, name) {
+			continue
+		}
+		secret := s.Name + "." + name
+		files[name] = p.hide(secret, s.Env[name])
+		s.Secrets = append(s.Secrets, secret)
+		delete(s.Env, name)
+	}
+	return files
+}
+
+// secretFiles adds the secret inputs of a container's components to its
+// secrets.
+func (p *planner) secretFiles(s *Service, components []tosca.Component) {
+	for _, c := range components {
+		for _, i := range c.Interfaces {
+			for _, o := range i.Operations {
+				for _, file := range p.secretInputs(c, i.Name, o) {
+					s.Secrets = append(s.Secrets, path.Base(file))
+				}
+			}
+		}
+	}
+	slices.Sort(s.Secrets)
+	s.Secrets = slices.Compact(s.Secrets)
+}
+
+// public gives the application without what is secret, for the manager. It has
+// no use for the values of the topology's inputs, from which secrets come.
+func (p *planner) public() *tosca.Application {
+	app := *p.app
+	app.Nodes = slices.Clone(app.Nodes)
+	for i := range app.Nodes {
+		n := &app.Nodes[i]
+		n.Env = maps.Clone(n.Env)
+		maps.DeleteFunc(n.Env, func(name, _ string) bool { return p.hidden(n.Name, name) })
+	}
+	app.Components = slices.Clone(app.Components)
+	for i := range app.Components {
+		p.publicInputs(&app.Components[i])
+	}
+	if len(p.plan.Config.Secrets) > 0 {
+		app.Inputs = slices.Clone(app.Inputs)
+		for i := range app.Inputs {
+			app.Inputs[i].Value = nil
+		}
+	}
+	return &app
+}
+
+// publicInputs leaves the names of a component's secret inputs.
+func (p *planner) publicInputs(c *tosca.Component) {
+	c.Interfaces = slices.Clone(c.Interfaces)
+	for i := range c.Interfaces {
+		operations := slices.Clone(c.Interfaces[i].Operations)
+		for j := range operations {
+			inputs := slices.Clone(operations[j].Inputs)
+			for k, in := range inputs {
+				if p.hidden(c.Name, in.Name) {
+					inputs[k] = tosca.OperationInput{Name: in.Name, FromInput: in.FromInput}
+				}
+			}
+			operations[j].Inputs = inputs
+		}
+		c.Interfaces[i].Operations = operations
+	}
+}

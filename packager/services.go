@@ -1,0 +1,176 @@
+package packager
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
+)
+
+// node plans a container: its service, and its image where it is toskosed.
+func (p *planner) node(n *tosca.Node, aliases []string) {
+	s := Service{
+		Name: n.Name, Image: n.Image.Name, Aliases: aliases, Env: map[string]string{},
+		Deploy: p.plan.Config.Nodes[n.Name].Deploy,
+	}
+	maps.Copy(s.Env, n.Env)
+	secrets := p.secretVariables(&s)
+	for _, port := range n.Ports {
+		p := Port{Container: port.Container, Host: port.Host, Protocol: port.Protocol}
+		if port.Host != 0 {
+			s.Ports = append(s.Ports, p)
+		} else {
+			s.Internal = append(s.Internal, p)
+		}
+	}
+	for _, share := range n.Shares {
+		s.Binds = append(s.Binds, Bind{Host: share.Host, Container: share.Container})
+	}
+	for _, storage := range n.Storage {
+		s.Mounts = append(s.Mounts, Mount{Volume: storage.Volume, Container: storage.Location})
+	}
+	if components := p.components(n.Name); len(components) > 0 {
+		p.toskosed(&s, n, components, secrets)
+	} else {
+		for _, name := range slices.Sorted(maps.Keys(secrets)) {
+			s.Env[name+"_FILE"] = secrets[name]
+			p.warn("container %q: its variable %s is a secret: it gets %s_FILE instead, the name of a file, which its image has to read", n.Name, name, name)
+		}
+		words, err := splitWords(n.Command)
+		if err != nil {
+			p.report("container %q: command %q: %w", n.Name, n.Command, err)
+		}
+		s.Command = words
+		p.alone(&s, n)
+	}
+	p.plan.Services = append(p.plan.Services, s)
+}
+
+// alone plans the image of a standalone container, where it is built from the
+// archive.
+func (p *planner) alone(s *Service, n *tosca.Node) {
+	if !isBuilt(*n) {
+		return
+	}
+	cfg := p.plan.Config.Nodes[n.Name].Docker
+	s.Image = cfg.Image()
+	p.plan.Images = append(p.plan.Images, Image{
+		Name: s.Image, Node: n.Name, Base: s.Image, Dockerfile: n.Image.Name,
+		Labels: p.labels(n.Name), RegistryPassword: cfg.RegistryPassword,
+	})
+}
+
+// base gives what the image of a toskosed container is built on, and the
+// Dockerfile in the archive that gives it; toskose.yml wins over that.
+func (p *planner) base(n *tosca.Node) (ref, dockerfile string) {
+	cfg := p.plan.Config.Nodes[n.Name].Docker
+	if isBuilt(*n) && cfg.BaseImage == "" {
+		if cfg.BaseTag != "" {
+			p.report("container %q: nodes.%s.docker.base_tag needs a base_image beside it: what it is built on is built from %q in the archive", n.Name, n.Name, n.Image.Name)
+		}
+		return config.BaseName(p.plan.App, n.Name), n.Image.Name
+	}
+	ref, err := cfg.Base(n.Image.Name)
+	if err != nil {
+		p.report("container %q: %w", n.Name, err)
+	}
+	return ref, ""
+}
+
+// toskosed adds to a service what a unit in it needs, and plans its image.
+func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Component, secrets map[string]string) {
+	cfg := p.plan.Config.Nodes[n.Name]
+	for name := range n.Env {
+		if strings.HasPrefix(name, "SUPERVISORD_") || strings.HasPrefix(name, "TOSKOSE_") {
+			p.report("container %q: environment variable %q: the name is the unit's", n.Name, name)
+		}
+	}
+	if n.Command != "" {
+		p.warn("container %q: its command is not run: it hosts components, so its main process is the unit", n.Name)
+	}
+	if n.Image.Kind == tosca.ImageService || n.Image.Kind == tosca.ImageFileService {
+		p.warn("container %q: what image %q runs by itself is not run: the container hosts components, so its main process is the unit", n.Name, n.Image.Name)
+	}
+	base, dockerfile := p.base(n)
+	for name, value := range p.sharedInputs(components) {
+		if _, ok := s.Env[name]; !ok {
+			s.Env[name] = value
+		}
+	}
+	unitEnv := unitEnv(cfg)
+	maps.Copy(s.Env, unitEnv)
+	s.Image, s.IsToskosed, s.UnitPort = cfg.Docker.Image(), true, cfg.Port
+	s.UnitPasswd, s.StopGrace = n.Name+"-password", StopGrace
+	s.Secrets = append(s.Secrets, s.UnitPasswd)
+	p.secretFiles(s, components)
+	p.secure(s, n.Name, cfg.Alias)
+	s.Env["SUPERVISORD_PASSWORD_FILE"] = path.Join(SecretsPath, s.UnitPasswd)
+	s.Health = []string{UnitPath, "health"}
+	p.plan.Secrets = append(p.plan.Secrets, Secret{Name: s.UnitPasswd, Given: cfg.Password})
+	p.plan.Images = append(p.plan.Images, Image{
+		Name: s.Image, Node: n.Name, Base: base, Dockerfile: dockerfile, Unit: true, Env: unitEnv,
+		Labels: p.labels(n.Name), Files: p.nodeFiles(n.Name, components, secrets),
+		Entry: []string{UnitPath}, Health: s.Health, RegistryPassword: cfg.Docker.RegistryPassword,
+	})
+}
+
+func unitEnv(cfg config.Node) map[string]string {
+	return map[string]string{
+		"SUPERVISORD_ALIAS":     cfg.Alias,
+		"SUPERVISORD_PORT":      strconv.Itoa(cfg.Port),
+		"SUPERVISORD_USER":      cfg.User,
+		"SUPERVISORD_LOG_LEVEL": cfg.LogLevel,
+	}
+}
+
+func (p *planner) labels(node string) map[string]string {
+	labels := map[string]string{LabelApp: p.plan.App, LabelVersion: p.plan.Version}
+	if node != "" {
+		labels[LabelNode] = node
+	}
+	return labels
+}
+
+func (p *planner) nodeFiles(node string, components []tosca.Component, secrets map[string]string) []File {
+	t := newTree(p.archive)
+	t.folder(AppsPath)
+	t.folder(path.Join(StatePath, "journal"))
+	ok := true
+	for _, c := range components {
+		p.checkInputs(c)
+		t.folder(path.Join(StatePath, "logs", c.Name))
+		if err := t.component(c); err != nil {
+			p.problems = append(p.problems, err)
+			ok = false
+		}
+		p.borrow(t, c)
+	}
+	if ok { // or a missing script would be reported twice
+		conf, err := p.unitConf(node, components, secrets)
+		if err != nil {
+			p.report("container %q: %w", node, err)
+		}
+		t.data(UnitConfPath, conf)
+	}
+	return t.sorted()
+}
+
+// borrow adds the artifacts that a component's inputs name, wherever they are.
+func (p *planner) borrow(t *tree, c tosca.Component) {
+	for _, i := range c.Interfaces {
+		for _, o := range i.Operations {
+			for _, in := range o.Inputs {
+				in.Resolve(func(owner, artifact string) string {
+					if err := t.file(appPath(p.keeper(c, owner), ""), artifact); err != nil {
+						p.report("component %q: operation %q: input %q: artifact %q: %w", c.Name, i.Name+"."+o.Name, in.Name, artifact, err)
+					}
+					return ""
+				})
+			}
+		}
+	}
+}
