@@ -1,0 +1,479 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/toskose/toskose/internal/leak"
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+// app is an application that does as the test says.
+type app struct {
+	err     error // of everything
+	start   manager.RunRequest
+	log     manager.LogRequest
+	called  string
+	outcome manager.Execution
+	missing []manager.NotReady
+	panics  bool
+}
+
+func (a *app) App(context.Context) manager.AppView {
+	if a.panics {
+		panic("the secret cause")
+	}
+	return manager.AppView{Name: "thinking"}
+}
+func (a *app) Nodes(context.Context) []manager.NodeView { return []manager.NodeView{{Name: "backend"}} }
+
+func (a *app) Node(_ context.Context, node string) (manager.NodeView, error) {
+	return manager.NodeView{Name: node}, a.err
+}
+
+func (a *app) Component(_ context.Context, node, component string) (manager.ComponentView, error) {
+	return manager.ComponentView{Name: component, Node: node}, a.err
+}
+
+func (a *app) Operation(_ context.Context, node, component, operation string) (manager.OperationView, error) {
+	return manager.OperationView{Node: node, Component: component, OperationModel: manager.OperationModel{Name: operation}}, a.err
+}
+
+func (a *app) Start(_ context.Context, req manager.RunRequest) (manager.Execution, error) {
+	a.start = req
+	return manager.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, a.err
+}
+
+func (a *app) Wait(context.Context, string) (manager.Execution, error) { return a.outcome, a.err }
+
+func (a *app) Execution(_ context.Context, id string) (manager.Execution, error) {
+	return manager.Execution{ID: id}, a.err
+}
+
+func (a *app) did(what ...string) ([]manager.Result, error) {
+	a.called = strings.Join(what, " ")
+	return []manager.Result{{Node: "backend", Replica: "10.0.0.2:9001", Done: true}}, a.err
+}
+
+func (a *app) Stop(_ context.Context, node, component, operation, replica string) ([]manager.Result, error) {
+	return a.did("stop", node, component, operation, replica)
+}
+
+func (a *app) StopAll(_ context.Context, node, replica string) ([]manager.Result, error) {
+	return a.did("stopall", node, replica)
+}
+
+func (a *app) Signal(_ context.Context, node, component, operation, replica, signal string) ([]manager.Result, error) {
+	return a.did("signal", node, component, operation, replica, signal)
+}
+
+func (a *app) Reload(context.Context) ([]manager.Result, error) { return a.did("reload") }
+
+func (a *app) Log(_ context.Context, node, component, operation, replica string, req manager.LogRequest) ([]manager.Log, error) {
+	a.log = req
+	a.called = strings.Join([]string{"log", node, component, operation, replica}, " ")
+	return []manager.Log{{Replica: "r1", Text: "one\n"}, {Replica: "r2", Text: "two\n"}}, a.err
+}
+
+func (a *app) UnitLog(_ context.Context, node, _ string, req manager.LogRequest) ([]manager.Log, error) {
+	a.log, a.called = req, "unitlog "+node
+	return []manager.Log{{Replica: "r1", Text: "unit"}}, a.err
+}
+
+func (a *app) ClearLog(_ context.Context, node, component, operation, replica string) ([]manager.Result, error) {
+	return a.did("clear", node, component, operation, replica)
+}
+
+func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]manager.Result, error) {
+	return a.did("clearunit", node, replica)
+}
+
+func (a *app) Ready(context.Context) ([]manager.NotReady, int) { return a.missing, 2 }
+
+func (a *app) Events(ctx context.Context) <-chan manager.Event {
+	events := make(chan manager.Event)
+	go func() {
+		defer close(events)
+		for range 2 {
+			select {
+			case events <- manager.Event{Kind: manager.EventState, Component: "api"}:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return events
+}
+
+func handler(t *testing.T, a *app) http.Handler {
+	t.Helper()
+	h, err := api.New(a, api.Options{User: "admin", Password: "pw", Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// ask sends a request with the password; a header is given as "Name: value".
+func ask(t *testing.T, h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.SetBasicAuth("admin", "pw")
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+const op = "/api/v1/node/backend/api/Standard.start"
+
+func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		method, path string
+		status       int
+		called, says string
+	}{
+		{"GET", "/api/v1/app", 200, "", `"thinking"`},
+		{"GET", "/api/v1/node", 200, "", `"backend"`},
+		{"GET", "/api/v1/node/", 200, "", `"backend"`},
+		{"POST", "/api/v1/node/reload", 200, "reload", `"done": true`},
+		{"GET", "/api/v1/node/back%20end", 200, "", `"back end"`},
+		{"GET", "/api/v1/node/a%2Fb", 200, "", `"a/b"`},
+		{"DELETE", "/api/v1/node/backend/operations?replica=i1", 200, "stopall backend i1", ""},
+		{"GET", "/api/v1/node/backend/log?tail=10", 200, "unitlog backend", `"unit"`},
+		{"DELETE", "/api/v1/node/backend/log", 200, "clearunit backend ", ""},
+		{"GET", "/api/v1/node/backend/api", 200, "", `"api"`},
+		{"GET", op, 200, "", `"Standard.start"`},
+		{"GET", op + "/", 200, "", `"Standard.start"`},
+		{"HEAD", op, 200, "", ""},
+		{"DELETE", op + "?replica=10.0.0.2", 200, "stop backend api Standard.start 10.0.0.2", `"done": true`},
+		{"POST", op + "/signal?signal_type=HUP", 200, "signal backend api Standard.start  HUP", ""},
+		{"GET", op + "/log?std_type=stderr", 200, "log backend api Standard.start ", `"two\n"`},
+		{"DELETE", op + "/log", 200, "clear backend api Standard.start ", ""},
+		{"GET", "/api/v1/executions/x9", 200, "", `"x9"`},
+		{"GET", "/healthz", 200, "", "ok"},
+		{"GET", "/readyz", 200, "", "ready"},
+		{"GET", "/openapi.json", 200, "", "1.2.3"},
+		{"GET", "/docs", 200, "", "swagger-ui"},
+		{"GET", "/docs/", 200, "", "swagger-ui"},
+		{"GET", "/docs/swagger-ui-bundle.js", 200, "", ""},
+		{"GET", "/metrics", 200, "", "toskose_manager_units 2"},
+		{"GET", "/api/v1/nothing", 404, "", "no-such-path"},
+		{"GET", "/", 404, "", "no-such-path"},
+		{"GET", op + "/log?tail=many", 422, "", "invalid-request"},
+		{"PUT", op, 405, "", "method-not-allowed"},
+		{"POST", "/healthz", 405, "", "method-not-allowed"},
+	} {
+		t.Run(c.method+" "+c.path, func(t *testing.T) {
+			t.Parallel()
+			a := &app{}
+			w := ask(t, handler(t, a), c.method, c.path, "")
+			if w.Code != c.status || a.called != c.called || !strings.Contains(w.Body.String(), c.says) {
+				t.Errorf("got %d, called %q:\n%.600s", w.Code, a.called, w.Body)
+			}
+			if w.Code >= 400 && w.Header().Get("Content-Type") != "application/problem+json" {
+				t.Errorf("got %v", w.Header())
+			}
+		})
+	}
+}
+
+func TestWhatAPathHasIsSaidForAnotherMethod(t *testing.T) {
+	t.Parallel()
+	h := handler(t, &app{})
+	for _, c := range []struct {
+		method, path, allow string
+		status              int
+	}{
+		{"PUT", op, "OPTIONS, GET, HEAD, POST, DELETE", 405},
+		{"OPTIONS", op + "/", "OPTIONS, GET, HEAD, POST, DELETE", 204},
+		{"GET", "/api/v1/node/backend/operations/x/signal", "OPTIONS, POST", 405},
+		{"OPTIONS", "/healthz", "OPTIONS, GET, HEAD", 204},
+	} {
+		w := ask(t, h, c.method, c.path, "")
+		if w.Code != c.status || w.Header().Get("Allow") != c.allow {
+			t.Errorf("%s %s: got %d, Allow %q", c.method, c.path, w.Code, w.Header().Get("Allow"))
+		}
+	}
+}
+
+func TestNobodyPassesWithoutThePassword(t *testing.T) {
+	t.Parallel()
+	h := handler(t, &app{})
+	for _, path := range []string{"/api/v1/app", "/api/v1/nothing", "/metrics", op} {
+		for _, credentials := range [][2]string{{}, {"admin", ""}, {"admin", "pw2"}, {"", "pw"}, {"Admin", "pw"}} {
+			r := httptest.NewRequest("GET", path, nil)
+			if credentials != [2]string{} {
+				r.SetBasicAuth(credentials[0], credentials[1])
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != 401 || !strings.HasPrefix(w.Header().Get("WWW-Authenticate"), "Basic ") || !strings.Contains(w.Body.String(), "urn:toskose:problem:unauthorized") {
+				t.Errorf("%s %v: got %d %v", path, credentials, w.Code, w.Header())
+			}
+		}
+	}
+}
+
+func TestAPageOfAnotherSiteCannotAct(t *testing.T) {
+	t.Parallel()
+	a := &app{}
+	w := ask(t, handler(t, a), "POST", op, "", "Sec-Fetch-Site: cross-site")
+	if w.Code != 403 || a.start.Node != "" {
+		t.Errorf("got %d, started %+v", w.Code, a.start)
+	}
+}
+
+func TestRunWaitsUnlessAskedNotTo(t *testing.T) {
+	t.Parallel()
+	code := 0
+	a := &app{outcome: manager.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []manager.Run{{Outcome: wire.OutcomeSucceeded, ExitCode: &code}}}}
+	h := handler(t, a)
+	w := ask(t, h, "POST", op+"?replica=i1", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
+	if w.Code != 200 || !strings.Contains(w.Body.String(), `"exit_code": 0`) {
+		t.Errorf("got %d: %s", w.Code, w.Body)
+	}
+	in := a.start.Inputs
+	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" {
+		t.Errorf("started %+v", a.start)
+	}
+	w = ask(t, h, "POST", op, "", "Prefer: wait=1, respond-async")
+	if w.Code != 202 || w.Header().Get("Location") != "/api/v1/executions/x1" || !strings.Contains(w.Body.String(), `"running"`) {
+		t.Errorf("got %d %v: %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+func TestABadBodyIsRefused(t *testing.T) {
+	t.Parallel()
+	for body, status := range map[string]int{
+		`{"inputs": `:                       422,
+		`[]`:                                422,
+		`{"input": {}}`:                     422,
+		`{"inputs": {"a": null}}`:           422,
+		`{"inputs": {"a": {}}}`:             422,
+		`{} {}`:                             422,
+		`{"timeout": -1}`:                   422,
+		`{"timeout": "1"}`:                  422,
+		strings.Repeat(" ", 300_000) + "{}": 413,
+		"":                                  200,
+		" \n":                               200,
+		"null":                              200,
+	} {
+		a := &app{}
+		w := ask(t, handler(t, a), "POST", op, body)
+		if w.Code != status {
+			t.Errorf("%.40q: got %d: %s", body, w.Code, w.Body)
+		}
+	}
+}
+
+func TestEveryKindOfErrorHasItsStatusAndType(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[error]string{
+		manager.ErrUnknownNode: "404 unknown-node", manager.ErrUnknownComponent: "404 unknown-component",
+		manager.ErrUnknownOperation: "404 unknown-operation", manager.ErrUnknownReplica: "404 unknown-replica",
+		manager.ErrUnknownExecution: "404 unknown-execution", manager.ErrNoLog: "404 no-log",
+		manager.ErrAmbiguous: "409 ambiguous-operation", manager.ErrStandalone: "409 standalone-node",
+		manager.ErrNotAllowed: "409 not-allowed", manager.ErrBusy: "409 already-running", manager.ErrNotRunning: "409 not-running",
+		manager.ErrInvalid: "422 invalid-request", manager.ErrNotImplemented: "501 not-implemented",
+		manager.ErrFailed: "502 operation-failed", manager.ErrBadAnswer: "502 bad-answer",
+		manager.ErrUnreachable: "503 unreachable", manager.ErrUnavailable: "503 unavailable", manager.ErrTimeLimit: "504 time-limit",
+		io.ErrNoProgress: "500 internal",
+	} {
+		a := &app{err: &manager.Error{Kind: kind, Detail: "a sentence", Suggestion: "backend"}}
+		w := ask(t, handler(t, a), "GET", op, "")
+		var p api.Problem
+		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+			t.Fatal(err)
+		}
+		got := http.StatusText(w.Code) + p.Type
+		status, name, _ := strings.Cut(want, " ")
+		if p.Type != "urn:toskose:problem:"+name || status != itoa(w.Code) || p.Status != w.Code || p.Suggestion != "backend" || p.Instance != op {
+			t.Errorf("%v: got %s: %+v", kind, got, p)
+		}
+	}
+}
+
+func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
+
+func TestAFailedOperationSaysHow(t *testing.T) {
+	t.Parallel()
+	code := 7
+	a := &app{outcome: manager.Execution{ID: "x1"}}
+	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []manager.Run{{Replica: "r", Outcome: wire.OutcomeFailed, ExitCode: &code, Stderr: "no port"}}
+	a.err = nil
+	failing := &failed{app: a}
+	h, err := api.New(failing, api.Options{User: "admin", Password: "pw", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := ask(t, h, "POST", op, "")
+	for _, says := range []string{`"exit_code": 7`, `"stderr": "no port"`, `"runs"`, `"execution": "x1"`, `"outcome": "failed"`} {
+		if w.Code != 502 || !strings.Contains(w.Body.String(), says) {
+			t.Errorf("got %d without %s: %s", w.Code, says, w.Body)
+		}
+	}
+}
+
+// failed is an application whose executions fail.
+type failed struct{ *app }
+
+func (f *failed) Wait(context.Context, string) (manager.Execution, error) {
+	x := f.outcome
+	return x, &manager.Error{Kind: manager.ErrFailed, Detail: "failed with exit code 7", Execution: &x}
+}
+
+func TestAPanicIsAnsweredAndTellsNothing(t *testing.T) {
+	t.Parallel()
+	w := ask(t, handler(t, &app{panics: true}), "GET", "/api/v1/app", "")
+	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") {
+		t.Errorf("got %d: %s", w.Code, w.Body)
+	}
+}
+
+func TestReadyNamesWhoIsNot(t *testing.T) {
+	t.Parallel()
+	w := ask(t, handler(t, &app{missing: []manager.NotReady{{Node: "frontend", Why: "10.0.0.3 is down"}}}), "GET", "/readyz", "")
+	if w.Code != 503 || !strings.Contains(w.Body.String(), `"frontend"`) || strings.Contains(w.Body.String(), "10.0.0.3") {
+		t.Errorf("got %d: %s", w.Code, w.Body)
+	}
+}
+
+func TestLogsAsText(t *testing.T) {
+	t.Parallel()
+	a := &app{}
+	w := ask(t, handler(t, a), "GET", op+"/log?offset=5&length=9", "", "Accept: text/plain")
+	if w.Body.String() != "==> r1 <==\none\n==> r2 <==\ntwo\n" || *a.log.Offset != 5 || a.log.Length != 9 || a.log.Stream != wire.Stdout {
+		t.Errorf("got %q, asked %+v", w.Body, a.log)
+	}
+}
+
+func TestEventsAreAStream(t *testing.T) {
+	t.Parallel()
+	w := ask(t, handler(t, &app{}), "GET", "/api/v1/events", "")
+	if w.Header().Get("Content-Type") != "text/event-stream" || strings.Count(w.Body.String(), "event: state\ndata: {") != 2 {
+		t.Errorf("got %v %s", w.Header(), w.Body)
+	}
+	if w := ask(t, handler(t, &app{}), "HEAD", "/api/v1/events", ""); w.Code != 200 {
+		t.Errorf("got %d", w.Code)
+	}
+}
+
+func TestTheDocumentAndTheRoutesAgree(t *testing.T) {
+	t.Parallel()
+	h := handler(t, &app{})
+	document, err := openapi3.NewLoader().LoadFromData(ask(t, h, "GET", "/openapi.json", "").Body.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := document.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var documented, routed []string
+	for path, item := range document.Paths.Map() {
+		for method := range item.Operations() {
+			documented = append(documented, method+" "+path)
+		}
+	}
+	err = chi.Walk(h.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		if !strings.HasPrefix(route, "/docs") {
+			routed = append(routed, method+" "+route)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(documented)
+	slices.Sort(routed)
+	if !slices.Equal(documented, routed) {
+		t.Errorf("documented:\n%s\nrouted:\n%s", strings.Join(documented, "\n"), strings.Join(routed, "\n"))
+	}
+}
+
+func TestTheDocumentationNeedsNoInternet(t *testing.T) {
+	t.Parallel()
+	page := ask(t, handler(t, &app{}), "GET", "/docs", "").Body.String()
+	for _, attribute := range []string{`src="http`, `href="http`, "src=\"//"} {
+		if strings.Contains(page, attribute) {
+			t.Errorf("the page has %s", attribute)
+		}
+	}
+}
+
+func TestMetricsCountRequestsByRoute(t *testing.T) {
+	t.Parallel()
+	h := handler(t, &app{outcome: manager.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}})
+	ask(t, h, "POST", op, "")
+	ask(t, h, "BREW", "/api/v1/x", "")
+	ask(t, h, "GET", "/random/17", "")
+	text := ask(t, h, "GET", "/metrics", "").Body.String()
+	for _, line := range []string{
+		`toskose_manager_requests_total{method="POST",route="/api/v1/node/{node}/{component}/{operation}",code="200"} 1`,
+		`toskose_manager_requests_total{method="GET",route="unmatched",code="404"} 1`,
+		`toskose_manager_operations_total{outcome="succeeded"} 1`, "# EOF\n",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %s in\n%s", line, text)
+		}
+	}
+}
+
+func TestServingEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, stopping := make(chan struct{}), make(chan struct{})
+	slow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(waiting)
+		<-stopping
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() {
+		served <- api.Serve(ctx, listener, slow, api.ServeOptions{
+			Connections: 2, Logger: slog.New(slog.DiscardHandler), Stopping: func() { close(stopping) },
+		})
+	}()
+	answered := make(chan int, 1)
+	go func() {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		answer, err := client.Get("http://" + listener.Addr().String())
+		if err != nil {
+			answered <- 0
+			return
+		}
+		answer.Body.Close()
+		answered <- answer.StatusCode
+	}()
+	<-waiting
+	cancel()
+	if status := <-answered; status != http.StatusServiceUnavailable {
+		t.Errorf("who waited was answered %d", status)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

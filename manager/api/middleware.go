@@ -1,0 +1,130 @@
+package api
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// authenticate lets nobody pass without the user and password. Their hashes are
+// compared, so that the time tells nothing of them, not even their length.
+func (s *server) authenticate(next http.Handler) http.Handler {
+	wantUser, wantPassword := sha256.Sum256([]byte(s.opts.User)), sha256.Sum256([]byte(s.opts.Password))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		gotUser, gotPassword := sha256.Sum256([]byte(user)), sha256.Sum256([]byte(password))
+		userOK := subtle.ConstantTimeCompare(wantUser[:], gotUser[:])
+		passwordOK := subtle.ConstantTimeCompare(wantPassword[:], gotPassword[:])
+		if userOK&passwordOK != 1 || s.opts.Password == "" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="toskose", charset="UTF-8"`)
+			s.problem(w, r, errUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// sameOrigin refuses what a page of another site makes a browser send: it would
+// come with the password that the browser keeps for the documentation's page.
+func sameOrigin(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		p := problemOf(errForeign)
+		write(w, p.Status, "application/problem+json", p)
+	}))
+	return protection.Handler(next)
+}
+
+// recover answers 500 where a handler panics, which is always our mistake.
+func (s *server) recover(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if err, isErr := cause.(error); isErr && errors.Is(err, http.ErrAbortHandler) {
+				panic(cause)
+			}
+			s.opts.Logger.Error("handler panicked", "method", r.Method, "path", r.URL.Path,
+				"error", cause, "stack", string(debug.Stack()))
+			p := problemOf(errInternal)
+			if s.opts.Testing {
+				p.Detail = fmt.Sprint(cause)
+			}
+			write(w, p.Status, "application/problem+json", p)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// observe counts requests, and sets what every answer has.
+func (s *server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			w.Header().Set("Cache-Control", "no-store")
+		}
+		counted := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		begun := time.Now()
+		next.ServeHTTP(counted, r)
+		route := chi.RouteContext(r.Context()).RoutePattern()
+		s.metrics.request(r.Method, route, counted.status)
+		s.opts.Logger.Debug("request", "method", r.Method, "path", r.URL.Path, "status", counted.status,
+			"duration", time.Since(begun))
+	})
+}
+
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+	wrote  bool
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if !w.wrote {
+		w.status, w.wrote = status, true
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
+	s.problem(w, r, fmt.Errorf("%w: %s; see /docs", errNoRoute, r.URL.Path))
+}
+
+// notAllowed answers a method that a path does not have, and OPTIONS.
+func (s *server) notAllowed(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	if r.URL.RawPath != "" {
+		path = r.URL.RawPath
+	}
+	if len(path) > 1 {
+		path = strings.TrimSuffix(path, "/")
+	}
+	allowed := []string{http.MethodOptions}
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		if s.root.Match(chi.NewRouteContext(), method, path) {
+			allowed = append(allowed, method)
+			if method == http.MethodGet {
+				allowed = append(allowed, http.MethodHead)
+			}
+		}
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	s.problem(w, r, fmt.Errorf("%w: %s has %s", errMethod, r.URL.Path, strings.Join(allowed, ", ")))
+}

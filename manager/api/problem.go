@@ -1,0 +1,117 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Problem is an error as RFC 9457 has it, with what is known beside. Type is
+// stable: clients may rely on it.
+type Problem struct {
+	Type       string           `json:"type"`
+	Title      string           `json:"title"`
+	Status     int              `json:"status"`
+	Detail     string           `json:"detail"`
+	Instance   string           `json:"instance,omitempty"` // the path that was asked for
+	Suggestion string           `json:"suggestion,omitempty"`
+	Candidates []string         `json:"candidates,omitempty"`
+	State      string           `json:"state,omitempty"`
+	Allowed    []string         `json:"allowed,omitzero"`
+	Execution  string           `json:"execution,omitempty"` // its id
+	Outcome    wire.Outcome     `json:"outcome,omitempty"`
+	ExitCode   *int             `json:"exit_code,omitempty"`
+	Signal     string           `json:"signal,omitempty"`
+	Stdout     string           `json:"stdout,omitempty"` // the end of the worst run's output
+	Stderr     string           `json:"stderr,omitempty"`
+	Runs       []manager.Run    `json:"runs,omitempty"`
+	Results    []manager.Result `json:"results,omitempty"`
+	Nodes      []string         `json:"nodes,omitempty"` // that are not ready
+}
+
+// notReadyError names the nodes none of whose units answers.
+type notReadyError []string
+
+func (e notReadyError) Error() string { return "no unit answers on " + strings.Join(e, ", ") }
+
+func (e notReadyError) Unwrap() error { return errNotReady }
+
+// problemKind is what an error of a kind is answered as.
+type problemKind struct {
+	kind   error
+	status int
+	name   string
+}
+
+var (
+	errUnauthorized = errors.New("a user and password are needed")
+	errNoRoute      = errors.New("there is nothing here")
+	errMethod       = errors.New("method not allowed")
+	errForeign      = errors.New("request from another site")
+	errNotReady     = errors.New("not ready")
+	errInternal     = errors.New("internal error")
+)
+
+var problemKinds = []problemKind{
+	{errUnauthorized, http.StatusUnauthorized, "unauthorized"},
+	{errForeign, http.StatusForbidden, "cross-origin"},
+	{errNoRoute, http.StatusNotFound, "no-such-path"},
+	{manager.ErrUnknownNode, http.StatusNotFound, "unknown-node"},
+	{manager.ErrUnknownComponent, http.StatusNotFound, "unknown-component"},
+	{manager.ErrUnknownOperation, http.StatusNotFound, "unknown-operation"},
+	{manager.ErrUnknownReplica, http.StatusNotFound, "unknown-replica"},
+	{manager.ErrUnknownExecution, http.StatusNotFound, "unknown-execution"},
+	{manager.ErrNoLog, http.StatusNotFound, "no-log"},
+	{errMethod, http.StatusMethodNotAllowed, "method-not-allowed"},
+	{manager.ErrAmbiguous, http.StatusConflict, "ambiguous-operation"},
+	{manager.ErrStandalone, http.StatusConflict, "standalone-node"},
+	{manager.ErrNotAllowed, http.StatusConflict, "not-allowed"},
+	{manager.ErrBusy, http.StatusConflict, "already-running"},
+	{manager.ErrNotRunning, http.StatusConflict, "not-running"},
+	{errTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
+	{manager.ErrInvalid, http.StatusUnprocessableEntity, "invalid-request"},
+	{manager.ErrNotImplemented, http.StatusNotImplemented, "not-implemented"},
+	{manager.ErrFailed, http.StatusBadGateway, "operation-failed"},
+	{manager.ErrBadAnswer, http.StatusBadGateway, "bad-answer"},
+	{manager.ErrUnreachable, http.StatusServiceUnavailable, "unreachable"},
+	{manager.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
+	{errNotReady, http.StatusServiceUnavailable, "not-ready"},
+	{manager.ErrTimeLimit, http.StatusGatewayTimeout, "time-limit"},
+	{errInternal, http.StatusInternalServerError, "internal"},
+}
+
+// problemType begins the type of every problem.
+const problemType = "urn:toskose:problem:"
+
+func problemOf(err error) *Problem {
+	found := problemKinds[len(problemKinds)-1]
+	for _, k := range problemKinds {
+		if errors.Is(err, k.kind) {
+			found = k
+			break
+		}
+	}
+	p := &Problem{
+		Type: problemType + found.name, Title: found.kind.Error(), Status: found.status, Detail: err.Error(),
+	}
+	var silent notReadyError
+	if errors.As(err, &silent) {
+		p.Nodes = silent
+	}
+	var e *manager.Error
+	if !errors.As(err, &e) {
+		return p
+	}
+	p.Suggestion, p.Candidates, p.State, p.Allowed, p.Results = e.Suggestion, e.Candidates, e.State, e.Allowed, e.Results
+	if e.Execution == nil {
+		return p
+	}
+	p.Execution, p.Outcome, p.Runs = e.Execution.ID, e.Execution.Outcome, e.Execution.Runs
+	if worst := e.Execution.Worst(); worst != nil {
+		p.ExitCode, p.Signal, p.Stdout, p.Stderr = worst.ExitCode, worst.Signal, worst.Stdout, worst.Stderr
+	}
+	return p
+}

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// writeTime is how long a client may take to take an answer.
+const writeTime = 30 * time.Second
+
+// reply is what a handler answers with.
+type reply struct {
+	status int // 0: 200
+	header map[string]string
+	body   any // as JSON; a string as plain text
+}
+
+func ok(body any) reply { return reply{body: body} }
+
+// handle is the one place where what handlers give becomes an answer.
+func (s *server) handle(h func(*http.Request) (reply, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer, err := h(r)
+		for name, value := range answer.header {
+			w.Header().Set(name, value)
+		}
+		if err != nil {
+			s.problem(w, r, err)
+			return
+		}
+		if answer.status == 0 {
+			answer.status = http.StatusOK
+		}
+		write(w, answer.status, "application/json", answer.body)
+	}
+}
+
+// write sends an answer. That a client does not take it is no problem of the
+// manager's.
+func write(w http.ResponseWriter, status int, contentType string, body any) {
+	data, isText := body.(string)
+	if isText {
+		contentType = "text/plain; charset=utf-8"
+	} else {
+		encoded, err := json.MarshalIndent(body, "", "  ")
+		if err != nil {
+			panic(err) // recovered, logged and answered as what it is: a mistake of ours
+		}
+		data = string(encoded) + "\n"
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(data))
+}
+
+// problem answers with an error, and logs it.
+func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		s.opts.Logger.Debug("the client went away", "method", r.Method, "path", r.URL.Path, "error", err)
+		return
+	}
+	p := problemOf(err)
+	p.Instance = r.URL.Path
+	log := s.opts.Logger.Debug
+	if p.Status >= http.StatusInternalServerError {
+		log = s.opts.Logger.Warn
+	}
+	log("request not fulfilled", "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", err)
+	write(w, p.Status, "application/problem+json", p)
+}
+
+// param gives a part of the path. chi matches the escaped path where there is one.
+func param(r *http.Request, name string) string {
+	value := chi.URLParam(r, name)
+	if r.URL.RawPath == "" {
+		return value
+	}
+	if plain, err := url.PathUnescape(value); err == nil {
+		return plain
+	}
+	return value
+}
+
+var errTooLarge = errors.New("too large")

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/toskose/toskose/manager"
+)
+
+// Application is what the API shows; *manager.App is one.
+type Application interface {
+	Topology
+	Operations
+	Control
+	Logs
+	Ready(ctx context.Context) ([]manager.NotReady, int)
+	Events(ctx context.Context) <-chan manager.Event
+}
+
+// Topology tells states.
+type Topology interface {
+	App(ctx context.Context) manager.AppView
+	Nodes(ctx context.Context) []manager.NodeView
+	Node(ctx context.Context, node string) (manager.NodeView, error)
+	Component(ctx context.Context, node, component string) (manager.ComponentView, error)
+}
+
+// Operations runs operations.
+type Operations interface {
+	Operation(ctx context.Context, node, component, operation string) (manager.OperationView, error)
+	Start(ctx context.Context, req manager.RunRequest) (manager.Execution, error)
+	Wait(ctx context.Context, id string) (manager.Execution, error)
+	Execution(ctx context.Context, id string) (manager.Execution, error)
+}
+
+// Control ends and signals operations.
+type Control interface {
+	Stop(ctx context.Context, node, component, operation, replica string) ([]manager.Result, error)
+	StopAll(ctx context.Context, node, replica string) ([]manager.Result, error)
+	Signal(ctx context.Context, node, component, operation, replica, signal string) ([]manager.Result, error)
+	Reload(ctx context.Context) ([]manager.Result, error)
+}
+
+// Logs reads and clears logs.
+type Logs interface {
+	Log(ctx context.Context, node, component, operation, replica string, req manager.LogRequest) ([]manager.Log, error)
+	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]manager.Log, error)
+	ClearLog(ctx context.Context, node, component, operation, replica string) ([]manager.Result, error)
+	ClearUnitLog(ctx context.Context, node, replica string) ([]manager.Result, error)
+}
+
+// Options are what the API needs beside the application.
+type Options struct {
+	User, Password string // of everything that is not open
+	Version        string
+	Logger         *slog.Logger
+	Testing        bool // says in an answer what broke, where the mistake is the manager's
+}
+
+type server struct {
+	app     Application
+	opts    Options
+	root    *chi.Mux
+	openapi []byte
+	metrics *metrics
+	streams chan struct{} // one slot for each stream of events
+}
+
+// New makes the handler of the whole API.
+func New(app Application, opts Options) (http.Handler, error) {
+	document, err := openAPI(opts.Version)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{
+		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
+		metrics: newMetrics(), streams: make(chan struct{}, maxStreams),
+	}
+	s.routes()
+	return s.root, nil
+}
+
+func (s *server) routes() {
+	r := s.root
+	r.Use(s.observe, s.recover, sameOrigin, middleware.StripSlashes, middleware.GetHead)
+	r.NotFound(s.notFound)
+	r.MethodNotAllowed(s.notAllowed)
+	r.Get("/healthz", s.handle(s.healthz))
+	r.Get("/readyz", s.handle(s.readyz))
+	r.Get("/openapi.json", s.serveOpenAPI)
+	r.Handle("/docs", docs())
+	r.Handle("/docs/*", docs())
+	r.With(s.authenticate).Get("/metrics", s.serveMetrics)
+	r.Route("/api/v1", func(r chi.Router) {
+		r.Use(s.authenticate)
+		r.Get("/app", s.handle(s.getApp))
+		r.Get("/events", s.serveEvents)
+		r.Get("/executions/{execution}", s.handle(s.getExecution))
+		r.Get("/node", s.handle(s.getNodes))
+		r.Post("/node/reload", s.handle(s.reload))
+		r.Get("/node/{node}", s.handle(s.getNode))
+		r.Delete("/node/{node}/operations", s.handle(s.stopAll))
+		r.Get("/node/{node}/log", s.handle(s.getUnitLog))
+		r.Delete("/node/{node}/log", s.handle(s.clearUnitLog))
+		r.Get("/node/{node}/{component}", s.handle(s.getComponent))
+		r.Get("/node/{node}/{component}/{operation}", s.handle(s.getOperation))
+		r.With(s.takesBody).Post("/node/{node}/{component}/{operation}", s.handle(s.run))
+		r.Delete("/node/{node}/{component}/{operation}", s.handle(s.stop))
+		r.Post("/node/{node}/{component}/{operation}/signal", s.handle(s.signal))
+		r.Get("/node/{node}/{component}/{operation}/log", s.handle(s.getLog))
+		r.Delete("/node/{node}/{component}/{operation}/log", s.handle(s.clearLog))
+	})
+}

@@ -1,0 +1,115 @@
+package manager
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/toskose/toskose/manager/unitclient"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// The kinds of errors. Each is in the chain of an *Error.
+var (
+	ErrUnknownNode      = errors.New("unknown node")
+	ErrUnknownComponent = errors.New("unknown component")
+	ErrUnknownOperation = errors.New("unknown operation")
+	ErrUnknownReplica   = errors.New("unknown replica")
+	ErrUnknownExecution = errors.New("unknown execution")
+	ErrNoLog            = errors.New("no log")           // there is no such log
+	ErrAmbiguous        = errors.New("ambiguous name")   // several interfaces have the operation
+	ErrStandalone       = errors.New("standalone node")  // it has no unit that could do it
+	ErrNotAllowed       = errors.New("not allowed now")  // by the protocol, in the component's state
+	ErrBusy             = errors.New("already running")  // another operation of the component is under way
+	ErrNotRunning       = errors.New("not running")      // nothing to stop or to signal
+	ErrInvalid          = errors.New("invalid request")  // an undeclared input, a bad signal or range
+	ErrFailed           = errors.New("operation failed") // it ran, and did not succeed
+	ErrBadAnswer        = errors.New("bad answer")       // a unit answered nonsense, or refused the manager
+	ErrUnreachable      = errors.New("unreachable")      // no container, or no answer from its unit
+	ErrUnavailable      = errors.New("unavailable")      // the unit, or the manager, is shutting down or cannot write
+	ErrTimeLimit        = errors.New("time limit passed")
+	ErrNotImplemented   = errors.New("not implemented") // the unit has no such method
+)
+
+// Error is what a request cannot be answered with otherwise.
+type Error struct {
+	Kind       error
+	Detail     string     // a sentence that names the subject
+	Suggestion string     // the name that was probably meant
+	Candidates []string   // what an ambiguous or unknown name could be
+	State      string     // of the component, where the kind is about it
+	Allowed    []string   // the operations that its protocol allows in State
+	Execution  *Execution // what was executed, where something was
+	Results    []Result   // what became of the request at each replica
+
+	cause error
+}
+
+func (e *Error) Error() string {
+	if e.Suggestion != "" {
+		return e.Detail + `; did you mean "` + e.Suggestion + `"?`
+	}
+	return e.Detail
+}
+
+// Unwrap gives the kind, and what is behind it.
+func (e *Error) Unwrap() []error { return []error{e.Kind, e.cause} }
+
+// severity orders the kinds that replicas can end with: the worst comes last.
+var severity = []error{
+	ErrNotRunning, ErrNoLog, ErrBusy, ErrNotAllowed, ErrInvalid, ErrNotImplemented,
+	ErrBadAnswer, ErrFailed, ErrUnavailable, ErrUnreachable, ErrTimeLimit,
+}
+
+func rank(err error) int {
+	if err == nil {
+		return -1
+	}
+	i := slices.IndexFunc(severity, func(kind error) bool { return errors.Is(err, kind) })
+	if i < 0 {
+		return len(severity)
+	}
+	return i
+}
+
+// unitError makes an *Error of what a call to a unit gave. The subject begins
+// the sentence.
+func unitError(subject string, err error) *Error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	kind := ErrBadAnswer
+	if code, isFault := wire.FaultCodeOf(err); isFault {
+		kind = faultKind(code)
+	} else if errors.Is(err, unitclient.ErrUnreachable) {
+		kind = ErrUnreachable
+	}
+	return &Error{Kind: kind, Detail: subject + ": " + err.Error(), cause: err}
+}
+
+func faultKind(code wire.FaultCode) error {
+	switch code {
+	case wire.NotAllowed:
+		return ErrNotAllowed
+	case wire.Busy, wire.AlreadyStarted:
+		return ErrBusy
+	case wire.NotRunning:
+		return ErrNotRunning
+	case wire.NoFile:
+		return ErrNoLog
+	case wire.UndeclaredInput, wire.BadSignal:
+		return ErrInvalid
+	case wire.NoExecution:
+		return ErrUnknownExecution
+	case wire.CantReread:
+		return ErrFailed
+	case wire.UnknownMethod:
+		return ErrNotImplemented
+	case wire.ShutdownState, wire.JournalUnavailable:
+		return ErrUnavailable
+	default:
+		// The unit does not know what the model knows, or the manager called
+		// it wrongly: they are not of one application, or not of one version.
+		return ErrBadAnswer
+	}
+}

@@ -1,0 +1,178 @@
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toskose/toskose/internal/freeport"
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+const unitConfig = `[supervisord]
+nodaemon=true
+logfile=%[1]s/unit.log
+pidfile=%[1]s/unit.pid
+toskose_journal=%[1]s/journal
+
+[inet_http_server]
+port=127.0.0.1:%[2]d
+username=admin
+toskose_auth=required
+
+[program:api.configure]
+process_name=configure
+command=/bin/sh -c 'echo configured; echo on port $INPUT_PORT >&2; exit $INPUT_CODE'
+directory=%[1]s
+autostart=false
+autorestart=false
+startsecs=1
+startretries=0
+stdout_logfile=%[1]s/configure.stdout.log
+stderr_logfile=%[1]s/configure.stderr.log
+toskose_component=api
+toskose_interface=Standard
+toskose_operation=run
+toskose_inputs={"PORT":"80","CODE":"0"}
+
+[program:api.start]
+process_name=start
+command=/bin/sh -c 'echo up; exec sleep 1000'
+directory=%[1]s
+autostart=false
+autorestart=false
+startsecs=0
+startretries=0
+stdout_logfile=%[1]s/start.stdout.log
+stderr_logfile=%[1]s/start.stderr.log
+toskose_component=api
+toskose_interface=Standard
+toskose_operation=start
+
+[group:api]
+programs=api.configure,api.start
+
+[toskose:component:api]
+toskose_protocol={"initial":"created","states":["configured","created","started"],"transitions":[{"source":"created","target":"configured","operation":"Standard.configure"},{"source":"configured","target":"started","operation":"Standard.start"},{"source":"started","target":"configured","operation":"Standard.stop"}]}
+`
+
+// realUnit runs the unit's own binary on a configuration with one component.
+func realUnit(t *testing.T) netip.AddrPort {
+	t.Helper()
+	folder := t.TempDir()
+	binary := filepath.Join(folder, "toskose-unit")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/toskose/toskose/cmd/toskose-unit")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t)))
+	conf := filepath.Join(folder, "supervisord.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, unitConfig, folder, addr.Port()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var output strings.Builder
+	cmd := exec.Command(binary, "-c", conf)
+	cmd.Env = append(os.Environ(), "SUPERVISORD_PASSWORD="+fakeunit.Password)
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil || t.Failed() {
+			t.Logf("unit: %v\n%s", err, output.String())
+		}
+	})
+	awaitHealth(t, addr)
+	return addr
+}
+
+func awaitHealth(t *testing.T, addr netip.AddrPort) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr.String()+"/healthz", http.NoBody)
+		answer, err := client.Do(req)
+		if err == nil {
+			answer.Body.Close()
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the unit does not answer: %v", err)
+		}
+		time.Sleep(10 * time.Millisecond) // there is nothing else to wait on
+	}
+}
+
+func TestWithARealUnit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the unit")
+	}
+	t.Parallel()
+	addr := realUnit(t)
+	model := containers{"backend": {addr}}
+	app := application(t, model, manager.Options{})
+	do := func(operation string, inputs map[string]string) (manager.Execution, error) {
+		return run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: operation, Inputs: inputs, By: "ann"})
+	}
+
+	if _, err := do("Standard.start", nil); !errors.Is(err, manager.ErrNotAllowed) || !strings.Contains(err.Error(), `"created"`) {
+		t.Errorf("start before configure: got %v", err)
+	}
+	x, err := do("configure", map[string]string{"port": "8080", "code": "7"})
+	if !errors.Is(err, manager.ErrFailed) || x.Runs[0].ExitCode == nil || *x.Runs[0].ExitCode != 7 || x.Runs[0].Stderr != "on port 8080\n" {
+		t.Errorf("configure that fails: got %+v, %v", x, err)
+	}
+	if x, err = do("configure", nil); err != nil || x.Runs[0].To != "configured" || x.Runs[0].Stdout != "configured\n" {
+		t.Fatalf("configure: got %+v, %v", x, err)
+	}
+	if x, err = do("Standard.start", nil); err != nil || x.Runs[0].To != "started" {
+		t.Fatalf("start: got %+v, %v", x, err)
+	}
+	c, err := app.Component(t.Context(), "backend", "api")
+	if err != nil || c.State != "started" || len(c.Replicas[0].Processes) != 1 {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	view, err := app.Operation(t.Context(), "backend", "api", "Standard.start")
+	if err != nil || !view.Running || view.Replicas[0].Process.PID == 0 {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	logs, err := app.Log(t.Context(), "backend", "api", "Standard.start", "", manager.LogRequest{Stream: wire.Stdout})
+	if err != nil || logs[0].Text != "up\n" || logs[0].Offset != 3 {
+		t.Errorf("got %+v, %v", logs, err)
+	}
+	if logs, err = app.UnitLog(t.Context(), "backend", "", manager.LogRequest{}); err != nil || logs[0].Text == "" {
+		t.Errorf("got %+v, %v", logs, err)
+	}
+	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, manager.ErrNotRunning) {
+		t.Errorf("stop of what does not run: got %v", err)
+	}
+	if c, err = app.Component(t.Context(), "backend", "api"); err != nil || c.State != "configured" {
+		t.Errorf("after the stop: got %+v, %v", c, err)
+	}
+	if _, err := app.Execution(t.Context(), "nobody's"); !errors.Is(err, manager.ErrUnreachable) { // frontend is not there
+		t.Errorf("got %v", err)
+	}
+	if _, err := app.StopAll(t.Context(), "backend", ""); err != nil {
+		t.Errorf("stop all: %v", err)
+	}
+	if results, err := app.Reload(t.Context()); err == nil || len(results) == 0 || !results[0].Done {
+		t.Errorf("got %+v, %v; of two nodes only the first is there", results, err)
+	}
+}

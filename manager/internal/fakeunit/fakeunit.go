@@ -1,0 +1,311 @@
+// Package fakeunit is a unit for tests of those who talk to one: the real
+// server of package rpc in front of components that exist in memory only. Its
+// executions take as long as the test says, and their journal is as a unit's.
+package fakeunit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toskose/toskose/unit"
+	"github.com/toskose/toskose/unit/rpc"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// The user and password of every fake unit.
+const (
+	User     = "admin"
+	Password = "correct horse"
+)
+
+// End is how an operation ends.
+type End struct {
+	Outcome        wire.Outcome
+	ExitCode       int
+	Stdout, Stderr string
+	Target         string // the component's state after a success
+}
+
+// Operation is what happens when an operation is executed.
+type Operation struct {
+	From []string        // the states that allow it
+	Hold <-chan struct{} // it runs until this is closed; nil: it ends at once
+	End  End
+}
+
+// Unit is a fake unit. Its exported fields are set before Start.
+type Unit struct {
+	rpc.Unit // what the fake does not have panics
+
+	Instance   string
+	Operations map[string]map[string]Operation // by component and "interface.operation"
+	Logs       map[string]string               // by process
+	UnitLog    string
+	Reload     unit.Reloaded // what reading the configuration again finds
+	ReloadErr  error
+	Wrap       func(http.Handler) http.Handler // between the network and the unit
+
+	mu         sync.Mutex
+	states     map[string]string
+	executing  map[string]string
+	executions map[string]wire.Execution
+	cancels    map[string]chan struct{}
+	entries    []wire.Entry
+	grown      chan struct{}
+	executed   []string // "component:interface.operation input=value"
+	signals    []string
+	running    sync.WaitGroup
+	over       chan struct{} // closed when the test ends
+}
+
+// Start makes the unit answer until the test ends, and gives its address.
+func (u *Unit) Start(t *testing.T, states map[string]string) netip.AddrPort {
+	t.Helper()
+	u.states, u.executing, u.executions = maps.Clone(states), map[string]string{}, map[string]wire.Execution{}
+	u.cancels, u.grown = map[string]chan struct{}{}, make(chan struct{})
+	u.over = make(chan struct{})
+	handler := rpc.New(rpc.Options{
+		Unit: u, User: User, Password: Password, Logger: slog.New(slog.DiscardHandler),
+	})
+	if u.Wrap != nil {
+		handler = u.Wrap(handler)
+	}
+	srv := httptest.NewServer(handler)
+	u.append(wire.Entry{Kind: wire.EntryBoot})
+	t.Cleanup(func() {
+		close(u.over)
+		srv.CloseClientConnections()
+		srv.Close()
+		u.running.Wait()
+	})
+	return netip.MustParseAddrPort(srv.Listener.Addr().String())
+}
+
+// Executed gives what was run, each time it was.
+func (u *Unit) Executed() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.executed)
+}
+
+// Signals gives the signals that were sent, as "process SIGNAL".
+func (u *Unit) Signals() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.signals)
+}
+
+// Replace is what a new container at the same address is: another instance that
+// knows nothing.
+func (u *Unit) Replace(instance string, states map[string]string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.Instance, u.states, u.entries = instance, maps.Clone(states), nil
+	u.executing, u.executions = map[string]string{}, map[string]wire.Execution{}
+	u.appendLocked(wire.Entry{Kind: wire.EntryBoot})
+}
+
+func (u *Unit) append(e wire.Entry) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.appendLocked(e)
+}
+
+func (u *Unit) appendLocked(e wire.Entry) uint64 {
+	e.Seq, e.Instance, e.Time = uint64(len(u.entries)+1), u.Instance, time.Now()
+	u.entries = append(u.entries, e)
+	close(u.grown)
+	u.grown = make(chan struct{})
+	return e.Seq
+}
+
+// Execute begins an operation once.
+func (u *Unit) Execute(_ context.Context, req wire.ExecuteRequest) (wire.Execution, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if known, ok := u.executions[req.ID]; ok {
+		return known, nil
+	}
+	if req.Instance != "" && req.Instance != u.Instance {
+		return wire.Execution{}, wire.NewFault(wire.OtherInstance, "this is "+u.Instance)
+	}
+	op, ok := u.Operations[req.Component][req.Operation]
+	if !ok {
+		return wire.Execution{}, wire.NewFault(wire.BadName, req.Component+":"+req.Operation)
+	}
+	if u.executing[req.Component] != "" {
+		return wire.Execution{}, wire.NewFault(wire.Busy, u.executing[req.Component])
+	}
+	if !slices.Contains(op.From, u.states[req.Component]) {
+		return wire.Execution{}, wire.NewFault(wire.NotAllowed, "in state "+u.states[req.Component])
+	}
+	return u.begin(req, op), nil
+}
+
+func (u *Unit) begin(req wire.ExecuteRequest, op Operation) wire.Execution {
+	iface, name, _ := strings.Cut(req.Operation, ".")
+	x := wire.Execution{
+		ID: req.ID, Instance: u.Instance, Component: req.Component, Interface: iface, Operation: name, By: req.By,
+		Outcome: wire.OutcomeRunning, From: u.states[req.Component], Started: time.Now(), PID: 100 + len(u.executions),
+	}
+	ran := req.Component + ":" + req.Operation
+	for _, input := range slices.Sorted(maps.Keys(req.Inputs)) {
+		ran += fmt.Sprintf(" %s=%s", input, req.Inputs[input])
+		x.Inputs = append(x.Inputs, input)
+	}
+	u.executed = append(u.executed, ran)
+	x.Seq = u.appendLocked(wire.Entry{Kind: wire.EntryStart, Component: x.Component, State: x.From, Execution: &x})
+	cancelled := make(chan struct{})
+	u.executions[x.ID], u.executing[x.Component], u.cancels[x.ID] = x, x.ID, cancelled
+	if op.Hold == nil {
+		return u.end(x, op.End)
+	}
+	u.running.Go(func() {
+		end := op.End
+		var expired <-chan time.Time
+		if req.Timeout > 0 {
+			expired = time.After(time.Duration(req.Timeout * float64(time.Second)))
+		}
+		select {
+		case <-op.Hold:
+		case <-u.over:
+		case <-cancelled:
+			end = End{Outcome: wire.OutcomeCancelled}
+		case <-expired:
+			end = End{Outcome: wire.OutcomeTimeout}
+		}
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if _, known := u.executions[x.ID]; known {
+			u.end(x, end)
+		}
+	})
+	return x
+}
+
+// end ends an execution; the journal's entry lacks the output, as a unit's does.
+func (u *Unit) end(x wire.Execution, end End) wire.Execution {
+	if end.Outcome == "" {
+		end.Outcome = wire.OutcomeSucceeded
+	}
+	x.Outcome, x.To, x.Ended = end.Outcome, x.From, time.Now()
+	if end.Outcome == wire.OutcomeSucceeded && end.Target != "" {
+		x.To = end.Target
+		u.states[x.Component] = end.Target
+	}
+	if end.Outcome == wire.OutcomeSucceeded || end.Outcome == wire.OutcomeFailed {
+		x.ExitCode = &end.ExitCode
+	} else {
+		x.Signal = "SIGTERM"
+	}
+	delete(u.executing, x.Component)
+	brief := x
+	x.Stdout, x.Stderr = end.Stdout, end.Stderr
+	x.Seq = u.appendLocked(wire.Entry{Kind: wire.EntryExit, Component: x.Component, State: x.To, Execution: &brief})
+	u.executions[x.ID] = x
+	return x
+}
+
+// Execution gives an execution by its id.
+func (u *Unit) Execution(id string) (wire.Execution, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if x, ok := u.executions[id]; ok {
+		return x, nil
+	}
+	return wire.Execution{}, wire.NewFault(wire.NoExecution, id)
+}
+
+// Cancel ends an execution and waits for that.
+func (u *Unit) Cancel(ctx context.Context, id string) (wire.Execution, error) {
+	u.mu.Lock()
+	if cancel, ok := u.cancels[id]; ok {
+		delete(u.cancels, id)
+		close(cancel)
+	}
+	u.mu.Unlock()
+	for {
+		u.mu.Lock()
+		x, grown := u.executions[id], u.grown
+		u.mu.Unlock()
+		if x.Outcome.Done() {
+			return x, nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return x, ctx.Err()
+		}
+	}
+}
+
+// Components tells the states.
+func (u *Unit) Components(context.Context) (wire.Snapshot, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s := wire.Snapshot{
+		Instance: u.Instance, Seq: uint64(len(u.entries)), Booted: time.Unix(1e9, 5), Labels: map[string]string{"host": "h1"},
+		Components: []wire.Component{}, Unclaimed: []wire.Process{},
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.states)) {
+		c := wire.Component{
+			Name: name, State: u.states[name], Since: time.Unix(1e9, 0), Why: "so the test wants it",
+			Allowed: []string{}, Executing: u.executing[name], Processes: []wire.Process{},
+		}
+		for _, op := range slices.Sorted(maps.Keys(u.Operations[name])) {
+			if slices.Contains(u.Operations[name][op].From, c.State) {
+				c.Allowed = append(c.Allowed, op)
+			}
+		}
+		if c.Executing != "" {
+			c.Processes = append(c.Processes, wire.Process{PID: 7, Parent: 1, Command: "sh", CPU: 0.25, Memory: 1 << 33})
+		}
+		s.Components = append(s.Components, c)
+	}
+	return s, nil
+}
+
+// Journal waits for entries after a cursor.
+func (u *Unit) Journal(ctx context.Context, after string, wait time.Duration) (unit.JournalPage, error) {
+	timeout := time.NewTimer(wait)
+	defer timeout.Stop()
+	for {
+		u.mu.Lock()
+		page, grown := u.page(after), u.grown
+		u.mu.Unlock()
+		if len(page.Entries) > 0 || page.Reset {
+			return page, nil
+		}
+		select {
+		case <-grown:
+		case <-timeout.C:
+			return page, nil
+		case <-ctx.Done():
+			return page, ctx.Err()
+		}
+	}
+}
+
+func (u *Unit) page(after string) unit.JournalPage {
+	instance, number, _ := strings.Cut(after, ":")
+	var seq int
+	_, _ = fmt.Sscan(number, &seq)
+	page := unit.JournalPage{Instance: u.Instance, Reset: after != "" && instance != u.Instance}
+	if page.Reset {
+		seq = 0
+	}
+	if seq < len(u.entries) {
+		page.Entries = slices.Clone(u.entries[seq:])
+	}
+	return page
+}

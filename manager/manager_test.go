@@ -1,0 +1,556 @@
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toskose/toskose/internal/freeport"
+	"github.com/toskose/toskose/internal/leak"
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/unitclient"
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/unit"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+// containers finds what the test says there is.
+type containers map[string][]netip.AddrPort
+
+func (c containers) Replicas(_ context.Context, alias string, _ int) ([]netip.AddrPort, error) {
+	if len(c[alias]) == 0 {
+		return nil, discovery.ErrNone
+	}
+	return c[alias], nil
+}
+
+func (c containers) Running(ctx context.Context, alias string, _ []int) ([]netip.Addr, error) {
+	found, err := c.Replicas(ctx, alias, 0)
+	if err != nil {
+		return nil, err
+	}
+	return []netip.Addr{found[0].Addr()}, nil
+}
+
+// thinking is a small application: backend hosts api, frontend hosts gui, store
+// is standalone.
+func thinking() *tosca.Application {
+	script := func(name string, inputs ...string) tosca.Operation {
+		op := tosca.Operation{Name: name, Script: "scripts/" + name + ".sh"}
+		for _, input := range inputs {
+			op.Inputs = append(op.Inputs, tosca.OperationInput{Name: input})
+		}
+		return op
+	}
+	return &tosca.Application{
+		Name: "thinking",
+		Nodes: []tosca.Node{
+			{Name: "backend", Type: "tosker.nodes.Container"},
+			{Name: "frontend", Type: "tosker.nodes.Container"},
+			{Name: "store", Type: "tosker.nodes.Container", Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}}},
+		},
+		Components: []tosca.Component{
+			{Name: "api", Type: "thinking.Api", Host: "backend", Node: "backend", Interfaces: []tosca.Interface{
+				{Name: "Standard", Operations: []tosca.Operation{script("configure", "port", "code"), script("start", "port"), {Name: "stop"}}},
+				{Name: "api_interface", Operations: []tosca.Operation{script("push_default"), script("start")}},
+			}},
+			{Name: "gui", Type: "thinking.Gui", Host: "frontend", Node: "frontend", Interfaces: []tosca.Interface{
+				{Name: "Standard", Operations: []tosca.Operation{script("start")}},
+			}},
+		},
+		Volumes: []tosca.Volume{{Name: "dbvolume", Type: "tosker.nodes.Volume"}},
+	}
+}
+
+func application(t *testing.T, found containers, opts manager.Options) *manager.App {
+	t.Helper()
+	opts.Containers = found
+	opts.Passwords = map[string]string{"backend": fakeunit.Password, "frontend": fakeunit.Password}
+	if opts.Patience == 0 {
+		opts.Patience = 100 * time.Millisecond
+	}
+	if opts.Backoff == 0 {
+		opts.Backoff = time.Millisecond
+	}
+	opts.Limits = unitclient.Limits{Call: time.Minute, Connect: time.Minute}
+	conf := &config.Config{Nodes: map[string]config.Node{
+		"backend":  {Port: 9001, User: fakeunit.User},
+		"frontend": {Port: 9002, User: fakeunit.User},
+	}}
+	app, err := manager.New(thinking(), conf, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(app.Close)
+	return app
+}
+
+// backend is a unit with api in state configured. start waits for hold.
+func backend(instance string, hold <-chan struct{}, end fakeunit.End) *fakeunit.Unit {
+	return &fakeunit.Unit{
+		Instance: instance,
+		Logs:     map[string]string{"api:Standard.start": "hello " + instance},
+		UnitLog:  "unit " + instance,
+		Operations: map[string]map[string]fakeunit.Operation{"api": {
+			"Standard.configure":         {From: []string{"created"}, End: fakeunit.End{Target: "configured"}},
+			"Standard.start":             {From: []string{"configured"}, Hold: hold, End: end},
+			"api_interface.push_default": {From: []string{"configured"}, End: fakeunit.End{Target: "configured"}},
+		}},
+	}
+}
+
+var configured = map[string]string{"api": "configured"}
+
+func run(t *testing.T, app *manager.App, req manager.RunRequest) (manager.Execution, error) {
+	t.Helper()
+	x, err := app.Start(t.Context(), req)
+	if err != nil {
+		return x, err
+	}
+	if x, err = app.Wait(t.Context(), x.ID); err != nil {
+		return x, err
+	}
+	return x, x.Err()
+}
+
+var startAPI = manager.RunRequest{Node: "backend", Component: "api", Operation: "Standard.start", By: "ann"}
+
+func TestAnOperationRunsOnEveryReplica(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	one, two := backend("i1", hold, fakeunit.End{Target: "started", Stdout: "up"}), backend("i2", nil, fakeunit.End{Target: "started"})
+	app := application(t, containers{"backend": {one.Start(t, configured), two.Start(t, configured)}}, manager.Options{})
+	req := startAPI
+	req.Inputs = map[string]string{"port": "8080"}
+	begun, err := app.Start(t.Context(), req)
+	if err != nil || begun.Outcome != wire.OutcomeRunning || len(begun.Runs) != 2 {
+		t.Fatalf("got %+v, %v", begun, err)
+	}
+	close(hold)
+	x, err := app.Wait(t.Context(), begun.ID)
+	if err != nil || x.Err() != nil || x.Outcome != wire.OutcomeSucceeded || x.Ended.IsZero() {
+		t.Fatalf("got %+v, %v", x, err)
+	}
+	if r := x.Runs[0]; r.Instance != "i1" || r.To != "started" || r.Stdout != "up" || *r.ExitCode != 0 {
+		t.Errorf("got %+v", r)
+	}
+	for _, u := range []*fakeunit.Unit{one, two} {
+		if ran := u.Executed(); len(ran) != 1 || ran[0] != "api:Standard.start PORT=8080" {
+			t.Errorf("ran %q", ran)
+		}
+	}
+	if known, err := app.Execution(t.Context(), x.ID); err != nil || known.Outcome != wire.OutcomeSucceeded {
+		t.Errorf("got %+v, %v", known, err)
+	}
+}
+
+func TestOneReplicaIsMeantByItsInstanceOrAddress(t *testing.T) {
+	t.Parallel()
+	one, two := backend("i1", nil, fakeunit.End{Target: "started"}), backend("i2", nil, fakeunit.End{Target: "started"})
+	second := two.Start(t, configured)
+	app := application(t, containers{"backend": {one.Start(t, configured), second}}, manager.Options{})
+	req := startAPI
+	req.Replica = "i1"
+	if x, err := run(t, app, req); err != nil || len(x.Runs) != 1 {
+		t.Fatalf("got %+v, %v", x, err)
+	}
+	req.Replica = second.String()
+	if x, err := run(t, app, req); err != nil || x.Runs[0].Instance != "i2" {
+		t.Fatalf("got %+v, %v", x, err)
+	}
+	req.Replica = "i3"
+	if _, err := run(t, app, req); !errors.Is(err, manager.ErrUnknownReplica) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheWorstReplicaDecides(t *testing.T) {
+	t.Parallel()
+	good, bad := backend("i1", nil, fakeunit.End{Target: "started"}), backend("i2", nil, fakeunit.End{Outcome: wire.OutcomeFailed, ExitCode: 7, Stderr: "no port"})
+	app := application(t, containers{"backend": {good.Start(t, configured), bad.Start(t, configured)}}, manager.Options{})
+	x, err := run(t, app, startAPI)
+	if !errors.Is(err, manager.ErrFailed) || x.Outcome != wire.OutcomeFailed {
+		t.Fatalf("got %+v, %v", x, err)
+	}
+	worst := x.Worst()
+	if worst.Instance != "i2" || *worst.ExitCode != 7 || worst.Stderr != "no port" || !strings.Contains(err.Error(), "exit code 7") {
+		t.Errorf("got %+v: %v", worst, err)
+	}
+}
+
+func TestTheProtocolForbidsWithAReason(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", nil, fakeunit.End{})
+	app := application(t, containers{"backend": {u.Start(t, map[string]string{"api": "created"})}}, manager.Options{})
+	_, err := run(t, app, startAPI)
+	var e *manager.Error
+	if !errors.As(err, &e) || !errors.Is(err, manager.ErrNotAllowed) {
+		t.Fatalf("got %v", err)
+	}
+	if e.State != "created" || len(e.Allowed) != 1 || e.Allowed[0] != "Standard.configure" || !strings.Contains(e.Detail, `"created"`) {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestASecondOperationIsBusyUntilTheFirstIsStopped(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	begun, err := app.Start(t.Context(), startAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "push_default"}); !errors.Is(err, manager.ErrBusy) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := app.Signal(t.Context(), "backend", "api", "Standard.start", "", "sighup"); err != nil {
+		t.Error(err)
+	}
+	if got := u.Signals(); len(got) != 1 || got[0] != "api:Standard.start HUP" {
+		t.Errorf("got %q", got)
+	}
+	if _, err := app.Signal(t.Context(), "backend", "api", "Standard.start", "", "SIGHAPPY"); !errors.Is(err, manager.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); err != nil {
+		t.Fatal(err)
+	}
+	x, err := app.Wait(t.Context(), begun.ID)
+	if err != nil || x.Outcome != wire.OutcomeCancelled || !errors.Is(x.Err(), manager.ErrFailed) {
+		t.Errorf("got %+v, %v", x, err)
+	}
+	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, manager.ErrNotRunning) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStopAllStopsWhatRuns(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	if _, err := app.Start(t.Context(), startAPI); err != nil {
+		t.Fatal(err)
+	}
+	results, err := app.StopAll(t.Context(), "backend", "")
+	if err != nil || len(results) != 1 || !results[0].Done || len(results[0].Statuses) != 1 {
+		t.Errorf("got %+v, %v", results, err)
+	}
+}
+
+func TestATimeLimitPasses(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	req := startAPI
+	req.Timeout = 10 * time.Millisecond
+	if x, err := run(t, app, req); !errors.Is(err, manager.ErrTimeLimit) || x.Outcome != wire.OutcomeTimeout {
+		t.Errorf("got %+v, %v", x, err)
+	}
+}
+
+// losing answers n requests of a kind, but tells nobody.
+func losing(n int, what string) func(http.Handler) http.Handler {
+	var lost atomic.Int32
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer := httptest.NewRecorder()
+			var body strings.Builder
+			buffer := make([]byte, 4096)
+			for {
+				n, err := r.Body.Read(buffer)
+				body.Write(buffer[:n])
+				if err != nil {
+					break
+				}
+			}
+			r.Body = http.NoBody
+			again := r.Clone(r.Context())
+			again.Body = readCloser{strings.NewReader(body.String())}
+			next.ServeHTTP(answer, again)
+			if (strings.Contains(body.String(), what) || strings.Contains(r.URL.Path, what)) && int(lost.Add(1)) <= n {
+				panic(http.ErrAbortHandler)
+			}
+			for name, values := range answer.Header() {
+				w.Header()[name] = values
+			}
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(answer.Body.Bytes())
+		})
+	}
+}
+
+type readCloser struct{ *strings.Reader }
+
+func (readCloser) Close() error { return nil }
+
+func TestALostAnswerNeverRunsAnythingTwice(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"toskose.execute", "journal", "toskose.getExecution"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			hold := make(chan struct{})
+			u := backend("i1", hold, fakeunit.End{Target: "started"})
+			u.Wrap = losing(3, what)
+			app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{
+				Patience: time.Minute, Poll: 20 * time.Millisecond,
+			})
+			begun, err := app.Start(t.Context(), startAPI)
+			if err != nil {
+				t.Fatal(err)
+			}
+			close(hold)
+			x, err := app.Wait(t.Context(), begun.ID)
+			if err != nil || x.Outcome != wire.OutcomeSucceeded {
+				t.Errorf("got %+v, %v", x, err)
+			}
+			if ran := u.Executed(); len(ran) != 1 {
+				t.Errorf("ran %q", ran)
+			}
+		})
+	}
+}
+
+func TestAContainerThatIsReplacedLosesItsExecution(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	begun, err := app.Start(t.Context(), startAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Replace("i2", configured)
+	x, err := app.Wait(t.Context(), begun.ID)
+	if err != nil || x.Outcome != wire.OutcomeLost || !errors.Is(x.Err(), manager.ErrFailed) {
+		t.Errorf("got %+v, %v", x, err)
+	}
+}
+
+// nobody is an address where nothing listens.
+func nobody(t *testing.T) netip.AddrPort {
+	t.Helper()
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t)))
+}
+
+func TestADeadReplicaPoisonsNobody(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", nil, fakeunit.End{Target: "started"})
+	app := application(t, containers{"backend": {u.Start(t, configured), nobody(t)}, "store": {nobody(t)}}, manager.Options{})
+	x, err := run(t, app, startAPI)
+	if !errors.Is(err, manager.ErrUnreachable) || x.Outcome != manager.OutcomeUnreachable {
+		t.Fatalf("got %+v, %v", x, err)
+	}
+	if x.Runs[0].Outcome != wire.OutcomeSucceeded {
+		t.Errorf("got %+v", x.Runs[0])
+	}
+	view := app.App(t.Context())
+	states := map[string]string{}
+	for _, n := range view.Nodes {
+		states[n.Name] = n.State
+	}
+	if states["backend"] != manager.NodeDegraded || states["frontend"] != manager.NodeStopped || states["store"] != manager.NodeRunning {
+		t.Errorf("got %v", states)
+	}
+	if view.Components[0].State != "started" || view.Components[1].State != manager.StateUnknown || view.Volumes[0].State != "created" {
+		t.Errorf("got %+v %+v", view.Components, view.Volumes)
+	}
+	if missing, units := app.Ready(t.Context()); len(missing) != 1 || missing[0].Node != "frontend" || units != 1 {
+		t.Errorf("got %+v, %d", missing, units)
+	}
+	logs, err := app.Log(t.Context(), "backend", "api", "Standard.start", "", manager.LogRequest{Stream: wire.Stdout, Tail: 2})
+	if err != nil || len(logs) != 2 || logs[0].Text != "i1" || !logs[0].Overflow || logs[1].Problem == "" {
+		t.Errorf("got %+v, %v", logs, err)
+	}
+}
+
+func TestNamesAreExplained(t *testing.T) {
+	t.Parallel()
+	app := application(t, containers{}, manager.Options{})
+	for name, c := range map[string]struct {
+		node, component, operation string
+		kind                       error
+		says                       string
+	}{
+		"a mistyped node":                {"bakend", "api", "start", manager.ErrUnknownNode, `did you mean "backend"?`},
+		"a mistyped component":           {"backend", "apu", "start", manager.ErrUnknownComponent, `did you mean "api"?`},
+		"a component elsewhere":          {"backend", "gui", "start", manager.ErrUnknownComponent, `it is on node "frontend"`},
+		"a component of a standalone":    {"store", "redis", "start", manager.ErrUnknownComponent, "is standalone"},
+		"a mistyped operation":           {"backend", "api", "configre", manager.ErrUnknownOperation, `did you mean "Standard.configure"?`},
+		"a mistyped qualified operation": {"backend", "api", "Standard.startx", manager.ErrUnknownOperation, `did you mean "Standard.start"?`},
+		"a bare name of two interfaces":  {"backend", "api", "start", manager.ErrAmbiguous, "Standard.start, api_interface.start"},
+		"a node without a container":     {"backend", "api", "configure", manager.ErrUnreachable, "no container"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := run(t, app, manager.RunRequest{Node: c.node, Component: c.component, Operation: c.operation})
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	if _, err := app.StopAll(t.Context(), "store", ""); !errors.Is(err, manager.ErrStandalone) {
+		t.Errorf("got %v", err)
+	}
+	req := startAPI
+	req.Inputs = map[string]string{"LD_PRELOAD": "x", "PATH": "y"}
+	if _, err := run(t, app, req); !errors.Is(err, manager.ErrInvalid) || !strings.Contains(err.Error(), `"LD_PRELOAD", "PATH"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", nil, fakeunit.End{Target: "started", Stdout: "up"})
+	found := containers{"backend": {u.Start(t, configured)}}
+	x, err := run(t, application(t, found, manager.Options{}), startAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := application(t, found, manager.Options{})
+	_, err = other.Execution(t.Context(), "nobody's")
+	if !errors.Is(err, manager.ErrUnreachable) { // frontend could know it
+		t.Errorf("got %v", err)
+	}
+	known, err := other.Execution(t.Context(), x.ID)
+	if err != nil || known.Outcome != wire.OutcomeSucceeded || known.Runs[0].Stdout != "up" || known.Node != "backend" || known.By != "ann" {
+		t.Errorf("got %+v, %v", known, err)
+	}
+}
+
+func TestAClientThatHangsUpCancelsNothing(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	u := backend("i1", hold, fakeunit.End{Target: "started"})
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	client, hangUp := context.WithCancel(t.Context())
+	x, err := app.Start(client, startAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hangUp()
+	if _, err := app.Wait(client, x.ID); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	close(hold)
+	if x, err = app.Wait(t.Context(), x.ID); err != nil || x.Outcome != wire.OutcomeSucceeded {
+		t.Errorf("got %+v, %v", x, err)
+	}
+}
+
+func TestCloseAnswersWhoeverWaits(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	x, err := app.Start(t.Context(), startAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app.Close()
+	if _, err := app.Wait(t.Context(), x.ID); !errors.Is(err, manager.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestEndedExecutionsAreForgottenInTheirOrder(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", nil, fakeunit.End{Target: "configured"})
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{Remember: 2})
+	var ids []string
+	for range 4 {
+		x, err := run(t, app, startAPI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, x.ID)
+	}
+	if x, err := app.Execution(t.Context(), ids[0]); err != nil || x.Outcome != wire.OutcomeSucceeded { // the unit knows
+		t.Errorf("got %+v, %v", x, err)
+	}
+}
+
+func TestEventsTellStatesAndThenChanges(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", nil, fakeunit.End{Target: "started"})
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	events := app.Events(ctx)
+	if e := <-events; e.Kind != manager.EventState || e.State != "configured" || e.Component != "api" {
+		t.Errorf("got %+v", e)
+	}
+	if _, err := run(t, app, startAPI); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-events; e.Kind != string(wire.EntryStart) || e.Execution == nil {
+		t.Errorf("got %+v", e)
+	}
+	if e := <-events; e.Kind != string(wire.EntryExit) || e.State != "started" || e.Node != "backend" {
+		t.Errorf("got %+v", e)
+	}
+	cancel()
+	for range events { // until it is closed
+		continue
+	}
+}
+
+func TestOperationAndComponentTellWhatIsNow(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	view, err := app.Operation(t.Context(), "backend", "api", "push_default")
+	if err != nil || !view.Allowed || view.Running || view.Name != "api_interface.push_default" || view.Replicas[0].Process == nil {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	if view, err = app.Operation(t.Context(), "backend", "api", "stop"); err != nil || view.Allowed || view.Implemented {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	if _, err := app.Start(t.Context(), startAPI); err != nil {
+		t.Fatal(err)
+	}
+	if view, err = app.Operation(t.Context(), "backend", "api", "Standard.start"); err != nil || view.Allowed || !view.Running {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	c, err := app.Component(t.Context(), "backend", "api")
+	if err != nil || c.State != "configured" || len(c.Operations) != 5 || len(c.Replicas[0].Processes) != 1 {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}
+
+func TestReloadGivesTheGroupsOfEveryUnit(t *testing.T) {
+	t.Parallel()
+	one := &fakeunit.Unit{Instance: "i1", Reload: unit.Reloaded{Added: []string{"new"}, Changed: []string{"api"}, Removed: []string{"old"}}}
+	two := &fakeunit.Unit{Instance: "i2"}
+	app := application(t, containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
+	results, err := app.Reload(t.Context())
+	if err != nil || len(results) != 2 {
+		t.Fatalf("got %+v, %v", results, err)
+	}
+	for _, r := range results {
+		found := slices.Concat(r.Added, r.Changed, r.Removed)
+		if want := map[string]int{"backend": 3, "frontend": 0}[r.Node]; !r.Done || len(found) != want {
+			t.Errorf("%s: got %+v", r.Node, r)
+		}
+	}
+}
+
+func TestAReloadThatOneUnitRefusesHasFailed(t *testing.T) {
+	t.Parallel()
+	one := &fakeunit.Unit{Instance: "i1"}
+	two := &fakeunit.Unit{Instance: "i2", ReloadErr: wire.NewFault(wire.CantReread, "supervisord.conf:3: wrong")}
+	app := application(t, containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
+	_, err := app.Reload(t.Context())
+	var e *manager.Error
+	if !errors.Is(err, manager.ErrFailed) || !errors.As(err, &e) || len(e.Results) != 2 || !strings.Contains(err.Error(), "supervisord.conf:3: wrong") {
+		t.Errorf("got %v", err)
+	}
+}
