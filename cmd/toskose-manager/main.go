@@ -1,0 +1,57 @@
+// Command toskose-manager serves the REST API of one application: it routes
+// operations to the units in the application's containers and tells their
+// states. It is the only process of its container and has no children.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+var version = "dev" // set by -ldflags
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	code := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program; it gives the exit code: 2 for a wrong command line.
+func run(ctx context.Context, args []string, getenv func(string) string, out, errOut io.Writer) int {
+	flags := flag.NewFlagSet("toskose-manager", flag.ContinueOnError)
+	flags.SetOutput(errOut)
+	flags.Usage = func() { fmt.Fprint(errOut, usage) }
+	files := paths{resolver: "/etc/resolv.conf"}
+	flags.StringVar(&files.app, "app", "/toskose/manager/app.json", "")
+	flags.StringVar(&files.config, "config", "/toskose/manager/toskose.yml", "")
+	showVersion := flags.Bool("version", false, "")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return 2
+	}
+	var err error
+	switch command := flags.Arg(0); {
+	case *showVersion:
+		fmt.Fprintln(out, "toskose-manager", version)
+	case command == "health" && flags.NArg() == 1:
+		err = health(ctx, getenv)
+	case (command == "" || command == "serve") && flags.NArg() <= 1:
+		err = serve(ctx, files, getenv, errOut)
+	default:
+		flags.Usage()
+		return 2
+	}
+	if err != nil {
+		fmt.Fprintln(errOut, "toskose-manager:", err)
+		return 1
+	}
+	return 0
+}

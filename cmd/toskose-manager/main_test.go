@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toskose/toskose/internal/freeport"
+	"github.com/toskose/toskose/internal/leak"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+// output is written by the program and read by the test.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+const (
+	appJSON = `{"name":"thinking","nodes":[{"name":"backend","type":"tosker.nodes.Container","image":{"kind":"Image","name":"x"},"protocol":{"initial":"","states":null,"transitions":null}}],
+		"components":[{"name":"api","type":"Api","host":"backend","node":"backend","interfaces":[{"name":"Standard","operations":[{"name":"start","script":"s.sh"}]}]}],"volumes":[]}`
+	configYAML = "nodes:\n  backend: {alias: backend, port: 9001, user: admin}\nmanager: {alias: manager, port: 10000, user: admin}\n"
+)
+
+// image lays out what the manager's image and container have, and gives the
+// arguments and the environment.
+func image(t *testing.T) (args []string, env map[string]string) {
+	t.Helper()
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"app.json": appJSON, "toskose.yml": configYAML, "backend-password": "unit's\n", "manager-password": "ours\n", "manager-secret-key": "key",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{"--app", filepath.Join(folder, "app.json"), "--config", filepath.Join(folder, "toskose.yml")}, map[string]string{
+		"TOSKOSE_MANAGER_PORT": strconv.Itoa(freeport.Find(t)), "TOSKOSE_APP_MODE": "testing", "TOSKOSE_DISCOVERY": "alias",
+		"TOSKOSE_MANAGER_USER": "admin", "TOSKOSE_MANAGER_PASSWORD_FILE": filepath.Join(folder, "manager-password"),
+		"SECRET_KEY_FILE": filepath.Join(folder, "manager-secret-key"), "TOSKOSE_SECRETS": folder,
+	}
+}
+
+func get(env map[string]string) func(string) string {
+	return func(name string) string { return env[name] }
+}
+
+func TestTheManagerServesUntilItIsTold(t *testing.T) {
+	t.Parallel()
+	args, env := image(t)
+	ctx, term := context.WithCancel(t.Context())
+	var out, logs output
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, args, get(env), &out, &logs) }()
+	deadline := time.Now().Add(time.Minute)
+	for run(t.Context(), []string{"health"}, get(env), &out, &out) != 0 {
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not become healthy: %s", logs.String())
+		}
+		time.Sleep(5 * time.Millisecond) // there is nothing else to wait on
+	}
+	term()
+	if code := <-ended; code != 0 {
+		t.Errorf("it ended with %d: %s", code, logs.String())
+	}
+	if code := run(t.Context(), []string{"health"}, get(env), &out, &out); code != 1 {
+		t.Errorf("what does not serve is healthy")
+	}
+	if text := logs.String(); strings.Contains(text, "ours") || strings.Contains(text, "unit's") {
+		t.Errorf("a password is in the log: %s", text)
+	}
+}
+
+func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	args, env := image(t)
+	env["TOSKOSE_MANAGER_PORT"] = "tcp://10.0.0.1:10000" // as Kubernetes would set it
+	env["TOSKOSE_APP_MODE"] = "fast"
+	delete(env, "TOSKOSE_DISCOVERY")
+	delete(env, "TOSKOSE_MANAGER_USER")
+	env["SECRET_KEY_FILE"] = "/nowhere"
+	env["TOSKOSE_SECRETS"] = t.TempDir()
+	var out, errOut output
+	if code := run(t.Context(), args, get(env), &out, &errOut); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, says := range []string{"TOSKOSE_MANAGER_PORT", "TOSKOSE_APP_MODE", "TOSKOSE_DISCOVERY", "TOSKOSE_MANAGER_USER", "SECRET_KEY_FILE", "node backend"} {
+		if !strings.Contains(errOut.String(), says) {
+			t.Errorf("nothing of %s in %q", says, errOut.String())
+		}
+	}
+}
+
+func TestMissingFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	_, env := image(t)
+	var out, errOut output
+	code := run(t.Context(), []string{"--app", "/no/app.json", "--config", "/no/toskose.yml"}, get(env), &out, &errOut)
+	if code != 1 || !strings.Contains(errOut.String(), "/no/app.json") || !strings.Contains(errOut.String(), "/no/toskose.yml") {
+		t.Errorf("%d: %s", code, errOut.String())
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--version"}, 0, "toskose-manager dev"},
+		{[]string{"--help"}, 0, "usage:"},
+		{[]string{"sing"}, 2, "usage:"},
+		{[]string{"health", "now"}, 2, "usage:"},
+		{[]string{"--loud"}, 2, "loud"},
+		{[]string{"health"}, 1, "TOSKOSE_MANAGER_PORT"},
+	} {
+		var out output
+		if code := run(t.Context(), c.args, get(nil), &out, &out); code != c.code || !strings.Contains(out.String(), c.says) {
+			t.Errorf("%q: %d: %s", c.args, code, out.String())
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/discovery"
+)
+
+// serve answers until ctx ends.
+func serve(ctx context.Context, files paths, getenv func(string) string, logs io.Writer) error {
+	s, err := readSettings(files, getenv)
+	if err != nil {
+		return err
+	}
+	level := slog.LevelInfo
+	if s.testing {
+		level = slog.LevelDebug
+	}
+	logger := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level}))
+	app, err := manager.New(&s.app, &s.config, manager.Options{
+		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords, Logger: logger, TLS: s.tls,
+	})
+	if err != nil {
+		return err
+	}
+	defer app.Close()
+	handler, err := api.New(app, api.Options{
+		User: s.user, Password: s.password, Version: version, Logger: logger, Testing: s.testing,
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", ":"+strconv.Itoa(s.port))
+	if err != nil {
+		return fmt.Errorf("cannot serve on port %d: %w", s.port, err)
+	}
+	logger.Info("serving", "application", s.app.Name, "port", s.port, "version", version)
+	err = api.Serve(ctx, listener, handler, api.ServeOptions{Logger: logger, Stopping: app.Close})
+	logger.Info("stopped", "error", err)
+	return err
+}
+
+// health asks the manager of this container whether it works.
+func health(ctx context.Context, getenv func(string) string) error {
+	n, err := port(getenv)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	address := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(n)) + "/healthz"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // and no proxy
+	answer, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("the manager does not answer: %w", err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return errors.New("the manager answers " + answer.Status)
+	}
+	return nil
+}

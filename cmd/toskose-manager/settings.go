@@ -1,0 +1,152 @@
+package main
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
+)
+
+const usage = `usage: toskose-manager [--app FILE] [--config FILE] [--version] [serve|health]
+
+serve   serves the API on TOSKOSE_MANAGER_PORT (the default)
+health  asks the manager that serves on TOSKOSE_MANAGER_PORT; exits 0 when it works, else 1
+`
+
+// paths are the files that the manager reads: two of its image, and how its
+// container resolves names.
+type paths struct{ app, config, resolver string }
+
+// settings is what the environment and the files that it names say.
+type settings struct {
+	port      int
+	testing   bool
+	mode      discovery.Mode
+	discovery discovery.Options
+	tls       *tls.Config // of units; nil: they are spoken to in the clear
+	user      string
+	password  string
+	app       tosca.Application
+	config    config.Config
+	passwords map[string]string // of units, by node
+}
+
+// readSettings reports everything that is missing or wrong, not the first only.
+func readSettings(files paths, getenv func(string) string) (*settings, error) {
+	s := &settings{user: getenv("TOSKOSE_MANAGER_USER"), passwords: map[string]string{}}
+	var problems []error
+	note := func(err error) {
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	var err error
+	s.port, err = port(getenv)
+	note(err)
+	s.testing, err = testingMode(getenv("TOSKOSE_APP_MODE"))
+	note(err)
+	note(s.readDiscovery(getenv, files.resolver))
+	s.tls, err = readTLS(getenv)
+	note(err)
+	if s.user == "" {
+		note(errors.New("TOSKOSE_MANAGER_USER is not set"))
+	}
+	s.password, err = secret("TOSKOSE_MANAGER_PASSWORD_FILE", getenv("TOSKOSE_MANAGER_PASSWORD_FILE"))
+	note(err)
+	// The key signs tokens; that it is missing is better known now than then.
+	if file := getenv("SECRET_KEY_FILE"); file != "" {
+		_, err = secret("SECRET_KEY_FILE", file)
+		note(err)
+	}
+	note(readApp(files.app, &s.app))
+	note(readConfig(files.config, &s.config))
+	note(s.readPasswords(getenv("TOSKOSE_SECRETS")))
+	return s, errors.Join(problems...)
+}
+
+func port(getenv func(string) string) (int, error) {
+	text := getenv("TOSKOSE_MANAGER_PORT")
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 65535 {
+		return 0, fmt.Errorf("TOSKOSE_MANAGER_PORT: %q is no port", text)
+	}
+	return n, nil
+}
+
+func testingMode(mode string) (bool, error) {
+	switch mode {
+	case "testing":
+		return true, nil
+	case "", "production":
+		return false, nil
+	}
+	return false, fmt.Errorf("TOSKOSE_APP_MODE: %q is neither production nor testing", mode)
+}
+
+// secret reads a file that holds one secret; a line end after it is not part of it.
+func secret(variable, file string) (string, error) {
+	if file == "" {
+		return "", fmt.Errorf("%s is not set", variable)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("%s: cannot read the secret: %w", variable, err)
+	}
+	value := strings.TrimRight(string(data), "\r\n")
+	if value == "" {
+		return "", fmt.Errorf("%s: %s is empty", variable, file)
+	}
+	return value, nil
+}
+
+func readApp(file string, app *tosca.Application) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("cannot read the application: %w", err)
+	}
+	return wrap(file, json.Unmarshal(data, app))
+}
+
+func readConfig(file string, conf *config.Config) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	return wrap(file, yaml.Unmarshal(data, conf))
+}
+
+// readPasswords reads the password of each node that hosts components.
+func (s *settings) readPasswords(folder string) error {
+	var problems []error
+	for _, c := range s.app.Components {
+		if _, read := s.passwords[c.Node]; read {
+			continue
+		}
+		password, err := "", errors.New("TOSKOSE_SECRETS is not set")
+		if folder != "" {
+			password, err = secret("node "+c.Node, filepath.Join(folder, c.Node+"-password"))
+		}
+		if err != nil {
+			problems = append(problems, err)
+		}
+		s.passwords[c.Node] = password
+	}
+	return errors.Join(problems...)
+}
+
+func wrap(subject string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", subject, err)
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/unit/config"
+)
+
+// healthTime is how long an answer may take.
+const healthTime = 2 * time.Second
+
+// health asks the unit of this container whether it works.
+func health(ctx context.Context, args []string, s surroundings) int {
+	file, given, ok := configFlags("health", args, s)
+	if !ok {
+		return exitConfig
+	}
+	door, err := findDoor(file, given, s.env)
+	if err != nil {
+		complain(s, err)
+		return exitFailed
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	if err := door.ask(ctx); err != nil {
+		fmt.Fprintf(s.stderr, "toskose-unit health: %v\n", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// door is where the unit can be asked.
+type door struct {
+	network, address string
+	tls              *config.TLS
+}
+
+// findDoor reads where the unit listens: from the configuration, or, where none
+// is given and none is at its place, from SUPERVISORD_PORT.
+func findDoor(file string, given bool, env map[string]string) (door, error) {
+	port := env["SUPERVISORD_PORT"]
+	c, _, err := config.Load(file, env)
+	if err != nil {
+		if given || port == "" {
+			return door{}, err
+		}
+		return door{network: "tcp", address: net.JoinHostPort("127.0.0.1", port)}, nil
+	}
+	for _, i := range c.Inet {
+		if number := strconv.Itoa(i.Port); given || port == "" || port == number {
+			host := i.Host
+			if host == "" {
+				host = "127.0.0.1"
+			}
+			return door{network: "tcp", address: net.JoinHostPort(host, number), tls: i.TLS}, nil
+		}
+	}
+	switch {
+	case !given && port != "":
+		return door{network: "tcp", address: net.JoinHostPort("127.0.0.1", port)}, nil
+	case len(c.Unix) > 0:
+		return door{network: "unix", address: c.Unix[0].File}, nil
+	}
+	return door{}, fmt.Errorf("health: %s has no [inet_http_server] and no [unix_http_server]", file)
+}
+
+// ask makes one request by hand: the HTTP client of the standard library would
+// be a quarter of the binary.
+func (d door) ask(ctx context.Context) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, d.network, d.address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	if d.tls != nil {
+		own, err := tls.LoadX509KeyPair(d.tls.Cert, d.tls.Key)
+		if err != nil {
+			return fmt.Errorf("cannot use the certificate of %s: %w", d.address, err)
+		}
+		conn = tls.Client(conn, toItself(own))
+	}
+	if _, err := fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: unit\r\nConnection: close\r\n\r\n"); err != nil {
+		return fmt.Errorf("cannot ask %s: %w", d.address, err)
+	}
+	status, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("%s does not answer: %w", d.address, err)
+	}
+	if fields := strings.Fields(status); len(fields) < 2 || fields[1] != "200" {
+		return fmt.Errorf("%s answers %q", d.address, strings.TrimSpace(status))
+	}
+	return nil
+}
+
+// toItself is how the unit speaks TLS to itself: both ends have the same
+// certificate, whatever name and time that is for.
+func toItself(own tls.Certificate) *tls.Config {
+	return &tls.Config{
+		MinVersion:           tls.VersionTLS12,
+		InsecureSkipVerify:   true, //nolint:gosec // VerifyConnection compares the whole certificate
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil },
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) == 0 || !bytes.Equal(state.PeerCertificates[0].Raw, own.Certificate[0]) {
+				return errors.New("its certificate is not the configured one")
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,59 @@
+// Command toskose-unit supervises the processes of one container: it is the
+// container's first process, runs the operations of its components, and speaks
+// Supervisor's XML-RPC.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// version is set when a release is built.
+var version = "dev"
+
+// The exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitConfig = 2 // the command line, the configuration or a port is wrong
+)
+
+// surroundings are what the process gets from outside.
+type surroundings struct {
+	stdout, stderr io.Writer
+	env            map[string]string
+}
+
+func main() {
+	env := map[string]string{}
+	for _, variable := range os.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		env[name] = value
+	}
+	s := surroundings{stdout: os.Stdout, stderr: os.Stderr, env: env}
+	os.Exit(run(context.Background(), os.Args[1:], s))
+}
+
+// run does what the arguments say and gives the exit code.
+func run(ctx context.Context, args []string, s surroundings) int {
+	command, args := parse(args)
+	switch command {
+	case "run":
+		return supervise(ctx, args, s)
+	case "health":
+		return health(ctx, args, s)
+	case "check":
+		return check(args, s)
+	case "version":
+		fmt.Fprintln(s.stdout, version)
+		return exitOK
+	case "help":
+		fmt.Fprint(s.stdout, help)
+		return exitOK
+	}
+	fmt.Fprintf(s.stderr, "toskose-unit: no command is named %q; see toskose-unit --help\n", command)
+	return exitConfig
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/toskose/toskose/unit"
+	"github.com/toskose/toskose/unit/config"
+	"github.com/toskose/toskose/unit/rpc"
+)
+
+// server is an address with those who may call there.
+type server struct {
+	listener       net.Listener
+	tls            *tls.Config // nil: plain HTTP
+	user, password string
+}
+
+type servers []server
+
+// listenAll opens every configured address.
+func listenAll(ctx context.Context, c *config.Config, env map[string]string, logger *slog.Logger) (opened servers, err error) {
+	defer func() {
+		if err != nil {
+			opened.close()
+		}
+	}()
+	var listen net.ListenConfig
+	for _, i := range c.Inet {
+		s := server{}
+		if s.user, s.password, err = credentials(i.Section, i.Username, i.Password, i.AuthRequired, env); err != nil {
+			return opened, err
+		}
+		if i.TLS != nil {
+			if s.tls, err = rpc.NewTLS(rpc.TLSFiles(*i.TLS), logger); err != nil {
+				return opened, fmt.Errorf("[%s]: %w", i.Section, err)
+			}
+		}
+		if s.listener, err = listen.Listen(ctx, "tcp", net.JoinHostPort(i.Host, strconv.Itoa(i.Port))); err != nil {
+			return opened, fmt.Errorf("[%s]: %w", i.Section, err)
+		}
+		opened = append(opened, s)
+	}
+	for _, x := range c.Unix {
+		s := server{}
+		if s.user, s.password, err = credentials(x.Section, x.Username, x.Password, x.AuthRequired, env); err != nil {
+			return opened, err
+		}
+		if s.listener, err = listenUnix(ctx, &listen, x); err != nil {
+			return opened, fmt.Errorf("[%s]: %w", x.Section, err)
+		}
+		opened = append(opened, s)
+	}
+	return opened, nil
+}
+
+// listenUnix opens a socket file. Nobody can connect before it has its mode and
+// owner: the umask of that moment keeps everyone out.
+func listenUnix(ctx context.Context, listen *net.ListenConfig, x config.UnixServer) (net.Listener, error) {
+	if info, err := os.Lstat(x.File); err == nil && info.Mode()&os.ModeSocket != 0 {
+		if conn, err := net.Dial("unix", x.File); err == nil { //nolint:noctx // a local socket answers or refuses at once
+			conn.Close()
+			return nil, fmt.Errorf("another process listens on %s", x.File)
+		}
+		_ = os.Remove(x.File) // left by one that did not end well
+	}
+	var listener net.Listener
+	err := underUmask(0o777, func() (err error) {
+		listener, err = listen.Listen(ctx, "unix", x.File)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if x.Owner != nil {
+		err = os.Chown(x.File, x.Owner.UID, x.Owner.GID)
+	}
+	if err == nil {
+		err = os.Chmod(x.File, os.FileMode(x.Mode))
+	}
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return listener, nil
+}
+
+// credentials gives who may call: what the file says, and what it leaves out
+// from the environment.
+func credentials(section, user, password string, required bool, env map[string]string) (string, string, error) {
+	if password == "" {
+		var err error
+		if password, err = environmentPassword(env); err != nil {
+			return "", "", fmt.Errorf("[%s]: %w", section, err)
+		}
+	}
+	if user == "" && password != "" {
+		user = env["SUPERVISORD_USER"]
+	}
+	if required && password == "" {
+		return "", "", fmt.Errorf("[%s]: toskose_auth=required, but no password is given; set SUPERVISORD_PASSWORD_FILE to a file that has it", section)
+	}
+	return user, password, nil
+}
+
+// environmentPassword reads the password without its final newline.
+func environmentPassword(env map[string]string) (string, error) {
+	if file := env["SUPERVISORD_PASSWORD_FILE"]; file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("cannot read the password: %w", err)
+		}
+		password := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+		if password == "" {
+			return "", fmt.Errorf("the password file %s is empty", file)
+		}
+		return password, nil
+	}
+	return env["SUPERVISORD_PASSWORD"], nil
+}
+
+func (s servers) close() {
+	for _, server := range s {
+		server.listener.Close()
+	}
+}
+
+func (s server) serve(ctx context.Context, handler http.Handler, logger *slog.Logger) error {
+	if s.tls != nil {
+		return rpc.ServeTLS(ctx, s.listener, s.tls, handler, rpc.Limits{}, logger)
+	}
+	return rpc.Serve(ctx, s.listener, handler, rpc.Limits{}, logger)
+}
+
+// serve answers on every address until stop is called. One that fails ends the
+// unit: nobody could reach it any more.
+func (s servers) serve(ctx context.Context, u *unit.Unit, calls *pauses, logger *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var serving sync.WaitGroup
+	for _, server := range s {
+		handler := calls.count(rpc.New(rpc.Options{
+			Unit: u, User: server.user, Password: server.password, Version: version, Logger: logger,
+		}))
+		serving.Go(func() {
+			err := server.serve(ctx, handler, logger)
+			if err != nil && !errors.Is(err, context.Canceled) && ctx.Err() == nil {
+				logger.Error("cannot serve", "address", server.listener.Addr().String(), "error", err)
+				_ = u.Shutdown()
+			}
+		})
+	}
+	return func() {
+		cancel()
+		serving.Wait()
+	}
+}

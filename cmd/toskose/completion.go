@@ -1,0 +1,106 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/image"
+	"github.com/toskose/toskose/packager/kubernetes"
+	"github.com/toskose/toskose/tosca/protocol/plan"
+)
+
+// flagValues are what shells propose after a flag; those of one command only
+// are below its name.
+var flagValues = map[string][]string{
+	"builder":         {image.BuilderDocker, image.BuilderDirect},
+	"pull":            {image.PullMissing, image.PullAlways, image.PullNever},
+	"base-images":     {image.PlaceEngine, image.PlaceRegistry, "oci:"},
+	"output-images":   {image.PlaceEngine, image.PlaceRegistry, "oci:"},
+	"platform":        {"linux/amd64", "linux/arm64", "linux/arm/v7", "linux/386", "linux/ppc64le", "linux/riscv64", "linux/s390x"},
+	"progress":        progressKinds,
+	"target":          {targetSwarm, targetCompose, targetKubernetes, targetAll},
+	"secrets":         {secretsGenerated, secretsExternal},
+	"endpoint-mode":   {compose.EndpointVIP, compose.EndpointDNSRR},
+	"publish-mode":    {compose.PublishIngress, compose.PublishHost},
+	"service-type":    {kubernetes.ServiceClusterIP, kubernetes.ServiceNodePort, kubernetes.ServiceLoadBalancer},
+	"validate format": {"text", "json", "sarif"},
+	"graph format":    {"svg", "dot", "mermaid"},
+	"plan format":     plan.Formats,
+}
+
+// completions tells shells what may come where.
+func completions(root *cobra.Command) {
+	archive := func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		switch {
+		case len(args) == 0:
+			return archives(begun)
+		case len(args) == 1 && (cmd == root || cmd.Name() == "config"):
+			return []string{"yml", "yaml"}, cobra.ShellCompDirectiveFilterFileExt // the configuration
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	folder := func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, cmd := range append(root.Commands(), root) {
+		switch cmd.Name() {
+		case root.Name(), "config", "validate", "inspect", "graph", "plan":
+			cmd.ValidArgsFunction = archive
+		case "deploy", "undeploy":
+			cmd.ValidArgsFunction = folder
+		}
+		for name, values := range flagValues {
+			only, flag, ok := strings.Cut(name, " ")
+			if !ok {
+				flag = name
+			} else if only != cmd.Name() {
+				continue
+			}
+			if cmd.Flags().Lookup(flag) != nil {
+				_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that is not
+			}
+		}
+		for _, flag := range []string{"output-path", "contexts"} {
+			_ = cmd.MarkFlagDirname(flag) // fails where there is no such flag
+		}
+		_ = cmd.MarkFlagFilename("inputs", "yaml", "yml", "json") // as above
+	}
+}
+
+// archives lists what a path may go on to: what a CSAR can be, and folders. It
+// does so itself, as shells list either words or files, and there are commands
+// in the same place.
+func archives(begun string) ([]string, cobra.ShellCompDirective) {
+	dir, prefix := filepath.Split(begun)
+	entries, err := os.ReadDir(filepath.Join(dir, "."))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var all []string
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, prefix) || strings.HasPrefix(name, ".") && prefix == "" {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(dir, name)) // what a link leads to
+		switch {
+		case err != nil:
+		case info.IsDir():
+			all = append(all, dir+name+"/")
+		case slices.Contains([]string{".csar", ".zip", ".yaml", ".yml"}, strings.ToLower(filepath.Ext(name))):
+			all = append(all, dir+name)
+		}
+	}
+	if len(all) == 1 && strings.HasSuffix(all[0], "/") {
+		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace // it goes on
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/client"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/image"
+	"github.com/toskose/toskose/tosca/csar"
+)
+
+// imageFlags are the options of building images.
+type imageFlags struct {
+	opts     image.Options
+	dryRun   bool
+	progress string
+}
+
+func (f *imageFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.opts.Push, "enable-push", "p", false, "push the images to their registries")
+	flags.StringVar(&f.opts.UnitImage, "unit-image", "", "image to take the unit from (default toskose-unit:VERSION, made of the binary beside toskose)")
+	flags.StringVar(&f.opts.ManagerImage, "manager-image", "", "image to build the manager's on (default toskose-manager:VERSION, made of the binary beside toskose)")
+	flags.StringVar(&f.opts.Builder, "builder", image.BuilderDocker, "docker: the engine builds; direct: layers are made here, also without an engine")
+	flags.StringSliceVar(&f.opts.Platforms, "platform", nil, "build for `OS/ARCH[,…]` (default the engine's; without one, linux of this machine)")
+	flags.StringVar(&f.opts.Pull, "pull", image.PullMissing, "when the engine pulls bases: always, missing or never")
+	flags.StringVar(&f.opts.Bases, "base-images", "", "where --builder direct finds bases: engine, registry or oci:DIR (default the engine if images go there, else registry)")
+	flags.StringVar(&f.opts.Output, "output-images", image.PlaceEngine, "where --builder direct puts images: engine, registry or oci:DIR")
+	flags.StringVar(&f.opts.Contexts, "contexts", "", "leave Dockerfiles and build contexts in the folder `DIR` instead of building")
+	flags.StringVar(&f.progress, "progress", progressAuto, "how to show what is done: auto, tty, plain, or json, an object a line")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be built and written, and touch nothing")
+}
+
+// validate refuses what means nothing before anything is read.
+func (f *imageFlags) validate() error {
+	if _, err := f.opts.Complete(); err != nil {
+		return usageError{err}
+	}
+	if !slices.Contains(progressKinds, f.progress) {
+		return usageError{fmt.Errorf("--progress %q is not one of %s", f.progress, strings.Join(progressKinds, ", "))}
+	}
+	return nil
+}
+
+// build builds the images of a plan, or says how. The builder knows what it made.
+func (f *imageFlags) build(ctx context.Context, env environment, engine engineFlags, shown progress, cli *client.Client, plan *packager.Plan, archive *csar.Archive) (*image.Builder, error) {
+	opts := f.opts
+	opts.Version, opts.Binaries, opts.Keychain = version, env.binaries, authn.DefaultKeychain
+	opts.Events, opts.Debug = shown.event, engine.debugging(env)
+	defer shown.close()
+	builder := image.New(cli, opts)
+	if f.dryRun {
+		return builder, builder.DryRun(plan, archive)
+	}
+	return builder, builder.Build(ctx, plan, archive)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/tosca"
+)
+
+// inputFlags are the values that a user gives to a topology's inputs.
+type inputFlags struct {
+	pairs []string
+	file  string
+}
+
+func (f *inputFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&f.pairs, "input", "i", nil, "value of a topology input, as `NAME=VALUE`; may be repeated, wins over --inputs")
+	cmd.Flags().StringVar(&f.file, "inputs", "", "`FILE` with values of topology inputs, in YAML or JSON")
+}
+
+func (f *inputFlags) options() (tosca.Options, error) {
+	inputs, err := parseInputs(f.pairs)
+	if err != nil {
+		return tosca.Options{}, usageError{err}
+	}
+	opts := tosca.Options{Inputs: inputs}
+	if f.file != "" {
+		data, err := os.ReadFile(f.file)
+		if err != nil {
+			return tosca.Options{}, unopenedError{fmt.Errorf("cannot read the inputs: %w", err)}
+		}
+		opts.InputFile = &tosca.InputFile{Name: f.file, Data: data}
+	}
+	return opts, nil
+}
+
+func parseInputs(pairs []string) (map[string]any, error) {
+	inputs := map[string]any{}
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--input %q is not NAME=VALUE", pair)
+		}
+		if _, twice := inputs[name]; twice {
+			return nil, errors.New("--input " + name + " is given twice")
+		}
+		inputs[name] = value
+	}
+	return inputs, nil
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/tosca"
+)
+
+func newInspect(env environment) *cobra.Command {
+	var inputs inputFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "inspect [OPTIONS] FILE",
+		Short: "Print what a TOSCA document means",
+		Long: `Print the application that a TOSCA document describes, with everything resolved:
+types, inherited operations, functions and defaults. Two documents that mean the
+same print the same. Inputs without a value, and what depends on them, are left
+out.
+
+It exits as ` + "`toskose validate`" + ` does, and prints what is wrong on its error output.`,
+		Example:               "  toskose inspect thinking.csar\n  toskose inspect --json examples/thinking | jq .components",
+		Args:                  args(1, 1),
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			doc, err := read(cmd.Context(), &inputs, args[0])
+			if err != nil {
+				return err
+			}
+			defer doc.Close()
+			if err := doc.explain(env.err, env.colour(env.errTerminal)); err != nil {
+				return err
+			}
+			text := tosca.Describe(doc.app)
+			if asJSON {
+				if text, err = tosca.Encode(doc.app); err != nil {
+					return err
+				}
+			}
+			_, err = env.out.Write(text)
+			return err
+		},
+	}
+	inputs.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/output"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/csar"
+)
+
+// packageFlags are the options of packaging.
+type packageFlags struct {
+	output  string
+	images  imageFlags
+	inputs  inputFlags
+	targets targetFlags
+}
+
+func (f *packageFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.output, "output-path", "o", "", "folder for the manifests and credentials (default APPLICATION-toskosed)")
+	f.images.register(cmd)
+	f.inputs.register(cmd)
+	f.targets.register(cmd)
+}
+
+// pack packages an archive: everything is checked before anything is built,
+// and built before anything is written.
+func pack(ctx context.Context, env environment, engine engineFlags, flags packageFlags, args []string) error {
+	shown := newProgress(flags.images.progress, env, engine)
+	done, err := packShown(ctx, env, engine, flags, args, shown)
+	lines, ok := shown.(*jsonProgress)
+	switch {
+	case ok && err != nil:
+		lines.fail(err)
+	case ok:
+		printJSON(lines.w, done)
+	case err == nil:
+		done.print(engine.progress(env))
+	}
+	return err
+}
+
+func packShown(ctx context.Context, env environment, engine engineFlags, flags packageFlags, args []string, shown progress) (*summary, error) {
+	if err := flags.targets.complete(); err != nil {
+		return nil, usageError{err}
+	}
+	if err := flags.images.validate(); err != nil {
+		return nil, err
+	}
+	opts, err := flags.inputs.options()
+	if err != nil {
+		return nil, err
+	}
+	archive, err := csar.Open(args[0])
+	if err != nil {
+		return nil, err
+	}
+	defer archive.Close()
+	plan, err := makePlan(ctx, env, engine, archive, opts, args[1:], packager.Options{Version: version, TLS: flags.targets.tls})
+	if err != nil {
+		return nil, err
+	}
+	engine.warn(env, flags.targets.warnings(plan))
+	if flags.output == "" {
+		flags.output = plan.App + "-toskosed"
+	}
+	if err := output.Check(flags.output, strings.Join(args[1:], "")); err != nil {
+		return nil, err
+	}
+	cli, err := engine.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer cli.Close()
+	images, err := flags.images.build(ctx, env, engine, shown, cli, plan, archive)
+	if err != nil {
+		return nil, err
+	}
+	if flags.images.dryRun {
+		return &summary{Kind: eventPlanned, Application: plan.App, Path: flags.output}, nil
+	}
+	if err := flags.targets.write(ctx, images, flags.output, plan); err != nil {
+		return nil, err
+	}
+	return summarise(flags.output, plan, &flags.targets), nil
+}
+
+func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
+	app, diagnostics, err := tosca.Load(ctx, archive, opts)
+	if err != nil {
+		return nil, err
+	}
+	if !engine.quiet && len(diagnostics) > 0 {
+		fmt.Fprintln(env.err, diagnostics.Error())
+	}
+	target := packager.TargetOf(app)
+	cfg, err := readConfig(configs, &target)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := packager.New(app, archive, cfg, how)
+	if err != nil {
+		return nil, err
+	}
+	engine.warn(env, plan.Warnings)
+	return plan, nil
+}

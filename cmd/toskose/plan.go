@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/csar"
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/protocol/plan"
+)
+
+// planFlags are the options of planning.
+type planFlags struct {
+	goal, from, run []string
+	down            bool
+	check           string
+	format          string
+	inputs          inputFlags
+	limit           time.Duration
+	opts            plan.Options
+}
+
+func newPlan(env environment, engine *engineFlags) *cobra.Command {
+	var flags planFlags
+	cmd := &cobra.Command{
+		Use:   "plan [OPTIONS] FILE",
+		Short: "Compute the operations that lead an application to a goal",
+		Long: `Compute the operations that lead an application to a goal, from the protocols of
+its containers, components and volumes: the fewest operations, in as few levels
+as can be; the operations of a level can run at the same time. Without --goal
+everything is to run from nothing, with --down everything is to be deleted that
+runs. An element that --goal does not name may end in any state.
+
+With --check, make the steps of a plan one after the other, and say which is
+the first that is not allowed, and why.`,
+		Example: `  toskose plan thinking.csar
+  toskose plan --goal api=running --format dot thinking.csar
+  toskose plan --down --format plan thinking.csar
+  toskose plan --run api:api_interface.push_default thinking.csar
+  toskose plan --check thinking.plan thinking.csar`,
+		Args: args(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return makeOrCheck(cmd.Context(), env, engine, flags, args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&flags.goal, "goal", nil, "state that an element is to be in, as `COMPONENT=STATE`; may be repeated (default everything runs)")
+	f.StringArrayVar(&flags.from, "from", nil, "state that an element is in, as `COMPONENT=STATE`; may be repeated (default the initial one; with --down, running)")
+	f.StringArrayVar(&flags.run, "run", nil, "operation that must run on the way, as `COMPONENT:INTERFACE.OPERATION`; may be repeated")
+	f.BoolVar(&flags.down, "down", false, "the goal is that everything is deleted")
+	f.StringVar(&flags.check, "check", "", "check the `PLAN`, TosKer's .plan or .csv, instead of making one")
+	f.StringVar(&flags.format, "format", "text", strings.Join(plan.Formats, ", "))
+	flags.inputs.register(cmd)
+	f.IntVar(&flags.opts.MaxStates, "max-states", 200_000, "situations that a search may look at")
+	f.DurationVar(&flags.limit, "max-time", 30*time.Second, "how long to search")
+	return cmd
+}
+
+func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flags planFlags, path string) error {
+	if err := flags.validate(); err != nil {
+		return usageError{err}
+	}
+	app, err := loadToPlan(ctx, env, engine, &flags.inputs, path)
+	if err != nil {
+		return err
+	}
+	problem, err := flags.problem(tosca.PlanElements(app))
+	switch {
+	case errors.Is(err, plan.ErrStart):
+		return err
+	case err != nil:
+		return usageError{err}
+	}
+	if flags.check != "" {
+		return checkPlan(env, flags, problem, app.Name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, flags.limit)
+	defer cancel()
+	made, err := plan.Make(ctx, problem, flags.opts)
+	if err != nil {
+		return err
+	}
+	out, err := made.Format(flags.format, app.Name)
+	if err != nil {
+		return err
+	}
+	_, err = env.out.Write(out)
+	return err
+}
+
+// validate refuses what means nothing before anything is read.
+func (f *planFlags) validate() error {
+	switch {
+	case !slices.Contains(plan.Formats, f.format):
+		return fmt.Errorf("--format %q is not one of %s", f.format, strings.Join(plan.Formats, ", "))
+	case f.limit <= 0 || f.opts.MaxStates <= 0:
+		return errors.New("--max-time and --max-states must be above 0")
+	case f.down && len(f.goal) > 0:
+		return errors.New("--down and --goal cannot both be the goal")
+	case f.check != "" && f.format != "text":
+		return errors.New("--format is for a plan that is made, and --check makes none")
+	default:
+		return nil
+	}
+}
+
+// loadToPlan loads the application of a FILE; warnings are printed.
+func loadToPlan(ctx context.Context, env environment, engine *engineFlags, inputs *inputFlags, path string) (*tosca.Application, error) {
+	opts, err := inputs.options()
+	if err != nil {
+		return nil, err
+	}
+	archive, err := csar.Open(path)
+	if err != nil {
+		var wrong diag.List
+		if errors.As(err, &wrong) {
+			return nil, err
+		}
+		return nil, unopenedError{err}
+	}
+	defer archive.Close()
+	app, diagnostics, err := tosca.Load(ctx, archive, opts)
+	if err != nil {
+		return nil, err
+	}
+	if !engine.quiet && len(diagnostics) > 0 {
+		fmt.Fprintln(env.err, diagnostics.Error())
+	}
+	return app, nil
+}
+
+// problem is what the flags ask for.
+func (f *planFlags) problem(elements []plan.Element) (plan.Problem, error) {
+	p := plan.Problem{Elements: elements}
+	given, err := parseStates("--from", f.from)
+	if err != nil {
+		return p, err
+	}
+	p.From = given
+	switch {
+	case f.down:
+		p.Goal = plan.Down(elements)
+		if p.From, err = plan.Up(elements, given); err != nil {
+			return p, err
+		}
+	case len(f.goal) > 0:
+		if p.Goal, err = parseStates("--goal", f.goal); err != nil {
+			return p, err
+		}
+	case f.check == "": // a plan that is checked need not reach a goal that nobody named
+		if p.Goal, err = plan.Up(elements, nil); err != nil {
+			return p, err
+		}
+	}
+	for _, text := range f.run {
+		op, err := plan.ParseOperation(text)
+		if err != nil {
+			return p, fmt.Errorf("--run: %w", err)
+		}
+		p.Run = append(p.Run, op)
+	}
+	return p, plan.CheckProblem(p)
+}
+
+func parseStates(flag string, pairs []string) (map[string]string, error) {
+	states := map[string]string{}
+	for _, pair := range pairs {
+		name, state, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || state == "" {
+			return nil, fmt.Errorf("%s %q is not COMPONENT=STATE", flag, pair)
+		}
+		if _, twice := states[name]; twice {
+			return nil, fmt.Errorf("%s names %q twice", flag, name)
+		}
+		states[name] = state
+	}
+	return states, nil
+}
+
+// checkPlan checks a plan that is in a file.
+func checkPlan(env environment, flags planFlags, problem plan.Problem, app string) error {
+	f, err := os.Open(flags.check)
+	if err != nil {
+		return unopenedError{fmt.Errorf("cannot read the plan: %w", err)}
+	}
+	defer f.Close()
+	operations, lines, err := plan.Read(f)
+	if err != nil {
+		return fmt.Errorf("%s is not a plan:\n%w", flags.check, err)
+	}
+	outcome, err := plan.Check(problem, operations)
+	var refusal *plan.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		return fmt.Errorf("%s:%d: %w", flags.check, lines[refusal.Step-1], err)
+	case err != nil:
+		return err
+	case len(outcome.Unmet) > 0:
+		return fmt.Errorf("%s does not reach the goal:\n%s", flags.check, strings.Join(outcome.Unmet, "\n"))
+	}
+	_, err = env.out.Write(outcome.Text(app))
+	return err
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/packager/kubernetes"
+	"github.com/toskose/toskose/packager/output"
+)
+
+// summary is what was done, and what to do next; as JSON it is the last line.
+type summary struct {
+	Kind        string   `json:"event"`
+	Application string   `json:"application"`
+	Path        string   `json:"path"`
+	Images      []string `json:"images,omitempty"`
+	Files       []file   `json:"files,omitempty"`
+	Secrets     []string `json:"secrets,omitempty"` // commands that make those which have to exist before
+	Next        []string `json:"next,omitempty"`    // commands
+}
+
+// file is a file or folder that was written.
+type file struct {
+	Name string `json:"name"`
+	What string `json:"what"`
+}
+
+// summarise says what was written and what to type next.
+func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
+	s := &summary{Kind: eventPackaged, Application: plan.App, Path: dir}
+	for _, i := range plan.Images {
+		s.Images = append(s.Images, i.Name)
+	}
+	line := func(name, what string) { s.Files = append(s.Files, file{name, what}) }
+	swarm := targets.has(targetSwarm) || targets.has(targetCompose)
+	if swarm {
+		line(compose.SwarmFile, "for Docker Swarm")
+	}
+	if targets.has(targetCompose) {
+		line(compose.LocalFile, "over it, for a single engine")
+	}
+	if targets.has(targetKubernetes) {
+		line(kubernetes.Kustomization, "for Kubernetes, with "+kubernetes.Folder+"/")
+	}
+	line(output.ConfigFile, "the configuration, completed")
+	if targets.secrets == secretsExternal {
+		s.Secrets = makeSecrets(plan, targets)
+	} else {
+		line(output.SecretsDir+"/", "generated passwords; keep them to yourself")
+	}
+	next := func(format string, args ...any) { s.Next = append(s.Next, fmt.Sprintf(format, args...)) }
+	next("toskose deploy %s", dir)
+	if swarm && targets.has(targetKubernetes) {
+		next("toskose deploy --target kubernetes %s", dir)
+	}
+	if !swarm {
+		next("kubectl --namespace %s port-forward service/%s %d", kubernetes.Namespace(plan, targets.kubernetes), kubernetes.ManagerService(plan), plan.Manager().UnitPort)
+	}
+	next("curl %s http://localhost:%d/api/v1/node/", login(dir, plan.Config.Manager.User, targets.secrets == secretsExternal), plan.Manager().UnitPort)
+	return s
+}
+
+// print prints it for people.
+func (s *summary) print(w io.Writer) {
+	if s.Kind == eventPlanned {
+		fmt.Fprintf(w, "would write manifests and secrets to %s\n", s.Path)
+		return
+	}
+	fmt.Fprintf(w, "\n%s is packaged in %s:\n", s.Application, s.Path)
+	for _, f := range s.Files {
+		fmt.Fprintf(w, "  %-26s %s\n", f.Name, f.What)
+	}
+	if len(s.Secrets) > 0 {
+		fmt.Fprintf(w, "\nBefore it is deployed, these secrets have to exist, each with its value from a FILE of yours:\n  %s\n", strings.Join(s.Secrets, "\n  "))
+	}
+	if len(s.Next) > 0 {
+		fmt.Fprintf(w, "\nNext:\n  %s\n", strings.Join(s.Next, "\n  "))
+	}
+}
+
+// login is how curl logs in at the manager; it asks for a password that only
+// somebody else knows.
+func login(dir, user string, external bool) string {
+	if external {
+		return "--user " + user
+	}
+	return "--netrc-file " + filepath.Join(dir, output.SecretsDir, "netrc")
+}
+
+// makeSecrets gives the commands that make the secrets which have to exist,
+// each with its value from a file.
+func makeSecrets(plan *packager.Plan, targets *targetFlags) (commands []string) {
+	command := func(format string, args ...any) { commands = append(commands, fmt.Sprintf(format, args...)) }
+	if targets.has(targetSwarm) {
+		names := compose.SecretNames(plan)
+		for _, s := range plan.Secrets {
+			command("docker secret create %s FILE%s", names[s.Name], whatItIs(s))
+		}
+	}
+	if !targets.has(targetKubernetes) {
+		return commands
+	}
+	namespace := kubernetes.Namespace(plan, targets.kubernetes)
+	if targets.kubernetes.Namespace == "" {
+		command("kubectl create namespace %s", namespace)
+	}
+	names := kubernetes.SecretNames(plan)
+	for _, s := range plan.Secrets {
+		command("kubectl -n %s create secret generic %s --from-file=%s=FILE%s", namespace, names[s.Name], s.Name, whatItIs(s))
+	}
+	return commands
+}
+
+// whatItIs says what a secret has to be where that is no text.
+func whatItIs(s packager.Secret) string {
+	switch {
+	case s.TLS == nil:
+		return ""
+	case s.TLS.For == "":
+		return "  # the certificate of the authority, in PEM"
+	case s.TLS.Key:
+		return "  # the private key of " + s.TLS.For + ", in PEM"
+	default:
+		return "  # a certificate for " + strings.Join(s.TLS.Names, ", ") + ", in PEM"
+	}
+}
+
+// sayDeployed says where the manager is found.
+func sayDeployed(w io.Writer, opts deploy.Options, dir string, result deploy.Result) {
+	down := []string{"toskose undeploy"}
+	if opts.Target != "" {
+		down = append(down, "--target", opts.Target)
+	}
+	if opts.Context != "" {
+		down = append(down, "--context", opts.Context)
+	}
+	fmt.Fprintf(w, "\n%s is running. Its manager is at %s, with the API's documentation under /docs", result.Info.App, result.Address)
+	if result.Forward != "" {
+		fmt.Fprintf(w, ", as long as this runs:\n  %s\nMeanwhile:\n", result.Forward)
+	} else {
+		fmt.Fprintln(w, ".")
+	}
+	curl := login(dir, result.Info.Manager.User, len(result.Info.External) > 0)
+	fmt.Fprintf(w, "  curl %s %s/api/v1/node/\n  %s %s\n", curl, result.Address, strings.Join(down, " "), dir)
+}
