@@ -1,0 +1,9 @@
+// Package e2e tests the whole path on a real Docker engine, with the binaries
+// as users have them: a CSAR is packaged, deployed, and managed through the
+// manager's REST API, by Compose and on a one-node Swarm. It holds tests only.
+//
+// They use the engine that DOCKER_HOST, or Docker's current context, names.
+// Whatever they make has a name of its own and is removed; an engine that is
+// in a swarm already is used and never leaves it. Without an engine they are
+// left out.
+package e2e

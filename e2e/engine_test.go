@@ -1,0 +1,292 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/swarm"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+	"github.com/docker/docker/pkg/stdcopy"
+)
+
+// publicImages are the public images that the tests use.
+var publicImages = []string{"python:3.11-slim", "redis:7"}
+
+// connect finds the engine, once.
+var connect = sync.OnceValues(func() (*client.Client, error) {
+	if os.Getenv("DOCKER_HOST") == "" {
+		// The engine of Docker's current context, as the docker command has it.
+		out, err := exec.CommandContext(context.Background(), "docker", "context", "inspect", "-f", "{{.Endpoints.docker.Host}}").Output()
+		if host := strings.TrimSpace(string(out)); err == nil && (strings.HasPrefix(host, "unix://") || strings.HasPrefix(host, "tcp://")) {
+			os.Setenv("DOCKER_HOST", host)
+		}
+	}
+	engine, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := engine.Ping(context.Background()); err != nil {
+		return nil, err
+	}
+	return engine, nil
+})
+
+// bases makes sure, once, that the engine has the base images.
+var bases = sync.OnceValue(func() error {
+	engine, err := connect()
+	if err != nil {
+		return err
+	}
+	for _, ref := range publicImages {
+		if _, err := engine.ImageInspect(context.Background(), ref); err != nil {
+			made = append(made, ref)
+		}
+	}
+	out, err := exec.CommandContext(context.Background(), "../scripts/stand-in.sh", publicImages...).CombinedOutput()
+	fmt.Fprintf(os.Stderr, "%s", out)
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+})
+
+// made are those that were not there before.
+var made []string
+
+// dockerEngine gives the engine. Without one, the test is left out.
+func dockerEngine(t *testing.T) *client.Client {
+	t.Helper()
+	engine, err := connect()
+	if err != nil {
+		t.Skipf("no Docker engine: %v", err)
+	}
+	return engine
+}
+
+// removeImages removes the images that are there for this run only, and gives
+// what is left of those that this run's binaries built.
+func removeImages() (left []string) {
+	engine, err := connect()
+	if err != nil {
+		return nil
+	}
+	ctx := context.Background()
+	for _, ref := range append([]string{"toskose-unit:" + run, "toskose-manager:" + run}, made...) {
+		_, _ = engine.ImageRemove(ctx, ref, image.RemoveOptions{PruneChildren: true}) // it may never have been made
+	}
+	list, err := engine.ImageList(ctx, image.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", "io.toskose.version="+run))})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, i := range list {
+		left = append(left, i.ID)
+	}
+	return left
+}
+
+// contextAfter is for what cleans up, after the test.
+func contextAfter(t *testing.T) context.Context { return context.WithoutCancel(t.Context()) }
+
+func inSwarm(t *testing.T, engine *client.Client) bool {
+	t.Helper()
+	info, err := engine.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Swarm.LocalNodeState != swarm.LocalNodeStateInactive
+}
+
+// joinSwarm puts the engine into a swarm of its own until the test ends,
+// unless it is in one already.
+func joinSwarm(t *testing.T, engine *client.Client) {
+	t.Helper()
+	if inSwarm(t, engine) {
+		return
+	}
+	_, err := engine.NetworkInspect(t.Context(), "docker_gwbridge", network.InspectOptions{})
+	bridged := err == nil
+	if _, err := engine.SwarmInit(t.Context(), swarm.InitRequest{ListenAddr: "127.0.0.1:0", AdvertiseAddr: "127.0.0.1"}); err != nil {
+		t.Fatalf("cannot make a swarm: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx := contextAfter(t)
+		if err := engine.SwarmLeave(ctx, true); err != nil {
+			t.Errorf("cannot leave the swarm that the test made: %v", err)
+		}
+		if !bridged { // a swarm makes it and leaves it there
+			eventually(t, "docker_gwbridge is unused", func() bool { return engine.NetworkRemove(ctx, "docker_gwbridge") == nil })
+		}
+	})
+}
+
+// TestAnEngineThatIsInASwarmAlreadyNeverLeavesIt: what the tests do to come
+// into a swarm is undone only by the one that made it.
+func TestAnEngineThatIsInASwarmAlreadyNeverLeavesIt(t *testing.T) {
+	engine := dockerEngine(t)
+	joinSwarm(t, engine) // as somebody else has
+	id := swarmID(t, engine)
+	t.Run("a test that wants a swarm", func(t *testing.T) { joinSwarm(t, engine) })
+	if now := swarmID(t, engine); now == "" || now != id {
+		t.Errorf("the engine was in swarm %q, and now is in %q", id, now)
+	}
+}
+
+func swarmID(t *testing.T, engine *client.Client) string {
+	t.Helper()
+	info, err := engine.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Swarm.Cluster == nil {
+		return ""
+	}
+	return info.Swarm.Cluster.ID
+}
+
+// demo names what an engine has that `make demo` makes: what is of its
+// application, of the binaries that it builds, or a base image. What others make
+// or remove meanwhile is none of it.
+func demo(t *testing.T, engine *client.Client, version string) map[string]bool {
+	t.Helper()
+	const name = "thinking"
+	ctx := t.Context()
+	all := map[string]bool{}
+	ours := func(labels map[string]string) bool {
+		return labels["com.docker.compose.project"] == name || labels["com.docker.stack.namespace"] == name ||
+			labels["io.toskose.app"] == name || labels["io.toskose.version"] == version
+	}
+	containers, err := engine.ContainerList(ctx, container.ListOptions{All: true})
+	for _, c := range containers {
+		if ours(c.Labels) || strings.HasPrefix(c.Names[0], "/"+name) {
+			all["container "+c.Names[0]+" "+c.ID[:12]] = true
+			for _, m := range c.Mounts {
+				if m.Type == mount.TypeVolume {
+					all["volume "+m.Name] = true
+				}
+			}
+		}
+	}
+	images, err2 := engine.ImageList(ctx, image.ListOptions{All: true})
+	for _, i := range images {
+		if ours(i.Labels) || i.Labels["io.toskose.stand-in"] != "" {
+			all["image "+i.ID] = true
+		}
+		for _, tag := range i.RepoTags {
+			if strings.HasPrefix(tag, name+"-") || slices.Contains(publicImages, tag) ||
+				slices.Contains([]string{"toskose-unit:" + version, "toskose-manager:" + version}, tag) {
+				all["image "+tag] = true
+			}
+		}
+	}
+	networks, err3 := engine.NetworkList(ctx, network.ListOptions{})
+	for _, n := range networks {
+		if ours(n.Labels) || strings.HasPrefix(n.Name, name) {
+			all["network "+n.Name] = true
+		}
+	}
+	volumes, err4 := engine.VolumeList(ctx, volume.ListOptions{})
+	for _, v := range volumes.Volumes {
+		if ours(v.Labels) || strings.HasPrefix(v.Name, name) {
+			all["volume "+v.Name] = true
+		}
+	}
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// inContainer runs a command in a container and gives what it printed.
+func inContainer(t *testing.T, engine *client.Client, id string, words ...string) string {
+	t.Helper()
+	ctx := t.Context()
+	exec, err := engine.ContainerExecCreate(ctx, id, container.ExecOptions{Cmd: words, AttachStdout: true, AttachStderr: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := engine.ContainerExecAttach(ctx, exec.ID, container.ExecAttachOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	var stdout, stderr bytes.Buffer
+	if _, err := stdcopy.StdCopy(&stdout, &stderr, stream.Reader); err != nil {
+		t.Fatal(err)
+	}
+	ended, err := engine.ContainerExecInspect(ctx, exec.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ended.ExitCode != 0 {
+		t.Fatalf("%q in a container: code %d\n%s%s", words, ended.ExitCode, stdout.String(), stderr.String())
+	}
+	return stdout.String()
+}
+
+// process is one of a container's, as /proc has it.
+type process struct {
+	pid, started string
+	state        string
+	command      string
+}
+
+// processes gives what runs in a container, but for the command that looks.
+func processes(t *testing.T, engine *client.Client, id string) []process {
+	t.Helper()
+	out := inContainer(t, engine, id, "python3", "-c", `
+import os
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        stat = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+        command = open(f"/proc/{pid}/cmdline").read().replace("\0", " ").strip()
+    except OSError:
+        continue
+    if int(pid) != os.getpid():
+        print(pid, stat[19], stat[0], command, sep="\t")
+`)
+	var all []process
+	for line := range strings.Lines(out) {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 4)
+		if len(fields) == 4 {
+			all = append(all, process{fields[0], fields[1], fields[2], fields[3]})
+		}
+	}
+	return all
+}
+
+// containerOf gives the running container of a service of an application.
+func containerOf(t *testing.T, engine *client.Client, app, service string) string {
+	t.Helper()
+	for _, labels := range [][]string{
+		{"com.docker.compose.project=" + app, "com.docker.compose.service=" + service},
+		{"com.docker.stack.namespace=" + app, "com.docker.swarm.service.name=" + app + "_" + service},
+	} {
+		args := filters.NewArgs()
+		for _, label := range labels {
+			args.Add("label", label)
+		}
+		list, err := engine.ContainerList(t.Context(), container.ListOptions{Filters: args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) > 0 {
+			return list[0].ID
+		}
+	}
+	t.Fatalf("service %q of %q has no running container", service, app)
+	return ""
+}
