@@ -44,6 +44,8 @@ type deployer struct {
 	opts   Options
 	info   output.Info
 	where  target
+
+	replaces bool // an earlier version, whose manager may answer until the new one takes its place
 }
 
 // target is a way of running what was packaged.
@@ -97,6 +99,7 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	if err != nil {
 		return Result{}, err
 	}
+	d.replaces = before.running
 	d.say("%s: deploying %s", d.info.App, d.where.name)
 	err = d.where.up(ctx)
 	var address string

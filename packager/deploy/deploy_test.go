@@ -131,6 +131,22 @@ func TestAManagerWithAnotherPasswordIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+func TestTheManagerOfTheVersionBeforeMayAnswerForAWhile(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	d, _ := managed(t, &fakeRunner{}, func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 1 {
+			w.WriteHeader(http.StatusUnauthorized) // it knows the password before only
+			return
+		}
+		reply(t, w, nodes("running", "running"))
+	})
+	d.replaces = true
+	if _, err := d.wait(t.Context(), "admin", "pw"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatFailsAgainAndAgainIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	r := &fakeRunner{failed: []failure{{service: "store", why: "exited with code 1", times: hopeless}}, log: "first\ncannot bind\n"}

@@ -128,7 +128,7 @@ func TestWhatDoesNotComeUpIsExplained(t *testing.T) {
 		"a pod that ends":  {strings.Replace(pod("", ""), `"uid"`, `"deletionTimestamp": "2026-01-01T00:00:00Z", "uid"`, 1), "pods are being replaced", 0},
 	} {
 		got := rolledOut(t, deployment(incomplete)+tt.objects).failures()
-		want := []failure{{"store", tt.why, tt.times}}
+		want := []failure{{service: "store", why: tt.why, times: tt.times}}
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(failure{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -139,7 +139,7 @@ func TestWhatIsReadyBetweenTwoCrashesIsNotUp(t *testing.T) {
 	t.Parallel()
 	complete := deployment(incomplete + `, "readyReplicas": 1, "availableReplicas": 1`)
 	for since, want := range map[string][]failure{
-		"2999-01-01T00:00:00Z": {{"store", "pod store-1 was restarted 3 times: it ended with code 7 (Error)", 3}},
+		"2999-01-01T00:00:00Z": {{"store", "pod store-1 was restarted 3 times: it ended with code 7 (Error)", 3, false}},
 		"2001-01-01T00:00:00Z": nil,
 	} {
 		ready := strings.Replace(pod(`{"ready": true, "restartCount": 3, "state": {"running": {"startedAt": "`+since+`"}}, "lastState": {"terminated": {"exitCode": 7, "reason": "Error"}}}`, ""),
@@ -164,7 +164,7 @@ func TestPodsThatAreRefusedAreExplained(t *testing.T) {
 		"a StatefulSet's are of its own":   {deployment(incomplete) + event("StatefulSet", "w", "FailedCreate", "violates PodSecurity", 2), "FailedCreate: violates PodSecurity", 2},
 		"what has no count happened, once": {deployment(incomplete) + event("StatefulSet", "w", "FailedCreate", "quota", 0), "FailedCreate: quota", 1},
 	} {
-		want := []failure{{"store", tt.why, tt.times}}
+		want := []failure{{service: "store", why: tt.why, times: tt.times}}
 		if diff := cmp.Diff(want, rolledOut(t, tt.objects).failures(), cmp.AllowUnexported(failure{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

@@ -22,13 +22,15 @@ type stack struct {
 	d     *deployer
 	label string // selects what belongs to it
 	self  string // id of the engine's node
+
+	past map[string]bool // ids of the tasks that had ended before it was deployed
 }
 
 func onStack(d *deployer, self string) target {
-	s := &stack{d, stackLabel + "=" + d.info.App, self}
+	s := &stack{d: d, label: stackLabel + "=" + d.info.App, self: self}
 	return target{
 		runner: s, name: "as a stack of the engine's swarm", check: s.check, removeVolumes: d.removeVolumes, otherwise: s.otherwise, host: s.host,
-		before: func(ctx context.Context) (found, error) { return d.engineBefore(ctx, s.label) },
+		before: s.before,
 	}
 }
 
@@ -143,65 +145,17 @@ func (s *stack) left(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-func (s *stack) tasks(ctx context.Context) ([]swarm.Task, map[string]string, error) {
-	services, err := s.d.engine.ServiceList(ctx, swarm.ServiceListOptions{Filters: s.mine()})
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot list services: %w", err)
-	}
-	names := map[string]string{}
-	for _, service := range services {
-		names[service.ID] = strings.TrimPrefix(service.Spec.Name, s.d.info.App+"_")
-	}
-	tasks, err := s.d.engine.TaskList(ctx, swarm.TaskListOptions{Filters: s.mine()})
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot list tasks: %w", err)
-	}
-	return tasks, names, nil
-}
-
-func (s *stack) failures(ctx context.Context) ([]failure, error) {
-	tasks, names, err := s.tasks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(tasks, func(a, b swarm.Task) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	byService := map[string]*failure{}
-	for _, t := range tasks {
-		name := names[t.ServiceID]
-		f := byService[name]
-		if f == nil {
-			f = &failure{service: name}
-			byService[name] = f
-		}
-		switch {
-		case t.Status.State == swarm.TaskStateFailed || t.Status.State == swarm.TaskStateRejected:
-			f.times++
-			f.why = fmt.Sprintf("%s: %s", t.Status.State, t.Status.Err)
-		case t.Status.State == swarm.TaskStateRunning && (f.times == 0 || time.Since(t.Status.Timestamp) > settled):
-			f.why = ""
-		case t.DesiredState == swarm.TaskStateRunning && t.Status.Err != "":
-			f.why = fmt.Sprintf("%s: %s", t.Status.State, t.Status.Err)
-		}
-	}
-	var out []failure
-	for _, f := range byService {
-		if f.why != "" {
-			out = append(out, *f)
-		}
-	}
-	return out, nil
-}
-
 // host is where the manager's port is published: anywhere in the swarm, or at
 // the node that its task runs on.
 func (s *stack) host(ctx context.Context) (string, error) {
 	if s.d.info.Manager.Publish != compose.PublishHost {
 		return s.d.published(s.d.engineHost()), nil
 	}
-	tasks, names, err := s.tasks(ctx)
+	services, tasks, err := s.look(ctx)
 	if err != nil {
 		return "", err
 	}
+	names := s.names(services)
 	for _, t := range tasks {
 		if names[t.ServiceID] != s.d.info.Manager.Service || t.Status.State != swarm.TaskStateRunning || t.NodeID == s.self {
 			continue

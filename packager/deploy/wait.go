@@ -18,6 +18,7 @@ type failure struct {
 	service string
 	why     string
 	times   int // that it has failed
+	final   bool
 }
 
 // hopeless is after how many failures waiting is given up.
@@ -49,7 +50,9 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 		address, missing, err := d.ask(ctx, user, password)
 		switch {
 		case errors.Is(err, errDenied):
-			return "", err
+			if last = err; !d.replaces {
+				return "", err
+			}
 		case err == nil && len(missing) == 0:
 			d.tell(told, nil)
 			if last = d.troubled(ctx); last == nil {
@@ -168,6 +171,9 @@ func (d *deployer) hopeless(ctx context.Context) error {
 		return nil //nolint:nilerr // the next round asks again, until the time is up
 	}
 	for _, f := range list {
+		if f.final {
+			return fmt.Errorf("%s does not come up", f.service)
+		}
 		if f.times >= hopeless {
 			return fmt.Errorf("%s has failed %d times", f.service, f.times)
 		}

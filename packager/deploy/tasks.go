@@ -1,0 +1,112 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/swarm"
+)
+
+// look asks the swarm for the stack's services and their tasks, those that
+// have ended too.
+func (s *stack) look(ctx context.Context) ([]swarm.Service, []swarm.Task, error) {
+	services, err := s.d.engine.ServiceList(ctx, swarm.ServiceListOptions{Filters: s.mine()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot list services: %w", err)
+	}
+	tasks, err := s.d.engine.TaskList(ctx, swarm.TaskListOptions{Filters: s.mine()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot list tasks: %w", err)
+	}
+	return services, tasks, nil
+}
+
+// names gives the services' names in the application, by their ids.
+func (s *stack) names(services []swarm.Service) map[string]string {
+	names := map[string]string{}
+	for _, service := range services {
+		names[service.ID] = strings.TrimPrefix(service.Spec.Name, s.d.info.App+"_")
+	}
+	return names
+}
+
+// before looks for the application, and remembers what has failed of it
+// already: a swarm keeps the last tasks of each service.
+func (s *stack) before(ctx context.Context) (found, error) {
+	_, tasks, err := s.look(ctx)
+	if err != nil {
+		return found{}, err
+	}
+	s.past = map[string]bool{}
+	for _, t := range tasks {
+		if ended(t) {
+			s.past[t.ID] = true
+		}
+	}
+	return s.d.engineBefore(ctx, s.label)
+}
+
+func ended(t swarm.Task) bool {
+	return t.Status.State == swarm.TaskStateFailed || t.Status.State == swarm.TaskStateRejected
+}
+
+func (s *stack) failures(ctx context.Context) ([]failure, error) {
+	services, tasks, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(tasks, func(a, b swarm.Task) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return s.failed(services, tasks), nil
+}
+
+// failed says what is wrong with each service; the oldest task comes first.
+func (s *stack) failed(services []swarm.Service, tasks []swarm.Task) []failure {
+	names := s.names(services)
+	var out []failure
+	for _, service := range services {
+		f := failure{service: names[service.ID]}
+		for _, t := range tasks {
+			if t.ServiceID == service.ID && !s.past[t.ID] {
+				f.add(t)
+			}
+		}
+		f.update(service.UpdateStatus)
+		if f.why != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// add takes one more of the service's tasks into account.
+func (f *failure) add(t swarm.Task) {
+	switch {
+	case ended(t):
+		f.times++
+		f.why = fmt.Sprintf("%s: %s", t.Status.State, t.Status.Err)
+	case t.Status.State == swarm.TaskStateRunning && (f.times == 0 || time.Since(t.Status.Timestamp) > settled):
+		f.why = ""
+	case t.DesiredState == swarm.TaskStateRunning && t.Status.Err != "":
+		f.why = fmt.Sprintf("%s: %s", t.Status.State, t.Status.Err)
+	}
+}
+
+// update says that not all of the service's tasks are of its newest version
+// yet, or never will be.
+func (f *failure) update(status *swarm.UpdateStatus) {
+	if status == nil {
+		return
+	}
+	switch status.State {
+	case swarm.UpdateStateUpdating, swarm.UpdateStateRollbackStarted:
+		if f.why == "" {
+			f.why = "is being updated"
+		}
+	case swarm.UpdateStatePaused, swarm.UpdateStateRollbackPaused, swarm.UpdateStateRollbackCompleted:
+		f.why = strings.TrimPrefix(f.why+"; "+status.Message, "; ")
+		f.final = true
+	}
+}

@@ -1,0 +1,55 @@
+package deploy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/swarm"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatASwarmSaysOfAService(t *testing.T) {
+	t.Parallel()
+	past := swarm.Task{ID: "past", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateFailed, Err: "exit (1)"}}
+	failed := swarm.Task{ID: "failed", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateFailed, Err: "exit (2)"}}
+	rejected := swarm.Task{ID: "rejected", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateRejected, Err: "no such image"}}
+	pending := swarm.Task{
+		ID: "pending", ServiceID: "1", DesiredState: swarm.TaskStateRunning, Status: swarm.TaskStatus{State: swarm.TaskStatePending, Err: "no node fits"},
+	}
+	young := swarm.Task{ID: "young", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateRunning, Timestamp: time.Now().Add(time.Hour)}}
+	old := swarm.Task{ID: "old", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateRunning, Timestamp: time.Unix(0, 0)}}
+	other := swarm.Task{ID: "other", ServiceID: "2", Status: failed.Status}
+	update := func(state swarm.UpdateState) *swarm.UpdateStatus {
+		return &swarm.UpdateStatus{State: state, Message: "as the swarm puts it"}
+	}
+	for name, c := range map[string]struct {
+		tasks  []swarm.Task
+		update *swarm.UpdateStatus
+		want   []failure
+	}{
+		"runs":                         {tasks: []swarm.Task{young}},
+		"ran badly before":             {tasks: []swarm.Task{past, past, past, young}},
+		"another service failed":       {tasks: []swarm.Task{young, other}},
+		"failed":                       {tasks: []swarm.Task{failed}, want: []failure{{"web", "failed: exit (2)", 1, false}}},
+		"failed, and again":            {tasks: []swarm.Task{failed, rejected}, want: []failure{{"web", "rejected: no such image", 2, false}}},
+		"failed, and runs just now":    {tasks: []swarm.Task{failed, young}, want: []failure{{"web", "failed: exit (2)", 1, false}}},
+		"failed, and runs by now":      {tasks: []swarm.Task{failed, old}},
+		"finds no node":                {tasks: []swarm.Task{pending}, want: []failure{{"web", "pending: no node fits", 0, false}}},
+		"was updated":                  {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateCompleted)},
+		"is being updated":             {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateUpdating), want: []failure{{"web", "is being updated", 0, false}}},
+		"is updated to what fails":     {tasks: []swarm.Task{failed}, update: update(swarm.UpdateStateUpdating), want: []failure{{"web", "failed: exit (2)", 1, false}}},
+		"goes back":                    {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateRollbackStarted), want: []failure{{"web", "is being updated", 0, false}}},
+		"has gone back":                {tasks: []swarm.Task{old}, update: update(swarm.UpdateStateRollbackCompleted), want: []failure{{"web", "as the swarm puts it", 0, true}}},
+		"the update failed and paused": {tasks: []swarm.Task{failed}, update: update(swarm.UpdateStatePaused), want: []failure{{"web", "failed: exit (2); as the swarm puts it", 1, true}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := swarm.Service{ID: "1", UpdateStatus: c.update, Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{Name: "shop_web"}}}
+			s := &stack{d: &deployer{}, past: map[string]bool{"past": true}}
+			s.d.info.App = "shop"
+			if diff := cmp.Diff(c.want, s.failed([]swarm.Service{service}, c.tasks), cmp.AllowUnexported(failure{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
