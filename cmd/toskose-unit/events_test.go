@@ -220,13 +220,13 @@ func TestADeadListenerLosesNothingThatWasBuffered(t *testing.T) {
 func TestAListenerThatNeverReadsSlowsNobody(t *testing.T) {
 	t.Parallel()
 	c := newContainer(t, `[eventlistener:stuck]
-command=/bin/sh -c 'echo READY; exec sleep 1000'
+command=/bin/sh -c 'echo READY; read header; echo up > DIR/busy; exec sleep 1000'
 events=PROCESS_LOG
 buffer_size=2
 startsecs=0
 stopwaitsecs=600
 [program:chatty]
-command=/bin/sh -c 'read go; head -c 3000000 /dev/zero; exit 5'
+command=/bin/sh -c 'echo first; read go; head -c 3000000 /dev/zero; exit 5'
 startsecs=0
 autostart=false
 autorestart=false
@@ -235,9 +235,10 @@ stdout_logfile_maxbytes=0
 stdout_events_enabled=true
 `).boot()
 	c.must("supervisor.startProcess", "chatty")
+	c.until("busy", "up") // with the first event, and from now on
 	c.must("supervisor.sendProcessStdin", "chatty", "go\n")
 	c.until("unit.log", "exit code 5")
-	if got := len(c.read("chatty.log")); got != 3000000 {
+	if got := len(c.read("chatty.log")); got != len("first\n")+3000000 {
 		t.Errorf("its log has %d bytes", got)
 	}
 	if log := c.read("unit.log"); strings.Count(log, "event buffer is full") != 1 {

@@ -88,10 +88,11 @@ func TestAFailingOperationKeepsItsCodeAndLeavesTheState(t *testing.T) {
 func TestAForegroundStartThatEndsTakesTheComponentBack(t *testing.T) {
 	t.Parallel()
 	c := newContainer(t, component("gui", map[string]string{
-		"start": `echo $$ > pid; trap "exit 9" USR1; while :; do sleep 0.05; done`,
+		"start": `trap "exit 9" USR1; echo up > up; while :; do sleep 0.05; done`,
 	}, "")).boot()
 	outcome(t, c.run("gui", "start"), wire.OutcomeSucceeded)
 	c.wants("gui", "running")
+	c.until("up", "up")
 	if err := c.call(nil, "supervisor.signalProcess", "gui:start", "USR1"); err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +106,7 @@ func TestAForegroundStartThatEndsTakesTheComponentBack(t *testing.T) {
 func TestADaemonThatDiesIsGoneAndItsExitIsNamed(t *testing.T) {
 	t.Parallel()
 	c := newContainer(t, component("api", map[string]string{
-		"start": `setsid sh -c "echo \$\$ > pid; trap \"exit 5\" USR1; while :; do sleep 0.05; done" & while [ ! -s pid ]; do sleep 0.02; done`,
-		"push":  "kill -USR1 $(cat pid)",
+		"start": `setsid sh -c "trap \"exit 5\" USR1; echo up > up; while :; do sleep 0.05; done" & while [ ! -s up ]; do sleep 0.02; done`,
 	}, "")).boot()
 	outcome(t, c.run("api", "start"), wire.OutcomeSucceeded)
 	if err := c.call(nil, "supervisor.signalProcess", "api:start", "USR1"); err != nil {

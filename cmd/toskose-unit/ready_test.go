@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -31,7 +32,7 @@ func becomeNotifier(message string) int {
 		address = strings.TrimSpace(string(data))
 	}
 	if address == "" {
-		select {} // it is checked otherwise
+		forever() // it is checked otherwise
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: address, Net: "unixgram"})
 	if err == nil {
@@ -42,7 +43,15 @@ func becomeNotifier(message string) int {
 		return 1
 	}
 	fmt.Println("sent")
-	select {}
+	forever()
+	return 0
+}
+
+// forever is no empty select: with nothing else to wait for, that is a deadlock.
+func forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 // slowly is a program that is up at once, and ready once there is a file go.
@@ -251,20 +260,26 @@ func TestAStopMeetsAProgramThatIsNotReadyYet(t *testing.T) {
 
 func TestAStopMeetsAProgramThatIsGivenUpAndIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
-	c := newContainer(t, plain("slow", `/bin/sh -c 'trap "while [ ! -e end ]; do sleep 0.02; done; exit 0" TERM; echo up >> up; while :; do sleep 0.02; done'`,
-		"startretries=5\ntoskose_ready_log=never\ntoskose_ready_timeout=3")).boot()
-	fault(t, c.call(nil, "supervisor.startProcess", "slow"), wire.SpawnError)
-	if info := c.info("slow"); info.State != wire.Stopping {
-		t.Errorf("it is %s", info.StateName)
-	}
-	if err := c.call(nil, "supervisor.stopProcess", "slow", false); err != nil {
-		t.Error(err)
-	}
-	c.write("end", "")
-	c.untilState("slow", wire.Stopped)
-	if c.read("up") != "up\n" {
-		t.Errorf("starts: %q", c.read("up"))
-	}
+	withinLimits(t, func(limit string) error {
+		c := newContainer(t, plain("slow", `/bin/sh -c 'trap "while [ ! -e end ]; do sleep 0.02; done; exit 0" TERM; echo up >> up; while :; do sleep 0.02; done'`,
+			"startretries=5\nstopwaitsecs=600\ntoskose_ready_log=never\ntoskose_ready_timeout="+strings.TrimSuffix(limit, "s"))).boot()
+		fault(t, c.call(nil, "supervisor.startProcess", "slow"), wire.SpawnError)
+		if c.read("up") == "" {
+			return errors.New("it was given up before it was up")
+		}
+		if info := c.info("slow"); info.State != wire.Stopping {
+			t.Errorf("it is %s", info.StateName)
+		}
+		if err := c.call(nil, "supervisor.stopProcess", "slow", false); err != nil {
+			t.Error(err)
+		}
+		c.write("end", "")
+		c.untilState("slow", wire.Stopped)
+		if c.read("up") != "up\n" {
+			t.Errorf("starts: %q", c.read("up"))
+		}
+		return nil
+	})
 }
 
 func TestAStartSucceedsWhenItIsReady(t *testing.T) {
@@ -286,6 +301,9 @@ func TestAStartSucceedsWhenItIsReady(t *testing.T) {
 				t.Errorf("before it is ready: %+v", info)
 			}
 			c.wants("api", "deleted")
+			if strings.HasPrefix(name, "as a daemon") {
+				c.until("unit.log", "process ended") // and is none of those that are counted
+			}
 			c.write("go", "")
 			outcome(t, c.end(x.ID), wire.OutcomeSucceeded)
 			if api := c.wants("api", "running"); len(api.Processes) != 1 {

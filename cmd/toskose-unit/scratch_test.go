@@ -132,6 +132,9 @@ stderr_logfile=NONE
 	}
 	c.must("supervisor.startProcess", "orphans")
 	c.inState("orphans", wire.Exited)
+	c.eventually("all orphans are reaped", func() bool {
+		return !strings.Contains(docker(t, nil, "top", id, "-eo", "pid,stat,args"), "inhabitant")
+	})
 	for range 2 {
 		c.must("supervisor.startProcess", "escape")
 		c.eventually("it has escaped", func() bool {
@@ -148,7 +151,7 @@ stderr_logfile=NONE
 		}
 	}
 	c.must("supervisor.startProcess", "deaf")
-	docker(t, nil, "stop", "-t", "30", id) // which kills it then: its code would be 137
+	docker(t, nil, "stop", "-t", "600", id) // which kills it then: its code would be 137
 	if code := docker(t, nil, "inspect", "-f", "{{.State.ExitCode}}", id); code != "0" {
 		t.Errorf("the container ended with %s", code)
 	}

@@ -32,13 +32,14 @@ func Find(t testing.TB) int {
 // Reserve gives a port that nobody listens at, and that nobody else gets who
 // asks here: tests of several packages run at the same time, and it may take a
 // while until one listens at its port, or listens there again. It is below those
-// that the kernel gives to connections and to whoever does not care.
+// that the kernel gives to connections and to whoever does not care, and above the
+// manager's usual one, which an application that was deployed may have.
 //
 // What a process has is claimed by an abstract unix socket of the port's
 // number: it is of the same network namespace as the port, and ends with the
 // process.
 func Reserve(ctx context.Context) (int, error) {
-	const first, last, tries = 10000, 32767, 1000
+	const first, last, tries = 10001, 32767, 1000
 	for range tries {
 		port := first + rand.IntN(last-first+1) //nolint:gosec // a port is no secret
 		claim, err := listen(ctx, "unix", fmt.Sprintf("@toskose-test-port-%d", port))

@@ -9,7 +9,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -62,12 +61,7 @@ func test(ctx context.Context, args []string, report *report) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	lines := bufio.NewScanner(stdout)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		report.line(lines.Bytes())
-	}
-	err = errors.Join(lines.Err(), cmd.Wait())
+	err = errors.Join(report.read(stdout), cmd.Wait())
 	var failed *exec.ExitError
 	if errors.As(err, &failed) && failed.ExitCode() == 1 && report.failed > 0 {
 		return nil // that tests failed is in the report

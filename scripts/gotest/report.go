@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -41,6 +44,23 @@ func newReport(out io.Writer) *report {
 func (r *report) broke(err error) {
 	r.failed++
 	fmt.Fprintf(r.out, "FAIL  %v\n", err)
+}
+
+// read takes in a run to its end, however long its lines are: what it does not
+// read, the run would wait for.
+func (r *report) read(run io.Reader) error {
+	for lines := bufio.NewReader(run); ; {
+		line, err := lines.ReadBytes('\n')
+		if line = bytes.TrimSuffix(line, []byte("\n")); len(line) > 0 {
+			r.line(line)
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
 }
 
 // line takes in one line of a run.

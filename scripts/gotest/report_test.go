@@ -58,6 +58,18 @@ func TestAPackageThatEndedWithoutAFailedTestIsAFailure(t *testing.T) {
 	}
 }
 
+func TestALineMayBeVeryLongAndTheLastNeedNoEnd(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	r := newReport(&out)
+	long := strings.Repeat("x", 20<<20)
+	err := r.read(strings.NewReader(`{"Action":"output","Package":"p","Test":"TestX","Output":"` + long + `"}` + "\n" +
+		`{"Action":"fail","Package":"p","Test":"TestX"}` + "\n" + `{"Action":"fail","Package":"p"}`))
+	if code := r.close(false); err != nil || code != 1 || !strings.Contains(out.String(), long) || !strings.Contains(out.String(), "FAIL  p (") {
+		t.Errorf("code %d, %v, %d bytes", code, err, out.Len())
+	}
+}
+
 func TestARunThatCouldNotBeMadeIsAFailure(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -18,6 +18,7 @@
 //	file FILE                what a file holds, once it ends in a newline
 //	alive FILE               whether the process whose id a file holds stays
 //	http TITLE               the lines below it as an HTTP request
+//	silent TITLE             the same, where one of the two never answers
 //	tail PATH [until TEXT]   what an endless answer sends until a text is there
 //	ctl ARGS                 supervisorctl; the lines below are typed into it
 //	ctl-unordered ARGS       the same, with the lines sorted
@@ -36,8 +37,10 @@
 //
 // Nothing may depend on how fast anything is: what the server does by itself is
 // waited for, a program that must not have ended yet waits for a file, and one
-// that must fail to start has a startsecs of minutes. Where two processes end at
-// once, supervisord itself leaves their order to chance; such steps are unordered.
+// that must fail to start has a startsecs of minutes. A shell with a trap waits in
+// a loop of short sleeps: it would hear a signal just before it reads only after
+// the next line. Where two processes end at once, supervisord itself leaves their
+// order to chance; such steps are unordered.
 //
 // Process ids, times, paths and ports are normalised, nothing else is. What
 // differs on purpose is in testdata/differences.txt with both answers and a

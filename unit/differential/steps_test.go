@@ -26,6 +26,7 @@ var verbs = map[string]func(*server, context.Context, step) (answer, error){
 	"file":          (*server).file,
 	"alive":         (*server).alive,
 	"http":          (*server).http,
+	"silent":        (*server).silent,
 	"tail":          (*server).tail,
 	"ctl":           (*server).ctl,
 	"ctl-unordered": (*server).ctlUnordered,
@@ -262,7 +263,6 @@ func (v *server) ctlUnordered(ctx context.Context, s step) (answer, error) {
 func (v *server) supervisorctl(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "supervisorctl", append([]string{"-c", filepath.Join(v.dir, "supervisord.conf")}, args...)...)
 	cmd.Dir, cmd.Env = v.dir, append(v.cmd.Env, "PYTHONUNBUFFERED=1")
-	cmd.WaitDelay = time.Second
 	return cmd
 }
 

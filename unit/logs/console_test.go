@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -31,7 +32,7 @@ func aPipe(t *testing.T) (*os.File, *stdStream) {
 		reader.Close()
 		writer.Close()
 	})
-	fd, err := unix.Dup(int(writer.Fd()))
+	fd, err := unix.FcntlInt(writer.Fd(), unix.F_DUPFD_CLOEXEC, 0) // no child of another test is to keep it open
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +311,10 @@ func TestCloseDoesNotWaitForAReaderForEver(t *testing.T) {
 func TestAReaderThatIsGoneIsNoReasonToStop(t *testing.T) {
 	t.Parallel()
 	c, stdout, _, _ := aConsole(t, ample, nil)
+	// A child of another test, until it executes something, would have the reader's end, too.
+	syscall.ForkLock.RLock()
 	stdout.Close()
+	syscall.ForkLock.RUnlock()
 	l := c.Lines("api", "create", wire.Stdout, Prefixed)
 	for range 1000 {
 		write(t, l, strings.Repeat("x", 5000)+"\n")

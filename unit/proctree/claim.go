@@ -1,5 +1,7 @@
 package proctree
 
+import "time"
+
 // marked is the program that claims a process by a mark of its own, now or
 // when it was looked at before.
 func (t *Tree) marked(s *stat) Program {
@@ -14,11 +16,32 @@ func (t *Tree) marked(s *stat) Program {
 	if s.state == 'Z' {
 		return Unclaimed // its environment is gone
 	}
-	environ, err := t.proc.environ(s.pid)
-	if err != nil {
-		return Unclaimed // another user's
+	return t.boot.inEnviron(t.environ(s.pid))
+}
+
+// environ reads the environment of a process that lives; nil: it is another
+// user's. One that is just being executed has neither an environment nor a
+// command line for a moment, which is waited for.
+func (t *Tree) environ(pid int) []byte {
+	const looks, pause = 10, 2 * time.Millisecond
+	for look := range looks {
+		if look > 1 {
+			time.Sleep(pause)
+		}
+		text, err := t.proc.environ(pid)
+		if err != nil || len(text) > 0 {
+			return text
+		}
+		s, err := t.proc.stat(pid)
+		if err != nil || s.ended() {
+			return nil
+		}
+		line, err := t.proc.read(pid, "cmdline", make([]byte, 1))
+		if err != nil || len(line) > 0 && look > 0 {
+			return nil
+		}
 	}
-	return t.boot.inEnviron(environ)
+	return nil
 }
 
 // bonds are the numbers of the process's group and session, 0 where they

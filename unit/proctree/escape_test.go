@@ -171,8 +171,9 @@ func TestAnUnclaimedOrphanIsShownAndLeftAlone(t *testing.T) {
 		out.pid()
 		w.end(0, 1)
 		p := w.find(stranger)
-		// It has said its pid before it executes sleep, which nothing else tells.
-		for end := time.Now().Add(patience); p.Command != "sleep 100000" && time.Now().Before(end); {
+		// It has said its pid before it executes sleep, which nothing else tells; and while the kernel does that
+		// it may have a command line, but no memory yet.
+		for end := time.Now().Add(patience); (p.Command != "sleep 100000" || p.Memory == 0) && time.Now().Before(end); {
 			p = w.find(stranger)
 		}
 		if p.Program != Unclaimed || p.Zombie {

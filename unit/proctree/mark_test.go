@@ -2,11 +2,15 @@ package proctree
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestAMarkHoldsBootAndProgram(t *testing.T) {
@@ -73,6 +77,34 @@ func TestMarksAreFoundInLimitsAndEnvironment(t *testing.T) {
 		if got := b.inEnviron([]byte(environ)); got != want {
 			t.Errorf("%q: program %d, want %d", environ, got, want)
 		}
+	}
+}
+
+func TestAProcessThatIsJustBeingExecutedIsKnownByItsNewEnvironment(t *testing.T) {
+	t.Parallel()
+	p := newFakeProc(t)
+	tree := p.tree()
+	p.write(50, "stat", statLine(50, "x", "S", os.Getpid(), 1, 5))
+	p.write(50, "environ", "")
+	line := filepath.Join(p.dir, "50", "cmdline")
+	if err := unix.Mkfifo(line, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	executed := make(chan error, 1)
+	go func() {
+		looked, err := os.OpenFile(line, os.O_WRONLY, 0) // once somebody asks for the command line
+		if err == nil {
+			err = os.WriteFile(filepath.Join(p.dir, "50", "environ"), []byte(strings.Join(tree.Env(6, "api", "Standard.start"), "\x00")), 0o600)
+			looked.Close()
+		}
+		executed <- err
+	}()
+	process, err := tree.Identify(50)
+	if err := errors.Join(err, <-executed); err != nil {
+		t.Fatal(err)
+	}
+	if process.Program != 6 {
+		t.Errorf("claimed by %d, want 6", process.Program)
 	}
 }
 

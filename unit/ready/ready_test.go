@@ -3,11 +3,14 @@ package ready
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toskose/toskose/internal/freeport"
 )
 
 // soon is an interval that costs a test no time; patience ends one that hangs.
@@ -94,12 +97,16 @@ func TestAwaitNamesAllThatIsMissing(t *testing.T) {
 
 func TestTCPIsMetWhenThePortAccepts(t *testing.T) {
 	t.Parallel()
-	l := listen(t)
+	// Of a port that the kernel gives to whoever wants one, somebody else may be the next to listen.
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", freeport.Find(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := TCP(l.Addr().String(), soon).Wait(within(t, patience)); err != nil {
 		t.Error(err)
 	}
 	l.Close()
-	err := TCP(l.Addr().String(), soon).attempt(t.Context())
+	err = TCP(l.Addr().String(), soon).attempt(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "refused") || strings.Contains(err.Error(), "127.0.0.1") {
 		t.Errorf("a closed port: %v", err)
 	}

@@ -110,8 +110,6 @@ func TestSupervisorctlDrivesARealUnit(t *testing.T) {
 	}
 	ctl := tool(t, "supervisorctl", "Debian package supervisor")
 	port, conf := realUnit(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 6*patience)
-	defer cancel()
 	for _, tt := range []struct {
 		command, want string // a regular expression
 		exit          int
@@ -133,7 +131,7 @@ func TestSupervisorctlDrivesARealUnit(t *testing.T) {
 		{"maintail", `.`, 0},
 	} {
 		args := []string{"-c", conf, "-s", "http://127.0.0.1:" + port, "-u", "u", "-p", "p"}
-		got, exit := ran(t, exec.CommandContext(ctx, ctl, append(args, strings.Fields(tt.command)...)...))
+		got, exit := ran(t, exec.CommandContext(t.Context(), ctl, append(args, strings.Fields(tt.command)...)...))
 		if !regexp.MustCompile(tt.want).MatchString(got) || exit != tt.exit {
 			t.Errorf("%s: exit %d, %q, want %d, %s", tt.command, exit, got, tt.exit, tt.want)
 		}

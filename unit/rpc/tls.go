@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 )
 
 // TLSFiles are what a server that speaks TLS needs, each in PEM.
@@ -44,35 +43,36 @@ type keeper struct {
 	logger *slog.Logger
 
 	mu     sync.Mutex
-	seen   []stamp // of the files when they were read
+	seen   []os.FileInfo // of the files when they were read; nil: it was not there
 	config *tls.Config
 }
 
-// stamp changes with a file.
-type stamp struct {
-	changed time.Time
-	size    int64
-	missing bool
-}
-
-func (k *keeper) look() []stamp {
-	var stamps []stamp
+func (k *keeper) look() []os.FileInfo {
+	var infos []os.FileInfo
 	for _, path := range []string{k.files.Cert, k.files.Key, k.files.ClientCA} {
 		info, err := os.Stat(path)
 		if err != nil {
-			stamps = append(stamps, stamp{missing: true})
-			continue
+			info = nil
 		}
-		stamps = append(stamps, stamp{changed: info.ModTime(), size: info.Size()})
+		infos = append(infos, info)
 	}
-	return stamps
+	return infos
+}
+
+// unchanged tells whether a file is as it was. A clock of files may stand still
+// for 10 ms, but two files are never one.
+func unchanged(now, before os.FileInfo) bool {
+	if now == nil || before == nil {
+		return now == nil && before == nil
+	}
+	return now.ModTime().Equal(before.ModTime()) && now.Size() == before.Size() && os.SameFile(now, before)
 }
 
 func (k *keeper) current() *tls.Config {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.look()
-	if slices.Equal(now, k.seen) {
+	if slices.EqualFunc(now, k.seen, unchanged) {
 		return k.config
 	}
 	k.seen = now // also where it fails: one message is enough
