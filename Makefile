@@ -49,15 +49,15 @@ demo-down: ## remove all that `make demo` made
 .PHONY: test
 test: lint ## everything: lint, unit tests with the race detector, and the whole path on a real engine
 	go vet ./...
-	go run ./scripts/gotest -race -timeout 30m $(OFFLINE_TESTS) -- -count=1 -timeout 30m ./e2e
+	go run ./scripts/gotest -race -timeout 1h $(OFFLINE_TESTS) -- -count=1 -timeout 1h ./e2e
 
 .PHONY: unit-test
 unit-test: ## the tests that need no application on an engine
-	go run ./scripts/gotest -race -timeout 30m $(OFFLINE_TESTS)
+	go run ./scripts/gotest -race -timeout 1h $(OFFLINE_TESTS)
 
 .PHONY: e2e
 e2e: ## the whole path on a real engine, with Compose and on a one-node Swarm
-	go run ./scripts/gotest -count=1 -timeout 30m ./e2e
+	go run ./scripts/gotest -count=1 -timeout 1h ./e2e
 
 # The cluster that kubectl is set to has to have the images: TOSKOSE_LOAD is a command that takes their names
 # ("kind load docker-image", "minikube image load"); nothing, where the cluster uses this engine.

@@ -169,15 +169,17 @@ func (r *record) hasBegun() {
 	}
 }
 
-// hasEnded counts a run that ended.
-func (r *record) hasEnded(now time.Time) {
+// hasEnded counts a run that ended, and tells whether it was the last one.
+func (r *record) hasEnded(now time.Time) (last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pending--; r.pending == 0 {
-		r.now.Ended = now
-		r.now.finish()
-		close(r.done)
+	if r.pending--; r.pending > 0 {
+		return false
 	}
+	r.now.Ended = now
+	r.now.finish()
+	close(r.done)
+	return true
 }
 
 // memory keeps the executions that this manager began: those that run, and the

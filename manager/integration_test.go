@@ -117,6 +117,21 @@ func awaitHealth(t *testing.T, addr netip.AddrPort) {
 	}
 }
 
+// awaitLog gives what start has written, once it has: it has succeeded as soon
+// as it runs.
+func awaitLog(t *testing.T, app *manager.App) []manager.Log {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		logs, err := app.Log(t.Context(), "backend", "api", "Standard.start", "", manager.LogRequest{Stream: wire.Stdout})
+		if err == nil && logs[0].Text != "" {
+			return logs
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("start has written nothing: got %+v, %v", logs, err)
+		}
+	}
+}
+
 func TestWithARealUnit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs the unit")
@@ -150,11 +165,11 @@ func TestWithARealUnit(t *testing.T) {
 	if err != nil || !view.Running || view.Replicas[0].Process.PID == 0 {
 		t.Errorf("got %+v, %v", view, err)
 	}
-	logs, err := app.Log(t.Context(), "backend", "api", "Standard.start", "", manager.LogRequest{Stream: wire.Stdout})
-	if err != nil || logs[0].Text != "up\n" || logs[0].Offset != 3 {
-		t.Errorf("got %+v, %v", logs, err)
+	logs := awaitLog(t, app)
+	if logs[0].Text != "up\n" || logs[0].Offset != 3 {
+		t.Errorf("got %+v", logs)
 	}
-	if logs, err = app.UnitLog(t.Context(), "backend", "", manager.LogRequest{}); err != nil || logs[0].Text == "" {
+	if logs, err := app.UnitLog(t.Context(), "backend", "", manager.LogRequest{}); err != nil || logs[0].Text == "" {
 		t.Errorf("got %+v, %v", logs, err)
 	}
 	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); err != nil {

@@ -138,15 +138,13 @@ func (a *App) run(request context.Context, r *run) {
 			run.fail(err, time.Now())
 		}
 	})
-	r.rec.hasEnded(time.Now())
-	select {
-	case <-r.rec.done:
-		a.executions.end(r.id)
-		x := r.rec.snapshot()
-		a.log.Info("execution ended", "execution", x.ID, "node", x.Node, "component", x.Component,
-			"operation", r.op.qualified(), "outcome", x.Outcome)
-	default:
+	if !r.rec.hasEnded(time.Now()) {
+		return
 	}
+	a.executions.end(r.id)
+	ended := r.rec.snapshot()
+	a.log.Info("execution ended", "execution", ended.ID, "node", ended.Node, "component", ended.Component,
+		"operation", r.op.qualified(), "outcome", ended.Outcome)
 }
 
 // fail notes an error that is not the operation's.

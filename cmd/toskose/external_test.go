@@ -61,11 +61,11 @@ func TestExternalSecretsAreNamedWithTheCommandsThatMakeThem(t *testing.T) {
 
 	deploy := []string{"--docker-url", "tcp://" + s.host, "deploy", "MADE/out"}
 	s.engineIn("inactive")
-	if code := s.run(t.Context(), slices.Clone(deploy)...); code != exitError || !strings.Contains(s.err.String(), `cannot deploy "shop": its secrets are a swarm's`) {
+	if code := s.run(t.Context(), deploy...); code != exitError || !strings.Contains(s.err.String(), `cannot deploy "shop": its secrets are a swarm's`) {
 		t.Errorf("without a swarm: exit code %d: %s", code, &s.err)
 	}
 	s.engineIn("active", "shop_web-password", "shop_tls-ca.crt", "shop_manager-password")
-	code := s.run(t.Context(), slices.Clone(deploy)...)
+	code := s.run(t.Context(), deploy...)
 	for _, want := range []string{
 		"the swarm lacks 5 of the 8 secrets", "\n      docker secret create shop_manager-secret-key FILE\n", "shop_toskose-manager-tls.key FILE\n",
 	} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"io"
 	"io/fs"
 	"log"
@@ -17,6 +18,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -124,6 +126,7 @@ func (s *shop) file(path, text string) {
 func (s *shop) run(ctx context.Context, args ...string) int {
 	s.out.Reset()
 	s.err.Reset()
+	args = slices.Clone(args)
 	paths := strings.NewReplacer("MADE", filepath.Join(s.dir, "made"), "SHOP", filepath.Join(s.dir, "shop"), "CONFIG", filepath.Join(s.dir, "shop.yml"))
 	for i := range args {
 		args[i] = paths.Replace(args[i])
@@ -193,7 +196,10 @@ func TestWhateverFailsEndsInOneMessageAndNothingIsLeft(t *testing.T) {
 		},
 		"a registry that goes away": {
 			toRegistry, func(s *shop) {
-				s.answering(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, http.MethodPatch, http.MethodPut)
+				s.answering(func(_ http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body) // what was sent and is not read resets a connection
+					panic(http.ErrAbortHandler)
+				}, http.MethodPatch, http.MethodPut)
 			},
 			[]string{`cannot push image "`, "EOF"},
 		},
@@ -282,7 +288,7 @@ func TestAnInterruptionAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 					})
 				}
 				s.around.Store(&around)
-				code := s.run(ctx, slices.Clone(flags)...)
+				code := s.run(ctx, flags...)
 				stop()
 				moments = max(moments, int(requests.Load())+1) // the last one is after all of it
 				switch left := s.made(); code {
@@ -322,7 +328,14 @@ func TestAFullDiskLeavesWhatWasThere(t *testing.T) {
 		t.Skipf("a small disk cannot be mounted: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, 0); err != nil {
+		// Whoever looks into it at this moment keeps it busy.
+		deadline := time.Now().Add(time.Minute)
+		err := syscall.Unmount(disk, 0)
+		for errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline) {
+			time.Sleep(10 * time.Millisecond)
+			err = syscall.Unmount(disk, 0)
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	})

@@ -454,7 +454,7 @@ func TestServingEndsWithItsContext(t *testing.T) {
 	served := make(chan error, 1)
 	go func() {
 		served <- api.Serve(ctx, listener, slow, api.ServeOptions{
-			Connections: 2, Logger: slog.New(slog.DiscardHandler), Stopping: func() { close(stopping) },
+			Connections: 2, Grace: time.Minute, Logger: slog.New(slog.DiscardHandler), Stopping: func() { close(stopping) },
 		})
 	}()
 	answered := make(chan int, 1)

@@ -1,6 +1,7 @@
 package unitclient_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -21,9 +22,15 @@ func TestMain(m *testing.M) { leak.Main(m) }
 
 var credentials = unitclient.Credentials{User: fakeunit.User, Password: fakeunit.Password}
 
+// patient are limits that no machine is too slow for, where a test has none.
+func patient(limits unitclient.Limits) unitclient.Limits {
+	limits.Connect, limits.Call = cmp.Or(limits.Connect, time.Minute), cmp.Or(limits.Call, time.Minute)
+	return limits
+}
+
 func newClient(t *testing.T, addr netip.AddrPort, limits unitclient.Limits) *unitclient.Client {
 	t.Helper()
-	pool := unitclient.NewPool(limits)
+	pool := unitclient.NewPool(patient(limits))
 	t.Cleanup(pool.Close)
 	return pool.Client(addr, credentials)
 }
@@ -271,7 +278,7 @@ func TestCredentialsGoToNobodyElse(t *testing.T) {
 func TestAWrongPasswordIsNoNonsense(t *testing.T) {
 	t.Parallel()
 	u := &fakeunit.Unit{Instance: "i1"}
-	pool := unitclient.NewPool(unitclient.Limits{})
+	pool := unitclient.NewPool(patient(unitclient.Limits{}))
 	t.Cleanup(pool.Close)
 	_, err := pool.Client(u.Start(t, nil), unitclient.Credentials{User: "admin", Password: "guess"}).Components(t.Context())
 	if !errors.Is(err, unitclient.ErrUnauthorized) {

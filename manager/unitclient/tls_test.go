@@ -27,7 +27,7 @@ func TestAUnitThatShowsAnotherNameIsNotTalkedTo(t *testing.T) {
 	t.Cleanup(unit.Close)
 	authority := x509.NewCertPool()
 	authority.AddCert(unit.Certificate())
-	pool := unitclient.NewTLSPool(unitclient.Limits{}, &tls.Config{RootCAs: authority, MinVersion: tls.VersionTLS12})
+	pool := unitclient.NewTLSPool(patient(unitclient.Limits{}), &tls.Config{RootCAs: authority, MinVersion: tls.VersionTLS12})
 	t.Cleanup(pool.Close)
 	addr := netip.MustParseAddrPort(unit.Listener.Addr().String())
 	for _, tt := range []struct {

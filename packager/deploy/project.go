@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/volume"
@@ -160,6 +161,24 @@ func (d *deployer) volumes(ctx context.Context) ([]*volume.Volume, error) {
 	return all, nil
 }
 
+// letGo is how long an engine may take to let go of the volumes of a container
+// that it does not list any more.
+const letGo = 10 * time.Second
+
+func (d *deployer) removeVolume(ctx context.Context, name string) error {
+	for deadline := time.Now().Add(letGo); ; {
+		err := d.engine.VolumeRemove(ctx, name, false)
+		if !errdefs.IsConflict(err) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
 // removeVolumes removes the application's volumes on this engine.
 func (d *deployer) removeVolumes(ctx context.Context) error {
 	list, err := d.volumes(ctx)
@@ -167,7 +186,7 @@ func (d *deployer) removeVolumes(ctx context.Context) error {
 		return err
 	}
 	for _, v := range list {
-		if err := d.engine.VolumeRemove(ctx, v.Name, false); err != nil {
+		if err := d.removeVolume(ctx, v.Name); err != nil {
 			return fmt.Errorf("cannot remove volume %q: %w", v.Name, err)
 		}
 		d.say("%s: removed volume %s", d.info.App, strings.TrimPrefix(v.Name, d.info.App+"_"))

@@ -660,7 +660,14 @@ func TestAFullDiskEndsInOneMessage(t *testing.T) {
 		t.Skipf("a small disk cannot be mounted: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, 0); err != nil {
+		// Whoever looks into it at this moment keeps it busy.
+		deadline := time.Now().Add(time.Minute)
+		err := syscall.Unmount(disk, 0)
+		for errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline) {
+			time.Sleep(10 * time.Millisecond)
+			err = syscall.Unmount(disk, 0)
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	})

@@ -128,6 +128,7 @@ var script = fstest.MapFS{"a b.sh": {Data: []byte("#!/bin/sh\n")}}
 
 func TestImagesAreTheBaseWithTheUnitAndTheFiles(t *testing.T) {
 	t.Parallel()
+	engine.Connect(t) // or both are left out, and so is what compares them
 	var layers [][]string
 	for _, builder := range builders {
 		t.Run(builder, func(t *testing.T) {

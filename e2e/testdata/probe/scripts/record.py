@@ -13,7 +13,7 @@ record = open(f"/record/{name}", "w", buffering=1)
 children = [subprocess.Popen([sys.executable, __file__, c, "0"], start_new_session=True) for c in child]
 
 
-def end(*_):
+def end():
     print("TERM", time.time(), file=record)
     for c in children:
         c.kill()
@@ -23,7 +23,8 @@ def end(*_):
     sys.exit(0)
 
 
-signal.signal(signal.SIGTERM, end)
+# A handler would not run before the next signal, had TERM come just before signal.pause.
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 print("ready", time.time(), file=record)
-while True:
-    signal.pause()
+signal.sigwait([signal.SIGTERM])
+end()
