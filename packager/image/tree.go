@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -99,20 +100,27 @@ const block = 512
 // chunk is how much is copied without looking whether to go on.
 const chunk = 4 << 20
 
-// writeTo writes the same bytes as write, to a file: what comes from files is
-// copied by the kernel.
+// small is a file that is gathered with others before it is written.
+const small = 64 << 10
+
+// writeTo writes the same bytes as write, to a file: what comes from large
+// files is copied by the kernel.
 func (t tree) writeTo(ctx context.Context, f *os.File) error {
+	w := bufio.NewWriterSize(f, small)
 	for _, e := range t {
-		if err := e.writeTo(ctx, f); err != nil {
+		if err := e.writeTo(ctx, f, w); err != nil {
 			return fmt.Errorf("cannot add %q: %w", e.name, err)
 		}
 	}
-	_, err := f.Write(make([]byte, 2*block)) // the end
-	return err
+	if _, err := w.Write(make([]byte, 2*block)); err != nil { // the end
+		return err
+	}
+	return w.Flush()
 }
 
-func (e *entry) writeTo(ctx context.Context, f *os.File) error {
-	if err := tar.NewWriter(f).WriteHeader(e.header()); err != nil || e.dir {
+// writeTo writes through w, which buffers what goes to f.
+func (e *entry) writeTo(ctx context.Context, f *os.File, w *bufio.Writer) error {
+	if err := tar.NewWriter(w).WriteHeader(e.header()); err != nil || e.dir {
 		return err
 	}
 	r, err := e.open()
@@ -120,11 +128,18 @@ func (e *entry) writeTo(ctx context.Context, f *os.File) error {
 		return err
 	}
 	defer r.Close()
+	var to io.Writer = w
+	if e.size > small {
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		to = f
+	}
 	n := int64(0)
 	for err == nil {
 		if err = ctx.Err(); err == nil {
 			var more int64
-			more, err = io.CopyN(f, r, chunk)
+			more, err = io.CopyN(to, r, chunk)
 			n += more
 		}
 	}
@@ -134,7 +149,7 @@ func (e *entry) writeTo(ctx context.Context, f *os.File) error {
 	case n != e.size:
 		return fmt.Errorf("it has %d bytes instead of %d", n, e.size)
 	}
-	_, err = f.Write(make([]byte, -n&(block-1)))
+	_, err = w.Write(make([]byte, -n&(block-1)))
 	return err
 }
 
