@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +31,7 @@ type Builder struct {
 
 	bases, local source         // local: without a pull
 	keychain     authn.Keychain // with what the plan has
-	folder       string         // for temporary files
+	folder       *temp
 
 	architecture func() (string, error) // the engine's; nil: it was not asked yet
 
@@ -61,10 +60,8 @@ func (b *Builder) Build(ctx context.Context, plan *packager.Plan, archive fs.FS)
 	if b.opts, err = b.opts.Complete(); err != nil {
 		return err
 	}
-	if b.folder, err = os.MkdirTemp(b.opts.Temp, "toskose-"); err != nil {
-		return fmt.Errorf("cannot make a folder for temporary files: %w", err)
-	}
-	defer os.RemoveAll(b.folder)
+	b.folder = &temp{in: b.opts.Temp}
+	defer b.folder.remove()
 	b.open(plan)
 	if s, ok := b.bases.(*engineSource); ok {
 		defer s.look(ctx, toFind(plan))()

@@ -25,8 +25,8 @@ import (
 type engineSource struct {
 	engine *client.Client
 	policy string // PullAlways, PullMissing or PullNever
-	folder string // for temporary files
-	past   bool   // whether the history of images is wanted, which costs a question
+	folder *temp
+	past   bool // whether the history of images is wanted, which costs a question
 	pull   func(ctx context.Context, ref string, platform v1.Platform) error
 
 	ahead map[string]func() (image.InspectResponse, error) // what was asked by look
