@@ -103,7 +103,7 @@ const piece = 256 << 10
 
 // writeTo writes the same bytes as write, to a file.
 func (t tree) writeTo(ctx context.Context, f *os.File) error {
-	w := bufio.NewWriterSize(struct{ io.Writer }{f}, piece) // f would have the kernel copy
+	w := bufio.NewWriterSize(f, piece)
 	if err := t.write(ctx, w); err != nil {
 		return err
 	}
