@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/docker/docker/client"
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -42,10 +39,7 @@ func (f *imageFlags) validate() error {
 	if _, err := f.opts.Complete(); err != nil {
 		return usageError{err}
 	}
-	if !slices.Contains(progressKinds, f.progress) {
-		return usageError{fmt.Errorf("--progress %q is not one of %s", f.progress, strings.Join(progressKinds, ", "))}
-	}
-	return nil
+	return checkProgress(f.progress)
 }
 
 // builder makes what builds the images. It knows what it made.
