@@ -104,9 +104,15 @@ func (c *compiler) refuse(n *node, own bool) {
 
 func quote(s string) string { return strconv.Quote(s) }
 
-// nameRule is what a name must be to serve as a host name, a folder, and a
-// part of a program's name.
-var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+// longestName is how many characters names have at most. The forms do not say
+// it: that would take twenty times as long to compile, at every start.
+const longestName = 63
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+
+// isName tells whether a name can serve as a host name, a folder, and a part of
+// a program's name.
+func isName(name string) bool { return len(name) <= longestName && nameForm.MatchString(name) }
 
 const nameSentence = "a name here is of letters, digits, '_', '.' and '-', begins with a letter or a digit, and has at most 63 characters"
 
@@ -118,7 +124,7 @@ func (c *compiler) checkNames() {
 		if n.kind == foreign {
 			continue
 		}
-		if !nameRule.MatchString(n.Name) {
+		if !isName(n.Name) {
 			c.Errorf(n.Pos, codeName, "%s cannot have this name: %s", n.Of(), nameSentence)
 		}
 		lower := strings.ToLower(n.Name)

@@ -35,17 +35,17 @@ func (c *compiler) component(n *node, policies policies) Component {
 	return m
 }
 
-var operationRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+var operationForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 func (c *compiler) modelInterface(n *node, name string, i *resolve.Interface) Interface {
 	m := Interface{Name: name, Operations: []Operation{}}
-	if !nameRule.MatchString(name) {
+	if !isName(name) {
 		c.Errorf(n.Pos, codeOpName, "%s: interface %q cannot have this name: %s", n.Of(), name, nameSentence)
 	}
 	for _, op := range slices.Sorted(maps.Keys(i.Operations)) {
 		o := i.Operations[op]
 		of := n.Of() + ": operation " + quote(name+"."+op)
-		if !operationRule.MatchString(op) {
+		if len(op) > longestName || !operationForm.MatchString(op) {
 			c.Errorf(o.At.Pos, codeOpName, "%s cannot have this name: it is of letters, digits, '_' and '-', and has at most 63 characters", of)
 		}
 		made := Operation{Name: op, Timeout: o.At.Timeout, Inputs: c.operationInputs(n, o, of)}

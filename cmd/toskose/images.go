@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/docker/docker/client"
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -42,21 +39,22 @@ func (f *imageFlags) validate() error {
 	if _, err := f.opts.Complete(); err != nil {
 		return usageError{err}
 	}
-	if !slices.Contains(progressKinds, f.progress) {
-		return usageError{fmt.Errorf("--progress %q is not one of %s", f.progress, strings.Join(progressKinds, ", "))}
-	}
-	return nil
+	return checkProgress(f.progress)
 }
 
-// build builds the images of a plan, or says how. The builder knows what it made.
-func (f *imageFlags) build(ctx context.Context, env environment, engine engineFlags, shown progress, cli *client.Client, plan *packager.Plan, archive *csar.Archive) (*image.Builder, error) {
+// builder makes what builds the images. It knows what it made.
+func (f *imageFlags) builder(env environment, engine engineFlags, shown progress, cli *client.Client) *image.Builder {
 	opts := f.opts
 	opts.Version, opts.Binaries, opts.Keychain = version, env.binaries, authn.DefaultKeychain
 	opts.Events, opts.Debug = shown.event, engine.debugging(env)
+	return image.New(cli, opts)
+}
+
+// build builds the images of a plan, or says how.
+func (f *imageFlags) build(ctx context.Context, builder *image.Builder, shown progress, plan *packager.Plan, archive *csar.Archive) error {
 	defer shown.close()
-	builder := image.New(cli, opts)
 	if f.dryRun {
-		return builder, builder.DryRun(plan, archive)
+		return builder.DryRun(plan, archive)
 	}
-	return builder, builder.Build(ctx, plan, archive)
+	return builder.Build(ctx, plan, archive)
 }

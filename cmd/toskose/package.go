@@ -57,6 +57,15 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	if err != nil {
 		return nil, err
 	}
+	cli, err := engine.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer cli.Close()
+	builder := flags.images.builder(env, engine, shown, cli)
+	if !flags.images.dryRun {
+		defer builder.Ask(ctx)()
+	}
 	archive, err := csar.Open(args[0])
 	if err != nil {
 		return nil, err
@@ -73,19 +82,13 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	if err := output.Check(flags.output, strings.Join(args[1:], "")); err != nil {
 		return nil, err
 	}
-	cli, err := engine.connect()
-	if err != nil {
-		return nil, err
-	}
-	defer cli.Close()
-	images, err := flags.images.build(ctx, env, engine, shown, cli, plan, archive)
-	if err != nil {
+	if err := flags.images.build(ctx, builder, shown, plan, archive); err != nil {
 		return nil, err
 	}
 	if flags.images.dryRun {
 		return &summary{Kind: eventPlanned, Application: plan.App, Path: flags.output}, nil
 	}
-	if err := flags.targets.write(ctx, images, flags.output, plan); err != nil {
+	if err := flags.targets.write(ctx, builder, flags.output, plan); err != nil {
 		return nil, err
 	}
 	return summarise(flags.output, plan, &flags.targets), nil

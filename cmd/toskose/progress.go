@@ -24,6 +24,13 @@ const (
 
 var progressKinds = []string{progressAuto, progressTerminal, progressPlain, progressJSON}
 
+func checkProgress(kind string) error {
+	if !slices.Contains(progressKinds, kind) {
+		return usageError{fmt.Errorf("--progress %q is not one of %s", kind, strings.Join(progressKinds, ", "))}
+	}
+	return nil
+}
+
 // progress shows people or programs what happens while images are made.
 type progress interface {
 	event(e image.Event)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
-	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/output"
 )
@@ -128,23 +127,4 @@ func whatItIs(s packager.Secret) string {
 	default:
 		return "  # a certificate for " + strings.Join(s.TLS.Names, ", ") + ", in PEM"
 	}
-}
-
-// sayDeployed says where the manager is found.
-func sayDeployed(w io.Writer, opts deploy.Options, dir string, result deploy.Result) {
-	down := []string{"toskose undeploy"}
-	if opts.Target != "" {
-		down = append(down, "--target", opts.Target)
-	}
-	if opts.Context != "" {
-		down = append(down, "--context", opts.Context)
-	}
-	fmt.Fprintf(w, "\n%s is running. Its manager is at %s, with the API's documentation under /docs", result.Info.App, result.Address)
-	if result.Forward != "" {
-		fmt.Fprintf(w, ", as long as this runs:\n  %s\nMeanwhile:\n", result.Forward)
-	} else {
-		fmt.Fprintln(w, ".")
-	}
-	curl := login(dir, result.Info.Manager.User, len(result.Info.External) > 0)
-	fmt.Fprintf(w, "  curl %s %s/api/v1/node/\n  %s %s\n", curl, result.Address, strings.Join(down, " "), dir)
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // RFC 1123 labels, and the underscore that container engines resolve, too.
-var aliasForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
+var aliasForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
 
 // check reports what is wrong with values that are of the right type.
 func (d *decoder) check(cfg Config, target *Target) {
@@ -92,7 +92,7 @@ func (d *decoder) given(path string) bool {
 }
 
 func (d *decoder) checkUnit(path, alias string, port int, user, password string) {
-	if alias != "" && !aliasForm.MatchString(alias) {
+	if alias != "" && (len(alias) > 63 || !aliasForm.MatchString(alias)) {
 		d.reportAt(path+".alias", "%q is no name for a network: letters, digits, '-', '_' and '.', at most 63", alias)
 	}
 	if d.given(path+".port") && !d.bad[path+".port"] && (port < 1 || port > 65535) {
@@ -160,14 +160,12 @@ func (d *decoder) checkDocker(path string, docker Docker) {
 		}
 	}
 	for key, tag := range map[string]string{"tag": docker.Tag, "base_tag": docker.BaseTag} {
-		if tag != "" && !anchoredTag.MatchString(tag) {
+		if tag != "" && reference.TagRegexp.FindString(tag) != tag {
 			d.reportAt(path+"."+key, "%q is no tag", tag)
 		}
 	}
 	d.secret(path+".registry_password", docker.RegistryPassword)
 }
-
-var anchoredTag = regexp.MustCompile("^" + reference.TagRegexp.String() + "$")
 
 // withTag gives the image with another tag, and without its digest.
 func withTag(image, tag string) (string, error) {

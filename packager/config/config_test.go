@@ -79,6 +79,12 @@ toskose.yml:3:71: nodes.backend.docker.base_tag: "py:3" has a tag or digest alre
 toskose.yml:5:20: nodes.frontend.docker.name: "x:1" must have no tag or digest; the tag has a key of its own
 toskose.yml:5:39: nodes.frontend.docker.base_image: "UPPER" is no image: invalid reference format: repository name (library/UPPER) must be lowercase`,
 		},
+		"what is too long by a character": {
+			"nodes:\n  backend: {alias: " + strings.Repeat("a", 63) + ", docker: {tag: " + strings.Repeat("t", 128) + "}}\n" +
+				"  frontend: {alias: " + strings.Repeat("a", 64) + ", docker: {tag: " + strings.Repeat("t", 129) + "}}\n",
+			`toskose.yml:3:21: nodes.frontend.alias: "` + strings.Repeat("a", 64) + `" is no name for a network: letters, digits, '-', '_' and '.', at most 63
+toskose.yml:3:101: nodes.frontend.docker.tag: "` + strings.Repeat("t", 129) + `" is no tag`,
+		},
 		"deploy": {
 			"nodes:\n  store:\n    deploy:\n      replicas: -1\n      resources: {limits: {cpus: many, memory: 1Gi}}\n      placement: {constraints: [a==b, ssd], preferences: [{}, x]}\n" +
 				"      restart_policy: {condition: always, delay: soon, max_attempts: x}\n      update_config: {max_failure_ratio: high, order: first, failure_action: rolback}\n      rollback_config: {failure_action: rollback, max_failure_ratio: 1.5}\n",

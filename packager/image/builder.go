@@ -5,15 +5,13 @@
 // of these places. The builder `docker` has the engine do that, from a
 // Dockerfile that only adds; the builder `direct` makes the layers itself, the
 // same ones, and needs no engine. Its goroutines build at the same time and
-// end before Build returns.
+// end before Build returns; that of Ask ends when it is stopped.
 package image
 
 import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +31,9 @@ type Builder struct {
 
 	bases, local source         // local: without a pull
 	keychain     authn.Keychain // with what the plan has
-	folder       string         // for temporary files
+	folder       *temp
+
+	architecture func() (string, error) // the engine's; nil: it was not asked yet
 
 	mu    sync.Mutex       // of opts.Progress, Events, Debug and about
 	about map[string]About // the images that were not made for the engine
@@ -60,11 +60,13 @@ func (b *Builder) Build(ctx context.Context, plan *packager.Plan, archive fs.FS)
 	if b.opts, err = b.opts.Complete(); err != nil {
 		return err
 	}
-	if b.folder, err = os.MkdirTemp(b.opts.Temp, "toskose-"); err != nil {
-		return fmt.Errorf("cannot make a folder for temporary files: %w", err)
+	b.folder = &temp{in: b.opts.Temp}
+	defer b.folder.remove()
+	b.open(plan)
+	if s, ok := b.bases.(*engineSource); ok {
+		defer s.look(ctx, toFind(plan))()
 	}
-	defer os.RemoveAll(b.folder)
-	platforms, err := b.open(ctx, plan)
+	platforms, err := b.platforms(ctx, plan)
 	if err != nil {
 		return err
 	}
@@ -86,35 +88,34 @@ func (b *Builder) Build(ctx context.Context, plan *packager.Plan, archive fs.FS)
 	return b.pushAll(ctx, plan.Images)
 }
 
-// open finds out what there is to work with.
-func (b *Builder) open(ctx context.Context, plan *packager.Plan) ([]v1.Platform, error) {
+// open says where bases are.
+func (b *Builder) open(plan *packager.Plan) {
 	b.keychain = withPasswords(b.opts.Keychain, plan.Images)
-	platforms, err := b.opts.platforms()
-	if err != nil {
-		return nil, err
-	}
-	platform := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
-	if b.opts.usesEngine() || builds(plan) {
-		version, err := b.engine.ServerVersion(ctx)
-		if err != nil {
-			return nil, unreachable(plan, err)
-		}
-		platform.Architecture = version.Arch
-	}
-	if len(platforms) == 0 {
-		platforms = []v1.Platform{platform}
-	}
 	b.local = noSource{}
 	switch dir, _ := strings.CutPrefix(b.opts.Bases, prefixOCI); b.opts.Bases {
 	case PlaceEngine:
-		b.bases = &engineSource{engine: b.engine, policy: b.opts.Pull, folder: b.folder, pull: b.pull}
-		b.local = &engineSource{engine: b.engine, policy: PullNever, folder: b.folder}
+		b.bases, b.local = b.onEngine(b.opts.Pull), b.onEngine(PullNever)
 	case PlaceRegistry:
 		b.bases = b.registry()
 	default:
 		b.bases = &layoutSource{dir: dir}
 	}
-	return platforms, nil
+}
+
+// onEngine finds images on the engine.
+func (b *Builder) onEngine(policy string) *engineSource {
+	past := b.opts.Builder == BuilderDirect && b.opts.Contexts == "" // otherwise the engine goes on with it
+	return &engineSource{engine: b.engine, policy: policy, folder: b.folder, past: past, pull: b.pull}
+}
+
+// toFind are the bases of a plan that have to be there.
+func toFind(plan *packager.Plan) (refs []string) {
+	for _, i := range plan.Images {
+		if i.Base != "" && i.Base != scratch && i.Dockerfile == "" {
+			refs = append(refs, i.Base)
+		}
+	}
+	return refs
 }
 
 // noSource has no image.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -24,8 +25,36 @@ import (
 type engineSource struct {
 	engine *client.Client
 	policy string // PullAlways, PullMissing or PullNever
-	folder string // for temporary files
+	folder *temp
+	past   bool // whether the history of images is wanted, which costs a question
 	pull   func(ctx context.Context, ref string, platform v1.Platform) error
+
+	ahead map[string]func() (image.InspectResponse, error) // what was asked by look
+}
+
+// look asks for images before it is known for which platform they are wanted.
+// wait has to be called at the end.
+func (s *engineSource) look(ctx context.Context, refs []string) (wait func()) {
+	s.ahead = map[string]func() (image.InspectResponse, error){}
+	for _, ref := range refs {
+		if _, err := reference.ParseDockerRef(ref); err != nil {
+			continue // find says it
+		}
+		s.ahead[ref] = sync.OnceValues(func() (image.InspectResponse, error) { return s.engine.ImageInspect(ctx, ref) })
+	}
+	var all sync.WaitGroup
+	for _, ask := range s.ahead {
+		all.Go(func() { _, _ = ask() }) // find says what is wrong
+	}
+	return all.Wait
+}
+
+// asked is the first answer to what look has asked, or a question.
+func (s *engineSource) asked(ctx context.Context, ref string) (image.InspectResponse, error) {
+	if ask := s.ahead[ref]; ask != nil {
+		return ask()
+	}
+	return s.engine.ImageInspect(ctx, ref)
 }
 
 func (s *engineSource) find(ctx context.Context, ref string, platform v1.Platform) (*found, error) {
@@ -33,7 +62,8 @@ func (s *engineSource) find(ctx context.Context, ref string, platform v1.Platfor
 	if err != nil {
 		return nil, fmt.Errorf("%q is no image: %w", ref, err)
 	}
-	has, lacks, err := s.inspect(ctx, ref, platform)
+	has, err := s.asked(ctx, ref)
+	lacks, err := lacking(has, err, platform)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for image %q: %w", ref, err)
 	}
@@ -45,7 +75,8 @@ func (s *engineSource) find(ctx context.Context, ref string, platform v1.Platfor
 			return nil, fmt.Errorf("cannot get image %q: the engine has %s, and the pull ended with: %w; "+
 				"bring it there by docker pull, docker load or docker build", ref, lacks, err)
 		}
-		if has, lacks, err = s.inspect(ctx, ref, platform); err != nil {
+		has, err = s.engine.ImageInspect(ctx, ref)
+		if lacks, err = lacking(has, err, platform); err != nil {
 			return nil, fmt.Errorf("cannot look for image %q: %w", ref, err)
 		}
 	}
@@ -55,16 +86,15 @@ func (s *engineSource) find(ctx context.Context, ref string, platform v1.Platfor
 	return s.known(ctx, has)
 }
 
-// inspect tells what an engine has of an image, and what it lacks.
-func (s *engineSource) inspect(ctx context.Context, ref string, platform v1.Platform) (has image.InspectResponse, lacks string, err error) {
-	has, err = s.engine.ImageInspect(ctx, ref)
+// lacking tells from an engine's answer what it lacks of an image.
+func lacking(has image.InspectResponse, err error, platform v1.Platform) (lacks string, _ error) {
 	if errdefs.IsNotFound(err) {
-		return has, "none", nil
+		return "none", nil
 	}
 	if err == nil && has.Architecture != "" && has.Architecture != platform.Architecture {
 		lacks = fmt.Sprintf("it for %s/%s, not for %s", has.Os, has.Architecture, platform)
 	}
-	return has, lacks, err
+	return lacks, err
 }
 
 // known makes an image's configuration of what the engine says: the one that
@@ -88,11 +118,13 @@ func (s *engineSource) known(ctx context.Context, has image.InspectResponse) (*f
 			return nil, fmt.Errorf("cannot use image %q: its configuration: %w", has.ID, err)
 		}
 	}
-	history, err := s.engine.ImageHistory(ctx, has.ID)
-	if err != nil {
-		return nil, fmt.Errorf("cannot use image %q: its history: %w", has.ID, err)
+	if s.past {
+		history, err := s.engine.ImageHistory(ctx, has.ID)
+		if err != nil {
+			return nil, fmt.Errorf("cannot use image %q: its history: %w", has.ID, err)
+		}
+		c.History = historyOf(history, len(c.RootFS.DiffIDs))
 	}
-	c.History = historyOf(history, len(c.RootFS.DiffIDs))
 	set := newSavedLayers(ctx, s.engine, has.ID, s.folder, c.RootFS.DiffIDs)
 	return &found{
 		config: c, media: types.OCIManifestSchema1, layers: func() ([]v1.Layer, error) { return set.all(), nil },

@@ -29,11 +29,11 @@ type blob struct {
 	diffID v1.Hash
 }
 
-// spool compresses what write writes into a file of a folder, and gives the
+// spool compresses what write writes into a temporary file, and gives the
 // digests of both in one go: whatever its size, nothing of it is kept in
 // memory.
-func spool(folder string, write func(io.Writer) error) (b blob, err error) {
-	f, err := os.CreateTemp(folder, "layer-")
+func spool(folder *temp, write func(io.Writer) error) (b blob, err error) {
+	f, err := folder.file("layer-")
 	if err != nil {
 		return blob{}, fmt.Errorf("cannot keep a layer: %w", err)
 	}
@@ -67,9 +67,8 @@ func spool(folder string, write func(io.Writer) error) (b blob, err error) {
 // treeLayer is a layer that is made of a tree, when it is needed: an engine
 // takes the tree as it is, a registry and a layout want it compressed.
 type treeLayer struct {
-	tree   tree
-	ctx    context.Context // of the build: v1.Layer has no other way to end
-	folder string          // for temporary files
+	tree tree
+	ctx  context.Context // of the build: v1.Layer has no other way to end
 
 	plain  func() (v1.Hash, error)
 	packed func() (blob, error)
@@ -77,8 +76,8 @@ type treeLayer struct {
 
 var _ v1.Layer = (*treeLayer)(nil)
 
-func newTreeLayer(ctx context.Context, folder string, t tree) *treeLayer {
-	l := &treeLayer{tree: t, ctx: ctx, folder: folder}
+func newTreeLayer(ctx context.Context, folder *temp, t tree) *treeLayer {
+	l := &treeLayer{tree: t, ctx: ctx}
 	l.plain = sync.OnceValues(func() (v1.Hash, error) {
 		h := sha256.New()
 		err := t.write(ctx, h)

@@ -31,7 +31,7 @@ func (b *Builder) prebuild(ctx context.Context, f *finder, j *job, archive fs.FS
 	if err := b.buildGiven(ctx, j, ref); err != nil {
 		return err
 	}
-	onEngine := &engineSource{engine: b.engine, policy: PullNever, folder: b.folder}
+	onEngine := b.onEngine(PullNever)
 	if j.image.Alone() {
 		found, err := onEngine.find(ctx, ref, j.platform)
 		j.base = base{found: found, ref: ref}
@@ -73,8 +73,7 @@ func (b *Builder) buildGiven(ctx context.Context, j *job, ref string) error {
 // that it is pulled, or not, as other bases are, and with their credentials.
 func (f *finder) parent(ctx context.Context, ref string, platform v1.Platform) error {
 	_, err := once(&f.mu, f.parents, platform.String()+" "+ref, func() (struct{}, error) {
-		source := &engineSource{engine: f.b.engine, policy: f.b.opts.Pull, folder: f.b.folder, pull: f.b.pull}
-		_, err := source.find(ctx, ref, platform)
+		_, err := f.b.onEngine(f.b.opts.Pull).find(ctx, ref, platform)
 		return struct{}{}, err
 	})
 	return err

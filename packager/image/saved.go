@@ -22,12 +22,12 @@ type savedLayers struct {
 	ctx    context.Context // of the build: v1.Layer has no other way to end
 	engine *client.Client
 	id     string
-	folder string // for temporary files
+	folder *temp
 	diffs  []v1.Hash
 	blobs  func() (map[v1.Hash]blob, error)
 }
 
-func newSavedLayers(ctx context.Context, engine *client.Client, id, folder string, diffs []v1.Hash) *savedLayers {
+func newSavedLayers(ctx context.Context, engine *client.Client, id string, folder *temp, diffs []v1.Hash) *savedLayers {
 	s := &savedLayers{ctx: ctx, engine: engine, id: id, folder: folder, diffs: diffs}
 	s.blobs = sync.OnceValues(s.save)
 	return s

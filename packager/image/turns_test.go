@@ -77,7 +77,11 @@ func TestALayerIsTheSameInAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := entry{name: "a/b/file", mode: 0o755, size: 10000, open: func() (io.ReadCloser, error) { return os.Open(source) }}
-	layer := newTree([]entry{file, bytesEntry("a/empty", 0o644, nil), bytesEntry("a/block", 0o644, make([]byte, block)), bytesEntry("ünï/"+strings.Repeat("long/", 40)+"x", 0o600, []byte("x"))})
+	wide := make([]byte, 2*piece+1)
+	for i := range wide {
+		wide[i] = byte(i)
+	}
+	layer := newTree([]entry{file, bytesEntry("a/empty", 0o644, nil), bytesEntry("b/large", 0o644, wide[1:]), bytesEntry("c/large", 0o644, wide), bytesEntry("c/next", 0o644, wide[:3]), bytesEntry("a/block", 0o644, make([]byte, block)), bytesEntry("ünï/"+strings.Repeat("long/", 40)+"x", 0o600, []byte("x"))})
 	var want bytes.Buffer
 	if err := layer.write(t.Context(), &want); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // writeAll writes every file beside its place before the first is renamed to
@@ -33,14 +35,12 @@ func writeAll(dir string, files []File) (err error) {
 			undo = append(undo, func() { _ = os.Remove(path) }) // stays if something else is in it by now
 		}
 	}
-	staged := make([]string, len(files))
-	for i, f := range files {
-		path, err := stage(filepath.Join(dir, f.Name), f)
-		if err != nil {
-			return err
-		}
-		staged[i] = path
+	staged, err := stageAll(dir, files)
+	for _, path := range staged {
 		undo = append(undo, func() { _ = os.Remove(path) }) // is gone where it was renamed
+	}
+	if err != nil {
+		return err
 	}
 	for i, f := range files {
 		if err := os.Rename(staged[i], filepath.Join(dir, f.Name)); err != nil {
@@ -70,6 +70,29 @@ func makeFolder(path string, mode fs.FileMode) (made []string, err error) {
 		made = append([]string{p}, made...)
 	}
 	return made, os.MkdirAll(path, mode)
+}
+
+// atOnce is how many files are written at the same time: a disk syncs several
+// in the time of one.
+const atOnce = 8
+
+// stageAll writes files beside their places and gives their paths. After an
+// error there are fewer.
+func stageAll(dir string, files []File) ([]string, error) {
+	staged := make([]string, len(files))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, f := range files {
+		group.Go(func() (err error) {
+			staged[i], err = stage(filepath.Join(dir, f.Name), f)
+			return err
+		})
+	}
+	err := group.Wait()
+	if err != nil {
+		staged = slices.DeleteFunc(staged, func(path string) bool { return path == "" })
+	}
+	return staged, err
 }
 
 func stage(path string, f File) (name string, err error) {

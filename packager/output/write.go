@@ -1,6 +1,7 @@
 // Package output writes what packaging leaves: the manifests of each target,
 // the completed toskose.yml and the credentials beside them, all of it or
-// nothing. It starts no goroutine.
+// nothing. Its goroutines write files at the same time and end before Write
+// returns.
 package output
 
 import (

@@ -4,21 +4,27 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 // What a timestamp looks like: in 1.x as YAML 1.1 has it, a date alone or with
-// a time that is parted from it in several ways; in 2.0 as RFC 3339 has it.
+// a time that is parted from it in several ways; in 2.0 as RFC 3339 has it. They
+// are compiled when there is one.
 var (
-	timestampRule = regexp.MustCompile(`^(\d{4})-(\d{1,2})-(\d{1,2})(?:(?:[Tt]|[ \t]+)(\d{1,2}):(\d{2}):(\d{2})(?:\.(\d*))?[ \t]*(Z|z|[+-]\d{1,2}(?::?\d{2})?)?)?$`)
-	timestampFull = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$`)
+	timestampRule = form(`^(\d{4})-(\d{1,2})-(\d{1,2})(?:(?:[Tt]|[ \t]+)(\d{1,2}):(\d{2}):(\d{2})(?:\.(\d*))?[ \t]*(Z|z|[+-]\d{1,2}(?::?\d{2})?)?)?$`)
+	timestampFull = form(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$`)
 )
+
+func form(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // instant reads a timestamp of a day that exists. Without a time zone it is in
 // UTC; a leap second counts as the one after it.
 func instant(text string, full bool) (time.Time, bool) {
-	m := timestampRule.FindStringSubmatch(text)
-	if m == nil || full && !timestampFull.MatchString(text) {
+	m := timestampRule().FindStringSubmatch(text)
+	if m == nil || full && !timestampFull().MatchString(text) {
 		return time.Time{}, false
 	}
 	part := func(i int) int {
