@@ -101,7 +101,7 @@ func (r *protocolReader) readStates(n *source.Node) []protocol.State {
 	for k, v := range n.Pairs() {
 		s := protocol.State{Name: k.Text}
 		what := "state " + quote(s.Name)
-		if !nameRule.MatchString(s.Name) {
+		if !isName(s.Name) {
 			r.Errorf(k.Pos(), codeName, "%s: %s cannot have this name: %s", r.of, what, nameSentence)
 		}
 		if !v.IsNull() {
