@@ -1,17 +1,12 @@
 package tosca
 
-import (
-	"maps"
-	"slices"
-)
-
 // componentArtifacts makes the model's artifacts of a component: each must be
 // a file of the archive.
 func (c *compiler) componentArtifacts(n *node) []Artifact {
 	c.CheckArtifactTypes(n.Node)
 	var all []Artifact
 	found := c.Artifacts(n.Node)
-	for _, name := range slices.Sorted(maps.Keys(found)) {
+	for _, name := range keys(found) {
 		a := found[name]
 		what := n.Of() + ": artifact " + quote(name)
 		if a.Repository.Name != "" {

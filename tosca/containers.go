@@ -19,7 +19,7 @@ import (
 )
 
 // container makes the model of a container.
-func (c *compiler) container(n *node, policies policies) Node {
+func (c *compiler) container(n *node, policies *policies) Node {
 	m := Node{Name: n.Name, Type: n.Type.Name}
 	m.Image = c.image(n)
 	m.Ports = c.ports(n)
@@ -42,7 +42,7 @@ func (c *compiler) container(n *node, policies policies) Node {
 
 // volume makes the model of a volume. Its options are its properties, those in
 // driver_opts beside them.
-func (c *compiler) volume(n *node, policies policies) Volume {
+func (c *compiler) volume(n *node, policies *policies) Volume {
 	m := Volume{Name: n.Name, Type: n.Type.Name, Protocol: policies.of(n)}
 	set := func(name string, v *source.Node) {
 		if m.Options == nil {
@@ -87,7 +87,7 @@ func (c *compiler) image(n *node) Image {
 	c.CheckArtifactTypes(n.Node)
 	var images []resolve.Artifact
 	all := c.Artifacts(n.Node)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range keys(all) {
 		if a := all[name]; imageKind(a.Chain) != "" {
 			images = append(images, a)
 		}

@@ -94,6 +94,7 @@ func (c *compiler) compile(ctx context.Context) (*Application, error) {
 // application makes the model of what the steps before found.
 func (c *compiler) application(ctx context.Context) (*Application, error) {
 	app := c.emptyApplication()
+	c.makeRoom(app)
 	policies := c.protocols()
 	for _, n := range c.nodes {
 		if err := ctx.Err(); err != nil {
@@ -124,11 +125,39 @@ func (c *compiler) application(ctx context.Context) (*Application, error) {
 			Name: in.Name, Type: in.Type.Name, Description: in.Description, Value: data.Any(in.Value),
 		})
 	}
-	slices.SortFunc(app.Nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(app.Components, func(a, b Component) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(app.Others, func(a, b Other) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(app.Volumes, func(a, b Volume) int { return strings.Compare(a.Name, b.Name) })
+	sortBy(app.Nodes, func(n *Node) string { return n.Name })
+	sortBy(app.Components, func(m *Component) string { return m.Name })
+	sortBy(app.Others, func(o *Other) string { return o.Name })
+	sortBy(app.Volumes, func(v *Volume) string { return v.Name })
 	return app, nil
+}
+
+// makeRoom gives the lists of the model their sizes: their elements are large.
+func (c *compiler) makeRoom(app *Application) {
+	var count [volume + 1]int
+	for _, n := range c.nodes {
+		count[n.kind]++
+	}
+	app.Nodes = make([]Node, 0, count[container])
+	app.Components = make([]Component, 0, count[software])
+	app.Volumes = make([]Volume, 0, count[volume])
+}
+
+// sortBy sorts by names. The elements are large, so each is moved only once.
+func sortBy[T any](all []T, name func(*T) string) {
+	from := make([]int, len(all)) // where the element of each place is now
+	for i := range from {
+		from[i] = i
+	}
+	slices.SortStableFunc(from, func(a, b int) int { return strings.Compare(name(&all[a]), name(&all[b])) })
+	for start := range from {
+		first, to := all[start], start
+		for from[to] != start {
+			next := from[to]
+			all[to], from[to], to = all[next], to, next
+		}
+		all[to], from[to] = first, to
+	}
 }
 
 // emptyApplication is what the document says of the application as a whole.

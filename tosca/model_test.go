@@ -132,6 +132,26 @@ func generated(nodes int) string {
 	return b.String()
 }
 
+func TestTheModelIsSortedByName(t *testing.T) {
+	t.Parallel()
+	app, _, err := tosca.Load(t.Context(), zipped(t, map[string]string{"app.yaml": generated(300), "run.sh": ""}), tosca.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for i, m := range app.Components {
+		if i > 0 && app.Components[i-1].Name >= m.Name {
+			t.Errorf("%q comes before %q", app.Components[i-1].Name, m.Name)
+		}
+		if seen[m.Name] = true; m.Host != "c"+m.Name[1:] {
+			t.Errorf("component %q is hosted on %q", m.Name, m.Host)
+		}
+	}
+	if len(seen) != 150 || len(app.Nodes) != 150 {
+		t.Errorf("%d components and %d nodes", len(seen), len(app.Nodes))
+	}
+}
+
 func BenchmarkLoad(b *testing.B) {
 	b.Run("thinking", func(b *testing.B) {
 		defer reportUsage(b)()

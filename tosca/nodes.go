@@ -1,8 +1,8 @@
 package tosca
 
 import (
-	"regexp"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -73,10 +73,13 @@ type edge struct {
 
 // classify finds what each node is to TosKer.
 func (c *compiler) classify() {
-	c.byNode = make(map[*resolve.Node]*node, len(c.Nodes))
+	made := make([]node, len(c.Nodes))
+	c.nodes = make([]*node, 0, len(made))
+	c.byNode = make(map[*resolve.Node]*node, len(made))
 	own := false // there is a node of TosKer's types
-	for _, of := range c.Nodes {
-		n := &node{Node: of}
+	for i, of := range c.Nodes {
+		n := &made[i]
+		n.Node = of
 		c.nodes, c.byNode[of] = append(c.nodes, n), n
 		if n.Typ == nil {
 			continue
@@ -102,24 +105,47 @@ func (c *compiler) refuse(n *node, own bool) {
 		n.Name, n.Type.Name, typeContainer, typeSoftware, typeVolume)
 }
 
-func quote(s string) string { return strconv.Quote(s) }
+func quote(s string) string { return diag.Quote(s) }
 
-// longestName is how many characters names have at most. The forms do not say
-// it: that would take twenty times as long to compile, at every start.
-const longestName = 63
+// keys gives the keys of a map, sorted.
+func keys[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	names := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
+	slices.Sort(names)
+	return names
+}
 
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+// isName tells whether a name is what it must be to serve as a host name, a
+// folder, and a part of a program's name.
+func isName(s string) bool { return isWord(s, "_.-") }
 
-// isName tells whether a name can serve as a host name, a folder, and a part of
-// a program's name.
-func isName(name string) bool { return len(name) <= longestName && nameForm.MatchString(name) }
+// isWord tells whether a text is of letters, digits and further characters, and
+// begins with a letter or a digit. Each node has many such names, for which a
+// regular expression takes its time.
+func isWord(s, further string) bool {
+	if len(s) > maxName {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		letter := 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
+		if !letter && (i == 0 || strings.IndexByte(further, c) < 0) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+const maxName = 63
 
 const nameSentence = "a name here is of letters, digits, '_', '.' and '-', begins with a letter or a digit, and has at most 63 characters"
 
 // checkNames: nodes, components and volumes share one namespace, in which case
 // does not count, for that is how names resolve on a network.
 func (c *compiler) checkNames() {
-	folded := map[string]*node{}
+	folded := make(map[string]*node, len(c.nodes))
 	for _, n := range c.nodes {
 		if n.kind == foreign {
 			continue

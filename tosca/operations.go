@@ -2,7 +2,6 @@ package tosca
 
 import (
 	"cmp"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,11 +10,12 @@ import (
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/resolve"
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // component makes the model of a component.
-func (c *compiler) component(n *node, policies policies) Component {
-	m := Component{Name: n.Name, Type: n.Type.Name, Interfaces: []Interface{}}
+func (c *compiler) component(n *node, policies *policies) Component {
+	m := Component{Name: n.Name, Type: n.Type.Name}
 	if n.host != nil {
 		m.Host = n.host.Name
 	}
@@ -28,27 +28,31 @@ func (c *compiler) component(n *node, policies policies) Component {
 	m.Named = n.named()
 	m.Artifacts = c.componentArtifacts(n)
 	ifaces := c.Interfaces(n.Node)
-	for _, name := range slices.Sorted(maps.Keys(ifaces)) {
+	m.Interfaces = make([]Interface, 0, len(ifaces))
+	for _, name := range keys(ifaces) {
 		m.Interfaces = append(m.Interfaces, c.modelInterface(n, name, ifaces[name]))
 	}
 	m.Protocol = policies.of(n)
 	return m
 }
 
-var operationForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
-
 func (c *compiler) modelInterface(n *node, name string, i *resolve.Interface) Interface {
-	m := Interface{Name: name, Operations: []Operation{}}
+	m := Interface{Name: name, Operations: make([]Operation, 0, len(i.Operations))}
 	if !isName(name) {
 		c.Errorf(n.Pos, codeOpName, "%s: interface %q cannot have this name: %s", n.Of(), name, nameSentence)
 	}
-	for _, op := range slices.Sorted(maps.Keys(i.Operations)) {
+	for _, op := range keys(i.Operations) {
 		o := i.Operations[op]
+		made := Operation{Name: op, Timeout: o.At.Timeout}
+		if len(o.Inputs) == 0 && o.At.Implementation.Name == "" && len(o.At.Dependencies) == 0 && isWord(op, "_-") {
+			m.Operations = append(m.Operations, made) // as most are
+			continue
+		}
 		of := n.Of() + ": operation " + quote(name+"."+op)
-		if len(op) > longestName || !operationForm.MatchString(op) {
+		if !isWord(op, "_-") {
 			c.Errorf(o.At.Pos, codeOpName, "%s cannot have this name: it is of letters, digits, '_' and '-', and has at most 63 characters", of)
 		}
-		made := Operation{Name: op, Timeout: o.At.Timeout, Inputs: c.operationInputs(n, o, of)}
+		made.Inputs = c.operationInputs(n, o, of)
 		if o.At.Implementation.Name != "" {
 			var found bool
 			if made.Script, found = c.script(n, o.At, o.At.Implementation, of); found {
@@ -83,9 +87,12 @@ var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // operationInputs evaluates the inputs of an operation. Each is an environment
 // variable, INPUT_ and its name in capitals.
 func (c *compiler) operationInputs(n *node, o *resolve.Operation, of string) []OperationInput {
-	var all []OperationInput
-	variables := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(o.Inputs)) {
+	if len(o.Inputs) == 0 {
+		return nil
+	}
+	all := make([]OperationInput, 0, len(o.Inputs))
+	variables := make(map[string]string, len(o.Inputs))
+	for _, name := range keys(o.Inputs) {
 		p := o.Inputs[name]
 		of := of + ": input " + quote(name)
 		if !variableRule.MatchString(name) {
@@ -100,6 +107,9 @@ func (c *compiler) operationInputs(n *node, o *resolve.Operation, of string) []O
 		if in, ok := c.operationInput(n, name, p, of); ok {
 			all = append(all, in)
 		}
+	}
+	if len(all) == 0 {
+		return nil
 	}
 	return all
 }
@@ -171,17 +181,23 @@ func (c *compiler) withArtifacts(n *node, in OperationInput, text, of string, at
 
 // reached gives the names that the node connects to and depends on, sorted.
 func (n *node) reached() (connections, depends []string) {
-	for _, e := range n.edges {
-		switch e.class {
-		case "connection":
-			connections = append(connections, e.target.Name)
-		case "dependency":
-			depends = append(depends, e.target.Name)
+	return n.targets(protocol.Connection), n.targets(protocol.Dependency)
+}
+
+// targets gives the names of what a class of requirements leads to, sorted.
+func (n *node) targets(class string) []string {
+	var all []string
+	for i, e := range n.edges {
+		if e.class != class {
+			continue
 		}
+		if all == nil {
+			all = make([]string, 0, len(n.edges)-i)
+		}
+		all = append(all, e.target.Name)
 	}
-	slices.Sort(connections)
-	slices.Sort(depends)
-	return slices.Compact(connections), slices.Compact(depends)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // named gives the requirements with names of their own, by name and target.

@@ -7,30 +7,34 @@ import (
 
 const typeProtocol = "tosker.policies.Protocol"
 
-// policies are the protocols that policies give to nodes.
-type policies map[*node]protocol.Protocol
+// policies are the protocols of nodes: those that policies give them, and the
+// usual ones, which nodes of one kind share.
+type policies struct {
+	own                         map[*node]protocol.Protocol
+	container, volume, software protocol.Protocol
+}
 
 // of gives a node's protocol: its policy's, or the default of its kind.
-func (p policies) of(n *node) protocol.Protocol {
-	if own, ok := p[n]; ok {
+func (p *policies) of(n *node) protocol.Protocol {
+	if own, ok := p.own[n]; ok {
 		return own
 	}
 	switch n.kind {
 	case container:
-		return protocol.Container()
+		return p.container
 	case volume:
-		return protocol.Volume()
+		return p.volume
 	default:
-		return protocol.Software()
+		return p.software
 	}
 }
 
 // protocols reads all policies. One that is no protocol says nothing about
 // what is run; its names are checked all the same.
-func (c *compiler) protocols() policies {
-	all, by := policies{}, map[*node]string{}
+func (c *compiler) protocols() *policies {
+	all, by := map[*node]protocol.Protocol{}, map[*node]string{}
 	for _, p := range c.Policies() {
-		if p.Props == nil || !resolve.ChainHas(resolve.Ancestors(p.Typ), typeProtocol) {
+		if p.Props == nil || !resolve.ChainHas(c.Chain(p.Typ), typeProtocol) {
 			continue
 		}
 		of := "policy " + quote(p.Name)
@@ -47,5 +51,5 @@ func (c *compiler) protocols() policies {
 			all[n] = c.readProtocol(n, p.Props, of)
 		}
 	}
-	return all
+	return &policies{own: all, container: protocol.Container(), volume: protocol.Volume(), software: protocol.Software()}
 }

@@ -34,6 +34,9 @@ func (c *compiler) linkNodes() {
 		if n.kind == foreign {
 			continue
 		}
+		if len(n.Edges) > 0 {
+			n.edges = make([]*edge, 0, len(n.Edges))
+		}
 		for _, r := range n.Edges {
 			if e := c.link(n, r); e != nil {
 				n.edges = append(n.edges, e)
@@ -44,33 +47,33 @@ func (c *compiler) linkNodes() {
 
 // link makes one edge; nil where something is wrong with it, which is reported.
 func (c *compiler) link(n *node, r *resolve.Edge) *edge {
-	of := n.Of() + ": requirement " + quote(r.Name)
-	e := &edge{Edge: r, class: class(r.Relation, r.Def), target: c.byNode[r.Target]}
+	of := func() string { return n.Of() + ": requirement " + quote(r.Name) }
+	e := &edge{Edge: r, class: c.class(r.Relation, r.Def), target: c.byNode[r.Target]}
 	if e.class == "" {
-		c.Errorf(r.Pos, codeReqClass, "%s has a relationship that is derived from none of HostedOn, ConnectsTo, DependsOn and AttachesTo", of)
+		c.Errorf(r.Pos, codeReqClass, "%s has a relationship that is derived from none of HostedOn, ConnectsTo, DependsOn and AttachesTo", of())
 		return nil
 	}
 	if e.target.kind == foreign {
 		return nil // said so
 	}
 	if !accepts(e.class, e.target.kind) {
-		c.Errorf(r.Node.Pos, codeReqKind, "%s names %q, which is a %s and cannot be a %s", of, e.target.Name, e.target.kind, e.class)
+		c.Errorf(r.Node.Pos, codeReqKind, "%s names %q, which is a %s and cannot be a %s", of(), e.target.Name, e.target.kind, e.class)
 		return nil
 	}
 	if e.class == protocol.Storage {
-		e.location = c.location(e, of)
+		e.location = c.location(e, of())
 	}
 	return e
 }
 
 // class is a requirement's meaning by its relationship, or else by the
 // capability that it asks for.
-func class(rel *grammar.Type, def *resolve.RequirementDef) string {
+func (c *compiler) class(rel *grammar.Type, def *resolve.RequirementDef) string {
 	if rel != nil {
-		return classOf(resolve.Ancestors(rel))
+		return classOf(c.Chain(rel))
 	}
 	if def != nil {
-		for _, t := range resolve.Ancestors(def.Capability) {
+		for _, t := range c.Chain(def.Capability) {
 			switch t.Name {
 			case "tosca.capabilities.Container":
 				return protocol.Host
@@ -102,7 +105,7 @@ func accepts(class string, k kind) bool {
 // relationship template, or else the default of the relationship's type.
 func (c *compiler) location(e *edge, of string) *source.Node {
 	defs := map[string]*grammar.Property{}
-	for _, t := range slices.Backward(resolve.Ancestors(e.Relation)) {
+	for _, t := range slices.Backward(c.Chain(e.Relation)) {
 		for _, p := range t.Properties {
 			defs[p.Name] = p
 		}
@@ -130,7 +133,7 @@ func (c *compiler) checkHosts() {
 		if n.kind == foreign {
 			continue
 		}
-		var hosts []*edge
+		hosts := make([]*edge, 0, 2)
 		for _, e := range n.edges {
 			if e.class == protocol.Host {
 				hosts = append(hosts, e)
@@ -143,7 +146,7 @@ func (c *compiler) checkHosts() {
 			c.Errorf(hosts[1].Pos, codeReqMany, "%s has two hosts, %q and %q: it needs exactly one", n.Of(), hosts[0].target.Name, hosts[1].target.Name)
 		case len(hosts) == 1 && n.Host == hosts[0].Target: // else they go in a circle, and that was said
 			n.host = hosts[0].target
-		case n.kind == software && len(hosts) == 0 && !n.triedHost():
+		case n.kind == software && len(hosts) == 0 && !c.triedHost(n):
 			c.Errorf(n.Pos, codeReqMissing, "%s has no host: it needs requirement \"host\", naming a container or a component", n.Of())
 		}
 	}
@@ -180,12 +183,12 @@ func findBase(n *node) {
 }
 
 // triedHost tells whether there is a host requirement that was found wrong.
-func (n *node) triedHost() bool {
+func (c *compiler) triedHost(n *node) bool {
 	linked := func(r *grammar.Requirement) bool {
 		return slices.ContainsFunc(n.edges, func(e *edge) bool { return e.Requirement == r })
 	}
 	return slices.ContainsFunc(n.Requirements, func(r *grammar.Requirement) bool {
 		def := n.Typ.Requirement(r.Name)
-		return !linked(r) && (r.Name == protocol.Host || (def != nil && class(def.Relation, def) == protocol.Host))
+		return !linked(r) && (r.Name == protocol.Host || (def != nil && c.class(def.Relation, def) == protocol.Host))
 	})
 }

@@ -36,12 +36,15 @@ func (c *compiler) checkComponentPorts() {
 
 // portsOf gives the ports that a component says it listens on.
 func (c *compiler) portsOf(n *node) map[int]diag.Position {
-	ports := map[int]diag.Position{}
+	var ports map[int]diag.Position
 	take := func(v, written *source.Node) {
 		if v.IsNull() || !v.IsScalar() {
 			return
 		}
 		if number, ok := port(v.Text); ok && number != 0 {
+			if ports == nil {
+				ports = map[int]diag.Position{}
+			}
 			ports[number] = n.Pos
 			if written != nil {
 				ports[number] = written.Pos()

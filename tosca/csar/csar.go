@@ -6,6 +6,7 @@ package csar
 
 import (
 	"archive/zip"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -139,10 +140,14 @@ func (a *Archive) ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
+	var read bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		read.Grow(int(min(info.Size(), limit)) + bytes.MinRead)
+	}
+	if _, err := read.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
 		return nil, fmt.Errorf("cannot read %q: %w", name, err)
 	}
+	data := read.Bytes()
 	if int64(len(data)) > limit {
 		return nil, problem(codeFileSize, name, fmt.Sprintf("is larger than %d bytes", limit))
 	}

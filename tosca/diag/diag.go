@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -49,6 +50,17 @@ type Position struct {
 	File   string `json:"file,omitempty"` // as the user knows it: relative to the archive's root
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
+}
+
+// Quote writes a name as messages do, in quotes. It is strconv.Quote, and quicker
+// for what most names are.
+func Quote(name string) string {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return strconv.Quote(name)
+		}
+	}
+	return `"` + name + `"`
 }
 
 // String gives file:line:column, without what is unknown.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,5 +104,14 @@ func TestSuggestionsAreBounded(t *testing.T) {
 	}
 	if n != 200 || c.Suggesting() {
 		t.Errorf("%d were suggested", n)
+	}
+}
+
+func TestQuoteIsThatOfTheLanguage(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "api", "a b~", `a"b`, `a\b`, "a\tb", "a\x7fb", "caf\u00e9", "\u200b", "\xff"} {
+		if got, want := diag.Quote(name), strconv.Quote(name); got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
 	}
 }

@@ -10,7 +10,6 @@ package data
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -121,7 +120,7 @@ func (e *Evaluator) spend(n int) bool { return e.Spend == nil || e.Spend(n) }
 // second tells whether the rules of TOSCA 2.0 apply, instead of those of 1.x.
 func second(doc *grammar.Document) bool { return doc != nil && doc.Version == "tosca_2_0" }
 
-func quote(s string) string { return strconv.Quote(s) }
+func quote(s string) string { return diag.Quote(s) }
 
 // hasLater tells whether a part of a value is known only at run time. A string
 // with the path of an artifact is such a part.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -19,10 +20,10 @@ func (r *reader) interfaces(n *source.Node, of string) []*Interface {
 			i.Name = "Standard"
 		}
 		all = append(all, i)
-		of := fmt.Sprintf("%s: interface %q", of, i.Name)
+		of := of + ": interface " + diag.Quote(i.Name)
 		r.named(v, of, func(k, v *source.Node) {
 			if k.Text == "type" {
-				i.Type = r.ref(v, of+": type")
+				i.Type = r.ref(v, of, ": type")
 				return
 			}
 			r.interfaceKeyword(i, k, v, of)
@@ -67,7 +68,7 @@ func (r *reader) operations(n *source.Node, of, what string) []*Operation {
 // 2.0, 11.4 to 11.7). Its short form is its implementation.
 func (r *reader) operation(k, v *source.Node, of, what string) *Operation {
 	o := &Operation{Name: k.Text, Pos: k.Pos(), File: r.doc.File, Embedded: r.doc.Embedded}
-	of = fmt.Sprintf("%s: %s %q", of, what, o.Name)
+	of += ": " + what + " " + diag.Quote(o.Name)
 	if v.Kind == source.String {
 		o.Implementation = r.ref(v, of)
 		return o
@@ -128,7 +129,7 @@ func (r *reader) implementation(o *Operation, n *source.Node, of string) {
 			})
 		}, everyVersion},
 		{"timeout", func(n *source.Node) { r.timeout(o, n, of+": timeout") }, everyVersion},
-		{"operation_host", r.setRef(&o.Host, of+": operation_host"), first},
+		{"operation_host", r.setRef(&o.Host, of, ": operation_host"), first},
 	})
 }
 
@@ -168,7 +169,7 @@ func (r *reader) artifacts(n *source.Node, of string) []*Artifact {
 	r.mapped(n, of+": artifacts", func(k, v *source.Node) {
 		a := &Artifact{Name: k.Text, Pos: k.Pos(), In: r.doc.File}
 		all = append(all, a)
-		of := fmt.Sprintf("%s: artifact %q", of, a.Name)
+		of := of + ": artifact " + diag.Quote(a.Name)
 		if !v.IsNull() && v.IsScalar() && !r.second() {
 			a.File = r.ref(v, of)
 			return
@@ -183,17 +184,17 @@ func (r *reader) artifacts(n *source.Node, of string) []*Artifact {
 }
 
 func (r *reader) artifact(a *Artifact, n *source.Node, of string) {
-	version := r.setRef(&a.Version, of+": artifact_version")
+	version := r.setRef(&a.Version, of, ": artifact_version")
 	r.fields(n, of, []field{
-		{"type", r.setRef(&a.Type, of+": type"), everyVersion},
-		{"file", r.setRef(&a.File, of+": file"), everyVersion},
-		{"repository", r.setRef(&a.Repository, of+": repository"), everyVersion},
-		{"deploy_path", r.setRef(&a.Deploy, of+": deploy_path"), first},
+		{"type", r.setRef(&a.Type, of, ": type"), everyVersion},
+		{"file", r.setRef(&a.File, of, ": file"), everyVersion},
+		{"repository", r.setRef(&a.Repository, of, ": repository"), everyVersion},
+		{"deploy_path", r.setRef(&a.Deploy, of, ": deploy_path"), first},
 		{"version", version, everyVersion},
 		{"artifact_version", version, everyVersion},
-		{"checksum", r.setRef(&a.Checksum, of+": checksum"), everyVersion},
-		{"checksum_algorithm", r.setRef(&a.Algorithm, of+": checksum_algorithm"), everyVersion},
-		{"properties", r.setAssignments(&a.Properties, of+": properties"), everyVersion},
+		{"checksum", r.setRef(&a.Checksum, of, ": checksum"), everyVersion},
+		{"checksum_algorithm", r.setRef(&a.Algorithm, of, ": checksum_algorithm"), everyVersion},
+		{"properties", r.setAssignments(&a.Properties, of, ": properties"), everyVersion},
 		{"mime_type", ignored, first},
 	})
 	if a.File.Name == "" {

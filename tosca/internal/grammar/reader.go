@@ -3,6 +3,7 @@ package grammar
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/source"
@@ -68,7 +69,7 @@ keys:
 		var names []string
 		for _, f := range known {
 			if f.in == everyVersion || f.in == second == r.second() {
-				names = append(names, f.key)
+				names = append(names, strings.Clone(f.key)) // else a table of keywords would live as long as its suggestions
 			}
 		}
 		r.Unknown(k.Pos(), codeKeyword, k.Text, append(names, "description", "metadata"), "%s: unknown keyword %q", of, k.Text)
@@ -154,31 +155,32 @@ func (r *reader) mapped(n *source.Node, of string, each func(key, value *source.
 }
 
 // text reads a string; up to 1.3 a number is fine where a name is meant, and in
-// 2.0 it needs quotes (TOSCA 2.0, 9.1.1.1).
-func (r *reader) text(n *source.Node, of string) string {
+// 2.0 it needs quotes (TOSCA 2.0, 9.1.1.1). What names it comes in pieces, which
+// are put together for a message only.
+func (r *reader) text(n *source.Node, of ...string) string {
 	switch {
 	case n.IsNull():
 		return ""
 	case !n.IsScalar():
-		r.Errorf(n.Pos(), codeShape, "%s must be a string, not %s", of, aKind(n.Kind))
+		r.Errorf(n.Pos(), codeShape, "%s must be a string, not %s", strings.Join(of, ""), aKind(n.Kind))
 		return ""
 	case n.Kind != source.String && r.second():
-		r.Errorf(n.Pos(), codeShape, "%s must be a string, not %s: put %s in quotes", of, aKind(n.Kind), n.Text)
+		r.Errorf(n.Pos(), codeShape, "%s must be a string, not %s: put %s in quotes", strings.Join(of, ""), aKind(n.Kind), n.Text)
 	}
 	return n.Text
 }
 
 // ref reads a name together with its place.
-func (r *reader) ref(n *source.Node, of string) Ref {
-	return Ref{Name: r.text(n, of), Pos: n.Pos()}
+func (r *reader) ref(n *source.Node, of ...string) Ref {
+	return Ref{Name: r.text(n, of...), Pos: n.Pos()}
 }
 
-func (r *reader) setText(to *string, of string) func(*source.Node) {
-	return func(n *source.Node) { *to = r.text(n, of) }
+func (r *reader) setText(to *string, of ...string) func(*source.Node) {
+	return func(n *source.Node) { *to = r.text(n, of...) }
 }
 
-func (r *reader) setRef(to *Ref, of string) func(*source.Node) {
-	return func(n *source.Node) { *to = r.ref(n, of) }
+func (r *reader) setRef(to *Ref, of ...string) func(*source.Node) {
+	return func(n *source.Node) { *to = r.ref(n, of...) }
 }
 
 func (r *reader) setBool(to *bool, of string) func(*source.Node) {
@@ -194,8 +196,9 @@ func (r *reader) setBool(to *bool, of string) func(*source.Node) {
 
 // setRefs reads a list of names. A lone name stands for a list of one up to
 // 1.3.
-func (r *reader) setRefs(to *[]Ref, of string) func(*source.Node) {
+func (r *reader) setRefs(to *[]Ref, parts ...string) func(*source.Node) {
 	return func(n *source.Node) {
+		of := strings.Join(parts, "")
 		if !n.IsNull() && n.IsScalar() && r.second() {
 			r.Errorf(n.Pos(), codeShape, "%s must be a list of names, not %s", of, aKind(n.Kind))
 		}
@@ -208,17 +211,17 @@ func setNode(to **source.Node) func(*source.Node) {
 	return func(n *source.Node) { *to = n }
 }
 
-func (r *reader) setAssignments(to **source.Node, of string) func(*source.Node) {
-	return func(n *source.Node) { *to = r.assignments(n, of) }
+func (r *reader) setAssignments(to **source.Node, of ...string) func(*source.Node) {
+	return func(n *source.Node) { *to = r.assignments(n, of...) }
 }
 
 // assignments keeps a map of values by their names.
-func (r *reader) assignments(n *source.Node, of string) *source.Node {
+func (r *reader) assignments(n *source.Node, of ...string) *source.Node {
 	if n.IsNull() {
 		return nil
 	}
 	if n.Kind != source.Map {
-		r.Errorf(n.Pos(), codeShape, "%s must be a map of names, not %s", of, aKind(n.Kind))
+		r.Errorf(n.Pos(), codeShape, "%s must be a map of names, not %s", strings.Join(of, ""), aKind(n.Kind))
 		return nil
 	}
 	return n

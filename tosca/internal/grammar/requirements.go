@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/toskose/toskose/tosca/internal/source"
@@ -32,8 +33,8 @@ func (r *reader) requirementDefs(n *source.Node, of string) []*RequirementDef {
 			d.Min, d.Max = r.occurrences(n, of)
 		}
 		r.fields(v, of, []field{
-			{"capability", r.setRef(&d.Capability, of+": capability"), everyVersion},
-			{"node", r.setRef(&d.Node, of+": node"), everyVersion},
+			{"capability", r.setRef(&d.Capability, of, ": capability"), everyVersion},
+			{"node", r.setRef(&d.Node, of, ": node"), everyVersion},
 			{"relationship", func(n *source.Node) { r.relationshipDef(d, n, of+": relationship") }, everyVersion},
 			{"occurrences", counted, first},
 			{"count_range", counted, second},
@@ -50,7 +51,7 @@ func (r *reader) relationshipDef(d *RequirementDef, n *source.Node, of string) {
 		return
 	}
 	r.fields(n, of, []field{
-		{"type", r.setRef(&d.Relationship, of+": type"), everyVersion},
+		{"type", r.setRef(&d.Relationship, of, ": type"), everyVersion},
 		{"properties", func(n *source.Node) { d.RelationProperties = r.properties(n, of+": properties", false) }, everyVersion},
 		{"attributes", func(n *source.Node) { d.RelationAttributes = r.attributes(n, of+": attributes") }, everyVersion},
 		{"interfaces", func(n *source.Node) { d.Interfaces = r.interfaces(n, of) }, everyVersion},
@@ -90,12 +91,12 @@ func (r *reader) capabilityDefs(n *source.Node, of string) []*CapabilityDef {
 			return
 		}
 		r.fields(v, of, []field{
-			{"type", r.setRef(&d.Type, of+": type"), everyVersion},
+			{"type", r.setRef(&d.Type, of, ": type"), everyVersion},
 			{"properties", func(n *source.Node) { d.Properties = r.properties(n, of+": properties", false) }, everyVersion},
 			{"attributes", func(n *source.Node) { d.Attributes = r.attributes(n, of+": attributes") }, everyVersion},
-			{"valid_source_types", r.setRefs(&d.Sources, of+": valid_source_types"), first},
-			{"valid_source_node_types", r.setRefs(&d.Sources, of+": valid_source_node_types"), second},
-			{"valid_relationship_types", r.setRefs(&d.Relations, of+": valid_relationship_types"), second},
+			{"valid_source_types", r.setRefs(&d.Sources, of, ": valid_source_types"), first},
+			{"valid_source_node_types", r.setRefs(&d.Sources, of, ": valid_source_node_types"), second},
+			{"valid_relationship_types", r.setRefs(&d.Relations, of, ": valid_relationship_types"), second},
 			{"occurrences", func(n *source.Node) { d.Min, d.Max = r.occurrences(n, of) }, first},
 		})
 	})
@@ -110,10 +111,10 @@ func (r *reader) capabilities(n *source.Node, of string) []*Capability {
 		all = append(all, c)
 		of := fmt.Sprintf("%s: capability %q", of, c.Name)
 		r.fields(v, of, []field{
-			{"properties", r.setAssignments(&c.Properties, of+": properties"), everyVersion},
-			{"attributes", r.setAssignments(&c.Attributes, of+": attributes"), everyVersion},
+			{"properties", r.setAssignments(&c.Properties, of, ": properties"), everyVersion},
+			{"attributes", r.setAssignments(&c.Attributes, of, ": attributes"), everyVersion},
 			{"occurrences", setNode(&c.Counted), first},
-			{"directives", r.setRefs(&c.Directives, of+": directives"), second},
+			{"directives", r.setRefs(&c.Directives, of, ": directives"), second},
 		})
 	})
 	return all
@@ -126,6 +127,9 @@ func (r *reader) requirements(n *source.Node, of string) []*Requirement {
 	if !n.IsNull() && n.Kind == source.Map && !r.second() {
 		r.named(n, of+": requirements", func(k, v *source.Node) { all = append(all, r.requirement(k, v, of)) })
 		return all
+	}
+	if !n.IsNull() {
+		all = slices.Grow(all, len(n.Items))
 	}
 	r.listed(n, of+": requirements", func(item *source.Node) {
 		if !r.second() && !item.IsNull() && item.IsScalar() { // a requirement that the type fills
@@ -152,7 +156,7 @@ func (r *reader) requirement(k, v *source.Node, of string) *Requirement {
 	of = fmt.Sprintf("%s: requirement %q", of, q.Name)
 	r.fields(v, of, []field{
 		{"node", func(n *source.Node) { r.target(q, n, of+": node") }, everyVersion},
-		{"capability", r.setRef(&q.Capability, of+": capability"), everyVersion},
+		{"capability", r.setRef(&q.Capability, of, ": capability"), everyVersion},
 		{"relationship", func(n *source.Node) { r.relationship(q, n, of+": relationship") }, everyVersion},
 		{"node_filter", func(n *source.Node) {
 			q.Filter = n.Pos()
@@ -163,9 +167,9 @@ func (r *reader) requirement(k, v *source.Node, of string) *Requirement {
 			q.Count = n
 		}, first},
 		{"count", setNode(&q.Count), second},
-		{"directives", r.setRefs(&q.Directives, of+": directives"), second},
+		{"directives", r.setRefs(&q.Directives, of, ": directives"), second},
 		{"optional", setNode(&q.Optional), second},
-		{"allocation", r.setAssignments(&q.Allocation, of+": allocation"), second},
+		{"allocation", r.setAssignments(&q.Allocation, of, ": allocation"), second},
 	})
 	return q
 }
@@ -189,9 +193,9 @@ func (r *reader) relationship(q *Requirement, n *source.Node, of string) {
 	}
 	q.Inline = &RelationshipTemplate{Pos: n.Pos()}
 	r.fields(n, of, []field{
-		{"type", r.setRef(&q.Inline.Type, of+": type"), everyVersion},
-		{"properties", r.setAssignments(&q.Inline.Properties, of+": properties"), everyVersion},
-		{"attributes", r.setAssignments(&q.Inline.Attributes, of+": attributes"), everyVersion},
+		{"type", r.setRef(&q.Inline.Type, of, ": type"), everyVersion},
+		{"properties", r.setAssignments(&q.Inline.Properties, of, ": properties"), everyVersion},
+		{"attributes", r.setAssignments(&q.Inline.Attributes, of, ": attributes"), everyVersion},
 		{"interfaces", func(n *source.Node) { q.Inline.Interfaces = r.interfaces(n, of) }, everyVersion},
 	})
 	q.Relationship, q.Properties = q.Inline.Type, q.Inline.Properties

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -44,10 +45,11 @@ var abstract = []string{"select", "selectable", "substitute", "substitutable"}
 
 func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
 	r.named(n, "node_templates", func(k, v *source.Node) {
-		node := &NodeTemplate{Name: k.Text, Pos: k.Pos(), Doc: r.doc}
+		if t.Nodes == nil {
+			t.Nodes = make([]*NodeTemplate, 0, len(n.Keys))
+		}
+		node := r.nodeTemplate(k, v)
 		t.Nodes = append(t.Nodes, node)
-		of := fmt.Sprintf("node template %q", node.Name)
-		r.assigning(v, of, r.nodeFields(node, of))
 		for _, d := range node.Directives {
 			if slices.Contains(abstract, d.Name) {
 				node.Abstract = d.Pos
@@ -57,28 +59,32 @@ func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
 			node.Abstract = node.Filter.Pos
 		}
 		if node.Type.Name == "" && node.Copy.Name == "" {
-			r.Errorf(k.Pos(), codeMissing, "%s has no type", of)
+			r.Errorf(k.Pos(), codeMissing, "node template %q has no type", node.Name)
 		}
 	})
 }
 
-// nodeFields are the keywords of a node template (TOSCA 1.3, 3.8.3; 2.0, 7.2).
-func (r *reader) nodeFields(node *NodeTemplate, of string) []field {
-	return []field{
-		{"type", r.setRef(&node.Type, of+": type"), everyVersion},
-		{"copy", r.setRef(&node.Copy, of+": copy"), everyVersion},
-		{"directives", r.setRefs(&node.Directives, of+": directives"), everyVersion},
+// nodeTemplate reads the keywords of a node template (TOSCA 1.3, 3.8.3; 2.0,
+// 7.2).
+func (r *reader) nodeTemplate(k, v *source.Node) *NodeTemplate {
+	node := &NodeTemplate{Name: k.Text, Pos: k.Pos(), Doc: r.doc}
+	of := "node template " + diag.Quote(node.Name)
+	r.assigning(v, of, []field{
+		{"type", r.setRef(&node.Type, of, ": type"), everyVersion},
+		{"copy", r.setRef(&node.Copy, of, ": copy"), everyVersion},
+		{"directives", r.setRefs(&node.Directives, of, ": directives"), everyVersion},
 		{"node_filter", func(n *source.Node) { node.Filter = r.nodeFilter(n, of+": node_filter") }, everyVersion},
 		{"count", setNode(&node.Count), second},
 		{"occurrences", func(n *source.Node) { r.occurrences(n, of) }, first}, // with instance_count an experiment (TOSCA 1.3, 2.20)
 		{"instance_count", setNode(&node.Count), first},
-		{"properties", r.setAssignments(&node.Properties, of+": properties"), everyVersion},
-		{"attributes", r.setAssignments(&node.Attributes, of+": attributes"), everyVersion},
+		{"properties", r.setAssignments(&node.Properties, of, ": properties"), everyVersion},
+		{"attributes", r.setAssignments(&node.Attributes, of, ": attributes"), everyVersion},
 		{"requirements", func(n *source.Node) { node.Requirements = r.requirements(n, of) }, everyVersion},
 		{"capabilities", func(n *source.Node) { node.Capabilities = r.capabilities(n, of) }, everyVersion},
 		{"interfaces", func(n *source.Node) { node.Interfaces = r.interfaces(n, of) }, everyVersion},
 		{"artifacts", func(n *source.Node) { node.Artifacts = r.artifacts(n, of) }, everyVersion},
-	}
+	})
+	return node
 }
 
 func (r *reader) relationshipTemplates(t *Topology, n *source.Node) {
@@ -87,10 +93,10 @@ func (r *reader) relationshipTemplates(t *Topology, n *source.Node) {
 		t.Relationships[rel.Name] = rel
 		of := fmt.Sprintf("relationship template %q", rel.Name)
 		r.assigning(v, of, []field{
-			{"type", r.setRef(&rel.Type, of+": type"), everyVersion},
-			{"copy", r.setRef(&rel.Copy, of+": copy"), everyVersion},
-			{"properties", r.setAssignments(&rel.Properties, of+": properties"), everyVersion},
-			{"attributes", r.setAssignments(&rel.Attributes, of+": attributes"), everyVersion},
+			{"type", r.setRef(&rel.Type, of, ": type"), everyVersion},
+			{"copy", r.setRef(&rel.Copy, of, ": copy"), everyVersion},
+			{"properties", r.setAssignments(&rel.Properties, of, ": properties"), everyVersion},
+			{"attributes", r.setAssignments(&rel.Attributes, of, ": attributes"), everyVersion},
 			{"interfaces", func(n *source.Node) { rel.Interfaces = r.interfaces(n, of) }, everyVersion},
 		})
 		if rel.Type.Name == "" && rel.Copy.Name == "" {

@@ -32,7 +32,7 @@ func (s *Service) checkAllocations() {
 					return
 				}
 				if s.exceeds(at, taken[at], e) {
-					s.Errorf(v.Pos(), codeAllocation, "%s: allocation of %q: more is taken of it than capability %q of %q has", e.of, k.Text, at.capability, e.Target.Name)
+					s.Errorf(v.Pos(), codeAllocation, "%s: allocation of %q: more is taken of it than capability %q of %q has", e.of(), k.Text, at.capability, e.Target.Name)
 				}
 			}
 		}
@@ -54,6 +54,6 @@ func (s *Service) exceeds(of allocated, parts []*source.Node, e *Edge) bool {
 		return source.At(source.Map, []*source.Node{source.Scalar(source.String, name, has.Node)}, []*source.Node{list}, has.Node)
 	}
 	quiet := &data.Evaluator{Collector: &diag.Collector{}, World: s, Spend: s.Spend}
-	v := quiet.Eval(call("$greater_than", call("$sum", parts...), has.Node), e.Source.Place(e.of))
+	v := quiet.Eval(call("$greater_than", call("$sum", parts...), has.Node), e.Source.Place(e.of()))
 	return v.OK && v.Later == nil && v.Node != nil && v.Node.Text == "true"
 }

@@ -24,14 +24,20 @@ type Artifact struct {
 
 // Artifacts gives all artifacts of a node by name.
 func (s *Service) Artifacts(n *Node) map[string]Artifact {
-	all := map[string]Artifact{}
+	var all map[string]Artifact
+	add := func(a *grammar.Artifact, doc *grammar.Document, own bool) {
+		if all == nil {
+			all = map[string]Artifact{}
+		}
+		all[a.Name] = Artifact{a, doc, s.Chain(doc.Scope().Lookup(grammar.ArtifactType, a.Type.Name)), own}
+	}
 	for _, t := range slices.Backward(n.Typ.Chain) {
 		for _, a := range t.Artifacts {
-			all[a.Name] = Artifact{a, t.Doc, Ancestors(t.Doc.Scope().Lookup(grammar.ArtifactType, a.Type.Name)), false}
+			add(a, t.Doc, false)
 		}
 	}
 	for _, a := range n.Artifacts {
-		all[a.Name] = Artifact{a, n.Doc, Ancestors(n.Doc.Scope().Lookup(grammar.ArtifactType, a.Type.Name)), true}
+		add(a, n.Doc, true)
 	}
 	return all
 }

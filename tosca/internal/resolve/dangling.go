@@ -78,7 +78,7 @@ func (s *Service) checkSought(e *Edge) bool {
 		if !s.inherit(t).Whole || derives(t, demanded) {
 			return true
 		}
-		s.Errorf(e.Capability.Pos, codeReqCapability, "%s asks for a capability of type %q, which is not a %q", e.of, want, demanded.Name)
+		s.Errorf(e.Capability.Pos, codeReqCapability, "%s asks for a capability of type %q, which is not a %q", e.of(), want, demanded.Name)
 		return false
 	}
 	if scope.Open() {
@@ -94,7 +94,7 @@ func (s *Service) checkSought(e *Edge) bool {
 		}
 	}
 	s.Unknown(e.Capability.Pos, codeReqCapability, want, scope.Names(grammar.CapabilityType),
-		"%s asks for capability %q, which is neither a type nor what a node type has", e.of, want)
+		"%s asks for capability %q, which is neither a type nor what a node type has", e.of(), want)
 	return false
 }
 
@@ -112,7 +112,7 @@ func (s *Service) checkAllocated(e *Edge) {
 		})
 		if !has {
 			s.Unknown(k.Pos(), codeAllocation, k.Text, keys(s.inherit(e.Def.Capability).Props), "%s: allocation of %q: %s has no such property",
-				e.of, k.Text, Quoted(e.Def.Capability))
+				e.of(), k.Text, Quoted(e.Def.Capability))
 		}
 	}
 }
@@ -133,9 +133,9 @@ func (s *Service) checkFulfilled(e *Edge) {
 			continue
 		}
 		quiet := &data.Evaluator{Collector: &diag.Collector{}, World: s, Spend: s.Spend}
-		v := quiet.Condition(f.Validation, data.Place{Of: e.of, Doc: e.Source.Doc, Self: e})
+		v := quiet.Condition(f.Validation, data.Place{Of: e.of(), Doc: e.Source.Doc, Self: e})
 		if v.OK && v.Later == nil && v.Node != nil && v.Node.Text == "false" {
-			s.Errorf(posOf(e), codeReqKind, "%s names %q, which does not pass the node_filter %s", e.of, e.Target.Name, data.Show(f.Validation))
+			s.Errorf(posOf(e), codeReqKind, "%s names %q, which does not pass the node_filter %s", e.of(), e.Target.Name, data.Show(f.Validation))
 		}
 	}
 }

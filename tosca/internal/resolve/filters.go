@@ -138,9 +138,9 @@ func (s *Service) fill() {
 				filled = true
 			}
 		case len(found) > 1:
-			s.leave(e, "%s is left to a node_filter that %q and %q fulfil, so the topology is incomplete", e.of, found[0].Name, found[1].Name)
+			s.leave(e, "%s is left to a node_filter that %q and %q fulfil, so the topology is incomplete", e.of(), found[0].Name, found[1].Name)
 		case e.Source.Owned():
-			s.leave(e, "%s is left to a node_filter that nothing in the topology fulfils, so it is incomplete", e.of)
+			s.leave(e, "%s is left to a node_filter that nothing in the topology fulfils, so it is incomplete", e.of())
 		}
 	}
 	if filled {
@@ -186,7 +186,7 @@ func (s *Service) passes(quiet *data.Evaluator, f *grammar.NodeFilter, e *Edge, 
 	if f.Validation != nil {
 		candidate := *e
 		candidate.Target = n
-		v := quiet.Condition(f.Validation, data.Place{Of: e.of, Doc: e.Source.Doc, Self: &candidate})
+		v := quiet.Condition(f.Validation, data.Place{Of: e.of(), Doc: e.Source.Doc, Self: &candidate})
 		return v.OK && (v.Later != nil || v.Node != nil && v.Node.Text == "true")
 	}
 	if !keeps(quiet, f.Properties, &n.holder) {

@@ -20,6 +20,7 @@ type holder struct {
 	doc        *grammar.Document
 	pos        diag.Position
 	props      map[string]*data.Definition
+	sorted     []string // the names of props; nil: not sorted yet
 	attrs      map[string]*data.Definition
 	whole      bool // there is nothing else that it could have
 	needed     bool // its values must be known before the application runs
@@ -38,18 +39,21 @@ func (h *holder) property(name string) data.Value {
 	if v := h.values[name]; v != nil {
 		return *v
 	}
+	def, doc := h.props[name], h.doc
+	written := h.assigned.Get(name)
+	if written.IsNull() {
+		written, doc = def.Fallback(), def.Doc
+	}
+	if written.IsNull() {
+		return data.Value{Node: written, Def: def, Size: 1, OK: true}
+	}
 	if h.values == nil {
 		h.values = map[string]*data.Value{}
 	}
 	v := &data.Value{Busy: true}
 	h.values[name] = v
-	def := h.props[name]
 	p := h.place(h.of + ": property " + quote(name))
-	written := h.assigned.Get(name)
-	if written.IsNull() {
-		written = def.Fallback()
-		p.Doc = def.Doc
-	}
+	p.Doc = doc
 	*v = h.s.eval.Eval(written, p)
 	v.Busy = false
 	v.Def = def
@@ -113,12 +117,20 @@ func (h *holder) get(m data.Member, name string) (data.Value, data.Answer) {
 func (h *holder) names(m data.Member) []string {
 	switch m {
 	case data.Property:
-		return slices.Sorted(maps.Keys(h.props))
+		return slices.Clone(h.propertyNames())
 	case data.Attribute:
-		return append(slices.Sorted(maps.Keys(h.props)), slices.Sorted(maps.Keys(h.attrs))...)
+		return append(slices.Clone(h.propertyNames()), slices.Sorted(maps.Keys(h.attrs))...)
 	default:
 		return nil
 	}
+}
+
+// propertyNames gives the names of the properties, sorted.
+func (h *holder) propertyNames() []string {
+	if h.sorted == nil {
+		h.sorted = slices.Sorted(maps.Keys(h.props))
+	}
+	return h.sorted
 }
 
 // perProperty is the work that a property stands for: some hundred bytes are
@@ -132,7 +144,7 @@ func (h *holder) check(typ string) {
 	if !h.s.Spend(perProperty * len(h.props)) {
 		return
 	}
-	known := slices.Sorted(maps.Keys(h.props))
+	known := h.propertyNames()
 	for k := range h.assigned.Pairs() {
 		switch def := h.props[k.Text]; {
 		case def == nil && h.whole && k.Text != h.explained:

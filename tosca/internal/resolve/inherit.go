@@ -17,6 +17,23 @@ type Type struct {
 	Props  map[string]*data.Definition
 	Attrs  map[string]*data.Definition
 	ifaces []*grammar.Type // of Chain, those that have interfaces, eldest first
+	sorted []string        // the names of Props
+}
+
+// properties gives the names of the properties, sorted.
+func (t *Type) properties() []string {
+	if t.sorted == nil {
+		t.sorted = keys(t.Props)
+	}
+	return t.sorted
+}
+
+// Chain gives a type with its ancestors, as Ancestors does, once; none for nil.
+func (s *Service) Chain(t *grammar.Type) []*grammar.Type {
+	if t == nil {
+		return nil
+	}
+	return s.inherit(t).Chain
 }
 
 // NodeType is a node type with all that it inherits.

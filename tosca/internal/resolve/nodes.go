@@ -38,7 +38,9 @@ const (
 )
 
 // Of names the node in a message.
-func (n *Node) Of() string { return n.called() + " " + quote(n.Name) }
+func (n *Node) Of() string { return n.holder.of }
+
+func (n *Node) named() string { return n.called() + " " + quote(n.Name) }
 
 func (n *Node) called() string { return cmp.Or(n.noun, "node template") }
 
@@ -65,8 +67,11 @@ func (s *Service) makeNodes() {
 	for _, t := range s.Topo.Nodes {
 		templates[t.Name] = t
 	}
-	for _, t := range s.Topo.Nodes {
-		n := &Node{NodeTemplate: s.copied(t, templates)}
+	made := make([]Node, len(s.Topo.Nodes))
+	s.Nodes = make([]*Node, 0, len(made))
+	for i, t := range s.Topo.Nodes {
+		n := &made[i]
+		n.NodeTemplate = s.copied(t, templates)
 		s.Nodes = append(s.Nodes, n)
 		s.byName[n.Name] = n
 		s.classify(n)
@@ -128,7 +133,7 @@ func overlay(under, over *source.Node) *source.Node {
 }
 
 func (s *Service) classify(n *Node) {
-	n.holder = holder{s: s, self: n, of: n.Of(), doc: n.Doc, pos: n.Pos, assigned: n.Properties, attributes: n.Attributes}
+	n.holder = holder{s: s, self: n, of: n.named(), doc: n.Doc, pos: n.Pos, assigned: n.Properties, attributes: n.Attributes}
 	if n.Type.Name == "" {
 		return // said so
 	}
@@ -142,8 +147,8 @@ func (s *Service) classify(n *Node) {
 	}
 	n.Typ = flat
 	n.noun = s.opts.Noun(n.Typ)
-	n.holder.of, n.holder.needed = n.Of(), n.Owned()
-	n.holder.props, n.holder.attrs, n.holder.whole = flat.Props, flat.Attrs, true
+	n.holder.of, n.holder.needed = n.named(), n.Owned()
+	n.holder.props, n.holder.sorted, n.holder.attrs, n.holder.whole = flat.Props, flat.properties(), flat.Attrs, true
 	s.checkDirectives(n)
 	if n.Abstract != (diag.Position{}) && n.Owned() {
 		s.Incomplete(n.Abstract, codeAbstract, "%s is left to be selected or substituted, so the topology is incomplete", n.Of())
@@ -204,8 +209,12 @@ func (s *Service) checkNodes() {
 		}
 		n.holder.check(required)
 		s.checkCapabilities(n, required != "")
-		s.checkCount(n.Count, n.Place(n.Of()+": count"))
-		s.checkFilter(n.Filter, n.Typ, n.Doc, n.Of(), s.anyNodeOf(n.Typ.Type.Type, true))
+		if n.Count != nil {
+			s.checkCount(n.Count, n.Place(n.Of()+": count"))
+		}
+		if n.Filter != nil {
+			s.checkFilter(n.Filter, n.Typ, n.Doc, n.Of(), s.anyNodeOf(n.Typ.Type.Type, true))
+		}
 		if !n.Owned() {
 			s.checkInterfaces(n.Interfaces, s.Interfaces(n), &n.holder)
 			s.checkArtifacts(n)

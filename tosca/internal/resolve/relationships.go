@@ -15,9 +15,8 @@ type Edge struct {
 	Def        *RequirementDef // nil: the type does not define it
 	Source     *Node
 	Target     *Node
-	Relation   *grammar.Type // of its relationship; nil: none is named, or it is unknown
-	Properties *source.Node  // of its relationship, as assigned
-	of         string
+	Relation   *grammar.Type  // of its relationship; nil: none is named, or it is unknown
+	Properties *source.Node   // of its relationship, as assigned
 	capability *CapabilityDef // of Target; nil: any
 	inline     *grammar.RelationshipTemplate
 	template   *relation // nil: it has none
@@ -30,6 +29,9 @@ type relation struct {
 	holder
 	typ *grammar.Type // nil: unknown, and said so
 }
+
+// of names the requirement in a message.
+func (e *Edge) of() string { return e.Source.Of() + ": requirement " + quote(e.Name) }
 
 // Describe, Lead, Get and Names make a relationship a data.Entity.
 func (e *Edge) Describe() (data.EntityKind, string) {
@@ -81,8 +83,8 @@ func (e *Edge) holds() *holder {
 	s := e.Source.holder.s
 	t := s.inherit(e.Relation)
 	e.held = &holder{
-		s: s, self: e, of: e.of + ": the relationship", doc: e.Source.Doc, pos: e.Pos,
-		props: t.Props, attrs: t.Attrs, whole: t.Whole, needed: e.Source.Owned(), assigned: e.Properties,
+		s: s, self: e, of: e.of() + ": the relationship", doc: e.Source.Doc, pos: e.Pos,
+		props: t.Props, sorted: t.properties(), attrs: t.Attrs, whole: t.Whole, needed: e.Source.Owned(), assigned: e.Properties,
 	}
 	if e.inline != nil {
 		e.held.attributes = e.inline.Attributes
@@ -190,11 +192,11 @@ func (s *Service) relate(e *Edge) bool {
 		return s.refinesRelation(e, ref)
 	}
 	if scope.Open() {
-		s.Warnf(ref.Pos, codeReqRelation, "%s has relationship %q, which may be in a file that is not at hand", e.of, ref.Name)
+		s.Warnf(ref.Pos, codeReqRelation, "%s has relationship %q, which may be in a file that is not at hand", e.of(), ref.Name)
 		return true
 	}
 	s.Unknown(ref.Pos, codeReqRelation, ref.Name, append(scope.Names(grammar.RelationshipType), keys(s.relations)...),
-		"%s has relationship %q, which is neither a template nor a type", e.of, ref.Name)
+		"%s has relationship %q, which is neither a template nor a type", e.of(), ref.Name)
 	return false
 }
 
@@ -203,27 +205,27 @@ func (s *Service) refinesRelation(e *Edge, ref grammar.Ref) bool {
 	if e.Source.Owned() || e.Def == nil || e.Def.Relation == nil || !s.inherit(e.Relation).Whole || derives(e.Relation, e.Def.Relation) {
 		return true
 	}
-	s.Errorf(ref.Pos, codeReqRefined, "%s has a relationship of type %q, which is not a %q", e.of, e.Relation.Name, e.Def.Relation.Name)
+	s.Errorf(ref.Pos, codeReqRefined, "%s has a relationship of type %q, which is not a %q", e.of(), e.Relation.Name, e.Def.Relation.Name)
 	return false
 }
 
 // checkRelationTargets checks the ends of an edge against what its
 // relationship's type allows, if that is not a normative one.
 func (s *Service) checkRelationTargets(e *Edge) {
-	for _, t := range Ancestors(e.Relation) {
+	for _, t := range s.Chain(e.Relation) {
 		if t.Doc.Embedded {
 			return
 		}
 		if len(t.Targets) > 0 && !s.allowsTarget(t, e) {
-			s.Errorf(posOf(e), codeReqSource, "%s: %s leads to none of what %q has", e.of, Quoted(t), e.Target.Name)
+			s.Errorf(posOf(e), codeReqSource, "%s: %s leads to none of what %q has", e.of(), Quoted(t), e.Target.Name)
 			return
 		}
 		if !s.allows(t.Doc, grammar.NodeType, t.TargetNodes, e.Target.Typ.Chain) {
-			s.Errorf(posOf(e), codeReqSource, "%s: %s does not lead to nodes of type %q", e.of, Quoted(t), e.Target.Type.Name)
+			s.Errorf(posOf(e), codeReqSource, "%s: %s does not lead to nodes of type %q", e.of(), Quoted(t), e.Target.Type.Name)
 			return
 		}
 		if !s.allows(t.Doc, grammar.NodeType, t.Sources, e.Source.Typ.Chain) {
-			s.Errorf(posOf(e), codeReqSource, "%s: %s does not begin at nodes of type %q", e.of, Quoted(t), e.Source.Type.Name)
+			s.Errorf(posOf(e), codeReqSource, "%s: %s does not begin at nodes of type %q", e.of(), Quoted(t), e.Source.Type.Name)
 			return
 		}
 	}
@@ -254,12 +256,15 @@ func (s *Service) allowsTarget(t *grammar.Type, e *Edge) bool {
 func (s *Service) checkEdges() {
 	for _, n := range s.Nodes {
 		for _, e := range append(slices.Clip(n.Edges), n.dangling...) {
+			if e.Properties == nil && e.inline == nil && n.Owned() {
+				continue
+			}
 			h := e.holds()
-			if h == nil || e.Properties == nil && e.inline == nil && n.Owned() {
+			if h == nil {
 				continue
 			}
 			h.check("")
-			for _, name := range keys(h.props) {
+			for _, name := range h.propertyNames() {
 				v := h.property(name)
 				if v.OK && v.Node.IsNull() && h.props[name].Required && !n.Owned() && !h.writtenNull(name) {
 					s.lacks(e, h, name)
@@ -286,10 +291,11 @@ func (s *Service) lacks(e *Edge, h *holder, name string) {
 // isHost tells whether an edge leads to a host: by its relationship, or else by
 // the capability that it asks for.
 func (e *Edge) isHost() bool {
+	s := e.Source.holder.s
 	if e.Relation != nil {
-		return ChainHas(Ancestors(e.Relation), "tosca.relationships.HostedOn")
+		return ChainHas(s.Chain(e.Relation), "tosca.relationships.HostedOn")
 	}
-	return e.Def != nil && ChainHas(Ancestors(e.Def.Capability), "tosca.capabilities.Container")
+	return e.Def != nil && ChainHas(s.Chain(e.Def.Capability), "tosca.capabilities.Container")
 }
 
 // findHosts finds what each node is hosted on, and cuts what is hosted on

@@ -14,6 +14,9 @@ func (s *Service) linkNodes() {
 		if n.Typ == nil || !s.Spend(len(n.Typ.Reqs)) {
 			continue
 		}
+		if len(n.Requirements) > 0 {
+			n.Edges = make([]*Edge, 0, len(n.Requirements))
+		}
 		for _, r := range n.Requirements {
 			if e := s.link(n, r); e != nil {
 				n.Edges = append(n.Edges, e)
@@ -27,28 +30,19 @@ func (s *Service) linkNodes() {
 // with it, which is reported.
 func (s *Service) link(n *Node, r *grammar.Requirement) *Edge {
 	def := n.Typ.Requirement(r.Name)
-	of := n.Of() + ": requirement " + quote(r.Name)
+	e := &Edge{Requirement: r, Def: def, Source: n}
 	if def == nil && (r.Relationship.Name == "" || !n.Owned()) {
 		var names []string
 		for _, d := range n.Typ.Reqs {
 			names = append(names, d.Name)
 		}
-		s.Unknown(r.Pos, codeReqUnknown, r.Name, names, "%s is not one of %s, and names no relationship", of, Quoted(n.Typ.Type.Type))
+		s.Unknown(r.Pos, codeReqUnknown, r.Name, names, "%s is not one of %s, and names no relationship", e.of(), Quoted(n.Typ.Type.Type))
 		return nil
 	}
-	e := &Edge{Requirement: r, Def: def, Source: n, of: of}
 	if !s.relate(e) {
 		return nil
 	}
-	for _, d := range r.Directives {
-		s.checkScope(d, of)
-	}
-	s.checkCount(r.Count, n.Place(of+": count"))
-	s.checkCount(r.Index, n.Place(of+": the index of its node"))
-	s.checkOptional(r.Optional, n.Place(of+": optional"))
-	if r.NodeFilter != nil {
-		s.checkFilter(r.NodeFilter, s.filtered(e), n.Doc, of, s.selfOfFilter(e))
-	}
+	s.checkKeywords(e)
 	if !s.keepsName(e) {
 		return nil
 	}
@@ -66,49 +60,69 @@ func (s *Service) link(n *Node, r *grammar.Requirement) *Edge {
 	return e
 }
 
+// checkKeywords checks what most requirements do not say.
+func (s *Service) checkKeywords(e *Edge) {
+	r, n := e.Requirement, e.Source
+	for _, d := range r.Directives {
+		s.checkScope(d, e.of())
+	}
+	if r.Count != nil {
+		s.checkCount(r.Count, n.Place(e.of()+": count"))
+	}
+	if r.Index != nil {
+		s.checkCount(r.Index, n.Place(e.of()+": the index of its node"))
+	}
+	if r.Optional != nil {
+		s.checkOptional(r.Optional, n.Place(e.of()+": optional"))
+	}
+	if r.NodeFilter != nil {
+		s.checkFilter(r.NodeFilter, s.filtered(e), n.Doc, e.of(), s.selfOfFilter(e))
+	}
+}
+
 // keepsName checks that a requirement whose definition names a capability of a
 // node type, and not its type, asks for none other (TOSCA 2.0, 8.5.2).
 func (s *Service) keepsName(e *Edge) bool {
 	if e.Def == nil || e.Def.Named == "" || e.Capability.Name == "" || e.Capability.Name == e.Def.Named || !second(e.Source.Doc) {
 		return true
 	}
-	s.Errorf(e.Capability.Pos, codeReqCapability, "%s asks for capability %q; its definition names %q, which cannot be changed", e.of, e.Capability.Name, e.Def.Named)
+	s.Errorf(e.Capability.Pos, codeReqCapability, "%s asks for capability %q; its definition names %q, which cannot be changed", e.of(), e.Capability.Name, e.Def.Named)
 	return false
 }
 
 // target finds the node that a requirement names; nil where it is left open,
 // which is incomplete for a node that is owned, or where there is none.
 func (s *Service) target(e *Edge) *Node {
-	n, r, of := e.Source, e.Requirement, e.of
+	n, r := e.Source, e.Requirement
 	name := r.Node.Name
 	switch t := s.byName[name]; {
 	case name == "" && r.NodeFilter != nil:
 		s.filters = append(s.filters, e) // when there are all nodes
 	case name == "" && n.Owned():
-		s.Incomplete(r.Pos, codeReqAbstract, "%s names no node", of)
+		s.Incomplete(r.Pos, codeReqAbstract, "%s names no node", e.of())
 	case name == "":
 	case t == n && n.Owned():
-		s.Errorf(r.Node.Pos, codeReqSelf, "%s names the %s itself", of, n.called())
+		s.Errorf(r.Node.Pos, codeReqSelf, "%s names the %s itself", e.of(), n.called())
 	case t != nil && r.NodeFilter != nil && !second(n.Doc) && !n.Owned():
-		s.Errorf(r.NodeFilter.Pos, codeFilter, "%s has a node_filter and names %q: a filter chooses among the nodes of a type (TOSCA 1.3, 3.8.2.2)", of, name)
+		s.Errorf(r.NodeFilter.Pos, codeFilter, "%s has a node_filter and names %q: a filter chooses among the nodes of a type (TOSCA 1.3, 3.8.2.2)", e.of(), name)
 		return t
 	case t != nil:
 		return t
 	case r.Index != nil && !n.Doc.Scope().Open():
-		s.Unknown(r.Node.Pos, codeReqTarget, name, s.templateNames(anyNode), "%s names one of the nodes made from %q, which is no node template", of, name)
+		s.Unknown(r.Node.Pos, codeReqTarget, name, s.templateNames(anyNode), "%s names one of the nodes made from %q, which is no node template", e.of(), name)
 	case n.Doc.Scope().Lookup(grammar.NodeType, name) != nil:
 		s.checkTargetType(e, n.Doc.Scope().Lookup(grammar.NodeType, name))
 		switch {
 		case r.NodeFilter != nil:
 			s.filters = append(s.filters, e)
 		case n.Owned():
-			s.Incomplete(r.Node.Pos, codeReqAbstract, "%s names the type %q instead of a node template, so the topology is incomplete", of, name)
+			s.Incomplete(r.Node.Pos, codeReqAbstract, "%s names the type %q instead of a node template, so the topology is incomplete", e.of(), name)
 		}
 	case n.Doc.Scope().Open():
-		s.Warnf(r.Node.Pos, codeReqTarget, "%s names %q, which is not in the topology: it may be a type in a file that is not at hand", of, name)
+		s.Warnf(r.Node.Pos, codeReqTarget, "%s names %q, which is not in the topology: it may be a type in a file that is not at hand", e.of(), name)
 	default:
 		fitting := s.templateNames(func(t *Node) bool { return t != n && t.Owned() == n.Owned() })
-		s.Unknown(r.Node.Pos, codeReqTarget, name, fitting, "%s names %q, which is not in the topology", of, name)
+		s.Unknown(r.Node.Pos, codeReqTarget, name, fitting, "%s names %q, which is not in the topology", e.of(), name)
 	}
 	return nil
 }
@@ -116,7 +130,7 @@ func (s *Service) target(e *Edge) *Node {
 // checkTargetType checks a type that a requirement names in the place of a node.
 func (s *Service) checkTargetType(e *Edge, t *grammar.Type) {
 	if e.Def != nil && e.Def.Node != nil && s.inherit(t).Whole && !derives(t, e.Def.Node) {
-		s.Errorf(e.Node.Pos, codeReqKind, "%s names type %q, which is not a %q", e.of, t.Name, e.Def.Node.Name)
+		s.Errorf(e.Node.Pos, codeReqKind, "%s names type %q, which is not a %q", e.of(), t.Name, e.Def.Node.Name)
 	}
 	if want := e.Capability.Name; want != "" && s.inherit(t).Whole {
 		s.findCapability(e, s.flatten(t), t.Name)
@@ -130,7 +144,7 @@ func (s *Service) fulfils(e *Edge) bool {
 		return false // said so
 	}
 	if e.Def != nil && e.Def.Node != nil && !slices.Contains(t.Typ.Chain, e.Def.Node) && !e.advised() {
-		s.Errorf(e.Node.Pos, codeReqKind, "%s names %q of type %q, which is not a %q", e.of, t.Name, t.Type.Name, e.Def.Node.Name)
+		s.Errorf(e.Node.Pos, codeReqKind, "%s names %q of type %q, which is not a %q", e.of(), t.Name, t.Type.Name, e.Def.Node.Name)
 		return false
 	}
 	c, ok := s.findCapability(e, t.Typ, t.Name)
@@ -174,12 +188,12 @@ func (s *Service) findCapability(e *Edge, t *NodeType, target string) (c *Capabi
 				return nil, true
 			}
 			s.Unknown(e.Capability.Pos, codeReqCapability, want, t.capabilities(),
-				"%s asks %q for capability %q, which it does not have", e.of, target, want)
+				"%s asks %q for capability %q, which it does not have", e.of(), target, want)
 			return nil, false
 		}
 		if demanded != nil && c.Typ != nil && c.whole && !derives(c.Typ, demanded) {
 			s.Errorf(e.Capability.Pos, codeReqCapability, "%s asks %q for capability %q of type %q, which is not a %q",
-				e.of, target, want, c.Typ.Name, demanded.Name)
+				e.of(), target, want, c.Typ.Name, demanded.Name)
 			return nil, false
 		}
 		return c, true
@@ -200,7 +214,7 @@ func (s *Service) findCapability(e *Edge, t *NodeType, target string) (c *Capabi
 		if demanded != nil {
 			want = demanded.Name
 		}
-		s.Errorf(posOf(e), codeReqCapability, "%s needs capability %q, and %q has none", e.of, want, target)
+		s.Errorf(posOf(e), codeReqCapability, "%s needs capability %q, and %q has none", e.of(), want, target)
 		return nil, false
 	}
 	return c, true
@@ -264,10 +278,10 @@ func (s *Service) checkCapability(e *Edge) {
 	}
 	sources, relations := c.allowed()
 	if !s.allows(c.doc, grammar.NodeType, sources, e.Source.Typ.Chain) {
-		s.Errorf(posOf(e), codeReqSource, "%s leads to capability %q of %q, which is not for nodes of type %q", e.of, c.Name, e.Target.Name, e.Source.Type.Name)
+		s.Errorf(posOf(e), codeReqSource, "%s leads to capability %q of %q, which is not for nodes of type %q", e.of(), c.Name, e.Target.Name, e.Source.Type.Name)
 	}
 	if e.Relation != nil && !s.allows(c.doc, grammar.RelationshipType, relations, Ancestors(e.Relation)) {
-		s.Errorf(posOf(e), codeReqSource, "%s leads to capability %q of %q, which is not for relationships of type %q", e.of, c.Name, e.Target.Name, e.Relation.Name)
+		s.Errorf(posOf(e), codeReqSource, "%s leads to capability %q of %q, which is not for relationships of type %q", e.of(), c.Name, e.Target.Name, e.Relation.Name)
 	}
 	if c.Max <= 0 || second(c.doc) {
 		return
@@ -276,7 +290,7 @@ func (s *Service) checkCapability(e *Edge) {
 		c.incoming = map[*Node]int{}
 	}
 	if c.incoming[e.Target]++; c.incoming[e.Target] == c.Max+1 {
-		s.Errorf(posOf(e), codeReqMany, "%s: capability %q of %q is there for at most %d requirements", e.of, c.Name, e.Target.Name, c.Max)
+		s.Errorf(posOf(e), codeReqMany, "%s: capability %q of %q is there for at most %d requirements", e.of(), c.Name, e.Target.Name, c.Max)
 	}
 }
 
@@ -324,7 +338,7 @@ func isOther(doc *grammar.Document, name string) bool {
 func (s *Service) checkAllocation(e *Edge) {
 	known := e.capability.Props
 	for k, v := range e.Allocation.Pairs() {
-		of := e.of + ": allocation of " + quote(k.Text)
+		of := e.of() + ": allocation of " + quote(k.Text)
 		def := known[k.Text]
 		if def == nil {
 			if e.capability.whole {

@@ -108,7 +108,14 @@ func (s *Service) Check(n *source.Node, d *data.Definition, p data.Place) bool {
 // Meant gives a value that fits a definition as the definition means it.
 func (s *Service) Meant(n *source.Node, d *data.Definition) *source.Node { return s.eval.Meant(n, d) }
 
-func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func keys[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	names := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
+	slices.Sort(names)
+	return names
+}
 
 // Resolve does all there is to do; the error is that of ctx.
 func (s *Service) Resolve(ctx context.Context) error {

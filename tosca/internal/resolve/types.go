@@ -3,14 +3,14 @@ package resolve
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 )
 
-func quote(s string) string { return strconv.Quote(s) }
+func quote(s string) string { return diag.Quote(s) }
 
 // Quoted names a type in a message.
 func Quoted(t *grammar.Type) string { return t.Kind.String() + " " + quote(t.Name) }

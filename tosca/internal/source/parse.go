@@ -44,7 +44,7 @@ const (
 
 // Parse reads one document. The tree is nil when the list is not empty.
 func Parse(file string, data []byte) (*Node, diag.List) {
-	return parse(&parser{file: &file, done: map[*yaml.Node]*built{}}, file, data)
+	return parse(&parser{file: &file, done: map[*yaml.Node]built{}}, file, data)
 }
 
 // Options say what a document may have that most may not.
@@ -59,12 +59,12 @@ type Options struct {
 
 // ParseWith is Parse with options.
 func ParseWith(file string, data []byte, opts Options) (*Node, diag.List) {
-	return parse(&parser{file: &file, opts: opts, done: map[*yaml.Node]*built{}}, file, data)
+	return parse(&parser{file: &file, opts: opts, done: map[*yaml.Node]built{}}, file, data)
 }
 
 // ParseOutside is Parse for what stands in no file: its nodes have no line.
 func ParseOutside(from string, data []byte) (*Node, diag.List) {
-	return parse(&parser{file: &from, outside: true, done: map[*yaml.Node]*built{}}, from, data)
+	return parse(&parser{file: &from, outside: true, done: map[*yaml.Node]built{}}, from, data)
 }
 
 func parse(p *parser, file string, data []byte) (*Node, diag.List) {
@@ -147,20 +147,31 @@ func syntax(file string, err error) *diag.Diagnostic {
 
 // built is a node with what it costs to walk it.
 type built struct {
-	node *Node // nil: under construction
-	size int   // nodes, aliases expanded
-	deep int   // levels, aliases expanded
+	node *Node
+	size int // nodes, aliases expanded
+	deep int // levels, aliases expanded
 }
 
 type parser struct {
 	file     *string
 	opts     Options
-	listKeys bool                  // what Options.ListKeys said
-	outside  bool                  // nodes stand in no line
-	done     map[*yaml.Node]*built // what anchors stand for
-	copied   int                   // keys that merges copied
+	listKeys bool                 // what Options.ListKeys said
+	outside  bool                 // nodes stand in no line
+	done     map[*yaml.Node]built // what anchors stand for; without a node: under construction
+	copied   int                  // keys that merges copied
 	problems diag.List
+
+	// Nodes are made many at a time: a large document has millions.
+	nodes []Node  // not used yet
+	lists []*Node // not used yet
+	block int     // how many nodes were made last
 }
+
+// The sizes of a block of nodes: small documents have few.
+const (
+	minBlock = 16
+	maxBlock = 256
+)
 
 func (p *parser) fail(at *yaml.Node, code, message string) {
 	if len(p.problems) < maxReported {
@@ -173,21 +184,47 @@ func (p *parser) node(y *yaml.Node) *Node {
 	if p.outside {
 		return Outside(*p.file)
 	}
-	return &Node{file: p.file, line: int32(y.Line), column: int32(y.Column)}
+	if len(p.nodes) == 0 {
+		p.block = min(2*p.block+minBlock, maxBlock)
+		p.nodes = make([]Node, p.block)
+	}
+	n := &p.nodes[0]
+	p.nodes = p.nodes[1:]
+	n.file, n.line, n.column = p.file, int32(y.Line), int32(y.Column)
+	return n
 }
 
-func (p *parser) build(y *yaml.Node, depth int) *built {
-	b := &built{size: 1, deep: 1}
+// list makes an empty list that has room for some nodes.
+func (p *parser) list(size int) []*Node {
+	if size > len(p.lists) {
+		if size > minBlock {
+			return make([]*Node, 0, size)
+		}
+		p.lists = make([]*Node, 2*p.block+minBlock)
+	}
+	made := p.lists[:0:size]
+	p.lists = p.lists[size:]
+	return made
+}
+
+func (p *parser) build(y *yaml.Node, depth int) built {
 	if y.Kind == yaml.AliasNode {
 		return p.alias(y, depth)
 	}
-	if y.Anchor != "" {
-		p.done[y] = b
+	if y.Anchor == "" {
+		return p.value(y, depth)
 	}
+	p.done[y] = built{}
+	b := p.value(y, depth)
+	p.done[y] = b
+	return b
+}
+
+func (p *parser) value(y *yaml.Node, depth int) built {
 	n := p.node(y)
+	b := built{node: n, size: 1, deep: 1}
 	if depth > maxDepth {
 		p.fail(y, codeDepth, fmt.Sprintf("nested more than %d levels deep", maxDepth))
-		b.node = n
 		return b
 	}
 	switch y.Kind {
@@ -196,24 +233,23 @@ func (p *parser) build(y *yaml.Node, depth int) *built {
 	case yaml.SequenceNode:
 		p.tag(y, "!!seq")
 		n.Kind = List
-		n.Items = make([]*Node, 0, len(y.Content))
+		n.Items = p.list(len(y.Content))
 		for _, c := range y.Content {
 			n.Items = append(n.Items, b.add(p.build(c, depth+1)))
 		}
 	case yaml.MappingNode:
 		p.tag(y, "!!map")
 		n.Kind = Map
-		p.mapping(n, b, y, depth)
+		p.mapping(n, &b, y, depth)
 	default:
 		p.fail(y, codeSyntax, "not YAML: an unexpected node")
 	}
 	y.Content = nil // the library's tree is several times as large as ours: let it go as it is read
-	p.bounds(y, b, depth)
-	b.node = n
+	p.bounds(y, &b, depth)
 	return b
 }
 
-func (b *built) add(child *built) *Node {
+func (b *built) add(child built) *Node {
 	b.size += child.size
 	b.deep = max(b.deep, child.deep+1)
 	return child.node
@@ -234,15 +270,14 @@ func (p *parser) bounds(y *yaml.Node, b *built, depth int) {
 	}
 }
 
-func (p *parser) alias(y *yaml.Node, depth int) *built {
-	b, known := p.done[y.Alias]
-	if !known || b.node == nil {
+func (p *parser) alias(y *yaml.Node, depth int) built {
+	b := p.done[y.Alias]
+	if b.node == nil {
 		p.fail(y, codeRecursion, fmt.Sprintf("alias %q stands within what it stands for", "*"+y.Value))
-		return &built{node: p.node(y), size: 1, deep: 1}
+		return built{node: p.node(y), size: 1, deep: 1}
 	}
-	copied := *b
-	p.bounds(y, &copied, depth)
-	return &copied
+	p.bounds(y, &b, depth)
+	return b
 }
 
 func (p *parser) tag(y *yaml.Node, want string) {
@@ -271,15 +306,16 @@ func (p *parser) scalar(n *Node, y *yaml.Node) {
 	default:
 		p.fail(y, codeTag, fmt.Sprintf("tag %q means nothing in TOSCA", tag))
 	}
-	if strings.ContainsAny(n.Text, "\x00\uFFFE") {
+	if strings.Contains(n.Text, "\x00") || strings.Contains(n.Text, "\uFFFE") {
 		p.fail(y, codeCharacter, "a string with the character U+0000 or U+FFFE cannot be passed on")
 	}
 }
 
 func (p *parser) mapping(n *Node, b *built, y *yaml.Node, depth int) {
 	half := len(y.Content) / 2
-	n.Keys, n.Items = make([]*Node, 0, half), make([]*Node, 0, half)
-	seen := make(map[string]*yaml.Node, half)
+	n.Keys, n.Items = p.list(half), p.list(half)
+	var few [indexed]int
+	lines := few[:0] // of Keys, aliases where they stand
 	var merged []*Node
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		ky, vy := y.Content[i], y.Content[i+1]
@@ -299,12 +335,12 @@ func (p *parser) mapping(n *Node, b *built, y *yaml.Node, depth int) {
 				continue
 			}
 		}
-		if first, twice := seen[key.Text]; twice {
-			p.fail(ky, codeDuplicate, fmt.Sprintf("key %q is here twice (first in line %d)", key.Text, first.Line))
+		if first := n.find(key.Text); first >= 0 {
+			p.fail(ky, codeDuplicate, fmt.Sprintf("key %q is here twice (first in line %d)", key.Text, lines[first]))
 			continue
 		}
-		seen[key.Text] = ky
-		n.Keys, n.Items = append(n.Keys, key), append(n.Items, value)
+		n.put(key, value)
+		lines = append(lines, ky.Line)
 	}
 	for _, m := range merged { // what is written here wins, then the first merge
 		if p.copied += len(m.Keys); p.copied > maxExpanded {
@@ -312,13 +348,11 @@ func (p *parser) mapping(n *Node, b *built, y *yaml.Node, depth int) {
 			return
 		}
 		for k, v := range m.Pairs() {
-			if _, has := seen[k.Text]; !has {
-				seen[k.Text] = y
-				n.Keys, n.Items = append(n.Keys, k), append(n.Items, v)
+			if n.find(k.Text) < 0 {
+				n.put(k, v)
 			}
 		}
 	}
-	n.makeIndex()
 }
 
 func (p *parser) merged(b *built, y *yaml.Node, depth int) []*Node {

@@ -84,18 +84,36 @@ func (n *Node) Get(key string) *Node {
 	if n == nil || n.Kind != Map {
 		return nil
 	}
+	if i := n.find(key); i >= 0 {
+		return n.Items[i]
+	}
+	return nil
+}
+
+// find gives the index of a key, or -1.
+func (n *Node) find(key string) int {
 	if n.index != nil {
 		if i, ok := n.index[key]; ok {
-			return n.Items[i]
+			return i
 		}
-		return nil
+		return -1
 	}
 	for i, k := range n.Keys {
 		if k.Text == key {
-			return n.Items[i]
+			return i
 		}
 	}
-	return nil
+	return -1
+}
+
+// put adds an entry with a key that is not there yet.
+func (n *Node) put(key, value *Node) {
+	n.Keys, n.Items = append(n.Keys, key), append(n.Items, value)
+	if n.index == nil {
+		n.makeIndex()
+		return
+	}
+	n.index[key.Text] = len(n.Keys) - 1
 }
 
 // indexed is the size from which on a map is looked up by an index.
@@ -105,7 +123,7 @@ func (n *Node) makeIndex() {
 	if len(n.Keys) <= indexed {
 		return
 	}
-	n.index = make(map[string]int, len(n.Keys))
+	n.index = make(map[string]int, cap(n.Keys))
 	for i, k := range n.Keys {
 		n.index[k.Text] = i
 	}
