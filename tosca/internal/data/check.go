@@ -145,7 +145,7 @@ func (e *Evaluator) checkEntries(n *source.Node, key, entry *Definition, p Place
 			if k.Kind == source.Later {
 				continue
 			}
-			if k.Kind != source.String && !second(key.Doc) { // as written, a number is a name as well
+			if plain := e.Plain(key); k.Kind != source.String && (plain == tString || plain == "") && !second(key.Doc) { // as written, a number is a name as well
 				k = source.Scalar(source.String, k.Text, k)
 			}
 			ok = e.spend(len(p.Of)/16) && e.Check(k, key, p.part("key "+quote(k.Text))) && ok

@@ -51,7 +51,7 @@ func (r *reader) relationshipDef(d *RequirementDef, n *source.Node, of string) {
 	}
 	r.fields(n, of, []field{
 		{"type", r.setRef(&d.Relationship, of+": type"), everyVersion},
-		{"properties", func(n *source.Node) { d.RelationProperties = r.properties(n, of+": properties", false) }, everyVersion},
+		{"properties", func(n *source.Node) { d.RelationProperties = r.properties(n, of+": properties", r.isFixed) }, everyVersion},
 		{"attributes", func(n *source.Node) { d.RelationAttributes = r.attributes(n, of+": attributes") }, everyVersion},
 		{"interfaces", func(n *source.Node) { d.Interfaces = r.interfaces(n, of) }, everyVersion},
 	})
@@ -91,7 +91,7 @@ func (r *reader) capabilityDefs(n *source.Node, of string) []*CapabilityDef {
 		}
 		r.fields(v, of, []field{
 			{"type", r.setRef(&d.Type, of+": type"), everyVersion},
-			{"properties", func(n *source.Node) { d.Properties = r.properties(n, of+": properties", false) }, everyVersion},
+			{"properties", func(n *source.Node) { d.Properties = r.properties(n, of+": properties", r.isFixed) }, everyVersion},
 			{"attributes", func(n *source.Node) { d.Attributes = r.attributes(n, of+": attributes") }, everyVersion},
 			{"valid_source_types", r.setRefs(&d.Sources, of+": valid_source_types"), first},
 			{"valid_source_node_types", r.setRefs(&d.Sources, of+": valid_source_node_types"), second},

@@ -35,7 +35,7 @@ func (r *reader) typeFields(t *Type, of string) []field {
 	all := []field{
 		{"derived_from", r.setRef(&t.DerivedFrom, of+": derived_from"), everyVersion},
 		{"version", r.setRef(&t.Version, of+": version"), everyVersion},
-		{"properties", func(n *source.Node) { t.Properties = r.properties(n, of+": properties", false) }, everyVersion},
+		{"properties", func(n *source.Node) { t.Properties = r.properties(n, of+": properties", r.isFixed) }, everyVersion},
 	}
 	attributes := field{"attributes", func(n *source.Node) { t.Attributes = r.attributes(n, of+": attributes") }, everyVersion}
 	interfaces := field{"interfaces", func(n *source.Node) { t.Interfaces = r.interfaces(n, of) }, everyVersion}
@@ -95,7 +95,7 @@ func (r *reader) complete(t *Type, of string) {
 	}
 	for _, defs := range [][]*Property{t.Properties, t.Attributes} {
 		for _, p := range defs {
-			if p.Type.Name == "" && (p.Value == nil || r.second()) {
+			if p.Type.Name == "" {
 				r.Errorf(p.Pos, codeMissing, "%s: %q has no type", of, p.Name)
 			}
 		}
