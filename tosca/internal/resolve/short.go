@@ -12,7 +12,7 @@ import (
 // it is a value where it is no name of a type, and there is something to refine.
 func (s *Service) readShort() {
 	for _, doc := range s.docs {
-		if doc.Embedded || doc.Scope() == nil || doc.Scope().Open() || doc.Version != "tosca_simple_yaml_1_3" {
+		if doc.Embedded || doc.Scope() == nil || doc.Scope().Open() || !third(doc) {
 			continue
 		}
 		for _, types := range doc.Types {
