@@ -112,7 +112,10 @@ func (r *reader) capabilities(n *source.Node, of string) []*Capability {
 		r.fields(v, of, []field{
 			{"properties", r.setAssignments(&c.Properties, of+": properties"), everyVersion},
 			{"attributes", r.setAssignments(&c.Attributes, of+": attributes"), everyVersion},
-			{"occurrences", setNode(&c.Counted), first},
+			{"occurrences", func(n *source.Node) {
+				r.occurrences(n, of)
+				c.Counted = n
+			}, first},
 			{"directives", r.setRefs(&c.Directives, of+": directives"), second},
 		})
 	})
