@@ -78,9 +78,18 @@ func (r *reader) occurrences(n *source.Node, of string) (low, high int) {
 }
 
 // capabilityDefs reads the capabilities of a node type (TOSCA 1.3, 3.7.2; 2.0,
-// 8.2).
+// 8.2). An example of 1.x lists their types alone, which name them, too (TOSCA
+// 1.3, 3.10.3.15.3).
 func (r *reader) capabilityDefs(n *source.Node, of string) []*CapabilityDef {
 	var all []*CapabilityDef
+	alone := func(n *source.Node) {
+		typ := r.ref(n, of+": capabilities")
+		all = append(all, &CapabilityDef{Name: typ.Name, Pos: typ.Pos, Type: typ, Max: -1})
+	}
+	if n.Kind == source.List && !r.second() {
+		r.listed(n, of+": capabilities", alone)
+		return all
+	}
 	r.named(n, of+": capabilities", func(k, v *source.Node) {
 		d := &CapabilityDef{Name: k.Text, Pos: k.Pos(), Max: -1}
 		all = append(all, d)

@@ -15,7 +15,11 @@ var sections = [kinds]string{
 
 func (r *reader) types(kind Kind) func(*source.Node) {
 	return func(n *source.Node) {
-		r.named(n, sections[kind], func(k, v *source.Node) {
+		walk := r.named
+		if kind == PolicyType { // the table of 1.x has a list of them (TOSCA 1.3, 3.10.1)
+			walk = r.mapped
+		}
+		walk(n, sections[kind], func(k, v *source.Node) {
 			t := &Type{Kind: kind, Name: k.Text, Pos: k.Pos(), Doc: r.doc}
 			of := fmt.Sprintf("%s %q", kind, t.Name)
 			if kind == InterfaceType {
