@@ -71,7 +71,7 @@ func (c *compiler) modelInterface(n *node, name string, i *resolve.Interface) In
 }
 
 // script finds the file of an implementation: a path, or else the name of an
-// artifact of the node (TOSCA 1.3, 3.6.17).
+// artifact of the node (TOSCA 1.3, 3.6.16).
 func (c *compiler) script(n *node, o *grammar.Operation, ref grammar.Ref, of string) (string, bool) {
 	if !c.IsFile(o.File, ref.Name) {
 		if a, ok := c.Artifacts(n.Node)[ref.Name]; ok {

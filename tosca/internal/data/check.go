@@ -29,9 +29,11 @@ func (e *Evaluator) Check(n *source.Node, d *Definition, p Place) bool {
 	if t == nil {
 		return true // said where the type is named
 	}
+	whole := p
+	p.Default = false
 	ok := e.checkType(n, t, p)
 	for at := d; ok && at != nil; at = at.Refines {
-		ok = e.constrain(n, t, at.Schema.Constraints, p) && e.validate(n, d, at.Schema.Validation, at.Doc, p)
+		ok = e.constrain(n, t, at.Schema.Constraints, whole) && e.validate(n, d, at.Schema.Validation, at.Doc, p)
 		if at.Schema.Entry != nil || at.Schema.Key != nil {
 			ok = ok && e.checkEntries(n, at.nested(at.Schema.Key), at.nested(at.Schema.Entry), p)
 		}
@@ -145,7 +147,7 @@ func (e *Evaluator) checkEntries(n *source.Node, key, entry *Definition, p Place
 			if k.Kind == source.Later {
 				continue
 			}
-			if k.Kind != source.String && !second(key.Doc) { // as written, a number is a name as well
+			if plain := e.Plain(key); k.Kind != source.String && (plain == tString || plain == "") && !second(key.Doc) { // as written, a number is a name as well
 				k = source.Scalar(source.String, k.Text, k)
 			}
 			ok = e.spend(len(p.Of)/16) && e.Check(k, key, p.part("key "+quote(k.Text))) && ok

@@ -41,10 +41,17 @@ func (e *Evaluator) constrain(n *source.Node, t *Type, constraints []*grammar.Co
 		if !e.spend(1 + len(k.Operand.Items)) {
 			return false
 		}
-		if kept, sensible := e.keeps(n, t, k); sensible && !kept {
-			e.errorf(n.Pos(), CodeBroken, "%s is %s, which breaks the constraint %s: %s", p.Of, Show(n), k.Operator, Show(k.Operand))
+		kept, sensible := e.keeps(n, t, k)
+		if kept || !sensible {
+			continue
+		}
+		complain := e.errorf
+		if p.Default && k.Operator == kMinLength {
+			complain = e.warnf
+		} else {
 			ok = false
 		}
+		complain(n.Pos(), CodeBroken, "%s is %s, which breaks the constraint %s: %s", p.Of, Show(n), k.Operator, Show(k.Operand))
 	}
 	return ok
 }

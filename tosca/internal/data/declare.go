@@ -24,16 +24,18 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 	if d.Default != nil && !d.Required && second(d.Doc) {
 		e.warnf(d.Default.Pos(), CodeDefault, "%s is not required, so its default is never used", p.Of)
 	}
-	for _, v := range []*source.Node{d.Default, d.Value} {
+	fits := func(v *source.Node, what string) {
 		if v == nil || !known {
-			continue
+			return
 		}
 		if made := e.Eval(v, p); made.OK {
 			p := p
-			p.Of += ": the default"
+			p.Of += what
 			e.Check(made.Node, d, p)
 		}
 	}
+	fits(d.Default, ": the default")
+	fits(d.Value, ": the value")
 	return e.wrong() == before
 }
 
@@ -80,7 +82,8 @@ func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place)
 	return false
 }
 
-// declareParts checks the schemas of keys and entries (TOSCA 2.0, 9.3).
+// declareParts checks the schemas of keys and entries (TOSCA 2.0, 9.3). The keys
+// of a map are strings in 2.0, and of any type in 1.x (TOSCA 1.3, 3.3.5).
 func (e *Evaluator) declareParts(d *Definition, s *grammar.Schema, t *Type, p Place) {
 	collection := t.plain == tList || t.plain == tMap
 	known := t.plain != "" || len(t.fields) > 0
@@ -97,7 +100,7 @@ func (e *Evaluator) declareParts(d *Definition, s *grammar.Schema, t *Type, p Pl
 		p := p
 		p.Of += ": key_schema"
 		key := d.nested(s.Key)
-		if e.declareSchema(key, s.Key, p) && e.Plain(key) != "" && e.Plain(key) != tString {
+		if e.declareSchema(key, s.Key, p) && second(d.Doc) && e.Plain(key) != "" && e.Plain(key) != tString {
 			e.errorf(position(s.Key.Type.Pos, s.Key), CodeSchema, "%s must be a string or derived from it, not %s", p.Of, article(e.Plain(key)))
 		}
 	}

@@ -56,7 +56,8 @@ func TestASchemaSaysWhatOnlyCollectionsHave(t *testing.T) {
 		{second, schema("map", "list", "string"), ``},
 		{first, schema("string", "string"), `TOSCA-VAL-006 it is of type "string", which has no entries, so it cannot have an entry_schema`},
 		{first, &grammar.Schema{Type: grammar.Ref{Name: "list"}, Key: schema("string")}, `TOSCA-VAL-006 it is of type "list", which has no keys, so it cannot have a key_schema`},
-		{first, &grammar.Schema{Type: grammar.Ref{Name: "map"}, Key: schema("integer")}, `TOSCA-VAL-006 it: key_schema must be a string or derived from it, not an integer`},
+		{first, &grammar.Schema{Type: grammar.Ref{Name: "map"}, Key: schema("integer")}, ``},
+		{second, &grammar.Schema{Type: grammar.Ref{Name: "map"}, Entry: schema("string"), Key: schema("integer")}, `TOSCA-VAL-006 it: key_schema must be a string or derived from it, not an integer`},
 		{second, schema("scalar"), `TOSCA-VAL-001 it cannot be of type "scalar", which is abstract: derive a type with units from it`},
 	} {
 		e := evaluator()

@@ -19,6 +19,9 @@ type Place struct {
 	// Inputs are those of a workflow, which get_input finds before those of the
 	// topology; their values are those of run time.
 	Inputs map[string]*Definition
+	// Default tells that the value is the default of an input of 1.x: the
+	// standard's example has one that is too short (TOSCA 1.3, 3.9.2.1.2).
+	Default bool
 }
 
 // at is the place of an entry.

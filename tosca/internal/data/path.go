@@ -85,6 +85,10 @@ var ends = map[string]StepKind{"HOST": ToHost, "SOURCE": ToSource, "TARGET": ToT
 // relative begins at an entity that is named by what it is to SELF.
 func (c *call) relative(name *source.Node, w walked) (walked, bool) {
 	step := ends[name.Text]
+	if c.p.Self == nil && step == ToHost { // an example has it in an output (TOSCA 1.3, 3.9.2.4.2)
+		c.e.warnf(name.Pos(), CodeFunctionEntity, "%s: HOST means nothing here", c.p.Of)
+		return w, true
+	}
 	if c.p.Self == nil {
 		c.e.errorf(name.Pos(), CodeFunctionEntity, "%s: %s means nothing here", c.p.Of, name.Text)
 		return w, false

@@ -66,6 +66,9 @@ func (e *Evaluator) getArtifact(c *call) Value {
 		return e.runTime(c.fn, Of(tString, c.p.Doc))
 	case len(w.rest) == 0 || len(w.rest) > 3:
 		return c.misuse()
+	case len(w.rest) == 3 && !isRemoval(w.rest[2]):
+		c.e.errorf(w.rest[2].Pos(), CodeFunction, "%s: %s: whether the artifact is removed must be true or false, not %s", c.p.Of, c.fn.Text, Show(w.rest[2]))
+		return Value{}
 	}
 	v, _, answer := c.find(w, Artifact)
 	switch {
@@ -77,6 +80,13 @@ func (e *Evaluator) getArtifact(c *call) Value {
 		v.Node = source.Scalar(v.Node.Kind, v.Node.Text, c.fn)
 	}
 	return v
+}
+
+// isRemoval tells whether an argument can say that an artifact is removed (TOSCA
+// 1.3, 4.8.1.2).
+func isRemoval(n *source.Node) bool {
+	_, ok := n.Word()
+	return ok || n.IsNull() || n.Text == "true" || n.Text == "false"
 }
 
 // getOutput is known only when the operation has run.

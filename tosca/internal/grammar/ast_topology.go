@@ -175,7 +175,7 @@ type Activity struct {
 	Inputs []*Property
 }
 
-// Substitution says what a topology can stand for (TOSCA 1.3, 3.8.12).
+// Substitution says what a topology can stand for (TOSCA 1.3, 3.8.13).
 type Substitution struct {
 	Pos          diag.Position
 	NodeType     Ref

@@ -46,13 +46,14 @@ type Property struct {
 	Name        string
 	Pos         diag.Position
 	Type        Ref
-	EntryType   Ref // of Schema's entries, for the many that have no more than one level
+	Short       *source.Node // of 1.x, where Type is all that is written
+	EntryType   Ref          // of Schema's entries, for the many that have no more than one level
 	Description string
 	Required    bool
 	RequiredPos diag.Position // where `required` is written, if it is
 	Status      Ref
 	Default     *source.Node
-	Value       *source.Node // of a parameter that is assigned where it is defined
+	Value       *source.Node // fixed where it is defined
 	Mapping     *source.Node // of an output or attribute that is set by another
 	Constraints []*Constraint
 	Validation  *source.Node  // of 2.0, instead of Constraints
@@ -61,7 +62,7 @@ type Property struct {
 	EntrySchema *Schema
 }
 
-// Schema is what the keys or entries of a list or map are (TOSCA 1.3, 3.6.8).
+// Schema is what the keys or entries of a list or map are (TOSCA 1.3, 3.6.9).
 type Schema struct {
 	Pos         diag.Position
 	Type        Ref

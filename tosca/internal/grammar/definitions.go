@@ -8,19 +8,18 @@ import (
 )
 
 // properties reads the definitions of a type's properties, or of the inputs of
-// its operations. What does not define anything is the value itself: of inputs
-// in every version, and of properties in 2.0, which says so of those that are
-// inherited.
-func (r *reader) properties(n *source.Node, of string, orValues bool) []*Property {
+// its operations. What does not define anything is the value itself, as isValue
+// tells.
+func (r *reader) properties(n *source.Node, of string, isValue func(*source.Node) bool) []*Property {
 	var all []*Property
 	r.named(n, of, func(k, v *source.Node) {
 		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
 		all = append(all, p)
 		switch {
-		case orValues && r.assigns, (orValues || r.second()) && !v.IsNull() && !r.defines(v):
+		case isValue(v):
 			p.Value = v
 		case v.Kind == source.String && !r.second(): // the short form of a parameter is its type
-			p.Type = r.ref(v, of)
+			p.Type, p.Short = r.ref(v, of), v
 		default:
 			of := fmt.Sprintf("%s: %q", of, p.Name)
 			r.property(p, v, of)
@@ -32,10 +31,30 @@ func (r *reader) properties(n *source.Node, of string, orValues bool) []*Propert
 	return all
 }
 
+func never(*source.Node) bool { return false }
+
+// isInput tells what is given to an operation from a definition.
+func (r *reader) isInput(n *source.Node) bool {
+	return r.assigns || !n.IsNull() && !r.defines(n)
+}
+
+// isFixed tells the value that a type gives to a property that it inherits from
+// a definition. In 1.3 a text may be either (TOSCA 1.3, 3.6.10.6), and a map that
+// calls no function is a definition.
+func (r *reader) isFixed(n *source.Node) bool {
+	switch {
+	case n.IsNull():
+		return false
+	case r.second():
+		return !r.defines(n)
+	}
+	return r.doc.Version == version13 && n.Kind != source.String && (n.Kind != source.Map || isCall(n))
+}
+
 // attributes reads definitions of attributes, which have no short form in 2.0.
 func (r *reader) attributes(n *source.Node, of string) []*Property {
 	if !r.second() {
-		return r.properties(n, of, false)
+		return r.properties(n, of, never)
 	}
 	var all []*Property
 	r.named(n, of, func(k, v *source.Node) {
@@ -53,7 +72,7 @@ func (r *reader) attributes(n *source.Node, of string) []*Property {
 // 2.0, 9.8).
 func (r *reader) inputs(n *source.Node, of string) []*Property {
 	if !r.second() {
-		return r.properties(n, of, false)
+		return r.properties(n, of, never)
 	}
 	var all []*Property
 	r.named(n, of, func(k, v *source.Node) {
@@ -179,14 +198,22 @@ var operators = []string{
 	"in_range", "valid_values", "length", "min_length", "max_length", "pattern", "schema",
 }
 
+// constraints reads a list of clauses, or a map of them. A value alone is what
+// the property must be equal to (TOSCA 1.3, 3.6.3.3).
 func (r *reader) constraints(n *source.Node, of string) []*Constraint {
 	var all []*Constraint
-	r.entries(n, of+": constraints", func(k, v *source.Node) {
+	add := func(k, v *source.Node) {
 		if c := r.constraint(k, v, of); c != nil {
 			all = append(all, c)
 		}
-	})
+	}
+	alone := func(n *source.Node) { all = append(all, equal(n)) }
+	r.namedOrAlone(n, of+": constraints", add, alone)
 	return all
+}
+
+func equal(to *source.Node) *Constraint {
+	return &Constraint{Pos: to.Pos(), Operator: "equal", Operand: to}
 }
 
 func (r *reader) constraint(k, v *source.Node, of string) *Constraint {

@@ -67,6 +67,10 @@ func (r *reader) metadata(n *source.Node) {
 			r.doc.Name = r.text(v, "metadata: template_name")
 		case "template_version":
 			r.doc.AppVersion = r.text(v, "metadata: template_version")
+		default:
+			if !r.second() {
+				r.text(v, "metadata: "+k.Text)
+			}
 		}
 	})
 }

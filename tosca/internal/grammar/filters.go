@@ -22,16 +22,20 @@ func (r *reader) nodeFilter(n *source.Node, of string) *NodeFilter {
 	return f
 }
 
+// capabilityFilters reads which capabilities a node must have, by their names or
+// types, and what their properties must fulfil.
 func (r *reader) capabilityFilters(n *source.Node, of string) []*CapabilityFilter {
 	var all []*CapabilityFilter
-	r.entries(n, of+": capabilities", func(k, v *source.Node) {
+	alone := func(n *source.Node) { all = append(all, &CapabilityFilter{Name: n.Text, Pos: n.Pos()}) }
+	named := func(k, v *source.Node) {
 		c := &CapabilityFilter{Name: k.Text, Pos: k.Pos()}
 		all = append(all, c)
 		of := fmt.Sprintf("%s: capability %q", of, c.Name)
 		r.fields(v, of, []field{
 			{"properties", func(n *source.Node) { c.Properties = r.propertyFilters(n, of) }, everyVersion},
 		})
-	})
+	}
+	r.namedOrAlone(n, of+": capabilities", named, alone)
 	return all
 }
 
@@ -46,6 +50,10 @@ func (r *reader) propertyFilters(n *source.Node, of string) []*PropertyFilter {
 		switch {
 		case v.Kind == source.List:
 			r.listed(v, of, func(item *source.Node) {
+				if !item.IsNull() && item.IsScalar() {
+					p.add(equal(item))
+					return
+				}
 				for k, operand := range r.clause(item, of).Pairs() {
 					p.add(r.constraint(k, operand, of))
 				}
@@ -55,7 +63,7 @@ func (r *reader) propertyFilters(n *source.Node, of string) []*PropertyFilter {
 				p.add(r.constraint(k, operand, of))
 			}
 		default:
-			p.add(&Constraint{Pos: v.Pos(), Operator: "equal", Operand: v})
+			p.add(equal(v))
 		}
 	})
 	return all

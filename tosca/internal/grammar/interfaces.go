@@ -37,7 +37,7 @@ func (r *reader) interfaces(n *source.Node, of string) []*Interface {
 func (r *reader) interfaceKeyword(i *Interface, k, v *source.Node, of string) {
 	switch k.Text {
 	case "inputs":
-		i.Inputs = r.properties(v, of+": inputs", true)
+		i.Inputs = r.properties(v, of+": inputs", r.isInput)
 	case "operations":
 		i.Operations = append(i.Operations, r.operations(v, of, "operation")...)
 	case "notifications":
@@ -79,7 +79,7 @@ func (r *reader) operation(k, v *source.Node, of, what string) *Operation {
 	}
 	r.fields(v, of, []field{
 		{"implementation", func(n *source.Node) { r.implementation(o, n, of+": implementation") }, everyVersion},
-		{"inputs", func(n *source.Node) { o.Inputs = r.properties(n, of+": inputs", true) }, everyVersion},
+		{"inputs", func(n *source.Node) { o.Inputs = r.properties(n, of+": inputs", r.isInput) }, everyVersion},
 		{"outputs", func(n *source.Node) { o.Outputs = r.mappings(n, of+": outputs") }, everyVersion},
 	})
 	return o

@@ -82,11 +82,21 @@ func (r *reader) common(k, v *source.Node, of string) bool {
 	case "description":
 		r.text(v, of+": description")
 	case "metadata":
-		r.assignments(v, of+": metadata")
+		r.texts(v, of+": metadata")
 	default:
 		return false
 	}
 	return true
+}
+
+// texts checks a map of texts, whose values may be of any type in 2.0 (TOSCA
+// 1.3, 3.6.2; 2.0, 5.3.1).
+func (r *reader) texts(n *source.Node, of string) {
+	r.named(n, of, func(k, v *source.Node) {
+		if !r.second() {
+			r.text(v, of+": "+k.Text)
+		}
+	})
 }
 
 func aKind(k source.Kind) string {
@@ -131,16 +141,26 @@ func (r *reader) listed(n *source.Node, of string, each func(*source.Node)) {
 // entries walks a list of maps with one key each, or a map, which documents of
 // 1.x write in its place.
 func (r *reader) entries(n *source.Node, of string, each func(key, value *source.Node)) {
+	r.namedOrAlone(n, of, each, func(item *source.Node) {
+		r.Errorf(item.Pos(), codeShape, "%s: each entry must be one name and its value", of)
+	})
+}
+
+// namedOrAlone is entries for a list that may have scalars as well.
+func (r *reader) namedOrAlone(n *source.Node, of string, each func(key, value *source.Node), alone func(*source.Node)) {
 	if !n.IsNull() && n.Kind == source.Map && !r.second() {
 		r.named(n, of, each)
 		return
 	}
 	r.listed(n, of, func(item *source.Node) {
-		if item.Kind != source.Map || len(item.Keys) != 1 {
+		switch {
+		case !item.IsNull() && item.Kind == source.Map && len(item.Keys) == 1:
+			each(item.Keys[0], item.Items[0])
+		case !item.IsNull() && item.IsScalar():
+			alone(item)
+		default:
 			r.Errorf(item.Pos(), codeShape, "%s: each entry must be one name and its value", of)
-			return
 		}
-		each(item.Keys[0], item.Items[0])
 	})
 }
 

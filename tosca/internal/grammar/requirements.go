@@ -52,7 +52,7 @@ func (r *reader) relationshipDef(d *RequirementDef, n *source.Node, of string) {
 	}
 	r.fields(n, of, []field{
 		{"type", r.setRef(&d.Relationship, of, ": type"), everyVersion},
-		{"properties", func(n *source.Node) { d.RelationProperties = r.properties(n, of+": properties", false) }, everyVersion},
+		{"properties", func(n *source.Node) { d.RelationProperties = r.properties(n, of+": properties", r.isFixed) }, everyVersion},
 		{"attributes", func(n *source.Node) { d.RelationAttributes = r.attributes(n, of+": attributes") }, everyVersion},
 		{"interfaces", func(n *source.Node) { d.Interfaces = r.interfaces(n, of) }, everyVersion},
 	})
@@ -79,9 +79,18 @@ func (r *reader) occurrences(n *source.Node, of string) (low, high int) {
 }
 
 // capabilityDefs reads the capabilities of a node type (TOSCA 1.3, 3.7.2; 2.0,
-// 8.2).
+// 8.2). An example of 1.x lists their types alone, which name them, too (TOSCA
+// 1.3, 3.10.3.15.3).
 func (r *reader) capabilityDefs(n *source.Node, of string) []*CapabilityDef {
 	var all []*CapabilityDef
+	alone := func(n *source.Node) {
+		typ := r.ref(n, of+": capabilities")
+		all = append(all, &CapabilityDef{Name: typ.Name, Pos: typ.Pos, Type: typ, Max: -1})
+	}
+	if n.Kind == source.List && !r.second() {
+		r.listed(n, of+": capabilities", alone)
+		return all
+	}
 	r.named(n, of+": capabilities", func(k, v *source.Node) {
 		d := &CapabilityDef{Name: k.Text, Pos: k.Pos(), Max: -1}
 		all = append(all, d)
@@ -92,7 +101,7 @@ func (r *reader) capabilityDefs(n *source.Node, of string) []*CapabilityDef {
 		}
 		r.fields(v, of, []field{
 			{"type", r.setRef(&d.Type, of, ": type"), everyVersion},
-			{"properties", func(n *source.Node) { d.Properties = r.properties(n, of+": properties", false) }, everyVersion},
+			{"properties", func(n *source.Node) { d.Properties = r.properties(n, of+": properties", r.isFixed) }, everyVersion},
 			{"attributes", func(n *source.Node) { d.Attributes = r.attributes(n, of+": attributes") }, everyVersion},
 			{"valid_source_types", r.setRefs(&d.Sources, of, ": valid_source_types"), first},
 			{"valid_source_node_types", r.setRefs(&d.Sources, of, ": valid_source_node_types"), second},
@@ -113,7 +122,10 @@ func (r *reader) capabilities(n *source.Node, of string) []*Capability {
 		r.fields(v, of, []field{
 			{"properties", r.setAssignments(&c.Properties, of, ": properties"), everyVersion},
 			{"attributes", r.setAssignments(&c.Attributes, of, ": attributes"), everyVersion},
-			{"occurrences", setNode(&c.Counted), first},
+			{"occurrences", func(n *source.Node) {
+				r.occurrences(n, of)
+				c.Counted = n
+			}, first},
 			{"directives", r.setRefs(&c.Directives, of, ": directives"), second},
 		})
 	})

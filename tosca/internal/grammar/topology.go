@@ -105,11 +105,12 @@ func (r *reader) relationshipTemplates(t *Topology, n *source.Node) {
 	})
 }
 
-// outputs reads the outputs of a topology: in 2.0 also by their value alone.
+// outputs reads the outputs of a topology, since 1.3 also by their value alone
+// (TOSCA 1.3, 3.6.14.2). A map is a definition there, unless it calls a function.
 func (r *reader) outputs(t *Topology, n *source.Node) {
 	r.named(n, "outputs", func(k, v *source.Node) {
 		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
-		if r.second() && !v.IsNull() && !r.defines(v) {
+		if r.isFixed(v) || r.doc.Version == version13 && v.Kind == source.String {
 			p.Value = v
 		} else {
 			of := fmt.Sprintf("output %q", p.Name)

@@ -15,7 +15,11 @@ var sections = [kinds]string{
 
 func (r *reader) types(kind Kind) func(*source.Node) {
 	return func(n *source.Node) {
-		r.named(n, sections[kind], func(k, v *source.Node) {
+		walk := r.named
+		if kind == PolicyType { // the table of 1.x has a list of them (TOSCA 1.3, 3.10.1)
+			walk = r.mapped
+		}
+		walk(n, sections[kind], func(k, v *source.Node) {
 			t := &Type{Kind: kind, Name: k.Text, Pos: k.Pos(), Doc: r.doc}
 			of := fmt.Sprintf("%s %q", kind, t.Name)
 			if kind == InterfaceType {
@@ -35,7 +39,7 @@ func (r *reader) typeFields(t *Type, of string) []field {
 	all := []field{
 		{"derived_from", r.setRef(&t.DerivedFrom, of+": derived_from"), everyVersion},
 		{"version", r.setRef(&t.Version, of+": version"), everyVersion},
-		{"properties", func(n *source.Node) { t.Properties = r.properties(n, of+": properties", false) }, everyVersion},
+		{"properties", func(n *source.Node) { t.Properties = r.properties(n, of+": properties", r.isFixed) }, everyVersion},
 	}
 	attributes := field{"attributes", func(n *source.Node) { t.Attributes = r.attributes(n, of+": attributes") }, everyVersion}
 	interfaces := field{"interfaces", func(n *source.Node) { t.Interfaces = r.interfaces(n, of) }, everyVersion}
@@ -95,7 +99,7 @@ func (r *reader) complete(t *Type, of string) {
 	}
 	for _, defs := range [][]*Property{t.Properties, t.Attributes} {
 		for _, p := range defs {
-			if p.Type.Name == "" && (p.Value == nil || r.second()) {
+			if p.Type.Name == "" {
 				r.Errorf(p.Pos, codeMissing, "%s: %q has no type", of, p.Name)
 			}
 		}

@@ -208,4 +208,5 @@ func (s *Service) checkImplementation(o *grammar.Operation, h *holder, of string
 		}
 	}
 	s.checkInlineArtifacts(o, h.doc, of)
+	s.checkHost(o, isNode, h.doc, of)
 }

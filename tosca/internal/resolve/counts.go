@@ -71,13 +71,19 @@ func (s *Service) isExposed(node, requirement string) bool {
 // checkRange checks the occurrences that 1.3 lets a template restrict against
 // those of the definition.
 func (s *Service) checkRange(n *Node, r *grammar.Requirement) {
-	def := n.Typ.Requirement(r.Name)
-	if def == nil || def.Max < 0 || r.Count.IsNull() || r.Count.Kind != source.List || len(r.Count.Items) != 2 {
+	if def := n.Typ.Requirement(r.Name); def != nil {
+		s.checkMost(r.Count, def.Max, n.Of()+": requirement "+quote(r.Name))
+	}
+}
+
+// checkMost checks a range against the most that a definition allows.
+func (s *Service) checkMost(count *source.Node, allowed int, of string) {
+	if allowed < 0 || count.IsNull() || count.Kind != source.List || len(count.Items) != 2 {
 		return
 	}
-	high := r.Count.Items[1]
-	if most, ok := data.Integer(high); high.Text == "UNBOUNDED" || ok && most > int64(def.Max) {
-		s.Errorf(r.Count.Pos(), codeReqMany, "%s: requirement %q occurs up to %s times; at most %d are allowed", n.Of(), r.Name, high.Text, def.Max)
+	high := count.Items[1]
+	if most, ok := data.Integer(high); high.Text == "UNBOUNDED" || ok && most > int64(allowed) {
+		s.Errorf(count.Pos(), codeReqMany, "%s occurs up to %s times; at most %d are allowed", of, high.Text, allowed)
 	}
 }
 

@@ -195,7 +195,9 @@ func (s *Service) checkCapabilities(n *Node, required bool) {
 	assigned := map[string]bool{}
 	for _, k := range n.Capabilities {
 		assigned[k.Name] = true
-		if n.Typ.Caps[k.Name] == nil {
+		if def := n.Typ.Caps[k.Name]; def != nil {
+			s.checkMost(k.Counted, def.Max, n.Of()+": capability "+quote(k.Name))
+		} else {
 			s.Unknown(k.Pos, codeCapName, k.Name, slices.Sorted(maps.Keys(n.Typ.Caps)), "%s has no capability %q", n.Of(), k.Name)
 		}
 		for _, d := range k.Directives {

@@ -81,7 +81,7 @@ func (s *Service) RunTimeOnly(v data.Value, of string) {
 // run time only. Every property is an attribute, too (TOSCA 1.3, 3.6.10).
 func (h *holder) attribute(name string) (data.Value, data.Answer) {
 	if written := h.attributes.Get(name); written != nil && h.attrs[name] != nil {
-		return h.s.eval.Eval(written, h.place(h.of)), data.Found
+		return h.s.eval.Eval(h.described(written, h.attrs[name]), h.place(h.of)), data.Found
 	}
 	if h.props[name] != nil {
 		return h.property(name), data.Found
@@ -171,10 +171,20 @@ func (h *holder) check(typ string) {
 			continue
 		}
 		p := h.place(h.of + ": attribute " + quote(k.Text))
-		if v := h.s.eval.Eval(written, p); v.OK {
+		if v := h.s.eval.Eval(h.described(written, def), p); v.OK {
 			h.s.eval.Check(v.Node, def, p)
 		}
 	}
+}
+
+// described gives the value of an attribute that is written with a description
+// (TOSCA 1.3, 3.6.13.2.2).
+func (h *holder) described(n *source.Node, def *data.Definition) *source.Node {
+	value := n.Get("value")
+	if value == nil || second(h.doc) || h.s.eval.Plain(def) == "map" || len(n.Keys) > 2 || len(n.Keys) == 2 && n.Get("description") == nil {
+		return n
+	}
+	return value
 }
 
 // writtenNull tells whether null is written for a property of the type nil,

@@ -65,6 +65,7 @@ func (s *Service) settle(in *input, at data.Place) {
 	case in.bad:
 	case !in.value.IsNull():
 		v := s.eval.Eval(in.value, at)
+		at.Default = in.value == in.Default && !second(s.Doc)
 		in.value, in.size = v.Node, v.Size
 		in.bad = !v.OK || !s.eval.Check(v.Node, in.def, at)
 		if !in.bad {

@@ -3,6 +3,7 @@ package resolve
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
@@ -74,14 +75,18 @@ func (s *Service) checkMapping(mapping *source.Node, def *data.Definition, p dat
 	if mapping == nil || mapping.Kind != source.List {
 		return
 	}
-	if len(mapping.Items) < 2 {
-		if second(p.Doc) {
-			s.Errorf(mapping.Pos(), codeMapping, "%s must be written to an attribute: a list of SELF or a node template, and a name", p.Of)
-		}
+	kind, _ := p.Self.Describe()
+	switch {
+	case len(mapping.Items) < 2 && (second(p.Doc) || third(p.Doc)):
+		s.Errorf(mapping.Pos(), codeMapping, "%s must be written to an attribute: a list of SELF or a node template, and a name", p.Of)
+		return
+	case len(mapping.Items) < 2:
+		return
+	case third(p.Doc) && kind == data.NodeEntity && mapping.Items[0].Text != "SELF":
+		s.Errorf(mapping.Items[0].Pos(), codeMapping, "%s must be written to an attribute of SELF (TOSCA 1.3, 3.6.15)", p.Of)
 		return
 	}
 	name := mapping.Items[1]
-	kind, _ := p.Self.Describe()
 	if mapping.Items[0].Text == "SELF" && name.IsScalar() && kind != data.CapabilityEntity && !s.hasAttribute(p.Self, name.Text) {
 		s.Unknown(name.Pos(), codeMapping, name.Text, p.Self.Names(data.Attribute), "%s is written to attribute %q, which is not there", p.Of, name.Text)
 		return
@@ -139,7 +144,20 @@ func (s *Service) checkInterfaceDefs(t *grammar.Type, faces []*grammar.Interface
 				s.Errorf(o.Pos, codeOpImplemented, "%s has an implementation, which only nodes and relationships can have", of)
 			}
 			s.checkInlineArtifacts(o, t.Doc, of)
+			s.checkHost(o, t.Kind == grammar.NodeType, t.Doc, of)
 		}
+	}
+}
+
+// checkHost checks where an operation is to run: what has its interface, or what
+// that is hosted on, or of a relationship one of its ends (TOSCA 1.3, 3.6.16).
+func (s *Service) checkHost(o *grammar.Operation, ofNode bool, doc *grammar.Document, of string) {
+	places := []string{"SELF", "HOST", "ORCHESTRATOR"}
+	if !ofNode {
+		places = append(places, "SOURCE", "TARGET")
+	}
+	if o.Host.Name != "" && third(doc) && !slices.Contains(places, o.Host.Name) {
+		s.Unknown(o.Host.Pos, codeShape, o.Host.Name, places, "%s: operation_host %q is none of %s", of, o.Host.Name, strings.Join(places, ", "))
 	}
 }
 

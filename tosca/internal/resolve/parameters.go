@@ -71,6 +71,11 @@ func (d *defining) parameters(params []*grammar.Property, under map[string]Param
 func (d *defining) outputs(params []*grammar.Property, under map[string]*data.Definition, of string) {
 	if !second(d.t.Doc) {
 		d.declareParameters(params, d.t.Doc, of)
+		if d.t.Kind == grammar.NodeType || d.t.Kind == grammar.RelationshipType {
+			for _, p := range params {
+				d.checkMapping(p.Mapping, nil, data.Place{Of: of + ": output " + quote(p.Name), Doc: d.t.Doc, Self: d.self})
+			}
+		}
 		return
 	}
 	d.definitions(params, under, of)

@@ -222,7 +222,36 @@ func (s *Service) checkEventFilter(f *grammar.EventFilter, of string) {
 	if r := f.Requirement; r.Name != "" && t.Requirement(r.Name) == nil {
 		s.Unknown(r.Pos, codeTrigger, r.Name, keys(t.byName), "%s watches requirement %q, which %s does not have", of, r.Name, Quoted(t.Type.Type))
 	}
-	if c := f.Capability; c.Name != "" && t.Caps[c.Name] == nil && t.capabilityOf(s.Doc.Scope().Lookup(grammar.CapabilityType, c.Name)) == nil && !t.vague() {
-		s.Unknown(c.Pos, codeTrigger, c.Name, t.capabilities(), "%s watches capability %q, which %s does not have", of, c.Name, Quoted(t.Type.Type))
+	c := f.Capability
+	if c.Name == "" || s.watchable(c.Name, t) {
+		return
 	}
+	if t.Requirement(f.Requirement.Name) != nil && !second(s.Doc) { // what is watched is where the requirement leads (TOSCA 1.3, 3.6.21)
+		to := s.leadsTo(s.byName[f.Node.Name], f.Requirement.Name)
+		if to == nil || to.Typ == nil || s.watchable(c.Name, to.Typ) {
+			return
+		}
+		t = to.Typ
+	}
+	s.Unknown(c.Pos, codeTrigger, c.Name, t.capabilities(), "%s watches capability %q, which %s does not have", of, c.Name, Quoted(t.Type.Type))
+}
+
+// watchable tells whether a node type may have a capability, by its name or
+// type.
+func (s *Service) watchable(name string, t *NodeType) bool {
+	return t.Caps[name] != nil || t.capabilityOf(s.Doc.Scope().Lookup(grammar.CapabilityType, name)) != nil || t.vague()
+}
+
+// leadsTo is the node that a requirement of another one leads to; nil where that
+// is not known.
+func (s *Service) leadsTo(n *Node, requirement string) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, e := range n.Edges {
+		if e.Name == requirement && e.Target != nil {
+			return e.Target
+		}
+	}
+	return nil
 }

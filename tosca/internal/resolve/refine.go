@@ -23,7 +23,7 @@ func (s *Service) checkRefined(t *grammar.Type) {
 	if t.DerivedFrom.Name == "" || parent == nil || derives(parent, t) {
 		return
 	}
-	r := &refiner{Service: s, t: t, strict: second(t.Doc) || t.Doc.Version == "tosca_simple_yaml_1_3"}
+	r := &refiner{Service: s, t: t, strict: second(t.Doc) || third(t.Doc)}
 	old := s.inherit(parent)
 	of := Quoted(t)
 	r.properties(t.Properties, old.Props, of, "property")

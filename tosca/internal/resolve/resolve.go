@@ -122,8 +122,10 @@ func (s *Service) Resolve(ctx context.Context) error {
 	if s.Doc.Scope() == nil || (s.Doc.Version == "" && s.Errors() > 0 && s.Topo == nil) {
 		return nil // unreadable, and said so
 	}
+	s.readShort()
 	s.checkTypes()
 	if s.Topo == nil {
+		s.checkRepositories()
 		keyword := "topology_template"
 		if second(s.Doc) {
 			keyword = "service_template"

@@ -161,6 +161,12 @@ func (s *Service) checkPropertyMappings(m *grammar.Substitution, t *NodeType) {
 	given := map[string]bool{}
 	for _, p := range m.Properties {
 		def := s.mappedMember(p, t, data.Property)
+		if p.Value != nil {
+			at := data.Place{Of: substitution + ": property " + quote(p.Name), Doc: s.Doc, Self: data.Anything}
+			if v := s.eval.Eval(p.Value, at); v.OK {
+				s.eval.Check(v.Node, def, at)
+			}
+		}
 		switch len(p.To) {
 		case 1:
 			given[p.To[0].Name] = true

@@ -29,6 +29,10 @@ func bare(t *grammar.Type) bool {
 // second tells whether the rules of TOSCA 2.0 apply, instead of those of 1.x.
 func second(doc *grammar.Document) bool { return doc.Version == "tosca_2_0" }
 
+// third tells whether a document is of 1.3, which says more than what was before
+// it.
+func third(doc *grammar.Document) bool { return doc.Version == "tosca_simple_yaml_1_3" }
+
 // checkTypes looks at the types that are written in the archive, so that a
 // mistake in a type is reported whether it is used or not.
 func (s *Service) checkTypes() {
