@@ -180,9 +180,6 @@ func (a *Archive) entryByMeta(at, text string) error {
 	if a.meta.Entry == "" {
 		return problem(codeNoEntry, at, "names no Entry-Definitions")
 	}
-	if a.meta.CreatedBy == "" {
-		return problem(codeMeta, metaPath, "does not say who made the archive: it needs Created-By")
-	}
 	for _, name := range append([]string{a.meta.Entry}, a.meta.Others...) {
 		if err := checkName(name); err != nil {
 			return err
