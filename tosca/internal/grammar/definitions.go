@@ -13,34 +13,50 @@ import (
 // inherited.
 func (r *reader) properties(n *source.Node, of string, orValues bool) []*Property {
 	var all []*Property
-	r.named(n, of, func(k, v *source.Node) {
-		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
-		all = append(all, p)
-		switch {
-		case orValues && r.assigns, (orValues || r.second()) && !v.IsNull() && !r.defines(v):
-			p.Value = v
-		case v.Kind == source.String && !r.second(): // the short form of a parameter is its type
-			p.Type = r.ref(v, of)
-		default:
-			of := fmt.Sprintf("%s: %q", of, p.Name)
-			r.property(p, v, of)
-			if r.second() {
-				r.never(v, of, "what is given to an operation, or a property,", "mapping")
-			}
-		}
-	})
+	r.named(n, of, func(k, v *source.Node) { all = append(all, r.definition(k, v, of, orValues)) })
 	return all
 }
 
-// attributes reads definitions of attributes, which have no short form in 2.0.
-func (r *reader) attributes(n *source.Node, of string) []*Property {
-	if !r.second() {
-		return r.properties(n, of, false)
+func (r *reader) definition(k, v *source.Node, of string, orValues bool) *Property {
+	p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
+	switch {
+	case orValues && r.assigns, (orValues || r.second()) && !v.IsNull() && !r.defines(v):
+		p.Value = v
+	case v.Kind == source.String && !r.second(): // the short form of a parameter is its type
+		p.Type = r.ref(v, of)
+	default:
+		of := fmt.Sprintf("%s: %q", of, p.Name)
+		r.property(p, v, of)
+		if r.second() {
+			r.never(v, of, "what is given to an operation, or a property,", "mapping")
+		}
 	}
+	return p
+}
+
+// calls tells whether a map is the call of a function of 1.x that gives a value.
+func calls(n *source.Node) bool {
+	return n.Kind == source.Map && len(n.Keys) == 1 && slices.Contains([]string{
+		"get_input", "get_property", "get_attribute", "get_operation_output", "get_artifact", "concat", "join", "token",
+	}, n.Keys[0].Text)
+}
+
+// attributes reads definitions of attributes, which have no short form in 2.0. In
+// 1.x a type may say by a function alone where the value comes from (TOSCA 1.3,
+// 13.4.1).
+func (r *reader) attributes(n *source.Node, of string) []*Property {
 	var all []*Property
 	r.named(n, of, func(k, v *source.Node) {
+		if !r.second() && !calls(v) {
+			all = append(all, r.definition(k, v, of, false))
+			return
+		}
 		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
 		all = append(all, p)
+		if !r.second() {
+			p.Value = v
+			return
+		}
 		of := fmt.Sprintf("%s: %q", of, p.Name)
 		r.property(p, v, of)
 		r.never(v, of, "an attribute", "required", "value", "mapping")
