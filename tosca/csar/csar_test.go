@@ -374,6 +374,7 @@ func TestAnArchiveNeedNotSayWhoMadeIt(t *testing.T) {
 	t.Parallel()
 	for _, m := range []string{
 		"TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nEntry-Definitions: app.yaml\n",
+		"TOSCA-Meta-Version: 1.0\r\nCSAR-Version: 1.0\r\nEntry-Definitions: app.yaml\r\n\r\nName: app.yaml\r\n",
 		"CSAR-Version: 2.0\nEntry-Definitions: app.yaml\n",
 	} {
 		a, err := csar.Open(written(t, "x.csar", zipOf(t, entry{name: metaPath, data: m}, entry{name: "app.yaml", data: titled})))

@@ -2,6 +2,7 @@ package csar
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,7 +23,7 @@ const (
 
 // Meta is the first block of TOSCA.meta.
 type Meta struct {
-	FileVersion string   // TOSCA-Meta-File-Version
+	FileVersion string   // TOSCA-Meta-File-Version, or TOSCA-Meta-Version, as TOSCA 1.0, 16.2, calls it
 	CSARVersion string   // CSAR-Version
 	CreatedBy   string   // Created-By
 	Entry       string   // Entry-Definitions
@@ -164,7 +165,7 @@ func (a *Archive) entryByMeta(at, text string) error {
 		return err
 	}
 	a.meta = Meta{
-		FileVersion: fields["TOSCA-Meta-File-Version"],
+		FileVersion: cmp.Or(fields["TOSCA-Meta-File-Version"], fields["TOSCA-Meta-Version"]),
 		CSARVersion: fields["CSAR-Version"],
 		CreatedBy:   fields["Created-By"],
 		Entry:       fields["Entry-Definitions"],
