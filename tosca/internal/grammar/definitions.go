@@ -3,6 +3,7 @@ package grammar
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -14,6 +15,24 @@ import (
 func (r *reader) properties(n *source.Node, of string, orValues bool) []*Property {
 	var all []*Property
 	r.named(n, of, func(k, v *source.Node) { all = append(all, r.definition(k, v, of, orValues)) })
+	return all
+}
+
+// typeProperties reads the properties of a type. In 1.x, too, what cannot be the
+// name of a type is a default for what is inherited (TOSCA 1.3, 10.1.4.2); where
+// nothing is, the property has no type.
+func (r *reader) typeProperties(n *source.Node, of string) []*Property {
+	if r.second() {
+		return r.properties(n, of, false)
+	}
+	var all []*Property
+	r.named(n, of, func(k, v *source.Node) {
+		if v.IsNull() || !v.IsScalar() || v.Kind == source.String && !strings.ContainsAny(v.Text, "/ ") {
+			all = append(all, r.definition(k, v, of, false))
+			return
+		}
+		all = append(all, &Property{Name: k.Text, Pos: k.Pos(), Required: true, Default: v})
+	})
 	return all
 }
 

@@ -35,7 +35,7 @@ func (r *reader) typeFields(t *Type, of string) []field {
 	all := []field{
 		{"derived_from", func(n *source.Node) { t.DerivedFrom = r.parent(n, of) }, everyVersion},
 		{"version", r.setRef(&t.Version, of+": version"), everyVersion},
-		{"properties", func(n *source.Node) { t.Properties = r.properties(n, of+": properties", false) }, everyVersion},
+		{"properties", func(n *source.Node) { t.Properties = r.typeProperties(n, of+": properties") }, everyVersion},
 	}
 	attributes := field{"attributes", func(n *source.Node) { t.Attributes = r.attributes(n, of+": attributes") }, everyVersion}
 	interfaces := field{"interfaces", func(n *source.Node) { t.Interfaces = r.interfaces(n, of) }, everyVersion}
