@@ -79,6 +79,9 @@ func (n *Node) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 // the address of an endpoint is that of its node, and the text of 1.x asks the
 // node for it (TOSCA 1.3, 5.5.7.2 and 11.1.17).
 func (n *Node) endpoint(name string) (data.Value, data.Answer) {
+	if !n.holder.s.Spend(len(n.Typ.Caps)) {
+		return data.Value{}, data.Open
+	}
 	for _, c := range keys(n.Typ.Caps) {
 		if c := n.Typ.Caps[c]; c.Typ != nil && c.Typ.Doc.Embedded && c.Attrs[name] != nil {
 			return data.Value{Def: c.Attrs[name]}, data.Open

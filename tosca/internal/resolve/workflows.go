@@ -53,6 +53,9 @@ func (s *Service) flowInput(name string) (data.Value, data.Answer) {
 		return data.Value{}, data.Missing
 	}
 	for _, w := range s.Topo.Workflows {
+		if !s.Spend(1 + len(w.Inputs)) {
+			break
+		}
 		for _, p := range w.Inputs {
 			if p.Name == name {
 				return data.Value{Def: data.From(p, s.Doc)}, data.Open
