@@ -260,4 +260,11 @@ func Ancestors(t *grammar.Type) []*grammar.Type {
 }
 
 // derives tells whether a type is another one or derived from it.
-func derives(t, from *grammar.Type) bool { return slices.Contains(Ancestors(t), from) }
+func derives(t, from *grammar.Type) bool { return isA(Ancestors(t), from) }
+
+// isA tells whether one of the types is the one asked for. What TOSCA defines asks
+// for its types by name, also where a document has its own of them.
+func isA(chain []*grammar.Type, typ *grammar.Type) bool {
+	return slices.Contains(chain, typ) ||
+		typ.Doc.Embedded && slices.ContainsFunc(chain, func(t *grammar.Type) bool { return t.Kind == typ.Kind && t.Name == typ.Name })
+}
