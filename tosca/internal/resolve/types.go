@@ -102,7 +102,7 @@ func (s *Service) checkTyped(t *grammar.Type, of string) {
 		made    map[string]*data.Definition
 	}{{t.Properties, whole.Props}, {t.Attributes, whole.Attrs}} {
 		for _, p := range list.written {
-			if made := list.made[p.Name]; made != nil && made.TypeName() == "" && !(p.Value != nil && slices.Contains(t.Attributes, p)) {
+			if made := list.made[p.Name]; made != nil && made.TypeName() == "" && (p.Value == nil || !slices.Contains(t.Attributes, p)) {
 				s.Errorf(p.Pos, codeUntyped, "%s: %q has no type, and inherits none", of, p.Name)
 			}
 		}
