@@ -93,7 +93,8 @@ func TestWhatIsWrongWithAnArchiveIsOneClearLine(t *testing.T) {
 		{"meta climbs out", zipOf(t, entry{name: metaPath, data: strings.Replace(meta, "app.yaml", "../app.yaml", 1)}), `TOSCA-CSAR-010 x.csar: "../app.yaml" climbs out of the archive with ".."`},
 		{"two root files", zipOf(t, entry{name: "a.yaml"}, entry{name: "b.yml"}), "TOSCA-CSAR-004 x.csar: the archive has 2 YAML files at its root (a.yaml, b.yml): say in TOSCA-Metadata/TOSCA.meta which is the entry definition"},
 		{"meta is prose", zipOf(t, entry{name: metaPath, data: "hello\n"}), `TOSCA-CSAR-005 x.csar: "TOSCA-Metadata/TOSCA.meta" has no "Key: value" in line 1`},
-		{"nobody made it", zipOf(t, entry{name: metaPath, data: strings.Replace(meta, "Created-By: a test\n", "", 1)}, app), `TOSCA-CSAR-005 x.csar: "TOSCA-Metadata/TOSCA.meta" does not say who made the archive: it needs Created-By`},
+		{"tar", append([]byte(strings.Repeat("x", 257)), "ustar\x0000"...), "TOSCA-CSAR-001 x.csar: the archive is a tar, and must be a zip (TOSCA 1.3, 6.1; 2.0, 17.1)"},
+		{"compressed tar", []byte("\x1f\x8b\x08\x00"), "TOSCA-CSAR-001 x.csar: the archive is compressed as a tar is, and must be a zip (TOSCA 1.3, 6.1; 2.0, 17.1)"},
 		{"a name in quotes is one", zipOf(t, entry{name: metaPath, data: meta + "Other-Definitions: app.yaml \"my app.yaml\"\n"}, app), `TOSCA-CSAR-003 x.csar: "TOSCA-Metadata/TOSCA.meta" names "my app.yaml", which is not in the archive`},
 		{"meta says a thing twice", zipOf(t, entry{name: metaPath, data: meta + "CSAR-Version: 1.0\n"}), `TOSCA-CSAR-005 x.csar: "TOSCA-Metadata/TOSCA.meta" has CSAR-Version twice`},
 		{"unknown version", zipOf(t, entry{name: metaPath, data: strings.Replace(meta, "1.1", "7.0", 1)}, app), `TOSCA-CSAR-006 x.csar: "TOSCA-Metadata/TOSCA.meta" has CSAR-Version "7.0"; 1.0, 1.1 and 2.0 are known`},
@@ -364,6 +365,27 @@ func TestAnArchiveKnowsWhatIsExecutable(t *testing.T) {
 		if yes, known := tt.archive.Executable(tt.name); yes != tt.yes || known != tt.known {
 			t.Errorf("%s of %s: got %v, known %v", tt.name, tt.archive.Name(), yes, known)
 		}
+	}
+}
+
+// Only Entry-Definitions must be in TOSCA.meta, and the versions that say how to
+// read it (TOSCA 1.3, 6.2).
+func TestAnArchiveNeedNotSayWhoMadeIt(t *testing.T) {
+	t.Parallel()
+	for _, m := range []string{
+		"TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nEntry-Definitions: app.yaml\n",
+		"TOSCA-Meta-Version: 1.0\r\nCSAR-Version: 1.0\r\nEntry-Definitions: app.yaml\r\n\r\nName: app.yaml\r\n",
+		"CSAR-Version: 2.0\nEntry-Definitions: app.yaml\n",
+	} {
+		a, err := csar.Open(written(t, "x.csar", zipOf(t, entry{name: metaPath, data: m}, entry{name: "app.yaml", data: titled})))
+		if err != nil {
+			t.Errorf("%q: %v", m, err)
+			continue
+		}
+		if a.Entry() != "app.yaml" || a.Meta().CreatedBy != "" {
+			t.Errorf("%q: entered by %q, made by %q", m, a.Entry(), a.Meta().CreatedBy)
+		}
+		a.Close()
 	}
 }
 

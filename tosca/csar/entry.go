@@ -2,6 +2,7 @@ package csar
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,7 +23,7 @@ const (
 
 // Meta is the first block of TOSCA.meta.
 type Meta struct {
-	FileVersion string   // TOSCA-Meta-File-Version
+	FileVersion string   // TOSCA-Meta-File-Version, or TOSCA-Meta-Version, as TOSCA 1.0, 16.2, calls it
 	CSARVersion string   // CSAR-Version
 	CreatedBy   string   // Created-By
 	Entry       string   // Entry-Definitions
@@ -164,7 +165,7 @@ func (a *Archive) entryByMeta(at, text string) error {
 		return err
 	}
 	a.meta = Meta{
-		FileVersion: fields["TOSCA-Meta-File-Version"],
+		FileVersion: cmp.Or(fields["TOSCA-Meta-File-Version"], fields["TOSCA-Meta-Version"]),
 		CSARVersion: fields["CSAR-Version"],
 		CreatedBy:   fields["Created-By"],
 		Entry:       fields["Entry-Definitions"],
@@ -179,9 +180,6 @@ func (a *Archive) entryByMeta(at, text string) error {
 	}
 	if a.meta.Entry == "" {
 		return problem(codeNoEntry, at, "names no Entry-Definitions")
-	}
-	if a.meta.CreatedBy == "" {
-		return problem(codeMeta, metaPath, "does not say who made the archive: it needs Created-By")
 	}
 	for _, name := range append([]string{a.meta.Entry}, a.meta.Others...) {
 		if err := checkName(name); err != nil {

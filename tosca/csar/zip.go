@@ -53,12 +53,18 @@ func readZip(r io.ReaderAt, size int64, limits Limits) (*zipTree, error) {
 
 // notZip tells a damaged zip from what never was one.
 func notZip(r io.ReaderAt, cause error) error {
-	head := make([]byte, 4)
+	head := make([]byte, 262)
 	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("cannot read the archive: %w", err)
 	}
-	if bytes.HasPrefix(head, []byte("PK")) {
+	const must = ", and must be a zip (TOSCA 1.3, 6.1; 2.0, 17.1)"
+	switch {
+	case bytes.HasPrefix(head, []byte("PK")):
 		return problem(codeDamaged, "", fmt.Sprintf("is a truncated or damaged zip (%s)", cause))
+	case bytes.HasSuffix(head, []byte("ustar")):
+		return problem(codeNotArchive, "", "is a tar"+must)
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return problem(codeNotArchive, "", "is compressed as a tar is"+must)
 	}
 	return problem(codeNotArchive, "", "is not a zip")
 }

@@ -71,7 +71,7 @@ func (e *Evaluator) checkType(n *source.Node, t *Type, p Place) bool {
 			return false
 		}
 	}
-	if len(t.fields) > 0 && !e.checkFields(n, t, p) {
+	if len(t.fields) > 0 && !e.checkFields(n, t, p) || t.isPortSpec() && !e.checkPorts(n, p) {
 		return false
 	}
 	if t.plain == tList || t.plain == tMap {

@@ -251,7 +251,9 @@ func (e *Evaluator) DeclareType(t *grammar.Type, p Place) {
 	if made == nil || t.DerivedFrom.Name != "" && !e.declareName(t.DerivedFrom, t.Doc, p) {
 		return
 	}
-	if t.DerivedFrom.Name == "" && len(t.Properties) == 0 {
+	// The root of the data types is defined so in TOSCA 1.3, 5.3.1.1.
+	root := t.Name == "tosca.datatypes.Root" && !second(t.Doc)
+	if t.DerivedFrom.Name == "" && len(t.Properties) == 0 && !root {
 		e.errorf(t.Pos, CodeType, "%s must be derived from another type, or have properties", p.Of)
 	}
 	if made.plain != "" && (made.plain != tMap || second(t.Doc)) && len(t.Properties) > 0 {

@@ -51,10 +51,12 @@ func (r *reader) isFixed(n *source.Node) bool {
 	return r.doc.Version == version13 && n.Kind != source.String && (n.Kind != source.Map || isCall(n))
 }
 
-// attributes reads definitions of attributes, which have no short form in 2.0.
+// attributes reads definitions of attributes, which have no short form in 2.0. In
+// 1.x a type may say by a function alone where the value comes from (TOSCA 1.3,
+// 13.4.1).
 func (r *reader) attributes(n *source.Node, of string) []*Property {
 	if !r.second() {
-		return r.properties(n, of, never)
+		return r.properties(n, of, isCall)
 	}
 	var all []*Property
 	r.named(n, of, func(k, v *source.Node) {

@@ -2,7 +2,7 @@ package grammar
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -84,9 +84,7 @@ func (r *reader) clause(n *source.Node, of string) *source.Node {
 
 // isCall tells whether a value of 1.x is made by a function.
 func isCall(n *source.Node) bool {
-	if n.Kind != source.Map || len(n.Keys) != 1 {
-		return false
-	}
-	name := n.Keys[0].Text
-	return strings.HasPrefix(name, "get_") || name == "concat" || name == "join" || name == "token"
+	return n.Kind == source.Map && len(n.Keys) == 1 && slices.Contains([]string{
+		"get_input", "get_property", "get_attribute", "get_operation_output", "get_nodes_of_type", "get_artifact", "concat", "join", "token",
+	}, n.Keys[0].Text)
 }

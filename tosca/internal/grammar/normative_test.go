@@ -11,8 +11,8 @@ import (
 	"github.com/toskose/toskose/tosca/internal/grammar"
 )
 
-// normative are the types of TOSCA 1.3, 5.3 to 5.11, and those of 1.0 and 1.2
-// that have other names; behind each what it is derived from.
+// normative are the types of TOSCA 1.3, 5.3 to 5.11; behind each what it is
+// derived from.
 var normative = map[grammar.Kind]string{
 	grammar.DataType: `Root json<string xml<string Credential TimeInterval network.NetworkInfo network.PortInfo
 		network.PortDef<integer network.PortSpec`,
@@ -29,8 +29,7 @@ var normative = map[grammar.Kind]string{
 	grammar.InterfaceType: `Root node.lifecycle.Standard relationship.Configure`,
 	grammar.NodeType: `Root Abstract.Compute Compute<Abstract.Compute SoftwareComponent WebServer<SoftwareComponent WebApplication
 		DBMS<SoftwareComponent Database Abstract.Storage Storage.ObjectStorage<Abstract.Storage
-		Storage.BlockStorage<Abstract.Storage ObjectStorage<Storage.ObjectStorage BlockStorage<Storage.BlockStorage
-		Container.Runtime<SoftwareComponent Container.Application LoadBalancer network.Network network.Port`,
+		Storage.BlockStorage<Abstract.Storage Container.Runtime<SoftwareComponent Container.Application LoadBalancer network.Network network.Port`,
 	grammar.GroupType:  `Root`,
 	grammar.PolicyType: `Root Placement Scaling Update Performance`,
 }
@@ -71,6 +70,31 @@ func TestTheNormativeTypesAreThoseOfTheStandard(t *testing.T) {
 		}
 		if names := doc.Scope().Names(kind); len(names) != found {
 			t.Errorf("%ss are %d, not %d: %q", kind, len(names), found, names)
+		}
+	}
+}
+
+// A document may mix the names of several versions: both mean one type.
+func TestTypesThatWereRenamedAreOneTypeByBothNames(t *testing.T) {
+	t.Parallel()
+	docs, list := load(t, &txtar.Archive{Files: []txtar.File{{Name: "app.yaml", Data: []byte("tosca_definitions_version: tosca_simple_yaml_1_0\n")}}})
+	if len(list) > 0 {
+		t.Fatal(list)
+	}
+	for kind, names := range map[grammar.Kind][][]string{
+		grammar.NodeType: {
+			{"tosca.nodes.Storage.BlockStorage", "tosca.nodes.BlockStorage", "BlockStorage", "tosca:BlockStorage", "Storage.BlockStorage", "tosca:tosca.nodes.BlockStorage"},
+			{"tosca.nodes.Storage.ObjectStorage", "tosca.nodes.ObjectStorage", "ObjectStorage", "tosca:ObjectStorage"},
+			{"tosca.nodes.Abstract.Storage", "AbstractStorage", "Abstract.Storage", "tosca:Abstract.Storage"},
+		},
+		grammar.ArtifactType: {{"tosca.artifacts.template.Jinja2", "Template.Jinja2", "tosca:template.jinja2", "template.Jinja2"}},
+	} {
+		for _, same := range names {
+			for _, name := range same {
+				if found := docs[0].Scope().Lookup(kind, name); found == nil || found.Name != same[0] {
+					t.Errorf("%s %q is %+v, and should be %q", kind, name, found, same[0])
+				}
+			}
 		}
 	}
 }

@@ -126,7 +126,7 @@ func TestShortNamesMeanNormativeTypes(t *testing.T) {
 		for kind, names := range map[grammar.Kind]map[string]string{
 			grammar.NodeType: {
 				"Compute": "tosca.nodes.Compute", "tosca:Root": "tosca.nodes.Root", "network.Port": "tosca.nodes.network.Port",
-				"tosca:Network": "tosca.nodes.network.Network", "BlockStorage": "tosca.nodes.BlockStorage",
+				"tosca:Network": "tosca.nodes.network.Network", "BlockStorage": "tosca.nodes.Storage.BlockStorage",
 				"Storage.BlockStorage": "tosca.nodes.Storage.BlockStorage", "Container.Runtime": "tosca.nodes.Container.Runtime",
 			},
 			grammar.RelationshipType: {"HostedOn": "tosca.relationships.HostedOn", "tosca:BindsTo": "tosca.relationships.network.BindsTo"},

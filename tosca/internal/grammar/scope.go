@@ -53,6 +53,14 @@ func (s *Scope) Lookup(kind Kind, name string) *Type {
 	if t := types[short]; t != nil && prefix == "tosca:" && t.Doc.Embedded {
 		return t
 	}
+	if full := otherNames[kind][short]; full != "" {
+		if t := types[prefix+full]; t != nil {
+			return t
+		}
+		if t := types[full]; t != nil && prefix == "tosca:" {
+			return t
+		}
+	}
 	// A prefix with a dot, as some write it.
 	for _, p := range s.prefixes {
 		if rest, ok := strings.CutPrefix(name, strings.TrimSuffix(p, ":")+"."); ok && types[p+rest] != nil {
@@ -74,6 +82,21 @@ var normativePrefixes = [kinds][]string{
 	DataType:   {"tosca.datatypes.", "tosca.datatypes.network."},
 	GroupType:  {"tosca.groups."},
 	PolicyType: {"tosca.policies."},
+}
+
+// otherNames are names that the texts give to normative types and that are not
+// made of the name of the type: those of 1.0 and 1.1, which 1.2 changed, and a
+// shorthand name or two (TOSCA 1.3, 5.9.9 and 9.1.4).
+var otherNames = [kinds]map[string]string{
+	NodeType: {
+		"tosca.nodes.BlockStorage":  "tosca.nodes.Storage.BlockStorage",
+		"tosca.nodes.ObjectStorage": "tosca.nodes.Storage.ObjectStorage",
+		"AbstractStorage":           "tosca.nodes.Abstract.Storage",
+	},
+	ArtifactType: {
+		"Template.Jinja2": "tosca.artifacts.template.Jinja2", "template.jinja2": "tosca.artifacts.template.Jinja2",
+		"Template.Twig": "tosca.artifacts.template.Twig", "template.twig": "tosca.artifacts.template.Twig",
+	},
 }
 
 // Names lists the names of a kind, sorted.

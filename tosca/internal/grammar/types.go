@@ -37,7 +37,7 @@ func (r *reader) types(kind Kind) func(*source.Node) {
 // 6.4.3).
 func (r *reader) typeFields(t *Type, of string) []field {
 	all := []field{
-		{"derived_from", r.setRef(&t.DerivedFrom, of+": derived_from"), everyVersion},
+		{"derived_from", func(n *source.Node) { t.DerivedFrom = r.parent(n, of) }, everyVersion},
 		{"version", r.setRef(&t.Version, of+": version"), everyVersion},
 		{"properties", func(n *source.Node) { t.Properties = r.properties(n, of+": properties", r.isFixed) }, everyVersion},
 	}
@@ -74,6 +74,17 @@ func (r *reader) typeFields(t *Type, of string) []field {
 	default: // interfaceType reads the others
 		return all
 	}
+}
+
+// parent reads what a type is derived from. The root of all, which the text of
+// 1.x derives its own roots from and never defines, is nothing (TOSCA 1.3,
+// 5.8.3.1 and 5.9.1.3).
+func (r *reader) parent(n *source.Node, of string) Ref {
+	parent := r.ref(n, of+": derived_from")
+	if parent.Name == "tosca.entity.Root" && !r.second() {
+		return Ref{}
+	}
+	return parent
 }
 
 // dataFields are what only data types have (TOSCA 1.3, 3.7.6; 2.0, 9.2 and, for
@@ -132,7 +143,7 @@ func (r *reader) interfaceType(t *Type, n *source.Node, of string) {
 	r.named(n, of, func(k, v *source.Node) {
 		switch k.Text {
 		case "derived_from":
-			t.DerivedFrom = r.ref(v, of+": derived_from")
+			t.DerivedFrom = r.parent(v, of)
 		case "version":
 			t.Version = r.ref(v, of+": version")
 		default:

@@ -68,7 +68,26 @@ func (n *Node) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	case m == data.Attribute && name[0] == "tosca_name":
 		return data.Known(source.Scalar(source.String, n.Name, n.holder.s.root)), data.Found
 	}
-	return n.holder.get(m, name[0])
+	v, answer := n.holder.get(m, name[0])
+	if answer == data.Missing && m == data.Attribute && !second(n.Doc) {
+		return n.endpoint(name[0])
+	}
+	return v, answer
+}
+
+// endpoint gives an attribute that only a capability of the normative types has:
+// the address of an endpoint is that of its node, and the text of 1.x asks the
+// node for it (TOSCA 1.3, 5.5.7.2 and 11.1.17).
+func (n *Node) endpoint(name string) (data.Value, data.Answer) {
+	if !n.holder.s.Spend(len(n.Typ.Caps)) {
+		return data.Value{}, data.Open
+	}
+	for _, c := range keys(n.Typ.Caps) {
+		if c := n.Typ.Caps[c]; c.Typ != nil && c.Typ.Doc.Embedded && c.Attrs[name] != nil {
+			return data.Value{Def: c.Attrs[name]}, data.Open
+		}
+	}
+	return data.Value{}, data.Missing
 }
 
 // Names lists what the node has, for messages.
@@ -212,8 +231,34 @@ func (s *Service) checkCapabilities(n *Node, required bool) {
 		if assigned[name] || typ != "" {
 			if c := n.capability(name); c != nil {
 				c.check(typ)
+				c.checkScalable()
 			}
 		}
+	}
+}
+
+// checkScalable checks that the number of instances to begin with is one that a
+// Scalable allows (TOSCA 1.3, 5.5.13.1).
+func (c *capability) checkScalable() {
+	if !slices.ContainsFunc(Ancestors(c.def.Typ), func(t *grammar.Type) bool {
+		return t.Name == "tosca.capabilities.Scalable" && t.Doc.Embedded
+	}) {
+		return
+	}
+	number := func(name string) (int64, *source.Node) {
+		v := c.property(name)
+		i, ok := data.Integer(v.Node)
+		if !v.OK || !ok {
+			return 0, nil
+		}
+		return i, v.Node
+	}
+	least, fewest := number("min_instances")
+	most, largest := number("max_instances")
+	begin, at := number("default_instances")
+	if at != nil && (fewest != nil && begin < least || largest != nil && begin > most) {
+		c.s.Errorf(at.Pos(), codeValueConstraint, "%s: default_instances is %d, which is not between min_instances and max_instances, %d and %d",
+			c.of, begin, least, most)
 	}
 }
 
@@ -231,7 +276,7 @@ func (s *Service) Input(name string) (data.Value, data.Answer) {
 	case s.inputs == nil: // in a type: it may be one of any topology that uses it
 		return data.Value{}, data.Open
 	case in == nil:
-		return data.Value{}, data.Missing
+		return s.flowInput(name)
 	case in.bad:
 		return data.Value{}, data.Found // said where the input is
 	case in.value.IsNull() && s.opts.Draft && in.open:

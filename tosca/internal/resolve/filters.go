@@ -160,12 +160,12 @@ func (s *Service) leave(e *Edge, format string, args ...any) {
 func (s *Service) fits(quiet *data.Evaluator, e *Edge, n *Node) bool {
 	filters := []*grammar.NodeFilter{e.NodeFilter}
 	named := e.Source.Doc.Scope().Lookup(grammar.NodeType, e.Node.Name)
-	if named != nil && !slices.Contains(n.Typ.Chain, named) {
+	if named != nil && !isA(n.Typ.Chain, named) {
 		return false
 	}
 	if e.Def != nil {
 		filters = append(filters, e.Def.Filters...)
-		if e.Def.Node != nil && !slices.Contains(n.Typ.Chain, e.Def.Node) {
+		if e.Def.Node != nil && !isA(n.Typ.Chain, e.Def.Node) {
 			return false
 		}
 		if e.Def.Capability != nil && n.Typ.capabilityOf(e.Def.Capability) == nil {

@@ -92,7 +92,7 @@ func (h *holder) attribute(name string) (data.Value, data.Answer) {
 		return data.Value{}, data.Missing
 	case def == nil:
 		return data.Value{}, data.Open
-	case def.Fallback() != nil && name != "state":
+	case def.Fallback() != nil && !def.Fixed() && name != "state": // what a type fixes is a function of run time
 		return data.Value{Node: def.Fallback(), Def: def, Size: 1, OK: true}, data.Found
 	}
 	return data.Value{Def: def}, data.Open

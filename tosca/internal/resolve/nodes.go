@@ -198,6 +198,22 @@ func (s *Service) templateNames(fits func(*Node) bool) []string {
 func anyNode(*Node) bool { return true }
 
 // checkNodes evaluates and checks what node templates assign.
+// checkVolume checks that a BlockStorage has a size or is a volume that exists.
+// Since 1.2 there is a default, so that it is odd only (TOSCA 1.3, 5.9.11.4; 1.0,
+// 5.8.9).
+func (s *Service) checkVolume(n *Node) {
+	size := n.holder.props["size"]
+	if size == nil || !size.Doc.Embedded || !n.Properties.Get("size").IsNull() || !n.Properties.Get("volume_id").IsNull() ||
+		!ChainHas(n.Typ.Chain, "tosca.nodes.Storage.BlockStorage") {
+		return
+	}
+	report := s.Warnf
+	if n.Doc.Version == "tosca_simple_yaml_1_0" || n.Doc.Version == "tosca_simple_yaml_1_1" {
+		report = s.Errorf
+	}
+	report(n.Pos, codePropMissing, "%s lacks property \"size\", and names no volume_id of a volume that exists", n.Of())
+}
+
 func (s *Service) checkNodes() {
 	for _, n := range s.Nodes {
 		if n.Typ == nil {
@@ -208,6 +224,9 @@ func (s *Service) checkNodes() {
 			required = ""
 		}
 		n.holder.check(required)
+		if required != "" {
+			s.checkVolume(n)
+		}
 		s.checkCapabilities(n, required != "")
 		if n.Count != nil {
 			s.checkCount(n.Count, n.Place(n.Of()+": count"))

@@ -59,7 +59,7 @@ func (s *Service) checkInput(made Parameter, p *grammar.Property, at data.Place)
 	if p.Value == nil {
 		return
 	}
-	if made.Def != nil && made.Def.Fixed() {
+	if made.Def != nil && made.Def.Fixed() && second(s.Doc) { // 1.x knows no value that cannot be assigned (TOSCA 1.3, 3.6.14)
 		s.Errorf(p.Pos, codePropFixed, "%s has a fixed value, so it cannot be assigned", at.Of)
 		return
 	}

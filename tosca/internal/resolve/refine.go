@@ -70,7 +70,7 @@ func (r *refiner) properties(props []*grammar.Property, old map[string]*data.Def
 		}
 		of := of + ": " + what + " " + quote(p.Name)
 		switch {
-		case above.Fixed():
+		case above.Fixed() && above.TypeName() != "": // else it is an attribute that 1.x gives a function
 			r.complain(p.Pos, "%s has a fixed value in the type that it is inherited from, so it cannot be changed", of)
 		case p.Type.Name != "" && !r.dataDerives(data.From(p, r.t.Doc), above):
 			r.complain(p.Type.Pos, "%s is of type %q, which is not derived from %q, its type in the type that it is inherited from", of, p.Type.Name, above.TypeName())

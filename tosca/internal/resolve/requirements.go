@@ -143,7 +143,7 @@ func (s *Service) fulfils(e *Edge) bool {
 	if t.Typ == nil {
 		return false // said so
 	}
-	if e.Def != nil && e.Def.Node != nil && !slices.Contains(t.Typ.Chain, e.Def.Node) && !e.advised() {
+	if e.Def != nil && e.Def.Node != nil && !isA(t.Typ.Chain, e.Def.Node) && !e.advised() {
 		s.Errorf(e.Node.Pos, codeReqKind, "%s names %q of type %q, which is not a %q", e.of(), t.Name, t.Type.Name, e.Def.Node.Name)
 		return false
 	}
@@ -251,7 +251,7 @@ func (t *NodeType) capabilityOf(typ *grammar.Type) *CapabilityDef {
 		return nil
 	}
 	for _, name := range t.capabilities() {
-		if c := t.Caps[name]; slices.Contains(c.chain, typ) {
+		if c := t.Caps[name]; isA(c.chain, typ) {
 			return c
 		}
 	}

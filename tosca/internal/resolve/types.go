@@ -106,7 +106,7 @@ func (s *Service) checkTyped(t *grammar.Type, of string) {
 		made    map[string]*data.Definition
 	}{{t.Properties, whole.Props}, {t.Attributes, whole.Attrs}} {
 		for _, p := range list.written {
-			if made := list.made[p.Name]; made != nil && made.TypeName() == "" {
+			if made := list.made[p.Name]; made != nil && made.TypeName() == "" && (p.Value == nil || !slices.Contains(t.Attributes, p)) {
 				s.Errorf(p.Pos, codeUntyped, "%s: %q has no type, and inherits none", of, p.Name)
 			}
 		}
@@ -264,4 +264,11 @@ func Ancestors(t *grammar.Type) []*grammar.Type {
 }
 
 // derives tells whether a type is another one or derived from it.
-func derives(t, from *grammar.Type) bool { return slices.Contains(Ancestors(t), from) }
+func derives(t, from *grammar.Type) bool { return isA(Ancestors(t), from) }
+
+// isA tells whether one of the types is the one asked for. What TOSCA defines asks
+// for its types by name, also where a document has its own of them.
+func isA(chain []*grammar.Type, typ *grammar.Type) bool {
+	return slices.Contains(chain, typ) ||
+		typ.Doc.Embedded && slices.ContainsFunc(chain, func(t *grammar.Type) bool { return t.Kind == typ.Kind && t.Name == typ.Name })
+}

@@ -45,6 +45,26 @@ func (s *Service) workflowInputs(w *grammar.Workflow) map[string]*data.Definitio
 	return defs
 }
 
+// flowInput answers for an input that only workflows have: an operation of a node
+// may read it, and gets what the workflow that calls it was given (TOSCA 1.3,
+// 7.3.6). Whoever packages or plans an application has no workflow.
+func (s *Service) flowInput(name string) (data.Value, data.Answer) {
+	if second(s.Doc) || !s.opts.Draft {
+		return data.Value{}, data.Missing
+	}
+	for _, w := range s.Topo.Workflows {
+		if !s.Spend(1 + len(w.Inputs)) {
+			break
+		}
+		for _, p := range w.Inputs {
+			if p.Name == name {
+				return data.Value{Def: data.From(p, s.Doc)}, data.Open
+			}
+		}
+	}
+	return data.Value{}, data.Missing
+}
+
 // inFlow is a place inside of the workflow that is looked at.
 func (s *Service) inFlow(p data.Place) data.Place {
 	p.Inputs = s.own
