@@ -43,28 +43,7 @@ func TestTheUnitForArm64IsInImagesForArm64(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("in a registry", func(t *testing.T) { checkArm64(t, native.Config, w.get("team/api", "arm64")) })
-	t.Run("in a layout", func(t *testing.T) {
-		dir := filepath.Join(t.TempDir(), "layout")
-		if err := w.buildPlan(plan, script, func(o *image.Options) { o.Platforms, o.Output = both, "oci:"+dir }); err != nil {
-			t.Fatal(err)
-		}
-		index, err := layout.ImageIndexFromPath(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		written, err := index.ImageIndex(layoutOf(t, dir)[plan.Images[0].Name].Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pushed, err := remote.Index(w.ref("team/api"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkArm64(t, native.Config, ofArm64(t, written))
-		if diff := cmp.Diff(digest(t, pushed), digest(t, written)); diff != "" {
-			t.Errorf("not what the registry has: %s", diff)
-		}
-	})
+	t.Run("in a layout", func(t *testing.T) { w.inALayout(t, plan, native.Config, both) })
 	for _, builder := range builders {
 		t.Run("built on the engine by "+builder, func(t *testing.T) {
 			b := newBench(t, builder)
@@ -92,6 +71,31 @@ func TestTheUnitForArm64IsInImagesForArm64(t *testing.T) {
 		}
 		b.checkArm64(native.Config, name)
 	})
+}
+
+// inALayout writes the image for several platforms to a layout, where it has to
+// be what is in the registry.
+func (w *world) inALayout(t *testing.T, plan *packager.Plan, want v1.Config, platforms []string) {
+	dir := filepath.Join(t.TempDir(), "layout")
+	if err := w.buildPlan(plan, script, func(o *image.Options) { o.Platforms, o.Output = platforms, "oci:"+dir }); err != nil {
+		t.Fatal(err)
+	}
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := index.ImageIndex(layoutOf(t, dir)[plan.Images[0].Name].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pushed, err := remote.Index(w.ref("team/api"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkArm64(t, want, ofArm64(t, written))
+	if diff := cmp.Diff(digest(t, pushed), digest(t, written)); diff != "" {
+		t.Errorf("not what the registry has: %s", diff)
+	}
 }
 
 // unitForArm64 puts the unit that `make test-arm64` has built among the
