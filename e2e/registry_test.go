@@ -133,8 +133,10 @@ func TestImagesOnEveryBaseArePushedAndRunFromThere(t *testing.T) {
 			removedFromTheEngine(t, app)
 			app.deploy(t)
 			for _, w := range []worker{
-				{"nothing", "alone", open, "user 0, kept \n"}, {"small", "clerk", open, "user 0, kept \n"},
-				{"full", "servant", locked, "user 0, kept \n"}, {"own", "guest", locked, "user 65534, kept base\n"},
+				{"nothing", "alone", open, "user 0, kept \n"},
+				{"small", "clerk", open, "user 0, kept \n"},
+				{"full", "servant", locked, "user 0, kept \n"},
+				{"own", "guest", locked, "user 65534, kept base\n"},
 			} {
 				t.Run(w.node, func(t *testing.T) { w.works(t, app) })
 			}

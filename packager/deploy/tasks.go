@@ -101,6 +101,7 @@ func (f *failure) update(status *swarm.UpdateStatus) {
 		return
 	}
 	switch status.State {
+	case swarm.UpdateStateCompleted:
 	case swarm.UpdateStateUpdating, swarm.UpdateStateRollbackStarted:
 		if f.why == "" {
 			f.why = "is being updated"
