@@ -71,6 +71,15 @@ func packageAs(t *testing.T, engine *client.Client, source string, inputs []stri
 	if err := bases(); err != nil {
 		t.Fatalf("the base images are missing: %v", err)
 	}
+	app := prepare(t, engine, source, inputs, more, flags...)
+	r := must(t, "", "toskose", app.packaging...)
+	app.said = r.stdout + r.stderr
+	return app
+}
+
+// prepare has all that packageAs packages.
+func prepare(t *testing.T, engine *client.Client, source string, inputs []string, more func(name string) string, flags ...string) *application {
+	t.Helper()
 	name := filepath.Base(source) + "-" + run + "-" + random()
 	work := t.TempDir()
 	app := &application{engine: engine, name: name, dir: filepath.Join(work, "out"), ports: map[string]int{}}
@@ -89,8 +98,6 @@ func packageAs(t *testing.T, engine *client.Client, source string, inputs []stri
 	}
 	t.Cleanup(func() { app.removeImages(t) })
 	app.packaging = append(args, filepath.Join(work, "app.csar"), app.config)
-	r := must(t, "", "toskose", app.packaging...)
-	app.said = r.stdout + r.stderr
 	return app
 }
 

@@ -1,6 +1,7 @@
 // Package e2e tests the whole path on a real Docker engine, with the binaries
 // as users have them: a CSAR is packaged, deployed, and managed through the
-// manager's REST API, by Compose and on a one-node Swarm. It holds tests only.
+// manager's REST API, by Compose and on a one-node Swarm, also from a registry
+// that images were pushed to. It holds tests only.
 //
 // They use the engine that DOCKER_HOST, or Docker's current context, names.
 // Whatever they make has a name of its own and is removed; an engine that is

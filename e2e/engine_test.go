@@ -23,7 +23,7 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// publicImages are the public images that the tests use.
+// publicImages are the public images that the examples use.
 var publicImages = []string{"python:3.11-slim", "redis:7"}
 
 // connect finds the engine, once.
@@ -47,22 +47,27 @@ var connect = sync.OnceValues(func() (*client.Client, error) {
 
 // bases makes sure, once, that the engine has the base images.
 var bases = sync.OnceValue(func() error {
+	return bring(publicImages...)
+})
+
+// bring makes sure that the engine has images.
+func bring(refs ...string) error {
 	engine, err := connect()
 	if err != nil {
 		return err
 	}
-	for _, ref := range publicImages {
+	for _, ref := range refs {
 		if _, err := engine.ImageInspect(context.Background(), ref); err != nil {
 			made = append(made, ref)
 		}
 	}
-	out, err := exec.CommandContext(context.Background(), "../scripts/stand-in.sh", publicImages...).CombinedOutput()
+	out, err := exec.CommandContext(context.Background(), "../scripts/stand-in.sh", refs...).CombinedOutput()
 	fmt.Fprintf(os.Stderr, "%s", out)
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
-})
+}
 
 // made are those that were not there before.
 var made []string

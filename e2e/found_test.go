@@ -1,5 +1,3 @@
-//go:build kubernetes || swarm
-
 package e2e
 
 import (

@@ -6,8 +6,10 @@
 #   stand-in.sh IMAGE...            make sure that each IMAGE is there: at hand, pulled, or stood in for
 #   stand-in.sh --remove IMAGE...   remove each IMAGE that is a stand-in, and no other
 #
-# It knows python:3.11-slim and redis:7. It needs no root: apt is given folders of its own below
-# build/stand-ins, where the packages stay for the next time. No maintainer script of a package is run.
+# It knows python:3.11-slim, redis:7, debian:bookworm-slim and busybox:1.36. It needs no root: apt is given
+# folders of its own below build/stand-ins, where the packages stay for the next time. No maintainer script of
+# a package is run. The stand-in for debian:bookworm-slim has Debian's essential packages, but none of those
+# that install others: no dpkg, no apt, no perl.
 set -euo pipefail
 
 label=io.toskose.stand-in
@@ -20,14 +22,14 @@ die() {
 	exit 1
 }
 usage() {
-	sed -n '2,10s/^# \{0,1\}//p' "$0"
+	sed -n '2,12s/^# \{0,1\}//p' "$0"
 	exit 2
 }
 
 have() { docker image inspect "$1" >/dev/null 2>&1; }
 is_stand_in() { [ "$(docker image inspect -f "{{index .Config.Labels \"$label\"}}" "$1" 2>/dev/null)" = true ]; }
 
-# What both images begin with: what every Debian image has and scripts rely on.
+# What images on Debian begin with: what every one has and scripts rely on.
 base=(base-files base-passwd bash coreutils dash debianutils findutils grep gzip hostname libc-bin mawk sed tar util-linux)
 
 # These are there for maintainer scripts only, which are not run.
@@ -35,8 +37,10 @@ unneeded='^(adduser|debconf|dpkg|init-system-helpers|lib(file|number|text)-.*per
 
 packages() {
 	case $1 in
-	python:3.11-slim) echo python3-minimal libpython3-stdlib ;;
-	redis:7) echo redis-server ;;
+	python:3.11-slim) echo "${base[*]} python3-minimal libpython3-stdlib" ;;
+	redis:7) echo "${base[*]} redis-server" ;;
+	debian:bookworm-slim) echo "${base[*]} bsdutils diffutils login ncurses-base ncurses-bin" ;;
+	busybox:1.36) echo busybox-static ;;
 	*) die "there is no stand-in for $1; get it with \"docker pull $1\", or \"docker load\" from a machine that has it" ;;
 	esac
 }
@@ -48,11 +52,19 @@ changes() { # the image's configuration, one Dockerfile instruction a line, as i
 	python:3.11-slim) printf '%s\n' 'ENV LANG=C.UTF-8' 'CMD ["python3"]' ;;
 	redis:7) printf '%s\n' 'WORKDIR /data' 'VOLUME /data' 'EXPOSE 6379' \
 		'CMD ["redis-server", "--bind", "0.0.0.0", "--protected-mode", "no", "--dir", "/data"]' ;;
+	debian:bookworm-slim) echo 'CMD ["bash"]' ;;
+	busybox:1.36) echo 'CMD ["sh"]' ;;
 	esac
 }
 
 finish() { # what maintainer scripts and the public image's own build would have left
-	local image=$1 root=$2
+	local image=$1 root=$2 applet
+	if [ "$image" = busybox:1.36 ]; then
+		printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n' >"$root/etc/passwd"
+		printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+		for applet in $("$root/usr/bin/busybox" --list); do [ -e "$root/usr/bin/$applet" ] || ln -s busybox "$root/usr/bin/$applet"; done
+		return
+	fi
 	cp "$root/usr/share/base-passwd/passwd.master" "$root/etc/passwd"
 	cp "$root/usr/share/base-passwd/group.master" "$root/etc/group"
 	[ -e "$root/usr/bin/sh" ] || ln -s dash "$root/usr/bin/sh"
@@ -86,7 +98,7 @@ make_image() {
 	# shellcheck disable=SC2064 # the folder's name now, not at exit
 	trap "rm -rf '$root'" EXIT
 	chmod 755 "$root"
-	mkdir -p "$root"/usr/{bin,sbin,lib,lib64,lib32,libx32} "$root"/{dev,proc,sys,tmp,run,root}
+	mkdir -p "$root"/usr/{bin,sbin,lib,lib64,lib32,libx32} "$root"/{dev,etc,proc,sys,tmp,run,root}
 	for file in bin sbin lib lib64 lib32 libx32; do ln -s "usr/$file" "$root/$file"; done
 	chmod 1777 "$root/tmp"
 	while read -r file; do
@@ -123,14 +135,14 @@ stand_in() {
 	: >"$cache/status"
 	lists=()
 	# shellcheck disable=SC2086 # a list of words
-	if ! names=$(resolve "${base[@]}" $wanted 2>"$cache/log"); then
+	if ! names=$(resolve $wanted 2>"$cache/log"); then
 		lists=(-o "Dir::State::Lists=$cache/lists") # the machine's own lists are missing or stale
 		apt update 2>>"$cache/log" || true          # where that fails, the next line does
-		names=$(resolve "${base[@]}" $wanted 2>>"$cache/log") ||
+		names=$(resolve $wanted 2>>"$cache/log") ||
 			die "cannot make a stand-in for $image from Debian's packages: $(grep -m1 '^E:' "$cache/log" || echo "see $cache/log")"
 	fi
 	make_image "$image" <<<"$names"
-	say "$image can be neither found nor pulled; made a stand-in from Debian's packages ($wanted)"
+	say "$image can be neither found nor pulled; made a stand-in from Debian's packages (${wanted#"${base[*]} "})"
 }
 
 [ $# -gt 0 ] || usage
