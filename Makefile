@@ -121,6 +121,10 @@ cross: ## build the unit for every architecture that it supports
 		echo "build/cross/toskose-unit-$$arch$$arm $$(stat -c %s build/cross/toskose-unit-$$arch$$arm)"; \
 	done
 
+.PHONY: test-arm64
+test-arm64: cross ## images for arm64, with the unit in them, in a registry, in a layout and on the engine
+	TOSKOSE_UNIT_ARM64=$(CURDIR)/build/cross/toskose-unit-arm64 go run ./scripts/gotest -count=1 -timeout 30m -run ForArm64 ./packager/image
+
 .PHONY: bench-tosca
 bench-tosca: ## how fast documents are read and plans are made, by their size
 	go test -run '^$$' -bench . -benchmem ./tosca ./tosca/protocol/plan
