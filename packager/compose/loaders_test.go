@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
@@ -64,7 +65,7 @@ func hostile(t *testing.T) *packager.Plan {
 func packagedFor(t *testing.T, p *packager.Plan, opts compose.Options, external bool) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := output.Write(dir, p, output.Options{Targets: []output.Target{compose.Target(opts)}, External: external, Random: &counting{}}); err != nil {
+	if err := output.Write(dir, p, output.Options{Targets: []output.Target{compose.Target(opts)}, External: external, Random: &counting{}, Now: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -183,6 +184,36 @@ func TestDockerStackReadsWhatThePlanSays(t *testing.T) {
 		}
 		if diff := cmp.Diff(want.Aliases, got.Networks["toskose"].Aliases); diff != "" {
 			t.Errorf("%s: %s", want.Name, diff)
+		}
+	}
+}
+
+// TestWhateverIsWrittenIsLoaded: by all loaders, in each way that there is.
+func TestWhateverIsWrittenIsLoaded(t *testing.T) {
+	t.Parallel()
+	plans := map[string]*packager.Plan{"everything": everything(t), "what looks like something else": hostile(t)}
+	for name, a := range sample.Archives(t) {
+		p, err := packager.New(a.App, a.Archive, config.Config{}, packager.Options{Version: "1.2.3", TLS: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans[name] = p
+	}
+	encrypted := defaults
+	encrypted.Encrypted = true
+	for name, p := range plans {
+		for _, opts := range []compose.Options{ours, encrypted} {
+			for _, external := range []bool{false, true} {
+				dir := packagedFor(t, p, opts, external)
+				if n := len(stacked(t, dir).Services); n != len(p.Services) {
+					t.Errorf("%s: a stack has %d services of %d", name, n, len(p.Services))
+				}
+				for _, files := range [][]string{{compose.SwarmFile}, {compose.SwarmFile, compose.LocalFile}} {
+					if n := len(project(t, dir, files...).Services); n != len(p.Services) {
+						t.Errorf("%s: %q have %d services of %d", name, files, n, len(p.Services))
+					}
+				}
+			}
 		}
 	}
 }

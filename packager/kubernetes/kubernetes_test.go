@@ -70,7 +70,7 @@ func (c *counting) Read(p []byte) (int, error) {
 func packaged(t *testing.T, p *packager.Plan, opts kubernetes.Options, external bool) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := output.Write(dir, p, output.Options{Targets: []output.Target{kubernetes.Target(opts)}, External: external, Random: &counting{}}); err != nil {
+	if err := output.Write(dir, p, output.Options{Targets: []output.Target{kubernetes.Target(opts)}, External: external, Random: &counting{}, Now: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	return dir

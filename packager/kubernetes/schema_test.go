@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
 	"github.com/toskose/toskose/packager/kubernetes"
@@ -127,17 +129,42 @@ func many() map[string]func() (*tosca.Application, config.Config) {
 	}
 }
 
+// plans are those of many, of the sample that has everything, and of the
+// archives.
+func plans(t *testing.T) map[string]*packager.Plan {
+	t.Helper()
+	all := map[string]*packager.Plan{}
+	for name, of := range many() {
+		app, cfg := of()
+		all[name] = plan(t, app, cfg)
+	}
+	for name, a := range sample.Archives(t) {
+		all[name] = planned(t, a.App, a.Archive, config.Config{})
+	}
+	app, cfg := sample.Everything()
+	all["everything"] = planned(t, app, sample.Archive(), cfg)
+	return all
+}
+
+func planned(t *testing.T, app *tosca.Application, archive fs.FS, cfg config.Config) *packager.Plan {
+	t.Helper()
+	p, err := packager.New(app, archive, cfg, packager.Options{Version: "1.2.3", TLS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestEveryManifestIsValidByKubernetesOwnSchemas(t *testing.T) {
 	t.Parallel()
-	for name, of := range many() {
+	for name, p := range plans(t) {
 		for level, user := range map[string]func(string) string{"root": nil, "a user": func(string) string { return "1000:1000" }} {
-			app, cfg := of()
 			opts := defaults()
 			opts.Image = by(user)
 			for _, external := range []bool{false, true} {
-				dir := packaged(t, plan(t, app, cfg), opts, external)
+				dir := packaged(t, p, opts, external)
 				files, err := filepath.Glob(filepath.Join(dir, kubernetes.Folder, "*.yaml"))
-				if err != nil || len(files) < 5 {
+				if err != nil || len(files) < len(p.Services)+1 {
 					t.Fatalf("%q, %v", files, err)
 				}
 				for _, file := range files {
