@@ -188,8 +188,9 @@ func TestDockerStackReadsWhatThePlanSays(t *testing.T) {
 	}
 }
 
-// TestWhateverIsWrittenIsLoaded: by all loaders, in each way that there is.
-func TestWhateverIsWrittenIsLoaded(t *testing.T) {
+// TestWhateverIsWrittenIsLoadedAndHoldsNoSecret: by all loaders, in each way
+// that there is.
+func TestWhateverIsWrittenIsLoadedAndHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	plans := map[string]*packager.Plan{"everything": everything(t), "what looks like something else": hostile(t)}
 	for name, a := range sample.Archives(t) {
@@ -205,6 +206,9 @@ func TestWhateverIsWrittenIsLoaded(t *testing.T) {
 		for _, opts := range []compose.Options{ours, encrypted} {
 			for _, external := range []bool{false, true} {
 				dir := packagedFor(t, p, opts, external)
+				if looked := sample.Hidden(t, dir); looked == 0 && !external {
+					t.Errorf("%s: it has no secrets", name)
+				}
 				if n := len(stacked(t, dir).Services); n != len(p.Services) {
 					t.Errorf("%s: a stack has %d services of %d", name, n, len(p.Services))
 				}

@@ -155,7 +155,7 @@ func planned(t *testing.T, app *tosca.Application, archive fs.FS, cfg config.Con
 	return p
 }
 
-func TestEveryManifestIsValidByKubernetesOwnSchemas(t *testing.T) {
+func TestEveryManifestIsValidByKubernetesOwnSchemasAndHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	for name, p := range plans(t) {
 		for level, user := range map[string]func(string) string{"root": nil, "a user": func(string) string { return "1000:1000" }} {
@@ -163,6 +163,9 @@ func TestEveryManifestIsValidByKubernetesOwnSchemas(t *testing.T) {
 			opts.Image = by(user)
 			for _, external := range []bool{false, true} {
 				dir := packaged(t, p, opts, external)
+				if looked := sample.Hidden(t, dir); looked == 0 && !external {
+					t.Errorf("%s: it has no secrets", name)
+				}
 				files, err := filepath.Glob(filepath.Join(dir, kubernetes.Folder, "*.yaml"))
 				if err != nil || len(files) < len(p.Services)+1 {
 					t.Fatalf("%q, %v", files, err)

@@ -15,15 +15,14 @@ type Packaged struct {
 }
 
 // Archives are the applications that this repository has as archives, by their
-// names. Of its inputs, those that have to be given have values that begin with
-// "hush".
+// names.
 func Archives(t *testing.T) map[string]Packaged {
 	t.Helper()
 	all := map[string]Packaged{}
 	for path, inputs := range map[string]map[string]any{
 		"../../examples/thinking":  nil,
 		"../../e2e/testdata/probe": nil,
-		"../../e2e/testdata/safe":  {"token": "hush-token $x", "store_password": "hush-store"},
+		"../../e2e/testdata/safe":  {"token": "a token of $x", "store_password": "a word"},
 	} {
 		archive, err := csar.Open(path)
 		if err != nil {
