@@ -62,14 +62,15 @@ func brokenStore(t *testing.T, app *application, namespace string) {
 	}
 }
 
-// pods gives the identity of each workload's pod.
+// pods gives the identity of each workload's pod, those left out that are ending.
 func pods(t *testing.T, namespace string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for line := range strings.Lines(kubectl(t, "-n", namespace, "get", "pods", "-o",
-		`jsonpath={range .items[*]}{.metadata.labels.app\.kubernetes\.io/name} {.metadata.uid}{"\n"}{end}`)) {
-		name, uid, _ := strings.Cut(strings.TrimSpace(line), " ")
-		out[name] = uid
+		`jsonpath={range .items[*]}{.metadata.labels.app\.kubernetes\.io/name} {.metadata.uid} {.metadata.deletionTimestamp}{"\n"}{end}`)) {
+		if words := strings.Fields(line); len(words) == 2 {
+			out[words[0]] = words[1]
+		}
 	}
 	return out
 }
