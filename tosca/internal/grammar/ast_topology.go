@@ -115,6 +115,10 @@ type Trigger struct {
 	Target    *EventFilter
 	Condition *source.Node // a condition clause, or a map that holds one
 	Action    []*Activity
+
+	// How often and for how long the condition must hold, where that is not said
+	// within it.
+	Period, Evaluations, Method *source.Node
 }
 
 // EventFilter is the node, and of it the requirement or capability, that an

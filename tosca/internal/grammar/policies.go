@@ -64,9 +64,9 @@ func (r *reader) triggers(n *source.Node, of string) []*Trigger {
 			{"target_filter", func(n *source.Node) { t.Target = r.eventFilter(n, of+": target_filter") }, first},
 			{"condition", setNode(&t.Condition), everyVersion},
 			{"constraint", ignored, first},
-			{"period", ignored, first},
-			{"evaluations", ignored, first},
-			{"method", ignored, first},
+			{"period", setNode(&t.Period), first},
+			{"evaluations", setNode(&t.Evaluations), first},
+			{"method", setNode(&t.Method), first},
 			{"action", func(n *source.Node) { t.Action = r.actions(n, of+": action") }, everyVersion},
 		})
 		if t.Event.Name == "" {

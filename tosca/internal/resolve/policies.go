@@ -151,6 +151,9 @@ func (s *Service) checkTrigger(t *grammar.Trigger, of string, p *policy) {
 	}
 	s.checkValue(t.Schedule, "tosca.datatypes.TimeInterval", data.Place{Of: of + ": schedule", Doc: p.doc, Self: p})
 	s.condition(t.Condition, data.Place{Of: of + ": condition", Doc: p.doc, Self: s.watched(t.Target)})
+	for key, n := range map[string]*source.Node{"period": t.Period, "evaluations": t.Evaluations, "method": t.Method} {
+		s.checkPeriod(key, n, data.Place{Of: of + ": " + key, Doc: p.doc, Self: p})
+	}
 	s.checkActivities(t.Action, of, p.nodes, false)
 }
 
@@ -175,25 +178,34 @@ func (s *Service) condition(n *source.Node, p data.Place) {
 	}
 }
 
-var inSeconds = regexp.MustCompile(`^[0-9]+ *sec$`)
-
 // checkPeriods checks the extended condition of a trigger: a clause with how
 // often and for how long it must hold (TOSCA 1.3, 3.6.22.2).
 func (s *Service) checkPeriods(n *source.Node, p data.Place) {
-	types := map[string]string{"period": "scalar-unit.time", "evaluations": "integer", "method": "string"}
 	for k, v := range n.Pairs() {
 		p := p
 		p.Of += ": " + k.Text
 		switch {
 		case k.Text == "constraint":
 			s.eval.Clause(v, p)
-		case k.Text == "period" && (v.Kind == source.Int || inSeconds.MatchString(v.Text)): // as the standard's own examples have it
-		case types[k.Text] != "":
-			s.checkValue(v, types[k.Text], p)
-		default:
+		case !s.checkPeriod(k.Text, v, p):
 			s.Unknown(k.Pos(), codeTrigger, k.Text, []string{"constraint", "evaluations", "method", "period"}, "%s is none of what a condition has", p.Of)
 		}
 	}
+}
+
+var (
+	periods   = map[string]string{"period": "scalar-unit.time", "evaluations": "integer", "method": "string"}
+	inSeconds = regexp.MustCompile(`^[0-9]+ *sec$`)
+)
+
+// checkPeriod checks one of the keywords that say how often and for how long a
+// condition must hold, and tells whether it is one.
+func (s *Service) checkPeriod(key string, n *source.Node, p data.Place) bool {
+	seconds := key == "period" && n != nil && (n.Kind == source.Int || inSeconds.MatchString(n.Text)) // as the standard's own examples have it
+	if periods[key] != "" && !seconds {
+		s.checkValue(n, periods[key], p)
+	}
+	return periods[key] != ""
 }
 
 // checkValue checks a value against a type alone.
