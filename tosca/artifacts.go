@@ -1,12 +1,14 @@
 package tosca
 
+import "github.com/toskose/toskose/tosca/internal/resolve"
+
 // componentArtifacts makes the model's artifacts of a component: each must be
 // a file of the archive.
 func (c *compiler) componentArtifacts(n *node) []Artifact {
 	c.CheckArtifactTypes(n.Node)
 	var all []Artifact
 	found := c.Artifacts(n.Node)
-	for _, name := range keys(found) {
+	for _, name := range resolve.Keys(found) {
 		a := found[name]
 		what := n.Of() + ": artifact " + quote(name)
 		if a.Repository.Name != "" {

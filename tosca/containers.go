@@ -87,7 +87,7 @@ func (c *compiler) image(n *node) Image {
 	c.CheckArtifactTypes(n.Node)
 	var images []resolve.Artifact
 	all := c.Artifacts(n.Node)
-	for _, name := range keys(all) {
+	for _, name := range resolve.Keys(all) {
 		if a := all[name]; imageKind(a.Chain) != "" {
 			images = append(images, a)
 		}

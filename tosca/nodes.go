@@ -1,8 +1,6 @@
 package tosca
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -106,16 +104,6 @@ func (c *compiler) refuse(n *node, own bool) {
 }
 
 func quote(s string) string { return diag.Quote(s) }
-
-// keys gives the keys of a map, sorted.
-func keys[V any](m map[string]V) []string {
-	if len(m) == 0 {
-		return nil
-	}
-	names := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
-	slices.Sort(names)
-	return names
-}
 
 // isName tells whether a name is what it must be to serve as a host name, a
 // folder, and a part of a program's name.

@@ -29,7 +29,7 @@ func (c *compiler) component(n *node, policies *policies) Component {
 	m.Artifacts = c.componentArtifacts(n)
 	ifaces := c.Interfaces(n.Node)
 	m.Interfaces = make([]Interface, 0, len(ifaces))
-	for _, name := range keys(ifaces) {
+	for _, name := range resolve.Keys(ifaces) {
 		m.Interfaces = append(m.Interfaces, c.modelInterface(n, name, ifaces[name]))
 	}
 	m.Protocol = policies.of(n)
@@ -41,7 +41,7 @@ func (c *compiler) modelInterface(n *node, name string, i *resolve.Interface) In
 	if !isName(name) {
 		c.Errorf(n.Pos, codeOpName, "%s: interface %q cannot have this name: %s", n.Of(), name, nameSentence)
 	}
-	for _, op := range keys(i.Operations) {
+	for _, op := range resolve.Keys(i.Operations) {
 		o := i.Operations[op]
 		made := Operation{Name: op, Timeout: o.At.Timeout}
 		if len(o.Inputs) == 0 && o.At.Implementation.Name == "" && len(o.At.Dependencies) == 0 && isWord(op, "_-") {
@@ -92,7 +92,7 @@ func (c *compiler) operationInputs(n *node, o *resolve.Operation, of string) []O
 	}
 	all := make([]OperationInput, 0, len(o.Inputs))
 	variables := make(map[string]string, len(o.Inputs))
-	for _, name := range keys(o.Inputs) {
+	for _, name := range resolve.Keys(o.Inputs) {
 		p := o.Inputs[name]
 		of := of + ": input " + quote(name)
 		if !variableRule.MatchString(name) {

@@ -169,7 +169,7 @@ func (s *Service) checkRepositories() {
 		if doc.Embedded || doc.Scope() == nil || second(doc) {
 			continue
 		}
-		for _, name := range keys(doc.Repositories) {
+		for _, name := range Keys(doc.Repositories) {
 			if c := doc.Repositories[name].Credential; c != nil && c.Kind == source.Map {
 				s.checkValue(c, "tosca.datatypes.Credential", data.Place{Of: "repository " + quote(name) + ": credential", Doc: doc})
 			}

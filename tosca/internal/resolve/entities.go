@@ -82,7 +82,7 @@ func (n *Node) endpoint(name string) (data.Value, data.Answer) {
 	if !n.holder.s.Spend(len(n.Typ.Caps)) {
 		return data.Value{}, data.Open
 	}
-	for _, c := range keys(n.Typ.Caps) {
+	for _, c := range Keys(n.Typ.Caps) {
 		if c := n.Typ.Caps[c]; c.Typ != nil && c.Typ.Doc.Embedded && c.Attrs[name] != nil {
 			return data.Value{Def: c.Attrs[name]}, data.Open
 		}

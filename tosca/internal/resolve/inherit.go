@@ -23,7 +23,7 @@ type Type struct {
 // properties gives the names of the properties, sorted.
 func (t *Type) properties() []string {
 	if t.sorted == nil {
-		t.sorted = keys(t.Props)
+		t.sorted = Keys(t.Props)
 	}
 	return t.sorted
 }
@@ -48,7 +48,7 @@ type NodeType struct {
 // capabilities gives the names of the capabilities, sorted.
 func (t *NodeType) capabilities() []string {
 	if t.sorted == nil {
-		t.sorted = keys(t.Caps)
+		t.sorted = Keys(t.Caps)
 	}
 	return t.sorted
 }

@@ -185,7 +185,7 @@ func (s *Service) assignTo(faces map[string]*Interface, assigned []*grammar.Inte
 		}
 		if made == nil {
 			if !s.quiet {
-				s.Unknown(i.Pos, codeIfaceUnknown, i.Name, keys(faces), "%s has no interface %q", of, i.Name)
+				s.Unknown(i.Pos, codeIfaceUnknown, i.Name, Keys(faces), "%s has no interface %q", of, i.Name)
 			}
 			continue
 		}

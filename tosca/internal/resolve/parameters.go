@@ -136,7 +136,7 @@ func (s *Service) declareParameters(params []*grammar.Property, doc *grammar.Doc
 // onlyDefined checks that an interface has the operations that are defined and no
 // others. Since 2.0, notifications have a place of their own.
 func (s *Service) onlyDefined(i *grammar.Interface, made *Interface, doc *grammar.Document, of string) {
-	known := keys(made.Operations)
+	known := Keys(made.Operations)
 	for at, o := range append(slices.Clone(i.Operations), i.Notifications...) {
 		if !s.Spend(len(known)) {
 			return

@@ -111,7 +111,7 @@ func (r *relation) Names(m data.Member, _ ...string) []string { return r.names(m
 // makeRelations makes the relationship templates.
 func (s *Service) makeRelations() {
 	s.relations = map[string]*relation{}
-	for _, name := range keys(s.Topo.Relationships) {
+	for _, name := range Keys(s.Topo.Relationships) {
 		t := s.Topo.Relationships[name]
 		of := "relationship template " + quote(name)
 		r := &relation{RelationshipTemplate: s.copiedRelation(t, of)}
@@ -132,7 +132,7 @@ func (s *Service) copiedRelation(t *grammar.RelationshipTemplate, of string) *gr
 	from := s.Topo.Relationships[t.Copy.Name]
 	switch {
 	case from == nil:
-		s.Unknown(t.Copy.Pos, codeCopy, t.Copy.Name, keys(s.Topo.Relationships), "%s copies %q, which is not in the topology", of, t.Copy.Name)
+		s.Unknown(t.Copy.Pos, codeCopy, t.Copy.Name, Keys(s.Topo.Relationships), "%s copies %q, which is not in the topology", of, t.Copy.Name)
 		return t
 	case from.Copy.Name != "":
 		s.Errorf(t.Copy.Pos, codeCopy, "%s copies %q, which is itself a copy", of, t.Copy.Name)
@@ -149,7 +149,7 @@ func (s *Service) copiedRelation(t *grammar.RelationshipTemplate, of string) *gr
 
 // checkRelations evaluates and checks what relationship templates assign.
 func (s *Service) checkRelations() {
-	for _, name := range keys(s.relations) {
+	for _, name := range Keys(s.relations) {
 		r := s.relations[name]
 		if r.typ == nil {
 			continue
@@ -195,7 +195,7 @@ func (s *Service) relate(e *Edge) bool {
 		s.Warnf(ref.Pos, codeReqRelation, "%s has relationship %q, which may be in a file that is not at hand", e.of(), ref.Name)
 		return true
 	}
-	s.Unknown(ref.Pos, codeReqRelation, ref.Name, append(scope.Names(grammar.RelationshipType), keys(s.relations)...),
+	s.Unknown(ref.Pos, codeReqRelation, ref.Name, append(scope.Names(grammar.RelationshipType), Keys(s.relations)...),
 		"%s has relationship %q, which is neither a template nor a type", e.of(), ref.Name)
 	return false
 }

@@ -342,7 +342,7 @@ func (s *Service) checkAllocation(e *Edge) {
 		def := known[k.Text]
 		if def == nil {
 			if e.capability.whole {
-				s.Unknown(k.Pos(), codeAllocation, k.Text, keys(known), "%s: capability %q has no such property", of, e.capability.Name)
+				s.Unknown(k.Pos(), codeAllocation, k.Text, Keys(known), "%s: capability %q has no such property", of, e.capability.Name)
 			}
 			continue
 		}

@@ -108,7 +108,8 @@ func (s *Service) Check(n *source.Node, d *data.Definition, p data.Place) bool {
 // Meant gives a value that fits a definition as the definition means it.
 func (s *Service) Meant(n *source.Node, d *data.Definition) *source.Node { return s.eval.Meant(n, d) }
 
-func keys[V any](m map[string]V) []string {
+// Keys gives the keys of a map, sorted.
+func Keys[V any](m map[string]V) []string {
 	if len(m) == 0 {
 		return nil
 	}

@@ -36,7 +36,7 @@ func (s *Service) checkSubstitution() {
 		s.checkMappedCapability(p, t.Caps[p.Name])
 	}
 	for _, p := range m.Requirements {
-		s.mapped(p, keys(t.byName), "requirement")
+		s.mapped(p, Keys(t.byName), "requirement")
 		if def := t.Requirement(p.Name); def != nil && def.Relation != nil {
 			made := s.inherit(def.Relation)
 			s.checkMappedValues(p, "requirement", made.Props, made.Attrs, made.Whole)
@@ -72,7 +72,7 @@ func (s *Service) mappedMember(m *grammar.Mapping, t *NodeType, member data.Memb
 			props, attrs = c.Props, c.Attrs
 		case path[0] == "RELATIONSHIP" && (len(path) == 3 || len(path) == 4):
 			if def == nil {
-				s.Unknown(m.Pos, codeMapped, path[1], keys(t.byName), "%s: the node type has no requirement %q", substitution, path[1])
+				s.Unknown(m.Pos, codeMapped, path[1], Keys(t.byName), "%s: the node type has no requirement %q", substitution, path[1])
 				return nil
 			}
 			made := s.inherit(def.Relation)
@@ -85,12 +85,12 @@ func (s *Service) mappedMember(m *grammar.Mapping, t *NodeType, member data.Memb
 			return nil
 		}
 	}
-	names := keys(props)
+	names := Keys(props)
 	if member == data.Attribute {
 		if attrs[name] != nil {
 			props = attrs
 		}
-		names = append(names, keys(attrs)...)
+		names = append(names, Keys(attrs)...)
 	}
 	if def := props[name]; def != nil {
 		if at(path, 2) == "ALL" && isPath {
@@ -175,7 +175,7 @@ func (s *Service) checkPropertyMappings(m *grammar.Substitution, t *NodeType) {
 			}
 		case 2: // of 1.2: a property of a node
 			if n := s.mappedNode(p.To[0], p.Name); n != nil && n.Typ != nil {
-				s.inside(p.To[1], keys(n.Typ.Props), "property", p.Name)
+				s.inside(p.To[1], Keys(n.Typ.Props), "property", p.Name)
 			}
 		}
 	}
@@ -255,7 +255,7 @@ func (s *Service) checkMappedRequirement(m *grammar.Mapping) {
 		}
 		return
 	}
-	if s.inside(m.To[1], keys(n.Typ.byName), "requirement", m.Name) && second(s.Doc) && n.leads(m.To[1].Name) {
+	if s.inside(m.To[1], Keys(n.Typ.byName), "requirement", m.Name) && second(s.Doc) && n.leads(m.To[1].Name) {
 		s.Errorf(m.To[1].Pos, codeMappedTo, "%s: %q is mapped to requirement %q of %s, which leads to a node already", substitution, m.Name, m.To[1].Name, n.Of())
 	}
 }
@@ -330,15 +330,15 @@ func (s *Service) checkInterfaceMappings(m *grammar.Substitution, t *NodeType) {
 	s.indexWorkflows()
 	for _, i := range m.Interfaces {
 		if second(s.Doc) { // of 1.x it may be one that the substituted node gets by it (TOSCA 1.3, 3.8.12.1)
-			s.mapped(i, keys(faces), "interface")
+			s.mapped(i, Keys(faces), "interface")
 		}
 		made := faces[i.Name]
 		for _, o := range i.Parts {
 			if made != nil && !made.vague {
-				s.mapped(o, keys(made.Operations), "operation")
+				s.mapped(o, Keys(made.Operations), "operation")
 			}
 			if len(o.To) == 1 {
-				s.inside(o.To[0], keys(s.flows), "workflow", i.Name+"."+o.Name)
+				s.inside(o.To[0], Keys(s.flows), "workflow", i.Name+"."+o.Name)
 			}
 		}
 	}

@@ -120,7 +120,7 @@ func (s *Service) checkTargetRelation(ref, to grammar.Ref, n *Node, of string) {
 	if n.Doc.Scope().Lookup(grammar.RelationshipType, ref.Name) != nil {
 		return // 1.x is not clear about which of the two it is
 	}
-	s.Unknown(ref.Pos, codeFlowTarget, ref.Name, keys(n.Typ.byName), "%s names requirement %q, which %s does not have", of, ref.Name, n.Of())
+	s.Unknown(ref.Pos, codeFlowTarget, ref.Name, Keys(n.Typ.byName), "%s names requirement %q, which %s does not have", of, ref.Name, n.Of())
 }
 
 func (s *Service) checkStep(step *grammar.Step, names []string, of string) {
@@ -172,7 +172,7 @@ func (s *Service) checkActivities(all []*grammar.Activity, of string, targets []
 		case grammar.InlineFlow:
 			w := s.flows[a.Ref.Name]
 			if w == nil {
-				s.Unknown(a.Ref.Pos, codeFlowUnknown, a.Ref.Name, keys(s.flows), "%s inlines workflow %q, which is not there", of, a.Ref.Name)
+				s.Unknown(a.Ref.Pos, codeFlowUnknown, a.Ref.Name, Keys(s.flows), "%s inlines workflow %q, which is not there", of, a.Ref.Name)
 				continue
 			}
 			s.checkFlowInputs(a, w, of)
@@ -190,7 +190,7 @@ func (s *Service) checkFlowInputs(a *grammar.Activity, w *grammar.Workflow, of s
 	for _, p := range a.Inputs {
 		at := s.inFlow(data.Place{Of: of + ": input " + quote(p.Name) + " of workflow " + quote(w.Name), Doc: s.Doc, Self: data.Anything})
 		if defs[p.Name] == nil {
-			s.Unknown(p.Pos, codeFlowInput, p.Name, keys(defs), "%s: workflow %q has no input %q", of, w.Name, p.Name)
+			s.Unknown(p.Pos, codeFlowInput, p.Name, Keys(defs), "%s: workflow %q has no input %q", of, w.Name, p.Name)
 			continue
 		}
 		s.checkInput(Parameter{Def: defs[p.Name]}, p, at)
@@ -234,7 +234,7 @@ func (s *Service) checkCall(a *grammar.Activity, of string, targets []*Node, rel
 			continue
 		}
 		for name, i := range faces {
-			for _, op := range keys(i.Operations) {
+			for _, op := range Keys(i.Operations) {
 				names = append(names, name+"."+op)
 			}
 		}

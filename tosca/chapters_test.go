@@ -16,21 +16,24 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// Each archive in testdata/tosca-2.0 has the documents of a chapter of TOSCA 2.0:
-// those below valid/ keep its rules, and each of those below invalid/ breaks
-// one, with the code of what is wrong behind "#!" in the line where it is. The
-// others are there to be imported. -update rewrites the codes.
-func TestDocumentsOf20AreValidOrNotAsItsTextSays(t *testing.T) {
+// Each archive in testdata/tosca-1.3 and testdata/tosca-2.0 has the documents of
+// a chapter of that text, or of a part of it: those below valid/ keep its rules,
+// and each of those below invalid/ breaks some, with the codes of what is wrong
+// behind "#!" in the line where it is. The others are there to be imported.
+// -update rewrites the codes. A document that does not say its version is of 2.0.
+func TestDocumentsAreValidOrNotAsTheTextSays(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob(filepath.Join("testdata", "tosca-2.0", "*.txtar"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("there are no documents in testdata/tosca-2.0: %v", err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			t.Parallel()
-			checkChapter(t, path)
-		})
+	for _, version := range []string{"tosca-1.3", "tosca-2.0"} {
+		paths, err := filepath.Glob(filepath.Join("testdata", version, "*.txtar"))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("there are no documents in testdata/%s: %v", version, err)
+		}
+		for _, path := range paths {
+			t.Run(version+"/"+strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+				t.Parallel()
+				checkChapter(t, path)
+			})
+		}
 	}
 }
 
