@@ -13,7 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/client"
 
 	"github.com/toskose/toskose/internal/freeport"
@@ -51,10 +55,32 @@ func deploy(t *testing.T, engine *client.Client, source string, inputs []string,
 // deploy deploys what was packaged, and removes it when the test ends.
 func (a *application) deploy(t *testing.T, flags ...string) {
 	t.Helper()
-	t.Cleanup(func() { must(t, "", "toskose", "undeploy", "--volumes", "--timeout", patience, a.dir) })
+	t.Cleanup(func() { a.undeploy(t) })
 	r := must(t, "", "toskose", append(flags, "deploy", "--timeout", patience, a.dir)...)
 	a.said += r.stdout + r.stderr
 	a.password = strings.TrimSpace(read(t, filepath.Join(a.dir, "secrets", "manager-password")))
+}
+
+// undeploy removes it with its volumes, those that its images ask for too.
+func (a *application) undeploy(t *testing.T) {
+	t.Helper()
+	ctx := contextAfter(t)
+	byCompose := filters.NewArgs(filters.Arg("label", "com.docker.compose.project="+a.name))
+	containers, err := a.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: byCompose})
+	if err != nil {
+		t.Error(err)
+	}
+	must(t, "", "toskose", "undeploy", "--volumes", "--timeout", patience, a.dir)
+	for _, c := range containers {
+		for _, m := range c.Mounts {
+			if m.Type != mount.TypeVolume {
+				continue
+			}
+			if _, err := a.engine.VolumeInspect(ctx, m.Name); !errdefs.IsNotFound(err) {
+				t.Errorf("the volume of %s at %s is left: %v", c.Names, m.Destination, err)
+			}
+		}
+	}
 }
 
 // packageIt packages a CSAR's source tree under a name of its own, with free

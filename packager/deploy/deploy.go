@@ -45,7 +45,8 @@ type deployer struct {
 	info   output.Info
 	where  target
 
-	replaces bool // an earlier version, whose manager may answer until the new one takes its place
+	unnamed  []unnamed // volumes of containers that were taken down
+	replaces bool      // an earlier version, whose manager may answer until the new one takes its place
 }
 
 // target is a way of running what was packaged.

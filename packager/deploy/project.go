@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
-	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/toskose/toskose/packager/compose"
@@ -63,6 +60,11 @@ func (p *project) up(ctx context.Context) error {
 }
 
 func (p *project) down(ctx context.Context) error {
+	list, err := p.d.containers(ctx, p.label)
+	if err != nil {
+		return err
+	}
+	p.d.unnamed = append(p.d.unnamed, unnamedOf(list)...)
 	words, err := p.compose(ctx, "down", "--remove-orphans")
 	if err != nil {
 		return err
@@ -145,51 +147,4 @@ func (d *deployer) containers(ctx context.Context, label string) ([]container.Su
 		return nil, fmt.Errorf("cannot list containers: %w", err)
 	}
 	return list, nil
-}
-
-// volumes gives the application's volumes on this engine, whoever made them:
-// a stack takes over what Compose has left.
-func (d *deployer) volumes(ctx context.Context) ([]*volume.Volume, error) {
-	var all []*volume.Volume
-	for _, label := range []string{projectLabel, stackLabel} {
-		list, err := d.engine.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label+"="+d.info.App))})
-		if err != nil {
-			return nil, fmt.Errorf("cannot list volumes: %w", err)
-		}
-		all = append(all, list.Volumes...)
-	}
-	return all, nil
-}
-
-// letGo is how long an engine may take to let go of the volumes of a container
-// that it does not list any more.
-const letGo = 10 * time.Second
-
-func (d *deployer) removeVolume(ctx context.Context, name string) error {
-	for deadline := time.Now().Add(letGo); ; {
-		err := d.engine.VolumeRemove(ctx, name, false)
-		if !errdefs.IsConflict(err) || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-// removeVolumes removes the application's volumes on this engine.
-func (d *deployer) removeVolumes(ctx context.Context) error {
-	list, err := d.volumes(ctx)
-	if err != nil {
-		return err
-	}
-	for _, v := range list {
-		if err := d.removeVolume(ctx, v.Name); err != nil {
-			return fmt.Errorf("cannot remove volume %q: %w", v.Name, err)
-		}
-		d.say("%s: removed volume %s", d.info.App, strings.TrimPrefix(v.Name, d.info.App+"_"))
-	}
-	return nil
 }

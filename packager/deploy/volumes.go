@@ -1,0 +1,91 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/volume"
+)
+
+// unnamed is a volume that the engine made for a container whose image asks for
+// one. Nothing but the container tells whose it is. (A swarm removes such with
+// their containers.)
+type unnamed struct{ name, service, path string }
+
+// The engine gives such a volume an id for a name.
+var volumeID = regexp.MustCompile("^[0-9a-f]{64}$")
+
+func unnamedOf(list []container.Summary) []unnamed {
+	var all []unnamed
+	for _, c := range list {
+		for _, m := range c.Mounts {
+			if m.Type == mount.TypeVolume && volumeID.MatchString(m.Name) {
+				all = append(all, unnamed{m.Name, c.Labels[projectServiceLabel], m.Destination})
+			}
+		}
+	}
+	return all
+}
+
+// volumes gives the application's volumes on this engine, whoever made them:
+// a stack takes over what Compose has left.
+func (d *deployer) volumes(ctx context.Context) ([]*volume.Volume, error) {
+	var all []*volume.Volume
+	for _, label := range []string{projectLabel, stackLabel} {
+		list, err := d.engine.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label+"="+d.info.App))})
+		if err != nil {
+			return nil, fmt.Errorf("cannot list volumes: %w", err)
+		}
+		all = append(all, list.Volumes...)
+	}
+	return all, nil
+}
+
+// letGo is how long an engine may take to let go of the volumes of a container
+// that it does not list any more.
+const letGo = 10 * time.Second
+
+func (d *deployer) removeVolume(ctx context.Context, name string) error {
+	for deadline := time.Now().Add(letGo); ; {
+		err := d.engine.VolumeRemove(ctx, name, false)
+		if !errdefs.IsConflict(err) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// removeVolumes removes the application's volumes on this engine.
+func (d *deployer) removeVolumes(ctx context.Context) error {
+	list, err := d.volumes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range list {
+		if err := d.removeVolume(ctx, v.Name); err != nil {
+			return fmt.Errorf("cannot remove volume %q: %w", v.Name, err)
+		}
+		d.say("%s: removed volume %s", d.info.App, strings.TrimPrefix(v.Name, d.info.App+"_"))
+	}
+	for _, v := range d.unnamed {
+		switch err := d.removeVolume(ctx, v.name); {
+		case errdefs.IsNotFound(err):
+			continue
+		case err != nil:
+			return fmt.Errorf("cannot remove the volume of %q at %s: %w", v.service, v.path, err)
+		}
+		d.say("%s: removed the volume of %s at %s", d.info.App, v.service, v.path)
+	}
+	return nil
+}
