@@ -67,32 +67,8 @@ func anOperationsEnvironment(t *testing.T, app *application) {
 // its parent.
 var recorders = []string{"daemon", "session", "grandchild", "main", "child"}
 
-// dockerStop measures again where the machine had something else to do: what
-// the unit itself waits for takes as long each time.
 func dockerStop(t *testing.T, app *application) {
 	id := app.container(t, "box")
-	state := app.state(t, "box/recorder")
-	for tries := 5; ; tries-- {
-		after := stopped(t, app, id)
-		if after <= time.Second {
-			return
-		}
-		t.Logf("the container was gone %v after the last process had ended, want a second at most", after)
-		if tries == 1 {
-			t.Error("that was so each time")
-			return
-		}
-		if err := app.engine.ContainerStart(t.Context(), id, container.StartOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the component is as it was", func() bool { return app.state(t, "box/recorder") == state })
-	}
-}
-
-// stopped starts the processes and stops their container, and gives how long
-// after the last of them had ended that was gone.
-func stopped(t *testing.T, app *application, id string) time.Duration {
-	t.Helper()
 	app.run(t, "box/recorder", "start")
 	eventually(t, "every process is ready", func() bool {
 		ready := inContainer(t, app.engine, id, "sh", "-c", "cat /record/* | grep -c ready || true")
@@ -131,7 +107,9 @@ func stopped(t *testing.T, app *application, id string) time.Duration {
 			t.Errorf("%s was killed instead of ending by TERM: %q", name, text)
 		}
 	}
-	return gone.Sub(last)
+	if after := gone.Sub(last); after > time.Second {
+		t.Errorf("the container was gone %v after the last process had ended, want a second at most", after)
+	}
 }
 
 // noZombies waits until all that has ended in a container is reaped.
