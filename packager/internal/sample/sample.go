@@ -59,6 +59,35 @@ func Archive() fstest.MapFS {
 
 // App is the application: two toskosed containers, a standalone one, a volume.
 func App() *tosca.Application {
+	return &tosca.Application{
+		Name: "My Shop", Version: "1.0",
+		Nodes: nodes(), Components: components(),
+		Volumes: []tosca.Volume{{Name: "dbvolume", Options: map[string]string{"driver": "local", "type": "tmpfs"}}},
+	}
+}
+
+func nodes() []tosca.Node {
+	return []tosca.Node{
+		{
+			Name: "backend", Image: tosca.Image{Kind: tosca.ImageBase, Name: "python:3.11-slim"},
+			Ports:   []tosca.Port{{Container: 8000, Host: 8080, Protocol: "tcp"}, {Container: 9001, Protocol: "tcp"}},
+			Env:     map[string]string{"MODE": "yes", "PRICE": "$5 \"net\""},
+			Shares:  []tosca.Share{{Container: "/etc/shop", Host: "/srv/shop"}},
+			Command: "sleep infinity",
+		},
+		{
+			Name: "frontend", Image: tosca.Image{Kind: tosca.ImageBase, Name: "registry.example:5000/team/web@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
+			Ports: []tosca.Port{{Container: 53, Host: 5353, Protocol: "udp"}}, Depends: []string{"backend"},
+		},
+		{
+			Name: "store", Image: tosca.Image{Kind: tosca.ImageService, Name: "redis:7"},
+			Command: `redis-server --requirepass 'a $b'`,
+			Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}},
+		},
+	}
+}
+
+func components() []tosca.Component {
 	standard := []protocol.Transition{
 		{Source: "deleted", Target: "created", Interface: "Standard", Operation: "create"},
 		{Source: "created", Target: "running", Interface: "Standard", Operation: "start"},
@@ -69,65 +98,43 @@ func App() *tosca.Application {
 		States:      []protocol.State{{Name: "created"}, {Name: "deleted"}, {Name: "running"}},
 		Transitions: standard,
 	}
-	return &tosca.Application{
-		Name: "My Shop", Version: "1.0",
-		Nodes: []tosca.Node{
-			{
-				Name: "backend", Image: tosca.Image{Kind: tosca.ImageBase, Name: "python:3.11-slim"},
-				Ports:   []tosca.Port{{Container: 8000, Host: 8080, Protocol: "tcp"}, {Container: 9001, Protocol: "tcp"}},
-				Env:     map[string]string{"MODE": "yes", "PRICE": "$5 \"net\""},
-				Shares:  []tosca.Share{{Container: "/etc/shop", Host: "/srv/shop"}},
-				Command: "sleep infinity",
+	return []tosca.Component{
+		{
+			Name: "api", Host: "backend", Node: "backend", Connections: []string{"store"},
+			Artifacts: []tosca.Artifact{{Name: "defaults", Path: "data/defaults.csv"}},
+			Interfaces: []tosca.Interface{
+				{Name: "Standard", Operations: []tosca.Operation{
+					{Name: "configure"},
+					{Name: "create", Script: "api/install.sh", Inputs: []tosca.OperationInput{{Name: "port", Value: "8000"}}},
+					{Name: "start", Script: "api/start.sh", Inputs: []tosca.OperationInput{{Name: "port", Value: "8000"}, {Name: "greeting", Value: "100% ;-) #1"}}},
+				}},
+				{Name: "api_interface", Operations: []tosca.Operation{
+					{Name: "push_default", Script: "api/push 100%; done.sh", Timeout: 60, Inputs: []tosca.OperationInput{
+						{Name: "file", Artifact: "data/defaults.csv", Owner: "api"},
+						{Name: "url", Parts: []tosca.InputPart{{Text: "file://"}, {Artifact: "data/defaults.csv", Owner: "api"}}},
+					}},
+					{Name: "start", Script: "api/start.sh"},
+				}},
 			},
-			{
-				Name: "frontend", Image: tosca.Image{Kind: tosca.ImageBase, Name: "registry.example:5000/team/web@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
-				Ports: []tosca.Port{{Container: 53, Host: 5353, Protocol: "udp"}}, Depends: []string{"backend"},
-			},
-			{
-				Name: "store", Image: tosca.Image{Kind: tosca.ImageService, Name: "redis:7"},
-				Command: `redis-server --requirepass 'a $b'`,
-				Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}},
+			Protocol: protocol.Protocol{
+				Initial: "deleted", States: usual.States, Transitions: standard,
+				FaultHandlers: []protocol.FaultHandler{{Source: "running", Target: "created"}},
 			},
 		},
-		Components: []tosca.Component{
-			{
-				Name: "api", Host: "backend", Node: "backend", Connections: []string{"store"},
-				Artifacts: []tosca.Artifact{{Name: "defaults", Path: "data/defaults.csv"}},
-				Interfaces: []tosca.Interface{
-					{Name: "Standard", Operations: []tosca.Operation{
-						{Name: "configure"},
-						{Name: "create", Script: "api/install.sh", Inputs: []tosca.OperationInput{{Name: "port", Value: "8000"}}},
-						{Name: "start", Script: "api/start.sh", Inputs: []tosca.OperationInput{{Name: "port", Value: "8000"}, {Name: "greeting", Value: "100% ;-) #1"}}},
-					}},
-					{Name: "api_interface", Operations: []tosca.Operation{
-						{Name: "push_default", Script: "api/push 100%; done.sh", Timeout: 60, Inputs: []tosca.OperationInput{
-							{Name: "file", Artifact: "data/defaults.csv", Owner: "api"},
-							{Name: "url", Parts: []tosca.InputPart{{Text: "file://"}, {Artifact: "data/defaults.csv", Owner: "api"}}},
-						}},
-						{Name: "start", Script: "api/start.sh"},
-					}},
-				},
-				Protocol: protocol.Protocol{
-					Initial: "deleted", States: usual.States, Transitions: standard,
-					FaultHandlers: []protocol.FaultHandler{{Source: "running", Target: "created"}},
-				},
-			},
-			{
-				Name: "gui", Host: "frontend", Node: "frontend", Connections: []string{"api"},
-				Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
-					{Name: "start", Script: "gui/start.sh", Inputs: []tosca.OperationInput{{Name: "defaults", Artifact: "data/defaults.csv", Owner: "api"}}},
-				}}},
-				Protocol: usual,
-			},
-			{
-				Name: "viewer", Host: "api", Node: "backend", Depends: []string{"gui"},
-				Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
-					{Name: "start", Script: "viewer.sh", Inputs: []tosca.OperationInput{{Name: "port", Value: "8000"}, {Name: "greeting", Value: "hello"}, {Name: "level", Value: "3"}}},
-				}}},
-				Protocol: usual,
-			},
+		{
+			Name: "gui", Host: "frontend", Node: "frontend", Connections: []string{"api"},
+			Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
+				{Name: "start", Script: "gui/start.sh", Inputs: []tosca.OperationInput{{Name: "defaults", Artifact: "data/defaults.csv", Owner: "api"}}},
+			}}},
+			Protocol: usual,
 		},
-		Volumes: []tosca.Volume{{Name: "dbvolume", Options: map[string]string{"driver": "local", "type": "tmpfs"}}},
+		{
+			Name: "viewer", Host: "api", Node: "backend", Depends: []string{"gui"},
+			Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
+				{Name: "start", Script: "viewer.sh", Inputs: []tosca.OperationInput{{Name: "port", Value: "8000"}, {Name: "greeting", Value: "hello"}, {Name: "level", Value: "3"}}},
+			}}},
+			Protocol: usual,
+		},
 	}
 }
 
