@@ -2,14 +2,19 @@ package diag
 
 import "fmt"
 
-// maxSuggested bounds the names that suggestions are looked for: each costs a
-// comparison with all candidates.
-const maxSuggested = 200
+// The bounds of suggestions, each of which costs a comparison with all
+// candidates: how many names they are looked for, and how many candidates are
+// compared in all.
+const (
+	maxSuggested = 200
+	maxCompared  = 4 << 20
+)
 
 // Collector gathers diagnostics. Its zero value is ready for use.
 type Collector struct {
 	list      List
-	suggested int
+	suggested int // names that suggestions were looked for
+	compared  int // with them
 	errors    int
 }
 
@@ -35,14 +40,16 @@ func (c *Collector) Warnf(at Position, code, format string, args ...any) {
 
 // Suggesting tells whether Unknown still looks for suggestions, so that nobody
 // gathers candidates in vain.
-func (c *Collector) Suggesting() bool { return c.suggested < maxSuggested }
+func (c *Collector) Suggesting() bool { return c.suggested < maxSuggested && c.compared < maxCompared }
 
 // Unknown adds an error about a name that none of the candidates has, and
 // suggests the nearest; a single candidate is suggested in any case, since
 // nothing else can have been meant.
 func (c *Collector) Unknown(at Position, code, name string, candidates []string, format string, args ...any) {
 	d := Diagnostic{Position: at, Code: code, Message: fmt.Sprintf(format, args...)}
-	if c.suggested++; c.suggested <= maxSuggested {
+	if c.Suggesting() {
+		c.suggested++
+		c.compared += len(candidates)
 		d.Suggestion = Nearest(name, candidates)
 		if d.Suggestion == "" && len(candidates) == 1 {
 			d.Suggestion = candidates[0]

@@ -107,6 +107,27 @@ func TestSuggestionsAreBounded(t *testing.T) {
 	}
 }
 
+func TestWhatSuggestionsCompareIsBoundedInAll(t *testing.T) {
+	t.Parallel()
+	names := make([]string, 1<<20)
+	for i := range names {
+		names[i] = "a name that is longer than the other"
+	}
+	names[0] = "store"
+	var c diag.Collector
+	for i := range 9 {
+		c.Unknown(at("a", i, 1), "X-1", "storr", names, "unknown")
+		if suggesting := i < 3; c.Suggesting() != suggesting {
+			t.Errorf("after %d names, it is %t that more are looked for", i+1, !suggesting)
+		}
+	}
+	for i, d := range c.List() {
+		if (d.Suggestion == "store") != (i < 4) {
+			t.Errorf("name %d has the suggestion %q", i, d.Suggestion)
+		}
+	}
+}
+
 func TestQuoteIsThatOfTheLanguage(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "api", "a b~", `a"b`, `a\b`, "a\tb", "a\x7fb", "caf\u00e9", "\u200b", "\xff"} {

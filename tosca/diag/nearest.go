@@ -1,6 +1,10 @@
 package diag
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+	"unicode/utf8"
+)
 
 // longestCompared bounds the names that are compared: longer ones are no typo
 // of anything, and comparing costs the product of both lengths.
@@ -14,35 +18,87 @@ func Nearest(name string, candidates []string) string {
 	if name == "" || len(name) > longestCompared {
 		return ""
 	}
-	folded := []rune(strings.ToLower(name))
-	best, bestDistance := "", max(len(folded)/3, min(len(folded)-1, 1))+1
+	var room, otherRoom [longestCompared]rune
+	folded := fold(room[:0], name)
+	letters := lettersOf(folded)
+	best, limit := "", max(len(folded)/3, min(len(folded)-1, 1))+1
 	for _, c := range candidates {
 		if c == name || len(c) > longestCompared {
 			continue
 		}
-		other := []rune(strings.ToLower(c))
-		if abs(len(other)-len(folded)) > bestDistance {
+		other := fold(otherRoom[:0], c)
+		if abs(len(other)-len(folded)) >= limit || letters.apart(lettersOf(other)) >= limit {
 			continue
 		}
-		d := distance(folded, other)
-		if d < bestDistance {
-			best, bestDistance = c, d
+		if d := distance(folded, other, limit); d < limit {
+			best, limit = c, d
 		}
 	}
 	return best
 }
 
+// fold appends the letters of a name, without regard to their case.
+func fold(to []rune, name string) []rune {
+	for i := range len(name) {
+		c := name[i]
+		if c >= utf8.RuneSelf {
+			return []rune(strings.ToLower(name))
+		}
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		to = append(to, rune(c))
+	}
+	return to
+}
+
+// letters are those that a name has, some of which share a bit.
+type letters uint64
+
+func lettersOf(name []rune) letters {
+	var all letters
+	for _, r := range name {
+		all |= 1 << (r & 63)
+	}
+	return all
+}
+
+// apart gives a number of slips that two names are apart at least: one slip
+// makes or takes away no more than one letter.
+func (l letters) apart(other letters) int {
+	return max(bits.OnesCount64(uint64(l&^other)), bits.OnesCount64(uint64(other&^l)))
+}
+
 func abs(n int) int { return max(n, -n) }
 
-// distance is the optimal string alignment distance.
-func distance(a, b []rune) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
+// distance is the optimal string alignment distance, or a number that is not
+// below limit where that is not.
+func distance(a, b []rune, limit int) int {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	var rows [3][longestCompared + 2]int
+	before, last, row := &rows[0], &rows[1], &rows[2]
+	for j := range len(b) + 1 {
 		last[j] = j
 	}
+	lowest := 0 // of the last row
 	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
+		// Further from the diagonal than limit, there are more slips than that.
+		from, to := max(1, i-limit), min(len(b), i+limit)
+		row[from-1] = limit
+		if from == 1 {
+			row[0] = i
+		}
+		if i > 1 && i+limit <= len(b) {
+			last[i+limit] = limit
+		}
+		above := lowest
+		lowest = row[from-1]
+		for j := from; j <= to; j++ {
 			cost := 1
 			if a[i-1] == b[j-1] {
 				cost = 0
@@ -51,6 +107,10 @@ func distance(a, b []rune) int {
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				row[j] = min(row[j], before[j-2]+1)
 			}
+			lowest = min(lowest, row[j])
+		}
+		if lowest >= limit && above >= limit { // an exchange goes back two rows
+			return limit
 		}
 		before, last, row = last, row, before
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // importedDoc is a document together with the import that brought it.
@@ -21,6 +22,7 @@ type Scope struct {
 	repositories map[string]*Repository
 	prefixes     []string
 	open         bool
+	sorted       [kinds]func() []string // the names of types
 }
 
 // Scope gives the document's scope.
@@ -99,8 +101,8 @@ var otherNames = [kinds]map[string]string{
 	},
 }
 
-// Names lists the names of a kind, sorted.
-func (s *Scope) Names(kind Kind) []string { return keys(s.types[kind]) }
+// Names lists the names of a kind, sorted, once: they are only read.
+func (s *Scope) Names(kind Kind) []string { return s.sorted[kind]() }
 
 // Function finds a function that the document or one that it imports defines;
 // nil if none.
@@ -144,6 +146,7 @@ func (l *loader) buildScope(doc, normative *Document) {
 	s := &Scope{functions: map[string]*FunctionDef{}, repositories: map[string]*Repository{}}
 	for kind := range kinds {
 		s.types[kind] = map[string]*Type{}
+		s.sorted[kind] = sync.OnceValue(func() []string { return slices.Clip(keys(s.types[kind])) })
 	}
 	doc.scope = s
 	type place struct {
