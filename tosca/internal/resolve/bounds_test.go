@@ -22,6 +22,7 @@ func times(n int, line string) string {
 func joined(n int, entry string) string { return strings.TrimSuffix(times(n, entry+", "), ", ") }
 
 const (
+	flows     = first + "topology_template:\n  node_templates: {n: {type: tosca.nodes.Root}}\n  workflows:\n"
 	templates = "topology_template:\n  node_templates:\n"
 	filtering = first + "node_types:\n  my:\n    derived_from: tosca.nodes.Root\n    properties: {p: {type: integer, default: 1}}\n" +
 		"    requirements: [{r: {capability: tosca.capabilities.Node, node: my}}]\n"
@@ -69,13 +70,6 @@ var products = map[string]struct {
 		},
 		func(n int) int { return 20 * n * n },
 	},
-	"steps that many follow": {
-		func(n int) string {
-			return first + "topology_template:\n  node_templates: {n: {type: tosca.nodes.Root}}\n  workflows:\n    w:\n      steps:\n" +
-				times(n, "        s%[1]d: {target: n, activities: [{set_state: x}], on_success: [s%[2]d]}\n")
-		},
-		func(n int) int { return n * n },
-	},
 }
 
 func TestWhatMakesAProductIsCountedAndEndsAtTheLimit(t *testing.T) {
@@ -106,7 +100,6 @@ func TestWhatIsDeepOrGoesInACircleIsReportedWhereItIs(t *testing.T) {
 	const n = 500
 	hosting := first + "node_types:\n  my:\n    derived_from: tosca.nodes.Root\n    capabilities: {host: tosca.capabilities.Container}\n" +
 		"    requirements: [{host: {capability: tosca.capabilities.Container, relationship: tosca.relationships.HostedOn}}]\n"
-	flows := first + "topology_template:\n  node_templates: {n: {type: tosca.nodes.Root}}\n  workflows:\n"
 	for name, c := range map[string]struct {
 		doc   string
 		codes []string
@@ -160,6 +153,55 @@ func TestWhatIsDeepOrGoesInACircleIsReportedWhereItIs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Each of these is work that grows with what is written, and no faster.
+var linear = map[string]func(n int) string{
+	"steps that many follow": func(n int) string {
+		return flows + "    w:\n      steps:\n" + times(n, "        s%[1]d: {target: n, activities: [{set_state: x}], on_success: [s%[2]d]}\n")
+	},
+	"properties that are mapped to inputs": func(n int) string {
+		return substituting("    properties:\n"+times(n, "      p%[1]d: {type: string, default: x}\n"), times(n, "    i%[1]d: {type: string, default: x}\n")) +
+			"    properties:\n" + times(n, "      p%[1]d: [i%[1]d]\n")
+	},
+	"capabilities that are mapped to those of a node": func(n int) string {
+		return substituting("    capabilities:\n"+times(n, "      c%[1]d: tosca.capabilities.Node\n"), "    i: {type: string, default: x}\n") +
+			"    capabilities:\n" + times(n, "      c%[1]d: [x, c%[1]d]\n")
+	},
+	"interfaces that a node adds to": func(n int) string {
+		return first + "node_types:\n  my:\n    derived_from: tosca.nodes.Root\n    interfaces:\n" + times(n, "      f%[1]d: {type: tosca.interfaces.Root}\n") +
+			templates + "    x:\n      type: my\n      interfaces:\n" + times(n, "        f%[1]d: {}\n")
+	},
+	"operations that a node adds to": func(n int) string {
+		return first + "interface_types:\n  i:\n    derived_from: tosca.interfaces.Root\n    operations:\n" + times(n, "      o%[1]d: {}\n") +
+			"node_types:\n  my: {derived_from: tosca.nodes.Root, interfaces: {f: {type: i}}}\n" +
+			templates + "    x:\n      type: my\n      interfaces:\n        f:\n          operations:\n" + times(n, "            o%[1]d: {}\n")
+	},
+}
+
+func TestWorkGrowsNoFasterThanTheDocument(t *testing.T) {
+	t.Parallel()
+	const n = 200
+	for name, doc := range linear {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			once, list := resolved(t, doc(n))
+			if list.HasErrors() {
+				t.Fatal(list)
+			}
+			fourfold, _ := resolved(t, doc(4*n))
+			if 10*fourfold.Work() > 45*once.Work() {
+				t.Errorf("the work for %d is %d, and for %d it is %d", n, once.Work(), 4*n, fourfold.Work())
+			}
+		})
+	}
+}
+
+// substituting is a topology in the place of a node of a type, with a node of
+// that type in it; the mappings are to follow.
+func substituting(members, inputs string) string {
+	return first + "node_types:\n  my:\n    derived_from: tosca.nodes.Root\n" + members +
+		"topology_template:\n  inputs:\n" + inputs + "  node_templates: {x: {type: my, properties: {}}}\n  substitution_mappings:\n    node_type: my\n"
 }
 
 // before writes workflows each of which inlines all that stand before it.

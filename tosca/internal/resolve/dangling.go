@@ -111,7 +111,7 @@ func (s *Service) checkAllocated(e *Edge) {
 			return !s.Spend(perCandidate) || derives(t, e.Def.Capability) && s.inherit(t).Props[k.Text] != nil
 		})
 		if !has {
-			s.Unknown(k.Pos(), codeAllocation, k.Text, Keys(s.inherit(e.Def.Capability).Props), "%s: allocation of %q: %s has no such property",
+			s.Unknown(k.Pos(), codeAllocation, k.Text, suggestable(s, s.inherit(e.Def.Capability).Props), "%s: allocation of %q: %s has no such property",
 				e.of(), k.Text, Quoted(e.Def.Capability))
 		}
 	}

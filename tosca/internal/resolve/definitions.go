@@ -19,7 +19,7 @@ func (s *Service) checkRequirementDef(t *grammar.Type, r *grammar.RequirementDef
 		faces := s.typeInterfaces(s.inherit(rel))
 		for _, i := range r.Interfaces {
 			if find(faces, i.Name, t.Doc) == nil && i.Type.Name == "" && s.inherit(rel).Whole {
-				s.Unknown(i.Pos, codeIfaceUnknown, i.Name, Keys(faces), "%s: %s has no interface %q", of, Quoted(rel), i.Name)
+				s.Unknown(i.Pos, codeIfaceUnknown, i.Name, suggestable(s, faces), "%s: %s has no interface %q", of, Quoted(rel), i.Name)
 			}
 			s.known(t.Doc, grammar.InterfaceType, i.Type, of)
 		}
@@ -124,7 +124,7 @@ func (s *Service) checkRefinedRelation(t, rel *grammar.Type, d *grammar.Requirem
 		}
 		for _, o := range slices.Concat(i.Operations, i.Notifications) {
 			if face.Operations[o.Name] == nil {
-				s.Unknown(o.Pos, codeOpUnknown, o.Name, Keys(face.Operations), "%s: interface %q has no operation %q", of, i.Name, o.Name)
+				s.Unknown(o.Pos, codeOpUnknown, o.Name, suggestable(s, face.Operations), "%s: interface %q has no operation %q", of, i.Name, o.Name)
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func (s *Service) allRefined(props []*grammar.Property, defs map[string]*data.De
 
 func (s *Service) onlyRefined(p *grammar.Property, defs map[string]*data.Definition, of, what string, typ *grammar.Type) {
 	if defs[p.Name] == nil {
-		s.Unknown(p.Pos, codePropUnknown, p.Name, Keys(defs), "%s: %s has no %s %q", of, Quoted(typ), what, p.Name)
+		s.Unknown(p.Pos, codePropUnknown, p.Name, suggestable(s, defs), "%s: %s has no %s %q", of, Quoted(typ), what, p.Name)
 	}
 }
 

@@ -217,7 +217,7 @@ func (s *Service) checkCapabilities(n *Node, required bool) {
 		if def := n.Typ.Caps[k.Name]; def != nil {
 			s.checkMost(k.Counted, def.Max, n.Of()+": capability "+quote(k.Name))
 		} else {
-			s.Unknown(k.Pos, codeCapName, k.Name, slices.Sorted(maps.Keys(n.Typ.Caps)), "%s has no capability %q", n.Of(), k.Name)
+			s.Unknown(k.Pos, codeCapName, k.Name, suggestable(s, n.Typ.Caps), "%s has no capability %q", n.Of(), k.Name)
 		}
 		for _, d := range k.Directives {
 			s.checkScope(d, n.Of()+": capability "+quote(k.Name))

@@ -92,7 +92,7 @@ func (s *Service) checkPropertyFilters(filters []*grammar.PropertyFilter, known 
 			if elsewhere(p.Name) {
 				continue
 			}
-			s.Unknown(p.Pos, codeFilter, p.Name, Keys(known), "%s names property %q, which %s does not have", of, p.Name, owner)
+			s.Unknown(p.Pos, codeFilter, p.Name, suggestable(s, known), "%s names property %q, which %s does not have", of, p.Name, owner)
 			continue
 		}
 		s.eval.DeclareSchema(&grammar.Schema{Type: grammar.Ref{Name: def.TypeName(), Pos: p.Pos}, Constraints: p.Constraints}, typedIn(def), data.Place{Of: of + ": " + quote(p.Name), Doc: doc})

@@ -125,6 +125,14 @@ func (h *holder) names(m data.Member) []string {
 	}
 }
 
+// suggestable lists the attributes as long as one of them may be suggested.
+func (h *holder) suggestable() []string {
+	if !h.s.Suggesting() {
+		return nil
+	}
+	return h.names(data.Attribute)
+}
+
 // propertyNames gives the names of the properties, sorted.
 func (h *holder) propertyNames() []string {
 	if h.sorted == nil {
@@ -166,7 +174,7 @@ func (h *holder) check(typ string) {
 		}
 		if def == nil {
 			if h.whole {
-				h.s.Unknown(k.Pos(), codeAttrUnknown, k.Text, h.names(data.Attribute), "%s has no attribute %q", h.of, k.Text)
+				h.s.Unknown(k.Pos(), codeAttrUnknown, k.Text, h.suggestable(), "%s has no attribute %q", h.of, k.Text)
 			}
 			continue
 		}

@@ -89,15 +89,21 @@ func count(n *source.Node) int {
 	return size
 }
 
+// inputNames lists the inputs of the topology, as long as one of them may be
+// suggested.
 func (s *Service) inputNames() []string {
-	var names []string
+	if !s.Suggesting() {
+		return nil
+	}
+	names := make([]string, 0, len(s.Topo.Inputs))
 	for _, p := range s.Topo.Inputs {
 		names = append(names, p.Name)
 	}
 	return names
 }
 
-// Inputs lists the inputs of the topology.
+// Inputs lists the inputs of the topology, as long as one of them may be
+// suggested.
 func (s *Service) Inputs() []string { return s.inputNames() }
 
 func (s *Service) knownInput(at diag.Position, name string) {

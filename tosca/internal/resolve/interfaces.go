@@ -146,16 +146,26 @@ func (s *Service) layered(i *Interface, over *grammar.Interface) *Interface {
 
 // find gives the interface of a name, which may be that of its type.
 func find(faces map[string]*Interface, name string, doc *grammar.Document) *Interface {
-	if i := faces[name]; i != nil {
-		return i
+	return faces[nameOf(faces, name, doc)]
+}
+
+// nameOf gives the name that an interface has, which may be called by its type;
+// of several of one type it is the first by name.
+func nameOf(faces map[string]*Interface, name string, doc *grammar.Document) string {
+	if faces[name] != nil {
+		return name
 	}
 	typ := doc.Scope().Lookup(grammar.InterfaceType, name)
-	for _, i := range faces {
-		if typ != nil && i.typ == typ {
-			return i
+	if typ == nil {
+		return name
+	}
+	found, first := false, name
+	for other, i := range faces {
+		if i.typ == typ && (!found || other < first) {
+			found, first = true, other
 		}
 	}
-	return nil
+	return first
 }
 
 // assignTo lays what a template says over the interfaces of its type. Up to
@@ -164,20 +174,19 @@ func (s *Service) assignTo(faces map[string]*Interface, assigned []*grammar.Inte
 	if len(assigned) == 0 {
 		return faces
 	}
+	if !s.Spend(len(faces)) {
+		return faces
+	}
 	all := maps.Clone(faces)
 	for _, i := range assigned {
-		if !s.Spend(len(all)) {
+		if all[i.Name] == nil && !s.Spend(len(all)) { // all are looked at
 			break
 		}
-		made := find(all, i.Name, doc)
+		name := nameOf(all, i.Name, doc)
+		made := all[name]
 		if made != nil {
-			for name, known := range all {
-				if known == made {
-					made = s.layered(made, i)
-					all[name] = made
-					break
-				}
-			}
+			made = s.layered(made, i)
+			all[name] = made
 		}
 		if made == nil && !second(doc) && (i.Type.Name != "" || strings.Contains(i.Name, ".")) {
 			all[i.Name] = s.added(i, doc, of)
@@ -185,7 +194,7 @@ func (s *Service) assignTo(faces map[string]*Interface, assigned []*grammar.Inte
 		}
 		if made == nil {
 			if !s.quiet {
-				s.Unknown(i.Pos, codeIfaceUnknown, i.Name, Keys(faces), "%s has no interface %q", of, i.Name)
+				s.Unknown(i.Pos, codeIfaceUnknown, i.Name, suggestable(s, faces), "%s has no interface %q", of, i.Name)
 			}
 			continue
 		}

@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -89,7 +88,7 @@ func (s *Service) copied(t *grammar.NodeTemplate, templates map[string]*grammar.
 	from := templates[t.Copy.Name]
 	switch {
 	case from == nil:
-		s.Unknown(t.Copy.Pos, codeCopy, t.Copy.Name, slices.Sorted(maps.Keys(templates)),
+		s.Unknown(t.Copy.Pos, codeCopy, t.Copy.Name, suggestable(s, templates),
 			"node template %q copies %q, which is not in the topology", t.Name, t.Copy.Name)
 		return t
 	case from.Copy.Name != "":

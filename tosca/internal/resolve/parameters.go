@@ -136,15 +136,11 @@ func (s *Service) declareParameters(params []*grammar.Property, doc *grammar.Doc
 // onlyDefined checks that an interface has the operations that are defined and no
 // others. Since 2.0, notifications have a place of their own.
 func (s *Service) onlyDefined(i *grammar.Interface, made *Interface, doc *grammar.Document, of string) {
-	known := Keys(made.Operations)
 	for at, o := range append(slices.Clone(i.Operations), i.Notifications...) {
-		if !s.Spend(len(known)) {
-			return
-		}
 		notice := at >= len(i.Operations)
 		switch has := made.Operations[o.Name]; {
 		case has == nil:
-			s.Unknown(o.Pos, codeOpUnknown, o.Name, known, "%s has no operation %q", of, o.Name)
+			s.Unknown(o.Pos, codeOpUnknown, o.Name, suggestable(s, made.Operations), "%s has no operation %q", of, o.Name)
 		case has.notice != notice && second(doc):
 			s.Errorf(o.Pos, codeOpUnknown, "%s: %q is a notification, or is written among the notifications and is none", of, o.Name)
 		}

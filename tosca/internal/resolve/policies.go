@@ -232,7 +232,7 @@ func (s *Service) checkEventFilter(f *grammar.EventFilter, of string) {
 		return
 	}
 	if r := f.Requirement; r.Name != "" && t.Requirement(r.Name) == nil {
-		s.Unknown(r.Pos, codeTrigger, r.Name, Keys(t.byName), "%s watches requirement %q, which %s does not have", of, r.Name, Quoted(t.Type.Type))
+		s.Unknown(r.Pos, codeTrigger, r.Name, suggestable(s, t.byName), "%s watches requirement %q, which %s does not have", of, r.Name, Quoted(t.Type.Type))
 	}
 	c := f.Capability
 	if c.Name == "" || s.watchable(c.Name, t) {

@@ -132,7 +132,7 @@ func (s *Service) copiedRelation(t *grammar.RelationshipTemplate, of string) *gr
 	from := s.Topo.Relationships[t.Copy.Name]
 	switch {
 	case from == nil:
-		s.Unknown(t.Copy.Pos, codeCopy, t.Copy.Name, Keys(s.Topo.Relationships), "%s copies %q, which is not in the topology", of, t.Copy.Name)
+		s.Unknown(t.Copy.Pos, codeCopy, t.Copy.Name, suggestable(s, s.Topo.Relationships), "%s copies %q, which is not in the topology", of, t.Copy.Name)
 		return t
 	case from.Copy.Name != "":
 		s.Errorf(t.Copy.Pos, codeCopy, "%s copies %q, which is itself a copy", of, t.Copy.Name)
@@ -195,7 +195,7 @@ func (s *Service) relate(e *Edge) bool {
 		s.Warnf(ref.Pos, codeReqRelation, "%s has relationship %q, which may be in a file that is not at hand", e.of(), ref.Name)
 		return true
 	}
-	s.Unknown(ref.Pos, codeReqRelation, ref.Name, append(scope.Names(grammar.RelationshipType), Keys(s.relations)...),
+	s.Unknown(ref.Pos, codeReqRelation, ref.Name, append(scope.Names(grammar.RelationshipType), suggestable(s, s.relations)...),
 		"%s has relationship %q, which is neither a template nor a type", e.of(), ref.Name)
 	return false
 }

@@ -33,8 +33,10 @@ func (s *Service) link(n *Node, r *grammar.Requirement) *Edge {
 	e := &Edge{Requirement: r, Def: def, Source: n}
 	if def == nil && (r.Relationship.Name == "" || !n.Owned()) {
 		var names []string
-		for _, d := range n.Typ.Reqs {
-			names = append(names, d.Name)
+		if s.Suggesting() {
+			for _, d := range n.Typ.Reqs {
+				names = append(names, d.Name)
+			}
 		}
 		s.Unknown(r.Pos, codeReqUnknown, r.Name, names, "%s is not one of %s, and names no relationship", e.of(), Quoted(n.Typ.Type.Type))
 		return nil
@@ -342,7 +344,7 @@ func (s *Service) checkAllocation(e *Edge) {
 		def := known[k.Text]
 		if def == nil {
 			if e.capability.whole {
-				s.Unknown(k.Pos(), codeAllocation, k.Text, Keys(known), "%s: capability %q has no such property", of, e.capability.Name)
+				s.Unknown(k.Pos(), codeAllocation, k.Text, suggestable(s, known), "%s: capability %q has no such property", of, e.capability.Name)
 			}
 			continue
 		}

@@ -118,6 +118,14 @@ func Keys[V any](m map[string]V) []string {
 	return names
 }
 
+// suggestable is Keys as long as one of them may be suggested.
+func suggestable[V any](s *Service, m map[string]V) []string {
+	if !s.Suggesting() {
+		return nil
+	}
+	return Keys(m)
+}
+
 // Resolve does all there is to do; the error is that of ctx.
 func (s *Service) Resolve(ctx context.Context) error {
 	if s.Doc.Scope() == nil || (s.Doc.Version == "" && s.Errors() > 0 && s.Topo == nil) {

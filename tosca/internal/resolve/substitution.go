@@ -25,18 +25,19 @@ func (s *Service) checkSubstitution() {
 		return // said so
 	}
 	s.checkPropertyMappings(m, t)
+	outputs := s.outputs()
 	for _, p := range m.Attributes {
 		def := s.mappedMember(p, t, data.Attribute)
-		if len(p.To) == 1 && s.inside(p.To[0], s.outputNames(), "output", p.Name) && second(s.Doc) {
-			s.sameType(p.To[0].Pos, p.Name, def, s.output(p.To[0].Name))
+		if len(p.To) == 1 && inside(s, p.To[0], outputs, "output", p.Name) && second(s.Doc) {
+			s.sameType(p.To[0].Pos, p.Name, def, s.output(outputs[p.To[0].Name]))
 		}
 	}
 	for _, p := range m.Capabilities {
-		s.mapped(p, t.capabilities(), "capability")
+		mapped(s, p, t.Caps, "capability")
 		s.checkMappedCapability(p, t.Caps[p.Name])
 	}
 	for _, p := range m.Requirements {
-		s.mapped(p, Keys(t.byName), "requirement")
+		mapped(s, p, t.byName, "requirement")
 		if def := t.Requirement(p.Name); def != nil && def.Relation != nil {
 			made := s.inherit(def.Relation)
 			s.checkMappedValues(p, "requirement", made.Props, made.Attrs, made.Whole)
@@ -72,7 +73,7 @@ func (s *Service) mappedMember(m *grammar.Mapping, t *NodeType, member data.Memb
 			props, attrs = c.Props, c.Attrs
 		case path[0] == "RELATIONSHIP" && (len(path) == 3 || len(path) == 4):
 			if def == nil {
-				s.Unknown(m.Pos, codeMapped, path[1], Keys(t.byName), "%s: the node type has no requirement %q", substitution, path[1])
+				s.Unknown(m.Pos, codeMapped, path[1], suggestable(s, t.byName), "%s: the node type has no requirement %q", substitution, path[1])
 				return nil
 			}
 			made := s.inherit(def.Relation)
@@ -85,20 +86,21 @@ func (s *Service) mappedMember(m *grammar.Mapping, t *NodeType, member data.Memb
 			return nil
 		}
 	}
-	names := Keys(props)
-	if member == data.Attribute {
-		if attrs[name] != nil {
-			props = attrs
-		}
-		names = append(names, Keys(attrs)...)
+	def := props[name]
+	if member == data.Attribute && attrs[name] != nil {
+		def = attrs[name]
 	}
-	if def := props[name]; def != nil {
+	if def != nil {
 		if at(path, 2) == "ALL" && isPath {
 			return nil // a list of them
 		}
 		return def
 	}
 	if isPath || !strings.ContainsAny(m.Name, "[, ") {
+		names := suggestable(s, props)
+		if member == data.Attribute {
+			names = append(names, suggestable(s, attrs)...)
+		}
 		s.Unknown(m.Pos, codeMapped, name, names, "%s: the node type has no %s %q", substitution, what, m.Name)
 	}
 	return nil
@@ -112,47 +114,40 @@ func at(list []string, i int) string {
 }
 
 // output is the definition of an output, if it has a type.
-func (s *Service) output(name string) *data.Definition {
-	for _, o := range s.Topo.Outputs {
-		if o.Name == name && o.Definition != nil && o.Definition.Type.Name != "" {
-			return data.From(o.Definition, s.Doc)
-		}
+func (s *Service) output(o *grammar.Output) *data.Definition {
+	if o.Definition != nil && o.Definition.Type.Name != "" {
+		return data.From(o.Definition, s.Doc)
 	}
 	return nil
 }
 
 // mapped checks that the substituted node has what is mapped. A path leads on
 // to a capability or relationship of the node, and is left alone.
-func (s *Service) mapped(m *grammar.Mapping, names []string, what string) {
+func mapped[V any](s *Service, m *grammar.Mapping, known map[string]V, what string) {
 	if m.Name == "" || strings.ContainsAny(m.Name, "[, ") {
 		return
 	}
-	if !s.Spend(perCandidate*len(names)) || slices.Contains(names, m.Name) { // they were put in order for this
+	if _, has := known[m.Name]; has {
 		return
 	}
-	s.Unknown(m.Pos, codeMapped, m.Name, names, "%s: the node type has no %s %q", substitution, what, m.Name)
+	s.Unknown(m.Pos, codeMapped, m.Name, suggestable(s, known), "%s: the node type has no %s %q", substitution, what, m.Name)
 }
 
 // inside checks that the topology has what something is mapped to.
-func (s *Service) inside(ref grammar.Ref, names []string, what, name string) bool {
-	if !s.Spend(perCandidate * len(names)) {
-		return false
+func inside[V any](s *Service, ref grammar.Ref, known map[string]V, what, name string) bool {
+	if _, has := known[ref.Name]; has {
+		return true
 	}
-	for _, known := range names {
-		if known == ref.Name {
-			return true
-		}
-	}
-	s.Unknown(ref.Pos, codeMappedTo, ref.Name, names, "%s: %q is mapped to %s %q, which is not there", substitution, name, what, ref.Name)
+	s.Unknown(ref.Pos, codeMappedTo, ref.Name, suggestable(s, known), "%s: %q is mapped to %s %q, which is not there", substitution, name, what, ref.Name)
 	return false
 }
 
-func (s *Service) outputNames() []string {
-	var names []string
+func (s *Service) outputs() map[string]*grammar.Output {
+	all := make(map[string]*grammar.Output, len(s.Topo.Outputs))
 	for _, o := range s.Topo.Outputs {
-		names = append(names, o.Name)
+		all[o.Name] = o
 	}
-	return names
+	return all
 }
 
 // checkPropertyMappings checks that properties are mapped to inputs, of the
@@ -170,12 +165,12 @@ func (s *Service) checkPropertyMappings(m *grammar.Substitution, t *NodeType) {
 		switch len(p.To) {
 		case 1:
 			given[p.To[0].Name] = true
-			if s.inside(p.To[0], s.inputNames(), "input", p.Name) {
+			if inside(s, p.To[0], s.inputs, "input", p.Name) {
 				s.sameType(p.To[0].Pos, p.Name, def, s.inputs[p.To[0].Name].def)
 			}
 		case 2: // of 1.2: a property of a node
 			if n := s.mappedNode(p.To[0], p.Name); n != nil && n.Typ != nil {
-				s.inside(p.To[1], Keys(n.Typ.Props), "property", p.Name)
+				inside(s, p.To[1], n.Typ.Props, "property", p.Name)
 			}
 		}
 	}
@@ -227,7 +222,7 @@ func (s *Service) checkMappedCapability(m *grammar.Mapping, def *CapabilityDef) 
 		return
 	}
 	n := s.mappedNode(m.To[0], m.Name)
-	if n == nil || n.Typ == nil || !s.inside(m.To[1], n.Typ.capabilities(), "capability", m.Name) {
+	if n == nil || n.Typ == nil || !inside(s, m.To[1], n.Typ.Caps, "capability", m.Name) {
 		return
 	}
 	to := n.Typ.Caps[m.To[1].Name]
@@ -255,7 +250,7 @@ func (s *Service) checkMappedRequirement(m *grammar.Mapping) {
 		}
 		return
 	}
-	if s.inside(m.To[1], Keys(n.Typ.byName), "requirement", m.Name) && second(s.Doc) && n.leads(m.To[1].Name) {
+	if inside(s, m.To[1], n.Typ.byName, "requirement", m.Name) && second(s.Doc) && n.leads(m.To[1].Name) {
 		s.Errorf(m.To[1].Pos, codeMappedTo, "%s: %q is mapped to requirement %q of %s, which leads to a node already", substitution, m.Name, m.To[1].Name, n.Of())
 	}
 }
@@ -264,6 +259,9 @@ func (s *Service) checkMappedRequirement(m *grammar.Mapping) {
 // template, so that none of it is left to be fulfilled.
 func (n *Node) leads(requirement string) bool {
 	said, left := false, false
+	if !n.holder.s.Spend(len(n.Requirements)) {
+		return false
+	}
 	for _, r := range n.Requirements {
 		if r.Name == requirement {
 			said = true
@@ -316,7 +314,7 @@ func (s *Service) mandatory(m *grammar.Mapping) bool {
 		return false
 	}
 	n := s.byName[m.To[0].Name]
-	if n == nil || n.Typ == nil {
+	if n == nil || n.Typ == nil || !s.Spend(len(n.Requirements)) {
 		return false
 	}
 	def := n.Typ.Requirement(m.To[1].Name)
@@ -330,15 +328,15 @@ func (s *Service) checkInterfaceMappings(m *grammar.Substitution, t *NodeType) {
 	s.indexWorkflows()
 	for _, i := range m.Interfaces {
 		if second(s.Doc) { // of 1.x it may be one that the substituted node gets by it (TOSCA 1.3, 3.8.12.1)
-			s.mapped(i, Keys(faces), "interface")
+			mapped(s, i, faces, "interface")
 		}
 		made := faces[i.Name]
 		for _, o := range i.Parts {
 			if made != nil && !made.vague {
-				s.mapped(o, Keys(made.Operations), "operation")
+				mapped(s, o, made.Operations, "operation")
 			}
 			if len(o.To) == 1 {
-				s.inside(o.To[0], Keys(s.flows), "workflow", i.Name+"."+o.Name)
+				inside(s, o.To[0], s.flows, "workflow", i.Name+"."+o.Name)
 			}
 		}
 	}

@@ -111,11 +111,20 @@ func (s *Service) checkTyped(t *grammar.Type, of string) {
 			}
 		}
 	}
+	if !slices.ContainsFunc(t.Capabilities, func(d *grammar.CapabilityDef) bool { return d.Type.Name == "" }) {
+		return
+	}
+	typed := map[string]bool{} // of all that it inherits
+	for _, at := range whole.Chain {
+		if !s.Spend(len(at.Capabilities)) {
+			return
+		}
+		for _, c := range at.Capabilities {
+			typed[c.Name] = typed[c.Name] || c.Type.Name != ""
+		}
+	}
 	for _, d := range t.Capabilities {
-		inherited := slices.ContainsFunc(whole.Chain, func(at *grammar.Type) bool {
-			return slices.ContainsFunc(at.Capabilities, func(c *grammar.CapabilityDef) bool { return c.Name == d.Name && c.Type.Name != "" })
-		})
-		if !inherited {
+		if !typed[d.Name] {
 			s.Errorf(d.Pos, codeUntyped, "%s: capability %q has no type, and inherits none", of, d.Name)
 		}
 	}
@@ -220,7 +229,7 @@ func (s *Service) Lookup(doc *grammar.Document, kind grammar.Kind, ref grammar.R
 		return nil
 	}
 	candidates := scope.Names(kind)
-	if kind == grammar.DataType {
+	if kind == grammar.DataType && s.Suggesting() {
 		candidates = append(candidates, data.TypeNames(doc)...)
 	}
 	s.Unknown(ref.Pos, codeTypeUnknown, ref.Name, candidates, "%s: unknown %s %q", of, kind, ref.Name)

@@ -1,17 +1,16 @@
 package resolve
 
-import (
-	"slices"
-
-	"github.com/toskose/toskose/tosca/internal/grammar"
-)
+import "maps"
 
 // checkUnused warns of inputs that no file reads, in whatever part of it:
 // values that this package never evaluates count, too.
 func (s *Service) checkUnused() {
+	read := map[string]bool{}
+	for _, d := range s.docs {
+		maps.Copy(read, d.InputsRead)
+	}
 	for _, p := range s.Topo.Inputs {
-		read := slices.ContainsFunc(s.docs, func(d *grammar.Document) bool { return d.InputsRead[p.Name] })
-		if !read {
+		if !read[p.Name] {
 			s.Warnf(p.Pos, codeInputUnused, "input %q is never used: no get_input names it", p.Name)
 		}
 	}

@@ -19,12 +19,12 @@ func (s *Service) checkWorkflows() {
 		for _, c := range w.Preconditions {
 			s.checkPrecondition(c, of)
 		}
-		names := make([]string, len(w.Steps))
-		for i, step := range w.Steps {
-			names[i] = step.Name
+		steps := make(map[string]bool, len(w.Steps))
+		for _, step := range w.Steps {
+			steps[step.Name] = true
 		}
 		for _, step := range w.Steps {
-			s.checkStep(step, names, of+": step "+quote(step.Name))
+			s.checkStep(step, w, steps, of+": step "+quote(step.Name))
 		}
 		s.own = nil
 		for _, p := range w.Outputs {
@@ -120,16 +120,16 @@ func (s *Service) checkTargetRelation(ref, to grammar.Ref, n *Node, of string) {
 	if n.Doc.Scope().Lookup(grammar.RelationshipType, ref.Name) != nil {
 		return // 1.x is not clear about which of the two it is
 	}
-	s.Unknown(ref.Pos, codeFlowTarget, ref.Name, Keys(n.Typ.byName), "%s names requirement %q, which %s does not have", of, ref.Name, n.Of())
+	s.Unknown(ref.Pos, codeFlowTarget, ref.Name, suggestable(s, n.Typ.byName), "%s names requirement %q, which %s does not have", of, ref.Name, n.Of())
 }
 
-func (s *Service) checkStep(step *grammar.Step, names []string, of string) {
+func (s *Service) checkStep(step *grammar.Step, w *grammar.Workflow, steps map[string]bool, of string) {
 	n := s.flowTarget(step.Target, of)
 	s.checkTargetRelation(step.TargetRelation, step.Target, n, of)
 	s.checkStepFilter(step.Filter, s.inFlow(data.Place{Of: of + ": filter", Doc: s.Doc, Self: selfOf(n)}))
 	for _, ref := range append(slices.Clone(step.OnSuccess), step.OnFailure...) {
-		if s.Spend(len(names)) && !slices.Contains(names, ref.Name) {
-			s.Unknown(ref.Pos, codeFlowStep, ref.Name, names, "%s is followed by %q, which is no step of the workflow", of, ref.Name)
+		if !steps[ref.Name] {
+			s.Unknown(ref.Pos, codeFlowStep, ref.Name, s.stepNames(w), "%s is followed by %q, which is no step of the workflow", of, ref.Name)
 		}
 	}
 	var targets []*Node
@@ -140,6 +140,19 @@ func (s *Service) checkStep(step *grammar.Step, names []string, of string) {
 		targets = s.members(g)
 	}
 	s.checkActivities(step.Activities, of, targets, step.TargetRelation.Name != "")
+}
+
+// stepNames lists the steps of a workflow, as long as one of them may be
+// suggested.
+func (s *Service) stepNames(w *grammar.Workflow) []string {
+	if !s.Suggesting() {
+		return nil
+	}
+	names := make([]string, len(w.Steps))
+	for i, step := range w.Steps {
+		names[i] = step.Name
+	}
+	return names
 }
 
 // checkStepFilter checks a list of conditions; that of 1.x is one clause.
@@ -172,7 +185,7 @@ func (s *Service) checkActivities(all []*grammar.Activity, of string, targets []
 		case grammar.InlineFlow:
 			w := s.flows[a.Ref.Name]
 			if w == nil {
-				s.Unknown(a.Ref.Pos, codeFlowUnknown, a.Ref.Name, Keys(s.flows), "%s inlines workflow %q, which is not there", of, a.Ref.Name)
+				s.Unknown(a.Ref.Pos, codeFlowUnknown, a.Ref.Name, suggestable(s, s.flows), "%s inlines workflow %q, which is not there", of, a.Ref.Name)
 				continue
 			}
 			s.checkFlowInputs(a, w, of)
@@ -190,7 +203,7 @@ func (s *Service) checkFlowInputs(a *grammar.Activity, w *grammar.Workflow, of s
 	for _, p := range a.Inputs {
 		at := s.inFlow(data.Place{Of: of + ": input " + quote(p.Name) + " of workflow " + quote(w.Name), Doc: s.Doc, Self: data.Anything})
 		if defs[p.Name] == nil {
-			s.Unknown(p.Pos, codeFlowInput, p.Name, Keys(defs), "%s: workflow %q has no input %q", of, w.Name, p.Name)
+			s.Unknown(p.Pos, codeFlowInput, p.Name, suggestable(s, defs), "%s: workflow %q has no input %q", of, w.Name, p.Name)
 			continue
 		}
 		s.checkInput(Parameter{Def: defs[p.Name]}, p, at)
