@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -142,5 +143,24 @@ func TestTheSummaryCounts(t *testing.T) {
 		if got := report.Summary("app.csar", list); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// It is not parallel: what it counts is of the whole process.
+func TestALineWithManyProblemsIsTakenApartOnce(t *testing.T) {
+	const problems = 200
+	line := []byte(strings.Repeat("x", 1<<20))
+	list := make(diag.List, problems)
+	for i := range list {
+		list[i] = diag.Diagnostic{Position: diag.Position{File: "f", Line: 1, Column: 1000 * i}, Code: "X-1", Message: "bad"}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := report.Text(io.Discard, list, report.Options{Source: func(string) ([]byte, error) { return line, nil }}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 32<<20 {
+		t.Errorf("%d problems of a line of 1 MB take %d MB", problems, taken>>20)
 	}
 }

@@ -36,6 +36,11 @@ type printer struct {
 	opts  Options
 	out   bytes.Buffer
 	files map[string][][]byte // lines by file; nil where it cannot be read
+	last  struct {            // the line that was shown last: a long one may have many problems
+		file string
+		line int
+		text []rune
+	}
 }
 
 func (p *printer) colour(code, text string) string {
@@ -69,7 +74,11 @@ func (p *printer) line(d diag.Diagnostic, shade string) {
 	if d.Line < 1 || d.Line > len(lines) {
 		return
 	}
-	text := []rune(strings.TrimRight(string(lines[d.Line-1]), "\r"))
+	if p.last.file != d.File || p.last.line != d.Line {
+		p.last.file, p.last.line = d.File, d.Line
+		p.last.text = []rune(strings.TrimRight(string(lines[d.Line-1]), "\r"))
+	}
+	text := p.last.text
 	column := min(d.Column, len(text)+1)
 	before, after := "", ""
 	if from := column - widest/2; len(text) > widest && from > 0 {
