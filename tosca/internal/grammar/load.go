@@ -28,6 +28,7 @@ type loader struct {
 	used     map[string]bool   // of embedded
 	profiles map[string]string // paths of the files that define profiles; nil: not looked for yet
 	lone     bool              // there may be files outside of the archive
+	work     int               // done to build scopes
 }
 
 // Load reads the document entry and all that it imports, and gives them, the

@@ -186,3 +186,30 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+func TestFilesThatImportEachOtherWithoutEndAreRefused(t *testing.T) {
+	t.Parallel()
+	// Each file has its types once, and the names of those after it once more.
+	name := func(i int) string { return map[bool]string{true: "app.yaml", false: fmt.Sprintf("f%d.yaml", i)}[i == 0] }
+	chain := func(files, types int) *txtar.Archive {
+		txt := &txtar.Archive{}
+		for i := range files {
+			var b strings.Builder
+			fmt.Fprintf(&b, "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [{file: %s, namespace_prefix: p}]\nnode_types:\n", name((i+1)%files))
+			for j := range types {
+				fmt.Fprintf(&b, "  t%d: {derived_from: tosca.nodes.Root}\n", j)
+			}
+			txt.Files = append(txt.Files, txtar.File{Name: name(i), Data: []byte(b.String())})
+		}
+		return txt
+	}
+	for files, want := range map[int]int{30: 0, 300: 1} {
+		docs, list := load(t, chain(files, 30))
+		if len(list) != want || want > 0 && list[0].Code != "TOSCA-IMP-004" {
+			t.Errorf("%d files: %v", files, list)
+		}
+		if last := docs[files-1].Scope(); last.Lookup(grammar.NodeType, "t29") == nil || last.Lookup(grammar.NodeType, "tosca.nodes.Root") == nil {
+			t.Errorf("the last of %d files does not know its own types", files)
+		}
+	}
+}

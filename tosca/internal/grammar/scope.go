@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // importedDoc is a document together with the import that brought it.
@@ -119,80 +118,6 @@ func (s *Scope) Repository(name string) *Repository { return s.repositories[name
 func (s *Scope) RepositoryNames() []string { return keys(s.repositories) }
 
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// reached is a document as it is seen from another: what is imported by an
-// import with a prefix is under that prefix.
-type reached struct {
-	doc    *Document
-	prefix string
-	by     Import
-	from   *reached // what imports it; nil: it is where the walk begins
-}
-
-// within tells whether a document is reached, or imports what is, so that it
-// would import itself.
-func (r *reached) within(doc *Document) bool {
-	for ; r != nil; r = r.from {
-		if r.doc == doc {
-			return true
-		}
-	}
-	return false
-}
-
-// buildScope walks the imports from doc on, so that files that import each
-// other do no harm.
-func (l *loader) buildScope(doc, normative *Document) {
-	s := &Scope{functions: map[string]*FunctionDef{}, repositories: map[string]*Repository{}}
-	for kind := range kinds {
-		s.types[kind] = map[string]*Type{}
-		s.sorted[kind] = sync.OnceValue(func() []string { return slices.Clip(keys(s.types[kind])) })
-	}
-	doc.scope = s
-	type place struct {
-		doc    *Document
-		prefix string
-	}
-	seen := map[place]bool{}
-	queue := []reached{{doc: doc}}
-	if doc.Version != version20 {
-		queue = append(queue, reached{doc: normative})
-	}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		key := place{at.doc, at.prefix}
-		if seen[key] {
-			continue
-		}
-		if len(seen) >= 2*maxFiles {
-			l.Errorf(at.by.Pos, codeTooManyFiles, "imports with prefixes lead to more than %d names of files", 2*maxFiles)
-			return
-		}
-		seen[key] = true
-		s.open = s.open || at.doc.open
-		l.define(s, doc, at)
-		for _, i := range at.doc.imported {
-			if at.within(i.doc) {
-				continue
-			}
-			next := reached{doc: i.doc, prefix: at.prefix, by: at.by, from: &at}
-			if at.doc == doc {
-				next.by = i.by
-			}
-			if i.by.Prefix != "" {
-				next.prefix += i.by.Prefix + ":"
-				if !slices.Contains(s.prefixes, next.prefix) {
-					s.prefixes = append(s.prefixes, next.prefix)
-				}
-			}
-			queue = append(queue, next)
-		}
-	}
-	if !doc.Embedded && doc.Version != version20 {
-		s.fill(l.embedded[examplesFile])
-	}
-}
 
 // fill adds the types of a document whose names nothing else has.
 func (s *Scope) fill(from *Document) {
