@@ -45,8 +45,12 @@ func dotText(lines ...string) string {
 	return `"` + strings.Join(lines, `\n`) + `"`
 }
 
+// indent is what a line begins with in boxes in boxes, and ends where nobody
+// would see it.
+func indent(depth int) string { return strings.Repeat("  ", min(depth, 32)) }
+
 func (d *dotWriter) box(b *box, depth int) {
-	pad := strings.Repeat("  ", depth)
+	pad := indent(depth)
 	label := dotText(append([]string{b.name}, b.lines...)...)
 	if b.kind == volume {
 		d.line("%s%s [label=%s, shape=cylinder]", pad, dotText(b.name), label)

@@ -60,14 +60,22 @@ type box struct {
 	tip      string   // what else there is to say
 	parent   *box
 	children []*box
+	outer    *box // one that it lies in, as far out as is known; nil: parent
 
 	shape
 }
 
-// top is the outermost box that a box lies in.
+// top is the outermost box that a box lies in. The way there is shortened for
+// the next one who asks.
 func (b *box) top() *box {
 	for b.parent != nil {
-		b = b.parent
+		if b.outer == nil {
+			b.outer = b.parent
+		}
+		if next := b.outer; next.outer != nil {
+			b.outer = next.outer
+		}
+		b = b.outer
 	}
 	return b
 }

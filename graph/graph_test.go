@@ -242,3 +242,23 @@ func generated(n int) *tosca.Application {
 	}
 	return app
 }
+
+func TestPicturesOfDeepHostsGrowWithTheirNumber(t *testing.T) {
+	t.Parallel()
+	deep := func(n int) *tosca.Application {
+		app := &tosca.Application{Name: "deep", Nodes: []tosca.Node{{Name: "h"}}}
+		on := "h"
+		for i := range n {
+			name := fmt.Sprintf("s%04d", i)
+			app.Components = append(app.Components, tosca.Component{Name: name, Host: on, Node: "h"})
+			on = name
+		}
+		return app
+	}
+	for format, draw := range graph.Formats() {
+		small, large := len(draw(deep(500), graph.Options{})), len(draw(deep(2000), graph.Options{}))
+		if 10*large > 45*small {
+			t.Errorf("%s of 500 components is %d bytes long, and of 2,000 it is %d", format, small, large)
+		}
+	}
+}

@@ -104,7 +104,11 @@ func (t *topology) pieces() []*piece {
 	joined := map[*box]*box{}
 	root := func(b *box) *box {
 		for joined[b] != nil {
-			b = joined[b]
+			next := joined[b]
+			if further := joined[next]; further != nil { // a shorter way for the next one
+				joined[b], next = further, further
+			}
+			b = next
 		}
 		return b
 	}
@@ -176,7 +180,9 @@ func (b *box) measure() {
 		b.h += child.h
 	}
 	if len(b.children) > 0 {
-		b.stretch(right)
+		if b.parent == nil {
+			b.stretch(right)
+		}
 		b.h += padding
 	}
 	if len(b.children) == 0 && b.kind == container {
@@ -187,7 +193,7 @@ func (b *box) measure() {
 	spread(b.right, b.band)
 }
 
-// stretch makes the children of one host equally wide.
+// stretch makes the children of one host equally wide, and theirs.
 func (b *box) stretch(right float64) {
 	for _, child := range b.children {
 		child.w = b.w - padding - right

@@ -63,7 +63,7 @@ func mermaidText(lines ...string) string {
 }
 
 func (m *mermaidWriter) box(b *box, depth int) {
-	pad, id := strings.Repeat("  ", depth), m.ids[b]
+	pad, id := indent(depth), m.ids[b]
 	label := mermaidText(append([]string{b.name}, b.lines...)...)
 	switch {
 	case b.kind == volume:

@@ -21,8 +21,12 @@ func Describe(app *Application) []byte {
 		d.line(1, "%s", oneLine(app.Description))
 	}
 	d.inputs(app.Inputs)
+	hosted := map[string][]string{}
+	for _, m := range app.Components {
+		hosted[m.Node] = append(hosted[m.Node], m.Name)
+	}
 	for _, n := range app.Nodes {
-		d.node(n, app)
+		d.node(n, hosted[n.Name])
 	}
 	for _, m := range app.Components {
 		d.component(m)
@@ -75,19 +79,14 @@ func (d *description) inputs(inputs []Input) {
 	tab.Flush()
 }
 
-func (d *description) node(n Node, app *Application) {
+func (d *description) node(n Node, hosts []string) {
 	d.line(0, "\ncontainer %s", n.Name)
 	d.field("type", n.Type)
 	d.field("image", fmt.Sprintf("%s (%s)", n.Image.Name, n.Image.Kind))
 	if n.Command != "" {
 		d.field("command", shownText(n.Command))
 	}
-	var hosts, ports, shares, storage []string
-	for _, m := range app.Components {
-		if m.Node == n.Name {
-			hosts = append(hosts, m.Name)
-		}
-	}
+	var ports, shares, storage []string
 	for _, p := range n.Ports {
 		port := fmt.Sprintf("%d/%s", p.Container, p.Protocol)
 		if p.Host != 0 {
