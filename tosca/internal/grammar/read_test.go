@@ -190,7 +190,9 @@ func FuzzLoad(f *testing.F) {
 func TestFilesThatImportEachOtherWithoutEndAreRefused(t *testing.T) {
 	t.Parallel()
 	// Each file has its types once, and the names of those after it once more.
-	name := func(i int) string { return map[bool]string{true: "app.yaml", false: fmt.Sprintf("f%d.yaml", i)}[i == 0] }
+	name := func(i int) string {
+		return map[bool]string{true: "app.yaml", false: fmt.Sprintf("f%d.yaml", i)}[i == 0]
+	}
 	chain := func(files, types int) *txtar.Archive {
 		txt := &txtar.Archive{}
 		for i := range files {
