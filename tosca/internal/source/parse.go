@@ -163,6 +163,7 @@ type parser struct {
 
 	// Nodes are made many at a time: a large document has millions.
 	nodes []Node  // not used yet
+	parts []parts // not used yet
 	lists []*Node // not used yet
 	block int     // how many nodes were made last
 }
@@ -190,8 +191,17 @@ func (p *parser) node(y *yaml.Node) *Node {
 	}
 	n := &p.nodes[0]
 	p.nodes = p.nodes[1:]
-	n.file, n.line, n.column = p.file, int32(y.Line), int32(y.Column)
+	n.file, n.line, n.column, n.parts = p.file, int32(y.Line), int32(y.Column), noParts
 	return n
+}
+
+// opened makes the node a list or map.
+func (p *parser) opened(n *Node, kind Kind) {
+	if len(p.parts) == 0 {
+		p.parts = make([]parts, p.block/4+1)
+	}
+	n.Kind, n.parts = kind, &p.parts[0]
+	p.parts = p.parts[1:]
 }
 
 // list makes an empty list that has room for some nodes.
@@ -232,14 +242,14 @@ func (p *parser) value(y *yaml.Node, depth int) built {
 		p.scalar(n, y)
 	case yaml.SequenceNode:
 		p.tag(y, "!!seq")
-		n.Kind = List
+		p.opened(n, List)
 		n.Items = p.list(len(y.Content))
 		for _, c := range y.Content {
 			n.Items = append(n.Items, b.add(p.build(c, depth+1)))
 		}
 	case yaml.MappingNode:
 		p.tag(y, "!!map")
-		n.Kind = Map
+		p.opened(n, Map)
 		p.mapping(n, &b, y, depth)
 	default:
 		p.fail(y, codeSyntax, "not YAML: an unexpected node")

@@ -40,12 +40,20 @@ type Node struct {
 	line   int32
 	column int32
 	Kind   Kind
-	plain  bool    // of a scalar: written without quotes
-	Text   string  // of a scalar, as written, without quotes
-	Keys   []*Node // of a map, in the order written; scalars with unique texts, but see Options
-	Items  []*Node // of a list, or the values of a map
-	index  map[string]int
+	plain  bool   // of a scalar: written without quotes
+	Text   string // of a scalar, as written, without quotes
+	*parts        // never nil
 }
+
+// parts are what lists and maps have, and all scalars have none of together: of
+// the nodes of a large document, most are scalars.
+type parts struct {
+	Keys  []*Node // of a map, in the order written; scalars with unique texts, but see Options
+	Items []*Node // of a list, or the values of a map
+	index map[string]int
+}
+
+var noParts = &parts{}
 
 // Pos is where the node begins.
 func (n *Node) Pos() diag.Position {
@@ -170,16 +178,16 @@ func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 
 // Scalar makes a node that stands in no document, at the place of another.
 func Scalar(kind Kind, text string, at *Node) *Node {
-	return &Node{file: at.file, line: at.line, column: at.column, Kind: kind, Text: text}
+	return &Node{file: at.file, line: at.line, column: at.column, Kind: kind, Text: text, parts: noParts}
 }
 
 // At makes a list or map that stands in no document, at the place of another.
 func At(kind Kind, keys, items []*Node, at *Node) *Node {
-	n := &Node{file: at.file, line: at.line, column: at.column, Kind: kind, Keys: keys, Items: items}
+	n := &Node{file: at.file, line: at.line, column: at.column, Kind: kind, parts: &parts{Keys: keys, Items: items}}
 	n.makeIndex()
 	return n
 }
 
 // Outside makes a node for what came from outside of any file, such as an
 // input given on the command line; file says from where.
-func Outside(file string) *Node { return &Node{file: &file} }
+func Outside(file string) *Node { return &Node{file: &file, parts: noParts} }
