@@ -143,10 +143,17 @@ func (c *compiler) imageName(a resolve.Artifact, of string) string {
 			name = registry + "/" + name
 		}
 	}
+	if c.images[name] {
+		return name
+	}
 	if _, err := reference.ParseNormalizedNamed(name); err != nil {
 		c.Errorf(a.File.Pos, codeImageName, "%s: %q is no name of an image: %v", of, name, err)
 		return ""
 	}
+	if c.images == nil {
+		c.images = map[string]bool{}
+	}
+	c.images[name] = true
 	return name
 }
 

@@ -75,6 +75,7 @@ type compiler struct {
 	nodes   []*node // in the order written
 	byNode  map[*resolve.Node]*node
 	scripts map[string]bool // scripts that were looked into
+	images  map[string]bool // names of images that are right
 }
 
 func (c *compiler) compile(ctx context.Context) (*Application, error) {

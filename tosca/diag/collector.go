@@ -42,15 +42,23 @@ func (c *Collector) Warnf(at Position, code, format string, args ...any) {
 // gathers candidates in vain.
 func (c *Collector) Suggesting() bool { return c.suggested < maxSuggested && c.compared < maxCompared }
 
+// Nearest is Nearest as long as there are suggestions, and counts for their bounds.
+func (c *Collector) Nearest(name string, candidates []string) string {
+	if !c.Suggesting() {
+		return ""
+	}
+	c.suggested++
+	c.compared += len(candidates)
+	return Nearest(name, candidates)
+}
+
 // Unknown adds an error about a name that none of the candidates has, and
 // suggests the nearest; a single candidate is suggested in any case, since
 // nothing else can have been meant.
 func (c *Collector) Unknown(at Position, code, name string, candidates []string, format string, args ...any) {
 	d := Diagnostic{Position: at, Code: code, Message: fmt.Sprintf(format, args...)}
 	if c.Suggesting() {
-		c.suggested++
-		c.compared += len(candidates)
-		d.Suggestion = Nearest(name, candidates)
+		d.Suggestion = c.Nearest(name, candidates)
 		if d.Suggestion == "" && len(candidates) == 1 {
 			d.Suggestion = candidates[0]
 		}

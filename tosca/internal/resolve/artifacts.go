@@ -67,13 +67,12 @@ func (s *Service) File(in string, ref grammar.Ref, what string) (string, bool) {
 		s.Errorf(ref.Pos, codeArtFile, "%s: file %q is no path in the archive", what, ref.Name)
 		return "", false
 	}
-	info, err := s.archive.Stat(name)
-	switch {
-	case err == nil && info.Mode().IsRegular():
+	switch s.found(name) {
+	case aFile:
 		return name, true
-	case err == nil:
+	case aFolder:
 		s.Errorf(ref.Pos, codeArtFile, "%s: file %q is a folder", what, ref.Name)
-	default:
+	case nothing:
 		d := diag.Diagnostic{
 			Position: ref.Pos, Code: codeArtFile,
 			Message: what + ": file " + quote(ref.Name) + " is not in the archive",
@@ -84,6 +83,35 @@ func (s *Service) File(in string, ref grammar.Ref, what string) (string, bool) {
 		s.Add(d)
 	}
 	return "", false
+}
+
+// found is what there is in the archive by a name.
+type found uint8
+
+const (
+	nothing found = iota
+	aFile
+	aFolder // or what else is no file
+)
+
+// found looks into the archive once for each name: many operations are one
+// script.
+func (s *Service) found(name string) found {
+	what, known := s.files[name]
+	if known {
+		return what
+	}
+	if info, err := s.archive.Stat(name); err == nil {
+		what = aFolder
+		if info.Mode().IsRegular() {
+			what = aFile
+		}
+	}
+	if s.files == nil {
+		s.files = map[string]found{}
+	}
+	s.files[name] = what
+	return what
 }
 
 // nearFile looks in the folder where a file should be for what it may be
@@ -103,7 +131,7 @@ func (s *Service) nearFile(name string) string {
 		}
 		s.lists[dir] = names
 	}
-	return diag.Nearest(path.Base(name), names)
+	return s.Nearest(path.Base(name), names)
 }
 
 // Marked gives the artifact that a marker's number stands for.

@@ -71,7 +71,7 @@ func (s *Service) isExposed(node, requirement string) bool {
 // checkRange checks the occurrences that 1.3 lets a template restrict against
 // those of the definition.
 func (s *Service) checkRange(n *Node, r *grammar.Requirement) {
-	if def := n.Typ.Requirement(r.Name); def != nil {
+	if def := n.Typ.Requirement(r.Name); def != nil && r.Count != nil {
 		s.checkMost(r.Count, def.Max, n.Of()+": requirement "+quote(r.Name))
 	}
 }

@@ -76,6 +76,7 @@ type Service struct {
 	limit     int                 // of it
 	refs      []ArtifactRef       // what the markers of get_artifact stand for
 	lists     map[string][]string // folders that were listed for a suggestion
+	files     map[string]found    // what was looked for in the archive
 	quiet     bool                // nobody wants to hear of interfaces
 
 	own map[string]*data.Definition // inputs of the workflow that is looked at
