@@ -56,11 +56,18 @@ type Capability struct {
 	Counted    *source.Node // occurrences of 1.3
 }
 
-// Requirement is a requirement of a template.
+// Requirement is a requirement of a template. Most of the many that there are
+// name a node, and no more.
 type Requirement struct {
-	Name         string
-	Pos          diag.Position
-	Node         Ref
+	Name string
+	Pos  diag.Position
+	Node Ref
+	*details
+}
+
+// details are what a requirement may say besides. All that say nothing have
+// those of noDetails.
+type details struct {
 	Index        *source.Node // of 2.0: which of the nodes made from the template Node
 	Capability   Ref
 	Relationship Ref                   // a relationship template or type
@@ -73,6 +80,8 @@ type Requirement struct {
 	Optional     *source.Node // of 2.0
 	Allocation   *source.Node // of 2.0
 }
+
+var noDetails = &details{}
 
 // RelationshipTemplate is a relationship template.
 type RelationshipTemplate struct {

@@ -76,10 +76,12 @@ func dump(b *strings.Builder, path string, v reflect.Value) {
 		dump(b, path, v.Elem())
 	case reflect.Struct:
 		before := b.Len()
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if f.Anonymous {
+				continue // its fields are those of v
+			}
 			if f.IsExported() && !slices.Contains(unsaid, v.Type().Name()+"."+f.Name) && (f.Name != "Name" || path == "") {
-				dump(b, strings.TrimPrefix(path+"."+f.Name, "."), v.Field(i))
+				dump(b, strings.TrimPrefix(path+"."+f.Name, "."), v.FieldByIndex(f.Index))
 			}
 		}
 		if b.Len() == before {

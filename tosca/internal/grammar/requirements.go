@@ -145,7 +145,7 @@ func (r *reader) requirements(n *source.Node, of string) []*Requirement {
 	}
 	r.listed(n, of+": requirements", func(item *source.Node) {
 		if !r.second() && !item.IsNull() && item.IsScalar() { // a requirement that the type fills
-			all = append(all, &Requirement{Name: item.Text, Pos: item.Pos()})
+			all = append(all, &Requirement{Name: item.Text, Pos: item.Pos(), details: noDetails})
 			return
 		}
 		if item.Kind != source.Map || len(item.Keys) != 1 {
@@ -160,11 +160,12 @@ func (r *reader) requirements(n *source.Node, of string) []*Requirement {
 // requirement reads the short form, the name of a node template, and the long
 // one (TOSCA 1.3, 3.8.2; 2.0, 8.5).
 func (r *reader) requirement(k, v *source.Node, of string) *Requirement {
-	q := &Requirement{Name: k.Text, Pos: k.Pos()}
+	q := &Requirement{Name: k.Text, Pos: k.Pos(), details: noDetails}
 	if v.Kind != source.Map {
 		r.target(q, v, of)
 		return q
 	}
+	q.details = &details{}
 	of = fmt.Sprintf("%s: requirement %q", of, q.Name)
 	r.fields(v, of, []field{
 		{"node", func(n *source.Node) { r.target(q, n, of+": node") }, everyVersion},
@@ -190,6 +191,9 @@ func (r *reader) requirement(k, v *source.Node, of string) *Requirement {
 // those that a template makes.
 func (r *reader) target(q *Requirement, n *source.Node, of string) {
 	if n.Kind == source.List && len(n.Items) == 2 && r.second() {
+		if q.details == noDetails {
+			q.details = &details{}
+		}
 		q.Node, q.Index = r.ref(n.Items[0], of), n.Items[1]
 		return
 	}
