@@ -93,8 +93,9 @@ func (e *Evaluator) checkType(n *source.Node, t *Type, p Place) bool {
 // misfit reports a value of another type. A map of one key may be a function
 // that was misspelt.
 func (e *Evaluator) misfit(n *source.Node, p Place, want string) {
-	if n.Kind == source.Map && len(n.Keys) == 1 {
-		if near := diag.Nearest(n.Keys[0].Text, functionNames(p.Doc)); near != "" {
+	if n.Kind == source.Map && len(n.Keys) == 1 && e.quiet == 0 && e.Suggesting() {
+		known := functionNames(p.Doc)
+		if near := diag.Nearest(n.Keys[0].Text, known); e.spend(len(known)) && near != "" {
 			e.unknown(n.Pos(), CodeType, n.Keys[0].Text, []string{near}, "%s must be %s", p.Of, want)
 			return
 		}

@@ -201,8 +201,11 @@ func (e *Evaluator) lookup(name string, doc *grammar.Document) *function {
 // foreign is a function that nobody defined. An orchestrator may have it
 // (TOSCA 2.0, 10.4), unless its name is a slip.
 func (e *Evaluator) foreign(c *call) Value {
-	name := c.f.name
-	if near := diag.Nearest(name, secondNames(c.p.Doc)); near != "" || name == "" {
+	name, known := c.f.name, secondNames(c.p.Doc)
+	if !e.spend(len(known)) {
+		return Value{}
+	}
+	if near := diag.Nearest(name, known); near != "" || name == "" {
 		var suggested []string
 		if near != "" {
 			suggested = []string{"$" + near}

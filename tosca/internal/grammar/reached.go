@@ -105,6 +105,7 @@ func (l *loader) buildScope(doc, normative *Document) {
 		s.types[kind] = map[string]*Type{}
 		s.sorted[kind] = sync.OnceValue(func() []string { return slices.Clip(keys(s.types[kind])) })
 	}
+	s.sortedCalls = sync.OnceValue(func() []string { return slices.Clip(keys(s.functions)) })
 	doc.scope = s
 	w := walk{doc: doc, seen: map[place]bool{}, met: map[*Document]bool{}, scope: s, known: map[string]bool{}}
 	w.add(reached{doc: doc})

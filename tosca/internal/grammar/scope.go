@@ -22,6 +22,7 @@ type Scope struct {
 	prefixes     []string
 	open         bool
 	sorted       [kinds]func() []string // the names of types
+	sortedCalls  func() []string        // the names of functions
 }
 
 // Scope gives the document's scope.
@@ -107,8 +108,9 @@ func (s *Scope) Names(kind Kind) []string { return s.sorted[kind]() }
 // nil if none.
 func (s *Scope) Function(name string) *FunctionDef { return s.functions[name] }
 
-// FunctionNames lists the functions that are defined, sorted.
-func (s *Scope) FunctionNames() []string { return keys(s.functions) }
+// FunctionNames lists the functions that are defined, sorted, once: they are only
+// read.
+func (s *Scope) FunctionNames() []string { return s.sortedCalls() }
 
 // Repository finds a repository that the document or one that it imports
 // defines; nil if none.
