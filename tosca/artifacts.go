@@ -1,22 +1,18 @@
 package tosca
 
-import "github.com/toskose/toskose/tosca/internal/resolve"
-
 // componentArtifacts makes the model's artifacts of a component: each must be
 // a file of the archive.
 func (c *compiler) componentArtifacts(n *node) []Artifact {
 	c.CheckArtifactTypes(n.Node)
 	var all []Artifact
-	found := c.Artifacts(n.Node)
-	for _, name := range resolve.Keys(found) {
-		a := found[name]
-		what := n.Of() + ": artifact " + quote(name)
+	for _, a := range c.Artifacts(n.Node) {
+		what := n.Of() + ": artifact " + quote(a.Name)
 		if a.Repository.Name != "" {
 			c.Errorf(a.Repository.Pos, codeArtRepository, "%s is in repository %q, and nothing is fetched: put the file into the archive", what, a.Repository.Name)
 			continue
 		}
 		if p, ok := c.File(a.In, a.File, what); ok {
-			all = append(all, Artifact{Name: name, Type: a.Type.Name, Path: p})
+			all = append(all, Artifact{Name: a.Name, Type: a.Type.Name, Path: p})
 		}
 	}
 	return all

@@ -86,9 +86,8 @@ func imageKind(chain []*grammar.Type) ImageKind {
 func (c *compiler) image(n *node) Image {
 	c.CheckArtifactTypes(n.Node)
 	var images []resolve.Artifact
-	all := c.Artifacts(n.Node)
-	for _, name := range resolve.Keys(all) {
-		if a := all[name]; imageKind(a.Chain) != "" {
+	for _, a := range c.Artifacts(n.Node) {
+		if imageKind(a.Chain) != "" {
 			images = append(images, a)
 		}
 	}

@@ -74,7 +74,7 @@ func (c *compiler) modelInterface(n *node, name string, i *resolve.Interface) In
 // artifact of the node (TOSCA 1.3, 3.6.16).
 func (c *compiler) script(n *node, o *grammar.Operation, ref grammar.Ref, of string) (string, bool) {
 	if !c.IsFile(o.File, ref.Name) {
-		if a, ok := c.Artifacts(n.Node)[ref.Name]; ok {
+		if a, ok := c.Artifact(n.Node, ref.Name); ok {
 			within, _ := grammar.Within(a.In, a.File.Name)
 			return within, c.IsFile(a.In, a.File.Name) // said where the artifact is
 		}

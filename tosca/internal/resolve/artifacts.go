@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -22,24 +21,44 @@ type Artifact struct {
 	Own   bool            // written in the template, not in a type
 }
 
-// Artifacts gives all artifacts of a node by name.
-func (s *Service) Artifacts(n *Node) map[string]Artifact {
-	var all map[string]Artifact
-	add := func(a *grammar.Artifact, doc *grammar.Document, own bool) {
-		if all == nil {
-			all = map[string]Artifact{}
-		}
-		all[a.Name] = Artifact{a, doc, s.Chain(doc.Scope().Lookup(grammar.ArtifactType, a.Type.Name)), own}
-	}
+// Artifacts gives all artifacts of a node, sorted by name: its own win over
+// those of its type, and these over inherited ones.
+func (s *Service) Artifacts(n *Node) []Artifact {
+	var all []Artifact
 	for _, t := range slices.Backward(n.Typ.Chain) {
-		for _, a := range t.Artifacts {
-			add(a, t.Doc, false)
+		all = s.appendArtifacts(all, t.Artifacts, t.Doc, false)
+	}
+	all = s.appendArtifacts(all, n.Artifacts, n.Doc, true)
+	slices.SortStableFunc(all, func(a, b Artifact) int { return strings.Compare(a.Name, b.Name) })
+	kept := all[:0]
+	for i, a := range all {
+		if i+1 == len(all) || all[i+1].Name != a.Name { // the last of one name
+			kept = append(kept, a)
 		}
 	}
-	for _, a := range n.Artifacts {
-		add(a, n.Doc, true)
+	return kept
+}
+
+func (s *Service) appendArtifacts(to []Artifact, more []*grammar.Artifact, doc *grammar.Document, own bool) []Artifact {
+	if len(more) > 0 {
+		to = slices.Grow(to, len(more))
 	}
-	return all
+	for _, a := range more {
+		to = append(to, Artifact{a, doc, s.Chain(doc.Scope().Lookup(grammar.ArtifactType, a.Type.Name)), own})
+	}
+	return to
+}
+
+// Artifact finds an artifact of a node by its name.
+func (s *Service) Artifact(n *Node, name string) (Artifact, bool) {
+	if n.artifacts == nil {
+		n.artifacts = map[string]Artifact{}
+		for _, a := range s.Artifacts(n) {
+			n.artifacts[a.Name] = a
+		}
+	}
+	a, has := n.artifacts[name]
+	return a, has
 }
 
 // CheckArtifactTypes reports the unknown types of a template's artifacts, and
@@ -151,11 +170,7 @@ func (s *Service) mark(ref ArtifactRef) string {
 // IsFile tells whether a path that a document names is a file of the archive.
 func (s *Service) IsFile(in, name string) bool {
 	within, ok := grammar.Within(in, name)
-	if !ok {
-		return false
-	}
-	info, err := fs.Stat(s.archive, within)
-	return err == nil && info.Mode().IsRegular()
+	return ok && s.found(within) == aFile
 }
 
 var hasScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
@@ -227,7 +242,7 @@ func (s *Service) checkImplementation(o *grammar.Operation, h *holder, of string
 	refs := append([]grammar.Ref{o.Implementation}, o.Dependencies...)
 	for _, ref := range refs {
 		if isNode && ref.Name != "" {
-			if _, ok := s.Artifacts(n)[ref.Name]; ok {
+			if _, ok := s.Artifact(n, ref.Name); ok {
 				continue
 			}
 		}

@@ -96,7 +96,11 @@ func (n *Node) Names(m data.Member, of ...string) []string {
 	case n.Typ == nil:
 		return nil
 	case m == data.Artifact:
-		return slices.Sorted(maps.Keys(n.holder.s.Artifacts(n)))
+		var names []string
+		for _, a := range n.holder.s.Artifacts(n) {
+			names = append(names, a.Name)
+		}
+		return names
 	case m != data.Output:
 		return n.holder.names(m)
 	}
@@ -145,7 +149,7 @@ func outputOf(faces map[string]*Interface, path []string) *data.Definition {
 // artifact gives a marker for the file of an artifact.
 func (n *Node) artifact(name string) (data.Value, data.Answer) {
 	s := n.holder.s
-	a, has := s.Artifacts(n)[name]
+	a, has := s.Artifact(n, name)
 	if !has {
 		return data.Value{}, data.Missing
 	}

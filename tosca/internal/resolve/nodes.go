@@ -25,6 +25,8 @@ type Node struct {
 
 	dangling []*Edge // requirements that lead to no node template, checked all the same
 	faces    map[string]*Interface
+
+	artifacts map[string]Artifact // by name; nil: nobody asked
 }
 
 // walk is how far findHosts is with a node.
