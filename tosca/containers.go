@@ -175,6 +175,7 @@ func registryOf(url string) string {
 // protocol, as in "53/udp".
 func (c *compiler) ports(n *node) []Port {
 	var all []Port
+	taken := map[Port]bool{} // without those of the host
 	of := n.Of() + ": ports"
 	for k, v := range n.Property("ports").Node.Pairs() {
 		number, proto, has := strings.Cut(k.Text, "/")
@@ -192,10 +193,12 @@ func (c *compiler) ports(n *node) []Port {
 			continue
 		}
 		made := Port{Container: inside, Host: outside, Protocol: proto}
-		if slices.ContainsFunc(all, func(p Port) bool { return p.Container == inside && p.Protocol == proto }) {
+		key := Port{Container: inside, Protocol: proto}
+		if taken[key] {
 			c.Errorf(k.Pos(), codeContainerValue, "%s: port %d/%s is there twice", of, inside, proto)
 			continue
 		}
+		taken[key] = true
 		all = append(all, made)
 	}
 	slices.SortFunc(all, func(a, b Port) int {
@@ -266,6 +269,7 @@ func (c *compiler) shares(n *node) []Share {
 // storage evaluates where volumes are attached: no two at one place.
 func (c *compiler) storage(n *node) []Storage {
 	var all []Storage
+	volumes := map[string]string{} // by location
 	for _, e := range n.edges {
 		if e.class != protocol.Storage || e.location == nil {
 			continue
@@ -284,10 +288,11 @@ func (c *compiler) storage(n *node) []Storage {
 			continue
 		}
 		at := path.Clean(r.Node.Text)
-		if i := slices.IndexFunc(all, func(s Storage) bool { return s.Location == at }); i >= 0 {
-			c.Errorf(e.Pos, codeReqTwice, "%s %q is that of volume %q already", of, at, all[i].Volume)
+		if other, taken := volumes[at]; taken {
+			c.Errorf(e.Pos, codeReqTwice, "%s %q is that of volume %q already", of, at, other)
 			continue
 		}
+		volumes[at] = e.target.Name
 		all = append(all, Storage{Volume: e.target.Name, Location: at})
 	}
 	slices.SortFunc(all, func(a, b Storage) int {

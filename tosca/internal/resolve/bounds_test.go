@@ -172,6 +172,10 @@ var linear = map[string]func(n int) string{
 		return first + "node_types:\n  my:\n    derived_from: tosca.nodes.Root\n    interfaces:\n" + times(n, "      f%[1]d: {type: tosca.interfaces.Root}\n") +
 			templates + "    x:\n      type: my\n      interfaces:\n" + times(n, "        f%[1]d: {}\n")
 	},
+	"inputs that only workflows have": func(n int) string {
+		return first + templates + times(n, "    x%[1]d: {type: tosca.nodes.Root, interfaces: {Standard: {create: {implementation: f, inputs: {a: {get_input: i%[1]d}}}}}}\n") +
+			"  workflows:\n" + times(n, "    w%[1]d: {inputs: {i%[1]d: {type: string}}, steps: {s: {target: x%[1]d, activities: [{set_state: a}]}}}\n")
+	},
 	"operations that a node adds to": func(n int) string {
 		return first + "interface_types:\n  i:\n    derived_from: tosca.interfaces.Root\n    operations:\n" + times(n, "      o%[1]d: {}\n") +
 			"node_types:\n  my: {derived_from: tosca.nodes.Root, interfaces: {f: {type: i}}}\n" +

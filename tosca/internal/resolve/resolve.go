@@ -79,7 +79,8 @@ type Service struct {
 	files     map[string]found    // what was looked for in the archive
 	quiet     bool                // nobody wants to hear of interfaces
 
-	own map[string]*data.Definition // inputs of the workflow that is looked at
+	own        map[string]*data.Definition  // inputs of the workflow that is looked at
+	flowInputs map[string]*grammar.Property // of all workflows; nil: nobody asked
 }
 
 // New makes the service template of some documents, the entry definition

@@ -52,15 +52,18 @@ func (s *Service) flowInput(name string) (data.Value, data.Answer) {
 	if second(s.Doc) || !s.opts.Draft {
 		return data.Value{}, data.Missing
 	}
-	for _, w := range s.Topo.Workflows {
-		if !s.Spend(1 + len(w.Inputs)) {
-			break
-		}
-		for _, p := range w.Inputs {
-			if p.Name == name {
-				return data.Value{Def: data.From(p, s.Doc)}, data.Open
+	if s.flowInputs == nil {
+		s.flowInputs = map[string]*grammar.Property{}
+		for _, w := range s.Topo.Workflows {
+			for _, p := range w.Inputs {
+				if s.flowInputs[p.Name] == nil { // of several, the first
+					s.flowInputs[p.Name] = p
+				}
 			}
 		}
+	}
+	if p := s.flowInputs[name]; p != nil {
+		return data.Value{Def: data.From(p, s.Doc)}, data.Open
 	}
 	return data.Value{}, data.Missing
 }
