@@ -3,6 +3,7 @@ package resolve
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/data"
@@ -186,13 +187,15 @@ func (s *Service) templateNames(fits func(*Node) bool) []string {
 	if !s.Suggesting() {
 		return nil
 	}
-	var names []string
-	for _, n := range s.Nodes {
+	if s.sorted == nil {
+		s.sorted = slices.SortedFunc(slices.Values(s.Nodes), func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
+	}
+	names := make([]string, 0, len(s.sorted))
+	for _, n := range s.sorted {
 		if fits(n) {
 			names = append(names, n.Name)
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 

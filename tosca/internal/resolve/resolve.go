@@ -65,6 +65,7 @@ type Service struct {
 	offers    map[*grammar.Type]bool // whether any node type has a capability
 	inputs    map[string]*input
 	byName    map[string]*Node
+	sorted    []*Node // by name; nil: nobody asked
 	relations map[string]*relation
 	groups    map[string]*group
 	policies  []*policy
