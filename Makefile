@@ -133,6 +133,8 @@ bench-tosca: ## how fast documents are read and plans are made, by their size
 	cd tosca && for nodes in 1000 10000 100000; do for round in 1 2 3 4 5; do \
 		../build/tosca.test -test.run '^$$' -test.bench "Load/$$nodes$$" -test.benchtime 1x -test.benchmem | grep ^Benchmark; \
 	done; done
+	cd tosca && ../build/tosca.test -test.run '^$$' -test.bench Shapes -test.benchtime 3x -test.benchmem | grep ^Benchmark
+	go test -run '^$$' -bench Draw -benchtime 3x ./graph
 	go test -run '^$$' -bench . -benchmem ./tosca/protocol/plan
 
 .PHONY: clean

@@ -35,12 +35,13 @@ type dotWriter struct{ bytes.Buffer }
 
 func (d *dotWriter) line(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
 
+var dotEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", "\x00", "")
+
 // dotText is a quoted string, in which DOT knows `\"` and reads a backslash as
 // the begin of an escape (DOT language, "escString").
 func dotText(lines ...string) string {
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", "\x00", "")
 	for i := range lines {
-		lines[i] = escape.Replace(lines[i])
+		lines[i] = dotEscape.Replace(lines[i])
 	}
 	return `"` + strings.Join(lines, `\n`) + `"`
 }

@@ -262,3 +262,17 @@ func TestPicturesOfDeepHostsGrowWithTheirNumber(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkDraw(b *testing.B) {
+	for format, draw := range graph.Formats() {
+		for _, nodes := range []int{1000, 10000} {
+			b.Run(fmt.Sprintf("%s/%d", format, nodes), func(b *testing.B) {
+				app := generated(nodes / 2)
+				b.ReportAllocs()
+				for b.Loop() {
+					draw(app, graph.Options{})
+				}
+			})
+		}
+	}
+}
