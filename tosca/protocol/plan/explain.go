@@ -194,18 +194,3 @@ func sortedValues(seen map[int]int, from int) []int {
 	}
 	return all
 }
-
-// exhausted says that every situation was tried, and which steps stand in each
-// other's way where that is known.
-func (w *world) exhausted(cycle []step) error {
-	lines := []string{"no order of operations leads there: all situations that can be reached were tried"}
-	if len(cycle) > 0 {
-		var names []string
-		for _, s := range slices.Backward(cycle) {
-			e := &w.elements[s.element]
-			names = append(names, fmt.Sprintf("%s:%s (%s to %s)", e.name, s.Qualified(), e.states[s.from], e.states[s.to]))
-		}
-		lines = append(lines, "these would each have to be made before the next, and the last before the first: "+strings.Join(names, ", "))
-	}
-	return &impossible{lines}
-}

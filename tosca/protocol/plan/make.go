@@ -63,7 +63,7 @@ func (m *maker) operations(ctx context.Context) error {
 		steps, ok, err = (&search{world: m.world, limit: m.limit, greedy: true}).run(ctx)
 		switch {
 		case err == nil && !ok:
-			return m.exhausted(cycle)
+			return m.exhausted(ctx, m.limit, cycle)
 		case err != nil && !errors.Is(err, errFull):
 			return fmt.Errorf("cannot plan: %w", err)
 		}
@@ -81,7 +81,7 @@ func (m *maker) operations(ctx context.Context) error {
 	case err != nil:
 		m.met = err.Error()
 	case !found && !ok:
-		return m.exhausted(cycle)
+		return m.exhausted(ctx, m.limit, cycle)
 	case found:
 		steps, m.inOrder = better, false
 	}
