@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -51,9 +52,29 @@ func (e *Evaluator) constrain(n *source.Node, t *Type, constraints []*grammar.Co
 		} else {
 			ok = false
 		}
-		complain(n.Pos(), CodeBroken, "%s is %s, which breaks the constraint %s: %s", p.Of, Show(n), k.Operator, Show(k.Operand))
+		const broken = "%s is %s, which breaks the constraint %s: %s"
+		if near := nearestValue(n, k); near != "" {
+			e.unknown(n.Pos(), CodeBroken, n.Text, []string{near}, broken, p.Of, Show(n), k.Operator, Show(k.Operand))
+			continue
+		}
+		complain(n.Pos(), CodeBroken, broken, p.Of, Show(n), k.Operator, Show(k.Operand))
 	}
 	return ok
+}
+
+// nearestValue gives what may have been meant by a text that is none of the valid
+// values, or an empty string.
+func nearestValue(n *source.Node, k *grammar.Constraint) string {
+	if k.Operator != kValidValues || n.Kind != source.String || k.Operand.Kind != source.List || len(k.Operand.Items) > maxShown {
+		return ""
+	}
+	var valid []string
+	for _, item := range k.Operand.Items {
+		if item.Kind == source.String {
+			valid = append(valid, item.Text)
+		}
+	}
+	return diag.Nearest(n.Text, valid)
 }
 
 // keeps tells whether a value keeps a constraint; sensible is false where that
