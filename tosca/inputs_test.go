@@ -40,6 +40,7 @@ topology_template:
     high: {type: my.High, required: false}
     colour: {type: string, required: false, constraints: [{valid_values: [red, green]}]}
     db_password: {type: string, required: false, constraints: [{min_length: 12}]}
+    api_key: {type: string, required: false, constraints: [{max_length: 100}]}
     pins: {type: map, required: false, entry_schema: {type: string, constraints: [{min_length: 4}]}}
     must: {type: integer, default: 7}
   node_templates: {disk: {type: tosker.nodes.Volume}}
@@ -213,6 +214,10 @@ func TestNoMessageHasASecretOfTheUser(t *testing.T) {
 		{
 			tosca.Options{InputFile: file("db_password: '" + long + "'\nint: '" + long + "'")},
 			`f:2:6: input "int" must be an integer, not "…"`,
+		},
+		{
+			tosca.Options{Inputs: map[string]any{"api_key": long}}, // which is cut off
+			`--input api_key: input "api_key" is "……, which breaks the constraint max_length: 100`,
 		},
 		{tosca.Options{InputFile: file("db_password: *" + secret)}, "f:1: not YAML: unknown anchor … referenced"},
 		{tosca.Options{InputFile: file("db_password: !" + secret)}, "f:1:14: tag … means nothing in TOSCA"},
