@@ -124,6 +124,7 @@ func (c *compiler) application(ctx context.Context) (*Application, error) {
 	}
 	c.checkPorts(app.Nodes)
 	c.checkComponentPorts()
+	app.Units = c.units()
 	for _, in := range c.InputValues() {
 		app.Inputs = append(app.Inputs, Input{
 			Name: in.Name, Type: in.Type.Name, Description: in.Description, Value: data.Any(in.Value),

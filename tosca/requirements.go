@@ -42,6 +42,30 @@ func (c *compiler) linkNodes() {
 				n.edges = append(n.edges, e)
 			}
 		}
+		c.checkRepeated(n)
+	}
+}
+
+// checkRepeated warns of a connection or dependency that is written again: once
+// is enough, so another node may have been meant.
+func (c *compiler) checkRepeated(n *node) {
+	if len(n.edges) < 2 {
+		return
+	}
+	type said struct {
+		name, capability, relationship string
+		target                         *node
+	}
+	seen := make(map[said]bool, len(n.edges))
+	for _, e := range n.edges {
+		if e.class != protocol.Connection && e.class != protocol.Dependency || e.Inline != nil || e.Count != nil {
+			continue
+		}
+		key := said{e.Name, e.Capability.Name, e.Relationship.Name, e.target}
+		if seen[key] {
+			c.Warnf(e.Pos, codeReqAgain, "%s: requirement %q names %q again", n.Of(), e.Name, e.target.Name)
+		}
+		seen[key] = true
 	}
 }
 

@@ -142,6 +142,7 @@ var titles = map[string]string{
 	"TOSCA-REQ-016":  "Allocation of what is not there or no number",
 	"TOSCA-REQ-017":  "Requirement without a capability or relationship",
 	"TOSCA-REQ-018":  "Node filter that names what is not there",
+	"TOSCA-REQ-019":  "Requirement that is written twice",
 	"TOSCA-OP-008":   "Output written to what is not there",
 	"TOSCA-OP-009":   "Implementation in an interface type",
 	"TOSCA-OP-010":   "Interface without a type",

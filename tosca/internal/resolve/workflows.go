@@ -137,7 +137,7 @@ func (s *Service) checkStep(step *grammar.Step, names []string, of string) {
 	case n != nil:
 		targets = []*Node{n}
 	case g != nil:
-		targets = s.members(g)
+		targets = s.members(g.Group)
 	}
 	s.checkActivities(step.Activities, of, targets, step.TargetRelation.Name != "")
 }
