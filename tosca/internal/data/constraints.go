@@ -113,9 +113,32 @@ func (e *Evaluator) keeps(n *source.Node, t *Type, k *grammar.Constraint) (kept,
 			return false, false
 		}
 		return n.IsScalar() && re.MatchString(n.Text), true
+	case grammar.Software:
+		return supports(n, k.Operand), n.Kind == source.Map
 	default: // schema: of an external language, which nobody checks
 		return false, false
 	}
+}
+
+// supports tells whether there is software of all the versions that are asked for,
+// each of as many parts as its author cares for, or with an x for any.
+func supports(n, wanted *source.Node) bool {
+	for name, version := range wanted.Pairs() {
+		has := n.Get(name.Text)
+		if has == nil {
+			return false
+		}
+		parts := strings.Split(has.Text, ".")
+		for i, part := range strings.Split(version.Text, ".") {
+			if version.IsNull() || part == "x" || part == "*" {
+				break
+			}
+			if i >= len(parts) || parts[i] != part {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (e *Evaluator) equalOf(a, b *source.Node, t *Type) bool {
