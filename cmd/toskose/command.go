@@ -76,7 +76,7 @@ CONFIG_PATH is a toskose.yml; whatever it leaves open gets a default, and
 passwords are generated.`
 
 const examples = `  toskose thinking.csar
-  toskose -o deployment -i api_port=8080 thinking.csar toskose.yml
+  toskose -o deployment -i api_port=9090 thinking.csar toskose.yml
   toskose --inputs production.yaml thinking.csar
   toskose --endpoint-mode dnsrr --publish-mode host thinking.csar
   toskose --target kubernetes thinking.csar
