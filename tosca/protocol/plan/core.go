@@ -97,8 +97,7 @@ func (w *world) exhausted(ctx context.Context, limit int, cycle []step) error {
 		lines = append(lines, "these requirements are why; without any one of them there is an order:")
 		for _, d := range core {
 			e := &w.elements[d.element]
-			lines = append(lines, fmt.Sprintf("%q requires %s%s, which is %s of %q",
-				e.name, e.reqs[d.requirement], e.when(d.requirement), d.on.name, w.elements[d.on.element].name))
+			lines = append(lines, fmt.Sprintf("%q %s%s", e.name, w.demanded(e, d.requirement, d.on), e.when(d.requirement)))
 		}
 	case len(cycle) > 0:
 		var names []string

@@ -13,7 +13,7 @@ import (
 )
 
 // culprit is a sentence that names a requirement as a reason.
-var culprit = regexp.MustCompile(`(?m)^(?:in the goal )?"(\w)" .*requires (\w+).*, which is (\w+) of "(\w)"`)
+var culprit = regexp.MustCompile(`(?m)^(?:in the goal )?"(\w)" .*?requires (\w+)(?:, which is (\w+))? of "(\w)"`)
 
 // bound leaves of all bindings those that are to be kept.
 func bound(p plan.Problem, keep func(element string, b plan.Binding) bool) plan.Problem {
@@ -36,6 +36,9 @@ func TestTheReasonsForAnImpossibleGoalAreTheTrueOnes(t *testing.T) {
 		}
 		var named []string
 		for _, m := range culprit.FindAllStringSubmatch(err.Error(), -1) {
+			if m[3] == "" { // the capability is called as the requirement is
+				m[3] = m[2]
+			}
 			named = append(named, strings.Join(m[1:], " "))
 		}
 		isNamed := func(element string, b plan.Binding) bool {

@@ -36,8 +36,7 @@ func (w *world) hopeless() error {
 		for _, needs := range goalNeeds(e, goals) {
 			for _, l := range e.uses[needs] {
 				if y := &w.elements[l.element]; !slices.ContainsFunc(y.goals(), func(s int) bool { return y.offers[s]&l.names != 0 }) {
-					return because("in the goal %q requires %s, which is %s of %q, and that %s",
-						e.name, e.reqs[needs], l.name, y.name, w.goalOffers(l))
+					return because("in the goal %q %s, and that %s", e.name, w.demanded(e, needs, l), w.goalOffers(l))
 				}
 			}
 		}
@@ -161,8 +160,8 @@ func (w *world) trace(r relaxed, i int) error {
 			}
 		}
 		y := &w.elements[on.element]
-		line := fmt.Sprintf("%q cannot come from state %q to %q: %s requires %s, which is %s of %q",
-			e.name, e.states[h.from], e.states[h.to], h.Qualified(), e.reqs[need], on.name, y.name)
+		line := fmt.Sprintf("%q cannot come from state %q to %q: %s %s",
+			e.name, e.states[h.from], e.states[h.to], h.Qualified(), w.demanded(e, need, on))
 		states := w.offering(on)
 		if len(states) == 0 {
 			return &impossible{append(lines, line+", which offers it in no state")}

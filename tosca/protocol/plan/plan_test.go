@@ -286,6 +286,8 @@ func TestCheckSaysWhichStepIsNotAllowedAndWhy(t *testing.T) {
 		{"from another state", nil, nil, "box:Standard.start"},
 		{"nobody", nil, nil, "bax:Standard.start"},
 		{"no such operation", nil, nil, "box:Standard.sart"},
+		{"an operation like none", nil, nil, "box:Own.push"},
+		{"no step", nil, nil, ""},
 		{"something missing", goal("box=running", "api=configured"), nil, "api:Standard.start"},
 		{"needed by others", all, nil, "plugin:Standard.stop api:Standard.stop box:Standard.stop"},
 		{"needed in a state", all, nil, "store:Standard.stop"},
