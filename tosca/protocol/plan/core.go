@@ -13,8 +13,10 @@ type demand struct {
 	on                   link
 }
 
-// maxCore bounds how many demands explain something: nobody reads more.
-const maxCore = 10
+const (
+	maxCore      = 10 // demands that explain something: nobody reads more
+	coreSearches = 4  // so many times the situations of one search may be looked at for them
+)
 
 // demands gives all that is bound.
 func (w *world) demands() []demand {
@@ -49,16 +51,15 @@ func (w *world) demanding(kept []demand) *world {
 
 // core gives demands that are together why there is no plan: there is one as
 // soon as any of them is given up, whatever becomes of all others. It leaves out
-// what it can, in large parts first. It is nil where that takes more than so
-// many situations.
+// what it can, in large parts first. It is nil where one search takes more than so
+// many situations, or all of them take much more.
 func (w *world) core(ctx context.Context, limit int) []demand {
-	kept := w.demands()
+	kept, left := w.demands(), coreSearches*limit
 	for size := max(1, len(kept)/2); ; size /= 2 {
 		for at := 0; at < len(kept); {
 			fewer := slices.Concat(kept[:at], kept[min(at+size, len(kept)):])
-			limit -= len(w.elements)
 			impossible, looked, err := w.demanding(fewer).provenImpossible(ctx, limit)
-			if limit -= looked; err != nil || limit <= 0 {
+			if left -= looked + len(w.elements); err != nil || left <= 0 {
 				return nil
 			}
 			if impossible {
@@ -89,25 +90,46 @@ func (w *world) isHopeless() bool { return w.hopeless() != nil }
 // exhausted says that every situation was tried, and what is why: the demands
 // that it takes, or else steps that stand in each other's way on the direct
 // path, where that is known.
-func (w *world) exhausted(ctx context.Context, limit int, cycle []step) error {
-	lines := []string{"no order of operations leads there: all situations that can be reached were tried"}
-	core := w.core(ctx, limit)
+func (w *world) exhausted(ctx context.Context, limit int, cycle []step) *impossible {
+	why := because("no order of operations leads there: all situations that can be reached were tried")
+	core := w.coreLines(ctx, limit)
 	switch {
-	case 0 < len(core) && len(core) <= maxCore:
-		lines = append(lines, "these requirements are why; without any one of them there is an order:")
-		for _, d := range core {
-			e := &w.elements[d.element]
-			lines = append(lines, fmt.Sprintf("%q %s%s", e.name, w.demanded(e, d.requirement, d.on), e.when(d.requirement)))
-		}
+	case core != nil:
+		why.lines = append(why.lines, core...)
 	case len(cycle) > 0:
 		var names []string
 		for _, s := range slices.Backward(cycle) {
 			e := &w.elements[s.element]
 			names = append(names, fmt.Sprintf("%s:%s (%s to %s)", e.name, s.Qualified(), e.states[s.from], e.states[s.to]))
 		}
-		lines = append(lines, "on the direct path each of these would have to be made before the next, and the last before the first: "+strings.Join(names, ", "))
+		why.lines = append(why.lines, "on the direct path each of these would have to be made before the next, and the last before the first: "+strings.Join(names, ", "))
 	}
-	return &impossible{lines}
+	return why
+}
+
+// complete gives the whole reason: what was found on one way is part of it only,
+// where there are other ways that are barred by something else.
+func (w *world) complete(ctx context.Context, limit int, why *impossible) *impossible {
+	if len(why.named) > 0 && !w.demanding(why.named).isHopeless() {
+		if core := w.coreLines(ctx, limit); core != nil {
+			return &impossible{lines: core}
+		}
+	}
+	return why
+}
+
+// coreLines tells the core; nil where there is none, or none that can be read.
+func (w *world) coreLines(ctx context.Context, limit int) []string {
+	core := w.core(ctx, limit)
+	if len(core) == 0 || len(core) > maxCore {
+		return nil
+	}
+	lines := []string{"these requirements are why; without any one of them there is an order:"}
+	for _, d := range core {
+		e := &w.elements[d.element]
+		lines = append(lines, fmt.Sprintf("%q %s%s", e.name, w.demanded(e, d.requirement, d.on), e.when(d.requirement)))
+	}
+	return lines
 }
 
 // when says in which states and for which operations something is required.

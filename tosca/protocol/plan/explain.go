@@ -7,22 +7,30 @@ import (
 )
 
 // impossible is why a goal cannot be reached, a sentence a line.
-type impossible struct{ lines []string }
+type impossible struct {
+	lines []string
+	named []demand // that are said to be why
+}
 
 func (e *impossible) Error() string {
 	return ErrImpossible.Error() + ":\n" + strings.Join(e.lines, "\n")
 }
 
+func (e *impossible) add(line string) *impossible {
+	e.lines = append(e.lines, line)
+	return e
+}
+
 func (e *impossible) Unwrap() error { return ErrImpossible }
 
-func because(format string, args ...any) error {
-	return &impossible{[]string{fmt.Sprintf(format, args...)}}
+func because(format string, args ...any) *impossible {
+	return &impossible{lines: []string{fmt.Sprintf(format, args...)}}
 }
 
 // hopeless says why there is no plan where that is seen without a search: the
 // goal contradicts itself, or an element would not reach its goal even if
 // nothing that is offered ever went away.
-func (w *world) hopeless() error {
+func (w *world) hopeless() *impossible {
 	for i := range w.elements {
 		e := &w.elements[i]
 		goals := e.goals()
@@ -128,8 +136,8 @@ func (w *world) route(r relaxed, i int, to []bool) *hop {
 
 // trace follows from an element that does not reach its goal to whom it waits
 // for, until somebody never offers what is needed or is waited for already.
-func (w *world) trace(r relaxed, i int) error {
-	var lines []string
+func (w *world) trace(r relaxed, i int) *impossible {
+	var why impossible
 	seen := map[int]int{}
 	targets := w.elements[i].goal
 	for {
@@ -140,15 +148,15 @@ func (w *world) trace(r relaxed, i int) error {
 				names = append(names, fmt.Sprintf("%q", w.elements[other].name))
 			}
 			if len(names) == 1 {
-				return &impossible{append(lines, "so "+names[0]+" waits for itself")}
+				return why.add("so " + names[0] + " waits for itself")
 			}
-			return &impossible{append(lines, "so they wait for each other: "+strings.Join(names, ", "))}
+			return why.add("so they wait for each other: " + strings.Join(names, ", "))
 		}
-		seen[i] = len(lines)
+		seen[i] = len(why.lines)
 		h := w.route(r, i, targets)
 		if h == nil {
-			return &impossible{append(lines, fmt.Sprintf("%q never comes from state %q to one that does: its operations do not lead there",
-				e.name, e.states[w.start[i]]))}
+			return why.add(fmt.Sprintf("%q never comes from state %q to one that does: its operations do not lead there",
+				e.name, e.states[w.start[i]]))
 		}
 		var need int
 		var on link
@@ -159,14 +167,15 @@ func (w *world) trace(r relaxed, i int) error {
 				break
 			}
 		}
+		why.named = append(why.named, demand{i, need, on})
 		y := &w.elements[on.element]
 		line := fmt.Sprintf("%q cannot come from state %q to %q: %s %s",
 			e.name, e.states[h.from], e.states[h.to], h.Qualified(), w.demanded(e, need, on))
 		states := w.offering(on)
 		if len(states) == 0 {
-			return &impossible{append(lines, line+", which offers it in no state")}
+			return why.add(line + ", which offers it in no state")
 		}
-		lines = append(lines, line+", which offers it in "+strings.Join(states, ", "))
+		why.lines = append(why.lines, line+", which offers it in "+strings.Join(states, ", "))
 		i, targets = on.element, make([]bool, len(y.states))
 		for s := range y.states {
 			targets[s] = y.offers[s]&on.names != 0

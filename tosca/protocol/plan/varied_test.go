@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -185,6 +186,38 @@ func hostedElements(r *rand.Rand, names []string) []plan.Element {
 // choices are rare: the journeys that come first make a plan with as few operations
 // as can be, and others, as short, one with fewer levels.
 var choices = []uint64{3738, 5409, 6001, 16773, 18838, 34510, 84065, 90354}
+
+// ring is an application in which each needs two others in states that they
+// leave: its situations are as many as there are combinations of states.
+func ring(n int) plan.Problem {
+	of := custom("home offers key", "lent offers pass", "open requires key offers pass", "sat offers key",
+		"home -lend-> lent", "lent -back-> home", "home -open requires key-> open", "open -close-> home", "open -sit requires pass-> sat")
+	p := plan.Problem{Goal: map[string]string{}}
+	for i := range n {
+		name := fmt.Sprintf("k%d", i)
+		p.Elements = append(p.Elements, element(name, of, fmt.Sprintf("key>k%d.key", (i+1)%n), fmt.Sprintf("pass>k%d.pass", (i+3)%n)))
+		p.Goal[name] = "sat"
+	}
+	return p
+}
+
+// TestASearchTakesMemoryInProportionToItsLimit is not parallel: it counts what is
+// allocated, by everyone.
+func TestASearchTakesMemoryInProportionToItsLimit(t *testing.T) {
+	const elements, limit = 60, 20_000
+	p := ring(elements)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := plan.Make(t.Context(), p, plan.Options{MaxStates: limit})
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, plan.ErrLimit) {
+		t.Fatalf("it ends with %v", err)
+	}
+	// Two searches, of situations with a key and an entry in a map each, in slices that double.
+	if each := (after.TotalAlloc - before.TotalAlloc) / (2 * limit); each > 1500 {
+		t.Errorf("%d bytes are allocated for a situation of %d elements", each, elements)
+	}
+}
 
 // tally counts what the random applications were.
 type tally struct{ contradict, impossible, found, still, long, cyclic int }
