@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"slices"
 	"testing"
@@ -279,6 +280,36 @@ func (n *tally) compare(t *testing.T, s uint64) {
 		t.Errorf("seed %d: the plan %v is refused at step %d, or ends short of the goal: %v", s, steps, refused, end)
 	}
 	checkPlan(t, p, made)
+	o.checkLevels(t, s, made)
+	if again, err := plan.Make(t.Context(), p, plan.Options{}); err != nil || !reflect.DeepEqual(made, again) {
+		t.Errorf("seed %d: another time the plan is %v: %v", s, again, err)
+	}
+}
+
+// checkLevels makes the steps of each level in every order.
+func (o *oracle) checkLevels(t *testing.T, seed uint64, made *plan.Plan) {
+	t.Helper()
+	s := o.start()
+	for number, level := range made.Levels {
+		chosen := make([]*oracleMove, len(o.p.Elements))
+		var which []int
+		for _, step := range level {
+			i := o.index[step.Component]
+			for _, m := range o.options(s, i) {
+				if m.operation == step.Operation {
+					chosen[i] = &m
+				}
+			}
+			if chosen[i] == nil || slices.Contains(which, i) {
+				t.Fatalf("seed %d: level %d cannot have %s", seed, number+1, step.Operation)
+			}
+			which = append(which, i)
+		}
+		var ok bool
+		if s, ok = o.anyOrder(s, chosen, which); !ok {
+			t.Errorf("seed %d: level %d is not allowed in every order: %v", seed, number+1, level)
+		}
+	}
 }
 
 // backAndForth tells whether an element of a plan is in one state twice.
