@@ -44,4 +44,5 @@ const (
 	codePolicyName   = "TOSCA-POL-004" // an operation, requirement or capability that is not there
 	codePolicyShape  = "TOSCA-POL-005"
 	codePolicyTwoWay = "TOSCA-POL-006" // ambiguous
+	codePolicyIdle   = "TOSCA-POL-009" // a protocol without targets
 )

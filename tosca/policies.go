@@ -61,6 +61,9 @@ func (c *compiler) protocols() *policies {
 			continue
 		}
 		of := "policy " + quote(p.Name)
+		if len(p.Targets) == 0 {
+			c.Warnf(p.Pos, codePolicyIdle, "%s is a protocol of nothing: it has no targets", of)
+		}
 		for _, target := range p.Nodes {
 			n := c.byNode[target]
 			if by[n] == p.Name {

@@ -149,6 +149,7 @@ var titles = map[string]string{
 	"TOSCA-GRP-002":  "Member that a group is not for",
 	"TOSCA-POL-007":  "Target that a policy is not for",
 	"TOSCA-POL-008":  "Trigger that watches what is not there",
+	"TOSCA-POL-009":  "Protocol without targets",
 	"TOSCA-FLOW-001": "Workflow for what is not in the topology",
 	"TOSCA-FLOW-002": "Unknown step of a workflow",
 	"TOSCA-FLOW-003": "Unknown workflow",
