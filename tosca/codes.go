@@ -22,6 +22,7 @@ const (
 	codeReqMany        = "TOSCA-REQ-006"
 	codeReqLocation    = "TOSCA-REQ-010"
 	codeReqTwice       = "TOSCA-REQ-011" // one location for two volumes
+	codeReqAgain       = "TOSCA-REQ-019" // a connection or dependency that is written twice
 	codeArtRepository  = "TOSCA-ART-002"
 	codeImageMissing   = "TOSCA-ART-003"
 	codeImageMany      = "TOSCA-ART-004"
@@ -43,4 +44,5 @@ const (
 	codePolicyName   = "TOSCA-POL-004" // an operation, requirement or capability that is not there
 	codePolicyShape  = "TOSCA-POL-005"
 	codePolicyTwoWay = "TOSCA-POL-006" // ambiguous
+	codePolicyIdle   = "TOSCA-POL-009" // a protocol without targets
 )

@@ -34,6 +34,10 @@ func Describe(app *Application) []byte {
 	for _, v := range app.Volumes {
 		d.volume(v)
 	}
+	for _, u := range app.Units {
+		d.line(0, "\ndeployment unit %s", u.Name)
+		d.list("members", u.Members)
+	}
 	for _, o := range app.Others {
 		d.other(o)
 	}

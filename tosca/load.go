@@ -39,6 +39,10 @@ type InputFile struct {
 	Data []byte
 }
 
+// HasSecrets tells whether the names in the file say that there are secrets in it:
+// then none of its lines should be shown. Diagnostics have none of its secrets.
+func (f *InputFile) HasSecrets() bool { return (*resolve.InputFile)(f).HasSecrets() }
+
 // Load makes the application of the archive's entry definition. The list holds
 // every problem, sorted, warnings too. The application is nil exactly when the
 // error is not; the error is the list when that holds an error, and otherwise
@@ -121,6 +125,7 @@ func (c *compiler) application(ctx context.Context) (*Application, error) {
 	}
 	c.checkPorts(app.Nodes)
 	c.checkComponentPorts()
+	app.Units = c.units()
 	for _, in := range c.InputValues() {
 		app.Inputs = append(app.Inputs, Input{
 			Name: in.Name, Type: in.Type.Name, Description: in.Description, Value: data.Any(in.Value),

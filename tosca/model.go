@@ -17,8 +17,16 @@ type Application struct {
 	Nodes       []Node      `json:"nodes"`
 	Components  []Component `json:"components"`
 	Volumes     []Volume    `json:"volumes"`
+	Units       []Unit      `json:"units,omitempty"`
 	Inputs      []Input     `json:"inputs,omitempty"` // of the topology
 	Others      []Other     `json:"others,omitempty"` // of a draft: what cannot be packaged, or not yet
+}
+
+// Unit is what its author deploys as one (a group of tosker.groups.DeploymentUnit).
+// Nothing here depends on it.
+type Unit struct {
+	Name    string   `json:"name"`
+	Members []string `json:"members,omitempty"` // nodes, components and volumes; of groups in it, too
 }
 
 // Other is a node template that is neither a container, a component nor a

@@ -1,11 +1,34 @@
 package tosca
 
 import (
+	"slices"
+
 	"github.com/toskose/toskose/tosca/internal/resolve"
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
-const typeProtocol = "tosker.policies.Protocol"
+const (
+	typeProtocol = "tosker.policies.Protocol"
+	typeUnit     = "tosker.groups.DeploymentUnit"
+)
+
+// units makes the model of the deployment units.
+func (c *compiler) units() []Unit {
+	var all []Unit
+	for _, g := range c.Groups() {
+		if !resolve.ChainHas(c.Chain(g.Typ), typeUnit) {
+			continue
+		}
+		u := Unit{Name: g.Name}
+		for _, n := range g.Nodes {
+			u.Members = append(u.Members, n.Name)
+		}
+		slices.Sort(u.Members)
+		all = append(all, u)
+	}
+	sortBy(all, func(u *Unit) string { return u.Name })
+	return all
+}
 
 // policies are the protocols of nodes: those that policies give them, and the
 // usual ones, which nodes of one kind share.
@@ -38,8 +61,14 @@ func (c *compiler) protocols() *policies {
 			continue
 		}
 		of := "policy " + quote(p.Name)
+		if len(p.Targets) == 0 {
+			c.Warnf(p.Pos, codePolicyIdle, "%s is a protocol of nothing: it has no targets", of)
+		}
 		for _, target := range p.Nodes {
 			n := c.byNode[target]
+			if by[n] == p.Name {
+				continue // it is in a group, too
+			}
 			if other, twice := by[n]; twice {
 				c.Errorf(p.Pos, codePolicyTwice, "%s gives %s a protocol, and so does policy %q", of, n.Of(), other)
 				continue

@@ -42,6 +42,30 @@ func (c *compiler) linkNodes() {
 				n.edges = append(n.edges, e)
 			}
 		}
+		c.checkRepeated(n)
+	}
+}
+
+// checkRepeated warns of a connection or dependency that is written again: once
+// is enough, so another node may have been meant.
+func (c *compiler) checkRepeated(n *node) {
+	if len(n.edges) < 2 {
+		return
+	}
+	type said struct {
+		name, capability, relationship string
+		target                         *node
+	}
+	seen := make(map[said]bool, len(n.edges))
+	for _, e := range n.edges {
+		if e.class != protocol.Connection && e.class != protocol.Dependency || e.Inline != nil || e.Count != nil {
+			continue
+		}
+		key := said{e.Name, e.Capability.Name, e.Relationship.Name, e.target}
+		if seen[key] {
+			c.Warnf(e.Pos, codeReqAgain, "%s: requirement %q names %q again", n.Of(), e.Name, e.target.Name)
+		}
+		seen[key] = true
 	}
 }
 
@@ -146,6 +170,9 @@ func (c *compiler) checkHosts() {
 			c.Errorf(hosts[1].Pos, codeReqMany, "%s has two hosts, %q and %q: it needs exactly one", n.Of(), hosts[0].target.Name, hosts[1].target.Name)
 		case len(hosts) == 1 && n.Host == hosts[0].Target: // else they go in a circle, and that was said
 			n.host = hosts[0].target
+		case n.kind == software && len(hosts) == 0 && n.otherHost() != nil:
+			e := n.otherHost()
+			c.Errorf(e.Pos, codeReqMissing, "%s has no host: its requirement \"host\" is a %s, by its relationship %q", n.Of(), e.class, e.Relation.Name)
 		case n.kind == software && len(hosts) == 0 && !c.triedHost(n):
 			c.Errorf(n.Pos, codeReqMissing, "%s has no host: it needs requirement \"host\", naming a container or a component", n.Of())
 		}
@@ -159,6 +186,16 @@ func (c *compiler) checkHosts() {
 	for _, n := range c.nodes {
 		n.edges = slices.DeleteFunc(n.edges, func(e *edge) bool { return e.target.left })
 	}
+}
+
+// otherHost gives a requirement that is called host and is none; nil: there is none.
+func (n *node) otherHost() *edge {
+	for _, e := range n.edges {
+		if e.Name == protocol.Host && e.class != protocol.Host && e.Relation != nil {
+			return e
+		}
+	}
+	return nil
 }
 
 // findBase follows the hosts of a node to the container at their end, once for

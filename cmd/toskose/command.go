@@ -30,11 +30,11 @@ func (e usageError) Unwrap() error { return e.error }
 
 // run is the whole program.
 func run(ctx context.Context, args []string, env environment) int {
-	cmd := newCommand(env) //nolint:contextcheck // ExecuteContext hands it on
+	cmd := newCommand(env) //nolint:contextcheck // ExecuteContextC hands it on
 	cmd.SetArgs(args)
 	cmd.SetOut(env.out)
 	cmd.SetErr(env.err)
-	err := cmd.ExecuteContext(ctx)
+	called, err := cmd.ExecuteContextC(ctx)
 	var usage usageError
 	var unopened unopenedError
 	switch {
@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, env environment) int {
 		fmt.Fprintln(env.err, message(err))
 		return exitUnopened
 	case errors.As(err, &usage):
-		fmt.Fprintf(env.err, "toskose: %v\nTry `toskose --help`.\n", err)
+		fmt.Fprintf(env.err, "toskose: %v\nTry `%s --help`.\n", err, called.CommandPath())
 		return exitUsage
 	case ctx.Err() != nil:
 		fmt.Fprintf(env.err, "toskose: interrupted: %v\n", err)
@@ -76,7 +76,7 @@ CONFIG_PATH is a toskose.yml; whatever it leaves open gets a default, and
 passwords are generated.`
 
 const examples = `  toskose thinking.csar
-  toskose -o deployment -i api_port=8080 thinking.csar toskose.yml
+  toskose -o deployment -i api_port=9090 thinking.csar toskose.yml
   toskose --inputs production.yaml thinking.csar
   toskose --endpoint-mode dnsrr --publish-mode host thinking.csar
   toskose --target kubernetes thinking.csar

@@ -81,9 +81,16 @@ func (d *document) explain(w io.Writer, colour bool) error {
 // maxSource bounds a file of which lines are shown.
 const maxSource = 32 << 20
 
+// errSecret is why no line of a file of inputs is shown: a password may stand next
+// to what is wrong.
+var errSecret = errors.New("there are secrets in the file")
+
 func sources(archive *csar.Archive, inputs *tosca.InputFile) func(string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		if inputs != nil && name == inputs.Name {
+			if inputs.HasSecrets() {
+				return nil, errSecret
+			}
 			return inputs.Data, nil
 		}
 		return archive.ReadFile(name, maxSource)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -29,13 +30,24 @@ func (f *inputFlags) options() (tosca.Options, error) {
 	}
 	opts := tosca.Options{Inputs: inputs}
 	if f.file != "" {
-		data, err := os.ReadFile(f.file)
+		data, err := readInputs(f.file)
 		if err != nil {
 			return tosca.Options{}, unopenedError{fmt.Errorf("cannot read the inputs: %w", err)}
 		}
 		opts.InputFile = &tosca.InputFile{Name: f.file, Data: data}
 	}
 	return opts, nil
+}
+
+// readInputs reads a file of inputs, and of one that is too large no more than it
+// takes to be refused.
+func readInputs(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxSource+1))
 }
 
 func parseInputs(pairs []string) (map[string]any, error) {

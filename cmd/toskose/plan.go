@@ -31,8 +31,9 @@ type planFlags struct {
 func newPlan(env environment, engine *engineFlags) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
-		Use:   "plan [OPTIONS] FILE",
-		Short: "Compute the operations that lead an application to a goal",
+		Use:                   "plan [OPTIONS] FILE",
+		DisableFlagsInUseLine: true,
+		Short:                 "Compute the operations that lead an application to a goal",
 		Long: `Compute the operations that lead an application to a goal, from the protocols of
 its containers, components and volumes: the fewest operations, in as few levels
 as can be; the operations of a level can run at the same time. Without --goal

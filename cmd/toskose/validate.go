@@ -30,7 +30,7 @@ func newValidate(env environment) *cobra.Command {
 		Short: "Say everything that is wrong with a TOSCA document",
 		Long:  validateHelp,
 		Example: `  toskose validate thinking.csar
-  toskose validate -i api_port=8080 examples/thinking
+  toskose validate -i api_port=9090 examples/thinking
   toskose validate --format sarif thinking.csar >thinking.sarif`,
 		Args:                  args(1, 1),
 		DisableFlagsInUseLine: true,

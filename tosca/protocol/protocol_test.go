@@ -144,3 +144,48 @@ func TestOfferingMatchesTosKersNames(t *testing.T) {
 		}
 	}
 }
+
+// TestTheDefaultProtocolsAreTosKers has them as they are told, state by state.
+func TestTheDefaultProtocolsAreTosKers(t *testing.T) {
+	t.Parallel()
+	tell := func(p protocol.Protocol) string {
+		var b strings.Builder
+		for _, s := range p.States {
+			b.WriteString(s.Name + ": " + strings.Join(s.Requires, " ") + " / " + strings.Join(s.Offers, " ") + "\n")
+		}
+		for _, t := range p.Transitions {
+			b.WriteString(t.Source + " " + t.Qualified() + " " + t.Target + ": " + strings.Join(t.Requires, " ") + "\n")
+		}
+		return b.String()
+	}
+	for want, p := range map[string]protocol.Protocol{
+		`configured: alive / alive
+created: alive / alive
+deleted:  / 
+running: alive connection dependency host / alive endpoint feature host
+deleted Standard.create created: host
+created Standard.configure configured: host
+configured Standard.start running: host
+running Standard.stop configured: host
+configured Standard.delete deleted: host
+created Standard.delete deleted: host
+`: protocol.Software(),
+		`created: storage / 
+deleted:  / 
+running: connection dependency storage / alive endpoint feature host
+deleted Standard.create created: 
+created Standard.start running: 
+running Standard.stop created: 
+created Standard.delete deleted: 
+`: protocol.Container(),
+		`created:  / attachment feature
+deleted:  / 
+deleted Standard.create created: 
+created Standard.delete deleted: 
+`: protocol.Volume(),
+	} {
+		if diff := cmp.Diff(want, tell(p)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

@@ -41,19 +41,6 @@ func (e *Evaluator) Check(n *source.Node, d *Definition, p Place) bool {
 	return ok
 }
 
-// Meant gives a value that fits a definition as the definition means it: yes is
-// true where a boolean is meant, and a text everywhere else.
-func (e *Evaluator) Meant(n *source.Node, d *Definition) *source.Node {
-	if n.IsNull() || n.Kind != source.String || d == nil || e.Plain(d) != tBoolean {
-		return n
-	}
-	value, ok := n.Word()
-	if !ok {
-		return n
-	}
-	return source.Scalar(source.Bool, strconv.FormatBool(value), n)
-}
-
 // checkType checks a value against a type alone.
 func (e *Evaluator) checkType(n *source.Node, t *Type, p Place) bool {
 	if n.Kind == source.Later {
@@ -228,7 +215,7 @@ func (e *Evaluator) fits(n *source.Node, t *Type) string {
 		}
 	case tInteger:
 		_, ok = Integer(n)
-		if n.Kind == source.Int {
+		if n.Kind == source.Int || n.Kind == source.Float && strings.Trim(n.Text, "+-0123456789") == "" {
 			want = "an integer of 64 bits"
 		}
 	case tFloat:
@@ -260,7 +247,7 @@ func (e *Evaluator) fits(n *source.Node, t *Type) string {
 		ok = ok && IsVersion(n.Text, second(t.doc))
 		want = "a version, such as \"1.2\" or \"1.2.3.beta-4\""
 	case tRange:
-		ok, want = isRange(n), "a range: a list of two integers, the lower first"
+		return misfitsRange(n)
 	default:
 		_, _, ok = t.amount(n)
 		want = fmt.Sprintf("a %s, such as %q", t.name, t.example())
@@ -278,6 +265,15 @@ func misfits(n *source.Node, ok bool, want string) string {
 		return want + ", not " + quote(n.Text)
 	}
 	return want + ", not a " + n.Kind.String()
+}
+
+// misfitsRange shows the list: what is wrong is in it.
+func misfitsRange(n *source.Node) string {
+	want := "a range: a list of two integers, the lower first"
+	if n.Kind == source.List && !isRange(n) {
+		return want + ", not " + Show(n)
+	}
+	return misfits(n, isRange(n), want)
 }
 
 func isBase64(text string) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -51,9 +52,29 @@ func (e *Evaluator) constrain(n *source.Node, t *Type, constraints []*grammar.Co
 		} else {
 			ok = false
 		}
-		complain(n.Pos(), CodeBroken, "%s is %s, which breaks the constraint %s: %s", p.Of, Show(n), k.Operator, Show(k.Operand))
+		const broken = "%s is %s, which breaks the constraint %s: %s"
+		if near := nearestValue(n, k); near != "" {
+			e.unknown(n.Pos(), CodeBroken, n.Text, []string{near}, broken, p.Of, Show(n), k.Operator, Show(k.Operand))
+			continue
+		}
+		complain(n.Pos(), CodeBroken, broken, p.Of, Show(n), k.Operator, Show(k.Operand))
 	}
 	return ok
+}
+
+// nearestValue gives what may have been meant by a text that is none of the valid
+// values, or an empty string.
+func nearestValue(n *source.Node, k *grammar.Constraint) string {
+	if k.Operator != kValidValues || n.Kind != source.String || k.Operand.Kind != source.List || len(k.Operand.Items) > maxShown {
+		return ""
+	}
+	var valid []string
+	for _, item := range k.Operand.Items {
+		if item.Kind == source.String {
+			valid = append(valid, item.Text)
+		}
+	}
+	return diag.Nearest(n.Text, valid)
 }
 
 // keeps tells whether a value keeps a constraint; sensible is false where that
@@ -92,9 +113,32 @@ func (e *Evaluator) keeps(n *source.Node, t *Type, k *grammar.Constraint) (kept,
 			return false, false
 		}
 		return n.IsScalar() && re.MatchString(n.Text), true
+	case grammar.Software:
+		return supports(n, k.Operand), n.Kind == source.Map
 	default: // schema: of an external language, which nobody checks
 		return false, false
 	}
+}
+
+// supports tells whether there is software of all the versions that are asked for,
+// each of as many parts as its author cares for, or with an x for any.
+func supports(n, wanted *source.Node) bool {
+	for name, version := range wanted.Pairs() {
+		has := n.Get(name.Text)
+		if has == nil {
+			return false
+		}
+		parts := strings.Split(has.Text, ".")
+		for i, part := range strings.Split(version.Text, ".") {
+			if version.IsNull() || part == "x" || part == "*" {
+				break
+			}
+			if i >= len(parts) || parts[i] != part {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (e *Evaluator) equalOf(a, b *source.Node, t *Type) bool {

@@ -184,6 +184,8 @@ func applies(operator, plain string) bool {
 		return ordersOf(plain) || plain == tRange
 	case kLength, kMinLength, kMaxLength:
 		return plain == tString || plain == tBytes || plain == tList || plain == tMap
+	case grammar.Software:
+		return plain == tMap
 	case kPattern, kSchema:
 		return plain == tString || plain == tVersion || plain == tTimestamp
 	default:

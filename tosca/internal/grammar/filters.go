@@ -48,6 +48,8 @@ func (r *reader) propertyFilters(n *source.Node, of string) []*PropertyFilter {
 		all = append(all, p)
 		of := fmt.Sprintf("%s: property %q", of, p.Name)
 		switch {
+		case p.Name == Software && namesSoftware(v):
+			p.add(software(v))
 		case v.Kind == source.List:
 			r.listed(v, of, func(item *source.Node) {
 				if !item.IsNull() && item.IsScalar() {
@@ -67,6 +69,38 @@ func (r *reader) propertyFilters(n *source.Node, of string) []*PropertyFilter {
 		}
 	})
 	return all
+}
+
+// Software is the property of TosKer's containers that lists the software in them,
+// by its versions, and the constraint by which a filter asks for some.
+const Software = "supported_sw"
+
+// namesSoftware tells whether a filter on supported_sw lists software, as
+// TosKer's documents do, and no constraints.
+func namesSoftware(v *source.Node) bool {
+	maps := []*source.Node{v}
+	if v.Kind == source.List {
+		maps = v.Items
+	}
+	for _, m := range maps {
+		if m.Kind != source.Map || isCall(m) || slices.ContainsFunc(m.Keys, func(k *source.Node) bool { return slices.Contains(operators, k.Text) }) {
+			return false
+		}
+	}
+	return len(maps) > 0
+}
+
+// software makes one map of software and versions.
+func software(v *source.Node) *Constraint {
+	maps := []*source.Node{v}
+	if v.Kind == source.List {
+		maps = v.Items
+	}
+	var keys, versions []*source.Node
+	for _, m := range maps {
+		keys, versions = append(keys, m.Keys...), append(versions, m.Items...)
+	}
+	return &Constraint{Pos: v.Pos(), Operator: Software, Operand: source.At(source.Map, keys, versions, v)}
 }
 
 func (p *PropertyFilter) add(c *Constraint) {

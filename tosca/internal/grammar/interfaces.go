@@ -29,7 +29,26 @@ func (r *reader) interfaces(n *source.Node, of string) []*Interface {
 			r.interfaceKeyword(i, k, v, of)
 		})
 	})
+	r.onceEach(all, of)
 	return all
+}
+
+// onceEach checks that no operation is there twice: among the keywords and below
+// `operations`, or in an interface that is here by both of its names.
+func (r *reader) onceEach(all []*Interface, of string) {
+	if len(all) == 1 && len(all[0].Operations) < 2 {
+		return
+	}
+	seen := map[[2]string]bool{}
+	for _, i := range all {
+		for _, o := range i.Operations {
+			if name := [2]string{i.Name, o.Name}; seen[name] {
+				r.Errorf(o.Pos, codeTogether, "%s: operation %s is here twice", of, diag.Quote(i.Name+"."+o.Name))
+			} else {
+				seen[name] = true
+			}
+		}
+	}
 }
 
 // interfaceKeyword reads what interfaces and their types have. Operations stand

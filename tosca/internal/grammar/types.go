@@ -150,6 +150,7 @@ func (r *reader) interfaceType(t *Type, n *source.Node, of string) {
 			r.interfaceKeyword(i, k, v, of)
 		}
 	})
+	r.onceEach(t.Interfaces, of)
 	if !r.second() {
 		return
 	}

@@ -9,6 +9,7 @@ const (
 	codeUntyped     = "TOSCA-DOC-003" // as where the grammar can tell what is missing
 
 	codeShape       = "TOSCA-DOC-002" // a value of another shape than the keyword's
+	codeTogether    = "TOSCA-DOC-007" // keywords or definitions that exclude each other
 	codeMissing     = "TOSCA-DOC-003" // a keyword that must be there, and is not inherited
 	codeTypeVersion = "TOSCA-TYPE-006"
 

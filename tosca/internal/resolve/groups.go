@@ -41,6 +41,45 @@ func (s *Service) makeGroups() {
 	}
 }
 
+// Group is a group with the nodes that are in it.
+type Group struct {
+	*grammar.Group
+	Typ   *grammar.Type // nil: unknown, and said so
+	Nodes []*Node       // of the groups in it, too; each once
+}
+
+// Groups gives the groups of the topology, in the order written.
+func (s *Service) Groups() []Group {
+	all := make([]Group, 0, len(s.Topo.Groups))
+	for _, t := range s.Topo.Groups {
+		all = append(all, Group{Group: t, Typ: s.groups[t.Name].typ, Nodes: s.members(t)})
+	}
+	return all
+}
+
+// perMember is the work that a node in a list stands for: its place is kept.
+const perMember = 8
+
+// members gives the nodes in a group and in the groups in it, each once.
+func (s *Service) members(g *grammar.Group) []*Node {
+	var all []*Node
+	in, seen := map[*Node]bool{}, map[string]bool{g.Name: true}
+	for queue := []*grammar.Group{g}; len(queue) > 0 && s.Spend(perMember*(1+len(queue[0].Members))); queue = queue[1:] {
+		for _, m := range queue[0].Members {
+			n, other := s.byName[m.Name], s.groups[m.Name]
+			switch {
+			case n != nil && !in[n]:
+				in[n] = true
+				all = append(all, n)
+			case n == nil && other != nil && !seen[m.Name]:
+				seen[m.Name] = true
+				queue = append(queue, other.Group)
+			}
+		}
+	}
+	return all
+}
+
 // checkGroups checks members and what is assigned to groups.
 func (s *Service) checkGroups() {
 	for _, t := range s.Topo.Groups {

@@ -45,9 +45,11 @@ func (s *Service) readInputs() {
 		}
 		if v := file.Get(p.Name); v != nil {
 			in.value = v
+			s.keepSecret(p.Name, v)
 		}
 		if v, ok := given[p.Name]; ok {
 			in.value = s.given(in, v)
+			s.keepSecret(p.Name, in.value)
 		}
 		s.settle(in, at)
 	}
@@ -73,8 +75,19 @@ func (s *Service) settle(in *input, at data.Place) {
 		}
 	case in.Required && (in.value == nil || s.eval.Plain(in.def) != "nil"):
 		in.open = true
-		s.Incomplete(in.Pos, codeInputMissing, "%s is required, and has neither a value nor a default", at.Of)
 		in.bad = !s.opts.Draft
+		s.lacksValue(in, at.Of)
+	}
+}
+
+// lacksValue says that a required input has no value, unless a file may have it that
+// cannot be read.
+func (s *Service) lacksValue(in *input, of string) {
+	switch {
+	case in.value != nil && in.value != in.Default:
+		s.Incomplete(in.value.Pos(), codeInputMissing, "%s is required, and null is no value", of)
+	case !s.unread:
+		s.Incomplete(in.Pos, codeInputMissing, "%s is required, and has neither a value nor a default", of)
 	}
 }
 
@@ -126,10 +139,12 @@ func (s *Service) inputFile(f *InputFile) *source.Node {
 	}
 	root, bad := source.Parse(f.Name, data)
 	if len(bad) > 0 {
-		s.Add(bad...)
+		s.unread = true
+		s.Add(withoutQuotes(bad)...)
 		return nil
 	}
 	if !root.IsNull() && root.Kind != source.Map {
+		s.unread = true
 		s.Errorf(root.Pos(), codeInputValue, "a file of inputs must be a map of names and values, not a %s", root.Kind)
 		return nil
 	}
@@ -186,10 +201,16 @@ func (s *Service) given(in *input, v any) *source.Node {
 	if !isText || plain == "" || plain == "string" {
 		return n
 	}
-	if parsed, bad := source.ParseOutside(at.File, []byte(strings.TrimSpace(text))); len(bad) == 0 {
+	parsed, bad := source.ParseOutside(at.File, []byte(strings.TrimSpace(text)))
+	if len(bad) == 0 {
 		return parsed
 	}
-	return n
+	if plain != "list" && plain != "map" && plain != "range" || strings.TrimSpace(text) == "" {
+		return n // said where it is checked
+	}
+	in.bad = true
+	s.Errorf(at, codeInputValue, "input %q must be a %s, written in YAML: %s", in.Name, plain, strings.TrimPrefix(withoutQuotes(bad)[0].Message, "not YAML: "))
+	return nil
 }
 
 // InputValue is a topology input with its value.

@@ -178,6 +178,7 @@ func (s *Service) assignTo(faces map[string]*Interface, assigned []*grammar.Inte
 		return faces
 	}
 	all := maps.Clone(faces)
+	first := map[[2]string]string{} // by interface and operation: what the interface is called where it is assigned
 	for _, i := range assigned {
 		if all[i.Name] == nil && !s.Spend(len(all)) { // all are looked at
 			break
@@ -187,6 +188,7 @@ func (s *Service) assignTo(faces map[string]*Interface, assigned []*grammar.Inte
 		if made != nil {
 			made = s.layered(made, i)
 			all[name] = made
+			s.onceEach(first, name, i, of)
 		}
 		if made == nil && !second(doc) && (i.Type.Name != "" || strings.Contains(i.Name, ".")) {
 			all[i.Name] = s.added(i, doc, of)
@@ -205,6 +207,21 @@ func (s *Service) assignTo(faces map[string]*Interface, assigned []*grammar.Inte
 		s.lay(made, i, doc)
 	}
 	return all
+}
+
+// onceEach says which operations a template assigns twice, in an interface by its
+// name and by that of its type. Where one name is there twice, that was said.
+func (s *Service) onceEach(first map[[2]string]string, name string, i *grammar.Interface, of string) {
+	for _, o := range i.Operations {
+		key := [2]string{name, o.Name}
+		before, again := first[key]
+		if again && before != i.Name && !s.quiet {
+			s.Errorf(o.Pos, codeTogether, "%s: operation %s is here twice, in interface %q and in %q", of, quote(name+"."+o.Name), before, i.Name)
+		}
+		if !again {
+			first[key] = i.Name
+		}
+	}
 }
 
 // added is an interface that a template of 1.x has and its type has not: it names

@@ -99,9 +99,6 @@ func (s *Service) checkExtensions(p *policy) {
 	}
 }
 
-// perTarget is the work that a node in a list stands for: its place is kept.
-const perTarget = 8
-
 // policyTargets gives the nodes that a policy is for, those of groups too.
 func (s *Service) policyTargets(p *policy) []*Node {
 	var all []*Node
@@ -114,10 +111,7 @@ func (s *Service) policyTargets(p *policy) []*Node {
 				s.Errorf(ref.Pos, codePolicyType, "%s names %q of type %q, which %s is not for", p.of, n.Name, n.Type.Name, Quoted(p.typ))
 			}
 		case g != nil:
-			if !s.Spend(perTarget * len(g.Members)) {
-				return nil
-			}
-			members := s.members(g)
+			members := s.members(g.Group)
 			all = append(all, members...)
 			if g.typ != nil && p.typ != nil && !s.isFor(p.typ, Ancestors(g.typ)) && !s.isForAll(p.typ, members) {
 				s.Errorf(ref.Pos, codePolicyType, "%s names %q of type %q, which %s is not for", p.of, g.Name, g.Type.Name, Quoted(p.typ))
@@ -125,16 +119,6 @@ func (s *Service) policyTargets(p *policy) []*Node {
 		case s.relations[ref.Name] != nil && !second(s.Doc):
 		default:
 			s.Unknown(ref.Pos, codePolicyTarget, ref.Name, s.templateNames(anyNode), "%s names %q, which is not in the topology", p.of, ref.Name)
-		}
-	}
-	return all
-}
-
-func (s *Service) members(g *group) []*Node {
-	var all []*Node
-	for _, m := range g.Members {
-		if n := s.byName[m.Name]; n != nil {
-			all = append(all, n)
 		}
 	}
 	return all

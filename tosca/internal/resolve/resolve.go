@@ -64,6 +64,8 @@ type Service struct {
 	faces     map[*grammar.Type]map[string]*Interface
 	offers    map[*grammar.Type]bool // whether any node type has a capability
 	inputs    map[string]*input
+	unread    bool     // there is a file of inputs, and it cannot be read
+	secrets   []string // texts that no message may have
 	byName    map[string]*Node
 	sorted    []*Node // by name; nil: nobody asked
 	relations map[string]*relation

@@ -140,7 +140,7 @@ func (s *Service) checkStep(step *grammar.Step, w *grammar.Workflow, steps map[s
 	case n != nil:
 		targets = []*Node{n}
 	case g != nil:
-		targets = s.members(g)
+		targets = s.members(g.Group)
 	}
 	s.checkActivities(step.Activities, of, targets, step.TargetRelation.Name != "")
 }

@@ -6,44 +6,53 @@ type bound struct {
 	operations int
 	levels     int   // an element makes one step a level
 	offer      []set // what each element must offer at one time or another
+
+	cost, queue []int // of each element, and those to look at
 }
 
-// bound follows from goals to journeys, from journeys to what they cannot do
-// without, and from there to the journeys of those who offer it.
+// bound is what every plan from a situation needs at least.
 func (w *world) bound(at situation) bound {
-	b := bound{possible: true, offer: make([]set, len(w.elements))}
-	var queue []int
+	b := bound{offer: make([]set, len(w.elements)), cost: make([]int, len(w.elements))}
+	w.rebound(at, &b)
+	return b
+}
+
+// rebound makes a bound anew in the place of another: searches have hundreds of
+// thousands. It follows from goals to journeys, from journeys to what they cannot
+// do without, and from there to the journeys of those who offer it.
+func (w *world) rebound(at situation, b *bound) {
+	clear(b.offer)
+	clear(b.cost)
+	*b = bound{possible: true, offer: b.offer, cost: b.cost, queue: b.queue[:0]}
 	for i := range w.elements {
 		if w.elements[i].wanted {
-			queue = append(queue, i)
+			b.queue = append(b.queue, i)
 		}
 	}
-	cost := make([]int, len(w.elements))
-	for ; len(queue) > 0; queue = queue[1:] {
-		i := queue[0]
+	for next := 0; next < len(b.queue); next++ {
+		i := b.queue[next]
 		e := &w.elements[i]
 		j := e.journey(int(at[i]), b.offer[i])
 		if !j.possible {
 			b.possible = false
-			return b
+			return
 		}
-		b.operations += len(j.moves) - cost[i]
-		cost[i] = len(j.moves)
-		b.levels = max(b.levels, cost[i])
-		j.needs.each(func(r int) {
-			for _, l := range e.uses[r] {
+		b.operations += len(j.moves) - b.cost[i]
+		b.cost[i] = len(j.moves)
+		b.levels = max(b.levels, b.cost[i])
+		for needs := j.needs; needs != 0; needs &= needs - 1 {
+			for _, l := range e.uses[lowest(needs)] {
 				if l.names == 0 {
 					b.possible = false
 					return
 				}
 				if b.offer[l.element]&l.names == 0 {
 					b.offer[l.element] |= l.names
-					queue = append(queue, l.element)
+					b.queue = append(b.queue, l.element)
 				}
 			}
-		})
+		}
 	}
-	return b
 }
 
 // forced tells whether every plan with as few operations as the bound makes the

@@ -86,7 +86,7 @@ func (w *world) find(at situation, op Operation) (step, string) {
 		}
 	}
 	if !known[qualified] {
-		return step{}, fmt.Sprintf("the protocol of %q has no such operation%s", e.name, meant(qualified, sortedKeys(known)))
+		return step{}, fmt.Sprintf("the protocol of %q has no such operation%s", e.name, meantOf("its operations are", qualified, sortedKeys(known)))
 	}
 	if len(allowed) == 0 {
 		return step{}, fmt.Sprintf("not allowed in state %q, which allows nothing", e.states[from])

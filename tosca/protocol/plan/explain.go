@@ -7,22 +7,30 @@ import (
 )
 
 // impossible is why a goal cannot be reached, a sentence a line.
-type impossible struct{ lines []string }
+type impossible struct {
+	lines []string
+	named []demand // that are said to be why
+}
 
 func (e *impossible) Error() string {
 	return ErrImpossible.Error() + ":\n" + strings.Join(e.lines, "\n")
 }
 
+func (e *impossible) add(line string) *impossible {
+	e.lines = append(e.lines, line)
+	return e
+}
+
 func (e *impossible) Unwrap() error { return ErrImpossible }
 
-func because(format string, args ...any) error {
-	return &impossible{[]string{fmt.Sprintf(format, args...)}}
+func because(format string, args ...any) *impossible {
+	return &impossible{lines: []string{fmt.Sprintf(format, args...)}}
 }
 
 // hopeless says why there is no plan where that is seen without a search: the
 // goal contradicts itself, or an element would not reach its goal even if
 // nothing that is offered ever went away.
-func (w *world) hopeless() error {
+func (w *world) hopeless() *impossible {
 	for i := range w.elements {
 		e := &w.elements[i]
 		goals := e.goals()
@@ -36,8 +44,7 @@ func (w *world) hopeless() error {
 		for _, needs := range goalNeeds(e, goals) {
 			for _, l := range e.uses[needs] {
 				if y := &w.elements[l.element]; !slices.ContainsFunc(y.goals(), func(s int) bool { return y.offers[s]&l.names != 0 }) {
-					return because("in the goal %q requires %s, which is %s of %q, and that %s",
-						e.name, e.reqs[needs], l.name, y.name, w.goalOffers(l))
+					return because("in the goal %q %s, and that %s", e.name, w.demanded(e, needs, l), w.goalOffers(l))
 				}
 			}
 		}
@@ -129,8 +136,8 @@ func (w *world) route(r relaxed, i int, to []bool) *hop {
 
 // trace follows from an element that does not reach its goal to whom it waits
 // for, until somebody never offers what is needed or is waited for already.
-func (w *world) trace(r relaxed, i int) error {
-	var lines []string
+func (w *world) trace(r relaxed, i int) *impossible {
+	var why impossible
 	seen := map[int]int{}
 	targets := w.elements[i].goal
 	for {
@@ -141,15 +148,15 @@ func (w *world) trace(r relaxed, i int) error {
 				names = append(names, fmt.Sprintf("%q", w.elements[other].name))
 			}
 			if len(names) == 1 {
-				return &impossible{append(lines, "so "+names[0]+" waits for itself")}
+				return why.add("so " + names[0] + " waits for itself")
 			}
-			return &impossible{append(lines, "so they wait for each other: "+strings.Join(names, ", "))}
+			return why.add("so they wait for each other: " + strings.Join(names, ", "))
 		}
-		seen[i] = len(lines)
+		seen[i] = len(why.lines)
 		h := w.route(r, i, targets)
 		if h == nil {
-			return &impossible{append(lines, fmt.Sprintf("%q never comes from state %q to one that does: its operations do not lead there",
-				e.name, e.states[w.start[i]]))}
+			return why.add(fmt.Sprintf("%q never comes from state %q to one that does: its operations do not lead there",
+				e.name, e.states[w.start[i]]))
 		}
 		var need int
 		var on link
@@ -160,14 +167,15 @@ func (w *world) trace(r relaxed, i int) error {
 				break
 			}
 		}
+		why.named = append(why.named, demand{i, need, on})
 		y := &w.elements[on.element]
-		line := fmt.Sprintf("%q cannot come from state %q to %q: %s requires %s, which is %s of %q",
-			e.name, e.states[h.from], e.states[h.to], h.Qualified(), e.reqs[need], on.name, y.name)
+		line := fmt.Sprintf("%q cannot come from state %q to %q: %s %s",
+			e.name, e.states[h.from], e.states[h.to], h.Qualified(), w.demanded(e, need, on))
 		states := w.offering(on)
 		if len(states) == 0 {
-			return &impossible{append(lines, line+", which offers it in no state")}
+			return why.add(line + ", which offers it in no state")
 		}
-		lines = append(lines, line+", which offers it in "+strings.Join(states, ", "))
+		why.lines = append(why.lines, line+", which offers it in "+strings.Join(states, ", "))
 		i, targets = on.element, make([]bool, len(y.states))
 		for s := range y.states {
 			targets[s] = y.offers[s]&on.names != 0
@@ -193,19 +201,4 @@ func sortedValues(seen map[int]int, from int) []int {
 		}
 	}
 	return all
-}
-
-// exhausted says that every situation was tried, and which steps stand in each
-// other's way where that is known.
-func (w *world) exhausted(cycle []step) error {
-	lines := []string{"no order of operations leads there: all situations that can be reached were tried"}
-	if len(cycle) > 0 {
-		var names []string
-		for _, s := range slices.Backward(cycle) {
-			e := &w.elements[s.element]
-			names = append(names, fmt.Sprintf("%s:%s (%s to %s)", e.name, s.Qualified(), e.states[s.from], e.states[s.to]))
-		}
-		lines = append(lines, "these would each have to be made before the next, and the last before the first: "+strings.Join(names, ", "))
-	}
-	return &impossible{lines}
 }

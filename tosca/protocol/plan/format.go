@@ -35,10 +35,10 @@ func (p *Plan) Format(format, application string) ([]byte, error) {
 
 // Summary is a sentence on the plan's size, and on what is proven of it.
 func (p *Plan) Summary() string {
-	size := count(p.Operations, "operation")
-	if p.Operations > 0 {
-		size += " in " + count(len(p.Levels), "level")
+	if p.Operations == 0 {
+		return "nothing to do, the goal is reached already"
 	}
+	size := count(p.Operations, "operation") + " in " + count(len(p.Levels), "level")
 	switch {
 	case !p.Minimal.Operations:
 		return size + "; not proven minimal: " + p.Limit
@@ -143,7 +143,14 @@ func (p *Plan) toskerCSV() ([]byte, error) {
 // Text says for people what a plan leads to.
 func (o *Outcome) Text(application string) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s: all %s allowed; it ends with\n", application, count(len(o.Steps), "step"))
+	allowed := fmt.Sprintf("all %d steps are allowed", len(o.Steps))
+	switch len(o.Steps) {
+	case 0:
+		allowed = "there are no steps"
+	case 1:
+		allowed = "its step is allowed"
+	}
+	fmt.Fprintf(&b, "%s: %s; it ends with\n", application, allowed)
 	for _, name := range sortedKeys(o.States) {
 		fmt.Fprintf(&b, "  %s %s\n", name, o.States[name])
 	}

@@ -26,11 +26,12 @@ type levelSearch struct {
 	found      []together
 	cheapest   map[string]int // operations by situation
 	tried      int
+	bound      bound
 }
 
 // run gives the levels of the best plan, or nil when none has fewer.
 func (s *levelSearch) run(ctx context.Context) ([][]step, error) {
-	s.cheapest = map[string]int{}
+	s.cheapest, s.bound = map[string]int{}, s.world.bound(s.start)
 	s.found = []together{{at: slices.Clone(s.start), before: -1}}
 	for i := 0; i < len(s.found); i++ {
 		if ctx.Err() != nil {
@@ -58,7 +59,7 @@ func (s *levelSearch) candidates(v together) []step {
 			}
 			next := slices.Clone(v.at)
 			next[e] = uint16(m.to)
-			if b := s.bound(next); b.possible && v.cost+1+b.operations <= s.operations {
+			if s.rebound(next, &s.bound); s.bound.possible && v.cost+1+s.bound.operations <= s.operations {
 				steps = append(steps, st)
 			}
 		}
@@ -91,7 +92,8 @@ func (s *levelSearch) subsets(i int, steps, chosen []step, at situation) bool {
 func (s *levelSearch) visit(i int, via []step, at situation) bool {
 	v := s.found[i]
 	made := together{at: at, cost: v.cost + len(via), level: v.level + 1, before: i, via: via}
-	b := s.bound(at)
+	b := &s.bound
+	s.rebound(at, b)
 	if !b.possible || made.cost+b.operations > s.operations {
 		return false
 	}

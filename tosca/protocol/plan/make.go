@@ -18,10 +18,21 @@ func Make(ctx context.Context, p Problem, opts Options) (*Plan, error) {
 	}
 	minimal, limit := Minimal{Operations: true, Levels: true}, ""
 	var all partial
+	var none impossible
+	var unknown error
 	for _, group := range w.groups() {
 		part := w.part(group)
 		m := &maker{world: part, limit: opts.states(len(group)), bound: part.bound(part.start)}
-		if err := m.operations(ctx); err != nil {
+		err := m.operations(ctx)
+		why := (*impossible)(nil)
+		switch {
+		case errors.As(err, &why):
+			none.lines = append(none.lines, why.lines...) // as many reasons as there are
+			continue
+		case errors.Is(err, ErrLimit): // others may be impossible, which is proven then
+			unknown = err
+			continue
+		case err != nil:
 			return nil, err
 		}
 		if err := m.levels(ctx); err != nil {
@@ -33,6 +44,12 @@ func Make(ctx context.Context, p Problem, opts Options) (*Plan, error) {
 		if limit == "" {
 			limit = m.met
 		}
+	}
+	if len(none.lines) > 0 {
+		return nil, &none
+	}
+	if unknown != nil {
+		return nil, unknown
 	}
 	made := w.plan(all)
 	made.Minimal, made.Limit = minimal, limit
@@ -56,14 +73,14 @@ func (m *maker) operations(ctx context.Context) error {
 	ok = ok && m.leads(steps)
 	direct := ok
 	if !ok {
-		if err := m.hopeless(); err != nil {
-			return err
+		if why := m.hopeless(); why != nil {
+			return m.complete(ctx, m.limit, why)
 		}
 		var err error
 		steps, ok, err = (&search{world: m.world, limit: m.limit, greedy: true}).run(ctx)
 		switch {
 		case err == nil && !ok:
-			return m.exhausted(cycle)
+			return m.exhausted(ctx, m.limit, cycle)
 		case err != nil && !errors.Is(err, errFull):
 			return fmt.Errorf("cannot plan: %w", err)
 		}
@@ -81,7 +98,7 @@ func (m *maker) operations(ctx context.Context) error {
 	case err != nil:
 		m.met = err.Error()
 	case !found && !ok:
-		return m.exhausted(cycle)
+		return m.exhausted(ctx, m.limit, cycle)
 	case found:
 		steps, m.inOrder = better, false
 	}

@@ -22,6 +22,26 @@ func meant(name string, known []string) string {
 	return ""
 }
 
+// demanded says what an element requires of whom: with the capability's name, too,
+// where it is another.
+func (w *world) demanded(e *element, requirement int, on link) string {
+	name, of := e.reqs[requirement], w.elements[on.element].name
+	if name == on.name {
+		return fmt.Sprintf("requires %s of %q", name, of)
+	}
+	return fmt.Sprintf("requires %s, which is %s of %q", name, on.name, of)
+}
+
+// meantOf is meant, or all that is known where nothing is near and that is not too
+// much.
+func meantOf(what, name string, known []string) string {
+	near := meant(name, known)
+	if near == "" && len(known) > 0 && len(known) <= 10 {
+		return "; " + what + " " + strings.Join(known, ", ")
+	}
+	return near
+}
+
 // operations lists what a protocol has transitions for, sorted.
 func operations(e Element) []string {
 	names := map[string]bool{}

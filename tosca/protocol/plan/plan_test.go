@@ -114,6 +114,21 @@ func again() []plan.Element {
 	}
 }
 
+// takingTurns are doors that each need two owners at home, then with their keys
+// lent, then two at home again.
+func takingTurns(n int) []plan.Element {
+	var all []plan.Element
+	for i := range n {
+		all = append(all,
+			element(fmt.Sprintf("o%d", i), custom("home offers seat", "lent offers key", "home -lend-> lent", "lent -return-> home")),
+			element(fmt.Sprintf("d%d", i), custom("shut", "ready", "open", "sat",
+				"shut -prepare requires seat-> ready", "ready -open requires key-> open", "open -sit requires seat-> sat"),
+				fmt.Sprintf("key>o%d.key", i), fmt.Sprintf("key>o%d.key", (i+1)%n),
+				fmt.Sprintf("seat>o%d.seat", (i+1)%n), fmt.Sprintf("seat>o%d.seat", (i+3)%n)))
+	}
+	return all
+}
+
 // waiting are two that each need the other in order to run.
 func waiting() []plan.Element {
 	return []plan.Element{
@@ -286,6 +301,8 @@ func TestCheckSaysWhichStepIsNotAllowedAndWhy(t *testing.T) {
 		{"from another state", nil, nil, "box:Standard.start"},
 		{"nobody", nil, nil, "bax:Standard.start"},
 		{"no such operation", nil, nil, "box:Standard.sart"},
+		{"an operation like none", nil, nil, "box:Own.push"},
+		{"no step", nil, nil, ""},
 		{"something missing", goal("box=running", "api=configured"), nil, "api:Standard.start"},
 		{"needed by others", all, nil, "plugin:Standard.stop api:Standard.stop box:Standard.stop"},
 		{"needed in a state", all, nil, "store:Standard.stop"},
@@ -322,6 +339,19 @@ func TestAPlanOfAnEndedSearchSaysThatItIsNotProven(t *testing.T) {
 		}
 		checkPlan(t, p, made)
 		fmt.Fprintf(&b, "%d: %s\n", states, made.Summary())
+	}
+	turns := plan.Problem{Elements: takingTurns(4), Goal: map[string]string{}}
+	for _, e := range turns.Elements {
+		turns.Goal[e.Name] = map[byte]string{'o': "lent", 'd': "sat"}[e.Name[0]]
+	}
+	for states := 8; states <= 1<<17; states *= 4 {
+		made, err := plan.Make(t.Context(), turns, plan.Options{MaxStates: states})
+		if err != nil {
+			fmt.Fprintf(&b, "taking turns, %d: %v\n", states, err)
+			continue
+		}
+		checkPlan(t, turns, made)
+		fmt.Fprintf(&b, "taking turns, %d: %s\n", states, made.Summary())
 	}
 	golden(t, "limits.txt", []byte(b.String()))
 	if _, err := plan.Make(t.Context(), p, plan.Options{MaxStates: 1}); !errors.Is(err, plan.ErrLimit) {

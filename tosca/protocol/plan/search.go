@@ -11,12 +11,13 @@ import (
 
 // visited is a situation that the search has come to, and how.
 type visited struct {
-	at     situation
-	cost   int
-	rest   int // the bound from here
-	before int // -1: the start
-	via    step
-	next   int // greedy search: the step to try next
+	at      situation
+	cost    int32
+	rest    int32 // the bound from here
+	before  int32 // -1: the start
+	element int32 // whose step led here
+	move    int32 // which of its best moves
+	next    int32 // greedy search: the step to try next
 }
 
 // search is A* over situations. Where it is greedy it looks at the bound only:
@@ -27,8 +28,9 @@ type search struct {
 	limit  int
 	below  int // operations that a plan must have less of; 0: any
 	found  []visited
-	known  map[string]int // the cheapest way to each situation
+	known  map[string]int32 // the cheapest way to each situation
 	open   frontier
+	bound  bound
 }
 
 // errFull says that the search met its limit.
@@ -45,15 +47,16 @@ func (s situation) key() string {
 // run gives the steps to the goal; ok is false when all situations were looked at and
 // none reaches it.
 func (s *search) run(ctx context.Context) (steps []step, ok bool, err error) {
-	s.known = map[string]int{}
+	s.known = map[string]int32{}
+	s.bound = s.world.bound(s.start)
 	s.visit(slices.Clone(s.start), visited{before: -1})
 	for s.open.Len() > 0 {
 		if ctx.Err() != nil {
 			return nil, false, ended(ctx)
 		}
-		i := heap.Pop(&s.open).(candidate).index
+		i := int(heap.Pop(&s.open).(candidate).index)
 		v := s.found[i]
-		if s.known[v.at.key()] != i {
+		if int(s.known[v.at.key()]) != i {
 			continue // there is a cheaper way
 		}
 		if v.rest == 0 && s.reached(v.at) {
@@ -79,9 +82,9 @@ func ended(ctx context.Context) error {
 // that brings the goal nearer, and the others when that leads nowhere.
 func (s *search) expand(i int) {
 	v := s.found[i]
-	n := 0
+	n := int32(0)
 	for e := range s.elements {
-		for _, m := range s.elements[e].better[v.at[e]] {
+		for number, m := range s.elements[e].better[v.at[e]] {
 			if n++; n <= v.next {
 				continue
 			}
@@ -91,7 +94,7 @@ func (s *search) expand(i int) {
 			}
 			at := slices.Clone(v.at)
 			at[e] = uint16(m.to)
-			rest, ok := s.visit(at, visited{cost: v.cost + 1, before: i, via: st})
+			rest, ok := s.visit(at, visited{cost: v.cost + 1, before: int32(i), element: int32(e), move: int32(number)})
 			if s.greedy && ok && rest < v.rest {
 				s.found[i].next = n
 				s.push(i)
@@ -102,25 +105,26 @@ func (s *search) expand(i int) {
 }
 
 // visit opens a situation unless it is known at this cost or leads nowhere.
-func (s *search) visit(at situation, v visited) (rest int, ok bool) {
+func (s *search) visit(at situation, v visited) (rest int32, ok bool) {
 	key := at.key()
 	if known, has := s.known[key]; has && s.found[known].cost <= v.cost {
 		return 0, false
 	}
-	b := s.bound(at)
-	if !b.possible || (s.below > 0 && v.cost+b.operations >= s.below) {
+	s.rebound(at, &s.bound)
+	operations := int32(s.bound.operations)
+	if !s.bound.possible || (s.below > 0 && int(v.cost+operations) >= s.below) {
 		return 0, false
 	}
-	v.at, v.rest = at, b.operations
+	v.at, v.rest = at, operations
 	s.found = append(s.found, v)
-	s.known[key] = len(s.found) - 1
+	s.known[key] = int32(len(s.found) - 1)
 	s.push(len(s.found) - 1)
 	return v.rest, true
 }
 
 func (s *search) push(i int) {
 	v := s.found[i]
-	c := candidate{index: i, total: v.cost + v.rest, rest: v.rest}
+	c := candidate{index: int32(i), total: v.cost + v.rest, rest: v.rest}
 	if s.greedy {
 		c.total = v.rest
 	}
@@ -129,15 +133,18 @@ func (s *search) push(i int) {
 
 func (s *search) way(i int) []step {
 	var steps []step
-	for ; s.found[i].before >= 0; i = s.found[i].before {
-		steps = append(steps, s.found[i].via)
+	for s.found[i].before >= 0 {
+		v := &s.found[i]
+		i = int(v.before)
+		from := int(s.found[i].at[v.element])
+		steps = append(steps, step{element: int(v.element), from: from, move: s.elements[v.element].better[from][v.move]})
 	}
 	slices.Reverse(steps)
 	return steps
 }
 
 // candidate is a situation on the frontier.
-type candidate struct{ index, total, rest int }
+type candidate struct{ index, total, rest int32 }
 
 // frontier is a heap: the least total first, then what is nearest to the goal,
 // then what was found first.

@@ -137,9 +137,9 @@ func (w *world) checkNames(p Problem) []error {
 			wrong("%s must run, but %q is not in the topology%s", op, op.Component, meant(op.Component, sortedKeys(w.index)))
 			continue
 		}
-		known := operations(p.Elements[i])
-		if q := op.Interface + "." + op.Operation; !slices.Contains(known, q) {
-			wrong("%s must run, but the protocol of %q has no such operation%s", op, op.Component, meant(q, known))
+		names := operations(p.Elements[i])
+		if q := op.Interface + "." + op.Operation; !slices.Contains(names, q) {
+			wrong("%s must run, but the protocol of %q has no such operation%s", op, op.Component, meantOf("its operations are", q, names))
 		}
 	}
 	return errs

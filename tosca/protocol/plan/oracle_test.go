@@ -1,0 +1,285 @@
+package plan_test
+
+import (
+	"slices"
+
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/tosca/protocol/plan"
+)
+
+// oracle plays by the rules that the package's documentation gives, by brute
+// force and without anything of the planner or of how it passes through
+// operations: what it says of at most four elements is what plans are held to.
+type oracle struct {
+	p     plan.Problem
+	index map[string]int // of elements
+	moves map[stand][]oracleMove
+}
+
+// stand is an element, by its index, in a state.
+type stand struct {
+	element int
+	state   string
+}
+
+// oracleMove is what an operation makes of a state, and what that requires of
+// others before the target state does.
+type oracleMove struct {
+	operation plan.Operation
+	to        string
+	requires  []string
+}
+
+// oracleState is a situation, and which of the operations that must run did.
+type oracleState struct {
+	states [4]string
+	ran    [4]bool
+}
+
+func newOracle(p plan.Problem) *oracle {
+	o := &oracle{p: p, index: map[string]int{}, moves: map[stand][]oracleMove{}}
+	for i, e := range p.Elements {
+		o.index[e.Name] = i
+		for _, s := range e.Protocol.States {
+			o.moves[stand{i, s.Name}] = movesFrom(e, s.Name)
+		}
+	}
+	return o
+}
+
+// movesFrom tries every way through operations that are not implemented, shorter
+// ones first and those written first before others: an operation is the first
+// transition that such a way leads to.
+func movesFrom(e plan.Element, state string) []oracleMove {
+	type way struct {
+		at      string
+		through []protocol.Transition
+	}
+	var moves []oracleMove
+	known := map[string]bool{}
+	for ways, length := []way{{at: state}}, 0; len(ways) > 0 && length < len(e.Protocol.States); length++ {
+		var longer []way
+		for _, w := range ways {
+			for _, t := range e.Protocol.Transitions {
+				if t.Source != w.at {
+					continue
+				}
+				name := t.Interface + "." + t.Operation
+				if !known[name] {
+					known[name] = true
+					m := oracleMove{plan.Operation{Component: e.Name, Interface: t.Interface, Operation: t.Operation}, t.Target, slices.Clone(t.Requires)}
+					for _, passed := range w.through {
+						m.requires = append(m.requires, passed.Requires...)
+					}
+					moves = append(moves, m)
+				}
+				if slices.Contains(e.Unimplemented, name) {
+					longer = append(longer, way{t.Target, append(slices.Clone(w.through), t)})
+				}
+			}
+		}
+		ways = longer
+	}
+	return moves
+}
+
+func (o *oracle) state(i int, s oracleState) protocol.State {
+	for _, st := range o.p.Elements[i].Protocol.States {
+		if st.Name == s.states[i] {
+			return st
+		}
+	}
+	panic("no state " + s.states[i])
+}
+
+// holds tells whether all those offer who are bound to what element i requires.
+func (o *oracle) holds(i int, requires []string, s oracleState) bool {
+	for _, b := range o.p.Elements[i].Bindings {
+		if slices.Contains(requires, b.Requirement) && !slices.Contains(o.state(o.index[b.Target], s).Offers, b.Capability) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *oracle) sound(s oracleState) bool {
+	for i := range o.p.Elements {
+		if !o.holds(i, o.state(i, s).Requires, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// start is where a plan begins.
+func (o *oracle) start() oracleState {
+	var s oracleState
+	for i, e := range o.p.Elements {
+		s.states[i] = e.Protocol.Initial
+		if given, ok := o.p.From[e.Name]; ok {
+			s.states[i] = given
+		}
+	}
+	return s
+}
+
+func (o *oracle) reached(s oracleState) bool {
+	for name, want := range o.p.Goal {
+		if s.states[o.index[name]] != want {
+			return false
+		}
+	}
+	return !slices.Contains(s.ran[:len(o.p.Run)], false)
+}
+
+// step makes a move of an element; ok is false when that is not allowed.
+func (o *oracle) step(s oracleState, i int, m oracleMove) (next oracleState, ok bool) {
+	if !o.holds(i, m.requires, s) {
+		return s, false
+	}
+	s.states[i] = m.to
+	for r, op := range o.p.Run {
+		s.ran[r] = s.ran[r] || op == m.operation
+	}
+	return s, o.sound(s)
+}
+
+// options are the moves of an element.
+func (o *oracle) options(s oracleState, i int) []oracleMove { return o.moves[stand{i, s.states[i]}] }
+
+// next gives all situations that are one step away.
+func (o *oracle) next(s oracleState) []oracleState {
+	var all []oracleState
+	for i := range o.p.Elements {
+		for _, m := range o.options(s, i) {
+			if to, ok := o.step(s, i, m); ok {
+				all = append(all, to)
+			}
+		}
+	}
+	return all
+}
+
+// run makes operations one after the other: it gives the first that is not
+// allowed, counted from 1, or 0 and where they lead.
+func (o *oracle) run(operations []plan.Operation) (refused int, end oracleState) {
+	s := o.start()
+	for n, op := range operations {
+		i, known := o.index[op.Component]
+		at := slices.IndexFunc(o.options(s, i), func(m oracleMove) bool { return m.operation == op })
+		if !known || at < 0 {
+			return n + 1, s
+		}
+		var ok bool
+		if s, ok = o.step(s, i, o.options(s, i)[at]); !ok {
+			return n + 1, s
+		}
+	}
+	return 0, s
+}
+
+// distances gives for each situation that can be come to how many operations
+// lead from there to the goal at least; those that never lead there are left out.
+func (o *oracle) distances() map[oracleState]int {
+	before := map[oracleState][]oracleState{}
+	seen := map[oracleState]bool{o.start(): true}
+	left := map[oracleState]int{}
+	var ends []oracleState
+	for queue := []oracleState{o.start()}; len(queue) > 0; queue = queue[1:] {
+		if s := queue[0]; o.reached(s) {
+			left[s] = 0
+			ends = append(ends, s)
+		}
+		for _, to := range o.next(queue[0]) {
+			before[to] = append(before[to], queue[0])
+			if !seen[to] {
+				seen[to] = true
+				queue = append(queue, to)
+			}
+		}
+	}
+	for ; len(ends) > 0; ends = ends[1:] {
+		for _, s := range before[ends[0]] {
+			if _, known := left[s]; !known {
+				left[s] = left[ends[0]] + 1
+				ends = append(ends, s)
+			}
+		}
+	}
+	return left
+}
+
+// best gives the fewest operations that reach the goal and, with as few, the
+// fewest levels.
+func (o *oracle) best() (operations, levels int, ok bool) {
+	left := o.distances()
+	operations, ok = left[o.start()]
+	if !ok {
+		return 0, 0, false
+	}
+	type spent struct {
+		oracleState
+		operations int
+	}
+	now := map[spent]bool{{o.start(), 0}: true}
+	for ; ; levels++ {
+		later := map[spent]bool{}
+		for s := range now {
+			if s.operations == operations && o.reached(s.oracleState) {
+				return operations, levels, true
+			}
+			o.together(s.oracleState, func(to oracleState, steps int) {
+				if rest, leads := left[to]; leads && s.operations+steps+rest == operations {
+					later[spent{to, s.operations + steps}] = true
+				}
+			})
+		}
+		now = later
+	}
+}
+
+// together calls f for every set of moves of different elements that are allowed
+// in every order, with what comes of it.
+func (o *oracle) together(s oracleState, f func(to oracleState, steps int)) {
+	n := len(o.p.Elements)
+	chosen := make([]*oracleMove, n)
+	var choose func(i int)
+	choose = func(i int) {
+		if i < n {
+			chosen[i] = nil
+			choose(i + 1)
+			for _, m := range o.options(s, i) {
+				chosen[i] = &m
+				choose(i + 1)
+			}
+			chosen[i] = nil
+			return
+		}
+		var made []int
+		for e := range n {
+			if chosen[e] != nil {
+				made = append(made, e)
+			}
+		}
+		if to, ok := o.anyOrder(s, chosen, made); ok && len(made) > 0 {
+			f(to, len(made))
+		}
+	}
+	choose(0)
+}
+
+// anyOrder makes the chosen moves of the elements that are left, each of them
+// first once.
+func (o *oracle) anyOrder(s oracleState, chosen []*oracleMove, left []int) (end oracleState, ok bool) {
+	end = s
+	for at, e := range left {
+		to, ok := o.step(s, e, *chosen[e])
+		if !ok {
+			return s, false
+		}
+		if end, ok = o.anyOrder(to, chosen, slices.Delete(slices.Clone(left), at, at+1)); !ok {
+			return s, false
+		}
+	}
+	return end, true
+}
