@@ -51,6 +51,7 @@ func read(ctx context.Context, inputs *inputFlags, path string) (*document, erro
 	case errors.As(err, &bad):
 		if d.list == nil {
 			d.list = bad
+			d.list.Sort()
 		}
 		return d, nil
 	default:
@@ -95,6 +96,11 @@ func sources(archive *csar.Archive, inputs *tosca.InputFile) func(string) ([]byt
 func locate(path string, inputs *tosca.InputFile) func(string) (string, bool) {
 	root := path
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && csar.IsYAML(path) {
+		if link, err := os.Lstat(path); err == nil && link.Mode()&os.ModeSymlink != 0 {
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				path = real
+			}
+		}
 		root = filepath.Dir(path)
 	}
 	return func(name string) (string, bool) {

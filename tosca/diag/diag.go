@@ -90,6 +90,7 @@ type Diagnostic struct {
 	Severity   Severity `json:"severity"`
 	Message    string   `json:"message"`              // a sentence that names its subject
 	Suggestion string   `json:"suggestion,omitempty"` // a name that may have been meant
+	Text       string   `json:"-"`                    // the line, where its file cannot be read again
 }
 
 // Error is the diagnostic as one line: position, sentence and suggestion.

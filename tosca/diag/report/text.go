@@ -65,11 +65,14 @@ const widest = 120
 
 // line prints the source line and a caret below the column.
 func (p *printer) line(d diag.Diagnostic, shade string) {
-	lines := p.lines(d.File)
-	if d.Line < 1 || d.Line > len(lines) {
-		return
+	line := d.Text
+	if lines := p.lines(d.File); line == "" {
+		if d.Line < 1 || d.Line > len(lines) {
+			return
+		}
+		line = string(lines[d.Line-1])
 	}
-	text := []rune(strings.TrimRight(string(lines[d.Line-1]), "\r"))
+	text := []rune(strings.TrimRight(line, "\r"))
 	column := min(d.Column, len(text)+1)
 	before, after := "", ""
 	if from := column - widest/2; len(text) > widest && from > 0 {

@@ -72,7 +72,9 @@ func (l *loader) imported(i Import, name string) (*Document, error) {
 		l.Errorf(i.Pos, codeImport, "import %q is not in the archive (looked for %q)", i.File, name)
 		return nil, nil
 	case errors.As(err, &bad):
-		l.Add(bad...)
+		for _, d := range bad {
+			l.Errorf(i.Pos, d.Code, "import %q cannot be read: %s", i.name(), d.Message)
+		}
 		return nil, nil
 	case err != nil:
 		// A folder, or a file that is damaged: the archive is at fault.

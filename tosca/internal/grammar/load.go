@@ -3,7 +3,6 @@ package grammar
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -46,10 +45,12 @@ func Load(ctx context.Context, archive Archive, entry string, c *diag.Collector)
 	var bad diag.List
 	switch {
 	case errors.As(err, &bad):
-		l.Add(bad...)
+		for _, d := range bad {
+			l.Errorf(diag.Position{File: entry}, d.Code, "%s", d.Message)
+		}
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("cannot read %q: %w", entry, err)
+		return nil, err
 	}
 	for i := 0; i < len(l.order); i++ { // grows while imports are followed
 		if err := ctx.Err(); err != nil {
