@@ -22,7 +22,7 @@ const (
 // Text prints the list for people: each diagnostic with its place, its code and
 // the line that it is about, a caret below what is meant.
 func Text(w io.Writer, list diag.List, opts Options) error {
-	p := printer{opts: opts, files: map[string][][]byte{}}
+	p := printer{opts: opts, files: map[string][]string{}}
 	for _, d := range list {
 		p.diagnostic(d)
 	}
@@ -35,7 +35,7 @@ func Text(w io.Writer, list diag.List, opts Options) error {
 type printer struct {
 	opts  Options
 	out   bytes.Buffer
-	files map[string][][]byte // lines by file; nil where it cannot be read
+	files map[string][]string // lines by file; nil where it cannot be read
 }
 
 func (p *printer) colour(code, text string) string {
@@ -70,9 +70,9 @@ func (p *printer) line(d diag.Diagnostic, shade string) {
 		if d.Line < 1 || d.Line > len(lines) {
 			return
 		}
-		line = string(lines[d.Line-1])
+		line = lines[d.Line-1]
 	}
-	text := []rune(strings.TrimRight(line, "\r"))
+	text := []rune(line)
 	column := min(d.Column, len(text)+1)
 	before, after := "", ""
 	if from := column - widest/2; len(text) > widest && from > 0 {
@@ -96,16 +96,16 @@ func (p *printer) line(d diag.Diagnostic, shade string) {
 	fmt.Fprintf(&p.out, "%s %s%s\n", p.colour(blue, "      |"), string(pad), p.colour(shade, "^"))
 }
 
-func (p *printer) lines(file string) [][]byte {
+func (p *printer) lines(file string) []string {
 	if file == "" || p.opts.Source == nil {
 		return nil
 	}
 	if lines, read := p.files[file]; read {
 		return lines
 	}
-	var lines [][]byte
+	var lines []string
 	if data, err := p.opts.Source(file); err == nil {
-		lines = bytes.Split(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\n"))
+		lines = diag.Lines(data)
 	}
 	p.files[file] = lines
 	return lines
