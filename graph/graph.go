@@ -56,6 +56,7 @@ func (r relation) String() string { return [...]string{"connection", "dependency
 type box struct {
 	kind     kind
 	name     string
+	number   int      // from 1
 	lines    []string // below the name
 	tip      string   // what else there is to say
 	parent   *box
@@ -127,6 +128,7 @@ func (t *topology) place(app *tosca.Application) {
 func (t *topology) add(b *box) {
 	t.byName[b.name] = b
 	t.boxes = append(t.boxes, b)
+	b.number = len(t.boxes)
 }
 
 func (t *topology) lay(name, on string) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/protocol"
 )
@@ -40,8 +41,14 @@ type description struct{ bytes.Buffer }
 
 func (d *description) line(depth int, format string, args ...any) {
 	d.WriteString(strings.Repeat("  ", depth))
-	fmt.Fprintf(d, format, args...)
+	d.WriteString(diag.Visible(fmt.Sprintf(format, args...)))
 	d.WriteByte('\n')
+}
+
+// title begins what is said of a thing.
+func (d *description) title(format string, args ...any) {
+	d.WriteByte('\n')
+	d.line(0, format, args...)
 }
 
 // field writes a name and its values, one a line, or nothing for none.
@@ -63,12 +70,12 @@ func (d *description) inputs(inputs []Input) {
 	if len(inputs) == 0 {
 		return
 	}
-	d.line(0, "\ninputs")
+	d.title("inputs")
 	tab := tabwriter.NewWriter(d, 0, 8, 2, ' ', 0)
 	for _, in := range inputs {
-		fmt.Fprintf(tab, "  %s\t%s\t%s", in.Name, in.Type, shownValue(in.Value))
+		fmt.Fprintf(tab, "  %s\t%s\t%s", diag.Visible(in.Name), diag.Visible(in.Type), diag.Visible(shownValue(in.Value)))
 		if in.Description != "" {
-			fmt.Fprintf(tab, "\t%s", oneLine(in.Description))
+			fmt.Fprintf(tab, "\t%s", diag.Visible(oneLine(in.Description)))
 		}
 		fmt.Fprintln(tab)
 	}
@@ -76,7 +83,7 @@ func (d *description) inputs(inputs []Input) {
 }
 
 func (d *description) node(n Node, app *Application) {
-	d.line(0, "\ncontainer %s", n.Name)
+	d.title("container %s", n.Name)
 	d.field("type", n.Type)
 	d.field("image", fmt.Sprintf("%s (%s)", n.Image.Name, n.Image.Kind))
 	if n.Command != "" {
@@ -112,7 +119,7 @@ func (d *description) node(n Node, app *Application) {
 }
 
 func (d *description) component(m Component) {
-	d.line(0, "\ncomponent %s", m.Name)
+	d.title("component %s", m.Name)
 	d.field("type", m.Type)
 	host := m.Host
 	if m.Host != m.Node {
@@ -156,14 +163,14 @@ func (d *description) operation(of string, o Operation) {
 }
 
 func (d *description) volume(v Volume) {
-	d.line(0, "\nvolume %s", v.Name)
+	d.title("volume %s", v.Name)
 	d.field("type", v.Type)
 	d.field("options", pairs(v.Options)...)
 	d.protocol(v.Protocol, protocol.Volume())
 }
 
 func (d *description) other(o Other) {
-	d.line(0, "\nnode template %s (not to be packaged)", o.Name)
+	d.title("node template %s (not to be packaged)", o.Name)
 	d.field("type", o.Type)
 	d.field("host", o.Host)
 	var reached []string

@@ -97,13 +97,13 @@ type Diagnostic struct {
 func (d Diagnostic) Error() string {
 	var b strings.Builder
 	if at := d.String(); at != "" {
-		b.WriteString(at)
+		b.WriteString(Visible(at))
 		b.WriteString(": ")
 	}
 	if d.Severity == Warning {
 		b.WriteString("warning: ")
 	}
-	b.WriteString(d.Message)
+	b.WriteString(Visible(d.Message))
 	if d.Suggestion != "" {
 		fmt.Fprintf(&b, " (did you mean %q?)", d.Suggestion)
 	}

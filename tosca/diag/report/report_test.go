@@ -144,3 +144,47 @@ func TestTheSummaryCounts(t *testing.T) {
 		}
 	}
 }
+
+// A caret stands below what is meant, however wide the letters before it are.
+func TestTheCaretStandsBelowWhatIsMeant(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"ab: X":                         "      |     ^",
+		"\tab: X":                       "      | \t    ^",
+		"\u65e5\u672c: X":               "      |       ^",
+		"e\u0301: X":                    "      |    ^",
+		"\U0001f469\u200d\U0001f680: X": "      |       ^",
+		"\uff21: X":                     "      |     ^",
+		"\ud55c: X":                     "      |     ^",
+		"\x1b[m: X":                     "      |      ^",
+	} {
+		column := len([]rune(line))
+		list := diag.List{{Position: diag.Position{File: "f", Line: 1, Column: column}, Code: "X-1", Message: "m"}}
+		var b bytes.Buffer
+		if err := report.Text(&b, list, report.Options{Source: func(string) ([]byte, error) { return []byte(line), nil }}); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		if got := lines[len(lines)-1]; got != want {
+			t.Errorf("%q:\ngot  %q\nwant %q", line, got, want)
+		}
+	}
+}
+
+func TestPeopleAreShownAThousandProblems(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{1000: "error: m [X-1]", 1001: "and 1 more problem: `toskose validate --format json` has all", 5000: "and 4000 more problems: `toskose validate --format json` has all"} {
+		list := make(diag.List, n)
+		for i := range list {
+			list[i] = diag.Diagnostic{Code: "X-1", Message: "m"}
+		}
+		var b bytes.Buffer
+		if err := report.Text(&b, list, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+		if got := lines[len(lines)-1]; got != want || len(lines) > 1001 {
+			t.Errorf("%d problems: %d lines, the last %q", n, len(lines), got)
+		}
+	}
+}

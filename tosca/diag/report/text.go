@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strings"
-	"unicode"
 
 	"github.com/toskose/toskose/tosca/diag"
 )
@@ -19,12 +17,20 @@ const (
 	plain  = "\x1b[0m"
 )
 
+// maxShown bounds what is printed for people: nobody reads more, and each may
+// have a line of the document.
+const maxShown = 1000
+
 // Text prints the list for people: each diagnostic with its place, its code and
 // the line that it is about, a caret below what is meant.
 func Text(w io.Writer, list diag.List, opts Options) error {
 	p := printer{opts: opts, files: map[string][]string{}}
-	for _, d := range list {
+	shown := min(len(list), maxShown)
+	for _, d := range list[:shown] {
 		p.diagnostic(d)
+	}
+	if more := len(list) - shown; more > 0 {
+		fmt.Fprintf(&p.out, "and %s: `toskose validate --format json` has all\n", plural(more, "more problem"))
 	}
 	if _, err := w.Write(p.out.Bytes()); err != nil {
 		return fmt.Errorf("cannot write the report: %w", err)
@@ -34,6 +40,8 @@ func Text(w io.Writer, list diag.List, opts Options) error {
 
 type printer struct {
 	opts  Options
+	last  diag.Position // of what runes gave: a file may be one line of megabytes
+	text  []rune
 	out   bytes.Buffer
 	files map[string][]string // lines by file; nil where it cannot be read
 }
@@ -47,13 +55,13 @@ func (p *printer) colour(code, text string) string {
 
 func (p *printer) diagnostic(d diag.Diagnostic) {
 	if at := d.String(); at != "" {
-		p.out.WriteString(p.colour(bold, clean(at)) + ": ")
+		p.out.WriteString(p.colour(bold, diag.Visible(at)) + ": ")
 	}
 	shade := red
 	if d.Severity == diag.Warning {
 		shade = yellow
 	}
-	fmt.Fprintf(&p.out, "%s: %s [%s]\n", p.colour(shade, d.Severity.String()), clean(d.Message), d.Code)
+	fmt.Fprintf(&p.out, "%s: %s [%s]\n", p.colour(shade, d.Severity.String()), diag.Visible(d.Message), d.Code)
 	p.line(d, shade)
 	if d.Suggestion != "" {
 		fmt.Fprintf(&p.out, "        did you mean %q?\n", d.Suggestion)
@@ -72,7 +80,7 @@ func (p *printer) line(d diag.Diagnostic, shade string) {
 		}
 		line = lines[d.Line-1]
 	}
-	text := []rune(line)
+	text := p.runes(d, line)
 	column := min(d.Column, len(text)+1)
 	before, after := "", ""
 	if from := column - widest/2; len(text) > widest && from > 0 {
@@ -82,18 +90,24 @@ func (p *printer) line(d diag.Diagnostic, shade string) {
 		text, after = text[:widest], "…"
 	}
 	shown := []rune(before + string(text) + after)
-	fmt.Fprintf(&p.out, "%s %s\n", p.colour(blue, fmt.Sprintf("%5d |", d.Line)), clean(string(shown)))
+	fmt.Fprintf(&p.out, "%s %s\n", p.colour(blue, fmt.Sprintf("%5d |", d.Line)), diag.Visible(string(shown)))
 	if column < 1 {
 		return
 	}
-	pad := make([]rune, 0, column)
+	pad := []byte(nil)
 	for _, r := range shown[:min(column-1, len(shown))] {
-		if r != '\t' { // as wide as the line's own
-			r = ' '
-		}
-		pad = append(pad, r)
+		pad = append(pad, blank(r)...)
 	}
-	fmt.Fprintf(&p.out, "%s %s%s\n", p.colour(blue, "      |"), string(pad), p.colour(shade, "^"))
+	fmt.Fprintf(&p.out, "%s %s%s\n", p.colour(blue, "      |"), pad, p.colour(shade, "^"))
+}
+
+// runes gives the characters of a line.
+func (p *printer) runes(d diag.Diagnostic, line string) []rune {
+	at := diag.Position{File: d.File, Line: d.Line}
+	if p.text == nil || at != p.last {
+		p.last, p.text = at, []rune(line)
+	}
+	return p.text
 }
 
 func (p *printer) lines(file string) []string {
@@ -109,15 +123,4 @@ func (p *printer) lines(file string) []string {
 	}
 	p.files[file] = lines
 	return lines
-}
-
-// clean takes from a text what would make a terminal do something else than
-// show it.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }
