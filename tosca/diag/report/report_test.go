@@ -188,3 +188,20 @@ func TestPeopleAreShownAThousandProblems(t *testing.T) {
 		}
 	}
 }
+
+// A location is a URI reference (SARIF 2.1.0, 3.4.3): relative, or of a file.
+func TestSARIFNamesFilesByURIs(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"app.yaml": "app.yaml", "./a/../b.yaml": "b.yaml", "../x.yaml": "../x.yaml", "a b#c%d?.yaml": "a%20b%23c%25d%3F.yaml",
+		"c:x.yaml": "./c:x.yaml", "caf\u00e9/\x1b.yaml": "caf%C3%A9/%1B.yaml", "/tmp/../srv/a b.yaml": "file:///srv/a%20b.yaml",
+	} {
+		var b bytes.Buffer
+		if err := report.SARIF(&b, diag.List{{Position: diag.Position{File: name, Line: 2}, Code: "X-1"}}, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), `"uri": "`+want+`"`) || !strings.Contains(b.String(), `"startLine": 2`+"\n") {
+			t.Errorf("%q is not %s in\n%s", name, want, b.String())
+		}
+	}
+}
