@@ -91,6 +91,29 @@ func TestNearestFindsMisspellings(t *testing.T) {
 	}
 }
 
+// Where more than two are equally near, a suggestion would be a guess.
+func TestNothingIsSuggestedWhereAnythingMayBeMeant(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"my.A", "my.B", "my.C"}, ""}, {[]string{"my.A", "my.B"}, "my.A"},
+		{[]string{"my.A", "my.B", "my.C", "my.DD"}, ""}, {[]string{"my.AA", "my.BB", "my.CC", "my.C"}, "my.C"},
+	} {
+		if got := diag.Nearest("my.D", tt.names); got != tt.want {
+			t.Errorf("%v: got %q, want %q", tt.names, got, tt.want)
+		}
+	}
+	var c diag.Collector
+	if got := c.Unknown(at("a", 1, 1), "X-1", "storr", []string{"store", "other"}, "unknown"); got != "store" {
+		t.Errorf("Unknown gives %q", got)
+	}
+	if !c.Suggested("store", "X-0", "X-1") || c.Suggested("store", "X-0") || c.Suggested("other", "X-1") {
+		t.Error("what was suggested is not known")
+	}
+}
+
 func TestSuggestionsAreBounded(t *testing.T) {
 	t.Parallel()
 	var c diag.Collector

@@ -8,14 +8,15 @@ const longestCompared = 64
 
 // Nearest gives the candidate that name is most likely a misspelling of, or an
 // empty string where none is near. It ignores case, counts an exchange of
-// neighbours as one slip, and allows one slip in every three letters. Of
-// candidates that are equally near the first wins.
+// neighbours as one slip, and allows one slip in every three letters. Of two
+// candidates that are equally near the first wins; where there are more, anything
+// may have been meant.
 func Nearest(name string, candidates []string) string {
 	if name == "" || len(name) > longestCompared {
 		return ""
 	}
 	folded := []rune(strings.ToLower(name))
-	best, bestDistance := "", max(len(folded)/3, min(len(folded)-1, 1))+1
+	best, ties, bestDistance := "", 0, max(len(folded)/3, min(len(folded)-1, 1))+1
 	for _, c := range candidates {
 		if c == name || len(c) > longestCompared {
 			continue
@@ -25,9 +26,15 @@ func Nearest(name string, candidates []string) string {
 			continue
 		}
 		d := distance(folded, other)
-		if d < bestDistance {
-			best, bestDistance = c, d
+		switch {
+		case d < bestDistance:
+			best, ties, bestDistance = c, 1, d
+		case d == bestDistance:
+			ties++
 		}
+	}
+	if ties > 2 {
+		return ""
 	}
 	return best
 }

@@ -104,12 +104,12 @@ func (e *Evaluator) warnf(at diag.Position, code, format string, args ...any) {
 	}
 }
 
-func (e *Evaluator) unknown(at diag.Position, code, name string, candidates []string, format string, args ...any) {
+func (e *Evaluator) unknown(at diag.Position, code, name string, candidates []string, format string, args ...any) string {
 	if e.quiet > 0 {
 		e.failed++
-		return
+		return ""
 	}
-	e.Unknown(at, code, name, candidates, format, args...)
+	return e.Unknown(at, code, name, candidates, format, args...)
 }
 
 // wrong counts errors, whether they were reported or not.
