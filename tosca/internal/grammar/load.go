@@ -90,12 +90,13 @@ func (l *loader) file(name string) (*Document, error) {
 	return doc, nil
 }
 
-// read makes a document, empty where it is no YAML.
+// read makes a document, empty where it is no YAML: what it may define is not known
+// then.
 func read(c *diag.Collector, name string, data []byte, embedded bool) *Document {
 	root, bad := source.ParseWith(name, data, source.Options{ListKeys: listKeys})
-	if len(bad) > 0 {
-		c.Add(bad...)
-		return &Document{File: name}
+	c.Add(bad...)
+	if root == nil {
+		return &Document{File: name, open: true}
 	}
 	return readDocument(c, name, embedded, root)
 }

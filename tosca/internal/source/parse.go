@@ -55,9 +55,16 @@ type Options struct {
 	ListKeys func(key, value string) bool
 }
 
-// ParseWith is Parse with options.
+// ParseWith is Parse with options, and gives a tree also where the list has what
+// leaves the rest as it is: of keys that are there twice the first counts, those
+// that cannot be keys are left out, and tags that mean nothing are ignored.
 func ParseWith(file string, data []byte, opts Options) (*Node, diag.List) {
-	return parse(&parser{file: &file, opts: opts, done: map[*yaml.Node]built{}}, file, data)
+	p := &parser{file: &file, opts: opts, done: map[*yaml.Node]built{}}
+	n, bad := parse(p, file, data)
+	if n == nil && p.root != nil && !p.beyond {
+		return p.root, bad
+	}
+	return n, bad
 }
 
 // ParseOutside is Parse for what stands in no file: its nodes have no line.
@@ -82,6 +89,7 @@ func parse(p *parser, file string, data []byte) (*Node, diag.List) {
 		p.problems[maxReported].Message = fmt.Sprintf("and %d more problems in the YAML from here on", more)
 	}
 	if len(p.problems) > 0 {
+		p.root = b.node
 		return nil, p.problems
 	}
 	return b.node, nil
@@ -155,6 +163,8 @@ type parser struct {
 	copied   int                  // keys that merges copied
 	problems diag.List            // one more than are reported, at most
 	failed   int
+	root     *Node // where there are problems
+	beyond   bool  // a bound is passed, so that nobody may walk the tree
 
 	// Nodes are made many at a time: a large document has millions.
 	nodes []Node  // not used yet
@@ -169,6 +179,11 @@ const (
 )
 
 func (p *parser) fail(at *yaml.Node, code, message string) {
+	switch code {
+	case codeDuplicate, codeKey, codeTag, codeMerge, codeCharacter:
+	default:
+		p.beyond = true
+	}
 	p.failed++
 	if p.failed <= maxReported+1 {
 		pos := diag.Position{File: *p.file, Line: at.Line, Column: at.Column}
@@ -300,6 +315,7 @@ func (p *parser) scalar(n *Node, y *yaml.Node) {
 			p.fail(y, codeTag, fmt.Sprintf("tag %q means nothing in TOSCA", tag))
 		}
 	default:
+		n.Kind = String
 		p.fail(y, codeTag, fmt.Sprintf("tag %q means nothing in TOSCA", tag))
 	}
 	if strings.Contains(n.Text, "\x00") || strings.Contains(n.Text, "\uFFFE") {

@@ -18,7 +18,7 @@ import (
 // one before it. What is here finds the place by how far the library reads.
 
 const (
-	maxReread = 8 << 20   // bytes: a larger file is not read again to find a place
+	maxReread = 2 << 20   // bytes: a larger file is not read again to find a place
 	maxHalved = 256 << 10 // bytes: nor many times
 	ahead     = 4         // characters that the library has read beyond what it looks at
 )
