@@ -40,8 +40,12 @@ func labelled() *tosca.Application {
 		Components: []tosca.Component{{Name: "s", Host: "a", Node: "a", Connections: []string{"t"}}, {Name: "t", Host: "b", Node: "b"}},
 		Volumes:    []tosca.Volume{{Name: "data"}, {Name: "logs"}},
 		Others: []tosca.Other{
-			{Name: "h"}, {Name: "i", Host: "h", Requirements: needs("j")}, {Name: "j", Host: "h", Requirements: needs("x")},
-			{Name: "x", Requirements: needs("y", "z")}, {Name: "y", Requirements: needs("x", "z")}, {Name: "z", Requirements: needs("x", "y")},
+			{Name: "h"},
+			{Name: "i", Host: "h", Requirements: needs("j")},
+			{Name: "j", Host: "h", Requirements: needs("x")},
+			{Name: "x", Requirements: needs("y", "z")},
+			{Name: "y", Requirements: needs("x", "z")},
+			{Name: "z", Requirements: needs("x", "y")},
 		},
 	}
 }

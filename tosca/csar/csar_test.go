@@ -463,14 +463,18 @@ func TestEverythingThatIsWrongWithAnArchiveIsSaidAtOnce(t *testing.T) {
 		path string
 		want []string
 	}{
-		"zip": {written(t, "x.csar", zipOf(t,
-			entry{name: metaPath, data: "CSAR-Version: 7.0\nEntry-Definitions: gone.yaml\n"}, app,
-			entry{name: "../up"}, entry{name: "link", data: "x", mode: fs.ModeSymlink | 0o777},
-			entry{name: "App.yaml"}, entry{name: "secret", data: "x", flags: 1})),
-			[]string{"TOSCA-CSAR-010", "TOSCA-CSAR-012", "TOSCA-CSAR-014", "TOSCA-CSAR-015"}},
-		"TOSCA.meta": {written(t, "x.csar", zipOf(t, app,
-			entry{name: metaPath, data: "CSAR-Version: 7.0\nEntry-Definitions: gone.yaml\nOther-Definitions: /x lost.yaml\n"})),
-			[]string{"TOSCA-CSAR-003", "TOSCA-CSAR-003", "TOSCA-CSAR-006", "TOSCA-CSAR-006", "TOSCA-CSAR-010"}},
+		"zip": {
+			written(t, "x.csar", zipOf(t,
+				entry{name: metaPath, data: "CSAR-Version: 7.0\nEntry-Definitions: gone.yaml\n"}, app,
+				entry{name: "../up"}, entry{name: "link", data: "x", mode: fs.ModeSymlink | 0o777},
+				entry{name: "App.yaml"}, entry{name: "secret", data: "x", flags: 1})),
+			[]string{"TOSCA-CSAR-010", "TOSCA-CSAR-012", "TOSCA-CSAR-014", "TOSCA-CSAR-015"},
+		},
+		"TOSCA.meta": {
+			written(t, "x.csar", zipOf(t, app,
+				entry{name: metaPath, data: "CSAR-Version: 7.0\nEntry-Definitions: gone.yaml\nOther-Definitions: /x lost.yaml\n"})),
+			[]string{"TOSCA-CSAR-003", "TOSCA-CSAR-003", "TOSCA-CSAR-006", "TOSCA-CSAR-006", "TOSCA-CSAR-010"},
+		},
 		"directory": {dir, []string{"TOSCA-CSAR-012", "TOSCA-CSAR-012", "TOSCA-CSAR-014"}},
 	} {
 		t.Run(name, func(t *testing.T) {

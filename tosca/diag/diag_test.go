@@ -98,8 +98,10 @@ func TestNothingIsSuggestedWhereAnythingMayBeMeant(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{[]string{"my.A", "my.B", "my.C"}, ""}, {[]string{"my.A", "my.B"}, "my.A"},
-		{[]string{"my.A", "my.B", "my.C", "my.DD"}, ""}, {[]string{"my.AA", "my.BB", "my.CC", "my.C"}, "my.C"},
+		{[]string{"my.A", "my.B", "my.C"}, ""},
+		{[]string{"my.A", "my.B"}, "my.A"},
+		{[]string{"my.A", "my.B", "my.C", "my.DD"}, ""},
+		{[]string{"my.AA", "my.BB", "my.CC", "my.C"}, "my.C"},
 	} {
 		if got := diag.Nearest("my.D", tt.names); got != tt.want {
 			t.Errorf("%v: got %q, want %q", tt.names, got, tt.want)
