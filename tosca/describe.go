@@ -173,7 +173,11 @@ func (d *description) other(o Other) {
 	d.title("node template %s (not to be packaged)", o.Name)
 	d.field("type", o.Type)
 	d.field("host", o.Host)
-	var reached []string
+	var values, reached []string
+	for _, name := range slices.Sorted(maps.Keys(o.Properties)) {
+		values = append(values, name+" = "+shownAny(o.Properties[name]))
+	}
+	d.field("properties", values...)
 	for _, r := range o.Requirements {
 		reached = append(reached, r.Name+" -> "+r.Target)
 	}
@@ -236,6 +240,14 @@ func shownValue(v any) string {
 	default:
 		return data.JSON(v)
 	}
+}
+
+// shownAny is a text as it is where it is plain, and anything else as JSON.
+func shownAny(v any) string {
+	if text, ok := v.(string); ok {
+		return shownText(text)
+	}
+	return data.JSON(v)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -122,6 +122,9 @@ func second(doc *grammar.Document) bool { return doc != nil && doc.Version == "t
 
 func quote(s string) string { return diag.Quote(s) }
 
+// Settled tells whether all of a value is known before the application runs.
+func Settled(n *source.Node) bool { return !hasLater(n) }
+
 // hasLater tells whether a part of a value is known only at run time. A string
 // with the path of an artifact is such a part.
 func hasLater(n *source.Node) bool {
