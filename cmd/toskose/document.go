@@ -66,6 +66,18 @@ func (d *document) Close() {
 	}
 }
 
+// maxUnpacked bounds what is unpacked of an archive only to see that it can be.
+const maxUnpacked = 256 << 20
+
+// unpack adds what of an archive cannot be unpacked, whether the document names
+// it or not.
+func (d *document) unpack() {
+	if d.file != nil {
+		d.list = append(d.list, d.file.Damaged(maxUnpacked)...)
+		d.list.Sort()
+	}
+}
+
 // explain prints the diagnostics for people, and tells whether the document
 // can be used.
 func (d *document) explain(w io.Writer, colour bool) error {

@@ -185,6 +185,37 @@ func (a *Archive) damaged(name string, err error) error {
 	return err
 }
 
+// Damaged reads the files of a zip and reports those that cannot be unpacked as
+// they were packed: as many as unpack to budget bytes in all. Of a directory
+// there is nothing to compare with.
+func (a *Archive) Damaged(budget int64) diag.List {
+	t, zipped := a.tree.(*zipTree)
+	if !zipped {
+		return nil
+	}
+	var found problems
+	for _, f := range t.File {
+		if size := int64(f.UncompressedSize64); size <= budget { // Open bounds them
+			budget -= size
+			before := len(found.list)
+			if found.add(a.damaged(f.Name, unpack(f))); len(found.list) > before {
+				found.list[before].File = f.Name
+			}
+		}
+	}
+	return found.list
+}
+
+func unpack(f *zip.File) error {
+	r, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(io.Discard, r)
+	return err
+}
+
 // IsFile tells whether name is a regular file of the archive.
 func (a *Archive) IsFile(name string) bool {
 	info, err := a.Stat(name)

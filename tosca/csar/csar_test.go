@@ -559,6 +559,31 @@ func TestAFileThatCannotBeUnpackedIsADiagnostic(t *testing.T) {
 	}
 }
 
+// Whether a file is named anywhere or not, what became of it is said.
+func TestDamagedFilesAreFound(t *testing.T) {
+	t.Parallel()
+	data := zipOf(t, entry{name: "app.yaml", data: titled}, entry{name: "a.sh", data: "first"}, entry{name: "b.sh", data: "second"}, entry{name: "c/", mode: fs.ModeDir | 0o755})
+	data = edited(edited(data, "first", 0, "worst"), "second", 0, "seconc")
+	a, err := csar.OpenReader("x.csar", bytes.NewReader(data), int64(len(data)), csar.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const first, second = `a.sh: "a.sh" is damaged in the archive (zip: checksum error)`, `b.sh: "b.sh" is damaged in the archive (zip: checksum error)`
+	for budget, want := range map[int64]string{1 << 20: first + "\n" + second, int64(len(titled)) + 5: first, 0: ""} {
+		if got := a.Damaged(budget).Error(); got != want {
+			t.Errorf("of %d bytes: got %s, want %s", budget, got, want)
+		}
+	}
+	dir, err := csar.Open(tree(t, map[string]string{"app.yaml": titled}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if got := dir.Damaged(1 << 20); len(got) > 0 {
+		t.Errorf("a directory is damaged: %v", got)
+	}
+}
+
 // Names that are not called UTF-8 are of code page 437 (APPNOTE, appendix D); many
 // programs write UTF-8 all the same.
 func TestNamesOfOldZipsAreRead(t *testing.T) {
