@@ -189,6 +189,18 @@ func TestPeopleAreShownAThousandProblems(t *testing.T) {
 	}
 }
 
+func TestALongMessageLosesItsMiddle(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	list := diag.List{{Code: "X-1", Message: "node \"" + strings.Repeat("\u00e9", 1<<20) + "\" is unknown"}}
+	if err := report.Text(&b, list, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); len(got) > 2500 || !strings.HasPrefix(got, "error: node \"\u00e9") || !strings.HasSuffix(got, "\u00e9\" is unknown [X-1]\n") || !strings.Contains(got, "\u2026") {
+		t.Errorf("%d bytes: %.40s", len(got), got)
+	}
+}
+
 // A location is a URI reference (SARIF 2.1.0, 3.4.3): relative, or of a file.
 func TestSARIFNamesFilesByURIs(t *testing.T) {
 	t.Parallel()

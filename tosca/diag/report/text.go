@@ -61,11 +61,25 @@ func (p *printer) diagnostic(d diag.Diagnostic) {
 	if d.Severity == diag.Warning {
 		shade = yellow
 	}
-	fmt.Fprintf(&p.out, "%s: %s [%s]\n", p.colour(shade, d.Severity.String()), diag.Visible(d.Message), d.Code)
+	fmt.Fprintf(&p.out, "%s: %s [%s]\n", p.colour(shade, d.Severity.String()), shorten(diag.Visible(d.Message)), d.Code)
 	p.line(d, shade)
 	if d.Suggestion != "" {
 		fmt.Fprintf(&p.out, "        did you mean %q?\n", d.Suggestion)
 	}
+}
+
+// longest bounds a message, which may name what has a megabyte of a name.
+const longest = 1000
+
+func shorten(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	r := []rune(text)
+	if len(r) <= longest {
+		return text
+	}
+	return string(r[:longest/2]) + "…" + string(r[len(r)-longest/2:])
 }
 
 // widest bounds what is shown of a line: a file may be one line of a megabyte.

@@ -82,7 +82,10 @@ func (l *loader) imported(doc *Document, i Import, name string) (*Document, erro
 		}
 		return nil, nil
 	case err != nil:
-		// A folder, or a file that is damaged: the archive is at fault.
+		var cause *fs.PathError // a folder, or what may not be read
+		if errors.As(err, &cause) {
+			err = cause.Err
+		}
 		l.Errorf(i.Pos, codeImport, "import %q cannot be read: %v", i.name(), err)
 		return nil, nil
 	}
