@@ -41,7 +41,7 @@ var dotEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", 
 // the begin of an escape (DOT language, "escString").
 func dotText(lines ...string) string {
 	for i := range lines {
-		lines[i] = dotEscape.Replace(lines[i])
+		lines[i] = visible(dotEscape.Replace(lines[i]))
 	}
 	return `"` + strings.Join(lines, `\n`) + `"`
 }
@@ -50,11 +50,23 @@ func dotText(lines ...string) string {
 // would see it.
 func indent(depth int) string { return strings.Repeat("  ", min(depth, 32)) }
 
+// dotID is the name of a box, and its number where other boxes may look as it does.
+func dotID(b *box) string { return dotText(dotName(b)) }
+
+func dotCluster(b *box) string { return dotText("cluster_" + dotName(b)) }
+
+func dotName(b *box) string {
+	if dotText(b.name) != `"`+b.name+`"` {
+		return fmt.Sprintf("%s %d", b.kind, b.number)
+	}
+	return b.name
+}
+
 func (d *dotWriter) box(b *box, depth int) {
 	pad := indent(depth)
 	label := dotText(append([]string{b.name}, b.lines...)...)
 	if b.kind == volume {
-		d.line("%s%s [label=%s, shape=cylinder]", pad, dotText(b.name), label)
+		d.line("%s%s [label=%s, shape=cylinder]", pad, dotID(b), label)
 		return
 	}
 	if len(b.children) == 0 {
@@ -62,13 +74,13 @@ func (d *dotWriter) box(b *box, depth int) {
 		if b.kind == container {
 			shape = "box3d"
 		}
-		d.line("%s%s [label=%s, shape=%s]", pad, dotText(b.name), label, shape)
+		d.line("%s%s [label=%s, shape=%s]", pad, dotID(b), label, shape)
 		return
 	}
-	d.line("%ssubgraph %s {", pad, dotText("cluster_"+b.name))
+	d.line("%ssubgraph %s {", pad, dotCluster(b))
 	d.line("%s  label=%s", pad, label)
 	// Edges of a cluster need a node in it to begin and end at.
-	d.line("%s  %s [label=\"\", shape=point, style=invis]", pad, dotText(b.name))
+	d.line("%s  %s [label=\"\", shape=point, style=invis]", pad, dotID(b))
 	for _, child := range b.children {
 		d.box(child, depth+1)
 	}
@@ -81,12 +93,12 @@ func (d *dotWriter) edge(e *edge) {
 		attributes = append(attributes, "label="+dotText(e.label))
 	}
 	if len(e.from.children) > 0 && !within(e.to, e.from) {
-		attributes = append(attributes, "ltail="+dotText("cluster_"+e.from.name))
+		attributes = append(attributes, "ltail="+dotCluster(e.from))
 	}
 	if len(e.to.children) > 0 && !within(e.from, e.to) {
-		attributes = append(attributes, "lhead="+dotText("cluster_"+e.to.name))
+		attributes = append(attributes, "lhead="+dotCluster(e.to))
 	}
-	d.line("  %s -> %s [%s]", dotText(e.from.name), dotText(e.to.name), strings.Join(attributes, ", "))
+	d.line("  %s -> %s [%s]", dotID(e.from), dotID(e.to), strings.Join(attributes, ", "))
 }
 
 // within tells whether b is other or lies in it: an edge that enters a cluster

@@ -56,6 +56,7 @@ func (r relation) String() string { return [...]string{"connection", "dependency
 type box struct {
 	kind     kind
 	name     string
+	number   int      // from 1
 	lines    []string // below the name
 	tip      string   // what else there is to say
 	parent   *box
@@ -105,6 +106,37 @@ func newTopology(app *tosca.Application) *topology {
 	return t
 }
 
+// summary says in a sentence what there is, to whom the picture is read.
+func (t *topology) summary() string {
+	var boxes [other + 1]int
+	var edges [storage + 1]int
+	for _, b := range t.boxes {
+		boxes[b.kind]++
+	}
+	for _, e := range t.edges {
+		edges[e.relation]++
+	}
+	var parts []string
+	count := func(n int, one, many string) {
+		switch {
+		case n == 1:
+			parts = append(parts, "1 "+one)
+		case n > 1:
+			parts = append(parts, fmt.Sprintf("%d %s", n, many))
+		}
+	}
+	for k, n := range boxes {
+		count(n, kind(k).String(), kind(k).String()+"s")
+	}
+	count(edges[connection], "connection", "connections")
+	count(edges[dependency], "dependency", "dependencies")
+	count(edges[storage], "use of a volume", "uses of volumes")
+	if len(parts) == 0 {
+		return "There is nothing in the topology."
+	}
+	return "A topology: " + strings.Join(parts, ", ") + "."
+}
+
 // place makes the boxes, each in the one that hosts it.
 func (t *topology) place(app *tosca.Application) {
 	for _, n := range app.Nodes {
@@ -135,6 +167,7 @@ func (t *topology) place(app *tosca.Application) {
 func (t *topology) add(b *box) {
 	t.byName[b.name] = b
 	t.boxes = append(t.boxes, b)
+	b.number = len(t.boxes)
 }
 
 func (t *topology) lay(name, on string) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -140,6 +141,33 @@ func TestNoTextBecomesMarkup(t *testing.T) {
 		if strings.Count(line, `"`)%2 != 0 || strings.ContainsAny(strings.ReplaceAll(line, "<br/>", ""), "<\\\x01") {
 			t.Errorf("a text is not escaped in %q", line)
 		}
+	}
+}
+
+// What Mermaid takes for the name of a node, and no word of its own.
+func TestMermaidNamesAreNamesToIt(t *testing.T) {
+	t.Parallel()
+	names := regexp.MustCompile(`^ *(subgraph )?[a-z]+[0-9]+(state[0-9]+)?[\[({]|^ *[a-z]+[0-9]+(state[0-9]+)? (-->|-\.->|==>)(\|"[^"]*"\|)? [a-z]+[0-9]+(state[0-9]+)?$|^ *end$|^flowchart LR$|^ *%%`)
+	for _, path := range []string{filepath.Join("..", "examples", "thinking"), filepath.Join("testdata", "foreign.yaml"), filepath.Join("testdata", "twelve.yaml")} {
+		for line := range strings.Lines(string(graph.Mermaid(load(t, path), graph.Options{Protocols: true}))) {
+			if !names.MatchString(strings.TrimSuffix(line, "\n")) {
+				t.Errorf("%s: Mermaid does not read %q", path, line)
+			}
+		}
+	}
+}
+
+// Names that look the same are still of different nodes.
+func TestHiddenCharactersKeepNodesApart(t *testing.T) {
+	t.Parallel()
+	app := &tosca.Application{Name: "x", Nodes: []tosca.Node{{Name: "a\x1b", Connections: []string{"a\u009b"}}, {Name: "a\u009b"}}}
+	for format, draw := range graph.Formats() {
+		if got := string(draw(app, graph.Options{})); strings.ContainsAny(got, "\x1b\u009b") {
+			t.Errorf("%s: %q", format, got)
+		}
+	}
+	if got := string(graph.DOT(app, graph.Options{})); !strings.Contains(got, `"container 1" -> "container 2"`) {
+		t.Errorf("the nodes are one in\n%s", got)
 	}
 }
 

@@ -16,6 +16,7 @@ const (
 	pieceGap  = 40.0
 	margin    = 18.0
 	portGap   = 11.0 // lines that meet one side of a box
+	labelGap  = 15.0 // those of them that have labels
 	nameSize  = 13.0
 	lineSize  = 10.5
 	widePage  = 900.0 // pieces are put side by side up to this
@@ -28,7 +29,8 @@ type shape struct {
 	x, y, w, h  float64
 	band        float64
 	left, right []*port
-	loops       int // edges between boxes within it
+	loops       int     // edges between boxes within it
+	called      float64 // how wide their widest label is
 }
 
 // port is where an edge meets a side of a box.
@@ -73,7 +75,9 @@ type piece struct {
 func (t *topology) layout() (w, h float64) {
 	for _, e := range t.edges {
 		if e.loop = e.from.top() == e.to.top(); e.loop {
-			e.from.top().loops++
+			top := e.from.top()
+			top.loops++
+			top.called = max(top.called, width(labelText(e), lineSize, false))
 		}
 	}
 	pieces := t.pieces()
@@ -153,9 +157,8 @@ func (b *box) measure() {
 	for _, l := range b.lines {
 		w = max(w, width(l, lineSize, false))
 	}
-	ports := float64(max(len(b.left), len(b.right)))
 	b.w = w + 2*padding
-	b.band = max(12+nameSize+float64(len(b.lines))*14, portGap*(ports+1))
+	b.band = max(12+nameSize+float64(len(b.lines))*14, portRoom(b.left), portRoom(b.right))
 	if b.kind == volume {
 		b.band = max(44, b.band)
 	}
@@ -167,7 +170,7 @@ func (b *box) measure() {
 	}
 	right := padding
 	if b.parent == nil && b.loops > 0 {
-		right += 16 + 10*float64(min(b.loops, 5))
+		right += 16 + 10*float64(min(b.loops, 5)) + b.called
 	}
 	b.w = max(b.w, inner+padding+right)
 	for i, child := range b.children {
@@ -191,6 +194,17 @@ func (b *box) measure() {
 	}
 	spread(b.left, b.band)
 	spread(b.right, b.band)
+}
+
+// portRoom is how high a side must be for the lines that meet it.
+func portRoom(ports []*port) float64 {
+	gap := portGap
+	for _, p := range ports {
+		if p.edge.label != "" {
+			gap = labelGap
+		}
+	}
+	return gap * float64(len(ports)+1)
 }
 
 // stretch makes the children of one host equally wide, and theirs.

@@ -17,7 +17,7 @@ func Mermaid(app *tosca.Application, opts Options) []byte {
 		m.line("  %%%% there is nothing in the topology")
 	}
 	for i, b := range t.boxes { // names may be words of Mermaid's, such as "end"
-		m.ids[b] = fmt.Sprintf("%s%d", b.kind, i+1)
+		m.ids[b] = fmt.Sprintf("%s%d", strings.ReplaceAll(b.kind.String(), " ", ""), i+1)
 	}
 	for _, b := range t.tops {
 		m.box(b, 1)
@@ -48,7 +48,7 @@ func mermaidText(lines ...string) string {
 		if i > 0 {
 			b.WriteString("<br/>")
 		}
-		for _, r := range line {
+		for _, r := range visible(line) {
 			switch {
 			case strings.ContainsRune("\"#&<>`\\;|{}[]", r):
 				fmt.Fprintf(&b, "#%d;", r)

@@ -91,7 +91,7 @@ func (p *piece) place() {
 
 // stack gives the columns their places and the cells a first height.
 func (p *piece) stack() {
-	x, labels := 0.0, p.labelWidths()
+	x, labels := 0.0, p.labelRooms()
 	for i, column := range p.columns {
 		w, y := 0.0, 0.0
 		for _, c := range column {
@@ -114,22 +114,44 @@ func (p *piece) stack() {
 		}
 		p.lefts, p.rights = append(p.lefts, x), append(p.rights, x+w)
 		p.w = x + w
-		x += w + max(columnGap+min(60, 4*float64(len(column))), labels[i]+30)
+		x += w + max(columnGap+min(60, 4*float64(len(column))), labels[i]+labelBow)
 	}
 }
 
-// labelWidths gives, by column, the widest label of an edge that ends in the
-// next one: it is written before that end.
-func (p *piece) labelWidths() map[int]float64 {
-	widest := map[int]float64{}
+// labelRooms gives, by column, the most room that labels need between it and the
+// next one: they are written before arrows, which lead to both.
+func (p *piece) labelRooms() map[int]float64 {
+	onwards, back := map[int]float64{}, map[int]float64{}
 	for _, e := range p.edges {
-		if e.label != "" && !e.loop {
-			_, right := e.ends()
-			before := p.cells[right].column - 1
-			widest[before] = max(widest[before], width(labelText(e), lineSize, false))
+		left, right := e.ends()
+		if e.loop {
+			continue
+		}
+		if e.reversed {
+			at := p.cells[left].column
+			back[at] = max(back[at], e.labelRoom())
+		} else {
+			at := p.cells[right].column - 1
+			onwards[at] = max(onwards[at], e.labelRoom())
 		}
 	}
-	return widest
+	for at, room := range back {
+		onwards[at] += room
+	}
+	return onwards
+}
+
+const (
+	labelArrow = 24.0 // from a label to what the arrow leads to
+	labelBow   = 50.0 // for what is left of the line
+)
+
+// labelRoom is how much of a line is level for the sake of its label.
+func (e *edge) labelRoom() float64 {
+	if e.label == "" || e.loop {
+		return 0
+	}
+	return width(labelText(e), lineSize, false) + labelArrow + 6
 }
 
 func labelText(e *edge) string { return shorten(e.label, 28) }

@@ -49,9 +49,9 @@ func SVG(app *tosca.Application, opts Options) []byte {
 	w, h = w+2*margin, h+2*margin
 
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %s %s" role="img">`+"\n",
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %s %s" role="img" aria-labelledby="title desc">`+"\n",
 		number(w), number(h), number(w), number(h))
-	fmt.Fprintf(&b, "  <title>%s</title>\n", escape(strings.TrimSpace(app.Name+" "+app.Version)))
+	fmt.Fprintf(&b, "  <title id=\"title\">%s</title>\n  <desc id=\"desc\">%s</desc>\n", escape(strings.TrimSpace(app.Name+" "+app.Version)), escape(t.summary()))
 	fmt.Fprintf(&b, "  <style>%s  </style>\n  <defs>\n", style)
 	for _, m := range []struct{ name, colour string }{
 		{"connection", "#2f4a66"}, {"dependency", "#7a4a78"}, {"storage", "#8b7443"}, {"fault", "#a8402f"},
@@ -87,6 +87,9 @@ func (s *svgWriter) topology(t *topology) {
 	}
 	for _, e := range t.edges {
 		s.edge(e)
+	}
+	for _, e := range t.edges { // above all lines
+		s.label(e)
 	}
 }
 
@@ -148,18 +151,28 @@ func (s *svgWriter) edge(e *edge) {
 	}
 	tip := fmt.Sprintf("%s: %s to %s", e.relation, e.from.name, e.to.name)
 	s.line(`<path d="%s" class="%s" marker-end="url(#%s)"><title>%s</title></path>`, curve(points, e), class, marker, escape(tip))
-	if e.label != "" {
-		last, before := points[len(points)-1], points[len(points)-2]
-		x, anchor := last.x-12, "end"
-		if before.x > last.x {
-			x, anchor = last.x+12, "start"
-		}
-		y := last.y - 5
-		if from := points[max(0, len(points)-3)]; from.y < last.y-8 { // the line comes from above
-			y = last.y + 12
-		}
-		s.text(x, y, "line label", anchor, labelText(e))
+}
+
+// label writes what an edge is called onto its line, before its arrow and outside
+// of all that the arrow leads into.
+func (s *svgWriter) label(e *edge) {
+	if e.label == "" {
+		return
 	}
+	points := e.points()
+	last, before := points[len(points)-1], points[len(points)-2]
+	if e.reversed {
+		last, before = points[0], points[1]
+	}
+	top := e.to.top()
+	x, anchor := top.x-labelArrow, "end"
+	y := last.y
+	if e.loop {
+		x, y = top.x+top.w-8, (last.y+before.y)/2
+	} else if before.x > last.x {
+		x, anchor = top.x+top.w+labelArrow, "start"
+	}
+	s.text(x, y+3.5, "line label", anchor, labelText(e))
 }
 
 type point struct{ x, y float64 }
@@ -180,7 +193,13 @@ func (e *edge) points() []point {
 		points = append(points, point{e.piece.lefts[c.column], c.y + lane/2}, point{e.piece.rights[c.column], c.y + lane/2})
 	}
 	end := point{to.x, to.y + e.head.y}
-	return append(points, point{e.piece.lefts[e.piece.cells[to.top()].column], end.y}, end)
+	level := point{e.piece.lefts[e.piece.cells[to.top()].column], end.y}
+	if e.reversed { // its label lies on a level piece of it
+		points[1].x += e.labelRoom()
+	} else {
+		level.x -= e.labelRoom()
+	}
+	return append(points, level, end)
 }
 
 // curve draws level lines through columns and bows between them.

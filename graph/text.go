@@ -1,6 +1,9 @@
 package graph
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // widths are those of Helvetica's characters from the space on, in thousandths
 // of the size; Arial and Liberation Sans have the same.
@@ -34,26 +37,22 @@ func width(text string, size float64, bold bool) float64 {
 	return w
 }
 
-// escape makes a text fit for XML: markup is written as entities, and what XML
-// 1.0 cannot hold is left out.
-func escape(s string) string {
-	var b strings.Builder
-	for _, r := range s {
+// visible replaces what would make a terminal do something else than show it, if
+// somebody prints a picture there, and what a picture cannot show.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '&':
-			b.WriteString("&amp;")
-		case r == '<':
-			b.WriteString("&lt;")
-		case r == '>':
-			b.WriteString("&gt;")
-		case r == '"':
-			b.WriteString("&quot;")
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case r < ' ' || r == 0xFFFE || r == 0xFFFF:
-		default:
-			b.WriteRune(r)
+		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d': // the last two join letters, or do not
+			return r
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp), r == 0xFFFE, r == 0xFFFF:
+			return unicode.ReplacementChar
 		}
-	}
-	return b.String()
+		return r
+	}, s)
 }
+
+// markup are the characters that mean something in XML.
+var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
+
+// escape makes a text fit for XML.
+func escape(s string) string { return markup.Replace(visible(s)) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
@@ -20,7 +21,7 @@ func Encode(app *Application) ([]byte, error) {
 	if err := enc.Encode(app); err != nil {
 		return nil, fmt.Errorf("cannot encode application %q: %w", app.Name, err)
 	}
-	return b.Bytes(), nil
+	return diag.VisibleJSON(b.Bytes()), nil
 }
 
 // Decode reads what Encode wrote. Fields that it does not know are an error,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/protocol"
 )
@@ -48,8 +49,14 @@ type description struct{ bytes.Buffer }
 
 func (d *description) line(depth int, format string, args ...any) {
 	d.WriteString(strings.Repeat("  ", depth))
-	fmt.Fprintf(d, format, args...)
+	d.WriteString(diag.Visible(fmt.Sprintf(format, args...)))
 	d.WriteByte('\n')
+}
+
+// title begins what is said of a thing.
+func (d *description) title(format string, args ...any) {
+	d.WriteByte('\n')
+	d.line(0, format, args...)
 }
 
 // field writes a name and its values, one a line, or nothing for none.
@@ -71,12 +78,12 @@ func (d *description) inputs(inputs []Input) {
 	if len(inputs) == 0 {
 		return
 	}
-	d.line(0, "\ninputs")
+	d.title("inputs")
 	tab := tabwriter.NewWriter(d, 0, 8, 2, ' ', 0)
 	for _, in := range inputs {
-		fmt.Fprintf(tab, "  %s\t%s\t%s", in.Name, in.Type, shownValue(in.Value))
+		fmt.Fprintf(tab, "  %s\t%s\t%s", diag.Visible(in.Name), diag.Visible(in.Type), diag.Visible(shownValue(in.Value)))
 		if in.Description != "" {
-			fmt.Fprintf(tab, "\t%s", oneLine(in.Description))
+			fmt.Fprintf(tab, "\t%s", diag.Visible(oneLine(in.Description)))
 		}
 		fmt.Fprintln(tab)
 	}
@@ -84,7 +91,7 @@ func (d *description) inputs(inputs []Input) {
 }
 
 func (d *description) node(n Node, hosts []string) {
-	d.line(0, "\ncontainer %s", n.Name)
+	d.title("container %s", n.Name)
 	d.field("type", n.Type)
 	d.field("image", fmt.Sprintf("%s (%s)", n.Image.Name, n.Image.Kind))
 	if n.Command != "" {
@@ -115,7 +122,7 @@ func (d *description) node(n Node, hosts []string) {
 }
 
 func (d *description) component(m Component) {
-	d.line(0, "\ncomponent %s", m.Name)
+	d.title("component %s", m.Name)
 	d.field("type", m.Type)
 	host := m.Host
 	if m.Host != m.Node {
@@ -159,17 +166,21 @@ func (d *description) operation(of string, o Operation) {
 }
 
 func (d *description) volume(v Volume) {
-	d.line(0, "\nvolume %s", v.Name)
+	d.title("volume %s", v.Name)
 	d.field("type", v.Type)
 	d.field("options", pairs(v.Options)...)
 	d.protocol(v.Protocol, protocol.Volume())
 }
 
 func (d *description) other(o Other) {
-	d.line(0, "\nnode template %s (not to be packaged)", o.Name)
+	d.title("node template %s (not to be packaged)", o.Name)
 	d.field("type", o.Type)
 	d.field("host", o.Host)
-	var reached []string
+	var values, reached []string
+	for _, name := range slices.Sorted(maps.Keys(o.Properties)) {
+		values = append(values, name+" = "+shownAny(o.Properties[name]))
+	}
+	d.field("properties", values...)
 	for _, r := range o.Requirements {
 		reached = append(reached, r.Name+" -> "+r.Target)
 	}
@@ -232,6 +243,14 @@ func shownValue(v any) string {
 	default:
 		return data.JSON(v)
 	}
+}
+
+// shownAny is a text as it is where it is plain, and anything else as JSON.
+func shownAny(v any) string {
+	if text, ok := v.(string); ok {
+		return shownText(text)
+	}
+	return data.JSON(v)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

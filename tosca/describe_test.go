@@ -86,3 +86,34 @@ func TestEqualDocumentsInDifferentNotationsGiveEqualJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestDocumentsOfAGroupGiveEqualJSON(t *testing.T) {
+	t.Parallel()
+	txt, err := txtar.ParseFile(filepath.Join("testdata", "equal", "groups.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := map[string]string{}
+	for _, f := range txt.Files[1:] {
+		files := map[string]string{"app.yaml": string(f.Data), "run.sh": string(txt.Files[0].Data)}
+		app, list, err := tosca.Load(t.Context(), zipped(t, files), tosca.Options{})
+		if err != nil {
+			t.Errorf("%s: %v\n%v", f.Name, err, list)
+			continue
+		}
+		data, err := tosca.Encode(app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		group, _, _ := strings.Cut(f.Name, "/")
+		if first[group] == "" {
+			first[group] = string(data)
+		}
+		if diff := cmp.Diff(first[group], string(data)); diff != "" {
+			t.Errorf("%s is another application (-first +this):\n%s", f.Name, diff)
+		}
+	}
+	if len(first) != 5 {
+		t.Errorf("%d groups", len(first))
+	}
+}

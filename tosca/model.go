@@ -32,10 +32,11 @@ type Unit struct {
 // Other is a node template that is neither a container, a component nor a
 // volume, or a component that is on no container yet. Only a draft has one.
 type Other struct {
-	Name         string  `json:"name"`
-	Type         string  `json:"type"`
-	Host         string  `json:"host,omitempty"`         // what it is hosted on
-	Requirements []Reach `json:"requirements,omitempty"` // by name and target
+	Name         string         `json:"name"`
+	Type         string         `json:"type"`
+	Host         string         `json:"host,omitempty"`         // what it is hosted on
+	Properties   map[string]any `json:"properties,omitempty"`   // that have a value
+	Requirements []Reach        `json:"requirements,omitempty"` // by name and target
 }
 
 // Reach is a requirement of an Other that leads to a node template.

@@ -210,7 +210,7 @@ func TestHostileTopologiesAreRefused(t *testing.T) {
 		fmt.Fprintf(&templates, "    v%d: {type: my.Vol}\n", i)
 	}
 	docs := map[string]string{
-		"TOSCA-VAL-005": header + "node_types:\n  my.Vol:\n    derived_from: tosker.nodes.Volume\n    properties:\n" +
+		"TOSCA-VAL-005 app.yaml: the document is too large once its types and functions are worked out": header + "node_types:\n  my.Vol:\n    derived_from: tosker.nodes.Volume\n    properties:\n" +
 			props.String() + "topology_template:\n  node_templates:\n" + templates.String(),
 		"TOSCA-TYPE-001": header + "topology_template:\n  node_templates:\n" + strings.ReplaceAll(templates.String(), "my.Vol", "tosker.nodes.Volum"),
 	}
@@ -222,7 +222,7 @@ func TestHostileTopologiesAreRefused(t *testing.T) {
 				t.Fatalf("accepted: %v", err)
 			}
 			for _, d := range list {
-				if d.Code != code {
+				if want, sentence, said := strings.Cut(code, " "); d.Code != want || said && d.Error() != sentence {
 					t.Fatal(d)
 				}
 			}

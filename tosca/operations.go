@@ -216,7 +216,7 @@ func (n *node) named() []Requirement {
 
 // other makes the model of what is shown, but cannot be packaged.
 func (n *node) other() Other {
-	m := Other{Name: n.Name, Type: n.Type.Name}
+	m := Other{Name: n.Name, Type: n.Type.Name, Properties: n.Values()}
 	if n.Host != nil {
 		m.Host = n.Host.Name
 	}

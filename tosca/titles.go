@@ -1,9 +1,17 @@
 package tosca
 
+import (
+	"maps"
+	"slices"
+)
+
 // Title says in a few words what a code of a diagnostic means; empty for a code
 // that does not exist. Those of archives, YAML and grammar are here, too, so
 // that there is one list of all.
 func Title(code string) string { return titles[code] }
+
+// Codes gives all codes, sorted.
+func Codes() []string { return slices.Sorted(maps.Keys(titles)) }
 
 var titles = map[string]string{
 	"TOSCA-CSAR-001": "Neither a zip, nor a directory, nor YAML",

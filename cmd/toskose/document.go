@@ -51,6 +51,7 @@ func read(ctx context.Context, inputs *inputFlags, path string) (*document, erro
 	case errors.As(err, &bad):
 		if d.list == nil {
 			d.list = bad
+			d.list.Sort()
 		}
 		return d, nil
 	default:
@@ -62,6 +63,18 @@ func read(ctx context.Context, inputs *inputFlags, path string) (*document, erro
 func (d *document) Close() {
 	if d.file != nil {
 		d.file.Close()
+	}
+}
+
+// maxUnpacked bounds what is unpacked of an archive only to see that it can be.
+const maxUnpacked = 256 << 20
+
+// unpack adds what of an archive cannot be unpacked, whether the document names
+// it or not.
+func (d *document) unpack() {
+	if d.file != nil {
+		d.list = append(d.list, d.file.Damaged(maxUnpacked)...)
+		d.list.Sort()
 	}
 }
 
@@ -102,6 +115,11 @@ func sources(archive *csar.Archive, inputs *tosca.InputFile) func(string) ([]byt
 func locate(path string, inputs *tosca.InputFile) func(string) (string, bool) {
 	root := path
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && csar.IsYAML(path) {
+		if link, err := os.Lstat(path); err == nil && link.Mode()&os.ModeSymlink != 0 {
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				path = real
+			}
+		}
 		root = filepath.Dir(path)
 	}
 	return func(name string) (string, bool) {

@@ -44,6 +44,7 @@ func newValidate(env environment) *cobra.Command {
 				return err
 			}
 			defer doc.Close()
+			doc.unpack()
 			if err := print(env.out, doc.list, doc.opts); err != nil || !doc.list.HasErrors() {
 				return err
 			}

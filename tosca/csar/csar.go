@@ -7,6 +7,7 @@ package csar
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"errors"
 	"fmt"
 	"io"
@@ -94,6 +95,9 @@ func (a *Archive) open(path string, info fs.FileInfo, limits Limits) (err error)
 	case !info.Mode().IsRegular():
 		err = problem(codeNotArchive, "", "is neither a file nor a directory")
 	case IsYAML(path):
+		if path, err = notLinked(path); err != nil {
+			return fmt.Errorf("cannot open the archive: %w", err)
+		}
 		a.tree, err = openDirectory(filepath.Dir(path), limits, false)
 		a.entry, a.lone = filepath.Base(path), true
 	default:
@@ -103,6 +107,16 @@ func (a *Archive) open(path string, info fs.FileInfo, limits Limits) (err error)
 		}
 	}
 	return err
+}
+
+// notLinked follows a link that the user gave, as any program does; links in an
+// archive are what nobody follows.
+func notLinked(path string) (string, error) {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return path, err
+	}
+	return filepath.EvalSymlinks(path)
 }
 
 // fail closes the archive, and says in which one the problem is.
@@ -115,7 +129,9 @@ func (a *Archive) fail(err error) error {
 		return err
 	}
 	for i := range bad {
-		bad[i].File = a.name
+		if bad[i].File == "" {
+			bad[i].File = a.name
+		}
 	}
 	return bad
 }
@@ -137,7 +153,7 @@ func (a *Archive) Meta() Meta { return a.meta }
 func (a *Archive) ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := a.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, a.damaged(name, err)
 	}
 	defer f.Close()
 	var read bytes.Buffer
@@ -145,13 +161,59 @@ func (a *Archive) ReadFile(name string, limit int64) ([]byte, error) {
 		read.Grow(int(min(info.Size(), limit)) + bytes.MinRead)
 	}
 	if _, err := read.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w", name, err)
+		return nil, a.damaged(name, fmt.Errorf("cannot read %q: %w", name, err))
 	}
 	data := read.Bytes()
 	if int64(len(data)) > limit {
 		return nil, problem(codeFileSize, name, fmt.Sprintf("is larger than %d bytes", limit))
 	}
 	return data, nil
+}
+
+// damaged tells what is wrong with a zip from what is wrong with the world: what
+// cannot be unpacked is no trouble of the system's.
+func (a *Archive) damaged(name string, err error) error {
+	for _, cause := range []error{zip.ErrFormat, zip.ErrChecksum, zip.ErrAlgorithm, io.ErrUnexpectedEOF} {
+		if errors.Is(err, cause) {
+			return problem(codeDamaged, name, fmt.Sprintf("is damaged in the archive (%s)", cause))
+		}
+	}
+	var corrupt flate.CorruptInputError
+	if errors.As(err, &corrupt) {
+		return problem(codeDamaged, name, fmt.Sprintf("is damaged in the archive (%s)", corrupt))
+	}
+	return err
+}
+
+// Damaged reads the files of a zip and reports those that cannot be unpacked as
+// they were packed: as many as unpack to budget bytes in all. Of a directory
+// there is nothing to compare with.
+func (a *Archive) Damaged(budget int64) diag.List {
+	t, zipped := a.tree.(*zipTree)
+	if !zipped {
+		return nil
+	}
+	var found problems
+	for _, f := range t.File {
+		if size := int64(f.UncompressedSize64); size <= budget { // Open bounds them
+			budget -= size
+			before := len(found.list)
+			if found.add(a.damaged(f.Name, unpack(f))); len(found.list) > before {
+				found.list[before].File = f.Name
+			}
+		}
+	}
+	return found.list
+}
+
+func unpack(f *zip.File) error {
+	r, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(io.Discard, r)
+	return err
 }
 
 // IsFile tells whether name is a regular file of the archive.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,6 +64,27 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 	return b.Bytes()
 }
 
+const flagUTF8 = 1 << 11
+
+// edited changes the bytes of a zip behind the last of a mark.
+func edited(data []byte, mark string, from int, to string) []byte {
+	at := bytes.LastIndex(data, []byte(mark)) + from
+	return slices.Concat(data[:at], []byte(to), data[at+len(to):])
+}
+
+// misplaced makes a zip whose directory says that its last file begins behind
+// its end.
+func misplaced(t testing.TB, entries ...entry) []byte {
+	return edited(zipOf(t, entries...), "PK\x01\x02", 42, "\xff\xff\xff\x00")
+}
+
+// commented gives a zip a comment.
+func commented(t testing.TB, data []byte, comment string) []byte {
+	t.Helper()
+	size := string([]byte{byte(len(comment)), byte(len(comment) >> 8)})
+	return append(edited(data, "PK\x05\x06", 20, size), comment...)
+}
+
 func written(t *testing.T, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -83,21 +105,29 @@ func TestWhatIsWrongWithAnArchiveIsOneClearLine(t *testing.T) {
 		data []byte
 		want string
 	}{
+		{"a template by another name", []byte(titled), "TOSCA-CSAR-001 x.csar: the archive is not a zip (the name of a service template ends in .yaml or .yml)"},
+		{"no name", zipOf(t, m, app, entry{name: ""}), "TOSCA-CSAR-011 x.csar: the archive has an entry without a name"},
+		{"meta in UTF-16", zipOf(t, entry{name: metaPath, data: "\xff\xfeT\x00"}, app), `TOSCA-CSAR-005 TOSCA-Metadata/TOSCA.meta: "TOSCA-Metadata/TOSCA.meta" is written in UTF-16, and must be in UTF-8`},
+		{"meta without a version", zipOf(t, entry{name: metaPath, data: "TOSCA-Meta-File-Version: 1.0\nEntry-Definitions: app.yaml\n"}, app), `TOSCA-CSAR-006 TOSCA-Metadata/TOSCA.meta: "TOSCA-Metadata/TOSCA.meta" has no CSAR-Version; 1.0, 1.1 and 2.0 are known`},
+		{"meta names a folder", zipOf(t, entry{name: metaPath, data: strings.Replace(meta, "app.yaml", "TOSCA-Metadata", 1)}, app), `TOSCA-CSAR-003 TOSCA-Metadata/TOSCA.meta:4:20: "TOSCA-Metadata/TOSCA.meta" names "TOSCA-Metadata", which is a folder`},
+		{"meta has a line without end", zipOf(t, entry{name: metaPath, data: meta + "X: " + strings.Repeat("y", 1<<17)}, app), `TOSCA-CSAR-005 TOSCA-Metadata/TOSCA.meta:5: "TOSCA-Metadata/TOSCA.meta" has a line that is too long`},
+		{"a file begins nowhere", misplaced(t, m, app), `TOSCA-CSAR-002 TOSCA-Metadata/TOSCA.meta:4:20: "TOSCA-Metadata/TOSCA.meta" names "app.yaml", which cannot be read (EOF)`},
+		{"comment with an end of its own", commented(t, whole, "PK\x05\x06\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), "TOSCA-CSAR-002 x.csar: the archive is a truncated or damaged zip (zip: not a valid zip file)"},
 		{"no zip", []byte("hello, world, this is a text"), "TOSCA-CSAR-001 x.csar: the archive is not a zip"},
 		{"empty file", nil, "TOSCA-CSAR-001 x.csar: the archive is not a zip"},
 		{"truncated", whole[:len(whole)-40], "TOSCA-CSAR-002 x.csar: the archive is a truncated or damaged zip (zip: not a valid zip file)"},
 		{"no entry", zipOf(t, entry{name: "readme.txt"}), "TOSCA-CSAR-003 x.csar: the archive has no entry definition: neither TOSCA-Metadata/TOSCA.meta nor a YAML file at its root"},
 		{"folder zipped", zipOf(t, entry{name: "app/app.yaml"}), `TOSCA-CSAR-003 x.csar: the archive has no entry definition: neither TOSCA-Metadata/TOSCA.meta nor a YAML file at its root (everything is below "app/": zip what is in that folder)`},
-		{"meta names nothing", zipOf(t, entry{name: metaPath, data: "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\n"}), `TOSCA-CSAR-003 x.csar: "TOSCA-Metadata/TOSCA.meta" names no Entry-Definitions`},
-		{"meta names a missing file", zipOf(t, m), `TOSCA-CSAR-003 x.csar: "TOSCA-Metadata/TOSCA.meta" names "app.yaml", which is not in the archive`},
-		{"meta climbs out", zipOf(t, entry{name: metaPath, data: strings.Replace(meta, "app.yaml", "../app.yaml", 1)}), `TOSCA-CSAR-010 x.csar: "../app.yaml" climbs out of the archive with ".."`},
+		{"meta names nothing", zipOf(t, entry{name: metaPath, data: "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\n"}), `TOSCA-CSAR-003 TOSCA-Metadata/TOSCA.meta: "TOSCA-Metadata/TOSCA.meta" names no Entry-Definitions`},
+		{"meta names a missing file", zipOf(t, m), `TOSCA-CSAR-003 TOSCA-Metadata/TOSCA.meta:4:20: "TOSCA-Metadata/TOSCA.meta" names "app.yaml", which is not in the archive`},
+		{"meta climbs out", zipOf(t, entry{name: metaPath, data: strings.Replace(meta, "app.yaml", "../app.yaml", 1)}), `TOSCA-CSAR-010 TOSCA-Metadata/TOSCA.meta:4:20: "TOSCA-Metadata/TOSCA.meta" names "../app.yaml", which climbs out of the archive with ".."`},
 		{"two root files", zipOf(t, entry{name: "a.yaml"}, entry{name: "b.yml"}), "TOSCA-CSAR-004 x.csar: the archive has 2 YAML files at its root (a.yaml, b.yml): say in TOSCA-Metadata/TOSCA.meta which is the entry definition"},
-		{"meta is prose", zipOf(t, entry{name: metaPath, data: "hello\n"}), `TOSCA-CSAR-005 x.csar: "TOSCA-Metadata/TOSCA.meta" has no "Key: value" in line 1`},
+		{"meta is prose", zipOf(t, entry{name: metaPath, data: "hello\n"}), `TOSCA-CSAR-005 TOSCA-Metadata/TOSCA.meta:1:1: "TOSCA-Metadata/TOSCA.meta" has no "Key: value" in line 1`},
 		{"tar", append([]byte(strings.Repeat("x", 257)), "ustar\x0000"...), "TOSCA-CSAR-001 x.csar: the archive is a tar, and must be a zip (TOSCA 1.3, 6.1; 2.0, 17.1)"},
 		{"compressed tar", []byte("\x1f\x8b\x08\x00"), "TOSCA-CSAR-001 x.csar: the archive is compressed as a tar is, and must be a zip (TOSCA 1.3, 6.1; 2.0, 17.1)"},
-		{"a name in quotes is one", zipOf(t, entry{name: metaPath, data: meta + "Other-Definitions: app.yaml \"my app.yaml\"\n"}, app), `TOSCA-CSAR-003 x.csar: "TOSCA-Metadata/TOSCA.meta" names "my app.yaml", which is not in the archive`},
-		{"meta says a thing twice", zipOf(t, entry{name: metaPath, data: meta + "CSAR-Version: 1.0\n"}), `TOSCA-CSAR-005 x.csar: "TOSCA-Metadata/TOSCA.meta" has CSAR-Version twice`},
-		{"unknown version", zipOf(t, entry{name: metaPath, data: strings.Replace(meta, "1.1", "7.0", 1)}, app), `TOSCA-CSAR-006 x.csar: "TOSCA-Metadata/TOSCA.meta" has CSAR-Version "7.0"; 1.0, 1.1 and 2.0 are known`},
+		{"a name in quotes is one", zipOf(t, entry{name: metaPath, data: meta + "Other-Definitions: app.yaml \"my app.yaml\"\n"}, app), `TOSCA-CSAR-003 TOSCA-Metadata/TOSCA.meta:5:20: "TOSCA-Metadata/TOSCA.meta" names "my app.yaml", which is not in the archive`},
+		{"meta says a thing twice", zipOf(t, entry{name: metaPath, data: meta + "CSAR-Version: 1.0\n"}), `TOSCA-CSAR-005 TOSCA-Metadata/TOSCA.meta:5:1: "TOSCA-Metadata/TOSCA.meta" has CSAR-Version twice`},
+		{"unknown version", zipOf(t, entry{name: metaPath, data: strings.Replace(meta, "1.1", "7.0", 1)}, app), `TOSCA-CSAR-006 TOSCA-Metadata/TOSCA.meta:2:15: "TOSCA-Metadata/TOSCA.meta" has CSAR-Version "7.0"; 1.0, 1.1 and 2.0 are known`},
 		{"two of meta", zipOf(t, m, app, entry{name: "TOSCA.meta", data: meta}), "TOSCA-CSAR-005 x.csar: the archive has two of TOSCA.meta: one at its root, and TOSCA-Metadata/TOSCA.meta"},
 		{"no metadata", zipOf(t, entry{name: "app.yaml", data: "tosca_definitions_version: x\n"}), `TOSCA-CSAR-007 x.csar: "app.yaml" needs template_name and template_version under metadata to be the entry of an archive without TOSCA-Metadata/TOSCA.meta`},
 		{"climbs out", zipOf(t, m, app, entry{name: "a/../../passwd"}), `TOSCA-CSAR-010 x.csar: "a/../../passwd" climbs out of the archive with ".."`},
@@ -106,7 +136,7 @@ func TestWhatIsWrongWithAnArchiveIsOneClearLine(t *testing.T) {
 		{"drive", zipOf(t, m, app, entry{name: "C:passwd"}), `TOSCA-CSAR-010 x.csar: "C:passwd" begins with a drive letter, which leaves the archive`},
 		{"unclean", zipOf(t, m, app, entry{name: "a//b"}), `TOSCA-CSAR-011 x.csar: "a//b" is not a clean path`},
 		{"control character", zipOf(t, m, app, entry{name: "a\nb"}), `TOSCA-CSAR-011 x.csar: "a\nb" has a control character in its name`},
-		{"no UTF-8", zipOf(t, m, app, entry{name: "a\xffb"}), `TOSCA-CSAR-011 x.csar: "a?b" is not a name in UTF-8`},
+		{"no UTF-8", zipOf(t, m, app, entry{name: "a\xffb", flags: flagUTF8}), `TOSCA-CSAR-011 x.csar: "a?b" is not a name in UTF-8`},
 		{"symlink", zipOf(t, m, app, entry{name: "link", data: "/etc/passwd", mode: fs.ModeSymlink | 0o777}), `TOSCA-CSAR-012 x.csar: "link" is a symbolic link; an archive holds files and folders only`},
 		{"device", zipOf(t, m, app, entry{name: "null", mode: fs.ModeDevice | fs.ModeCharDevice | 0o666}), `TOSCA-CSAR-012 x.csar: "null" is a special file; an archive holds files and folders only`},
 		{"duplicate", zipOf(t, m, app, app), `TOSCA-CSAR-013 x.csar: "app.yaml" is in the archive twice`},
@@ -416,5 +446,205 @@ func TestAnArchiveOf20IsEnteredByItsOwnRules(t *testing.T) {
 				t.Errorf("other definitions are %q", others)
 			}
 		})
+	}
+}
+
+// What is wrong with one entry says nothing about the others.
+func TestEverythingThatIsWrongWithAnArchiveIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"app.yaml": "a: b\n", "a/x": "", "A/y": ""})
+	for _, name := range []string{"link", "other"} {
+		if err := os.Symlink("app.yaml", filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	app := entry{name: "app.yaml", data: titled}
+	for name, tt := range map[string]struct {
+		path string
+		want []string
+	}{
+		"zip": {
+			written(t, "x.csar", zipOf(t,
+				entry{name: metaPath, data: "CSAR-Version: 7.0\nEntry-Definitions: gone.yaml\n"}, app,
+				entry{name: "../up"}, entry{name: "link", data: "x", mode: fs.ModeSymlink | 0o777},
+				entry{name: "App.yaml"}, entry{name: "secret", data: "x", flags: 1})),
+			[]string{"TOSCA-CSAR-010", "TOSCA-CSAR-012", "TOSCA-CSAR-014", "TOSCA-CSAR-015"},
+		},
+		"TOSCA.meta": {
+			written(t, "x.csar", zipOf(t, app,
+				entry{name: metaPath, data: "CSAR-Version: 7.0\nEntry-Definitions: gone.yaml\nOther-Definitions: /x lost.yaml\n"})),
+			[]string{"TOSCA-CSAR-003", "TOSCA-CSAR-003", "TOSCA-CSAR-006", "TOSCA-CSAR-006", "TOSCA-CSAR-010"},
+		},
+		"directory": {dir, []string{"TOSCA-CSAR-012", "TOSCA-CSAR-012", "TOSCA-CSAR-014"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := csar.Open(tt.path)
+			var list diag.List
+			errors.As(err, &list)
+			var codes []string
+			for _, d := range list {
+				codes = append(codes, d.Code)
+			}
+			if slices.Sort(codes); !slices.Equal(codes, tt.want) {
+				t.Errorf("got %v, want %v:\n%v", codes, tt.want, err)
+			}
+		})
+	}
+}
+
+// Thousands of wrong entries help nobody more than a hundred.
+func TestWhatIsSaidOfOneArchiveIsBounded(t *testing.T) {
+	t.Parallel()
+	links := make([]entry, 1000)
+	for i := range links {
+		links[i] = entry{name: "link" + strings.Repeat("x", i), data: "x", mode: fs.ModeSymlink | 0o777}
+	}
+	var list diag.List
+	if _, err := csar.Open(written(t, "x.csar", zipOf(t, links...))); !errors.As(err, &list) || len(list) != 100 {
+		t.Errorf("%d problems", len(list))
+	}
+}
+
+// A zip64 says in a record of its own how many entries it has.
+func TestManyEntriesAreCountedWithoutReadingThem(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := range 70_000 {
+		if _, err := w.CreateHeader(&zip.FileHeader{Name: strconv.Itoa(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := csar.Open(written(t, "x.csar", b.Bytes()))
+	if want := "x.csar: the archive has 70000 entries; at most 20000 are read"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// What cannot be unpacked is wrong inside the archive, and no trouble of the
+// system's.
+func TestAFileThatCannotBeUnpackedIsADiagnostic(t *testing.T) {
+	t.Parallel()
+	m := entry{name: metaPath, data: meta}
+	stored := entry{name: "app.yaml", data: titled}
+	deflated := entry{name: "app.yaml", data: titled, method: zip.Deflate}
+	for name, data := range map[string][]byte{
+		"checksum":          edited(zipOf(t, m, stored), "tosca_def", 0, "x"),
+		"garbage":           zipOf(t, m, deflated), // and see below
+		"longer than it is": edited(zipOf(t, m, deflated), "PK\x01\x02", 24, "\xff\x00\x00\x00"),
+		"shorter":           edited(zipOf(t, m, deflated), "PK\x01\x02", 24, "\x05\x00\x00\x00"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "garbage" {
+				at := bytes.Index(data, []byte("app.yaml")) + len("app.yaml")
+				at = at + bytes.Index(data[at:], []byte("app.yaml")) + len("app.yaml") // TOSCA.meta names it before
+				copy(data[at:], "\xff\xff\xff\xff")
+			}
+			a, err := csar.Open(written(t, "x.csar", data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			_, err = a.ReadFile("app.yaml", 1<<20)
+			var list diag.List
+			if !errors.As(err, &list) || len(list) != 1 || list[0].Code != "TOSCA-CSAR-002" {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Whether a file is named anywhere or not, what became of it is said.
+func TestDamagedFilesAreFound(t *testing.T) {
+	t.Parallel()
+	data := zipOf(t, entry{name: "app.yaml", data: titled}, entry{name: "a.sh", data: "first"}, entry{name: "b.sh", data: "second"}, entry{name: "c/", mode: fs.ModeDir | 0o755})
+	data = edited(edited(data, "first", 0, "worst"), "second", 0, "seconc")
+	a, err := csar.OpenReader("x.csar", bytes.NewReader(data), int64(len(data)), csar.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const first, second = `a.sh: "a.sh" is damaged in the archive (zip: checksum error)`, `b.sh: "b.sh" is damaged in the archive (zip: checksum error)`
+	for budget, want := range map[int64]string{1 << 20: first + "\n" + second, int64(len(titled)) + 5: first, 0: ""} {
+		if got := a.Damaged(budget).Error(); got != want {
+			t.Errorf("of %d bytes: got %s, want %s", budget, got, want)
+		}
+	}
+	dir, err := csar.Open(tree(t, map[string]string{"app.yaml": titled}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if got := dir.Damaged(1 << 20); len(got) > 0 {
+		t.Errorf("a directory is damaged: %v", got)
+	}
+}
+
+// Names that are not called UTF-8 are of code page 437 (APPNOTE, appendix D); many
+// programs write UTF-8 all the same.
+func TestNamesOfOldZipsAreRead(t *testing.T) {
+	t.Parallel()
+	data := zipOf(t, entry{name: "app.yaml", data: titled}, entry{name: "caf\x82", flags: 0, data: "x"}, entry{name: "naïve", data: "x"})
+	a, err := csar.OpenReader("x.csar", bytes.NewReader(data), int64(len(data)), csar.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"café", "naïve"} {
+		if content, err := a.ReadFile(name, 9); err != nil || string(content) != "x" {
+			t.Errorf("%s: %q, %v", name, content, err)
+		}
+	}
+}
+
+// TOSCA.meta is written by hand, on any system.
+func TestNotationsOfTOSCAMeta(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"DOS":                strings.ReplaceAll(meta, "\n", "\r\n"),
+		"old Mac":            strings.ReplaceAll(meta, "\n", "\r"),
+		"byte order mark":    "\uFEFF" + meta,
+		"no end of line":     strings.TrimSpace(meta),
+		"begins empty":       "\n\n" + meta,
+		"a value of its own": strings.Replace(meta, " app.yaml", "\n  app.yaml", 1),
+		"goes on":            strings.Replace(meta, "a test", "a\n test", 1),
+		"quotes":             strings.Replace(meta, "app.yaml", `"app.yaml"`, 1),
+		"from the root":      strings.Replace(meta, "app.yaml", "./app.yaml", 1),
+		"blocks":             meta + "\nName: app.yaml\nEntry-Definitions: other.yaml\n",
+		"no blanks":          strings.ReplaceAll(meta, ": ", ":"),
+		"keys of others":     meta + "SHA-Digest: x\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := zipOf(t, entry{name: metaPath, data: text}, entry{name: "app.yaml", data: titled})
+			a, err := csar.OpenReader("x.csar", bytes.NewReader(data), int64(len(data)), csar.DefaultLimits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Entry() != "app.yaml" || a.Meta().CreatedBy != "a test" || a.Meta().CSARVersion != "1.1" {
+				t.Errorf("read as %+v", a.Meta())
+			}
+		})
+	}
+}
+
+// A link that the user gives is followed as any program does.
+func TestALoneTemplateMayBeGivenByALink(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"app.yaml": "a: b\n", "run.sh": "x"})
+	link := filepath.Join(t.TempDir(), "link.yaml")
+	if err := os.Symlink(filepath.Join(dir, "app.yaml"), link); err != nil {
+		t.Fatal(err)
+	}
+	a, err := csar.Open(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if data, err := a.ReadFile(a.Entry(), 99); err != nil || string(data) != "a: b\n" || !a.IsFile("run.sh") {
+		t.Errorf("%q is %q, %v", a.Entry(), data, err)
 	}
 }

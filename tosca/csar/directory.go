@@ -38,9 +38,11 @@ func openDirectory(dir string, limits Limits, walk bool) (tree, error) {
 // skipped are folders that version control keeps in a source tree.
 var skipped = []string{".git", ".hg", ".svn"}
 
+// check reports everything that is wrong with what the directory holds.
 func (t *dirTree) check() error {
-	entries, total := 0, int64(0)
-	return fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	var bad problems
+	entries, total, seen := 0, int64(0), newNames()
+	err := fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("cannot read the directory: %w", err)
@@ -52,24 +54,22 @@ func (t *dirTree) check() error {
 		if entries++; entries > t.limits.Entries {
 			return problem(codeEntries, "", fmt.Sprintf("has more than %d files and folders", t.limits.Entries))
 		}
-		if err := checkName(name); err != nil {
-			return err
-		}
-		if d.IsDir() {
+		if bad.add(checkName(name)) || bad.add(seen.add(name, d.IsDir())) || d.IsDir() {
 			return nil
 		}
 		info, err := d.Info()
 		if err != nil {
 			return fmt.Errorf("cannot read the directory: %w", err)
 		}
-		if err := t.checkFile(name, info); err != nil {
-			return err
-		}
-		if total += info.Size(); total > t.limits.Total {
-			return problem(codeTotal, "", fmt.Sprintf("holds more than %d bytes", t.limits.Total))
-		}
+		bad.add(t.checkFile(name, info))
+		total += info.Size()
 		return nil
 	})
+	if total > t.limits.Total {
+		bad.add(problem(codeTotal, "", fmt.Sprintf("holds more than %d bytes", t.limits.Total)))
+	}
+	bad.add(err)
+	return bad.err()
 }
 
 func (t *dirTree) checkFile(name string, info fs.FileInfo) error {

@@ -1,12 +1,9 @@
 package csar
 
 import (
-	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,15 +17,6 @@ const (
 	metaPath = "TOSCA-Metadata/TOSCA.meta"
 	rootMeta = "TOSCA.meta"
 )
-
-// Meta is the first block of TOSCA.meta.
-type Meta struct {
-	FileVersion string   // TOSCA-Meta-File-Version, or TOSCA-Meta-Version, as TOSCA 1.0, 16.2, calls it
-	CSARVersion string   // CSAR-Version
-	CreatedBy   string   // Created-By
-	Entry       string   // Entry-Definitions
-	Others      []string // Other-Definitions
-}
 
 // findEntry finds the entry definition by TOSCA.meta, or else as the one YAML
 // file at the root. Of a zip that file must have the metadata that CSAR 1.1
@@ -157,86 +145,4 @@ func metadataKeys(doc string) map[string]bool {
 		keys[k] = true
 	}
 	return keys
-}
-
-func (a *Archive) entryByMeta(at, text string) error {
-	fields, err := parseMeta(at, text)
-	if err != nil {
-		return err
-	}
-	a.meta = Meta{
-		FileVersion: cmp.Or(fields["TOSCA-Meta-File-Version"], fields["TOSCA-Meta-Version"]),
-		CSARVersion: fields["CSAR-Version"],
-		CreatedBy:   fields["Created-By"],
-		Entry:       fields["Entry-Definitions"],
-		Others:      fileNames(fields["Other-Definitions"]),
-	}
-	switch version := a.meta.CSARVersion; {
-	case version == "2.0": // has no TOSCA-Meta-File-Version (TOSCA 2.0, 17.2.1)
-	case version != "1.0" && version != "1.1":
-		return problem(codeMetaVersion, at, fmt.Sprintf("has CSAR-Version %q; 1.0, 1.1 and 2.0 are known", version))
-	case a.meta.FileVersion != "1.0" && a.meta.FileVersion != "1.1":
-		return problem(codeMetaVersion, at, fmt.Sprintf("has TOSCA-Meta-File-Version %q; 1.0 and 1.1 are known", a.meta.FileVersion))
-	}
-	if a.meta.Entry == "" {
-		return problem(codeNoEntry, at, "names no Entry-Definitions")
-	}
-	for _, name := range append([]string{a.meta.Entry}, a.meta.Others...) {
-		if err := checkName(name); err != nil {
-			return err
-		}
-		if !a.IsFile(name) {
-			return problem(codeNoEntry, at, fmt.Sprintf("names %q, which is not in the archive", name))
-		}
-	}
-	a.entry = path.Clean(a.meta.Entry)
-	return nil
-}
-
-// fileNames reads names that are parted by blanks; what stands in double quotes
-// is one (TOSCA 1.3, 6.2).
-func fileNames(list string) []string {
-	var all []string
-	for i, part := range strings.Split(list, `"`) {
-		if i%2 == 1 {
-			all = append(all, part)
-		} else {
-			all = append(all, strings.Fields(part)...)
-		}
-	}
-	return all
-}
-
-// parseMeta reads the first block: `Key: value` lines up to an empty one, a
-// line that begins with a space going on with the one before.
-func parseMeta(at, text string) (map[string]string, error) {
-	fields, last, n := map[string]string{}, "", 0
-	lines := bufio.NewScanner(strings.NewReader(strings.TrimPrefix(text, "\uFEFF")))
-	for lines.Scan() {
-		n++
-		line := lines.Text()
-		if strings.TrimSpace(line) == "" {
-			if len(fields) > 0 {
-				break
-			}
-			continue
-		}
-		if strings.HasPrefix(line, " ") && last != "" {
-			fields[last] += " " + strings.TrimSpace(line)
-			continue
-		}
-		key, value, ok := strings.Cut(line, ":")
-		key = strings.TrimSpace(key)
-		if !ok || key == "" {
-			return nil, problem(codeMeta, at, fmt.Sprintf("has no \"Key: value\" in line %d", n))
-		}
-		if _, twice := fields[key]; twice {
-			return nil, problem(codeMeta, at, fmt.Sprintf("has %s twice", key))
-		}
-		fields[key], last = strings.TrimSpace(value), key
-	}
-	if err := lines.Err(); err != nil {
-		return nil, problem(codeMeta, at, "has a line that is too long")
-	}
-	return fields, nil
 }

@@ -1,6 +1,7 @@
 package csar
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -42,34 +43,78 @@ func problem(code, subject, sentence string) diag.List {
 	return diag.List{{Code: code, Message: message}}
 }
 
+// problems are all that is wrong with an archive, and what stopped looking.
+type problems struct {
+	list  diag.List
+	other error
+}
+
+// add takes what a check found, and tells whether that was something.
+func (p *problems) add(err error) bool {
+	var bad diag.List
+	switch {
+	case err == nil:
+		return false
+	case !errors.As(err, &bad):
+		p.other = err
+	case len(p.list) < maxReported:
+		p.list = append(p.list, bad...)
+	}
+	return true
+}
+
+func (p *problems) err() error {
+	if p.other != nil || len(p.list) == 0 {
+		return p.other
+	}
+	return p.list
+}
+
 // checkName refuses a name in a zip that is not a plain relative path. It must
 // be refused rather than cleaned: what the author of such a name wants is not
 // what a reader of the archive would see.
 func checkName(name string) error {
+	code, fault := nameFault(name)
+	switch {
+	case code == "":
+		return nil
+	case name == "":
+		return problem(code, "", "has an entry without a name")
+	case len(name) > maxName:
+		name = name[:40] + "…"
+	}
+	return problem(code, strings.ToValidUTF8(name, "?"), fault)
+}
+
+const maxName = 1024 // bytes
+
+// nameFault tells what is wrong with a name, as the rest of a sentence about it,
+// and by which code; none where nothing is.
+func nameFault(name string) (code, fault string) {
 	switch {
 	case !utf8.ValidString(name):
-		return problem(codeName, strings.ToValidUTF8(name, "?"), "is not a name in UTF-8")
+		return codeName, "is not a name in UTF-8"
 	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '\uFFFE' }):
-		return problem(codeName, name, "has a control character in its name")
+		return codeName, "has a control character in its name"
 	case strings.Contains(name, `\`):
-		return problem(codeEscape, name, "has a backslash in its path, which some systems take for a folder")
+		return codeEscape, "has a backslash in its path, which some systems take for a folder"
 	case strings.HasPrefix(name, "/"):
-		return problem(codeEscape, name, "is an absolute path, which leaves the archive")
+		return codeEscape, "is an absolute path, which leaves the archive"
 	case len(name) > 1 && name[1] == ':':
-		return problem(codeEscape, name, "begins with a drive letter, which leaves the archive")
-	case len(name) > 1024:
-		return problem(codeName, name[:40]+"…", "is longer than 1024 bytes")
+		return codeEscape, "begins with a drive letter, which leaves the archive"
+	case len(name) > maxName:
+		return codeName, fmt.Sprintf("is longer than %d bytes", maxName)
 	}
 	path := strings.TrimSuffix(name, "/")
 	for part := range strings.SplitSeq(path, "/") {
 		if part == ".." {
-			return problem(codeEscape, name, `climbs out of the archive with ".."`)
+			return codeEscape, `climbs out of the archive with ".."`
 		}
 	}
 	if !fs.ValidPath(path) || path == "." {
-		return problem(codeName, name, "is not a clean path")
+		return codeName, "is not a clean path"
 	}
-	return nil
+	return "", ""
 }
 
 // names notices entries that collide.
@@ -89,6 +134,7 @@ func (n *names) add(path string, dir bool) error {
 	}
 	for {
 		if other, ok := n.folded[strings.ToLower(path)]; ok && other != path {
+			n.seen[path] = dir // said once, not for each file below it
 			return problem(codeCase, path, fmt.Sprintf("and %q differ by case only", other))
 		}
 		n.folded[strings.ToLower(path)] = path
@@ -105,4 +151,21 @@ func (n *names) add(path string, dir bool) error {
 			return nil
 		}
 	}
+}
+
+// upper437 are the upper half of code page 437, in which a zip has the names that
+// it does not call UTF-8 (APPNOTE, appendix D).
+var upper437 = []rune("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0")
+
+// fromCP437 reads such a name. Programs write UTF-8 there all the same, so this
+// is for what is none.
+func fromCP437(name string) string {
+	read := make([]rune, len(name))
+	for i := range len(name) {
+		read[i] = rune(name[i])
+		if name[i] >= 0x80 {
+			read[i] = upper437[name[i]-0x80]
+		}
+	}
+	return string(read)
 }

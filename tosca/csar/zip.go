@@ -3,12 +3,14 @@ package csar
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"strings"
+	"unicode/utf8"
 )
 
 // zipTree is a zip whose directory has been checked from end to end, so that
@@ -53,10 +55,13 @@ func readZip(r io.ReaderAt, size int64, limits Limits) (*zipTree, error) {
 
 // notZip tells a damaged zip from what never was one.
 func notZip(r io.ReaderAt, cause error) error {
-	head := make([]byte, 262)
-	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+	text := make([]byte, 4<<10)
+	n, err := r.ReadAt(text, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("cannot read the archive: %w", err)
 	}
+	text = text[:n]
+	head := text[:min(n, 262)]
 	const must = ", and must be a zip (TOSCA 1.3, 6.1; 2.0, 17.1)"
 	switch {
 	case bytes.HasPrefix(head, []byte("PK")):
@@ -66,48 +71,76 @@ func notZip(r io.ReaderAt, cause error) error {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		return problem(codeNotArchive, "", "is compressed as a tar is"+must)
 	}
+	if bytes.Contains(text, []byte("tosca_definitions_version")) {
+		return problem(codeNotArchive, "", "is not a zip (the name of a service template ends in .yaml or .yml)")
+	}
 	return problem(codeNotArchive, "", "is not a zip")
 }
 
+// The end record of a zip (APPNOTE 4.3.16), and the one that says more in a zip64
+// (4.3.14).
+const (
+	endRecord     = "PK\x05\x06"
+	endRecordSize = 22
+	end64Record   = "PK\x06\x06"
+	end64Size     = 56
+)
+
 // entryCount reads how many entries the end record claims, because
 // archive/zip would make them all before anyone can refuse. The record is in
-// the last 64 KiB; of a zip64 the count says 65,535, which is above any limit
-// that matters.
+// the last 64 KiB, with a comment after it that may hold anything.
 func entryCount(r io.ReaderAt, size int64) (uint64, error) {
-	tail := make([]byte, min(size, 65_557))
+	tail := make([]byte, min(size, 1<<16+endRecordSize+20+end64Size))
 	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
-	at := bytes.LastIndex(tail, []byte("PK\x05\x06"))
-	if at < 0 || at+12 > len(tail) {
+	at := bytes.LastIndex(tail, []byte(endRecord))
+	if at < 0 || at+endRecordSize > len(tail) {
 		return 0, zip.ErrFormat
 	}
-	return uint64(tail[at+10]) | uint64(tail[at+11])<<8, nil
+	if comment := int(binary.LittleEndian.Uint16(tail[at+20:])); at+endRecordSize+comment > len(tail) {
+		return 0, zip.ErrFormat
+	}
+	count := uint64(binary.LittleEndian.Uint16(tail[at+10:]))
+	if count < 0xffff {
+		return count, nil
+	}
+	if at = bytes.LastIndex(tail[:at], []byte(end64Record)); at >= 0 && at+end64Size <= len(tail) {
+		count = max(count, binary.LittleEndian.Uint64(tail[at+32:]))
+	}
+	return count, nil
 }
 
+// maxReported bounds what is said of one archive: more helps nobody.
+const maxReported = 100
+
+// checkEntries reports everything that is wrong with the names and sizes.
 func checkEntries(zr *zip.Reader, limits Limits) error {
 	if len(zr.File) > limits.Entries {
 		return problem(codeEntries, "", fmt.Sprintf("has %d entries; at most %d are read", len(zr.File), limits.Entries))
 	}
+	var bad problems
 	seen, total := newNames(), uint64(0)
 	for _, f := range zr.File {
-		if err := checkEntry(f, limits); err != nil {
-			return err
+		if f.Flags&flagUTF8 == 0 && !utf8.ValidString(f.Name) {
+			f.Name = fromCP437(f.Name)
 		}
-		if err := seen.add(strings.TrimSuffix(f.Name, "/"), strings.HasSuffix(f.Name, "/")); err != nil {
-			return err
+		if bad.add(checkEntry(f, limits)) {
+			continue
 		}
+		bad.add(seen.add(strings.TrimSuffix(f.Name, "/"), strings.HasSuffix(f.Name, "/")))
 		total += f.UncompressedSize64
-		if total > uint64(limits.Total) {
-			return problem(codeTotal, "", fmt.Sprintf("unpacks to more than %d bytes", limits.Total))
-		}
 	}
-	return nil
+	if total > uint64(limits.Total) {
+		bad.add(problem(codeTotal, "", fmt.Sprintf("unpacks to more than %d bytes", limits.Total)))
+	}
+	return bad.err()
 }
 
 const (
 	flagEncrypted    = 1 << 0
 	flagStrong       = 1 << 6
+	flagUTF8         = 1 << 11
 	flagMaskedHeader = 1 << 13
 	ratioFrom        = 1 << 20 // smaller files harm nobody, however well compressed
 )

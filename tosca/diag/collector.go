@@ -1,6 +1,9 @@
 package diag
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The bounds of suggestions, each of which costs a comparison with all
 // candidates: how many names they are looked for, and how many candidates are
@@ -54,16 +57,27 @@ func (c *Collector) Nearest(name string, candidates []string) string {
 
 // Unknown adds an error about a name that none of the candidates has, and
 // suggests the nearest; a single candidate is suggested in any case, since
-// nothing else can have been meant.
-func (c *Collector) Unknown(at Position, code, name string, candidates []string, format string, args ...any) {
+// nothing else can have been meant. It gives the nearest, or an empty string.
+func (c *Collector) Unknown(at Position, code, name string, candidates []string, format string, args ...any) string {
 	d := Diagnostic{Position: at, Code: code, Message: fmt.Sprintf(format, args...)}
+	nearest := ""
 	if c.Suggesting() {
-		d.Suggestion = c.Nearest(name, candidates)
+		nearest = c.Nearest(name, candidates)
+		d.Suggestion = nearest
 		if d.Suggestion == "" && len(candidates) == 1 {
 			d.Suggestion = candidates[0]
 		}
 	}
 	c.Add(d)
+	return nearest
+}
+
+// Suggested tells whether a name was suggested in the place of an unknown one, with
+// one of the codes.
+func (c *Collector) Suggested(name string, codes ...string) bool {
+	return slices.ContainsFunc(c.list, func(d Diagnostic) bool {
+		return d.Suggestion == name && slices.Contains(codes, d.Code)
+	})
 }
 
 // Errors counts the errors so far, so that a step can tell whether it failed.

@@ -90,19 +90,20 @@ type Diagnostic struct {
 	Severity   Severity `json:"severity"`
 	Message    string   `json:"message"`              // a sentence that names its subject
 	Suggestion string   `json:"suggestion,omitempty"` // a name that may have been meant
+	Text       string   `json:"-"`                    // the line, where its file cannot be read again
 }
 
 // Error is the diagnostic as one line: position, sentence and suggestion.
 func (d Diagnostic) Error() string {
 	var b strings.Builder
 	if at := d.String(); at != "" {
-		b.WriteString(at)
+		b.WriteString(Visible(at))
 		b.WriteString(": ")
 	}
 	if d.Severity == Warning {
 		b.WriteString("warning: ")
 	}
-	b.WriteString(d.Message)
+	b.WriteString(Visible(d.Message))
 	if d.Suggestion != "" {
 		fmt.Fprintf(&b, " (did you mean %q?)", d.Suggestion)
 	}

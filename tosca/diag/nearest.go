@@ -12,8 +12,9 @@ const longestCompared = 64
 
 // Nearest gives the candidate that name is most likely a misspelling of, or an
 // empty string where none is near. It ignores case, counts an exchange of
-// neighbours as one slip, and allows one slip in every three letters. Of
-// candidates that are equally near the first wins.
+// neighbours as one slip, and allows one slip in every three letters. Of two
+// candidates that are equally near the first wins; where there are more, anything
+// may have been meant.
 func Nearest(name string, candidates []string) string {
 	if name == "" || len(name) > longestCompared {
 		return ""
@@ -21,7 +22,8 @@ func Nearest(name string, candidates []string) string {
 	var room, otherRoom [longestCompared]rune
 	folded := fold(room[:0], name)
 	letters := lettersOf(folded)
-	best, limit := "", max(len(folded)/3, min(len(folded)-1, 1))+1
+	limit := max(len(folded)/3, min(len(folded)-1, 1)) + 1 // what is looked for is below it
+	best, ties, bestDistance := "", 0, limit
 	for _, c := range candidates {
 		if c == name || len(c) > longestCompared {
 			continue
@@ -30,9 +32,15 @@ func Nearest(name string, candidates []string) string {
 		if abs(len(other)-len(folded)) >= limit || letters.apart(lettersOf(other)) >= limit {
 			continue
 		}
-		if d := distance(folded, other, limit); d < limit {
-			best, limit = c, d
+		switch d := distance(folded, other, limit); {
+		case d < bestDistance:
+			best, ties, bestDistance, limit = c, 1, d, d+1
+		case d == bestDistance && ties > 0:
+			ties++
 		}
+	}
+	if ties > 2 {
+		return ""
 	}
 	return best
 }

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -35,9 +36,9 @@ func Count(list diag.List) (errors, warnings int) {
 // much there is to say about it.
 func Summary(subject string, list diag.List) string {
 	errors, warnings := Count(list)
-	verdict := clean(subject) + " is valid"
+	verdict := diag.Visible(subject) + " is valid"
 	if errors > 0 {
-		verdict = clean(subject) + " is not valid"
+		verdict = diag.Visible(subject) + " is not valid"
 	}
 	var counted []string
 	if errors > 0 {
@@ -75,10 +76,15 @@ func JSON(w io.Writer, list diag.List, opts Options) error {
 }
 
 func write(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
+	err := enc.Encode(v)
+	if err == nil {
+		_, err = w.Write(diag.VisibleJSON(b.Bytes()))
+	}
+	if err != nil {
 		return fmt.Errorf("cannot write the report: %w", err)
 	}
 	return nil

@@ -164,3 +164,76 @@ func TestALineWithManyProblemsIsTakenApartOnce(t *testing.T) {
 		t.Errorf("%d problems of a line of 1 MB take %d MB", problems, taken>>20)
 	}
 }
+
+// A caret stands below what is meant, however wide the letters before it are.
+func TestTheCaretStandsBelowWhatIsMeant(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"ab: X":                         "      |     ^",
+		"\tab: X":                       "      | \t    ^",
+		"\u65e5\u672c: X":               "      |       ^",
+		"e\u0301: X":                    "      |    ^",
+		"\U0001f469\u200d\U0001f680: X": "      |       ^",
+		"\uff21: X":                     "      |     ^",
+		"\ud55c: X":                     "      |     ^",
+		"\x1b[m: X":                     "      |      ^",
+	} {
+		column := len([]rune(line))
+		list := diag.List{{Position: diag.Position{File: "f", Line: 1, Column: column}, Code: "X-1", Message: "m"}}
+		var b bytes.Buffer
+		if err := report.Text(&b, list, report.Options{Source: func(string) ([]byte, error) { return []byte(line), nil }}); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		if got := lines[len(lines)-1]; got != want {
+			t.Errorf("%q:\ngot  %q\nwant %q", line, got, want)
+		}
+	}
+}
+
+func TestPeopleAreShownAThousandProblems(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{1000: "error: m [X-1]", 1001: "and 1 more problem: `toskose validate --format json` has all", 5000: "and 4000 more problems: `toskose validate --format json` has all"} {
+		list := make(diag.List, n)
+		for i := range list {
+			list[i] = diag.Diagnostic{Code: "X-1", Message: "m"}
+		}
+		var b bytes.Buffer
+		if err := report.Text(&b, list, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+		if got := lines[len(lines)-1]; got != want || len(lines) > 1001 {
+			t.Errorf("%d problems: %d lines, the last %q", n, len(lines), got)
+		}
+	}
+}
+
+func TestALongMessageLosesItsMiddle(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	list := diag.List{{Code: "X-1", Message: "node \"" + strings.Repeat("\u00e9", 1<<20) + "\" is unknown"}}
+	if err := report.Text(&b, list, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); len(got) > 2500 || !strings.HasPrefix(got, "error: node \"\u00e9") || !strings.HasSuffix(got, "\u00e9\" is unknown [X-1]\n") || !strings.Contains(got, "\u2026") {
+		t.Errorf("%d bytes: %.40s", len(got), got)
+	}
+}
+
+// A location is a URI reference (SARIF 2.1.0, 3.4.3): relative, or of a file.
+func TestSARIFNamesFilesByURIs(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"app.yaml": "app.yaml", "./a/../b.yaml": "b.yaml", "../x.yaml": "../x.yaml", "a b#c%d?.yaml": "a%20b%23c%25d%3F.yaml",
+		"c:x.yaml": "./c:x.yaml", "caf\u00e9/\x1b.yaml": "caf%C3%A9/%1B.yaml", "/tmp/../srv/a b.yaml": "file:///srv/a%20b.yaml",
+	} {
+		var b bytes.Buffer
+		if err := report.SARIF(&b, diag.List{{Position: diag.Position{File: name, Line: 2}, Code: "X-1"}}, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), `"uri": "`+want+`"`) || !strings.Contains(b.String(), `"startLine": 2`+"\n") {
+			t.Errorf("%q is not %s in\n%s", name, want, b.String())
+		}
+	}
+}

@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 	"net/url"
+	"path"
 	"slices"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -26,11 +27,13 @@ type (
 	sarifDriver struct {
 		Name    string      `json:"name"`
 		Version string      `json:"version,omitempty"`
+		Info    string      `json:"informationUri"`
 		Rules   []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
 		ID    string     `json:"id"`
 		Short *sarifText `json:"shortDescription,omitempty"`
+		Help  string     `json:"helpUri"`
 	}
 	sarifText struct {
 		Text string `json:"text"`
@@ -62,6 +65,12 @@ type (
 	}
 )
 
+// Where the program is, and the page of its codes.
+const (
+	home      = "https://github.com/toskose/toskose"
+	codesPage = home + "/blob/main/docs/diagnostics.md"
+)
+
 // SARIF writes the list as a SARIF 2.1.0 log, whose rules are the codes in it.
 func SARIF(w io.Writer, list diag.List, opts Options) error {
 	codes := map[string]bool{}
@@ -69,7 +78,7 @@ func SARIF(w io.Writer, list diag.List, opts Options) error {
 		codes[d.Code] = true
 	}
 	run := sarifRun{
-		Tool:       sarifTool{sarifDriver{Name: "toskose", Version: opts.Version, Rules: []sarifRule{}}},
+		Tool:       sarifTool{sarifDriver{Name: "toskose", Version: opts.Version, Info: home, Rules: []sarifRule{}}},
 		ColumnKind: "unicodeCodePoints", Results: []sarifResult{},
 	}
 	sorted := make([]string, 0, len(codes))
@@ -78,7 +87,7 @@ func SARIF(w io.Writer, list diag.List, opts Options) error {
 	}
 	slices.Sort(sorted)
 	for _, code := range sorted {
-		rule := sarifRule{ID: code}
+		rule := sarifRule{ID: code, Help: codesPage + "#" + code}
 		if opts.Title != nil && opts.Title(code) != "" {
 			rule.Short = &sarifText{opts.Title(code)}
 		}
@@ -106,16 +115,26 @@ func locations(at diag.Position, opts Options) []sarifLocation {
 	if at.File == "" {
 		return nil
 	}
-	path, ok := at.File, true
+	name, ok := at.File, true
 	if opts.Locate != nil {
-		path, ok = opts.Locate(at.File)
+		name, ok = opts.Locate(at.File)
 	}
 	if !ok {
 		return []sarifLocation{{Logical: []sarifLogical{{Name: at.File}}}}
 	}
-	place := &sarifPhysical{Artifact: sarifArtifact{URI: (&url.URL{Path: path}).String()}}
+	place := &sarifPhysical{Artifact: sarifArtifact{URI: uri(name)}}
 	if at.Line > 0 {
 		place.Region = &sarifRegion{StartLine: at.Line, StartColumn: at.Column}
 	}
 	return []sarifLocation{{Physical: place}}
+}
+
+// uri gives a path as a URI: relative, or of the scheme of files (SARIF 2.1.0,
+// 3.10.2), and either without steps that lead nowhere.
+func uri(at string) string {
+	u := url.URL{Path: path.Clean(at)}
+	if path.IsAbs(at) {
+		u.Scheme = "file"
+	}
+	return u.String()
 }

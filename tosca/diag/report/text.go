@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strings"
-	"unicode"
 
 	"github.com/toskose/toskose/tosca/diag"
 )
@@ -19,12 +17,20 @@ const (
 	plain  = "\x1b[0m"
 )
 
+// maxShown bounds what is printed for people: nobody reads more, and each may
+// have a line of the document.
+const maxShown = 1000
+
 // Text prints the list for people: each diagnostic with its place, its code and
 // the line that it is about, a caret below what is meant.
 func Text(w io.Writer, list diag.List, opts Options) error {
-	p := printer{opts: opts, files: map[string][][]byte{}}
-	for _, d := range list {
+	p := printer{opts: opts, files: map[string][]string{}}
+	shown := min(len(list), maxShown)
+	for _, d := range list[:shown] {
 		p.diagnostic(d)
+	}
+	if more := len(list) - shown; more > 0 {
+		fmt.Fprintf(&p.out, "and %s: `toskose validate --format json` has all\n", plural(more, "more problem"))
 	}
 	if _, err := w.Write(p.out.Bytes()); err != nil {
 		return fmt.Errorf("cannot write the report: %w", err)
@@ -34,13 +40,10 @@ func Text(w io.Writer, list diag.List, opts Options) error {
 
 type printer struct {
 	opts  Options
+	last  diag.Position // of what runes gave: a file may be one line of megabytes
+	text  []rune
 	out   bytes.Buffer
-	files map[string][][]byte // lines by file; nil where it cannot be read
-	last  struct {            // the line that was shown last: a long one may have many problems
-		file string
-		line int
-		text []rune
-	}
+	files map[string][]string // lines by file; nil where it cannot be read
 }
 
 func (p *printer) colour(code, text string) string {
@@ -52,17 +55,31 @@ func (p *printer) colour(code, text string) string {
 
 func (p *printer) diagnostic(d diag.Diagnostic) {
 	if at := d.String(); at != "" {
-		p.out.WriteString(p.colour(bold, clean(at)) + ": ")
+		p.out.WriteString(p.colour(bold, diag.Visible(at)) + ": ")
 	}
 	shade := red
 	if d.Severity == diag.Warning {
 		shade = yellow
 	}
-	fmt.Fprintf(&p.out, "%s: %s [%s]\n", p.colour(shade, d.Severity.String()), clean(d.Message), d.Code)
+	fmt.Fprintf(&p.out, "%s: %s [%s]\n", p.colour(shade, d.Severity.String()), shorten(diag.Visible(d.Message)), d.Code)
 	p.line(d, shade)
 	if d.Suggestion != "" {
 		fmt.Fprintf(&p.out, "        did you mean %q?\n", d.Suggestion)
 	}
+}
+
+// longest bounds a message, which may name what has a megabyte of a name.
+const longest = 1000
+
+func shorten(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	r := []rune(text)
+	if len(r) <= longest {
+		return text
+	}
+	return string(r[:longest/2]) + "…" + string(r[len(r)-longest/2:])
 }
 
 // widest bounds what is shown of a line: a file may be one line of a megabyte.
@@ -70,15 +87,14 @@ const widest = 120
 
 // line prints the source line and a caret below the column.
 func (p *printer) line(d diag.Diagnostic, shade string) {
-	lines := p.lines(d.File)
-	if d.Line < 1 || d.Line > len(lines) {
-		return
+	line := d.Text
+	if lines := p.lines(d.File); line == "" {
+		if d.Line < 1 || d.Line > len(lines) {
+			return
+		}
+		line = lines[d.Line-1]
 	}
-	if p.last.file != d.File || p.last.line != d.Line {
-		p.last.file, p.last.line = d.File, d.Line
-		p.last.text = []rune(strings.TrimRight(string(lines[d.Line-1]), "\r"))
-	}
-	text := p.last.text
+	text := p.runes(d, line)
 	column := min(d.Column, len(text)+1)
 	before, after := "", ""
 	if from := column - widest/2; len(text) > widest && from > 0 {
@@ -88,42 +104,37 @@ func (p *printer) line(d diag.Diagnostic, shade string) {
 		text, after = text[:widest], "…"
 	}
 	shown := []rune(before + string(text) + after)
-	fmt.Fprintf(&p.out, "%s %s\n", p.colour(blue, fmt.Sprintf("%5d |", d.Line)), clean(string(shown)))
+	fmt.Fprintf(&p.out, "%s %s\n", p.colour(blue, fmt.Sprintf("%5d |", d.Line)), diag.Visible(string(shown)))
 	if column < 1 {
 		return
 	}
-	pad := make([]rune, 0, column)
+	pad := []byte(nil)
 	for _, r := range shown[:min(column-1, len(shown))] {
-		if r != '\t' { // as wide as the line's own
-			r = ' '
-		}
-		pad = append(pad, r)
+		pad = append(pad, blank(r)...)
 	}
-	fmt.Fprintf(&p.out, "%s %s%s\n", p.colour(blue, "      |"), string(pad), p.colour(shade, "^"))
+	fmt.Fprintf(&p.out, "%s %s%s\n", p.colour(blue, "      |"), pad, p.colour(shade, "^"))
 }
 
-func (p *printer) lines(file string) [][]byte {
+// runes gives the characters of a line.
+func (p *printer) runes(d diag.Diagnostic, line string) []rune {
+	at := diag.Position{File: d.File, Line: d.Line}
+	if p.text == nil || at != p.last {
+		p.last, p.text = at, []rune(line)
+	}
+	return p.text
+}
+
+func (p *printer) lines(file string) []string {
 	if file == "" || p.opts.Source == nil {
 		return nil
 	}
 	if lines, read := p.files[file]; read {
 		return lines
 	}
-	var lines [][]byte
+	var lines []string
 	if data, err := p.opts.Source(file); err == nil {
-		lines = bytes.Split(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\n"))
+		lines = diag.Lines(data)
 	}
 	p.files[file] = lines
 	return lines
-}
-
-// clean takes from a text what would make a terminal do something else than
-// show it.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }

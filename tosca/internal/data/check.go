@@ -169,11 +169,13 @@ func (e *Evaluator) checkFields(n *source.Node, t *Type, p Place) bool {
 		return false
 	}
 	before := e.wrong()
+	var misspelt []string // said so: they are not missing
 	for k, v := range n.Pairs() {
 		def := t.fields[k.Text]
 		if def == nil {
 			if t.whole && k.Kind != source.Later {
-				e.unknown(k.Pos(), CodeFieldUnknown, k.Text, slices.Sorted(maps.Keys(t.fields)), "%s has no property %q", p.Of, k.Text)
+				meant := e.unknown(k.Pos(), CodeFieldUnknown, k.Text, slices.Sorted(maps.Keys(t.fields)), "%s has no property %q", p.Of, k.Text)
+				misspelt = append(misspelt, meant)
 			}
 			continue
 		}
@@ -183,6 +185,9 @@ func (e *Evaluator) checkFields(n *source.Node, t *Type, p Place) bool {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.fields)) {
 		def := t.fields[name]
+		if slices.Contains(misspelt, name) {
+			continue
+		}
 		if def.Required && def.Fallback() == nil && n.Get(name).IsNull() && (n.Get(name) == nil || e.Plain(def) != tNil) {
 			e.errorf(n.Pos(), CodeFieldMissing, "%s lacks property %q, which is required", p.Of, name)
 		}

@@ -104,12 +104,12 @@ func (e *Evaluator) warnf(at diag.Position, code, format string, args ...any) {
 	}
 }
 
-func (e *Evaluator) unknown(at diag.Position, code, name string, candidates []string, format string, args ...any) {
+func (e *Evaluator) unknown(at diag.Position, code, name string, candidates []string, format string, args ...any) string {
 	if e.quiet > 0 {
 		e.failed++
-		return
+		return ""
 	}
-	e.Unknown(at, code, name, candidates, format, args...)
+	return e.Unknown(at, code, name, candidates, format, args...)
 }
 
 // wrong counts errors, whether they were reported or not.
@@ -121,6 +121,9 @@ func (e *Evaluator) spend(n int) bool { return e.Spend == nil || e.Spend(n) }
 func second(doc *grammar.Document) bool { return doc != nil && doc.Version == "tosca_2_0" }
 
 func quote(s string) string { return diag.Quote(s) }
+
+// Settled tells whether all of a value is known before the application runs.
+func Settled(n *source.Node) bool { return !hasLater(n) }
 
 // hasLater tells whether a part of a value is known only at run time. A string
 // with the path of an artifact is such a part.

@@ -89,7 +89,7 @@ func (r *reader) repositories(n *source.Node) {
 			{"credential", setNode(&repo.Credential), first},
 		})
 		if repo.URL == "" {
-			r.Errorf(k.Pos(), codeMissing, "%s has no url", of)
+			r.missing(v, k.Pos(), "url", of)
 		}
 	})
 }

@@ -39,6 +39,7 @@ func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
 	}
 	switch repo := doc.Repositories[i.Repository]; {
 	case i.Repository != "" && repo == nil:
+		doc.open = true
 		l.Unknown(i.Pos, codeImportRepo, i.Repository, keys(doc.Repositories), "import %q: unknown repository %q", i.File, i.Repository)
 		return nil, nil
 	case i.Repository != "":
@@ -54,28 +55,37 @@ func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
 		return nil, nil
 	}
 	if !ok {
+		doc.open = true
 		l.Errorf(i.Pos, codeImport, "import %q leaves the archive", i.File)
 		return nil, nil
 	}
-	return l.imported(i, name)
+	return l.imported(doc, i, name)
 }
 
-func (l *loader) imported(i Import, name string) (*Document, error) {
+// imported reads what an import names. What is not there, or no YAML, is an error;
+// that names are unknown which it may define is no other.
+func (l *loader) imported(doc *Document, i Import, name string) (*Document, error) {
 	if len(l.docs) >= maxFiles {
 		l.Errorf(i.Pos, codeTooManyFiles, "import %q: at most %d files are imported", i.name(), maxFiles)
 		return nil, nil
 	}
 	target, err := l.file(name)
+	doc.open = doc.open || err != nil
 	var bad diag.List
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid):
 		l.Errorf(i.Pos, codeImport, "import %q is not in the archive (looked for %q)", i.File, name)
 		return nil, nil
 	case errors.As(err, &bad):
-		l.Add(bad...)
+		for _, d := range bad {
+			l.Errorf(i.Pos, d.Code, "import %q cannot be read: %s", i.name(), d.Message)
+		}
 		return nil, nil
 	case err != nil:
-		// A folder, or a file that is damaged: the archive is at fault.
+		var cause *fs.PathError // a folder, or what may not be read
+		if errors.As(err, &cause) {
+			err = cause.Err
+		}
 		l.Errorf(i.Pos, codeImport, "import %q cannot be read: %v", i.name(), err)
 		return nil, nil
 	}
@@ -101,7 +111,7 @@ func (l *loader) profile(doc *Document, i Import) (*Document, error) {
 		}
 	}
 	if name, ok := l.profiles[i.Profile]; ok {
-		return l.imported(i, name)
+		return l.imported(doc, i, name)
 	}
 	if simpleProfile.MatchString(i.Profile) {
 		return l.builtin(profileFile), nil

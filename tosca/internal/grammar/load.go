@@ -3,7 +3,6 @@ package grammar
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -47,10 +46,12 @@ func Load(ctx context.Context, archive Archive, entry string, c *diag.Collector)
 	var bad diag.List
 	switch {
 	case errors.As(err, &bad):
-		l.Add(bad...)
+		for _, d := range bad {
+			l.Errorf(diag.Position{File: entry}, d.Code, "%s", d.Message)
+		}
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("cannot read %q: %w", entry, err)
+		return nil, err
 	}
 	for i := 0; i < len(l.order); i++ { // grows while imports are followed
 		if err := ctx.Err(); err != nil {
@@ -90,12 +91,13 @@ func (l *loader) file(name string) (*Document, error) {
 	return doc, nil
 }
 
-// read makes a document, empty where it is no YAML.
+// read makes a document, empty where it is no YAML: what it may define is not known
+// then.
 func read(c *diag.Collector, name string, data []byte, embedded bool) *Document {
 	root, bad := source.ParseWith(name, data, source.Options{ListKeys: listKeys})
-	if len(bad) > 0 {
-		c.Add(bad...)
-		return &Document{File: name}
+	c.Add(bad...)
+	if root == nil {
+		return &Document{File: name, open: true}
 	}
 	return readDocument(c, name, embedded, root)
 }

@@ -20,7 +20,7 @@ func (r *reader) groups(t *Topology, n *source.Node) {
 			{"interfaces", func(n *source.Node) { g.Interfaces = r.interfaces(n, of) }, first},
 		})
 		if g.Type.Name == "" {
-			r.Errorf(g.Pos, codeMissing, "%s has no type", of)
+			r.missing(v, g.Pos, "type", of)
 		}
 	})
 }
@@ -42,7 +42,7 @@ func (r *reader) policies(t *Topology, n *source.Node) {
 			{"triggers", func(n *source.Node) { p.Triggers = r.triggers(n, of) }, everyVersion},
 		})
 		if p.Type.Name == "" {
-			r.Errorf(k.Pos(), codeMissing, "%s has no type", of)
+			r.missing(v, k.Pos(), "type", of)
 		}
 	})
 }
@@ -72,7 +72,7 @@ func (r *reader) triggers(n *source.Node, of string) []*Trigger {
 		if t.Event.Name == "" {
 			r.Errorf(t.Pos, codeMissing, "%s has no event", of)
 		}
-		if (v.Get("action") == nil || len(t.Action) == 0 && r.second() && len(v.Get("action").Items) == 0) && v.Kind == source.Map {
+		if (v.Get("action") == nil && len(t.Action) == 0 || len(t.Action) == 0 && r.second() && len(v.Get("action").Items) == 0) && v.Kind == source.Map {
 			r.Errorf(t.Pos, codeMissing, "%s has no action", of)
 		}
 	})
@@ -112,7 +112,7 @@ func (r *reader) eventFilter(n *source.Node, of string) *EventFilter {
 		{"capability", r.setRef(&f.Capability, of+": capability"), everyVersion},
 	})
 	if f.Node.Name == "" {
-		r.Errorf(f.Pos, codeMissing, "%s has no node", of)
+		r.missing(n, f.Pos, "node", of)
 	}
 	return f
 }

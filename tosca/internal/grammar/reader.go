@@ -53,6 +53,7 @@ func (r *reader) fields(n *source.Node, of string, known []field) {
 		r.Errorf(n.Pos(), codeShape, "%s must be a map, not %s", of, aKind(n.Kind))
 		return
 	}
+	var recovered map[string]bool
 keys:
 	for k, v := range n.Pairs() {
 		for _, f := range known {
@@ -66,13 +67,37 @@ keys:
 		if r.common(k, v, of) {
 			continue
 		}
-		var names []string
+		meant := r.unknownKeyword(k, of, known)
 		for _, f := range known {
-			if f.in == everyVersion || f.in == second == r.second() {
-				names = append(names, strings.Clone(f.key)) // else a table of keywords would live as long as its suggestions
+			if f.key == meant && n.Get(meant) == nil && !recovered[meant] {
+				if recovered == nil {
+					recovered = map[string]bool{}
+				}
+				recovered[meant] = true
+				f.read(v)
 			}
 		}
-		r.Unknown(k.Pos(), codeKeyword, k.Text, append(names, "description", "metadata"), "%s: unknown keyword %q", of, k.Text)
+	}
+}
+
+// unknownKeyword reports a keyword and gives the one that it is surely a
+// misspelling of, or an empty string: what stands there is read as that, so that
+// all that is wrong is said at once, and nothing is missed for the slip's sake.
+func (r *reader) unknownKeyword(k *source.Node, of string, known []field) string {
+	var names []string
+	for _, f := range known {
+		if f.in == everyVersion || f.in == second == r.second() {
+			names = append(names, strings.Clone(f.key)) // else a table of keywords would live as long as its suggestions
+		}
+	}
+	return r.Unknown(k.Pos(), codeKeyword, k.Text, append(names, "description", "metadata"), "%s: unknown keyword %q", of, k.Text)
+}
+
+// missing reports a keyword that must be there, unless it is there and wrong, or
+// stands in what is no map, which is said already.
+func (r *reader) missing(n *source.Node, at diag.Position, key, of string) {
+	if n.IsNull() || n.Kind == source.Map && n.Get(key).IsNull() {
+		r.Errorf(at, codeMissing, "%s has no %s", of, key)
 	}
 }
 

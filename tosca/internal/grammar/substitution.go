@@ -23,7 +23,7 @@ func (r *reader) substitution(n *source.Node) *Substitution {
 		{"interfaces", func(n *source.Node) { s.Interfaces = r.maps(n, of+": interfaces", r.mapped, r.interfaceMapping) }, everyVersion},
 	})
 	if s.NodeType.Name == "" {
-		r.Errorf(s.Pos, codeMissing, "%s has no node_type", of)
+		r.missing(n, s.Pos, "node_type", of)
 	}
 	return s
 }

@@ -26,7 +26,7 @@ func (r *reader) topology(of string) func(*source.Node) {
 			{"workflows", func(n *source.Node) { r.workflows(t, n) }, everyVersion},
 			{"functions", r.functions(true), second},
 		})
-		if r.second() && n.Kind == source.Map && n.Get("node_templates") == nil {
+		if r.second() && n.Kind == source.Map && n.Get("node_templates") == nil && t.Nodes == nil {
 			r.Errorf(t.Pos, codeMissing, "%s has no node_templates", of)
 		}
 	}
@@ -59,7 +59,7 @@ func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
 			node.Abstract = node.Filter.Pos
 		}
 		if node.Type.Name == "" && node.Copy.Name == "" {
-			r.Errorf(k.Pos(), codeMissing, "node template %q has no type", node.Name)
+			r.missing(v, k.Pos(), "type", "node template "+diag.Quote(node.Name))
 		}
 	})
 }
@@ -100,7 +100,7 @@ func (r *reader) relationshipTemplates(t *Topology, n *source.Node) {
 			{"interfaces", func(n *source.Node) { rel.Interfaces = r.interfaces(n, of) }, everyVersion},
 		})
 		if rel.Type.Name == "" && rel.Copy.Name == "" {
-			r.Errorf(k.Pos(), codeMissing, "%s has no type", of)
+			r.missing(v, k.Pos(), "type", of)
 		}
 	})
 }

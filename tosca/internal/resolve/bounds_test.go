@@ -216,3 +216,22 @@ func before(n int) string {
 	}
 	return b.String()
 }
+
+// Whoever prints the values of many nodes copies a large default for each.
+func TestValuesThatAreCopiedAreWork(t *testing.T) {
+	t.Parallel()
+	doc := first + "node_types:\n  my: {derived_from: tosca.nodes.Root, properties: {p: {type: list, entry_schema: integer, default: [" +
+		times(500, "%[1]d, ") + "0]}}}\n" + templates + "    n: {type: my}\n"
+	s, list := resolved(t, doc)
+	if len(list) > 0 {
+		t.Fatal(list)
+	}
+	before := s.Work()
+	if got := s.Node("n").Values()["p"].([]any); len(got) != 501 || s.Work()-before < len(got) {
+		t.Errorf("%d values are %d work", len(got), s.Work()-before)
+	}
+	s.Limit(s.Work() + 100)
+	if got := s.Node("n").Values(); got != nil || !s.Spent() {
+		t.Errorf("there is more work than is allowed: %v", got)
+	}
+}

@@ -153,17 +153,18 @@ func (h *holder) check(typ string) {
 		return
 	}
 	known := h.propertyNames()
+	var misspelt []string // said so: they are not missing
 	for k := range h.assigned.Pairs() {
 		switch def := h.props[k.Text]; {
 		case def == nil && h.whole && k.Text != h.explained:
-			h.s.Unknown(k.Pos(), codePropUnknown, k.Text, known, "%s has no property %q", h.of, k.Text)
+			misspelt = append(misspelt, h.s.Unknown(k.Pos(), codePropUnknown, k.Text, known, "%s has no property %q", h.of, k.Text))
 		case def != nil && def.Fixed():
 			h.s.Errorf(k.Pos(), codePropFixed, "%s: property %q has a fixed value, so it cannot be assigned", h.of, k.Text)
 		}
 	}
 	for _, name := range known {
 		v := h.property(name)
-		if typ != "" && v.OK && v.Node.IsNull() && h.props[name].Required && !h.writtenNull(name) {
+		if typ != "" && v.OK && v.Node.IsNull() && h.props[name].Required && !h.writtenNull(name) && !slices.Contains(misspelt, name) {
 			h.s.Errorf(h.pos, codePropMissing, "%s lacks property %q, which %s requires", h.of, name, typ)
 		}
 	}

@@ -60,6 +60,39 @@ func (n *Node) Property(name string) data.Value {
 	return n.holder.property(name)
 }
 
+// Values gives the node's properties that have a value before it runs, as they
+// would be in JSON; nil where there are none. What it copies is counted as work:
+// many nodes may have one large default.
+func (n *Node) Values() map[string]any {
+	var all map[string]any
+	for _, name := range n.holder.propertyNames() {
+		v := n.holder.property(name)
+		if !v.OK || v.Node.IsNull() {
+			continue
+		}
+		if !n.holder.s.Spend(perProperty * extent(v.Node)) {
+			return nil
+		}
+		if !data.Settled(v.Node) {
+			continue
+		}
+		if all == nil {
+			all = map[string]any{}
+		}
+		all[name] = data.Any(v.Node)
+	}
+	return all
+}
+
+// extent counts the values in a value.
+func extent(n *source.Node) int {
+	count := 1
+	for _, item := range n.Items {
+		count += extent(item)
+	}
+	return count
+}
+
 // HasProperty tells whether the node's type defines a property.
 func (n *Node) HasProperty(name string) bool { return n.holder.props[name] != nil }
 
@@ -152,8 +185,12 @@ func (s *Service) classify(n *Node) {
 	n.holder.of, n.holder.needed = n.named(), n.Owned()
 	n.holder.props, n.holder.sorted, n.holder.attrs, n.holder.whole = flat.Props, flat.properties(), flat.Attrs, true
 	s.checkDirectives(n)
-	if n.Abstract != (diag.Position{}) && n.Owned() {
-		s.Incomplete(n.Abstract, codeAbstract, "%s is left to be selected or substituted, so the topology is incomplete", n.Of())
+	if n.Abstract != (diag.Position{}) {
+		report := s.Warnf
+		if n.Owned() {
+			report = s.Incomplete
+		}
+		report(n.Abstract, codeAbstract, "%s is left to be selected or substituted, so the topology is incomplete", n.Of())
 	}
 }
 

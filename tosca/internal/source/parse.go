@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -57,9 +55,16 @@ type Options struct {
 	ListKeys func(key, value string) bool
 }
 
-// ParseWith is Parse with options.
+// ParseWith is Parse with options, and gives a tree also where the list has what
+// leaves the rest as it is: of keys that are there twice the first counts, those
+// that cannot be keys are left out, and tags that mean nothing are ignored.
 func ParseWith(file string, data []byte, opts Options) (*Node, diag.List) {
-	return parse(&parser{file: &file, opts: opts, done: map[*yaml.Node]built{}}, file, data)
+	p := &parser{file: &file, opts: opts, done: map[*yaml.Node]built{}}
+	n, bad := parse(p, file, data)
+	if n == nil && p.root != nil && !p.beyond {
+		return p.root, bad
+	}
+	return n, bad
 }
 
 // ParseOutside is Parse for what stands in no file: its nodes have no line.
@@ -80,7 +85,11 @@ func parse(p *parser, file string, data []byte) (*Node, diag.List) {
 	}
 	p.askForListKeys(doc)
 	b := p.build(doc, 0)
+	if more := p.failed - maxReported; more > 1 {
+		p.problems[maxReported].Message = fmt.Sprintf("and %d more problems in the YAML from here on", more)
+	}
 	if len(p.problems) > 0 {
+		p.root = b.node
 		return nil, p.problems
 	}
 	return b.node, nil
@@ -113,36 +122,29 @@ func decode(file string, data []byte) (root *yaml.Node, bad *diag.Diagnostic) {
 			root, bad = nil, &diag.Diagnostic{Position: at, Code: codeSyntax, Message: "the file cannot be read as YAML"}
 		}
 	}()
-	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if bytes.HasPrefix(data, []byte("\x00\x00\xfe\xff")) || bytes.HasPrefix(data, []byte("\xff\xfe\x00\x00")) {
+		return nil, &diag.Diagnostic{Position: at, Code: codeSyntax, Message: "not YAML: the file is in UTF-32; UTF-8 and UTF-16 are read"}
+	}
+	data = diag.UTF8(data)
+	dec := yaml.NewDecoder(bytes.NewReader(olderYAML(data)))
 	var doc, second yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
 		return nil, &diag.Diagnostic{Position: at, Code: codeEmpty, Message: "the file holds no YAML document"}
 	case err != nil:
-		return nil, syntax(file, err)
+		return nil, syntax(file, data, err)
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
 		at.Line, at.Column = second.Line, second.Column
 		return nil, &diag.Diagnostic{Position: at, Code: codeMany, Message: "the file holds a second YAML document"}
 	case !errors.Is(err, io.EOF):
-		return nil, syntax(file, err)
+		return nil, syntax(file, data, err)
 	}
 	if len(doc.Content) != 1 {
 		return nil, &diag.Diagnostic{Position: at, Code: codeEmpty, Message: "the file holds no YAML document"}
 	}
 	return doc.Content[0], nil
-}
-
-var lineOf = regexp.MustCompile(`^yaml: line (\d+): `)
-
-func syntax(file string, err error) *diag.Diagnostic {
-	at, text := diag.Position{File: file, Line: 1}, err.Error() // yaml.v3 leaves out the first line's number
-	if m := lineOf.FindStringSubmatch(text); m != nil {
-		at.Line, _ = strconv.Atoi(m[1])
-		text = text[len(m[0]):]
-	}
-	return &diag.Diagnostic{Position: at, Code: codeSyntax, Message: "not YAML: " + strings.TrimPrefix(text, "yaml: ")}
 }
 
 // built is a node with what it costs to walk it.
@@ -159,7 +161,10 @@ type parser struct {
 	outside  bool                 // nodes stand in no line
 	done     map[*yaml.Node]built // what anchors stand for; without a node: under construction
 	copied   int                  // keys that merges copied
-	problems diag.List
+	problems diag.List            // one more than are reported, at most
+	failed   int
+	root     *Node // where there are problems
+	beyond   bool  // a bound is passed, so that nobody may walk the tree
 
 	// Nodes are made many at a time: a large document has millions.
 	nodes []Node  // not used yet
@@ -175,7 +180,13 @@ const (
 )
 
 func (p *parser) fail(at *yaml.Node, code, message string) {
-	if len(p.problems) < maxReported {
+	switch code {
+	case codeDuplicate, codeKey, codeTag, codeMerge, codeCharacter:
+	default:
+		p.beyond = true
+	}
+	p.failed++
+	if p.failed <= maxReported+1 {
 		pos := diag.Position{File: *p.file, Line: at.Line, Column: at.Column}
 		p.problems = append(p.problems, diag.Diagnostic{Position: pos, Code: code, Message: message})
 	}
@@ -314,6 +325,7 @@ func (p *parser) scalar(n *Node, y *yaml.Node) {
 			p.fail(y, codeTag, fmt.Sprintf("tag %q means nothing in TOSCA", tag))
 		}
 	default:
+		n.Kind = String
 		p.fail(y, codeTag, fmt.Sprintf("tag %q means nothing in TOSCA", tag))
 	}
 	if strings.Contains(n.Text, "\x00") || strings.Contains(n.Text, "\uFFFE") {

@@ -72,7 +72,7 @@ func TestKeysMayBeListsAndMapsWhereTheDocumentSaysSo(t *testing.T) {
 	} {
 		n, bad := source.ParseWith("f", []byte(doc), opts)
 		switch {
-		case want == "" && (len(bad) == 0 || n != nil):
+		case want == "" && len(bad) == 0:
 			t.Errorf("%q was read", doc)
 		case want != "" && (len(bad) > 0 || dump(n) != want):
 			t.Errorf("%q: %s, %v", doc, dump(n), bad)
@@ -154,4 +154,113 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("neither a tree nor a problem, or both")
 		}
 	})
+}
+
+// yaml.v3 says of these a line at most, and often another one.
+func TestWhatIsNoYAMLIsFoundWhereItIs(t *testing.T) {
+	t.Parallel()
+	const before, after = "a: 1\nb: [2,\n  3]\n", "\ny:\n  z: 1\n"
+	for doc, want := range map[string]string{
+		"é: @x":                                "4:4: not YAML: \"@\" cannot begin a value; put the value in quotes",
+		"c: %x":                                "4:4: not YAML: \"%\" cannot begin a value; put the value in quotes",
+		"c:\n\td: 1":                           "5:1: not YAML: a tab cannot indent; use spaces",
+		"c: d: e":                              "4:4: not YAML: mapping values are not allowed in this context",
+		"c: *d":                                "4:4: not YAML: unknown anchor 'd' referenced",
+		"c: [*c, *d, *e]":                      "4:5: not YAML: unknown anchor 'c' referenced",
+		"c:\n  d: 1\n e: 2":                    "6:2: not YAML: did not find expected key",
+		"c: 'd":                                "4:4: not YAML: found unexpected end of stream",
+		"c: \"d":                               "4:4: not YAML: found unexpected end of stream",
+		"c: \"\\q\"":                           "4:4: not YAML: found unknown escape character",
+		"c: [1, 2}":                            "4:9: not YAML: did not find expected ',' or ']'",
+		"c: {d: 1]":                            "4:9: not YAML: did not find expected ',' or '}'",
+		"c: d\x01e":                            "4:5: not YAML: control character U+0001",
+		"é: d\u009be":                          "4:5: not YAML: control character U+009B",
+		"c: d\xefe":                            "4:5: not YAML: byte 0xEF is no UTF-8; the file may be in another encoding",
+		"c: !x!y z":                            "4:9: not YAML: found undefined tag handle",
+		"- c":                                  "4:3: not YAML: did not find expected key",
+		"c: - d":                               "4:4: not YAML: block sequence entries are not allowed in this context",
+		"c: &d &e f":                           "4:10: not YAML: did not find expected key",
+		"c: {d: " + strings.Repeat("[", 20000): "4:10007: nested more than 128 levels deep",
+	} {
+		_, bad := source.Parse("f", []byte(before+doc+after))
+		if got := bad.Error(); len(bad) != 1 || got != "f:"+want {
+			t.Errorf("%.20q:\ngot  %s\nwant f:%s", doc, got, want)
+		}
+	}
+	large := "a:\n" + strings.Repeat("  b: c\n", 50_000)
+	for doc, want := range map[string]string{
+		large + " d: [":                 "f:50002:1: not YAML: did not find expected key",
+		large + "d: 'e":                 "f:50002:1: not YAML: found unexpected end of stream",
+		"":                              "f: the file holds no YAML document",
+		"# x\n":                         "f: the file holds no YAML document",
+		"%YAML 3.0\n---\na: b\n":        "f:1:1: not YAML: found incompatible YAML document",
+		"\xff\xfe\x00\x00a\x00\x00\x00": "f: not YAML: the file is in UTF-32; UTF-8 and UTF-16 are read",
+		"a: {b: c\n":                    "f:1:8: not YAML: did not find expected ',' or '}'",
+	} {
+		if _, bad := source.Parse("f", []byte(doc)); bad.Error() != want {
+			t.Errorf("%q: got %s, want %s", doc, bad, want)
+		}
+	}
+}
+
+// TOSCA asks for YAML 1.2, and the library for 1.1.
+func TestDocumentsSayWhichYAMLTheyAreAndHowTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	for _, doc := range []string{
+		"%YAML 1.2\n---\na: b\n", "# x\n\n%YAML\t1.2\r\n--- # y\r\na: b\r\n", "%YAML 1.1\n---\na: b", "%TAG !x! !y\n%YAML 1.2\n---\na: b",
+		"\uFEFFa: b", "\uFEFF%YAML 1.2\n---\na: b", "a: b\n...\n", "---\na: b", "a: b\r",
+		"\xff\xfea\x00:\x00 \x00b\x00", "\xfe\xff\x00a\x00:\x00 \x00b",
+	} {
+		n, bad := source.Parse("f", []byte(doc))
+		if len(bad) > 0 || dump(n) != "{a:string(b)}" {
+			t.Errorf("%q: %v", doc, bad)
+		}
+	}
+	n, _ := source.Parse("f", []byte("a: '%YAML 1.2 '\nb: |\n  %YAML 1.2\n"))
+	if got := dump(n); got != "{a:string(%YAML 1.2 ) b:string(%YAML 1.2\n)}" {
+		t.Errorf("a text is changed: %s", got)
+	}
+}
+
+func TestTheHundredAndFirstProblemSaysHowManyAreLeft(t *testing.T) {
+	t.Parallel()
+	for n, last := range map[int]string{
+		101: `f:101:1: key "a" is here twice (first in line 1)`,
+		102: `f:102:1: key "a" is here twice (first in line 1)`,
+		103: "f:102:1: and 2 more problems in the YAML from here on",
+		999: "f:102:1: and 898 more problems in the YAML from here on",
+	} {
+		_, bad := source.Parse("f", []byte(strings.Repeat("a: b\n", n)))
+		if len(bad) > 101 || bad[len(bad)-1].Error() != last {
+			t.Errorf("%d: %d problems, the last %s", n, len(bad), bad[len(bad)-1].Error())
+		}
+	}
+}
+
+// What is wrong in one place leaves the rest to be read; what passes a bound does
+// not.
+func TestSlipsLeaveTheRestToBeRead(t *testing.T) {
+	t.Parallel()
+	for doc, want := range map[string]string{
+		"a: 1\na: 2\nb: 3":            "{a:integer(1) b:integer(3)}",
+		"[x]: 1\nb: 3":                "{b:integer(3)}",
+		"a: !!binary aGk=\nb: !x [1]": "{a:string(aGk=) b:[integer(1)]}",
+		"a: {<<: 1, c: 2}\nb: 3":      "{a:{c:integer(2)} b:integer(3)}",
+		"a: \"\\0\"\nb: 3":            "{a:string(\x00) b:integer(3)}",
+		"a: &a [*a]\na: 1":            "",
+		"a: 1\na: " + strings.Repeat("[", 200) + strings.Repeat("]", 200): "",
+		"a: 1\na: {b": "",
+	} {
+		n, bad := source.ParseWith("f", []byte(doc), source.Options{})
+		got := ""
+		if n != nil {
+			got = dump(n)
+		}
+		if len(bad) == 0 || got != want {
+			t.Errorf("%.40q: %s, %v", doc, got, bad)
+		}
+		if n, _ := source.Parse("f", []byte(doc)); n != nil {
+			t.Errorf("%.40q is read by Parse, too", doc)
+		}
+	}
 }

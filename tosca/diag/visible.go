@@ -1,0 +1,57 @@
+package diag
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Visible replaces in a text what would make a terminal do something else than
+// show it: control characters but tabs, what turns the direction of a text, and
+// what nobody sees. What joins letters stays.
+func Visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\t' && hidden(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+func hidden(r rune) bool {
+	const nonJoiner, joiner, lines, paragraphs = '\u200c', '\u200d', '\u2028', '\u2029'
+	switch {
+	case r < 0x7f:
+		return r < ' '
+	case r == lines || r == paragraphs:
+		return true
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner && r != nonJoiner
+}
+
+// VisibleJSON writes such characters in JSON as escapes, so that it means the
+// same and can be looked at.
+func VisibleJSON(data []byte) []byte {
+	if bytes.IndexFunc(data, escaped) < 0 {
+		return data
+	}
+	var b bytes.Buffer
+	for _, r := range string(data) {
+		switch {
+		case !escaped(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.Bytes()
+}
+
+// escaped are the hidden characters that encoding/json leaves as they are.
+func escaped(r rune) bool { return r >= 0x7f && r != utf8.RuneError && hidden(r) }

@@ -1,0 +1,220 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// yaml.v3 says of what is no YAML a line at most, and of a map or list often the
+// one before it. What is here finds the place by how far the library reads.
+
+const (
+	maxReread = 2 << 20   // bytes: a larger file is not read again to find a place
+	maxHalved = 256 << 10 // bytes: nor many times
+	ahead     = 4         // characters that the library has read beyond what it looks at
+)
+
+var (
+	lineOf   = regexp.MustCompile(`^yaml: line (\d+): `)
+	ofParser = regexp.MustCompile(`^(did not find expected (',' or|key|'-'|node|<)|found undefined tag)`)
+	inFlow   = regexp.MustCompile(`^(did not find expected ',' or|found undefined tag)`)
+	noAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
+)
+
+// syntax makes a diagnostic of the library's error.
+func syntax(file string, data []byte, err error) *diag.Diagnostic {
+	at, text := diag.Position{File: file, Line: 1, Column: 1}, err.Error()
+	if m := lineOf.FindStringSubmatch(text); m != nil {
+		at.Line, _ = strconv.Atoi(m[1])
+		text = text[len(m[0]):]
+	}
+	text = strings.TrimPrefix(text, "yaml: ")
+	d := &diag.Diagnostic{Position: at, Code: codeSyntax, Message: "not YAML: " + text}
+	if offset, char := badCharacter(data); offset >= 0 {
+		d.Line, d.Column = lineAndColumn(data, offset)
+		d.Message = "not YAML: " + char
+		return d
+	}
+	offset, found := place(data, err.Error(), text)
+	switch {
+	case found:
+		d.Line, d.Column = lineAndColumn(data, offset)
+	case ofParser.MatchString(text):
+		d.Line++ // the library counts these lines from 0
+	}
+	switch {
+	case strings.HasPrefix(text, "exceeded max depth"):
+		d.Code, d.Message = codeDepth, fmt.Sprintf("nested more than %d levels deep", maxDepth)
+	case found && strings.HasPrefix(text, "found character that cannot start any token"):
+		d.Message = "not YAML: " + cannotStart(data[offset:])
+	}
+	return d
+}
+
+func cannotStart(rest []byte) string {
+	if rest[0] == '\t' {
+		return "a tab cannot indent; use spaces"
+	}
+	r, _ := utf8.DecodeRune(rest)
+	return fmt.Sprintf("%s cannot begin a value; put the value in quotes", diag.Quote(string(r)))
+}
+
+// badCharacter finds the first byte that is no text at all, or -1.
+func badCharacter(data []byte) (int, string) {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return i, fmt.Sprintf("byte 0x%02X is no UTF-8; the file may be in another encoding", data[i])
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0 && r != 0x85:
+			return i, fmt.Sprintf("control character U+%04X", r)
+		}
+		i += size
+	}
+	return -1, ""
+}
+
+// place finds where the library stops: by how far it reads, or where it reads to
+// the end, as where a quote or bracket is not closed, by the shortest beginning of
+// the file that is wrong in the same way.
+func place(data []byte, whole, text string) (int, bool) {
+	if len(data) == 0 || len(data) > maxReread {
+		return 0, false
+	}
+	slow := &drip{rest: data}
+	failure(slow)
+	end := len(data) - len(slow.rest)
+	if m := noAnchor.FindStringSubmatch(text); m != nil {
+		at := bytes.LastIndex(data[:end], []byte("*"+m[1]))
+		return at, at >= 0
+	}
+	if text == "found incompatible YAML document" {
+		at := bytes.Index(data, []byte("%YAML"))
+		return at, at >= 0
+	}
+	if end < len(data) {
+		for range ahead {
+			_, size := utf8.DecodeLastRune(data[:end])
+			end -= size
+		}
+		if inFlow.MatchString(text) { // it has read the next key, too
+			end = wordAt(data, end)
+		}
+		if ofParser.MatchString(text) {
+			end = beforeLine(data, end)
+		}
+		return wordAt(data, end), true
+	}
+	if len(data) > maxHalved {
+		return 0, false
+	}
+	low, high := 0, len(data) // of beginnings that are read otherwise, and in the same way
+	for high-low > 1 {
+		middle := (low + high) / 2
+		for middle > low && !utf8.RuneStart(data[middle]) {
+			middle--
+		}
+		if middle == low {
+			break
+		}
+		if failure(bytes.NewReader(data[:middle])) == whole {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return wordAt(data, low), true
+}
+
+// beforeLine gives the end of what stands before the line that begins at an
+// offset: looking for comments, the library reads into the next line before its
+// parser sees what is wrong. Within a line the offset stays.
+func beforeLine(data []byte, at int) int {
+	start := bytes.LastIndexByte(data[:at], '\n') + 1
+	if len(bytes.TrimSpace(data[start:at])) > 0 {
+		return at
+	}
+	for start > 0 {
+		end := start - 1
+		start = bytes.LastIndexByte(data[:end], '\n') + 1
+		if line := bytes.TrimSpace(data[start:end]); len(line) > 0 && line[0] != '#' {
+			return start + bytes.LastIndexByte(data[start:end], line[len(line)-1])
+		}
+	}
+	return at
+}
+
+// failure reads as decode does, and gives the error as text.
+func failure(r io.Reader) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = "panic"
+		}
+	}()
+	dec := yaml.NewDecoder(r)
+	for range 2 {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// drip gives a byte at a time, so that what was read is what was needed.
+type drip struct{ rest []byte }
+
+func (d *drip) Read(p []byte) (int, error) {
+	if len(d.rest) == 0 || len(p) == 0 {
+		return 0, io.EOF
+	}
+	p[0], d.rest = d.rest[0], d.rest[1:]
+	return 1, nil
+}
+
+// wordAt gives where the word at an offset begins; of a colon, its key.
+func wordAt(data []byte, at int) int {
+	at = min(max(at, 0), len(data)-1)
+	if data[at] == ':' && at > 0 {
+		at--
+	}
+	const parts = " \t\r\n,[]{}:"
+	if bytes.IndexByte([]byte(parts), data[at]) >= 0 {
+		return at
+	}
+	for at > 0 && bytes.IndexByte([]byte(parts), data[at-1]) < 0 {
+		at--
+	}
+	return at
+}
+
+func lineAndColumn(data []byte, offset int) (line, column int) {
+	lines := diag.Lines(data[:offset])
+	return len(lines), utf8.RuneCountInString(lines[len(lines)-1]) + 1
+}
+
+var directive = regexp.MustCompile(`^%YAML[ \t]+1\.([02-9])[ \t\r\n]`)
+
+// olderYAML has a document of YAML 1.2 say that it is of 1.1, which is what the
+// library insists on; what it reads is YAML 1.2 (10.3.2) all the same.
+func olderYAML(data []byte) []byte {
+	rest := data
+	for len(rest) > 0 && bytes.IndexByte([]byte("%# \t\r\n"), rest[0]) >= 0 {
+		if m := directive.FindSubmatchIndex(rest); m != nil {
+			at := len(data) - len(rest) + m[2]
+			return bytes.Join([][]byte{data[:at], data[at+1:]}, []byte("1"))
+		}
+		_, after, _ := bytes.Cut(rest, []byte("\n"))
+		rest = after
+	}
+	return data
+}
