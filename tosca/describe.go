@@ -36,7 +36,7 @@ func Describe(app *Application) []byte {
 		d.volume(v)
 	}
 	for _, u := range app.Units {
-		d.line(0, "\ndeployment unit %s", u.Name)
+		d.title("deployment unit %s", u.Name)
 		d.list("members", u.Members)
 	}
 	for _, o := range app.Others {
