@@ -28,8 +28,9 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 		if v == nil || !known {
 			return
 		}
+		p := p
+		p.Meant = d
 		if made := e.Eval(v, p); made.OK {
-			p := p
 			p.Of += what
 			e.Check(made.Node, d, p)
 		}

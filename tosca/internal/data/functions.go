@@ -18,6 +18,7 @@ type function struct {
 	raw      func(*Evaluator, *call) Value
 	call     func(*call) Value                // with all arguments known, and of the right types
 	early    func(*call) (v Value, told bool) // with some known only at run time, if they tell enough
+	reckons  bool                             // what it makes is of the type of its arguments, or of the first
 	texts    int                              // so many of the arguments, and the entries of lists among them, are strings in 2.0
 }
 
@@ -129,11 +130,11 @@ func collections() []*function {
 func arithmetic() []*function {
 	numbers := []string{"integer|float|scalar"}
 	return []*function{
-		{name: "sum", min: 1, max: -1, takes: takesNumbers, types: numbers, call: sum},
-		{name: "difference", min: 2, max: 2, takes: "two numbers, or two scalars of one type", types: numbers, call: sum},
-		{name: "product", min: 1, max: -1, takes: "numbers, or a scalar and a number", types: []string{numbers[0], "integer|float"}, call: product},
-		{name: "quotient", min: 2, max: 2, takes: "a number or scalar, and a number", types: []string{numbers[0], "integer|float"}, call: quotient},
-		{name: "remainder", min: 2, max: 2, takes: "an integer or scalar, and an integer", types: []string{"integer|scalar", tInteger}, call: quotient},
+		{name: "sum", min: 1, max: -1, takes: takesNumbers, types: numbers, reckons: true, call: sum},
+		{name: "difference", min: 2, max: 2, takes: "two numbers, or two scalars of one type", types: numbers, reckons: true, call: sum},
+		{name: "product", min: 1, max: -1, takes: "numbers, or a scalar and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: product},
+		{name: "quotient", min: 2, max: 2, takes: "a number or scalar, and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: quotient},
+		{name: "remainder", min: 2, max: 2, takes: "an integer or scalar, and an integer", types: []string{"integer|scalar", tInteger}, reckons: true, call: quotient},
 		{name: "round", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: round},
 		{name: "floor", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: round},
 		{name: "ceil", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: round},

@@ -53,7 +53,7 @@ func (h *holder) property(name string) data.Value {
 	v := &data.Value{Busy: true}
 	h.values[name] = v
 	p := h.place(h.of + ": property " + quote(name))
-	p.Doc = doc
+	p.Doc, p.Meant = doc, def
 	*v = h.s.eval.Eval(written, p)
 	v.Busy = false
 	v.Def = def

@@ -64,6 +64,7 @@ func (s *Service) settle(in *input, at data.Place) {
 	switch {
 	case in.bad:
 	case !in.value.IsNull():
+		at.Meant = in.def
 		v := s.eval.Eval(in.value, at)
 		at.Default = in.value == in.Default && !second(s.Doc)
 		in.value, in.size = v.Node, v.Size

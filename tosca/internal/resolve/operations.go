@@ -63,6 +63,7 @@ func (s *Service) checkInput(made Parameter, p *grammar.Property, at data.Place)
 		s.Errorf(p.Pos, codePropFixed, "%s has a fixed value, so it cannot be assigned", at.Of)
 		return
 	}
+	at.Meant = made.Def
 	if v := s.eval.Eval(p.Value, at); v.OK && made.Def != nil {
 		s.eval.Check(v.Node, made.Def, at)
 	}

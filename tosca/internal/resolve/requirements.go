@@ -353,6 +353,7 @@ func (s *Service) checkAllocation(e *Edge) {
 			continue
 		}
 		p := e.Source.Place(of)
+		p.Meant = def
 		if made := s.eval.Eval(v, p); made.OK {
 			s.eval.Check(made.Node, data.Of(def.TypeName(), def.Doc), p)
 		}

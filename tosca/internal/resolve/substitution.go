@@ -354,11 +354,14 @@ func (s *Service) checkOutputs() {
 	}
 	for _, o := range s.Topo.Outputs {
 		p := data.Place{Of: "output " + quote(o.Name), Doc: s.Doc}
+		if o.Definition != nil && o.Definition.Type.Name != "" {
+			p.Meant = data.From(o.Definition, s.Doc)
+		}
 		v := s.eval.Eval(o.Value, p)
-		if o.Definition == nil || o.Definition.Type.Name == "" {
+		if p.Meant == nil {
 			continue
 		}
-		def := data.From(o.Definition, s.Doc)
+		def := p.Meant
 		declared := *def
 		declared.Default, declared.Value = nil, nil
 		if s.eval.Declare(&declared, p) && v.OK {
