@@ -54,10 +54,17 @@ func (a *Archive) lookForEntry(strict bool) error {
 	data, err := a.ReadFile(at, 1<<20)
 	switch {
 	case err == nil:
-		return a.entryByMeta(at, string(data))
+		if err := a.entryByMeta(at, string(data)); err != nil || a.entry != "" {
+			return err
+		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
+	return a.entryAtRoot(strict)
+}
+
+// entryAtRoot finds the one YAML file at the root.
+func (a *Archive) entryAtRoot(strict bool) error {
 	found, err := a.rootYAML()
 	if err != nil {
 		return err
@@ -159,6 +166,8 @@ func metadataKeys(doc string) map[string]bool {
 	return keys
 }
 
+// entryByMeta reads TOSCA.meta, which need not name the entry definition in 2.0:
+// then it is the file at the root, as without (TOSCA 2.0, 17.1).
 func (a *Archive) entryByMeta(at, text string) error {
 	fields, err := parseMeta(at, text)
 	if err != nil {
@@ -178,10 +187,13 @@ func (a *Archive) entryByMeta(at, text string) error {
 	case a.meta.FileVersion != "1.0" && a.meta.FileVersion != "1.1":
 		return problem(codeMetaVersion, at, fmt.Sprintf("has TOSCA-Meta-File-Version %q; 1.0 and 1.1 are known", a.meta.FileVersion))
 	}
-	if a.meta.Entry == "" {
+	named := a.meta.Others
+	if a.meta.Entry != "" {
+		named = append([]string{a.meta.Entry}, named...)
+	} else if a.meta.CSARVersion != "2.0" {
 		return problem(codeNoEntry, at, "names no Entry-Definitions")
 	}
-	for _, name := range append([]string{a.meta.Entry}, a.meta.Others...) {
+	for _, name := range named {
 		if err := checkName(name); err != nil {
 			return err
 		}
@@ -189,7 +201,9 @@ func (a *Archive) entryByMeta(at, text string) error {
 			return problem(codeNoEntry, at, fmt.Sprintf("names %q, which is not in the archive", name))
 		}
 	}
-	a.entry = path.Clean(a.meta.Entry)
+	if a.meta.Entry != "" {
+		a.entry = path.Clean(a.meta.Entry)
+	}
 	return nil
 }
 
