@@ -250,14 +250,22 @@ func (s *Service) checkMappedRequirement(m *grammar.Mapping) {
 		return
 	}
 	if len(m.To) < 2 {
-		if second(s.Doc) && !slices.ContainsFunc(n.Directives, func(d grammar.Ref) bool { return d.Name == "select" }) {
+		if second(s.Doc) && !n.selectable() {
 			s.Errorf(m.To[0].Pos, codeMappedTo, "%s: %q is mapped to %s, which does not have the directive select", substitution, m.Name, n.Of())
 		}
 		return
 	}
+	if other := s.byName[m.To[1].Name]; second(s.Doc) && other != nil && n.Typ.byName[m.To[1].Name] == nil && n.selectable() && other.selectable() {
+		return // a list of two nodes to be selected looks like a node and its requirement (TOSCA 2.0, 15.5)
+	}
 	if s.inside(m.To[1], Keys(n.Typ.byName), "requirement", m.Name) && second(s.Doc) && n.leads(m.To[1].Name) {
 		s.Errorf(m.To[1].Pos, codeMappedTo, "%s: %q is mapped to requirement %q of %s, which leads to a node already", substitution, m.Name, m.To[1].Name, n.Of())
 	}
+}
+
+// selectable tells whether a node may be one that is there already.
+func (n *Node) selectable() bool {
+	return slices.ContainsFunc(n.Directives, func(d grammar.Ref) bool { return d.Name == "select" })
 }
 
 // leads tells whether all that a node says of a requirement names a node
