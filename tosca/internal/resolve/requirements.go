@@ -76,7 +76,7 @@ func (s *Service) checkKeywords(e *Edge) {
 		s.checkOptional(r.Optional, n.Place(e.of()+": optional"))
 	}
 	if r.NodeFilter != nil {
-		s.checkFilter(r.NodeFilter, s.filtered(e), n.Doc, e.of(), s.selfOfFilter(e))
+		s.checkFilter(r.NodeFilter, s.filtered(e), n.Doc, e.of()+nodeFilter, s.selfOfFilter(e))
 	}
 }
 

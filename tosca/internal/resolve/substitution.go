@@ -20,7 +20,7 @@ func (s *Service) checkSubstitution() {
 	}
 	typ := s.known(s.Doc, grammar.NodeType, m.NodeType, substitution)
 	t := s.wholeType(typ)
-	s.checkFilter(m.Filter, t, s.Doc, substitution, s.anyNodeOf(typ, false))
+	s.checkFilter(m.Filter, t, s.Doc, substitution+": substitution_filter", s.anyNodeOf(typ, false))
 	if t == nil {
 		return // said so
 	}
