@@ -53,14 +53,16 @@ func (s *Service) checkOperation(o *grammar.Operation, made *Operation, h *holde
 	s.checkImplementation(o, h, of)
 }
 
+// fixed tells whether nobody can assign the parameter. 1.x knows no such value
+// (TOSCA 1.3, 3.6.14).
+func (p Parameter) fixed(doc *grammar.Document) bool {
+	return p.Def != nil && p.Def.Fixed() && second(doc)
+}
+
 // checkInput evaluates a value that is assigned to an input and checks it
-// against the definition, if there is one.
+// against the definition, if there is one. That one is fixed is said elsewhere.
 func (s *Service) checkInput(made Parameter, p *grammar.Property, at data.Place) {
-	if p.Value == nil {
-		return
-	}
-	if made.Def != nil && made.Def.Fixed() && second(s.Doc) { // 1.x knows no value that cannot be assigned (TOSCA 1.3, 3.6.14)
-		s.Errorf(p.Pos, codePropFixed, "%s has a fixed value, so it cannot be assigned", at.Of)
+	if p.Value == nil || made.fixed(s.Doc) {
 		return
 	}
 	at.Meant = made.Def

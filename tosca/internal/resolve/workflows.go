@@ -225,6 +225,9 @@ func (s *Service) checkCall(a *grammar.Activity, of string, targets []*Node, rel
 					if !second(s.Doc) { // whether SELF is the node or what calls, 1.x does not say
 						at.Self = data.Anything
 					}
+					if made.Inputs[p.Name].fixed(s.Doc) {
+						s.Errorf(p.Pos, codePropFixed, "%s has a fixed value, so it cannot be assigned", at.Of)
+					}
 					s.checkInput(made.Inputs[p.Name], p, at)
 				}
 			}
