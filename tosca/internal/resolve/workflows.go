@@ -225,11 +225,10 @@ func (s *Service) checkCall(a *grammar.Activity, of string, targets []*Node, rel
 					if !second(s.Doc) { // whether SELF is the node or what calls, 1.x does not say
 						at.Self = data.Anything
 					}
-					if made.Inputs[p.Name].fixed(s.Doc) {
-						s.Errorf(p.Pos, codePropFixed, "%s has a fixed value, so it cannot be assigned", at.Of)
-					}
 					s.checkInput(made.Inputs[p.Name], p, at)
 				}
+				called := &grammar.Interface{Operations: []*grammar.Operation{{Name: op, Inputs: a.Inputs}}}
+				s.notFixed(called, find(s.typeInterfaces(n.Typ.Type), face, n.Doc), s.Doc, of)
 			}
 			return
 		}
