@@ -121,6 +121,10 @@ func (r *reader) activities(n *source.Node, of string) []*Activity {
 		}
 		all = append(all, a)
 		of := of + ": " + k.Text
+		if a.Kind == SetState && r.isCall(v) {
+			a.State = v
+			return
+		}
 		if v.Kind != source.Map || a.Kind == SetState && r.second() {
 			a.Ref = r.ref(v, of)
 		} else {

@@ -146,7 +146,7 @@ func (s *Service) checkInterfaceDefs(t *grammar.Type, faces []*grammar.Interface
 			if t.Kind == grammar.InterfaceType && implemented(o) && !second(t.Doc) { // the grammar of 2.0 has no such keyword there
 				s.Errorf(o.Pos, codeOpImplemented, "%s has an implementation, which only nodes and relationships can have", of)
 			}
-			s.checkInlineArtifacts(o, t.Doc, of)
+			s.checkInlineArtifacts(o, data.Place{Of: of, Doc: t.Doc, Self: d.self})
 			s.checkHost(o, t.Kind == grammar.NodeType, t.Doc, of)
 		}
 	}

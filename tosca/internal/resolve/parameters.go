@@ -202,12 +202,10 @@ func (s *Service) notFixed(i *grammar.Interface, defined *Interface, doc *gramma
 }
 
 // checkInlineArtifacts checks the artifacts that an implementation holds.
-func (s *Service) checkInlineArtifacts(o *grammar.Operation, doc *grammar.Document, of string) {
-	all := o.Inline
-	if o.Primary != nil {
-		all = append([]*grammar.Artifact{o.Primary}, all...)
-	}
-	for _, a := range all {
+func (s *Service) checkInlineArtifacts(o *grammar.Operation, p data.Place) {
+	doc, of := p.Doc, p.Of
+	for _, a := range o.Artifacts() {
+		s.checkComputed(a, p)
 		s.known(doc, grammar.ArtifactType, a.Type, of)
 		if a.Repository.Name != "" && (second(doc) || a == o.Primary) {
 			s.checkRepository(a.Repository, doc, of)
@@ -219,6 +217,7 @@ func (s *Service) checkInlineArtifacts(o *grammar.Operation, doc *grammar.Docume
 func (s *Service) checkTypeArtifacts(t *grammar.Type, of string) {
 	for _, a := range t.Artifacts {
 		of := of + ": artifact " + quote(a.Name)
+		s.checkComputed(a, data.Place{Of: of, Doc: t.Doc, Self: s.selfOfType(t)})
 		typ := s.known(t.Doc, grammar.ArtifactType, a.Type, of)
 		if !second(t.Doc) {
 			continue

@@ -163,6 +163,9 @@ func (s *Service) checkStepFilter(filter *source.Node, p data.Place) {
 func (s *Service) checkActivities(all []*grammar.Activity, of string, targets []*Node, requirement string) {
 	s.indexWorkflows()
 	for _, a := range all {
+		if a.State != nil {
+			s.checkValue(a.State, "string", s.inFlow(data.Place{Of: of + ": set_state", Doc: s.Doc, Self: data.Anything}))
+		}
 		if a.Ref.Name == "" {
 			continue // the grammar says so
 		}
