@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 )
 
@@ -15,26 +14,6 @@ import (
 // opening one of its files needs no further check of its name.
 type zipTree struct {
 	*zip.Reader
-	file *os.File
-}
-
-func openZip(path string, limits Limits) (tree, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open the archive: %w", err)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("cannot open the archive: %w", err)
-	}
-	t, err := readZip(f, info.Size(), limits)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	t.file = f
-	return t, nil
 }
 
 func readZip(r io.ReaderAt, size int64, limits Limits) (*zipTree, error) {
@@ -53,20 +32,14 @@ func readZip(r io.ReaderAt, size int64, limits Limits) (*zipTree, error) {
 
 // notZip tells a damaged zip from what never was one.
 func notZip(r io.ReaderAt, cause error) error {
-	head := make([]byte, 262)
+	head := make([]byte, 2)
 	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("cannot read the archive: %w", err)
 	}
-	const must = ", and must be a zip (TOSCA 1.3, 6.1; 2.0, 17.1)"
-	switch {
-	case bytes.HasPrefix(head, []byte("PK")):
+	if bytes.HasPrefix(head, []byte("PK")) {
 		return problem(codeDamaged, "", fmt.Sprintf("is a truncated or damaged zip (%s)", cause))
-	case bytes.HasSuffix(head, []byte("ustar")):
-		return problem(codeNotArchive, "", "is a tar"+must)
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return problem(codeNotArchive, "", "is compressed as a tar is"+must)
 	}
-	return problem(codeNotArchive, "", "is not a zip")
+	return problem(codeNotArchive, "", "is neither a zip nor a tar")
 }
 
 // entryCount reads how many entries the end record claims, because
@@ -142,9 +115,5 @@ func (t *zipTree) Stat(name string) (fs.FileInfo, error) { return fs.Stat(t.Read
 // ReadDir lists a folder, sorted.
 func (t *zipTree) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(t.Reader, name) }
 
-func (t *zipTree) Close() error {
-	if t.file == nil {
-		return nil
-	}
-	return t.file.Close()
-}
+// Close has nothing to do: whoever opened the file closes it.
+func (t *zipTree) Close() error { return nil }

@@ -167,7 +167,7 @@ type Artifact struct {
 	Deploy     Ref
 	Properties *source.Node
 	Computed   []*source.Node // the functions that stand for its file, version or checksum
-	long       bool // written with keywords, and not as its file alone
+	long       bool           // written with keywords, and not as its file alone
 }
 
 // Artifacts gives those that are written in place.
