@@ -39,6 +39,7 @@ const (
 	takesTwo     = "two values"
 	takesNumbers = "numbers, or scalars of one type"
 	aString      = "a string, or a list"
+	words        = "string|integer|float|boolean" // what is written as a text: which of it must be one, is checked for literals
 )
 
 func init() { // not where they are declared, for the functions in the tables refer to them
@@ -76,14 +77,14 @@ func secondQueries() []*function {
 
 func texts() []*function {
 	return []*function{
-		{name: "concat", min: 1, max: -1, takes: "a list of what to put together", call: concat, texts: maxValues},
+		{name: "concat", min: 1, max: -1, takes: "a list of what to put together", call: concat, early: concatenable, texts: maxValues},
 		{
 			name: "join", min: 1, max: 2, takes: "a list of a list of what to join and, if any, what to put between",
-			types: []string{tList, ""}, call: join, result: tString, texts: 2,
+			types: []string{tList, words}, call: join, result: tString, texts: 2,
 		},
 		{
 			name: "token", min: 3, max: 3, takes: "a list of a string, the characters that part it, and the index of a part, from 0",
-			call: token, early: partsPath, result: tString, texts: 2,
+			types: []string{words, words, ""}, call: token, early: partsPath, result: tString, texts: 2,
 		},
 	}
 }

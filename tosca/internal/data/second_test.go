@@ -46,7 +46,7 @@ TOSCA-FUN-002 it: $get_input names "sise", which is not an input of the topology
 	{`$node_index`, `?integer`},
 	{`{$node_index: []}`, `?integer`},
 	{`{$node_index: [1]}`, `TOSCA-FUN-001 it: $node_index takes nothing`},
-	{`$relationship_index`, `?integer`},
+	{`$relationship_index`, `TOSCA-FUN-007 it: $relationship_index means something in a relationship only`},
 	{`{$get_property: [db, tags, $node_index]}`, `?`},
 	{`{$available_allocation: [db, CAPABILITY, endpoint, port]}`, `?integer`},
 	{`{$available_allocation: [db, port]}`, `TOSCA-FUN-001 it: $available_allocation takes a path to a capability, and the name of a property of it`},
