@@ -86,6 +86,49 @@ func (c *call) number(r *big.Rat, whole bool, def *Definition) Value {
 	return v
 }
 
+// ofOneKind refuses numbers beside scalars, and scalars that have nothing in
+// common.
+func ofOneKind(c *call) (v Value, told bool) {
+	var scalar *Definition
+	number := false
+	for _, v := range c.vals {
+		switch plain := c.e.plainOf(v); {
+		case plain == tInteger || plain == tFloat:
+			number = true
+		case !c.e.isScalar(v.Def):
+		case scalar == nil:
+			scalar = v.Def
+		case c.e.differs(scalar, v.Def, 0):
+			return c.wrong("takes %s, and there are %s and %s", c.f.takes, scalar.TypeName(), v.Def.TypeName()), true
+		}
+	}
+	if number && scalar != nil {
+		return c.wrong("takes %s, and not both", c.f.takes), true
+	}
+	return Value{}, false
+}
+
+// reckoned is the type of a number that is made of others: of scalars theirs, an
+// integer of integers alone, and else a float (TOSCA 2.0, 10.2.5); nil where it
+// is not known.
+func (c *call) reckoned() *Definition {
+	made := Of(tInteger, c.p.Doc)
+	if c.f.name == "quotient" {
+		made = Of(tFloat, c.p.Doc)
+	}
+	for _, v := range c.vals {
+		switch plain := c.e.plainOf(v); {
+		case c.e.isScalar(v.Def):
+			return v.Def
+		case plain == tFloat:
+			made = Of(tFloat, c.p.Doc)
+		case plain != tInteger:
+			return nil
+		}
+	}
+	return made
+}
+
 // sum is sum and difference.
 func sum(c *call) Value {
 	numbers, whole, def, ok := c.operands()

@@ -135,10 +135,14 @@ func (c *call) putsTogether() bool { return c.f.name == "concat" || c.f.name == 
 // of the first argument whose type is known.
 func (c *call) result() *Definition {
 	switch {
+	case c.f.result == tList && c.def() != nil: // with its entries
+		return c.def()
 	case c.f.result != "":
 		return Of(c.f.result, c.p.Doc)
 	case c.f.name == "concat" && (!second(c.p.Doc) || c.e.plainOf(c.vals[0]) != tList):
 		return Of(tString, c.p.Doc)
+	case c.f.reckons:
+		return c.reckoned()
 	}
 	return c.def()
 }

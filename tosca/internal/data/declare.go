@@ -32,7 +32,7 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 		p.Meant = d
 		if made := e.Eval(v, p); made.OK {
 			p.Of += what
-			e.Check(made.Node, d, p)
+			e.CheckValue(made, d, p)
 		}
 	}
 	fits(d.Default, ": the default")

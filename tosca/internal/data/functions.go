@@ -84,7 +84,7 @@ func texts() []*function {
 		},
 		{
 			name: "token", min: 3, max: 3, takes: "a list of a string, the characters that part it, and the index of a part, from 0",
-			types: []string{words, words, ""}, call: token, early: partsPath, result: tString, texts: 2,
+			types: []string{words, words, "integer|string"}, call: token, early: partsPath, result: tString, texts: 2,
 		},
 	}
 }
@@ -131,8 +131,8 @@ func collections() []*function {
 func arithmetic() []*function {
 	numbers := []string{"integer|float|scalar"}
 	return []*function{
-		{name: "sum", min: 1, max: -1, takes: takesNumbers, types: numbers, reckons: true, call: sum},
-		{name: "difference", min: 2, max: 2, takes: "two numbers, or two scalars of one type", types: numbers, reckons: true, call: sum},
+		{name: "sum", min: 1, max: -1, takes: takesNumbers, types: numbers, reckons: true, call: sum, early: ofOneKind},
+		{name: "difference", min: 2, max: 2, takes: "two numbers, or two scalars of one type", types: numbers, reckons: true, call: sum, early: ofOneKind},
 		{name: "product", min: 1, max: -1, takes: "numbers, or a scalar and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: product},
 		{name: "quotient", min: 2, max: 2, takes: "a number or scalar, and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: quotient},
 		{name: "remainder", min: 2, max: 2, takes: "an integer or scalar, and an integer", types: []string{"integer|scalar", tInteger}, reckons: true, call: quotient},

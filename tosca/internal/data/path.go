@@ -12,6 +12,7 @@ type walked struct {
 	entity Entity // nil: not known
 	rest   []*source.Node
 	host   bool // the hosts of the entity may be meant as well
+	many   bool // there are several entities, so that what they have makes a list
 }
 
 // arguments evaluates the arguments of a function that names entities; they
@@ -65,7 +66,7 @@ func (c *call) walk(args []*source.Node) (w walked, ok bool) {
 				return w, false
 			}
 			if w.rest[0].Text == "ALL" {
-				return walked{}, true
+				return walked{many: true}, true
 			}
 			w.rest = w.rest[1:]
 		}
@@ -142,7 +143,7 @@ func (c *call) follow(w walked) (walked, bool) {
 		}
 		w.rest, w.host = w.rest[used:], false
 		if w.entity = next; answer == Open || step.Index == All {
-			w.entity = nil
+			w.entity, w.many = nil, step.Index == All
 		}
 	}
 	return w, true

@@ -56,12 +56,13 @@ func (h *holder) property(name string) data.Value {
 	p.Doc, p.Meant = doc, def
 	*v = h.s.eval.Eval(written, p)
 	v.Busy = false
+	made := *v
 	v.Def = def
 	if h.needed && v.OK && v.Later != nil {
 		h.s.RunTimeOnly(*v, p.Of)
 		*v = data.Value{Def: def}
 	}
-	if v.OK && !v.Node.IsNull() && !h.s.eval.Check(v.Node, def, p) {
+	if v.OK && !v.Node.IsNull() && !h.s.eval.CheckValue(made, def, p) {
 		*v = data.Value{Def: def}
 	}
 	v.Node = h.s.eval.Meant(v.Node, def)
@@ -172,7 +173,7 @@ func (h *holder) check(typ string) {
 		}
 		p := h.place(h.of + ": attribute " + quote(k.Text))
 		if v := h.s.eval.Eval(h.described(written, def), p); v.OK {
-			h.s.eval.Check(v.Node, def, p)
+			h.s.eval.CheckValue(v, def, p)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (s *Service) checkInput(made Parameter, p *grammar.Property, at data.Place)
 	}
 	at.Meant = made.Def
 	if v := s.eval.Eval(p.Value, at); v.OK && made.Def != nil {
-		s.eval.Check(v.Node, made.Def, at)
+		s.eval.CheckValue(v, made.Def, at)
 	}
 }
 

@@ -164,7 +164,7 @@ func (s *Service) checkPropertyMappings(m *grammar.Substitution, t *NodeType) {
 		if p.Value != nil {
 			at := data.Place{Of: substitution + ": property " + quote(p.Name), Doc: s.Doc, Self: data.Anything}
 			if v := s.eval.Eval(p.Value, at); v.OK {
-				s.eval.Check(v.Node, def, at)
+				s.eval.CheckValue(v, def, at)
 			}
 		}
 		switch len(p.To) {
@@ -373,7 +373,7 @@ func (s *Service) checkOutputs() {
 		declared := *def
 		declared.Default, declared.Value = nil, nil
 		if s.eval.Declare(&declared, p) && v.OK {
-			s.eval.Check(v.Node, def, p)
+			s.eval.CheckValue(v, def, p)
 		}
 	}
 }
