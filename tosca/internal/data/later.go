@@ -15,6 +15,12 @@ func (e *Evaluator) CheckValue(v Value, d *Definition, p Place) bool {
 	return false
 }
 
+// Differs tells whether no value of one definition can be one of another.
+func (e *Evaluator) Differs(is, want *Definition) bool { return e.differs(is, want, 0) }
+
+// Described names a type with its entries.
+func (e *Evaluator) Described(d *Definition) string { return e.described(d, 0) }
+
 // differs tells whether no value of one definition can be one of another: scalars
 // whose types have no ancestor in common, and lists and maps of other entries.
 func (e *Evaluator) differs(is, want *Definition, depth int) bool {

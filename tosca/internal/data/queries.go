@@ -270,7 +270,7 @@ func (e *Evaluator) matchesSignature(s *grammar.Signature, vals []Value, doc *gr
 			return true // any number of any type
 		}
 		schema := schemas[min(i, len(schemas)-1)]
-		if !e.Check(v.Node, &Definition{Schema: schema, Doc: doc}, Place{Doc: doc, Self: Anything}) {
+		if !e.CheckValue(v, &Definition{Schema: schema, Doc: doc}, Place{Doc: doc, Self: Anything}) {
 			return false
 		}
 	}

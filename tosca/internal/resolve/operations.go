@@ -116,8 +116,8 @@ func (s *Service) checkMappedPath(mapping *source.Node, def *data.Definition, p 
 		return
 	}
 	made, to := s.eval.Plain(def), s.eval.Plain(v.Def)
-	if made != "" && to != "" && made != to && (made != "integer" || to != "float") {
-		s.Errorf(mapping.Pos(), codeMapping, "%s is of type %s, and the attribute that it is written to of type %s", p.Of, def.TypeName(), v.Def.TypeName())
+	if made != "" && to != "" && made != to && (made != "integer" || to != "float") || s.eval.Differs(def, v.Def) {
+		s.Errorf(mapping.Pos(), codeMapping, "%s is of type %s, and the attribute that it is written to of type %s", p.Of, s.eval.Described(def), s.eval.Described(v.Def))
 	}
 }
 

@@ -111,11 +111,16 @@ func at(list []string, i int) string {
 	return ""
 }
 
-// output is the definition of an output, if it has a type.
+// output is the definition of an output: its own, or that of the value that it
+// gets; nil where none is known.
 func (s *Service) output(name string) *data.Definition {
 	for _, o := range s.Topo.Outputs {
-		if o.Name == name && o.Definition != nil && o.Definition.Type.Name != "" {
+		switch {
+		case o.Name != name:
+		case o.Definition != nil && o.Definition.Type.Name != "":
 			return data.From(o.Definition, s.Doc)
+		case second(s.Doc): // what is wrong with it is said of the output in the same words
+			return s.eval.Eval(o.Value, data.Place{Of: "output " + quote(o.Name), Doc: s.Doc}).Def
 		}
 	}
 	return nil
@@ -193,8 +198,8 @@ func (s *Service) sameType(at diag.Position, name string, a, b *data.Definition)
 	if a == nil || b == nil {
 		return
 	}
-	if x, y := s.eval.Plain(a), s.eval.Plain(b); x != "" && y != "" && x != y {
-		s.Errorf(at, codeMappedType, "%s: %q is of type %s and is mapped to what is of type %s", substitution, name, a.TypeName(), b.TypeName())
+	if x, y := s.eval.Plain(a), s.eval.Plain(b); x != "" && y != "" && x != y || second(s.Doc) && s.eval.Differs(a, b) {
+		s.Errorf(at, codeMappedType, "%s: %q is of type %s and is mapped to what is of type %s", substitution, name, s.eval.Described(a), s.eval.Described(b))
 	}
 }
 
