@@ -11,6 +11,9 @@ func (c *compiler) componentArtifacts(n *node) []Artifact {
 			c.Errorf(a.Repository.Pos, codeArtRepository, "%s is in repository %q, and nothing is fetched: put the file into the archive", what, a.Repository.Name)
 			continue
 		}
+		if !c.Written(a.Artifact, what) {
+			continue
+		}
 		if p, ok := c.File(a.In, a.File, what); ok {
 			all = append(all, Artifact{Name: a.Name, Type: a.Type.Name, Path: p})
 		}

@@ -107,6 +107,9 @@ func (c *compiler) image(n *node) Image {
 	}
 	a := images[0]
 	kind, of := imageKind(a.Chain), n.Of()+": artifact "+quote(a.Name)
+	if !c.Written(a.Artifact, of) {
+		return Image{Kind: kind}
+	}
 	if kind == ImageFile || kind == ImageFileService {
 		name, _ := c.File(a.In, a.File, of)
 		return Image{Kind: kind, Name: name}

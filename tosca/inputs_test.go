@@ -171,7 +171,7 @@ func TestAFileOfInputsThatCannotBeReadIsTheOnlyMistake(t *testing.T) {
 	const app = `{tosca_definitions_version: tosca_simple_yaml_1_3, imports: [tosker-types.yaml], topology_template: {
 inputs: {size: {type: integer}}, node_templates: {disk: {type: tosker.nodes.Volume}}, outputs: {o: {value: {get_input: size}}}}}`
 	for data, want := range map[string]string{
-		"size: [1,\n":                      "inputs.yaml:1: not YAML: did not find expected node content",
+		"size: [1,\n":                      "inputs.yaml:1:7: not YAML: did not find expected node content",
 		"- size\n":                         "inputs.yaml:1:1: a file of inputs must be a map of names and values, not a list",
 		"size: 1\nx: 2":                    `inputs.yaml:2:1: the topology has no input "x" (did you mean "size"?)`,
 		strings.Repeat("size: 1\n", 5<<20): "inputs.yaml: the file is too large: at most 33554432 bytes and about 6291456 values are read",
@@ -219,7 +219,7 @@ func TestNoMessageHasASecretOfTheUser(t *testing.T) {
 			tosca.Options{Inputs: map[string]any{"api_key": long}}, // which is cut off
 			`--input api_key: input "api_key" is "……, which breaks the constraint max_length: 100`,
 		},
-		{tosca.Options{InputFile: file("db_password: *" + secret)}, "f:1: not YAML: unknown anchor … referenced"},
+		{tosca.Options{InputFile: file("db_password: *" + secret)}, "f:1:14: not YAML: unknown anchor … referenced"},
 		{tosca.Options{InputFile: file("db_password: !" + secret)}, "f:1:14: tag … means nothing in TOSCA"},
 	} {
 		if _, said := typed(t, tt.opts); said != tt.want {

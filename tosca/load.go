@@ -63,6 +63,13 @@ func Load(ctx context.Context, archive *csar.Archive, opts Options) (*Applicatio
 	if err != nil {
 		return nil, c.List(), fmt.Errorf("cannot load %q: %w", archive.Name(), err)
 	}
+	if opts.Draft {
+		others, err := otherProblems(ctx, archive, c.List())
+		if err != nil {
+			return nil, c.List(), fmt.Errorf("cannot load %q: %w", archive.Name(), err)
+		}
+		c.Add(others...)
+	}
 	list := c.List()
 	if err := list.Err(); err != nil {
 		return nil, list, err

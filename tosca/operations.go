@@ -44,7 +44,7 @@ func (c *compiler) modelInterface(n *node, name string, i *resolve.Interface) In
 	for _, op := range resolve.Keys(i.Operations) {
 		o := i.Operations[op]
 		made := Operation{Name: op, Timeout: o.At.Timeout}
-		if len(o.Inputs) == 0 && o.At.Implementation.Name == "" && len(o.At.Dependencies) == 0 && isWord(op, "_-") {
+		if len(o.Inputs) == 0 && o.At.Implementation.Name == "" && o.At.Primary == nil && len(o.At.Dependencies) == 0 && isWord(op, "_-") {
 			m.Operations = append(m.Operations, made) // as most are
 			continue
 		}
@@ -53,6 +53,9 @@ func (c *compiler) modelInterface(n *node, name string, i *resolve.Interface) In
 			c.Errorf(o.At.Pos, codeOpName, "%s cannot have this name: it is of letters, digits, '_' and '-', and has at most 63 characters", of)
 		}
 		made.Inputs = c.operationInputs(n, o, of)
+		for _, a := range o.At.Artifacts() {
+			c.Written(a, of)
+		}
 		if o.At.Implementation.Name != "" {
 			var found bool
 			if made.Script, found = c.script(n, o.At, o.At.Implementation, of); found {

@@ -14,7 +14,7 @@ func Title(code string) string { return titles[code] }
 func Codes() []string { return slices.Sorted(maps.Keys(titles)) }
 
 var titles = map[string]string{
-	"TOSCA-CSAR-001": "Neither a zip, nor a directory, nor YAML",
+	"TOSCA-CSAR-001": "Neither a zip, nor a tar, nor a directory, nor YAML",
 	"TOSCA-CSAR-002": "Truncated or damaged archive",
 	"TOSCA-CSAR-003": "No entry definition",
 	"TOSCA-CSAR-004": "More than one possible entry definition",

@@ -80,9 +80,9 @@ const longHelp = `Package a TOSCA application so that each of its components can
 its own: images in which every container's main process is a unit, a manager, and
 manifests that run them on Docker Swarm, a single engine or Kubernetes.
 
-CSAR_PATH is a .csar or .zip, an unpacked directory, or a service template.
-CONFIG_PATH is a toskose.yml; whatever it leaves open gets a default, and
-passwords are generated.`
+CSAR_PATH is a .csar, .zip, .tar or .tar.gz, an unpacked directory, or a service
+template. CONFIG_PATH is a toskose.yml; whatever it leaves open gets a default,
+and passwords are generated.`
 
 const examples = `  toskose thinking.csar
   toskose -o deployment -i api_port=9090 thinking.csar toskose.yml

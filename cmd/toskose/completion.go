@@ -95,7 +95,7 @@ func archives(begun string) ([]string, cobra.ShellCompDirective) {
 		case err != nil:
 		case info.IsDir():
 			all = append(all, dir+name+"/")
-		case slices.Contains([]string{".csar", ".zip", ".yaml", ".yml"}, strings.ToLower(filepath.Ext(name))):
+		case slices.Contains([]string{".csar", ".zip", ".tar", ".gz", ".tgz", ".yaml", ".yml"}, strings.ToLower(filepath.Ext(name))):
 			all = append(all, dir+name)
 		}
 	}

@@ -14,10 +14,11 @@ const validateHelp = `Say everything that is wrong with a TOSCA document, each w
 and a stable code: for people with the line it is about, or for machines as JSON
 or SARIF 2.1.0.
 
-FILE is a .csar or .zip, an unpacked directory, or a service template, of any
-types. Warnings here, and refused by packaging, are a required input without a
-value, a file of types alone, what is left to be chosen or substituted, and nodes
-that are none of TosKer's containers, components and volumes.
+FILE is a .csar, .zip, .tar or .tar.gz, an unpacked directory, or a service
+template, of any types. Warnings here, and refused by packaging, are a required
+input without a value, a file of types alone, what is left to be chosen or
+substituted, and nodes that are none of TosKer's containers, components and
+volumes.
 
 It exits with 0 when the document is valid, also with warnings, with 1 when it is
 not, and with 2 when FILE could not be opened.`

@@ -1,10 +1,11 @@
-// Package csar reads Cloud Service Archives (TOSCA 1.3, 6): a zip, an unpacked
-// directory, or a lone service template with the files beside it. It gives a
+// Package csar reads Cloud Service Archives (TOSCA 1.3, 6; 2.0, 17): a zip, a tar,
+// an unpacked directory, or a lone service template with the files beside it. It gives a
 // read-only view in which no name leaves the archive, nothing is a link, and
 // all is bounded. It writes nothing to disk and starts no goroutine.
 package csar
 
 import (
+	"archive/tar"
 	"archive/zip"
 	"bytes"
 	"compress/flate"
@@ -34,7 +35,7 @@ func DefaultLimits() Limits {
 	return Limits{Entries: 20_000, FileSize: 1 << 30, Total: 4 << 30, Ratio: 400}
 }
 
-// tree is what the two kinds of archives have in common.
+// tree is what all kinds of archives have in common.
 type tree interface {
 	fs.StatFS
 	fs.ReadDirFS
@@ -52,8 +53,8 @@ type Archive struct {
 	lone  bool
 }
 
-// Open opens a `.csar` or `.zip` file, a directory, or a lone YAML file, with
-// the default limits. What is wrong inside is a diag.List; any other error
+// Open opens a zip or tar, also a compressed one, a directory, or a lone YAML
+// file, with the default limits. What is wrong inside is a diag.List; any other error
 // means that it could not be opened at all.
 func Open(path string) (*Archive, error) { return OpenWith(path, DefaultLimits()) }
 
@@ -70,10 +71,10 @@ func OpenWith(path string, limits Limits) (*Archive, error) {
 	return a, nil
 }
 
-// OpenReader opens a zip that is not a file: name is what messages call it.
+// OpenReader opens a zip or tar that is not a file: name is what messages call it.
 func OpenReader(name string, r io.ReaderAt, size int64, limits Limits) (*Archive, error) {
 	a := &Archive{name: name}
-	t, err := readZip(r, size, limits)
+	t, err := readPacked(r, size, limits)
 	if err != nil {
 		return nil, a.fail(err)
 	}
@@ -101,7 +102,7 @@ func (a *Archive) open(path string, info fs.FileInfo, limits Limits) (err error)
 		a.tree, err = openDirectory(filepath.Dir(path), limits, false)
 		a.entry, a.lone = filepath.Base(path), true
 	default:
-		a.tree, err = openZip(path, limits)
+		a.tree, err = openPacked(path, limits)
 		if err == nil {
 			err = a.findEntry(true)
 		}
@@ -189,7 +190,11 @@ func (a *Archive) damaged(name string, err error) error {
 // they were packed: as many as unpack to budget bytes in all. Of a directory
 // there is nothing to compare with.
 func (a *Archive) Damaged(budget int64) diag.List {
-	t, zipped := a.tree.(*zipTree)
+	inner := a.tree
+	if p, ok := inner.(*packed); ok {
+		inner = p.tree
+	}
+	t, zipped := inner.(*zipTree)
 	if !zipped {
 		return nil
 	}
@@ -230,7 +235,10 @@ func (a *Archive) Executable(name string) (executable, known bool) {
 		return false, false
 	}
 	known = runtime.GOOS != "windows"
-	if header, ok := info.Sys().(*zip.FileHeader); ok {
+	switch header := info.Sys().(type) {
+	case *tar.Header:
+		known = true
+	case *zip.FileHeader:
 		// The upper byte is the system that made the entry: 3 is Unix, 19 macOS
 		// (APPNOTE 4.4.2). Some programs write no mode at all.
 		system := header.CreatorVersion >> 8

@@ -42,10 +42,17 @@ func (a *Archive) lookForEntry(strict bool) error {
 	data, err := a.ReadFile(at, 1<<20)
 	switch {
 	case err == nil:
-		return a.entryByMeta(at, string(data))
+		if err := a.entryByMeta(at, string(data)); err != nil || a.entry != "" {
+			return err
+		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
+	return a.entryAtRoot(strict)
+}
+
+// entryAtRoot finds the one YAML file at the root.
+func (a *Archive) entryAtRoot(strict bool) error {
 	found, err := a.rootYAML()
 	if err != nil {
 		return err

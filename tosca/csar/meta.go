@@ -50,6 +50,8 @@ func (m *metaFile) about(code, key, sentence string) {
 	m.problem(code, at.line, at.column, sentence)
 }
 
+// entryByMeta reads TOSCA.meta, which need not name the entry definition in 2.0:
+// then it is the file at the root, as without (TOSCA 2.0, 17.1).
 func (a *Archive) entryByMeta(at, text string) error {
 	m := parseMeta(at, text)
 	if len(m.bad) > 0 {
@@ -64,15 +66,16 @@ func (a *Archive) entryByMeta(at, text string) error {
 		Others:      fileNames(value("Other-Definitions")),
 	}
 	m.versions(a.meta)
-	if a.meta.Entry == "" {
-		m.about(codeNoEntry, "Entry-Definitions", "names no Entry-Definitions")
-	} else {
+	switch {
+	case a.meta.Entry != "":
 		a.mustHave(m, "Entry-Definitions", a.meta.Entry)
+		a.entry = path.Clean(a.meta.Entry)
+	case a.meta.CSARVersion != "2.0":
+		m.about(codeNoEntry, "Entry-Definitions", "names no Entry-Definitions")
 	}
 	for _, name := range a.meta.Others {
 		a.mustHave(m, "Other-Definitions", name)
 	}
-	a.entry = path.Clean(a.meta.Entry)
 	if len(m.bad) > 0 {
 		return m.bad
 	}

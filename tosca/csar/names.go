@@ -13,7 +13,7 @@ import (
 
 // The codes of what is wrong with an archive.
 const (
-	codeNotArchive  = "TOSCA-CSAR-001" // neither a zip nor a directory nor YAML
+	codeNotArchive  = "TOSCA-CSAR-001" // neither a zip nor a tar nor a directory nor YAML
 	codeDamaged     = "TOSCA-CSAR-002" // truncated or damaged
 	codeNoEntry     = "TOSCA-CSAR-003" // no entry definition
 	codeManyEntries = "TOSCA-CSAR-004" // more than one possible entry definition

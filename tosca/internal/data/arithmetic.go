@@ -2,6 +2,7 @@ package data
 
 import (
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,16 +16,18 @@ func (c *call) integer(text string) Value {
 }
 
 // operands reads all arguments as numbers: of a scalar, what it is worth. The
-// definition is that of the scalars, if there is one among them.
+// definition is that of the scalars, if there is one among them; where there are
+// only texts, that of what the value is to be.
 func (c *call) operands() (numbers []*big.Rat, whole bool, def *Definition, ok bool) {
 	whole = true
 	for _, v := range c.vals {
-		t := c.e.Type(v.Def)
-		n := v.Node
-		if t != nil && (t.plain == tScalar || isUnit(t.plain)) && n.Kind == source.String {
+		if v.Node.Kind == source.String && c.e.isScalar(v.Def) {
 			def = v.Def
 		}
-		whole = whole && n.Kind == source.Int
+		whole = whole && v.Node.Kind == source.Int
+	}
+	if def == nil && c.e.isScalar(c.p.Meant) && slices.ContainsFunc(c.vals, isText) {
+		def = c.p.Meant
 	}
 	for _, v := range c.vals {
 		number, can := rational(Text(v.Node))
@@ -41,6 +44,22 @@ func (c *call) operands() (numbers []*big.Rat, whole bool, def *Definition, ok b
 		numbers = append(numbers, number)
 	}
 	return numbers, whole, def, true
+}
+
+func isText(v Value) bool { return v.Node.Kind == source.String }
+
+// isScalar tells whether a definition is of values with units.
+func (e *Evaluator) isScalar(d *Definition) bool {
+	plain := e.Plain(d)
+	return plain == tScalar || isUnit(plain)
+}
+
+// unmeasured tells whether there are texts with units among the arguments, and
+// nothing that says of which type: no number can be made of them then.
+func (c *call) unmeasured() bool {
+	typed := func(v Value) bool { return c.e.isScalar(v.Def) }
+	text := func(v Value) bool { return isText(v) && scalarValue.MatchString(v.Node.Text) }
+	return c.f.reckons && !c.e.isScalar(c.p.Meant) && !slices.ContainsFunc(c.vals, typed) && slices.ContainsFunc(c.vals, text)
 }
 
 // number makes the value of a result: a scalar in the canonical unit, an
@@ -65,6 +84,49 @@ func (c *call) number(r *big.Rat, whole bool, def *Definition) Value {
 	v := Known(source.Scalar(source.Float, text, c.fn))
 	v.Def = Of(tFloat, c.p.Doc)
 	return v
+}
+
+// ofOneKind refuses numbers beside scalars, and scalars that have nothing in
+// common.
+func ofOneKind(c *call) (v Value, told bool) {
+	var scalar *Definition
+	number := false
+	for _, v := range c.vals {
+		switch plain := c.e.plainOf(v); {
+		case plain == tInteger || plain == tFloat:
+			number = true
+		case !c.e.isScalar(v.Def):
+		case scalar == nil:
+			scalar = v.Def
+		case c.e.differs(scalar, v.Def, 0):
+			return c.wrong("takes %s, and there are %s and %s", c.f.takes, scalar.TypeName(), v.Def.TypeName()), true
+		}
+	}
+	if number && scalar != nil {
+		return c.wrong("takes %s, and not both", c.f.takes), true
+	}
+	return Value{}, false
+}
+
+// reckoned is the type of a number that is made of others: of scalars theirs, an
+// integer of integers alone, and else a float (TOSCA 2.0, 10.2.5); nil where it
+// is not known.
+func (c *call) reckoned() *Definition {
+	made := Of(tInteger, c.p.Doc)
+	if c.f.name == "quotient" {
+		made = Of(tFloat, c.p.Doc)
+	}
+	for _, v := range c.vals {
+		switch plain := c.e.plainOf(v); {
+		case c.e.isScalar(v.Def):
+			return v.Def
+		case plain == tFloat:
+			made = Of(tFloat, c.p.Doc)
+		case plain != tInteger:
+			return nil
+		}
+	}
+	return made
 }
 
 // sum is sum and difference.

@@ -28,10 +28,11 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 		if v == nil || !known {
 			return
 		}
+		p := p
+		p.Meant = d
 		if made := e.Eval(v, p); made.OK {
-			p := p
 			p.Of += what
-			e.Check(made.Node, d, p)
+			e.CheckValue(made, d, p)
 		}
 	}
 	fits(d.Default, ": the default")

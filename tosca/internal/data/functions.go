@@ -18,6 +18,7 @@ type function struct {
 	raw      func(*Evaluator, *call) Value
 	call     func(*call) Value                // with all arguments known, and of the right types
 	early    func(*call) (v Value, told bool) // with some known only at run time, if they tell enough
+	reckons  bool                             // what it makes is of the type of its arguments, or of the first
 	texts    int                              // so many of the arguments, and the entries of lists among them, are strings in 2.0
 }
 
@@ -38,6 +39,7 @@ const (
 	takesTwo     = "two values"
 	takesNumbers = "numbers, or scalars of one type"
 	aString      = "a string, or a list"
+	words        = "string|integer|float|boolean" // what is written as a text: which of it must be one, is checked for literals
 )
 
 func init() { // not where they are declared, for the functions in the tables refer to them
@@ -75,14 +77,14 @@ func secondQueries() []*function {
 
 func texts() []*function {
 	return []*function{
-		{name: "concat", min: 1, max: -1, takes: "a list of what to put together", call: concat, texts: maxValues},
+		{name: "concat", min: 1, max: -1, takes: "a list of what to put together", call: concat, early: concatenable, texts: maxValues},
 		{
 			name: "join", min: 1, max: 2, takes: "a list of a list of what to join and, if any, what to put between",
-			types: []string{tList, ""}, call: join, result: tString, texts: 2,
+			types: []string{tList, words}, call: join, result: tString, texts: 2,
 		},
 		{
 			name: "token", min: 3, max: 3, takes: "a list of a string, the characters that part it, and the index of a part, from 0",
-			call: token, early: partsPath, result: tString, texts: 2,
+			types: []string{words, words, "integer|string"}, call: token, early: partsPath, result: tString, texts: 2,
 		},
 	}
 }
@@ -99,7 +101,7 @@ func logic() []*function {
 		{name: kLessThan, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
 		{name: kLessOrEqual, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
 		{name: kInRange, min: 2, max: 2, takes: "a value and a list of two bounds", types: []string{orders[0] + "|range", "list|range"}, result: tBoolean, call: within},
-		{name: kValidValues, min: 2, max: 2, takes: "a value and a list of values", types: []string{"", tList}, result: tBoolean, call: isValid},
+		{name: kValidValues, min: 2, max: 2, takes: "a value and a list of values", types: []string{"", tList}, result: tBoolean, call: isValid, early: ofOneType},
 		{name: "matches", min: 2, max: 2, takes: "a string and a regular expression", types: []string{tString, tString}, result: tBoolean, call: matches, early: checkMatch},
 	}
 }
@@ -114,12 +116,12 @@ func collections() []*function {
 		{name: "has_suffix", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: alike},
 		{name: "has_prefix", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: alike},
 		{name: "contains", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: alike},
-		{name: "has_entry", min: 2, max: 2, takes: "a list or map, and a value", types: entries, result: tBoolean, call: hasEntry},
-		{name: "has_key", min: 2, max: 2, takes: "a map and a key", types: keys, result: tBoolean, call: hasKey},
-		{name: "has_all_entries", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry},
-		{name: "has_any_entry", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry},
-		{name: "has_all_keys", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey},
-		{name: "has_any_key", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey},
+		{name: "has_entry", min: 2, max: 2, takes: "a list or map, and a value", types: entries, result: tBoolean, call: hasEntry, early: fitting},
+		{name: "has_key", min: 2, max: 2, takes: "a map and a key", types: keys, result: tBoolean, call: hasKey, early: fitting},
+		{name: "has_all_entries", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry, early: fitting},
+		{name: "has_any_entry", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry, early: fitting},
+		{name: "has_all_keys", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey, early: fitting},
+		{name: "has_any_key", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey, early: fitting},
 		{name: kLength, min: 1, max: 1, takes: "a string, a list or a map", types: []string{"string|bytes|list|map"}, result: tInteger, call: lengthOf},
 		{name: "union", min: 1, max: -1, takes: "lists", types: []string{tList}, result: tList, call: union},
 		{name: "intersection", min: 1, max: -1, takes: "lists", types: []string{tList}, result: tList, call: intersection},
@@ -129,11 +131,11 @@ func collections() []*function {
 func arithmetic() []*function {
 	numbers := []string{"integer|float|scalar"}
 	return []*function{
-		{name: "sum", min: 1, max: -1, takes: takesNumbers, types: numbers, call: sum},
-		{name: "difference", min: 2, max: 2, takes: "two numbers, or two scalars of one type", types: numbers, call: sum},
-		{name: "product", min: 1, max: -1, takes: "numbers, or a scalar and a number", types: []string{numbers[0], "integer|float"}, call: product},
-		{name: "quotient", min: 2, max: 2, takes: "a number or scalar, and a number", types: []string{numbers[0], "integer|float"}, call: quotient},
-		{name: "remainder", min: 2, max: 2, takes: "an integer or scalar, and an integer", types: []string{"integer|scalar", tInteger}, call: quotient},
+		{name: "sum", min: 1, max: -1, takes: takesNumbers, types: numbers, reckons: true, call: sum, early: ofOneKind},
+		{name: "difference", min: 2, max: 2, takes: "two numbers, or two scalars of one type", types: numbers, reckons: true, call: sum, early: ofOneKind},
+		{name: "product", min: 1, max: -1, takes: "numbers, or a scalar and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: product},
+		{name: "quotient", min: 2, max: 2, takes: "a number or scalar, and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: quotient},
+		{name: "remainder", min: 2, max: 2, takes: "an integer or scalar, and an integer", types: []string{"integer|scalar", tInteger}, reckons: true, call: quotient},
 		{name: "round", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: round},
 		{name: "floor", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: round},
 		{name: "ceil", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: round},

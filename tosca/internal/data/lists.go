@@ -129,6 +129,32 @@ func (c *call) sameAt(items, want []*source.Node) bool {
 	return true
 }
 
+// fitting refuses an entry or key of another type than the list or map has.
+func fitting(c *call) (v Value, told bool) {
+	def := c.e.Entry(c.vals[0].Def)
+	if strings.Contains(c.f.name, "key") {
+		def = c.e.Key(c.vals[0].Def)
+	}
+	wanted := []Value{c.vals[1]}
+	if c.f.want(1) == tList {
+		wanted = nil
+		for _, item := range c.vals[1].Node.Items {
+			wanted = append(wanted, Value{Node: item, Def: c.e.Entry(c.vals[1].Def)})
+		}
+	}
+	is := c.e.Plain(def)
+	if def == nil && strings.Contains(c.f.name, "key") && c.vals[0].Def != nil {
+		is = tString // where nothing else is said (TOSCA 2.0, 9.2)
+	}
+	for _, w := range wanted {
+		plain := c.e.plainOf(w)
+		if is != "" && plain != "" && !comparableTypes(is, plain) && !comparableTypes(plain, is) {
+			return c.wrong("looks for %s, which is %s, and each is %s there", Show(w.Node), article(plain), article(is)), true
+		}
+	}
+	return Value{}, false
+}
+
 // hasEntry is has_entry, has_all_entries and has_any_entry.
 func hasEntry(c *call) Value { return c.membership(c.vals[0].Node.Items) }
 
@@ -136,6 +162,9 @@ func hasEntry(c *call) Value { return c.membership(c.vals[0].Node.Items) }
 func hasKey(c *call) Value { return c.membership(c.vals[0].Node.Keys) }
 
 func (c *call) membership(in []*source.Node) Value {
+	if v, told := fitting(c); told {
+		return v
+	}
 	want := c.vals[1].Node
 	has := func(item *source.Node) bool { return c.has(in, item) }
 	switch {

@@ -101,11 +101,19 @@ func within(c *call) Value {
 	return c.truth(kept)
 }
 
-func isValid(c *call) Value {
+// ofOneType refuses values that the one that is looked for among them cannot be.
+func ofOneType(c *call) (v Value, told bool) {
 	for _, item := range c.vals[1].Node.Items {
 		if !c.likely(c.vals[0], Value{Node: item}) {
-			return Value{}
+			return Value{}, true
 		}
+	}
+	return Value{}, false
+}
+
+func isValid(c *call) Value {
+	if v, told := ofOneType(c); told {
+		return v
 	}
 	return c.truth(slices.ContainsFunc(c.vals[1].Node.Items, func(item *source.Node) bool {
 		return c.e.Equal(c.vals[0].Node, item, c.vals[0].Def)

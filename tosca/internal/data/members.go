@@ -124,10 +124,12 @@ func (c *call) getMember(m Member) Value {
 	if !ok {
 		return Value{}
 	}
-	if w.entity == nil {
+	switch {
+	case w.many:
+		return c.e.runTime(c.fn, Of(tList, c.p.Doc))
+	case w.entity == nil:
 		return c.e.runTime(c.fn, nil)
-	}
-	if len(w.rest) == 0 {
+	case len(w.rest) == 0:
 		return c.misuse()
 	}
 	v, rest, answer := c.find(w, m)
@@ -188,6 +190,8 @@ func (c *call) part(v Value, step *source.Node) Value {
 	switch {
 	case at.IsNull():
 		return Value{Def: def, Size: 1, OK: true}
+	case at.Kind == source.Later && second(c.p.Doc) && c.e.Plain(v.Def) == tList && step.Kind == source.String && asInteger(step) == step:
+		return c.nothing(step)
 	case at.Kind == source.Later:
 		return c.e.runTime(v.Later, def)
 	case at.Kind == source.List:

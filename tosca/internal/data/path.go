@@ -12,6 +12,7 @@ type walked struct {
 	entity Entity // nil: not known
 	rest   []*source.Node
 	host   bool // the hosts of the entity may be meant as well
+	many   bool // there are several entities, so that what they have makes a list
 }
 
 // arguments evaluates the arguments of a function that names entities; they
@@ -61,8 +62,11 @@ func (c *call) walk(args []*source.Node) (w walked, ok bool) {
 			return w, false
 		}
 		if len(w.rest) > 1 && isIndex(w.rest[0]) { // of several nodes that one template makes
+			if !c.counts(w.rest[0]) {
+				return w, false
+			}
 			if w.rest[0].Text == "ALL" {
-				return walked{}, true
+				return walked{many: true}, true
 			}
 			w.rest = w.rest[1:]
 		}
@@ -78,6 +82,16 @@ func (c *call) templates() []string {
 }
 
 func isIndex(n *source.Node) bool { return n.Kind == source.Int || n.Text == "ALL" }
+
+// counts refuses an index below 0 (TOSCA 2.0, 10.3).
+func (c *call) counts(n *source.Node) bool {
+	i, ok := Integer(n)
+	if n.Kind != source.Int || ok && i >= 0 {
+		return true
+	}
+	c.e.errorf(n.Pos(), CodeFunction, "%s: %s counts from 0, and cannot ask for %s", c.p.Of, c.fn.Text, n.Text)
+	return false
+}
 
 // ends are the words of 1.x that a path may begin with, and where they lead.
 var ends = map[string]StepKind{"HOST": ToHost, "SOURCE": ToSource, "TARGET": ToTarget}
@@ -114,7 +128,7 @@ func (c *call) follow(w walked) (walked, bool) {
 		if used == 0 || used >= len(w.rest) {
 			return w, true
 		}
-		if !c.e.spend(1) {
+		if !c.e.spend(1) || !c.counts(w.rest[used-1]) {
 			return w, false
 		}
 		next, answer := w.entity.Lead(step)
@@ -129,7 +143,7 @@ func (c *call) follow(w walked) (walked, bool) {
 		}
 		w.rest, w.host = w.rest[used:], false
 		if w.entity = next; answer == Open || step.Index == All {
-			w.entity = nil
+			w.entity, w.many = nil, step.Index == All
 		}
 	}
 	return w, true

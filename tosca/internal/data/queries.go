@@ -174,6 +174,10 @@ func (e *Evaluator) getIndex(c *call) Value {
 		e.errorf(c.fn.Pos(), CodeFunctionPlace, "%s: %s means something in a node or relationship only", c.p.Of, c.fn.Text)
 		return Value{}
 	}
+	if kind, _ := c.p.Self.Describe(); c.f.name == "relationship_index" && (kind == NodeEntity || kind == CapabilityEntity) {
+		e.errorf(c.fn.Pos(), CodeFunctionPlace, "%s: %s means something in a relationship only", c.p.Of, c.fn.Text)
+		return Value{}
+	}
 	return e.runTime(c.fn, Of(tInteger, c.p.Doc))
 }
 
@@ -266,7 +270,7 @@ func (e *Evaluator) matchesSignature(s *grammar.Signature, vals []Value, doc *gr
 			return true // any number of any type
 		}
 		schema := schemas[min(i, len(schemas)-1)]
-		if !e.Check(v.Node, &Definition{Schema: schema, Doc: doc}, Place{Doc: doc, Self: Anything}) {
+		if !e.CheckValue(v, &Definition{Schema: schema, Doc: doc}, Place{Doc: doc, Self: Anything}) {
 			return false
 		}
 	}

@@ -46,10 +46,35 @@ func concat(c *call) Value {
 	return c.string(b.String())
 }
 
+// concatenable refuses a map, and strings beside lists.
+func concatenable(c *call) (v Value, told bool) {
+	lists := 0
+	for i, v := range c.vals {
+		switch plain := c.e.plainOf(v); {
+		case !second(c.p.Doc) || plain == "":
+			return Value{}, false
+		case plain == tMap:
+			return c.wrong("takes strings or lists, and %s is a map", Show(v.Node)), true
+		case plain == tList:
+			if lists++; lists <= i {
+				return c.wrong("takes strings or lists, and not both: %s is a list", Show(v.Node)), true
+			}
+		case lists > 0:
+			return c.wrong("takes strings or lists, and not both: %s is %s", Show(v.Node), article(plain)), true
+		}
+	}
+	return Value{}, false
+}
+
 func join(c *call) Value {
 	list := c.vals[0].Node
 	if list.IsNull() || list.Kind != source.List {
 		return c.misuse()
+	}
+	for _, item := range list.Items {
+		if second(c.p.Doc) && !item.IsNull() && !item.IsScalar() {
+			return c.wrong("joins strings, and %s is %s", Show(item), article(item.Kind.String()))
+		}
 	}
 	between := ""
 	if len(c.vals) > 1 {

@@ -186,6 +186,7 @@ type Activity struct {
 	Pos    diag.Position
 	Ref    Ref // the workflow, state or operation
 	Inputs []*Property
+	State  *source.Node // a function that makes the state
 }
 
 // Substitution says what a topology can stand for (TOSCA 1.3, 3.8.13).

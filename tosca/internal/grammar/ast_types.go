@@ -166,7 +166,16 @@ type Artifact struct {
 	Algorithm  Ref
 	Deploy     Ref
 	Properties *source.Node
-	long       bool // written with keywords, and not as its file alone
+	Computed   []*source.Node // the functions that stand for its file, version or checksum
+	long       bool           // written with keywords, and not as its file alone
+}
+
+// Artifacts gives those that are written in place.
+func (o *Operation) Artifacts() []*Artifact {
+	if o.Primary == nil {
+		return o.Inline
+	}
+	return append([]*Artifact{o.Primary}, o.Inline...)
 }
 
 // Untyped tells whether the type is left out where keywords are written, so

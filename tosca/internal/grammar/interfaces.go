@@ -203,23 +203,27 @@ func (r *reader) artifacts(n *source.Node, of string) []*Artifact {
 }
 
 func (r *reader) artifact(a *Artifact, n *source.Node, of string) {
-	version := r.setRef(&a.Version, of, ": artifact_version")
+	computed := false
+	version := r.setComputed(&a.Version, &a.Computed, of, ": artifact_version")
 	r.fields(n, of, []field{
 		{"type", r.setRef(&a.Type, of, ": type"), everyVersion},
-		{"file", r.setRef(&a.File, of, ": file"), everyVersion},
+		{"file", func(n *source.Node) {
+			computed = r.isCall(n)
+			r.setComputed(&a.File, &a.Computed, of, ": file")(n)
+		}, everyVersion},
 		{"repository", r.setRef(&a.Repository, of, ": repository"), everyVersion},
 		{"deploy_path", r.setRef(&a.Deploy, of, ": deploy_path"), first},
 		{"version", version, everyVersion},
 		{"artifact_version", version, everyVersion},
-		{"checksum", r.setRef(&a.Checksum, of, ": checksum"), everyVersion},
-		{"checksum_algorithm", r.setRef(&a.Algorithm, of, ": checksum_algorithm"), everyVersion},
+		{"checksum", r.setComputed(&a.Checksum, &a.Computed, of, ": checksum"), everyVersion},
+		{"checksum_algorithm", r.setComputed(&a.Algorithm, &a.Computed, of, ": checksum_algorithm"), everyVersion},
 		{"properties", r.setAssignments(&a.Properties, of, ": properties"), everyVersion},
 		{"mime_type", ignored, first},
 	})
-	if a.File.Name == "" {
+	if a.File.Name == "" && !computed {
 		r.Errorf(a.Pos, codeMissing, "%s needs a file", of)
 	}
-	if a.Checksum.Name != "" && a.Algorithm.Name == "" {
+	if a.Checksum.Name != "" && n.Get("checksum_algorithm").IsNull() {
 		r.Errorf(a.Checksum.Pos, codeMissing, "%s has a checksum, and no checksum_algorithm that says which", of)
 	}
 }

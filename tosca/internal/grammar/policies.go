@@ -72,8 +72,11 @@ func (r *reader) triggers(n *source.Node, of string) []*Trigger {
 		if t.Event.Name == "" {
 			r.Errorf(t.Pos, codeMissing, "%s has no event", of)
 		}
-		if (v.Get("action") == nil && len(t.Action) == 0 || len(t.Action) == 0 && r.second() && len(v.Get("action").Items) == 0) && v.Kind == source.Map {
+		switch action := v.Get("action"); {
+		case v.Kind == source.Map && action == nil && len(t.Action) == 0:
 			r.Errorf(t.Pos, codeMissing, "%s has no action", of)
+		case r.second() && action != nil && len(t.Action) == 0:
+			r.lacksActivities(action, t.Pos, of+" has no action")
 		}
 	})
 	return all

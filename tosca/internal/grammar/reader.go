@@ -228,6 +228,23 @@ func (r *reader) setRef(to *Ref, of ...string) func(*source.Node) {
 	return func(n *source.Node) { *to = r.ref(n, of...) }
 }
 
+// isCall tells whether a value is a function of 2.0 with its arguments.
+func (r *reader) isCall(n *source.Node) bool {
+	return r.second() && n != nil && n.Kind == source.Map && len(n.Keys) == 1 &&
+		strings.HasPrefix(n.Keys[0].Text, "$") && !strings.HasPrefix(n.Keys[0].Text, "$$")
+}
+
+// setComputed is setRef for what a function may make as well (TOSCA 2.0, 10.1).
+func (r *reader) setComputed(to *Ref, computed *[]*source.Node, of ...string) func(*source.Node) {
+	return func(n *source.Node) {
+		if r.isCall(n) {
+			*computed = append(*computed, n)
+			return
+		}
+		*to = r.ref(n, of...)
+	}
+}
+
 func (r *reader) setBool(to *bool, of string) func(*source.Node) {
 	return func(n *source.Node) {
 		value, ok := n.Word()

@@ -197,6 +197,10 @@ func (r *reader) target(q *Requirement, n *source.Node, of string) {
 		q.Node, q.Index = r.ref(n.Items[0], of), n.Items[1]
 		return
 	}
+	if n.Kind == source.List && r.second() {
+		r.Errorf(n.Pos(), codeShape, "%s must be a name, or a list of a node template and the index of a node that it makes", of)
+		return
+	}
 	q.Node = r.ref(n, of)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -66,7 +67,7 @@ func (r *reader) steps(n *source.Node, of string) []*Step {
 			{"on_success", func(n *source.Node) { s.OnSuccess = r.refs(n, of+": on_success") }, everyVersion},
 			{"on_failure", func(n *source.Node) { s.OnFailure = r.refs(n, of+": on_failure") }, everyVersion},
 		})
-		r.stepLacks(s, of)
+		r.stepLacks(s, v, of)
 	})
 	return all
 }
@@ -75,17 +76,25 @@ func (r *reader) steps(n *source.Node, of string) []*Step {
 // activities, and its own examples leave both out of steps that are there for
 // their order, and the target out of those that inline workflows (TOSCA 1.3,
 // 7.3.1.1 and 7.3.4.1).
-func (r *reader) stepLacks(s *Step, of string) {
+func (r *reader) stepLacks(s *Step, n *source.Node, of string) {
 	acts := slices.ContainsFunc(s.Activities, func(a *Activity) bool { return a.Kind != InlineFlow })
 	if s.Target.Name == "" && (acts || r.second()) {
 		r.Errorf(s.Pos, codeMissing, "%s has no target", of)
 	}
+	if len(s.Activities) == 0 {
+		r.lacksActivities(n.Get("activities"), s.Pos, of+" has no activities")
+	}
+}
+
+// lacksActivities reports that nothing is to be done. In 2.0 the keyword must be
+// there, and nothing says that its list cannot be empty; what is wrong with what
+// it has was said (TOSCA 2.0, 13.2.2 and 16.5).
+func (r *reader) lacksActivities(written *source.Node, pos diag.Position, sentence string) {
 	switch {
-	case len(s.Activities) > 0:
-	case r.second():
-		r.Errorf(s.Pos, codeMissing, "%s has no activities", of)
-	default:
-		r.Warnf(s.Pos, codeMissing, "%s has no activities", of)
+	case r.second() && written.IsNull():
+		r.Errorf(pos, codeMissing, "%s", sentence)
+	case !r.second() || written.Kind == source.List && len(written.Items) == 0:
+		r.Warnf(pos, codeMissing, "%s", sentence)
 	}
 }
 
@@ -112,6 +121,10 @@ func (r *reader) activities(n *source.Node, of string) []*Activity {
 		}
 		all = append(all, a)
 		of := of + ": " + k.Text
+		if a.Kind == SetState && r.isCall(v) {
+			a.State = v
+			return
+		}
 		if v.Kind != source.Map || a.Kind == SetState && r.second() {
 			a.Ref = r.ref(v, of)
 		} else {

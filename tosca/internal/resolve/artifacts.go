@@ -194,6 +194,7 @@ func inheritsArtifact(n *Node, name string) bool {
 }
 
 func (s *Service) checkArtifact(a *grammar.Artifact, n *Node, of string) {
+	s.checkComputed(a, n.Place(of))
 	if a.Repository.Name != "" {
 		s.checkRepository(a.Repository, n.Doc, of)
 	} else {
@@ -203,6 +204,22 @@ func (s *Service) checkArtifact(a *grammar.Artifact, n *Node, of string) {
 		h := holder{s: s, self: n, of: of, doc: n.Doc, pos: a.Pos, props: t.Props, whole: t.Whole && !bare(t.Type), assigned: a.Properties}
 		h.check(Quoted(t.Type))
 	}
+}
+
+// checkComputed checks the functions that stand for what is a text.
+func (s *Service) checkComputed(a *grammar.Artifact, p data.Place) {
+	for _, n := range a.Computed {
+		s.checkValue(n, "string", p)
+	}
+}
+
+// Written tells whether all that an artifact says is there, and reports what
+// functions make of it, which nothing packages.
+func (s *Service) Written(a *grammar.Artifact, of string) bool {
+	for _, n := range a.Computed {
+		s.Incomplete(n.Pos(), codeFunctionRuntime, "%s: what a function makes cannot be packaged: write it out", of)
+	}
+	return len(a.Computed) == 0
 }
 
 // checkRepositories checks the credentials that repositories have in 1.x. A text
@@ -250,6 +267,6 @@ func (s *Service) checkImplementation(o *grammar.Operation, h *holder, of string
 			s.lookFor(o.File, ref, of)
 		}
 	}
-	s.checkInlineArtifacts(o, h.doc, of)
+	s.checkInlineArtifacts(o, h.place(of))
 	s.checkHost(o, isNode, h.doc, of)
 }

@@ -117,7 +117,11 @@ func (s *Service) checkCount(count *source.Node, p data.Place) {
 		return // what 1.x writes there was read by the grammar
 	}
 	v := s.eval.Eval(count, p)
-	if !v.OK || v.Later != nil || v.Node.IsNull() {
+	if !v.OK || v.Node.IsNull() {
+		return
+	}
+	if v.Later != nil {
+		s.eval.Check(v.Node, data.Of("integer", p.Doc), p)
 		return
 	}
 	if i, ok := data.Integer(v.Node); !ok || i < 0 {

@@ -27,7 +27,7 @@ func (s *Service) checkRequirementDef(t *grammar.Type, r *grammar.RequirementDef
 	if rel != nil {
 		s.checkRefinedRelation(t, rel, r, of)
 	}
-	s.checkFilter(r.Filter, s.wholeType(node), t.Doc, of, s.selfOfDefined(t, r))
+	s.checkFilter(r.Filter, s.wholeType(node), t.Doc, of+nodeFilter, s.selfOfDefined(t, r))
 	if !s.inherit(t).Whole {
 		return
 	}

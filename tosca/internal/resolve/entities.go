@@ -35,6 +35,9 @@ func (n *Node) Lead(step data.Step) (data.Entity, data.Answer) {
 			}
 			index++
 		}
+		if rel := n.relationLeft(step.Name); rel != nil {
+			return rel, data.Found
+		}
 		if n.open[step.Name] || n.Typ != nil && n.Typ.Requirement(step.Name) != nil {
 			return nil, data.Open
 		}
@@ -44,6 +47,25 @@ func (n *Node) Lead(step data.Step) (data.Entity, data.Answer) {
 		return nil, data.Open
 	}
 	return nil, data.Missing
+}
+
+// relationLeft is what is known of the relationship of a requirement that is left
+// to be fulfilled: its types. It is nil where that is nothing, and where the node
+// asks for a relationship of its own.
+func (n *Node) relationLeft(name string) data.Entity {
+	if n.Typ == nil || !second(n.Doc) {
+		return nil
+	}
+	def := n.Typ.Requirement(name)
+	if def == nil || def.Relation == nil {
+		return nil
+	}
+	for _, r := range n.Requirements {
+		if r.Name == name && r.Relationship.Name != "" {
+			return nil
+		}
+	}
+	return n.holder.s.anyRelationOf(n.Typ.Type.Type, def.Relation, def.Node, nil)
 }
 
 func (n *Node) leadToHost() (data.Entity, data.Answer) {

@@ -30,13 +30,14 @@ func (s *Service) wholeType(t *grammar.Type) *NodeType {
 	return s.flatten(t)
 }
 
+const nodeFilter = ": node_filter"
+
 // checkFilter checks that what a filter names can be there, in nodes of a type;
-// self is what SELF means in it.
+// self is what SELF means in it, and of ends with its keyword.
 func (s *Service) checkFilter(f *grammar.NodeFilter, t *NodeType, doc *grammar.Document, of string, self data.Entity) {
 	if f == nil {
 		return
 	}
-	of += ": node_filter"
 	if f.Validation != nil {
 		s.eval.Condition(f.Validation, data.Place{Of: of, Doc: doc, Self: self})
 	}

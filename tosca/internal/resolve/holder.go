@@ -53,15 +53,16 @@ func (h *holder) property(name string) data.Value {
 	v := &data.Value{Busy: true}
 	h.values[name] = v
 	p := h.place(h.of + ": property " + quote(name))
-	p.Doc = doc
+	p.Doc, p.Meant = doc, def
 	*v = h.s.eval.Eval(written, p)
 	v.Busy = false
+	made := *v
 	v.Def = def
 	if h.needed && v.OK && v.Later != nil {
 		h.s.RunTimeOnly(*v, p.Of)
 		*v = data.Value{Def: def}
 	}
-	if v.OK && !v.Node.IsNull() && !h.s.eval.Check(v.Node, def, p) {
+	if v.OK && !v.Node.IsNull() && !h.s.eval.CheckValue(made, def, p) {
 		*v = data.Value{Def: def}
 	}
 	v.Node = h.s.eval.Meant(v.Node, def)
@@ -181,7 +182,7 @@ func (h *holder) check(typ string) {
 		}
 		p := h.place(h.of + ": attribute " + quote(k.Text))
 		if v := h.s.eval.Eval(h.described(written, def), p); v.OK {
-			h.s.eval.Check(v.Node, def, p)
+			h.s.eval.CheckValue(v, def, p)
 		}
 	}
 }

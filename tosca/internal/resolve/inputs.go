@@ -66,10 +66,11 @@ func (s *Service) settle(in *input, at data.Place) {
 	switch {
 	case in.bad:
 	case !in.value.IsNull():
+		at.Meant = in.def
 		v := s.eval.Eval(in.value, at)
 		at.Default = in.value == in.Default && !second(s.Doc)
 		in.value, in.size = v.Node, v.Size
-		in.bad = !v.OK || !s.eval.Check(v.Node, in.def, at)
+		in.bad = !v.OK || !s.eval.CheckValue(v, in.def, at)
 		if !in.bad {
 			in.value, in.size = s.eval.Meant(v.Node, in.def), count(v.Node)
 		}

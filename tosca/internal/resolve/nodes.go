@@ -273,7 +273,7 @@ func (s *Service) checkNodes() {
 			s.checkCount(n.Count, n.Place(n.Of()+": count"))
 		}
 		if n.Filter != nil {
-			s.checkFilter(n.Filter, n.Typ, n.Doc, n.Of(), s.anyNodeOf(n.Typ.Type.Type, true))
+			s.checkFilter(n.Filter, n.Typ, n.Doc, n.Of()+nodeFilter, s.anyNodeOf(n.Typ.Type.Type, true))
 		}
 		if !n.Owned() {
 			s.checkInterfaces(n.Interfaces, s.Interfaces(n), &n.holder)

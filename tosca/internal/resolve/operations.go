@@ -53,18 +53,21 @@ func (s *Service) checkOperation(o *grammar.Operation, made *Operation, h *holde
 	s.checkImplementation(o, h, of)
 }
 
+// fixed tells whether nobody can assign the parameter. 1.x knows no such value
+// (TOSCA 1.3, 3.6.14).
+func (p Parameter) fixed(doc *grammar.Document) bool {
+	return p.Def != nil && p.Def.Fixed() && second(doc)
+}
+
 // checkInput evaluates a value that is assigned to an input and checks it
-// against the definition, if there is one.
+// against the definition, if there is one. That one is fixed is said elsewhere.
 func (s *Service) checkInput(made Parameter, p *grammar.Property, at data.Place) {
-	if p.Value == nil {
+	if p.Value == nil || made.fixed(s.Doc) {
 		return
 	}
-	if made.Def != nil && made.Def.Fixed() && second(s.Doc) { // 1.x knows no value that cannot be assigned (TOSCA 1.3, 3.6.14)
-		s.Errorf(p.Pos, codePropFixed, "%s has a fixed value, so it cannot be assigned", at.Of)
-		return
-	}
+	at.Meant = made.Def
 	if v := s.eval.Eval(p.Value, at); v.OK && made.Def != nil {
-		s.eval.Check(v.Node, made.Def, at)
+		s.eval.CheckValue(v, made.Def, at)
 	}
 }
 
@@ -113,8 +116,8 @@ func (s *Service) checkMappedPath(mapping *source.Node, def *data.Definition, p 
 		return
 	}
 	made, to := s.eval.Plain(def), s.eval.Plain(v.Def)
-	if made != "" && to != "" && made != to && (made != "integer" || to != "float") {
-		s.Errorf(mapping.Pos(), codeMapping, "%s is of type %s, and the attribute that it is written to of type %s", p.Of, def.TypeName(), v.Def.TypeName())
+	if made != "" && to != "" && made != to && (made != "integer" || to != "float") || s.eval.Differs(def, v.Def) {
+		s.Errorf(mapping.Pos(), codeMapping, "%s is of type %s, and the attribute that it is written to of type %s", p.Of, s.eval.Described(def), s.eval.Described(v.Def))
 	}
 }
 
@@ -143,7 +146,7 @@ func (s *Service) checkInterfaceDefs(t *grammar.Type, faces []*grammar.Interface
 			if t.Kind == grammar.InterfaceType && implemented(o) && !second(t.Doc) { // the grammar of 2.0 has no such keyword there
 				s.Errorf(o.Pos, codeOpImplemented, "%s has an implementation, which only nodes and relationships can have", of)
 			}
-			s.checkInlineArtifacts(o, t.Doc, of)
+			s.checkInlineArtifacts(o, data.Place{Of: of, Doc: t.Doc, Self: d.self})
 			s.checkHost(o, t.Kind == grammar.NodeType, t.Doc, of)
 		}
 	}

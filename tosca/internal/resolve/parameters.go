@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
@@ -60,10 +61,8 @@ func (d *defining) parameters(params []*grammar.Property, under map[string]Param
 	}
 	d.definitions(params, old, of)
 	for _, p := range params {
-		if d.t.Kind == grammar.InterfaceType {
-			d.noEntity(p.Default, of+": "+quote(p.Name))
-			d.noEntity(p.Value, of+": "+quote(p.Name))
-		}
+		d.onlySelf(p.Default, of+": "+quote(p.Name))
+		d.onlySelf(p.Value, of+": "+quote(p.Name))
 	}
 }
 
@@ -82,9 +81,15 @@ func (d *defining) outputs(params []*grammar.Property, under map[string]*data.De
 	for _, p := range params {
 		def := data.From(p, d.t.Doc)
 		def.Refines = under[p.Name]
-		if d.t.Kind != grammar.InterfaceType {
-			d.checkMapping(p.Mapping, def, data.Place{Of: of + ": output " + quote(p.Name), Doc: d.t.Doc, Self: d.self})
+		if d.t.Kind == grammar.InterfaceType {
+			continue
 		}
+		of := of + ": output " + quote(p.Name)
+		if m := p.Mapping; m != nil && m.Kind == source.List && len(m.Items) > 0 && m.Items[0].Text != "SELF" {
+			d.Errorf(m.Items[0].Pos(), codeMapping, "%s must be written to an attribute of SELF: a type knows no other node (TOSCA 2.0, 11.4)", of)
+			continue
+		}
+		d.checkMapping(p.Mapping, def, data.Place{Of: of, Doc: d.t.Doc, Self: d.self})
 	}
 }
 
@@ -106,22 +111,37 @@ func (d *defining) definitions(params []*grammar.Property, old map[string]*data.
 	}
 }
 
-// noEntity refuses functions that read a node or relationship where there is
-// none yet, in the type of an interface (TOSCA 2.0, 11.4).
-func (d *defining) noEntity(n *source.Node, of string) {
+// onlySelf refuses functions that read a node or relationship where there is none
+// yet, in the type of an interface, and those that read one by its name in the
+// type of a node or relationship (TOSCA 2.0, 11.4).
+func (d *defining) onlySelf(n *source.Node, of string) {
 	if n == nil || !d.Spend(1) {
 		return
 	}
-	for k := range n.Pairs() {
-		if k.Text == "$get_property" || k.Text == "$get_attribute" {
+	for k, path := range n.Pairs() {
+		if k.Text != "$get_property" && k.Text != "$get_attribute" {
+			continue
+		}
+		if d.t.Kind == grammar.InterfaceType {
 			d.Errorf(k.Pos(), codeFunctionPlace, "%s: %s means nothing in an interface type, which has no node or relationship yet", of, k.Text)
+			return
+		}
+		if path.Kind != source.List || len(path.Items) < 2 {
+			continue
+		}
+		if at := path.Items[0]; at.Kind == source.String && !rooted[at.Text] && !strings.HasPrefix(at.Text, "$") {
+			d.Errorf(at.Pos(), codeFunctionPlace, "%s: %s names %q, and a type knows no other node than SELF", of, k.Text, at.Text)
 			return
 		}
 	}
 	for _, item := range n.Items {
-		d.noEntity(item, of)
+		d.onlySelf(item, of)
 	}
 }
+
+// rooted are the words at the beginning of a path that are no names: SELF, and
+// those of 1.x, of which is said elsewhere that they are that.
+var rooted = map[string]bool{"SELF": true, "SOURCE": true, "TARGET": true, "HOST": true}
 
 // declareParameters checks definitions of parameters; those that only have a
 // value, or nothing, are none.
@@ -178,12 +198,10 @@ func (s *Service) notFixed(i *grammar.Interface, defined *Interface, doc *gramma
 }
 
 // checkInlineArtifacts checks the artifacts that an implementation holds.
-func (s *Service) checkInlineArtifacts(o *grammar.Operation, doc *grammar.Document, of string) {
-	all := o.Inline
-	if o.Primary != nil {
-		all = append([]*grammar.Artifact{o.Primary}, all...)
-	}
-	for _, a := range all {
+func (s *Service) checkInlineArtifacts(o *grammar.Operation, p data.Place) {
+	doc, of := p.Doc, p.Of
+	for _, a := range o.Artifacts() {
+		s.checkComputed(a, p)
 		s.known(doc, grammar.ArtifactType, a.Type, of)
 		if a.Repository.Name != "" && (second(doc) || a == o.Primary) {
 			s.checkRepository(a.Repository, doc, of)
@@ -195,6 +213,7 @@ func (s *Service) checkInlineArtifacts(o *grammar.Operation, doc *grammar.Docume
 func (s *Service) checkTypeArtifacts(t *grammar.Type, of string) {
 	for _, a := range t.Artifacts {
 		of := of + ": artifact " + quote(a.Name)
+		s.checkComputed(a, data.Place{Of: of, Doc: t.Doc, Self: s.selfOfType(t)})
 		typ := s.known(t.Doc, grammar.ArtifactType, a.Type, of)
 		if !second(t.Doc) {
 			continue

@@ -84,7 +84,7 @@ func (s *Service) checkPolicies() {
 			s.checkTrigger(trigger, of+": trigger "+quote(trigger.Name), p)
 		}
 		for _, trigger := range inherited {
-			s.checkActivities(trigger.Action, of+": trigger "+quote(trigger.Name), p.nodes, false)
+			s.checkActivities(trigger.Action, of+": trigger "+quote(trigger.Name), p.nodes, "")
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (s *Service) checkTrigger(t *grammar.Trigger, of string, p *policy) {
 	for key, n := range map[string]*source.Node{"period": t.Period, "evaluations": t.Evaluations, "method": t.Method} {
 		s.checkPeriod(key, n, data.Place{Of: of + ": " + key, Doc: p.doc, Self: p})
 	}
-	s.checkActivities(t.Action, of, p.nodes, false)
+	s.checkActivities(t.Action, of, p.nodes, "")
 }
 
 // watched is the node that a trigger watches, as far as it is known.

@@ -69,17 +69,27 @@ func (s *Service) checkKeywords(e *Edge) {
 		s.checkScope(d, e.of())
 	}
 	if r.Count != nil {
-		s.checkCount(r.Count, n.Place(e.of()+": count"))
+		s.checkCount(r.Count, s.placeOf(e, ": count"))
 	}
 	if r.Index != nil {
-		s.checkCount(r.Index, n.Place(e.of()+": the index of its node"))
+		s.checkCount(r.Index, s.placeOf(e, ": the index of its node"))
 	}
 	if r.Optional != nil {
-		s.checkOptional(r.Optional, n.Place(e.of()+": optional"))
+		s.checkOptional(r.Optional, s.placeOf(e, ": optional"))
 	}
 	if r.NodeFilter != nil {
-		s.checkFilter(r.NodeFilter, s.filtered(e), n.Doc, e.of(), s.selfOfFilter(e))
+		s.checkFilter(r.NodeFilter, s.filtered(e), n.Doc, e.of()+nodeFilter, s.selfOfFilter(e))
 	}
+}
+
+// placeOf is the place of what a requirement says before it is known where it
+// leads: SELF is its relationship (TOSCA 2.0, 10.3).
+func (s *Service) placeOf(e *Edge, what string) data.Place {
+	p := e.Source.Place(e.of() + what)
+	if second(e.Source.Doc) {
+		p.Self = s.selfOfFilter(e)
+	}
+	return p
 }
 
 // keepsName checks that a requirement whose definition names a capability of a
@@ -355,6 +365,7 @@ func (s *Service) checkAllocation(e *Edge) {
 			continue
 		}
 		p := e.Source.Place(of)
+		p.Self, p.Meant = e, def
 		if made := s.eval.Eval(v, p); made.OK {
 			s.eval.Check(made.Node, data.Of(def.TypeName(), def.Doc), p)
 		}

@@ -20,7 +20,7 @@ func (s *Service) checkSubstitution() {
 	}
 	typ := s.known(s.Doc, grammar.NodeType, m.NodeType, substitution)
 	t := s.wholeType(typ)
-	s.checkFilter(m.Filter, t, s.Doc, substitution, s.anyNodeOf(typ, false))
+	s.checkFilter(m.Filter, t, s.Doc, substitution+": substitution_filter", s.anyNodeOf(typ, false))
 	if t == nil {
 		return // said so
 	}
@@ -113,10 +113,14 @@ func at(list []string, i int) string {
 	return ""
 }
 
-// output is the definition of an output, if it has a type.
+// output is the definition of an output: its own, or that of the value that it
+// gets; nil where none is known.
 func (s *Service) output(o *grammar.Output) *data.Definition {
-	if o.Definition != nil && o.Definition.Type.Name != "" {
+	switch {
+	case o.Definition != nil && o.Definition.Type.Name != "":
 		return data.From(o.Definition, s.Doc)
+	case second(s.Doc): // what is wrong with it is said of the output in the same words
+		return s.eval.Eval(o.Value, data.Place{Of: "output " + quote(o.Name), Doc: s.Doc}).Def
 	}
 	return nil
 }
@@ -159,7 +163,7 @@ func (s *Service) checkPropertyMappings(m *grammar.Substitution, t *NodeType) {
 		if p.Value != nil {
 			at := data.Place{Of: substitution + ": property " + quote(p.Name), Doc: s.Doc, Self: data.Anything}
 			if v := s.eval.Eval(p.Value, at); v.OK {
-				s.eval.Check(v.Node, def, at)
+				s.eval.CheckValue(v, def, at)
 			}
 		}
 		switch len(p.To) {
@@ -188,8 +192,8 @@ func (s *Service) sameType(at diag.Position, name string, a, b *data.Definition)
 	if a == nil || b == nil {
 		return
 	}
-	if x, y := s.eval.Plain(a), s.eval.Plain(b); x != "" && y != "" && x != y {
-		s.Errorf(at, codeMappedType, "%s: %q is of type %s and is mapped to what is of type %s", substitution, name, a.TypeName(), b.TypeName())
+	if x, y := s.eval.Plain(a), s.eval.Plain(b); x != "" && y != "" && x != y || second(s.Doc) && s.eval.Differs(a, b) {
+		s.Errorf(at, codeMappedType, "%s: %q is of type %s and is mapped to what is of type %s", substitution, name, s.eval.Described(a), s.eval.Described(b))
 	}
 }
 
@@ -245,14 +249,22 @@ func (s *Service) checkMappedRequirement(m *grammar.Mapping) {
 		return
 	}
 	if len(m.To) < 2 {
-		if second(s.Doc) && !slices.ContainsFunc(n.Directives, func(d grammar.Ref) bool { return d.Name == "select" }) {
+		if second(s.Doc) && !n.selectable() {
 			s.Errorf(m.To[0].Pos, codeMappedTo, "%s: %q is mapped to %s, which does not have the directive select", substitution, m.Name, n.Of())
 		}
 		return
 	}
+	if other := s.byName[m.To[1].Name]; second(s.Doc) && other != nil && n.Typ.byName[m.To[1].Name] == nil && n.selectable() && other.selectable() {
+		return // a list of two nodes to be selected looks like a node and its requirement (TOSCA 2.0, 15.5)
+	}
 	if inside(s, m.To[1], n.Typ.byName, "requirement", m.Name) && second(s.Doc) && n.leads(m.To[1].Name) {
 		s.Errorf(m.To[1].Pos, codeMappedTo, "%s: %q is mapped to requirement %q of %s, which leads to a node already", substitution, m.Name, m.To[1].Name, n.Of())
 	}
+}
+
+// selectable tells whether a node may be one that is there already.
+func (n *Node) selectable() bool {
+	return slices.ContainsFunc(n.Directives, func(d grammar.Ref) bool { return d.Name == "select" })
 }
 
 // leads tells whether all that a node says of a requirement names a node
@@ -352,15 +364,18 @@ func (s *Service) checkOutputs() {
 	}
 	for _, o := range s.Topo.Outputs {
 		p := data.Place{Of: "output " + quote(o.Name), Doc: s.Doc}
+		if o.Definition != nil && o.Definition.Type.Name != "" {
+			p.Meant = data.From(o.Definition, s.Doc)
+		}
 		v := s.eval.Eval(o.Value, p)
-		if o.Definition == nil || o.Definition.Type.Name == "" {
+		if p.Meant == nil {
 			continue
 		}
-		def := data.From(o.Definition, s.Doc)
+		def := p.Meant
 		declared := *def
 		declared.Default, declared.Value = nil, nil
 		if s.eval.Declare(&declared, p) && v.OK {
-			s.eval.Check(v.Node, def, p)
+			s.eval.CheckValue(v, def, p)
 		}
 	}
 }

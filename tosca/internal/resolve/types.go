@@ -54,11 +54,14 @@ func (s *Service) checkTypes() {
 // checkFunction checks the definition of a function (TOSCA 2.0, 10.4).
 func (s *Service) checkFunction(f *grammar.FunctionDef, doc *grammar.Document) {
 	for i, sig := range f.Signatures {
-		p := data.Place{Of: fmt.Sprintf("function %q: signature %d", f.Name, i+1)}
+		p := data.Place{Of: fmt.Sprintf("function %q: signature %d", f.Name, i+1), Doc: doc}
 		for _, schema := range append(slices.Clone(sig.Arguments), sig.Optional...) {
 			s.eval.DeclareSchema(schema, doc, p)
 		}
 		s.eval.DeclareSchema(sig.Result, doc, p)
+		if sig.Implementation != nil {
+			s.checkInlineArtifacts(sig.Implementation, p)
+		}
 	}
 }
 

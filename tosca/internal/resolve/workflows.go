@@ -142,7 +142,7 @@ func (s *Service) checkStep(step *grammar.Step, w *grammar.Workflow, steps map[s
 	case g != nil:
 		targets = s.members(g.Group)
 	}
-	s.checkActivities(step.Activities, of, targets, step.TargetRelation.Name != "")
+	s.checkActivities(step.Activities, of, targets, step.TargetRelation.Name)
 }
 
 // stepNames lists the steps of a workflow, as long as one of them may be
@@ -174,17 +174,20 @@ func (s *Service) checkStepFilter(filter *source.Node, p data.Place) {
 }
 
 // checkActivities checks the operations and workflows that activities name.
-// One of the targets must have an operation; where a relationship is meant, or
-// nothing is known of a target, it may have any.
-func (s *Service) checkActivities(all []*grammar.Activity, of string, targets []*Node, related bool) {
+// One of the targets must have an operation, or the relationship of one by a
+// requirement; where nothing is known of a target, it may have any.
+func (s *Service) checkActivities(all []*grammar.Activity, of string, targets []*Node, requirement string) {
 	s.indexWorkflows()
 	for _, a := range all {
+		if a.State != nil {
+			s.checkValue(a.State, "string", s.inFlow(data.Place{Of: of + ": set_state", Doc: s.Doc, Self: data.Anything}))
+		}
 		if a.Ref.Name == "" {
 			continue // the grammar says so
 		}
 		switch a.Kind {
 		case grammar.CallOperation:
-			s.checkCall(a, of, targets, related)
+			s.checkCall(a, of, targets, requirement)
 		case grammar.InlineFlow:
 			w := s.flows[a.Ref.Name]
 			if w == nil {
@@ -214,16 +217,19 @@ func (s *Service) checkFlowInputs(a *grammar.Activity, w *grammar.Workflow, of s
 }
 
 // checkCall checks interface.operation.
-func (s *Service) checkCall(a *grammar.Activity, of string, targets []*Node, related bool) {
+func (s *Service) checkCall(a *grammar.Activity, of string, targets []*Node, requirement string) {
 	dot := strings.LastIndex(a.Ref.Name, ".")
 	if dot <= 0 || dot == len(a.Ref.Name)-1 {
 		s.Errorf(a.Ref.Pos, codeFlowCall, "%s calls %q, which is not the name of an interface and an operation, as in \"Standard.start\"", of, a.Ref.Name)
 		return
 	}
-	if related || len(targets) == 0 {
+	face, op := a.Ref.Name[:dot], a.Ref.Name[dot+1:]
+	if requirement != "" && len(targets) == 1 && second(s.Doc) {
+		s.checkRelatedCall(a, of, targets[0], requirement, face, op)
+	}
+	if requirement != "" || len(targets) == 0 {
 		return
 	}
-	face, op := a.Ref.Name[:dot], a.Ref.Name[dot+1:]
 	if face == "tosca.interfaces.node.lifecycle.Standard" || face == "tosca:Standard" {
 		face = "Standard"
 	}
@@ -243,6 +249,8 @@ func (s *Service) checkCall(a *grammar.Activity, of string, targets []*Node, rel
 					}
 					s.checkInput(made.Inputs[p.Name], p, at)
 				}
+				called := &grammar.Interface{Operations: []*grammar.Operation{{Name: op, Inputs: a.Inputs}}}
+				s.notFixed(called, find(s.typeInterfaces(n.Typ.Type), face, n.Doc), s.Doc, of)
 			}
 			return
 		}
@@ -257,6 +265,30 @@ func (s *Service) checkCall(a *grammar.Activity, of string, targets []*Node, rel
 	}
 	slices.Sort(names)
 	s.Unknown(a.Ref.Pos, codeFlowCall, a.Ref.Name, names, "%s calls operation %q, which %s does not have", of, a.Ref.Name, targets[0].Of())
+}
+
+// checkRelatedCall checks an operation of the relationships that a node has by a
+// requirement (TOSCA 2.0, 13.2.2).
+func (s *Service) checkRelatedCall(a *grammar.Activity, of string, n *Node, requirement, face, op string) {
+	if n.Typ == nil || n.Typ.Requirement(requirement) == nil || !s.Spend(1+len(n.Edges)) {
+		return
+	}
+	types := []*grammar.Type{n.Typ.Requirement(requirement).Relation}
+	for _, e := range append(slices.Clip(n.Edges), n.dangling...) {
+		if e.Name == requirement {
+			types = append(types, e.Relation)
+		}
+	}
+	for _, t := range types {
+		made := s.inherit(t)
+		if made == nil || !made.Whole {
+			return
+		}
+		if i := s.typeInterfaces(made)[face]; i != nil && (i.vague || i.Operations[op] != nil) {
+			return
+		}
+	}
+	s.Errorf(a.Ref.Pos, codeFlowCall, "%s calls operation %q, which the relationship by %q does not have", of, a.Ref.Name, requirement)
 }
 
 // checkInlined reports the workflows that inline themselves: by Tarjan's

@@ -1,0 +1,223 @@
+package csar
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// tarTree is a tar whose entries have all been checked (TOSCA 2.0, 17.1.1.1).
+// Its files are read where they lie.
+type tarTree struct {
+	from    io.ReaderAt
+	entries map[string]*tarEntry // by path; the root is "."
+}
+
+// tarEntry is a file or folder; of a file, where its contents begin.
+type tarEntry struct {
+	fs.FileInfo
+	at    int64
+	files []fs.DirEntry // of a folder, sorted
+}
+
+// maxUnpacked bounds a compressed tar, which is unpacked in memory: what is in it
+// cannot be read from its middle.
+const maxUnpacked = 256 << 20
+
+func readCompressedTar(r io.ReaderAt, size int64, limits Limits) (tree, error) {
+	damaged := func(err error) error {
+		return problem(codeDamaged, "", fmt.Sprintf("is a truncated or damaged compressed tar (%s)", err))
+	}
+	zr, err := gzip.NewReader(io.NewSectionReader(r, 0, size))
+	if err != nil {
+		return nil, damaged(err)
+	}
+	limits.Total = min(limits.Total, maxUnpacked)
+	most := limits.Total
+	if size < most/limits.Ratio {
+		most = max(size*limits.Ratio, ratioFrom)
+	}
+	var unpacked bytes.Buffer
+	if _, err := io.Copy(&unpacked, io.LimitReader(zr, most+1)); err != nil {
+		return nil, damaged(err)
+	}
+	switch {
+	case int64(unpacked.Len()) > most && most < limits.Total:
+		return nil, problem(codeRatio, "", fmt.Sprintf("is compressed more than %d to 1", limits.Ratio))
+	case int64(unpacked.Len()) > most:
+		return nil, problem(codeTotal, "", fmt.Sprintf("unpacks to more than %d bytes", most))
+	}
+	return readTar(bytes.NewReader(unpacked.Bytes()), int64(unpacked.Len()), limits)
+}
+
+func readTar(r io.ReaderAt, size int64, limits Limits) (tree, error) {
+	t := &tarTree{from: r, entries: map[string]*tarEntry{}}
+	t.entries["."] = &tarEntry{FileInfo: tarFolder(".")}
+	in := io.NewSectionReader(r, 0, size)
+	tr, seen, total := tar.NewReader(in), newNames(), int64(0)
+	for {
+		h, err := tr.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			t.sort()
+			return t, nil
+		case err != nil:
+			return nil, problem(codeDamaged, "", fmt.Sprintf("is a truncated or damaged tar (%s)", err))
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(h.Name, "./"), "/")
+		if name == "" || h.Typeflag == tar.TypeXGlobalHeader { // the root, and what is said of all entries
+			continue
+		}
+		if err := checkTarEntry(h, name, limits); err != nil {
+			return nil, err
+		}
+		isDir := h.Typeflag == tar.TypeDir
+		if err := seen.add(name, isDir); err != nil {
+			return nil, err
+		}
+		if total += h.Size; total > limits.Total {
+			return nil, problem(codeTotal, "", fmt.Sprintf("unpacks to more than %d bytes", limits.Total))
+		}
+		if at, err := in.Seek(0, io.SeekCurrent); err != nil {
+			return nil, fmt.Errorf("cannot read the archive: %w", err)
+		} else if isDir {
+			t.folder(name)
+		} else {
+			t.add(name, &tarEntry{FileInfo: h.FileInfo(), at: at})
+		}
+		if len(t.entries)-1 > limits.Entries { // with the folders that are only implied, and without the root
+			return nil, problem(codeEntries, "", fmt.Sprintf("has more than %d files and folders", limits.Entries))
+		}
+	}
+}
+
+func checkTarEntry(h *tar.Header, name string, limits Limits) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return problem(codeMethod, name, "is stored without its empty parts; whole files are read")
+		}
+	}
+	switch {
+	case h.Typeflag == tar.TypeSymlink:
+		return problem(codeLink, name, "is a symbolic link; an archive holds files and folders only")
+	case h.Typeflag == tar.TypeGNUSparse:
+		return problem(codeMethod, name, "is stored without its empty parts; whole files are read")
+	case h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeDir:
+		return problem(codeLink, name, "is a link or special file; an archive holds files and folders only")
+	case h.Typeflag == tar.TypeDir && h.Size != 0:
+		return problem(codeDamaged, name, "is a folder with contents of its own")
+	case h.Size > limits.FileSize:
+		return problem(codeFileSize, name, fmt.Sprintf("unpacks to %d bytes; at most %d are read", h.Size, limits.FileSize))
+	}
+	return nil
+}
+
+// add puts an entry into its folder.
+func (t *tarTree) add(name string, e *tarEntry) {
+	t.entries[name] = e
+	in := t.folder(path.Dir(name))
+	in.files = append(in.files, fs.FileInfoToDirEntry(e.FileInfo))
+}
+
+// folder gives a folder, and makes it and those above it where they are only
+// implied.
+func (t *tarTree) folder(name string) *tarEntry {
+	if e := t.entries[name]; e != nil {
+		return e
+	}
+	e := &tarEntry{FileInfo: tarFolder(path.Base(name))}
+	t.add(name, e)
+	return e
+}
+
+func (t *tarTree) sort() {
+	for _, e := range t.entries {
+		slices.SortFunc(e.files, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	}
+}
+
+func (t *tarTree) find(op, name string) (*tarEntry, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	e := t.entries[name]
+	if e == nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	return e, nil
+}
+
+// Stat tells about a file without reading it.
+func (t *tarTree) Stat(name string) (fs.FileInfo, error) {
+	e, err := t.find("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return e.FileInfo, nil
+}
+
+// ReadDir lists a folder, sorted.
+func (t *tarTree) ReadDir(name string) ([]fs.DirEntry, error) {
+	e, err := t.find("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	if !e.IsDir() {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a folder")}
+	}
+	return slices.Clone(e.files), nil
+}
+
+// Open opens a file for reading, or a folder to be listed.
+func (t *tarTree) Open(name string) (fs.File, error) {
+	e, err := t.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	f := &tarFile{Reader: io.NewSectionReader(t.from, e.at, e.Size()), info: e.FileInfo}
+	if !e.IsDir() {
+		return f, nil
+	}
+	return &folder{File: f, list: func() ([]fs.DirEntry, error) { return t.ReadDir(name) }}, nil
+}
+
+// Close has nothing to do: whoever opened the file closes it.
+func (t *tarTree) Close() error { return nil }
+
+type tarFile struct {
+	io.Reader
+	info fs.FileInfo
+}
+
+func (f *tarFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *tarFile) Close() error               { return nil }
+
+func (f *tarFile) Read(p []byte) (int, error) {
+	if f.info.IsDir() {
+		return 0, &fs.PathError{Op: "read", Path: f.info.Name(), Err: errors.New("it is a folder")}
+	}
+	return f.Reader.Read(p)
+}
+
+// tarFolder is a folder, by its name.
+type tarFolder string
+
+// Name, Size, Mode, ModTime, IsDir and Sys make it a fs.FileInfo.
+func (d tarFolder) Name() string     { return string(d) }
+func (tarFolder) Size() int64        { return 0 }
+func (tarFolder) Mode() fs.FileMode  { return fs.ModeDir | 0o755 }
+func (tarFolder) ModTime() time.Time { return time.Time{} }
+func (tarFolder) IsDir() bool        { return true }
+func (tarFolder) Sys() any           { return nil }
