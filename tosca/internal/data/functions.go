@@ -43,6 +43,9 @@ const (
 func init() { // not where they are declared, for the functions in the tables refer to them
 	firstFunctions, secondFunctions = map[string]*function{}, map[string]*function{}
 	for _, f := range append(queries(), texts()...) {
+		if f.texts > 0 {
+			f.types = wordsFirst(f.types)
+		}
 		firstFunctions[f.name] = f
 	}
 	for _, table := range [][]*function{queries(), secondQueries(), texts(), logic(), collections(), arithmetic(), formerConstraints()} {
@@ -86,6 +89,20 @@ func texts() []*function {
 		},
 	}
 }
+
+// wordsFirst gives the types of what functions of 1.x put together or part:
+// strings, or what is written as one (TOSCA 1.3, 4.3).
+func wordsFirst(types []string) []string {
+	if len(types) == 0 {
+		return []string{words}
+	}
+	made := slices.Clone(types)
+	made[len(made)-1] = words
+	return made
+}
+
+// words are the types whose values are written in a word.
+const words = "string|integer|float|boolean"
 
 func logic() []*function {
 	return []*function{

@@ -50,10 +50,26 @@ func (n *Node) leadToHost() (data.Entity, data.Answer) {
 	if n.Host != nil {
 		return n.Host, data.Found
 	}
-	if n.Typ == nil || !n.Owned() {
+	if n.Typ == nil || !n.Owned() && n.mayBeHosted() {
 		return nil, data.Open
 	}
 	return nil, data.Missing
+}
+
+// mayBeHosted tells whether a node without a host may have one all the same: it
+// is made elsewhere, or has a requirement that a host would fulfil. Where the
+// chain of hosts ends, so does the search for what HOST has (TOSCA 1.3, 4.1).
+func (n *Node) mayBeHosted() bool {
+	s := n.holder.s
+	if len(n.Directives) > 0 || n.Filter != nil || len(n.Hosts) > 0 || second(n.Doc) || !s.Spend(1+len(n.Typ.Reqs)+len(n.Requirements)) {
+		return true
+	}
+	for _, def := range n.Typ.Reqs {
+		if (&Edge{Source: n, Def: def, Relation: def.Relation}).isHost() || def.Relation == nil && def.Capability == nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.Requirements, func(r *grammar.Requirement) bool { return n.Typ.Requirement(r.Name) == nil })
 }
 
 // Get gives what the node has of a name.
