@@ -154,6 +154,8 @@ var titles = map[string]string{
 	"TOSCA-FLOW-004": "Unknown input of a workflow",
 	"TOSCA-FLOW-005": "Call of an operation that is not there",
 	"TOSCA-FLOW-006": "Workflow that inlines itself",
+	"TOSCA-FLOW-007": "Place where no operation of a step can run",
+	"TOSCA-FLOW-008": "Precondition that lists values",
 	"TOSCA-SUB-001":  "Mapping of what the node type does not have",
 	"TOSCA-SUB-002":  "Mapping to what is not in the topology",
 	"TOSCA-SUB-003":  "Mapping to another type",

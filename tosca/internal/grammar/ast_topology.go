@@ -145,6 +145,8 @@ type Precondition struct {
 	Target         Ref
 	TargetRelation Ref
 	Condition      *source.Node
+	States         *source.Node // valid_states of an example of 1.x
+	Attributes     *source.Node // beside it: lists of values
 }
 
 // Step is a step of a workflow.

@@ -42,6 +42,8 @@ func (r *reader) preconditions(n *source.Node, of string) []*Precondition {
 			{"target", r.setRef(&p.Target, of+": target"), everyVersion},
 			{"target_relationship", r.setRef(&p.TargetRelation, of+": target_relationship"), everyVersion},
 			{"condition", setNode(&p.Condition), everyVersion},
+			{"valid_states", setNode(&p.States), first}, // in an example (TOSCA 1.3, 7.3.6.1)
+			{"attributes", r.setAssignments(&p.Attributes, of, ": attributes"), first},
 		})
 		if p.Target.Name == "" {
 			r.Errorf(p.Pos, codeMissing, "%s has no target", of)

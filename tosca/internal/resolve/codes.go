@@ -85,6 +85,8 @@ const (
 	codeFlowInput   = "TOSCA-FLOW-004"
 	codeFlowCall    = "TOSCA-FLOW-005"
 	codeFlowCycle   = "TOSCA-FLOW-006"
+	codeFlowHost    = "TOSCA-FLOW-007" // a place where no operation of a step can run
+	codeFlowStates  = "TOSCA-FLOW-008" // a precondition as one example of the text has it
 
 	codeMapped      = "TOSCA-SUB-001" // a mapping of what the node type does not have
 	codeMappedTo    = "TOSCA-SUB-002" // a mapping to what is not in the topology
