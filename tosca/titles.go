@@ -133,6 +133,7 @@ var titles = map[string]string{
 
 	"TOSCA-PROP-003": "Assignment to a fixed value",
 	"TOSCA-PROP-004": "Unknown attribute",
+	"TOSCA-PROP-005": "Values that do not go together",
 	"TOSCA-TYPE-005": "Change of what is inherited that is not allowed",
 	"TOSCA-TYPE-006": "Version of a type that is no version",
 	"TOSCA-NODE-004": "Unknown directive",

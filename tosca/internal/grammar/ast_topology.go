@@ -50,6 +50,7 @@ type NodeTemplate struct {
 type Capability struct {
 	Name       string
 	Pos        diag.Position
+	Type       Ref // where 1.x has a type's name in place of values
 	Properties *source.Node
 	Attributes *source.Node
 	Directives []Ref        // of 2.0

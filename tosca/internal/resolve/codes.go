@@ -63,6 +63,7 @@ const (
 
 	codePropFixed     = "TOSCA-PROP-003" // an assignment to what has a fixed value
 	codeAttrUnknown   = "TOSCA-PROP-004"
+	codePropTogether  = "TOSCA-PROP-005" // values that do not go together
 	codeRefined       = "TOSCA-TYPE-005" // a change of what is inherited that is not allowed
 	codeDirective     = "TOSCA-NODE-004"
 	codeCount         = "TOSCA-NODE-005"

@@ -232,7 +232,10 @@ func (s *Service) checkCapabilities(n *Node, required bool) {
 		assigned[k.Name] = true
 		if def := n.Typ.Caps[k.Name]; def != nil {
 			s.checkMost(k.Counted, def.Max, n.Of()+": capability "+quote(k.Name))
-		} else {
+			if k.Type.Name != "" {
+				s.Errorf(k.Type.Pos, codeShape, "%s: capability %q must be a map, not a string", n.Of(), k.Name)
+			}
+		} else if !s.addsCapability(n, k) {
 			s.Unknown(k.Pos, codeCapName, k.Name, slices.Sorted(maps.Keys(n.Typ.Caps)), "%s has no capability %q", n.Of(), k.Name)
 		}
 		for _, d := range k.Directives {

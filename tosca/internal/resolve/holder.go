@@ -28,6 +28,7 @@ type holder struct {
 	attributes *source.Node
 	values     map[string]*data.Value
 	explained  string // a property that is not there, and said so
+	spared     string // a property without a value, and said so
 }
 
 func (h *holder) place(of string) data.Place {
@@ -155,7 +156,7 @@ func (h *holder) check(typ string) {
 	}
 	for _, name := range known {
 		v := h.property(name)
-		if typ != "" && v.OK && v.Node.IsNull() && h.props[name].Required && !h.writtenNull(name) {
+		if typ != "" && v.OK && v.Node.IsNull() && h.props[name].Required && name != h.spared && !h.writtenNull(name) {
 			h.s.Errorf(h.pos, codePropMissing, "%s lacks property %q, which %s requires", h.of, name, typ)
 		}
 	}

@@ -32,6 +32,9 @@ func (s *Service) link(n *Node, r *grammar.Requirement) *Edge {
 	def := n.Typ.Requirement(r.Name)
 	e := &Edge{Requirement: r, Def: def, Source: n}
 	if def == nil && (r.Relationship.Name == "" || !n.Owned()) {
+		if s.excuses(e) {
+			return nil
+		}
 		var names []string
 		for _, d := range n.Typ.Reqs {
 			names = append(names, d.Name)
