@@ -62,6 +62,11 @@ func (r *reader) isFixed(n *source.Node) bool {
 // 13.4.1).
 func (r *reader) attributes(n *source.Node, of string) []*Property {
 	if !r.second() {
+		for k, v := range n.Pairs() {
+			if required := v.Get("required"); v.Kind == source.Map && required != nil {
+				r.Warnf(required.Pos(), codeKeyword, "%s: %q: an attribute cannot be required, as a property is", of, k.Text)
+			}
+		}
 		return r.properties(n, of, isCall)
 	}
 	var all []*Property

@@ -116,6 +116,9 @@ func (r *reader) outputs(t *Topology, n *source.Node) {
 			of := fmt.Sprintf("output %q", p.Name)
 			r.property(p, v, of)
 			r.never(v, of, "an output of the whole", "mapping")
+			if p.Value == nil && !r.second() {
+				r.Warnf(p.Pos, codeMissing, "%s has no value, so it never has one", of)
+			}
 		}
 		t.Outputs = append(t.Outputs, &Output{Name: p.Name, Pos: p.Pos, Definition: p, Value: p.Value})
 	})
