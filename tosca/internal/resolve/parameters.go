@@ -72,8 +72,12 @@ func (d *defining) outputs(params []*grammar.Property, under map[string]*data.De
 	if !second(d.t.Doc) {
 		d.declareParameters(params, d.t.Doc, of)
 		if d.t.Kind == grammar.NodeType || d.t.Kind == grammar.RelationshipType {
+			self := d.self
+			if d.t.Kind == grammar.NodeType {
+				self = d.anyNodeOf(d.t, false)
+			}
 			for _, p := range params {
-				d.checkMapping(p.Mapping, nil, data.Place{Of: of + ": output " + quote(p.Name), Doc: d.t.Doc, Self: d.self})
+				d.checkMapping(p.Mapping, nil, data.Place{Of: of + ": output " + quote(p.Name), Doc: d.t.Doc, Self: self})
 			}
 		}
 		return
