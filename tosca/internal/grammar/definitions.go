@@ -42,8 +42,6 @@ func (r *reader) isLoneInput(n *source.Node) bool {
 	return r.doc.Version == version13 && !n.IsNull() && n.Kind != source.String && n.Kind != source.Map
 }
 
-func never(*source.Node) bool { return false }
-
 // isFixed tells the value that a type gives to a property that it inherits from
 // a definition. In 1.3 a text may be either (TOSCA 1.3, 3.6.10.6), and a map that
 // calls no function is a definition.
