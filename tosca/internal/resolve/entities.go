@@ -65,7 +65,7 @@ func (n *Node) mayBeHosted() bool {
 		return true
 	}
 	for _, def := range n.Typ.Reqs {
-		if (&Edge{Source: n, Def: def, Relation: def.Relation}).isHost() || def.Relation == nil && def.Capability == nil {
+		if def.Name == hostName || def.Relation == nil || ChainHas(s.Chain(def.Relation), "tosca.relationships.HostedOn") {
 			return true
 		}
 	}
