@@ -75,11 +75,16 @@ func (r *reader) steps(n *source.Node, of string) []*Step {
 
 // stepLacks reports what a step must have. The text of 1.x asks for a target and
 // activities, and its own examples leave both out of steps that are there for
-// their order, and the target out of those that inline workflows (TOSCA 1.3,
-// 7.3.1.1 and 7.3.4.1).
+// their order, and the target out of those that inline workflows, where they do
+// more than that, too (TOSCA 1.3, 7.3.1.1 and 7.3.4.1).
 func (r *reader) stepLacks(s *Step, of string) {
+	inlines := slices.ContainsFunc(s.Activities, func(a *Activity) bool { return a.Kind == InlineFlow })
 	acts := slices.ContainsFunc(s.Activities, func(a *Activity) bool { return a.Kind != InlineFlow })
-	if s.Target.Name == "" && (acts || r.second()) {
+	switch {
+	case s.Target.Name != "" || !acts && !r.second():
+	case inlines && !r.second():
+		r.Warnf(s.Pos, codeMissing, "%s has no target, so it is not said which node its other activities are for", of)
+	default:
 		r.Errorf(s.Pos, codeMissing, "%s has no target", of)
 	}
 	switch {

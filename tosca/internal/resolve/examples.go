@@ -4,18 +4,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
 )
 
 // excuses tells whether a requirement that the type does not define is one that
-// the text of 1.x has in its own examples, and warns of it: a Compute that names
-// the networks which ports link it to (TOSCA 1.3, 8.6.2), and a container that
+// the text of 1.x has in its own examples, and warns of it: a Compute that calls
+// its storage by the capability (TOSCA 1.3, 10.1.4.4) or names the networks which
+// ports link it to (8.6.2), and a container that
 // names another one whose template says that it has a capability of this name
 // (11.1.18).
 func (s *Service) excuses(e *Edge) bool {
 	n, t := e.Source, s.byName[e.Node.Name]
 	if second(n.Doc) || n.Owned() || t == nil || t == n || t.Typ == nil {
 		return false
+	}
+	if e.Name == "attachment" && ChainHas(n.Typ.Chain, "tosca.nodes.Compute") && ChainHas(t.Typ.Chain, "tosca.nodes.Storage.BlockStorage") {
+		s.Warnf(e.Pos, codeReqUnknown, "%s is not one of %s: \"local_storage\" is meant, which leads to capability \"attachment\" of %q", e.of(), Quoted(n.Typ.Type.Type), t.Name)
+		return true
 	}
 	if ChainHas(n.Typ.Chain, "tosca.nodes.Compute") && ChainHas(t.Typ.Chain, typeNetwork) {
 		s.Warnf(e.Pos, codeReqUnknown, "%s is not one of %s: only a Port that is bound to %q links it to network %q", e.of(), Quoted(n.Typ.Type.Type), n.Name, t.Name)
@@ -40,6 +47,25 @@ func (s *Service) addsCapability(n *Node, k *grammar.Capability) bool {
 	}
 	s.Warnf(k.Pos, codeCapName, "%s adds capability %q of type %q, which means nothing: only a type defines capabilities", n.Of(), k.Name, k.Type.Name)
 	return true
+}
+
+// isBareSize tells whether a value is the size of a BlockStorage without a unit,
+// as examples have it, and warns of it (TOSCA 1.3, 10.1.4). Nowhere else is a
+// number a size (3.3.6.2).
+func (h *holder) isBareSize(name string, v *source.Node) bool {
+	n, ok := h.self.(*Node)
+	if !ok || name != "size" || v.Kind != source.Int || second(h.doc) || n.Owned() || !h.props[name].Doc.Embedded || !ChainHas(n.Typ.Chain, "tosca.nodes.Storage.BlockStorage") {
+		return false
+	}
+	h.s.Warnf(v.Pos(), codeValueType, "%s: property \"size\" is %s without a unit, such as GB", h.of, v.Text)
+	return true
+}
+
+// overrides tells whether what is assigned may override a value that a type of
+// 1.x fixes: that of a relationship, which an example does (TOSCA 1.3, 10.1.4.2).
+func (h *holder) overrides() bool {
+	kind, _ := h.self.Describe()
+	return kind == data.RelationshipEntity && !second(h.doc)
 }
 
 // sparesName tells whether a node is a Database without a name that its own

@@ -62,7 +62,7 @@ func (h *holder) property(name string) data.Value {
 		h.s.RunTimeOnly(*v, p.Of)
 		*v = data.Value{Def: def}
 	}
-	if v.OK && !v.Node.IsNull() && !h.s.eval.Check(v.Node, def, p) {
+	if v.OK && !v.Node.IsNull() && !h.isBareSize(name, v.Node) && !h.s.eval.Check(v.Node, def, p) {
 		*v = data.Value{Def: def}
 	}
 	v.Node = h.s.eval.Meant(v.Node, def)
@@ -150,6 +150,8 @@ func (h *holder) check(typ string) {
 		switch def := h.props[k.Text]; {
 		case def == nil && h.whole && k.Text != h.explained:
 			h.s.Unknown(k.Pos(), codePropUnknown, k.Text, known, "%s has no property %q", h.of, k.Text)
+		case def != nil && def.Fixed() && h.overrides():
+			h.s.Warnf(k.Pos(), codePropFixed, "%s: property %q has a fixed value, and another one is assigned: what may be assigned has a default", h.of, k.Text)
 		case def != nil && def.Fixed():
 			h.s.Errorf(k.Pos(), codePropFixed, "%s: property %q has a fixed value, so it cannot be assigned", h.of, k.Text)
 		}

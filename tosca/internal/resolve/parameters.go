@@ -3,6 +3,7 @@ package resolve
 import (
 	"slices"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
@@ -147,12 +148,21 @@ func (s *Service) onlyDefined(i *grammar.Interface, made *Interface, doc *gramma
 		}
 		notice := at >= len(i.Operations)
 		switch has := made.Operations[o.Name]; {
+		case has == nil && made.typ == nil && !second(doc) && !isSlip(o.Name, known): // as an example of relationships has it (TOSCA 1.3, 10.1.4.4)
+			s.Warnf(o.Pos, codeOpUnknown, "%s has no operation %q, and no type that says which it has", of, o.Name)
 		case has == nil:
 			s.Unknown(o.Pos, codeOpUnknown, o.Name, known, "%s has no operation %q", of, o.Name)
 		case has.notice != notice && second(doc):
 			s.Errorf(o.Pos, codeOpUnknown, "%s: %q is a notification, or is written among the notifications and is none", of, o.Name)
 		}
 	}
+}
+
+// isSlip tells whether a name is another one with a slip in it, and not with more
+// to it.
+func isSlip(name string, known []string) bool {
+	near := diag.Nearest(name, known)
+	return near != "" && len(name)-len(near) < 3 && len(near)-len(name) < 3
 }
 
 // notFixed checks that a template does not assign what its type has fixed: the
