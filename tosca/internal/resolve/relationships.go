@@ -286,7 +286,11 @@ func (s *Service) lacks(e *Edge, h *holder, name string) {
 	if !second(e.Source.Doc) && h.props[name].Doc.Embedded && e.Properties == nil {
 		report = s.Warnf
 	}
-	report(e.Pos, codePropMissing, "%s lacks property %q, which %s requires", h.of, name, Quoted(e.Relation))
+	at := e.Pos
+	if e.inline != nil {
+		at = e.inline.Pos
+	}
+	report(at, codePropMissing, "%s lacks property %q, which %s requires", h.of, name, Quoted(e.Relation))
 }
 
 // isHost tells whether an edge leads to a host: by its relationship, or else by
