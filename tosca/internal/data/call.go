@@ -81,6 +81,10 @@ func (c *call) run() Value {
 			c.e.errorf(n.Pos(), CodeFunction, "%s: %s puts strings together: put %s in quotes", c.p.Of, c.fn.Text, n.Text)
 			ok = false
 		}
+		if n := notWord(v); n != nil && c.f.texts > 0 && !second(c.p.Doc) {
+			c.e.errorf(n.Pos(), CodeFunction, "%s: %s puts strings together, and %s is %s", c.p.Of, c.fn.Text, Show(n), article(n.Kind.String()))
+			ok = false
+		}
 		if later == nil && (v.Later != nil || hasLater(v.Node) && !c.putsTogether()) {
 			later = v.Later
 			if later == nil {
@@ -121,6 +125,19 @@ func notText(v Value, inLists bool) *source.Node {
 	}
 	for _, n := range items {
 		if n.Kind == source.Int || n.Kind == source.Float || n.Kind == source.Bool {
+			return n
+		}
+	}
+	return nil
+}
+
+// notWord gives a list or map among the entries of a list; nil if there is none.
+func notWord(v Value) *source.Node {
+	if v.Node == nil || v.Node.Kind != source.List {
+		return nil
+	}
+	for _, n := range v.Node.Items {
+		if n != nil && (n.Kind == source.List || n.Kind == source.Map) {
 			return n
 		}
 	}

@@ -45,6 +45,9 @@ const (
 func init() { // not where they are declared, for the functions in the tables refer to them
 	firstFunctions, secondFunctions = map[string]*function{}, map[string]*function{}
 	for _, f := range append(queries(), texts()...) {
+		if f.texts > 0 && len(f.types) == 0 { // in 2.0 lists may be put together, too
+			f.types = []string{words}
+		}
 		firstFunctions[f.name] = f
 	}
 	for _, table := range [][]*function{queries(), secondQueries(), texts(), logic(), collections(), arithmetic(), formerConstraints()} {

@@ -50,6 +50,7 @@ type NodeTemplate struct {
 type Capability struct {
 	Name       string
 	Pos        diag.Position
+	Type       Ref // where 1.x has a type's name in place of values
 	Properties *source.Node
 	Attributes *source.Node
 	Directives []Ref        // of 2.0
@@ -154,6 +155,8 @@ type Precondition struct {
 	Target         Ref
 	TargetRelation Ref
 	Condition      *source.Node
+	States         *source.Node // valid_states of an example of 1.x
+	Attributes     *source.Node // beside it: lists of values
 }
 
 // Step is a step of a workflow.

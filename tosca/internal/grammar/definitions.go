@@ -31,11 +31,15 @@ func (r *reader) properties(n *source.Node, of string, isValue func(*source.Node
 	return all
 }
 
-func never(*source.Node) bool { return false }
-
 // isInput tells what is given to an operation from a definition.
 func (r *reader) isInput(n *source.Node) bool {
 	return r.assigns || !n.IsNull() && !r.defines(n)
+}
+
+// isLoneInput tells an input that 1.3 writes as its value alone (TOSCA 1.3,
+// 3.6.14.2). Nobody can give it another one then, which is hardly meant.
+func (r *reader) isLoneInput(n *source.Node) bool {
+	return r.doc.Version == version13 && !n.IsNull() && n.Kind != source.String && n.Kind != source.Map
 }
 
 // isFixed tells the value that a type gives to a property that it inherits from
@@ -56,6 +60,11 @@ func (r *reader) isFixed(n *source.Node) bool {
 // 13.4.1).
 func (r *reader) attributes(n *source.Node, of string) []*Property {
 	if !r.second() {
+		for k, v := range n.Pairs() {
+			if required := v.Get("required"); v.Kind == source.Map && required != nil {
+				r.Warnf(required.Pos(), codeKeyword, "%s: %q: an attribute cannot be required, as a property is", of, k.Text)
+			}
+		}
 		return r.properties(n, of, isCall)
 	}
 	var all []*Property
@@ -74,7 +83,12 @@ func (r *reader) attributes(n *source.Node, of string) []*Property {
 // 2.0, 9.8).
 func (r *reader) inputs(n *source.Node, of string) []*Property {
 	if !r.second() {
-		return r.properties(n, of, never)
+		for k, v := range n.Pairs() {
+			if r.isLoneInput(v) {
+				r.Warnf(v.Pos(), codeShape, "%s: %q is a value alone, which it always has then: a definition has a type and perhaps a default", of, k.Text)
+			}
+		}
+		return r.properties(n, of, r.isLoneInput)
 	}
 	var all []*Property
 	r.named(n, of, func(k, v *source.Node) {

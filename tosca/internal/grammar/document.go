@@ -19,21 +19,38 @@ func readDocument(c *diag.Collector, file string, embedded bool, root *source.No
 	doc.InputsRead = inputsRead(root)
 	r.version(root)
 	r.fields(root, "the service template", r.documentFields())
+	r.checkNamespace()
 	if r.second() && doc.Profile.Name != "" && doc.Topology != nil {
 		r.Errorf(doc.Topology.Pos, codeTogether, "the file defines profile %q, so it cannot have a service template", doc.Profile.Name)
 	}
 	return doc
 }
 
+// checkNamespace keeps TOSCA's own namespace for what TOSCA approved (TOSCA 1.3,
+// 3.1.3.1): a file that defines nothing but types by TOSCA's names may be that.
+func (r *reader) checkNamespace() {
+	doc := r.doc
+	_, path, _ := strings.Cut(doc.Namespace.Name, "://")
+	if !strings.HasPrefix(path, "docs.oasis-open.org/tosca") || doc.Embedded {
+		return
+	}
+	theirs, some := doc.Topology == nil, false
+	for _, types := range doc.Types {
+		for _, t := range types {
+			theirs, some = theirs && strings.HasPrefix(t.Name, "tosca."), true
+		}
+	}
+	report := r.Errorf
+	if theirs && some {
+		report = r.Warnf
+	}
+	report(doc.Namespace.Pos, codeTogether, "namespace %q is TOSCA's own (TOSCA 1.3, 3.1.3.1): a service template has one of its author's", doc.Namespace.Name)
+}
+
 // documentFields are the keywords of a file (TOSCA 1.3, 3.10; 2.0, 6.1).
 func (r *reader) documentFields() []field {
 	doc := r.doc
-	namespace := func(n *source.Node) {
-		doc.Namespace = r.ref(n, "namespace")
-		if _, path, _ := strings.Cut(doc.Namespace.Name, "://"); strings.HasPrefix(path, "docs.oasis-open.org/tosca") && !doc.Embedded {
-			r.Errorf(n.Pos(), codeTogether, "namespace %q is TOSCA's own (TOSCA 1.3, 3.1.3.1): a service template has one of its author's", doc.Namespace.Name)
-		}
-	}
+	namespace := func(n *source.Node) { doc.Namespace = r.ref(n, "namespace") }
 	known := []field{
 		{"tosca_definitions_version", ignored, everyVersion},
 		{"metadata", r.metadata, everyVersion},

@@ -219,6 +219,9 @@ func (r *reader) artifact(a *Artifact, n *source.Node, of string) {
 		{"checksum_algorithm", r.setComputed(&a.Algorithm, &a.Computed, of, ": checksum_algorithm"), everyVersion},
 		{"properties", r.setAssignments(&a.Properties, of, ": properties"), everyVersion},
 		{"mime_type", ignored, first},
+		{"topology", func(n *source.Node) { // in an example (TOSCA 1.3, 11.1.2)
+			r.Warnf(n.Pos(), codeKeyword, "%s: keyword \"topology\" is one that TOSCA does not define, so it says nothing", of)
+		}, first},
 	})
 	if a.File.Name == "" && !computed {
 		r.Errorf(a.Pos, codeMissing, "%s needs a file", of)

@@ -119,6 +119,10 @@ func (r *reader) capabilities(n *source.Node, of string) []*Capability {
 		c := &Capability{Name: k.Text, Pos: k.Pos()}
 		all = append(all, c)
 		of := fmt.Sprintf("%s: capability %q", of, c.Name)
+		if v.Kind == source.String && !r.second() {
+			c.Type = r.ref(v, of)
+			return
+		}
 		r.fields(v, of, []field{
 			{"properties", r.setAssignments(&c.Properties, of, ": properties"), everyVersion},
 			{"attributes", r.setAssignments(&c.Attributes, of, ": attributes"), everyVersion},

@@ -69,7 +69,9 @@ func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
 func (r *reader) nodeTemplate(k, v *source.Node) *NodeTemplate {
 	node := &NodeTemplate{Name: k.Text, Pos: k.Pos(), Doc: r.doc}
 	of := "node template " + diag.Quote(node.Name)
+	var parent Ref
 	r.assigning(v, of, []field{
+		{"derived_from", r.setRef(&parent, of, ": derived_from"), first}, // in an example (TOSCA 1.3, 10.1.4.3)
 		{"type", r.setRef(&node.Type, of, ": type"), everyVersion},
 		{"copy", r.setRef(&node.Copy, of, ": copy"), everyVersion},
 		{"directives", r.setRefs(&node.Directives, of, ": directives"), everyVersion},
@@ -84,6 +86,14 @@ func (r *reader) nodeTemplate(k, v *source.Node) *NodeTemplate {
 		{"interfaces", func(n *source.Node) { node.Interfaces = r.interfaces(n, of) }, everyVersion},
 		{"artifacts", func(n *source.Node) { node.Artifacts = r.artifacts(n, of) }, everyVersion},
 	})
+	switch {
+	case parent.Name == "" || r.second():
+	case node.Type.Name == "" && node.Copy.Name == "":
+		node.Type = parent
+		r.Warnf(parent.Pos, codeKeyword, "%s has a type, and is derived from nothing: \"type\" is meant", of)
+	default:
+		r.Errorf(parent.Pos, codeKeyword, "%s: unknown keyword \"derived_from\"", of)
+	}
 	return node
 }
 
@@ -116,6 +126,9 @@ func (r *reader) outputs(t *Topology, n *source.Node) {
 			of := fmt.Sprintf("output %q", p.Name)
 			r.property(p, v, of)
 			r.never(v, of, "an output of the whole", "mapping")
+			if p.Value == nil && !r.second() {
+				r.Warnf(p.Pos, codeMissing, "%s has no value, so it never has one", of)
+			}
 		}
 		t.Outputs = append(t.Outputs, &Output{Name: p.Name, Pos: p.Pos, Definition: p, Value: p.Value})
 	})

@@ -43,6 +43,8 @@ func (r *reader) preconditions(n *source.Node, of string) []*Precondition {
 			{"target", r.setRef(&p.Target, of+": target"), everyVersion},
 			{"target_relationship", r.setRef(&p.TargetRelation, of+": target_relationship"), everyVersion},
 			{"condition", setNode(&p.Condition), everyVersion},
+			{"valid_states", setNode(&p.States), first}, // in an example (TOSCA 1.3, 7.3.6.1)
+			{"attributes", r.setAssignments(&p.Attributes, of, ": attributes"), first},
 		})
 		if p.Target.Name == "" {
 			r.Errorf(p.Pos, codeMissing, "%s has no target", of)
@@ -74,11 +76,16 @@ func (r *reader) steps(n *source.Node, of string) []*Step {
 
 // stepLacks reports what a step must have. The text of 1.x asks for a target and
 // activities, and its own examples leave both out of steps that are there for
-// their order, and the target out of those that inline workflows (TOSCA 1.3,
-// 7.3.1.1 and 7.3.4.1).
+// their order, and the target out of those that inline workflows, where they do
+// more than that, too (TOSCA 1.3, 7.3.1.1 and 7.3.4.1).
 func (r *reader) stepLacks(s *Step, n *source.Node, of string) {
+	inlines := slices.ContainsFunc(s.Activities, func(a *Activity) bool { return a.Kind == InlineFlow })
 	acts := slices.ContainsFunc(s.Activities, func(a *Activity) bool { return a.Kind != InlineFlow })
-	if s.Target.Name == "" && (acts || r.second()) {
+	switch {
+	case s.Target.Name != "" || !acts && !r.second():
+	case inlines && !r.second():
+		r.Warnf(s.Pos, codeMissing, "%s has no target, so it is not said which node its other activities are for", of)
+	default:
 		r.Errorf(s.Pos, codeMissing, "%s has no target", of)
 	}
 	if len(s.Activities) == 0 {

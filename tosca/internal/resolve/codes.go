@@ -64,6 +64,7 @@ const (
 
 	codePropFixed     = "TOSCA-PROP-003" // an assignment to what has a fixed value
 	codeAttrUnknown   = "TOSCA-PROP-004"
+	codePropTogether  = "TOSCA-PROP-005" // values that do not go together
 	codeRefined       = "TOSCA-TYPE-005" // a change of what is inherited that is not allowed
 	codeDirective     = "TOSCA-NODE-004"
 	codeCount         = "TOSCA-NODE-005"
@@ -86,6 +87,8 @@ const (
 	codeFlowInput   = "TOSCA-FLOW-004"
 	codeFlowCall    = "TOSCA-FLOW-005"
 	codeFlowCycle   = "TOSCA-FLOW-006"
+	codeFlowHost    = "TOSCA-FLOW-007" // a place where no operation of a step can run
+	codeFlowStates  = "TOSCA-FLOW-008" // a precondition as one example of the text has it
 
 	codeMapped      = "TOSCA-SUB-001" // a mapping of what the node type does not have
 	codeMappedTo    = "TOSCA-SUB-002" // a mapping to what is not in the topology

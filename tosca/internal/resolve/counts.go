@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
@@ -35,9 +36,24 @@ func (s *Service) checkOccurrences(n *Node) {
 		case has && needed[def.Name] < def.Min && !n.Owned():
 			s.Errorf(n.Pos, codeReqMissing, "%s has requirement %q %d times; at least %d are needed", n.Of(), def.Name, needed[def.Name], def.Min)
 		case def.Max >= 0 && count > def.Max:
-			s.Errorf(n.Pos, codeReqMany, "%s has requirement %q %d times; at most %d are allowed", n.Of(), def.Name, count, def.Max)
+			s.Errorf(s.surplus(n, def), codeReqMany, "%s has requirement %q %d times; at most %d are allowed", n.Of(), def.Name, count, def.Max)
 		}
 	}
+}
+
+// surplus is where a requirement is there once more than it may be.
+func (s *Service) surplus(n *Node, def *RequirementDef) diag.Position {
+	count := 0
+	for _, r := range n.Requirements {
+		if r.Name != def.Name {
+			continue
+		}
+		times, _ := s.times(r.Count)
+		if count += times; count > def.Max {
+			return r.Pos
+		}
+	}
+	return n.Pos
 }
 
 // leftOpen warns of a requirement that a node needs and does not have: whoever

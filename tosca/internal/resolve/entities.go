@@ -72,10 +72,26 @@ func (n *Node) leadToHost() (data.Entity, data.Answer) {
 	if n.Host != nil {
 		return n.Host, data.Found
 	}
-	if n.Typ == nil || !n.Owned() {
+	if n.Typ == nil || !n.Owned() && n.mayBeHosted() {
 		return nil, data.Open
 	}
 	return nil, data.Missing
+}
+
+// mayBeHosted tells whether a node without a host may have one all the same: it
+// is made elsewhere, or has a requirement that a host would fulfil. Where the
+// chain of hosts ends, so does the search for what HOST has (TOSCA 1.3, 4.1).
+func (n *Node) mayBeHosted() bool {
+	s := n.holder.s
+	if len(n.Directives) > 0 || n.Filter != nil || len(n.Hosts) > 0 || second(n.Doc) || !s.Spend(1+len(n.Typ.Reqs)+len(n.Requirements)) {
+		return true
+	}
+	for _, def := range n.Typ.Reqs {
+		if def.Name == hostName || def.Relation == nil || ChainHas(s.Chain(def.Relation), "tosca.relationships.HostedOn") {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.Requirements, func(r *grammar.Requirement) bool { return n.Typ.Requirement(r.Name) == nil })
 }
 
 // Get gives what the node has of a name.
@@ -242,7 +258,10 @@ func (s *Service) checkCapabilities(n *Node, required bool) {
 		assigned[k.Name] = true
 		if def := n.Typ.Caps[k.Name]; def != nil {
 			s.checkMost(k.Counted, def.Max, n.Of()+": capability "+quote(k.Name))
-		} else {
+			if k.Type.Name != "" {
+				s.Errorf(k.Type.Pos, codeShape, "%s: capability %q must be a map, not a string", n.Of(), k.Name)
+			}
+		} else if !s.addsCapability(n, k) {
 			s.Unknown(k.Pos, codeCapName, k.Name, suggestable(s, n.Typ.Caps), "%s has no capability %q", n.Of(), k.Name)
 		}
 		for _, d := range k.Directives {

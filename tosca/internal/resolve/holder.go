@@ -28,6 +28,7 @@ type holder struct {
 	attributes *source.Node
 	values     map[string]*data.Value
 	explained  string // a property that is not there, and said so
+	spared     string // a property without a value, and said so
 }
 
 func (h *holder) place(of string) data.Place {
@@ -62,7 +63,7 @@ func (h *holder) property(name string) data.Value {
 		h.s.RunTimeOnly(*v, p.Of)
 		*v = data.Value{Def: def}
 	}
-	if v.OK && !v.Node.IsNull() && !h.s.eval.CheckValue(made, def, p) {
+	if v.OK && !v.Node.IsNull() && !h.isBareSize(name, v.Node) && !h.s.eval.CheckValue(made, def, p) {
 		*v = data.Value{Def: def}
 	}
 	v.Node = h.s.eval.Meant(v.Node, def)
@@ -159,13 +160,15 @@ func (h *holder) check(typ string) {
 		switch def := h.props[k.Text]; {
 		case def == nil && h.whole && k.Text != h.explained:
 			misspelt = append(misspelt, h.s.Unknown(k.Pos(), codePropUnknown, k.Text, known, "%s has no property %q", h.of, k.Text))
+		case def != nil && def.Fixed() && h.overrides():
+			h.s.Warnf(k.Pos(), codePropFixed, "%s: property %q has a fixed value, and another one is assigned: what may be assigned has a default", h.of, k.Text)
 		case def != nil && def.Fixed():
 			h.s.Errorf(k.Pos(), codePropFixed, "%s: property %q has a fixed value, so it cannot be assigned", h.of, k.Text)
 		}
 	}
 	for _, name := range known {
 		v := h.property(name)
-		if typ != "" && v.OK && v.Node.IsNull() && h.props[name].Required && !h.writtenNull(name) && !slices.Contains(misspelt, name) {
+		if typ != "" && v.OK && v.Node.IsNull() && h.props[name].Required && name != h.spared && !h.writtenNull(name) && !slices.Contains(misspelt, name) {
 			h.s.Errorf(h.pos, codePropMissing, "%s lacks property %q, which %s requires", h.of, name, typ)
 		}
 	}

@@ -264,6 +264,9 @@ func (s *Service) checkNodes() {
 		if n.selected() && !n.Owned() {
 			required = ""
 		}
+		if required != "" && s.sparesName(n) {
+			n.holder.spared = "name"
+		}
 		n.holder.check(required)
 		if required != "" {
 			s.checkVolume(n)

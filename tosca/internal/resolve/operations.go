@@ -43,6 +43,7 @@ func (s *Service) checkOperation(o *grammar.Operation, made *Operation, h *holde
 			}
 		}
 	}
+	s.checkBeforeSource(o, h.doc, of)
 	for _, p := range o.Outputs {
 		var def *data.Definition
 		if made != nil {
@@ -57,6 +58,39 @@ func (s *Service) checkOperation(o *grammar.Operation, made *Operation, h *holde
 // (TOSCA 1.3, 3.6.14).
 func (p Parameter) fixed(doc *grammar.Document) bool {
 	return p.Def != nil && p.Def.Fixed() && second(doc)
+}
+
+// checkBeforeSource warns of operations at the target of a relationship that need
+// an attribute of its source: the target is started before the source is created
+// (TOSCA 1.3, 7.2.4.3).
+func (s *Service) checkBeforeSource(o *grammar.Operation, doc *grammar.Document, of string) {
+	if second(doc) || o.Name != "pre_configure_target" && o.Name != "post_configure_target" {
+		return
+	}
+	for _, p := range o.Inputs {
+		for _, v := range []*source.Node{p.Value, p.Default} {
+			if at := s.attributeOfSource(v); at != nil {
+				s.Warnf(at.Pos(), codeFunctionRuntime, "%s: input %q needs an attribute of SOURCE, which is created only when the target has started: add_source may have it", of, p.Name)
+			}
+		}
+	}
+}
+
+// attributeOfSource finds a call of get_attribute for SOURCE in a value; nil if
+// there is none.
+func (s *Service) attributeOfSource(n *source.Node) *source.Node {
+	if n == nil || n.IsScalar() || !s.Spend(1+len(n.Items)) {
+		return nil
+	}
+	if args := n.Get("get_attribute"); args != nil && len(n.Items) == 1 && args.Kind == source.List && len(args.Items) > 0 && args.Items[0].Text == "SOURCE" {
+		return args.Items[0]
+	}
+	for _, item := range n.Items {
+		if at := s.attributeOfSource(item); at != nil {
+			return at
+		}
+	}
+	return nil
 }
 
 // checkInput evaluates a value that is assigned to an input and checks it
@@ -147,6 +181,9 @@ func (s *Service) checkInterfaceDefs(t *grammar.Type, faces []*grammar.Interface
 				s.Errorf(o.Pos, codeOpImplemented, "%s has an implementation, which only nodes and relationships can have", of)
 			}
 			s.checkInlineArtifacts(o, data.Place{Of: of, Doc: t.Doc, Self: d.self})
+			if t.Kind == grammar.RelationshipType {
+				s.checkBeforeSource(o, t.Doc, of)
+			}
 			s.checkHost(o, t.Kind == grammar.NodeType, t.Doc, of)
 		}
 	}

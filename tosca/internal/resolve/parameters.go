@@ -71,8 +71,12 @@ func (d *defining) outputs(params []*grammar.Property, under map[string]*data.De
 	if !second(d.t.Doc) {
 		d.declareParameters(params, d.t.Doc, of)
 		if d.t.Kind == grammar.NodeType || d.t.Kind == grammar.RelationshipType {
+			self := d.self
+			if d.t.Kind == grammar.NodeType {
+				self = d.anyNodeOf(d.t, false)
+			}
 			for _, p := range params {
-				d.checkMapping(p.Mapping, nil, data.Place{Of: of + ": output " + quote(p.Name), Doc: d.t.Doc, Self: d.self})
+				d.checkMapping(p.Mapping, nil, data.Place{Of: of + ": output " + quote(p.Name), Doc: d.t.Doc, Self: self})
 			}
 		}
 		return
@@ -159,12 +163,21 @@ func (s *Service) onlyDefined(i *grammar.Interface, made *Interface, doc *gramma
 	for at, o := range append(slices.Clone(i.Operations), i.Notifications...) {
 		notice := at >= len(i.Operations)
 		switch has := made.Operations[o.Name]; {
+		case has == nil && made.typ == nil && !second(doc) && !s.isSlip(o.Name, suggestable(s, made.Operations)): // as an example of relationships has it (TOSCA 1.3, 10.1.4.4)
+			s.Warnf(o.Pos, codeOpUnknown, "%s has no operation %q, and no type that says which it has", of, o.Name)
 		case has == nil:
 			s.Unknown(o.Pos, codeOpUnknown, o.Name, suggestable(s, made.Operations), "%s has no operation %q", of, o.Name)
 		case has.notice != notice && second(doc):
 			s.Errorf(o.Pos, codeOpUnknown, "%s: %q is a notification, or is written among the notifications and is none", of, o.Name)
 		}
 	}
+}
+
+// isSlip tells whether a name is another one with a slip in it, and not with more
+// to it. Where so many are wrong that nobody compares them any more, it is one.
+func (s *Service) isSlip(name string, known []string) bool {
+	near := s.Nearest(name, known)
+	return !s.Suggesting() || near != "" && len(name)-len(near) < 3 && len(near)-len(name) < 3
 }
 
 // notFixed checks that a template does not assign what its type has fixed: the

@@ -279,13 +279,18 @@ func (s *Service) checkEdges() {
 }
 
 // lacks reports a relationship without a value that its type requires. The 1.x
-// standard's own examples leave out those of normative types.
+// standard's own examples leave out those of normative types, as long as they say
+// nothing of the relationship.
 func (s *Service) lacks(e *Edge, h *holder, name string) {
 	report := s.Errorf
-	if !second(e.Source.Doc) && h.props[name].Doc.Embedded {
+	if !second(e.Source.Doc) && h.props[name].Doc.Embedded && e.Properties == nil {
 		report = s.Warnf
 	}
-	report(e.Pos, codePropMissing, "%s lacks property %q, which %s requires", h.of, name, Quoted(e.Relation))
+	at := e.Pos
+	if e.inline != nil {
+		at = e.inline.Pos
+	}
+	report(at, codePropMissing, "%s lacks property %q, which %s requires", h.of, name, Quoted(e.Relation))
 }
 
 // isHost tells whether an edge leads to a host: by its relationship, or else by

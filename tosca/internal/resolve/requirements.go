@@ -32,6 +32,9 @@ func (s *Service) link(n *Node, r *grammar.Requirement) *Edge {
 	def := n.Typ.Requirement(r.Name)
 	e := &Edge{Requirement: r, Def: def, Source: n}
 	if def == nil && (r.Relationship.Name == "" || !n.Owned()) {
+		if s.excuses(e) {
+			return nil
+		}
 		var names []string
 		if s.Suggesting() {
 			for _, d := range n.Typ.Reqs {
@@ -155,7 +158,11 @@ func (s *Service) fulfils(e *Edge) bool {
 	if t.Typ == nil {
 		return false // said so
 	}
-	if e.Def != nil && e.Def.Node != nil && !isA(t.Typ.Chain, e.Def.Node) && !e.advised() {
+	switch {
+	case e.Def == nil || e.Def.Node == nil || isA(t.Typ.Chain, e.Def.Node):
+	case e.advised():
+		s.Warnf(e.Node.Pos, codeReqKind, "%s names %q of type %q, and is meant for a %q", e.of(), t.Name, t.Type.Name, e.Def.Node.Name)
+	default:
 		s.Errorf(e.Node.Pos, codeReqKind, "%s names %q of type %q, which is not a %q", e.of(), t.Name, t.Type.Name, e.Def.Node.Name)
 		return false
 	}
@@ -174,8 +181,8 @@ func (s *Service) fulfils(e *Edge) bool {
 }
 
 // advised tells whether the node type that the definition asks for is advice: a
-// normative type says it (TOSCA 1.3, 5.9), a Database is hosted on a Compute,
-// and the standard's own examples host it on a DBMS. The capability counts.
+// normative type says it, a SoftwareComponent is hosted on a Compute, and section
+// 7.2 of TOSCA 1.3 hosts it on another SoftwareComponent. The capability counts.
 func (e *Edge) advised() bool {
 	return e.Def.doc.Embedded && !e.Source.Owned() && e.Target.Typ.capabilityOf(e.Def.Capability) != nil
 }

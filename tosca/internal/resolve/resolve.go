@@ -151,7 +151,7 @@ func (s *Service) Resolve(ctx context.Context) error {
 	s.checkRepositories()
 	for _, step := range []func(){
 		s.makeNodes, s.makeRelations, s.makeGroups, s.linkNodes, s.findHosts, s.fill,
-		s.checkNodes, s.checkRelations, s.checkEdges, s.checkAllocations, s.checkGroups, s.checkPolicies, s.checkSubstitution,
+		s.checkNodes, s.checkNetworks, s.checkRelations, s.checkEdges, s.checkAllocations, s.checkGroups, s.checkPolicies, s.checkSubstitution,
 		s.checkWorkflows, s.checkOutputs, s.checkUnused,
 	} {
 		if err := ctx.Err(); err != nil {

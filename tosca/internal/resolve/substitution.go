@@ -155,7 +155,7 @@ func (s *Service) outputs() map[string]*grammar.Output {
 }
 
 // checkPropertyMappings checks that properties are mapped to inputs, of the
-// same type; since 2.0 all inputs that need a value must be among them.
+// same type; all inputs that need a value should be among them, and since 2.0 must.
 func (s *Service) checkPropertyMappings(m *grammar.Substitution, t *NodeType) {
 	given := map[string]bool{}
 	for _, p := range m.Properties {
@@ -178,12 +178,16 @@ func (s *Service) checkPropertyMappings(m *grammar.Substitution, t *NodeType) {
 			}
 		}
 	}
-	if !second(s.Doc) {
-		return
+	report := s.Errorf
+	if !second(s.Doc) { // the template may be deployed by itself, and what is called alike need not be mapped (TOSCA 1.3, 2.10.2)
+		report = s.Warnf
+		for name := range t.Props {
+			given[name] = true
+		}
 	}
 	for _, in := range s.Topo.Inputs {
 		if in.Required && in.Default == nil && in.Value == nil && !given[in.Name] {
-			s.Errorf(in.Pos, codeMappedInput, "input %q needs a value, and %s maps no property to it", in.Name, substitution)
+			report(in.Pos, codeMappedInput, "input %q needs a value, and %s maps no property to it", in.Name, substitution)
 		}
 	}
 }

@@ -88,7 +88,9 @@ func (s *Service) checkPrecondition(c *grammar.Precondition, of string) {
 	of += ": precondition"
 	n := s.flowTarget(c.Target, of)
 	s.checkTargetRelation(c.TargetRelation, c.Target, n, of)
-	s.condition(c.Condition, s.inFlow(data.Place{Of: of, Doc: s.Doc, Self: selfOf(n)}))
+	p := s.inFlow(data.Place{Of: of, Doc: s.Doc, Self: selfOf(n)})
+	s.condition(c.Condition, p)
+	s.checkStates(c, p)
 }
 
 // selfOf is what SELF means where a node is meant, if it is known.
@@ -106,11 +108,20 @@ func (s *Service) flowTarget(ref grammar.Ref, of string) *Node {
 		return nil
 	}
 	n := s.byName[ref.Name]
+	if n == nil && s.groups[ref.Name] == nil && s.isFragment() {
+		s.Incomplete(ref.Pos, codeFlowTarget, "%s names %q, and the topology has no node templates", of, ref.Name)
+		return nil
+	}
 	if n == nil && s.groups[ref.Name] == nil {
 		s.Unknown(ref.Pos, codeFlowTarget, ref.Name, s.templateNames(anyNode), "%s names %q, which is not in the topology", of, ref.Name)
 	}
 	return n
 }
+
+// isFragment tells whether the topology of 1.x has workflows without any node, as
+// the example of TOSCA 1.3, 7.3.4.2, has, whose steps call operations without
+// their interfaces, too.
+func (s *Service) isFragment() bool { return len(s.Topo.Nodes) == 0 && !second(s.Doc) }
 
 // checkTargetRelation checks the requirement of a node that a step is for.
 func (s *Service) checkTargetRelation(ref, to grammar.Ref, n *Node, of string) {
@@ -135,6 +146,7 @@ func (s *Service) checkStep(step *grammar.Step, w *grammar.Workflow, steps map[s
 			s.Unknown(ref.Pos, codeFlowStep, ref.Name, s.stepNames(w), "%s is followed by %q, which is no step of the workflow", of, ref.Name)
 		}
 	}
+	s.checkStepHost(step, of)
 	var targets []*Node
 	switch g := s.groups[step.Target.Name]; {
 	case n != nil:
@@ -220,7 +232,11 @@ func (s *Service) checkFlowInputs(a *grammar.Activity, w *grammar.Workflow, of s
 func (s *Service) checkCall(a *grammar.Activity, of string, targets []*Node, requirement string) {
 	dot := strings.LastIndex(a.Ref.Name, ".")
 	if dot <= 0 || dot == len(a.Ref.Name)-1 {
-		s.Errorf(a.Ref.Pos, codeFlowCall, "%s calls %q, which is not the name of an interface and an operation, as in \"Standard.start\"", of, a.Ref.Name)
+		report := s.Errorf
+		if s.isFragment() {
+			report = s.Incomplete
+		}
+		report(a.Ref.Pos, codeFlowCall, "%s calls %q, which is not the name of an interface and an operation, as in \"Standard.start\"", of, a.Ref.Name)
 		return
 	}
 	face, op := a.Ref.Name[:dot], a.Ref.Name[dot+1:]
