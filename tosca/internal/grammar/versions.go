@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -76,14 +77,16 @@ func (r *reader) version(root *source.Node) {
 		r.Errorf(v.Pos(), codeShape, "tosca_definitions_version must be a string, not %s", aKind(v.Kind))
 		return
 	}
-	for _, known := range versions {
-		if v.Text == known {
-			r.doc.Version = known
-			if first := root.Keys[0]; r.second() && first.Text != "tosca_definitions_version" {
-				r.Errorf(first.Pos(), codeVersion, "tosca_definitions_version must come first, before %q (TOSCA 2.0, 6.1)", first.Text)
-			}
-			return
+	if first := root.Keys[0]; first.Text != "tosca_definitions_version" {
+		section := "TOSCA 1.0 to 1.3, 3.1.2"
+		if v.Text == version20 {
+			section = "TOSCA 2.0, 6.1"
 		}
+		r.Errorf(first.Pos(), codeVersion, "tosca_definitions_version must come first, before %q (%s)", first.Text, section)
+	}
+	if slices.Contains(versions, v.Text) {
+		r.doc.Version = v.Text
+		return
 	}
 	if m := draftVersion.FindStringSubmatch(v.Text); m != nil {
 		r.doc.Version = m[1]
