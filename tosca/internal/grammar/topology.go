@@ -57,11 +57,22 @@ func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
 		}
 		if node.Filter != nil {
 			node.Abstract = node.Filter.Pos
+			r.filtered(node)
 		}
 		if node.Type.Name == "" && node.Copy.Name == "" {
 			r.Errorf(k.Pos(), codeMissing, "node template %q has no type", node.Name)
 		}
 	})
+}
+
+// filtered reports a filter of a node that is not to be selected, which has
+// nothing to choose (TOSCA 1.0, 3.7.3.1; 1.3, 3.8.3.1). Where another template is
+// copied, that one may say so.
+func (r *reader) filtered(node *NodeTemplate) {
+	if r.second() || node.Copy.Name != "" || slices.ContainsFunc(node.Directives, func(d Ref) bool { return d.Name == "select" || d.Name == "selectable" }) {
+		return
+	}
+	r.Errorf(node.Filter.Pos, codeMissing, "node template %s has a node_filter, which is only valid with the directive \"select\", or \"selectable\" up to 1.2", diag.Quote(node.Name))
 }
 
 // nodeTemplate reads the keywords of a node template (TOSCA 1.3, 3.8.3; 2.0,
