@@ -23,7 +23,7 @@ import (
 // -update rewrites the codes. A document that does not say its version is of 2.0.
 func TestDocumentsAreValidOrNotAsTheTextSays(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"tosca-1.1", "tosca-1.3", "tosca-2.0"} {
+	for _, version := range []string{"tosca-1.0", "tosca-1.1", "tosca-1.2", "tosca-1.3", "tosca-2.0"} {
 		paths, err := filepath.Glob(filepath.Join("testdata", version, "*.txtar"))
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("there are no documents in testdata/%s: %v", version, err)
