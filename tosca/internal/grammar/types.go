@@ -20,7 +20,7 @@ func (r *reader) types(kind Kind) func(*source.Node) {
 			walk = r.mapped
 		}
 		walk(n, sections[kind], func(k, v *source.Node) {
-			t := &Type{Kind: kind, Name: k.Text, Pos: k.Pos(), Doc: r.doc}
+			t := &Type{Kind: kind, Name: k.Text, Pos: k.Pos(), Doc: r.doc, written: v}
 			of := fmt.Sprintf("%s %q", kind, t.Name)
 			if kind == InterfaceType {
 				r.interfaceType(t, v, of)
