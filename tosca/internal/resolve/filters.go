@@ -77,7 +77,7 @@ func (s *Service) somewhere(t *NodeType, has func(*NodeType) bool) bool {
 			if !s.Spend(perCandidate) {
 				return true
 			}
-			if made := s.inherit(other); slices.ContainsFunc(made.Chain, t.Type.Type.Same) && (!made.Whole || has(s.flatten(other))) {
+			if made := s.inherit(other); slices.ContainsFunc(made.Chain, t.Same) && (!made.Whole || has(s.flatten(other))) {
 				return true
 			}
 		}
