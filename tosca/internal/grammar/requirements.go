@@ -133,12 +133,12 @@ func (r *reader) capabilities(n *source.Node, of string) []*Capability {
 	return all
 }
 
-// sequenced reports requirements of 1.x that are a map: their order says in which
-// they are fulfilled (TOSCA 1.0, 3.6.8.3 and 3.7.3.1; 1.3, 3.7.9.3). What is in the
-// map is read nevertheless.
+// sequenced warns of requirements of 1.x that are a map, as many documents write
+// them: a list says in which order they are fulfilled (TOSCA 1.0, 3.6.8.3 and
+// 3.7.3.1; 1.3, 3.7.9.3).
 func (r *reader) sequenced(n *source.Node, of string) {
 	if !n.IsNull() && n.Kind == source.Map && !r.second() {
-		r.Errorf(n.Pos(), codeShape, "%s: requirements must be a list, not a map: put a dash before each", of)
+		r.Warnf(n.Pos(), codeShape, "%s: requirements are a list in TOSCA, not a map: put a dash before each", of)
 	}
 }
 
