@@ -16,14 +16,14 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// Each archive in testdata/tosca-1.3 and testdata/tosca-2.0 has the documents of
+// Each archive in testdata/tosca-1.0 to testdata/tosca-2.0 has the documents of
 // a chapter of that text, or of a part of it: those below valid/ keep its rules,
 // and each of those below invalid/ breaks some, with the codes of what is wrong
 // behind "#!" in the line where it is. The others are there to be imported.
 // -update rewrites the codes. A document that does not say its version is of 2.0.
 func TestDocumentsAreValidOrNotAsTheTextSays(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"tosca-1.3", "tosca-2.0"} {
+	for _, version := range []string{"tosca-1.0", "tosca-1.1", "tosca-1.2", "tosca-1.3", "tosca-2.0"} {
 		paths, err := filepath.Glob(filepath.Join("testdata", version, "*.txtar"))
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("there are no documents in testdata/%s: %v", version, err)

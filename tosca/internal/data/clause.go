@@ -20,6 +20,37 @@ func (e *Evaluator) Clause(n *source.Node, p Place) bool {
 	return e.wrong() == before
 }
 
+// Threshold checks the constraint in the extended condition of a trigger: a
+// condition clause, or the constraint clauses alone that 1.1 and 1.2 have in its
+// place, of what the event is about (TOSCA 1.1, 3.5.16.1).
+func (e *Evaluator) Threshold(n *source.Node, p Place) bool {
+	if !constrains(n) {
+		return e.Clause(n, p)
+	}
+	_, ok := e.constraintsOf(n, p)
+	return ok
+}
+
+// constrains tells constraints alone, each an operator and its operand, from
+// assertions on attributes, which have lists of constraints or a single one.
+func constrains(n *source.Node) bool {
+	if n.IsNull() || n.Kind == source.String {
+		return false
+	}
+	if n.Kind == source.List {
+		return len(n.Items) > 0 && !slices.ContainsFunc(n.Items, func(item *source.Node) bool { return !constrains(item) })
+	}
+	return n.Kind == source.Map && len(n.Keys) == 1 && slices.Contains(constraintNames, n.Keys[0].Text) && !isAssertion(n.Items[0])
+}
+
+// isAssertion tells whether what stands with a name are constraints of it.
+func isAssertion(n *source.Node) bool {
+	if n.IsNull() {
+		return false
+	}
+	return n.Kind == source.Map || n.Kind == source.List && slices.ContainsFunc(n.Items, func(item *source.Node) bool { return !item.IsNull() && item.Kind == source.Map })
+}
+
 func (e *Evaluator) clause(n *source.Node, p Place) {
 	switch {
 	case n.IsNull() || n.Kind == source.String || !e.spend(1):

@@ -30,6 +30,7 @@ type Type struct {
 	Triggers     []*Trigger
 	MIMEType     Ref
 	FileExt      []Ref
+	written      *source.Node
 }
 
 // ScalarDef is what a data type of 2.0 that is derived from scalar says of its

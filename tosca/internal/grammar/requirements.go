@@ -13,6 +13,7 @@ import (
 func (r *reader) requirementDefs(n *source.Node, of string) []*RequirementDef {
 	var all []*RequirementDef
 	names := map[string]bool{}
+	r.sequenced(n, of)
 	r.entries(n, of+": requirements", func(k, v *source.Node) {
 		d := &RequirementDef{Name: k.Text, Pos: k.Pos(), Min: 1, Max: 1}
 		if r.second() {
@@ -136,11 +137,20 @@ func (r *reader) capabilities(n *source.Node, of string) []*Capability {
 	return all
 }
 
-// requirements reads what a node template requires; a map in place of the list
-// is what early drafts have.
+// sequenced warns of requirements of 1.x that are a map, as many documents write
+// them: a list says in which order they are fulfilled (TOSCA 1.0, 3.6.8.3 and
+// 3.7.3.1; 1.3, 3.7.9.3).
+func (r *reader) sequenced(n *source.Node, of string) {
+	if !n.IsNull() && n.Kind == source.Map && !r.second() {
+		r.Warnf(n.Pos(), codeShape, "%s: requirements are a list in TOSCA, not a map: put a dash before each", of)
+	}
+}
+
+// requirements reads what a node template requires.
 func (r *reader) requirements(n *source.Node, of string) []*Requirement {
 	var all []*Requirement
 	if !n.IsNull() && n.Kind == source.Map && !r.second() {
+		r.sequenced(n, of)
 		r.named(n, of+": requirements", func(k, v *source.Node) { all = append(all, r.requirement(k, v, of)) })
 		return all
 	}

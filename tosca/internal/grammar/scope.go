@@ -142,6 +142,7 @@ func (l *loader) define(s *Scope, doc *Document, at reached) {
 				s.types[kind][name] = t
 			case l.normative(t) || l.normative(other):
 				l.replace(s, doc, t, other, name)
+			case at.doc != doc && other.Doc != doc && t.Same(other): // either will do
 			default:
 				at.complain(l, doc, t, other, name)
 			}

@@ -57,11 +57,22 @@ func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
 		}
 		if node.Filter != nil {
 			node.Abstract = node.Filter.Pos
+			r.filtered(node)
 		}
 		if node.Type.Name == "" && node.Copy.Name == "" {
 			r.missing(v, k.Pos(), "type", "node template "+diag.Quote(node.Name))
 		}
 	})
+}
+
+// filtered reports a filter of a node that is not to be selected, which has
+// nothing to choose (TOSCA 1.0, 3.7.3.1; 1.3, 3.8.3.1). Where another template is
+// copied, that one may say so.
+func (r *reader) filtered(node *NodeTemplate) {
+	if r.second() || node.Copy.Name != "" || slices.ContainsFunc(node.Directives, func(d Ref) bool { return d.Name == "select" || d.Name == "selectable" }) {
+		return
+	}
+	r.Errorf(node.Filter.Pos, codeMissing, "node template %s has a node_filter, which is only valid with the directive \"select\", or \"selectable\" up to 1.2", diag.Quote(node.Name))
 }
 
 // nodeTemplate reads the keywords of a node template (TOSCA 1.3, 3.8.3; 2.0,
@@ -79,7 +90,13 @@ func (r *reader) nodeTemplate(k, v *source.Node) *NodeTemplate {
 		{"count", setNode(&node.Count), second},
 		{"occurrences", func(n *source.Node) { r.occurrences(n, of) }, first}, // with instance_count an experiment (TOSCA 1.3, 2.20)
 		{"instance_count", setNode(&node.Count), first},
-		{"properties", r.setAssignments(&node.Properties, of, ": properties"), everyVersion},
+		{"properties", func(n *source.Node) {
+			if r.wanted(n) {
+				r.wants(node, n, of)
+				return
+			}
+			node.Properties = r.assignments(n, of, ": properties")
+		}, everyVersion},
 		{"attributes", r.setAssignments(&node.Attributes, of, ": attributes"), everyVersion},
 		{"requirements", func(n *source.Node) { node.Requirements = r.requirements(n, of) }, everyVersion},
 		{"capabilities", func(n *source.Node) { node.Capabilities = r.capabilities(n, of) }, everyVersion},
@@ -95,6 +112,26 @@ func (r *reader) nodeTemplate(k, v *source.Node) *NodeTemplate {
 		r.Errorf(parent.Pos, codeKeyword, "%s: unknown keyword \"derived_from\"", of)
 	}
 	return node
+}
+
+// wanted tells a list of constraints from a map of values.
+func (r *reader) wanted(n *source.Node) bool {
+	return n.Kind == source.List && !r.second() && len(n.Items) > 0 && !slices.ContainsFunc(n.Items, func(item *source.Node) bool {
+		if item.IsNull() || item.Kind != source.Map || len(item.Keys) != 1 {
+			return true
+		}
+		v := item.Items[0]
+		return v.IsNull() || v.Kind != source.Map || len(v.Keys) != 1 || !slices.Contains(operators, v.Keys[0].Text)
+	})
+}
+
+// wants reads a template that stands for any node whose properties keep some
+// constraints, as an example of the text does without a directive (TOSCA 1.0,
+// 2.9.3).
+func (r *reader) wants(node *NodeTemplate, n *source.Node, of string) {
+	r.Warnf(n.Pos(), codeShape, "%s: its properties are constraints, so it is read as a node_filter of a node to be selected", of)
+	node.Filter = &NodeFilter{Pos: n.Pos(), Properties: r.propertyFilters(n, of)}
+	node.Directives = append(node.Directives, Ref{Name: "selectable", Pos: n.Pos()})
 }
 
 func (r *reader) relationshipTemplates(t *Topology, n *source.Node) {

@@ -20,13 +20,14 @@ func (r *reader) types(kind Kind) func(*source.Node) {
 			walk = r.mapped
 		}
 		walk(n, sections[kind], func(k, v *source.Node) {
-			t := &Type{Kind: kind, Name: k.Text, Pos: k.Pos(), Doc: r.doc}
+			t := &Type{Kind: kind, Name: k.Text, Pos: k.Pos(), Doc: r.doc, written: v}
 			of := fmt.Sprintf("%s %q", kind, t.Name)
 			if kind == InterfaceType {
 				r.interfaceType(t, v, of)
 			} else {
 				r.fields(v, of, r.typeFields(t, of))
 				r.complete(t, of)
+				r.notEmpty(t, v.Get("properties"), of)
 			}
 			r.doc.Types[kind] = append(r.doc.Types[kind], t)
 		})
@@ -132,6 +133,14 @@ func (r *reader) complete(t *Type, of string) {
 		if i.Type.Name == "" && r.second() {
 			r.Errorf(i.Pos, codeMissing, "%s: interface %q has no type", of, i.Name)
 		}
+	}
+}
+
+// notEmpty reports a data type that has properties, and none of them (TOSCA 1.0,
+// 3.6.5.3; 1.3, 3.7.6.3). One that is derived from nothing is reported anyhow.
+func (r *reader) notEmpty(t *Type, n *source.Node, of string) {
+	if t.Kind == DataType && t.DerivedFrom.Name != "" && !n.IsNull() && n.Kind == source.Map && len(n.Keys) == 0 && !r.second() {
+		r.Errorf(n.Pos(), codeMissing, "%s: properties must define at least one", of)
 	}
 }
 

@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -76,21 +77,9 @@ func (r *reader) version(root *source.Node) {
 		r.Errorf(v.Pos(), codeShape, "tosca_definitions_version must be a string, not %s", aKind(v.Kind))
 		return
 	}
-	for _, known := range versions {
-		if v.Text == known {
-			r.doc.Version = known
-			if first := root.Keys[0]; r.second() && first.Text != "tosca_definitions_version" {
-				r.Errorf(first.Pos(), codeVersion, "tosca_definitions_version must come first, before %q (TOSCA 2.0, 6.1)", first.Text)
-			}
-			return
-		}
-	}
-	if m := draftVersion.FindStringSubmatch(v.Text); m != nil {
-		r.doc.Version = m[1]
-		return
-	}
-	if m := namespaceURI.FindStringSubmatch(v.Text); m != nil {
-		r.doc.Version = "tosca_simple_yaml_1_" + m[1]
+	if known := versionOf(v.Text); known != "" {
+		r.doc.Version = known
+		r.comesFirst(root)
 		return
 	}
 	if otherProfile.MatchString(v.Text) {
@@ -99,4 +88,31 @@ func (r *reader) version(root *source.Node) {
 		return
 	}
 	r.Unknown(v.Pos(), codeVersion, v.Text, versions, "unknown tosca_definitions_version %q: 1.0 to 1.3 of the Simple Profile and 2.0 are read", v.Text)
+}
+
+// versionOf is the version of TOSCA that a file names, in any way; empty if there
+// is none such.
+func versionOf(text string) string {
+	if slices.Contains(versions, text) {
+		return text
+	}
+	if m := draftVersion.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	if m := namespaceURI.FindStringSubmatch(text); m != nil {
+		return "tosca_simple_yaml_1_" + m[1]
+	}
+	return ""
+}
+
+// comesFirst reports a file that does not begin with its version, before which
+// nobody knows how to read it (TOSCA 1.0 to 1.3, 3.1.2; 2.0, 6.1).
+func (r *reader) comesFirst(root *source.Node) {
+	first, section := root.Keys[0], "TOSCA 1.0 to 1.3, 3.1.2"
+	if r.second() {
+		section = "TOSCA 2.0, 6.1"
+	}
+	if first.Text != "tosca_definitions_version" {
+		r.Errorf(first.Pos(), codeVersion, "tosca_definitions_version must come first, before %q (%s)", first.Text, section)
+	}
 }

@@ -75,25 +75,29 @@ func (s *Service) checkRequiredCapability(t *grammar.Type, r *grammar.Requiremen
 	s.known(t.Doc, grammar.CapabilityType, r.Capability, of)
 }
 
-// checkCapabilityDef checks a capability where a node type defines it: since
-// 2.0 it has the properties of its type and no others.
+// checkCapabilityDef checks a capability where a node type defines it: it is for
+// nodes of types that its own type is for (TOSCA 1.0, 3.6.1.3; 2.0, 8.2), and
+// since 2.0 it has the properties of its type and no others.
 func (s *Service) checkCapabilityDef(t *grammar.Type, d *grammar.CapabilityDef, of string) {
 	s.known(t.Doc, grammar.CapabilityType, d.Type, of)
 	s.allKnown(t.Doc, d.Sources, of, grammar.NodeType)
 	s.allKnown(t.Doc, d.Relations, of, grammar.RelationshipType)
 	typ := s.flatten(t).Caps[d.Name]
-	if !second(t.Doc) || typ == nil || typ.Typ == nil || !typ.whole {
+	if typ == nil || typ.Typ == nil || !typ.whole {
 		return
 	}
 	made := s.inherit(typ.Typ)
+	r := &refiner{Service: s, t: t, strict: true}
+	r.within(d.Sources, made.list(func(t *grammar.Type) []grammar.Ref { return t.Sources }), []grammar.Kind{grammar.NodeType}, of)
+	if !second(t.Doc) {
+		return
+	}
 	s.allRefined(d.Properties, made.Props, of, "property", typ.Typ)
 	s.allRefined(d.Attributes, made.Attrs, of, "attribute", typ.Typ)
-	r := &refiner{Service: s, t: t, strict: true}
 	if parent := s.wholeType(t.Doc.Scope().Lookup(t.Kind, t.DerivedFrom.Name)); parent == nil || parent.Caps[d.Name] == nil {
 		r.properties(d.Properties, made.Props, of, "property") // else checked against the parent's
 		r.properties(d.Attributes, made.Attrs, of, "attribute")
 	}
-	r.within(d.Sources, made.list(func(t *grammar.Type) []grammar.Ref { return t.Sources }), []grammar.Kind{grammar.NodeType}, of)
 	r.within(d.Relations, made.list(func(t *grammar.Type) []grammar.Ref { return t.Relations }), []grammar.Kind{grammar.RelationshipType}, of)
 }
 

@@ -78,7 +78,7 @@ func (s *Service) somewhere(t *NodeType, has func(*NodeType) bool) bool {
 			if !s.Spend(perCandidate) {
 				return true
 			}
-			if made := s.inherit(other); slices.Contains(made.Chain, t.Type.Type) && (!made.Whole || has(s.flatten(other))) {
+			if made := s.inherit(other); slices.ContainsFunc(made.Chain, t.Same) && (!made.Whole || has(s.flatten(other))) {
 				return true
 			}
 		}

@@ -170,7 +170,7 @@ func (s *Service) checkPeriods(n *source.Node, p data.Place) {
 		p.Of += ": " + k.Text
 		switch {
 		case k.Text == "constraint":
-			s.eval.Clause(v, p)
+			s.eval.Threshold(v, p)
 		case !s.checkPeriod(k.Text, v, p):
 			s.Unknown(k.Pos(), codeTrigger, k.Text, []string{"constraint", "evaluations", "method", "period"}, "%s is none of what a condition has", p.Of)
 		}

@@ -339,7 +339,7 @@ func (s *Service) allows(doc *grammar.Document, kind grammar.Kind, list []gramma
 	}
 	for _, ref := range list {
 		t := doc.Scope().Lookup(kind, ref.Name)
-		if t == nil && !isOther(doc, ref.Name) || slices.Contains(chain, t) {
+		if t == nil && !isOther(doc, ref.Name) || t != nil && slices.ContainsFunc(chain, t.Same) {
 			return true
 		}
 	}

@@ -172,9 +172,9 @@ func (s *Service) checkPropertyMappings(m *grammar.Substitution, t *NodeType) {
 			if inside(s, p.To[0], s.inputs, "input", p.Name) {
 				s.sameType(p.To[0].Pos, p.Name, def, s.inputs[p.To[0].Name].def)
 			}
-		case 2: // of 1.2: a property of a node
+		case 2, 3: // of 1.2: a property of a node, or of one of its capabilities
 			if n := s.mappedNode(p.To[0], p.Name); n != nil && n.Typ != nil {
-				inside(s, p.To[1], n.Typ.Props, "property", p.Name)
+				s.mappedProperty(p, n.Typ)
 			}
 		}
 	}
@@ -189,6 +189,23 @@ func (s *Service) checkPropertyMappings(m *grammar.Substitution, t *NodeType) {
 		if in.Required && in.Default == nil && in.Value == nil && !given[in.Name] {
 			report(in.Pos, codeMappedInput, "input %q needs a value, and %s maps no property to it", in.Name, substitution)
 		}
+	}
+}
+
+// mappedProperty checks the property that another one is mapped to: of a node, of
+// a capability, or of what a requirement leads to, which is not looked at (TOSCA
+// 1.2, 3.8.8).
+func (s *Service) mappedProperty(p *grammar.Mapping, t *NodeType) {
+	if len(p.To) == 2 {
+		inside(s, p.To[1], t.Props, "property", p.Name)
+		return
+	}
+	c := t.Caps[p.To[1].Name]
+	switch {
+	case c != nil && c.whole:
+		inside(s, p.To[2], c.Props, "property", p.Name)
+	case c == nil && t.Requirement(p.To[1].Name) == nil && !t.vague():
+		inside(s, p.To[1], t.Caps, "capability", p.Name)
 	}
 }
 

@@ -281,6 +281,6 @@ func derives(t, from *grammar.Type) bool { return isA(Ancestors(t), from) }
 // isA tells whether one of the types is the one asked for. What TOSCA defines asks
 // for its types by name, also where a document has its own of them.
 func isA(chain []*grammar.Type, typ *grammar.Type) bool {
-	return slices.Contains(chain, typ) ||
+	return slices.ContainsFunc(chain, typ.Same) ||
 		typ.Doc.Embedded && slices.ContainsFunc(chain, func(t *grammar.Type) bool { return t.Kind == typ.Kind && t.Name == typ.Name })
 }
