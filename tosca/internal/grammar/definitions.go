@@ -146,7 +146,12 @@ func (r *reader) property(p *Property, n *source.Node, of string) {
 		}, everyVersion},
 		{"default", setNode(&p.Default), everyVersion},
 		{"value", setNode(&p.Value), everyVersion},
-		{"mapping", setNode(&p.Mapping), everyVersion},
+		{"mapping", func(n *source.Node) {
+			p.Mapping = n
+			if !n.IsNull() && n.Kind != source.List && r.second() {
+				r.Errorf(n.Pos(), codeShape, "%s must be mapped to an attribute by a list, not %s", of, aKind(n.Kind))
+			}
+		}, everyVersion},
 		{"status", func(n *source.Node) { p.Status = r.status(n, of) }, everyVersion},
 		{"external-schema", ignored, first},
 		{"constraints", func(n *source.Node) { p.Constraints = r.constraints(n, of) }, first},
