@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
@@ -33,11 +34,21 @@ func (s *Service) checkOccurrences(n *Node) {
 		case !has && def.Min > 0 && !second(n.Doc) && !n.Owned():
 			s.leftOpen(n, def)
 		case has && needed[def.Name] < def.Min && !n.Owned():
-			s.Errorf(n.Pos, codeReqMissing, "%s has requirement %q %d times; at least %d are needed", n.Of(), def.Name, needed[def.Name], def.Min)
+			s.Errorf(n.first(def.Name), codeReqMissing, "%s has requirement %q %d times; at least %d are needed", n.Of(), def.Name, needed[def.Name], def.Min)
 		case def.Max >= 0 && count > def.Max:
-			s.Errorf(n.Pos, codeReqMany, "%s has requirement %q %d times; at most %d are allowed", n.Of(), def.Name, count, def.Max)
+			s.Errorf(n.first(def.Name), codeReqMany, "%s has requirement %q %d times; at most %d are allowed", n.Of(), def.Name, count, def.Max)
 		}
 	}
+}
+
+// first is where a node assigns a requirement first.
+func (n *Node) first(name string) diag.Position {
+	for _, r := range n.Requirements {
+		if r.Name == name {
+			return r.Pos
+		}
+	}
+	return n.Pos
 }
 
 // leftOpen warns of a requirement that a node needs and does not have: whoever

@@ -156,6 +156,10 @@ func (h *holder) check(typ string) {
 	for _, name := range known {
 		v := h.property(name)
 		if typ != "" && v.OK && v.Node.IsNull() && h.props[name].Required && !h.writtenNull(name) {
+			if written := h.assigned.Get(name); written != nil && written.IsNull() {
+				h.s.Errorf(written.Pos(), codePropMissing, "%s: property %q has no value, and %s requires one", h.of, name, typ)
+				continue
+			}
 			h.s.Errorf(h.pos, codePropMissing, "%s lacks property %q, which %s requires", h.of, name, typ)
 		}
 	}
