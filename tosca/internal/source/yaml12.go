@@ -1,7 +1,9 @@
 package source
 
 import (
+	"bytes"
 	"regexp"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 )
@@ -13,9 +15,24 @@ var (
 	float     = regexp.MustCompile(`^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
 )
 
+// maxPrelude is how far in a document a directive is looked for.
+const maxPrelude = 4 << 10
+
 // ofLibrary makes a document that says it is of YAML 1.2 one that the library
 // reads, with every character where it was.
-func ofLibrary(data []byte) []byte { return directive.ReplaceAll(data, []byte("${1}1")) }
+func ofLibrary(data []byte) []byte {
+	prelude := data[:min(len(data), maxPrelude)]
+	if !bytes.Contains(prelude, []byte("%YAML")) {
+		return data
+	}
+	m := directive.FindSubmatchIndex(prelude)
+	if m == nil {
+		return data
+	}
+	data = slices.Clone(data)
+	data[m[3]] = '1'
+	return data
+}
 
 // number tells what a plain scalar is that the library took for a number: 1_000
 // and 0b1 are texts in YAML 1.2, and 089 is an integer (YAML 1.2, 10.3.2).
