@@ -98,8 +98,8 @@ func logic() []*function {
 		{name: kGreaterOrEqual, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
 		{name: kLessThan, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
 		{name: kLessOrEqual, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
-		{name: kInRange, min: 2, max: 2, takes: "a value and a list of two bounds", types: []string{orders[0] + "|range", "list|range"}, result: tBoolean, call: within},
-		{name: kValidValues, min: 2, max: 2, takes: "a value and a list of values", types: []string{"", tList}, result: tBoolean, call: isValid},
+		{name: kInRange, min: 2, max: 2, takes: "a value and a list of two bounds", types: []string{orders[0] + "|range", "list|range"}, result: tBoolean, call: within, early: likelyWithin},
+		{name: kValidValues, min: 2, max: 2, takes: "a value and a list of values", types: []string{"", tList}, result: tBoolean, call: isValid, early: likelyOne},
 		{name: "matches", min: 2, max: 2, takes: "a string and a regular expression", types: []string{tString, tString}, result: tBoolean, call: matches, early: checkMatch},
 	}
 }

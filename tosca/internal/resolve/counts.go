@@ -128,6 +128,9 @@ func (s *Service) checkCount(count *source.Node, p data.Place) {
 		return // what 1.x writes there was read by the grammar
 	}
 	v := s.eval.Eval(count, p)
+	if v.OK && v.Later != nil && second(p.Doc) {
+		s.eval.Check(v.Node, data.Of("integer", p.Doc), p)
+	}
 	if !v.OK || v.Later != nil || v.Node.IsNull() {
 		return
 	}
