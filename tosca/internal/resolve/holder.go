@@ -61,7 +61,7 @@ func (h *holder) property(name string) data.Value {
 		h.s.RunTimeOnly(*v, p.Of)
 		*v = data.Value{Def: def}
 	}
-	if v.OK && !v.Node.IsNull() && !h.s.eval.Check(v.Node, def, p) {
+	if v.OK && !v.Node.IsNull() && !h.s.eval.Check(v.Node.Moved(written), def, p) {
 		*v = data.Value{Def: def}
 	}
 	v.Node = h.s.eval.Meant(v.Node, def)
@@ -176,7 +176,7 @@ func (h *holder) check(typ string) {
 		}
 		p := h.place(h.of + ": attribute " + quote(k.Text))
 		if v := h.s.eval.Eval(h.described(written, def), p); v.OK {
-			h.s.eval.Check(v.Node, def, p)
+			h.s.eval.Check(v.Node.Moved(written), def, p)
 		}
 	}
 }

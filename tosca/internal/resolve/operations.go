@@ -64,7 +64,7 @@ func (s *Service) checkInput(made Parameter, p *grammar.Property, at data.Place)
 		return
 	}
 	if v := s.eval.Eval(p.Value, at); v.OK && made.Def != nil {
-		s.eval.Check(v.Node, made.Def, at)
+		s.eval.Check(v.Node.Moved(p.Value), made.Def, at)
 	}
 }
 

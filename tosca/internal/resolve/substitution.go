@@ -362,7 +362,7 @@ func (s *Service) checkOutputs() {
 		declared := *def
 		declared.Default, declared.Value = nil, nil
 		if s.eval.Declare(&declared, p) && v.OK {
-			s.eval.Check(v.Node, def, p)
+			s.eval.Check(v.Node.Moved(o.Value), def, p)
 		}
 	}
 }
