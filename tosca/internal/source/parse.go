@@ -119,14 +119,14 @@ func decode(file string, data []byte) (root *yaml.Node, bad *diag.Diagnostic) {
 	case errors.Is(err, io.EOF):
 		return nil, &diag.Diagnostic{Position: at, Code: codeEmpty, Message: "the file holds no YAML document"}
 	case err != nil:
-		return nil, syntax(file, err)
+		return nil, syntax(file, data, err)
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
 		at.Line, at.Column = second.Line, second.Column
 		return nil, &diag.Diagnostic{Position: at, Code: codeMany, Message: "the file holds a second YAML document"}
 	case !errors.Is(err, io.EOF):
-		return nil, syntax(file, err)
+		return nil, syntax(file, data, err)
 	}
 	if len(doc.Content) != 1 {
 		return nil, &diag.Diagnostic{Position: at, Code: codeEmpty, Message: "the file holds no YAML document"}
@@ -134,13 +134,27 @@ func decode(file string, data []byte) (root *yaml.Node, bad *diag.Diagnostic) {
 	return doc.Content[0], nil
 }
 
+// anchorOf tells which anchor is not there: the library does not say where.
+var anchorOf = regexp.MustCompile(`^yaml: unknown anchor '(.+)' referenced$`)
+
+func lineOfAlias(data []byte, anchor string) int {
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		if bytes.Contains(line, []byte("*"+anchor)) {
+			return i + 1
+		}
+	}
+	return 1
+}
+
 var lineOf = regexp.MustCompile(`^yaml: line (\d+): `)
 
-func syntax(file string, err error) *diag.Diagnostic {
+func syntax(file string, data []byte, err error) *diag.Diagnostic {
 	at, text := diag.Position{File: file, Line: 1}, err.Error() // yaml.v3 leaves out the first line's number
 	if m := lineOf.FindStringSubmatch(text); m != nil {
 		at.Line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
+	} else if m := anchorOf.FindStringSubmatch(text); m != nil {
+		at.Line = lineOfAlias(data, m[1])
 	}
 	return &diag.Diagnostic{Position: at, Code: codeSyntax, Message: "not YAML: " + strings.TrimPrefix(text, "yaml: ")}
 }
