@@ -57,10 +57,10 @@ func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
 		l.Errorf(i.Pos, codeImport, "import %q leaves the archive", i.File)
 		return nil, nil
 	}
-	return l.imported(i, name)
+	return l.imported(doc, i, name)
 }
 
-func (l *loader) imported(i Import, name string) (*Document, error) {
+func (l *loader) imported(doc *Document, i Import, name string) (*Document, error) {
 	if len(l.docs) >= maxFiles {
 		l.Errorf(i.Pos, codeTooManyFiles, "import %q: at most %d files are imported", i.name(), maxFiles)
 		return nil, nil
@@ -68,7 +68,11 @@ func (l *loader) imported(i Import, name string) (*Document, error) {
 	target, err := l.file(name)
 	var bad diag.List
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && l.lone && strings.HasPrefix(i.File, "/"):
+		l.away(doc, i, codeImport, "import %q begins at the root of a repository, which the folder of the template is not: names that it may define are not checked", i.File)
+		return nil, nil
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid):
+		doc.open = true // else all that it defines would be reported as well
 		l.Errorf(i.Pos, codeImport, "import %q is not in the archive (looked for %q)", i.File, name)
 		return nil, nil
 	case errors.As(err, &bad):
@@ -101,7 +105,7 @@ func (l *loader) profile(doc *Document, i Import) (*Document, error) {
 		}
 	}
 	if name, ok := l.profiles[i.Profile]; ok {
-		return l.imported(i, name)
+		return l.imported(doc, i, name)
 	}
 	if simpleProfile.MatchString(i.Profile) {
 		return l.builtin(profileFile), nil
