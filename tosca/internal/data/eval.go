@@ -283,7 +283,7 @@ func (c *call) wrong(format string, args ...any) Value {
 func (c *call) run() Value {
 	ok, later := true, (*source.Node)(nil)
 	for i, a := range c.args {
-		v := c.e.Eval(a, c.p)
+		v := c.e.Eval(a, c.p).orNull(c.fn)
 		c.vals = append(c.vals, v)
 		if !v.OK {
 			ok = false

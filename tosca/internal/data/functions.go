@@ -5,7 +5,16 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
 )
+
+// orNull is null where there is no value, so that a function finds a node.
+func (v Value) orNull(at *source.Node) Value {
+	if v.OK && v.Node == nil {
+		v.Node = source.Scalar(source.Null, "", at)
+	}
+	return v
+}
 
 // function is a built-in function, or a custom one.
 type function struct {
@@ -75,7 +84,7 @@ func secondQueries() []*function {
 
 func texts() []*function {
 	return []*function{
-		{name: "concat", min: 1, max: -1, takes: "a list of what to put together", call: concat, texts: maxValues},
+		{name: "concat", min: 1, max: -1, takes: "a list of what to put together", call: concat, early: eitherKind, texts: maxValues},
 		{
 			name: "join", min: 1, max: 2, takes: "a list of a list of what to join and, if any, what to put between",
 			types: []string{tList, ""}, call: join, result: tString, texts: 2,
