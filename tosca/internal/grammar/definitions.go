@@ -181,6 +181,10 @@ func (r *reader) status(n *source.Node, of string) Ref {
 // schema reads what keys or entries are: a type, or more than that.
 func (r *reader) schema(n *source.Node, of string) *Schema {
 	s := &Schema{Pos: n.Pos()}
+	if n.IsNull() && r.second() {
+		r.Errorf(s.Pos, codeMissing, "%s has no type", of)
+		return s
+	}
 	if !n.IsNull() && n.IsScalar() {
 		s.Type = r.ref(n, of)
 		return s

@@ -195,7 +195,7 @@ func (r *reader) target(q *Requirement, n *source.Node, of string) {
 	switch {
 	case n.Kind != source.List || !r.second():
 		q.Node = r.ref(n, of)
-	case len(n.Items) == 2:
+	case len(n.Items) == 2 && !n.Items[0].IsNull() && !n.Items[1].IsNull():
 		q.Node, q.Index = r.ref(n.Items[0], of), n.Items[1]
 	default:
 		r.Errorf(n.Pos(), codeShape, "%s must be a name, or a list of the name of a node template and an index", of)
