@@ -26,7 +26,7 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 		e.warnf(d.Default.Pos(), CodeDefault, "%s is not required, so its default is never used", p.Of)
 	}
 	fits := func(v *source.Node, what string) {
-		if v == nil || !known {
+		if v == nil || !known || e.Null(v, d, p.part(strings.TrimPrefix(what, ": "))) {
 			return
 		}
 		if made := e.Eval(v, p); made.OK {

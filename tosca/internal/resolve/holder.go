@@ -145,12 +145,14 @@ func (h *holder) check(typ string) {
 		return
 	}
 	known := h.propertyNames()
-	for k := range h.assigned.Pairs() {
+	for k, written := range h.assigned.Pairs() {
 		switch def := h.props[k.Text]; {
 		case def == nil && h.whole && k.Text != h.explained:
 			h.s.Unknown(k.Pos(), codePropUnknown, k.Text, known, "%s has no property %q", h.of, k.Text)
 		case def != nil && def.Fixed():
 			h.s.Errorf(k.Pos(), codePropFixed, "%s: property %q has a fixed value, so it cannot be assigned", h.of, k.Text)
+		case def != nil && !(def.Required && def.Fallback().IsNull()): // else it is missing
+			h.s.eval.Null(written, def, h.place(h.of+": property "+quote(k.Text)))
 		}
 	}
 	for _, name := range known {
@@ -175,6 +177,9 @@ func (h *holder) check(typ string) {
 			continue
 		}
 		p := h.place(h.of + ": attribute " + quote(k.Text))
+		if h.s.eval.Null(written, def, p) {
+			continue
+		}
 		if v := h.s.eval.Eval(h.described(written, def), p); v.OK {
 			h.s.eval.Check(v.Node.Moved(written), def, p)
 		}

@@ -180,6 +180,9 @@ func At(kind Kind, keys, items []*Node, at *Node) *Node {
 	return n
 }
 
+// WrittenNull tells null that is written from what a function makes of nothing.
+func (n *Node) WrittenNull() bool { return n != nil && n.Kind == Null && n.plain }
+
 // Moved gives a value the place of another one, such as the call that it is the
 // result of; what is in it stays where it is. What stands in no file does, too.
 func (n *Node) Moved(to *Node) *Node {
