@@ -151,7 +151,7 @@ func (h *holder) check(typ string) {
 			h.s.Unknown(k.Pos(), codePropUnknown, k.Text, known, "%s has no property %q", h.of, k.Text)
 		case def != nil && def.Fixed():
 			h.s.Errorf(k.Pos(), codePropFixed, "%s: property %q has a fixed value, so it cannot be assigned", h.of, k.Text)
-		case def != nil && !(def.Required && def.Fallback().IsNull()): // else it is missing
+		case def != nil && (!def.Required || !def.Fallback().IsNull()): // else it is missing
 			h.s.eval.Null(written, def, h.place(h.of+": property "+quote(k.Text)))
 		}
 	}
