@@ -333,8 +333,18 @@ func entryOf(path string) ([]byte, error) {
 
 func TestALoneTemplateMayImportWhatIsNotBesideIt(t *testing.T) {
 	t.Parallel()
+	for _, imported := range []string{"../types.yaml", "/types.yaml", "/more/types.yaml"} {
+		t.Run(imported, func(t *testing.T) {
+			t.Parallel()
+			importOutside(t, imported)
+		})
+	}
+}
+
+func importOutside(t *testing.T, imported string) {
+	t.Helper()
 	dir := t.TempDir()
-	doc := "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [../types.yaml]\n" +
+	doc := "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [" + imported + "]\n" +
 		"topology_template: {node_templates: {a: {type: my.Type}}}\n"
 	if err := os.WriteFile(filepath.Join(dir, "app.yaml"), []byte(doc), 0o600); err != nil {
 		t.Fatal(err)

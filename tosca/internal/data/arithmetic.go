@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -28,6 +29,9 @@ func (c *call) operands() (numbers []*big.Rat, whole bool, def *Definition, ok b
 	}
 	if def == nil && c.e.isScalar(c.p.Meant) && slices.ContainsFunc(c.vals, isText) {
 		def = c.p.Meant
+	}
+	if def == nil {
+		def = c.writtenScalar()
 	}
 	for _, v := range c.vals {
 		number, can := rational(Text(v.Node))
@@ -59,7 +63,40 @@ func (e *Evaluator) isScalar(d *Definition) bool {
 func (c *call) unmeasured() bool {
 	typed := func(v Value) bool { return c.e.isScalar(v.Def) }
 	text := func(v Value) bool { return isText(v) && scalarValue.MatchString(v.Node.Text) }
-	return c.f.reckons && !c.e.isScalar(c.p.Meant) && !slices.ContainsFunc(c.vals, typed) && slices.ContainsFunc(c.vals, text)
+	return c.f.reckons && !c.e.isScalar(c.p.Meant) && !slices.ContainsFunc(c.vals, typed) && slices.ContainsFunc(c.vals, text) && c.writtenScalar() == nil
+}
+
+// writtenScalar is the type of scalars that are written among the arguments: the
+// first by name that the document knows and that takes them all; nil where there
+// are none.
+func (c *call) writtenScalar() *Definition {
+	var texts []*source.Node
+	for _, v := range c.vals {
+		if v.Node.Kind == source.String {
+			texts = append(texts, v.Node)
+		}
+	}
+	doc := c.p.Doc
+	if len(texts) == 0 || doc == nil || doc.Scope() == nil {
+		return nil
+	}
+	names := doc.Scope().Names(grammar.DataType)
+	if !c.e.spend(len(names) * len(texts)) {
+		return nil
+	}
+	for _, name := range names {
+		t := c.e.named(name, doc)
+		if t == nil || t.plain != tScalar || t.scalar == nil {
+			continue
+		}
+		if !slices.ContainsFunc(texts, func(n *source.Node) bool {
+			_, _, ok := t.amount(n)
+			return !ok
+		}) {
+			return t.definition()
+		}
+	}
+	return nil
 }
 
 // number makes the value of a result: a scalar in the canonical unit, an

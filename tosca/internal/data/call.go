@@ -67,7 +67,7 @@ func (c *call) run() Value {
 		p.Meant = nil
 	}
 	for i, a := range c.args {
-		v := c.e.Eval(a, p)
+		v := c.e.Eval(a, p).orNull(c.fn)
 		c.vals = append(c.vals, v)
 		if !v.OK {
 			ok = false

@@ -163,6 +163,19 @@ func (e *Evaluator) checkEntries(n *source.Node, key, entry *Definition, p Place
 	return ok
 }
 
+// Null refuses null where it is written for a value that is of another type than
+// nil, which alone has it (TOSCA 2.0, 9.1.1.6).
+func (e *Evaluator) Null(n *source.Node, d *Definition, p Place) (refused bool) {
+	if refused = e.hasNull(n, d); refused {
+		e.errorf(n.Pos(), CodeType, "%s must be %s, not null", p.Of, article(e.Plain(d)))
+	}
+	return refused
+}
+
+func (e *Evaluator) hasNull(n *source.Node, d *Definition) bool {
+	return n.WrittenNull() && d != nil && second(d.Doc) && e.Plain(d) != tNil && e.Plain(d) != ""
+}
+
 func (e *Evaluator) checkFields(n *source.Node, t *Type, p Place) bool {
 	if n.Kind != source.Map {
 		e.misfit(n, p, fmt.Sprintf("a map of the properties of %q, not %s", t.name, Show(n)))
@@ -181,14 +194,16 @@ func (e *Evaluator) checkFields(n *source.Node, t *Type, p Place) bool {
 		}
 		p := p
 		p.Of += "." + k.Text
-		e.Check(v, def, p)
+		if !e.Null(v, def, p) {
+			e.Check(v, def, p)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.fields)) {
 		def := t.fields[name]
 		if slices.Contains(misspelt, name) {
 			continue
 		}
-		if def.Required && def.Fallback() == nil && n.Get(name).IsNull() && (n.Get(name) == nil || e.Plain(def) != tNil) {
+		if def.Required && def.Fallback() == nil && n.Get(name).IsNull() && (n.Get(name) == nil || e.Plain(def) != tNil && !e.hasNull(n.Get(name), def)) {
 			e.errorf(n.Pos(), CodeFieldMissing, "%s lacks property %q, which is required", p.Of, name)
 		}
 	}

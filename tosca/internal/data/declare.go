@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 		e.warnf(d.Default.Pos(), CodeDefault, "%s is not required, so its default is never used", p.Of)
 	}
 	fits := func(v *source.Node, what string) {
-		if v == nil || !known {
+		if v == nil || !known || e.Null(v, d, p.part(strings.TrimPrefix(what, ": "))) {
 			return
 		}
 		p := p
@@ -88,14 +89,18 @@ func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place)
 func (e *Evaluator) declareParts(d *Definition, s *grammar.Schema, t *Type, p Place) {
 	collection := t.plain == tList || t.plain == tMap
 	known := t.plain != "" || len(t.fields) > 0
+	is := "is of type " + quote(t.name)
+	if len(t.chain) > 0 && t.chain[len(t.chain)-1].Pos == s.Pos { // the type itself
+		is = "is derived from " + quote(s.Type.Name)
+	}
 	switch {
 	case s.Entry != nil && known && !collection:
-		e.errorf(position(s.Entry.Pos, s), CodeSchema, "%s is of type %q, which has no entries, so it cannot have an entry_schema", p.Of, t.name)
+		e.errorf(position(s.Entry.Pos, s), CodeSchema, "%s %s, which has no entries, so it cannot have an entry_schema", p.Of, is)
 	case s.Entry == nil && collection && second(d.Doc) && s.Type.Name != "" && e.entry(d) == nil:
 		e.errorf(position(s.Type.Pos, s), CodeSchema, "%s is a %s without an entry_schema, which must say what its entries are", p.Of, t.plain)
 	}
 	if s.Key != nil && known && t.plain != tMap {
-		e.errorf(position(s.Key.Pos, s), CodeSchema, "%s is of type %q, which has no keys, so it cannot have a key_schema", p.Of, t.name)
+		e.errorf(position(s.Key.Pos, s), CodeSchema, "%s %s, which has no keys, so it cannot have a key_schema", p.Of, is)
 	}
 	if s.Key != nil {
 		p := p
@@ -258,6 +263,8 @@ func (e *Evaluator) DeclareType(t *grammar.Type, p Place) {
 	root := t.Name == "tosca.datatypes.Root" && !second(t.Doc)
 	if t.DerivedFrom.Name == "" && len(t.Properties) == 0 && !root {
 		e.errorf(t.Pos, CodeType, "%s must be derived from another type, or have properties", p.Of)
+	} else if t.Empty.Line != 0 && second(t.Doc) {
+		e.errorf(t.Empty, CodeType, "%s has properties, and none in them", p.Of)
 	}
 	if made.plain != "" && (made.plain != tMap || second(t.Doc)) && len(t.Properties) > 0 {
 		e.errorf(t.Properties[0].Pos, CodeType, "%s is derived from %q, so it cannot have properties", p.Of, made.plain)
@@ -298,6 +305,10 @@ func (e *Evaluator) declareScalar(t *grammar.Type, made *Type, p Place) {
 	if inherits {
 		e.declareSame(s.DataType, parent.scalar.dataType, "data_type", p)
 		e.declareSame(s.Canonical, parent.scalar.canonical, "canonical_unit", p)
+		e.declareMore(s.Units, parent.scalar.bare, p)
+	}
+	if made.scalar.prefixed && s.Units != nil && len(s.Units.Keys) > 1 { // an example has it so (TOSCA 2.0, 9.1.2.2.2)
+		e.warnf(s.Units.Pos(), CodeScalar, "%s has prefixes and more than one unit, though prefixes are for one", p.Of)
 	}
 	switch {
 	case s.Units == nil && !inherits:
@@ -321,6 +332,17 @@ func (e *Evaluator) declareScalar(t *grammar.Type, made *Type, p Place) {
 func (e *Evaluator) declareSame(ref grammar.Ref, inherited, keyword string, p Place) {
 	if ref.Name != "" && ref.Name != inherited {
 		e.errorf(ref.Pos, CodeScalar, "%s cannot change the %s that it inherits", p.Of, keyword)
+	}
+}
+
+// declareMore refuses to change a unit that a scalar type inherits: it may add
+// some.
+func (e *Evaluator) declareMore(units *source.Node, inherited map[string]*big.Rat, p Place) {
+	for k, v := range units.Pairs() {
+		worth, ok := rational(v.Text)
+		if old := inherited[k.Text]; ok && old != nil && old.Cmp(worth) != 0 {
+			e.errorf(v.Pos(), CodeScalar, "%s: units: %q is inherited, and cannot be changed", p.Of, k.Text)
+		}
 	}
 }
 

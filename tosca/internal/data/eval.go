@@ -215,14 +215,21 @@ func (e *Evaluator) lookup(name string, doc *grammar.Document) *function {
 	return &function{name: name, max: -1, raw: (*Evaluator).foreign}
 }
 
+// shortName is how long a name is that may be near another one and still no slip:
+// $add is no $and.
+const shortName = 3
+
 // foreign is a function that nobody defined. An orchestrator may have it
 // (TOSCA 2.0, 10.4), unless its name is a slip.
 func (e *Evaluator) foreign(c *call) Value {
-	name, known := c.f.name, secondNames(c.p.Doc)
+	name, near, known := c.f.name, "", secondNames(c.p.Doc)
 	if !e.spend(len(known)) {
 		return Value{}
 	}
-	if near := diag.Nearest(name, known); near != "" || name == "" {
+	if len(name) > shortName {
+		near = diag.Nearest(name, known)
+	}
+	if near != "" || name == "" {
 		var suggested []string
 		if near != "" {
 			suggested = []string{"$" + near}

@@ -5,7 +5,16 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
 )
+
+// orNull is null where there is no value, so that a function finds a node.
+func (v Value) orNull(at *source.Node) Value {
+	if v.OK && v.Node == nil {
+		v.Node = source.Scalar(source.Null, "", at)
+	}
+	return v
+}
 
 // function is a built-in function, or a custom one.
 type function struct {
@@ -80,7 +89,7 @@ func secondQueries() []*function {
 
 func texts() []*function {
 	return []*function{
-		{name: "concat", min: 1, max: -1, takes: "a list of what to put together", call: concat, early: concatenable, texts: maxValues},
+		{name: "concat", min: 1, max: -1, takes: "a list of what to put together", call: concat, early: eitherKind, texts: maxValues},
 		{
 			name: "join", min: 1, max: 2, takes: "a list of a list of what to join and, if any, what to put between",
 			types: []string{tList, words}, call: join, result: tString, texts: 2,
@@ -103,8 +112,8 @@ func logic() []*function {
 		{name: kGreaterOrEqual, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
 		{name: kLessThan, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
 		{name: kLessOrEqual, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
-		{name: kInRange, min: 2, max: 2, takes: "a value and a list of two bounds", types: []string{orders[0] + "|range", "list|range"}, result: tBoolean, call: within},
-		{name: kValidValues, min: 2, max: 2, takes: "a value and a list of values", types: []string{"", tList}, result: tBoolean, call: isValid, early: ofOneType},
+		{name: kInRange, min: 2, max: 2, takes: "a value and a list of two bounds", types: []string{orders[0] + "|range", "list|range"}, result: tBoolean, call: within, early: likelyWithin},
+		{name: kValidValues, min: 2, max: 2, takes: "a value and a list of values", types: []string{"", tList}, result: tBoolean, call: isValid, early: likelyOne},
 		{name: "matches", min: 2, max: 2, takes: "a string and a regular expression", types: []string{tString, tString}, result: tBoolean, call: matches, early: checkMatch},
 	}
 }

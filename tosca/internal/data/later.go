@@ -15,6 +15,12 @@ func (e *Evaluator) CheckValue(v Value, d *Definition, p Place) bool {
 	return false
 }
 
+// Moved gives the value the place of a node, such as the call that made it.
+func (v Value) Moved(to *source.Node) Value {
+	v.Node = v.Node.Moved(to)
+	return v
+}
+
 // Differs tells whether no value of one definition can be one of another.
 func (e *Evaluator) Differs(is, want *Definition) bool { return e.differs(is, want, 0) }
 

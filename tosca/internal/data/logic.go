@@ -74,6 +74,32 @@ func likely(c *call) (v Value, told bool) {
 	return Value{}, !c.likely(c.vals[0], c.vals[1])
 }
 
+// likelyOne refuses values that the first argument can never be.
+func likelyOne(c *call) (v Value, told bool) {
+	return Value{}, isList(c.vals[1]) && !c.likelyAll(c.vals[1].Node.Items)
+}
+
+// likelyWithin refuses bounds that are not two, or that it can never be between.
+func likelyWithin(c *call) (v Value, told bool) {
+	if !isList(c.vals[1]) {
+		return Value{}, false
+	}
+	bounds := c.vals[1].Node.Items
+	if len(bounds) != 2 {
+		return c.misuse(), true
+	}
+	return Value{}, !c.likelyAll(slices.DeleteFunc(slices.Clone(bounds), func(n *source.Node) bool { return n.Text == unbounded }))
+}
+
+func (c *call) likelyAll(items []*source.Node) bool {
+	for _, item := range items {
+		if !c.likely(c.vals[0], Value{Node: item}) {
+			return false
+		}
+	}
+	return true
+}
+
 func equals(c *call) Value {
 	if !c.likely(c.vals[0], c.vals[1]) {
 		return Value{}
@@ -101,19 +127,9 @@ func within(c *call) Value {
 	return c.truth(kept)
 }
 
-// ofOneType refuses values that the one that is looked for among them cannot be.
-func ofOneType(c *call) (v Value, told bool) {
-	for _, item := range c.vals[1].Node.Items {
-		if !c.likely(c.vals[0], Value{Node: item}) {
-			return Value{}, true
-		}
-	}
-	return Value{}, false
-}
-
 func isValid(c *call) Value {
-	if v, told := ofOneType(c); told {
-		return v
+	if !c.likelyAll(c.vals[1].Node.Items) {
+		return Value{}
 	}
 	return c.truth(slices.ContainsFunc(c.vals[1].Node.Items, func(item *source.Node) bool {
 		return c.e.Equal(c.vals[0].Node, item, c.vals[0].Def)

@@ -190,7 +190,7 @@ func (c *call) part(v Value, step *source.Node) Value {
 	switch {
 	case at.IsNull():
 		return Value{Def: def, Size: 1, OK: true}
-	case at.Kind == source.Later && second(c.p.Doc) && c.e.Plain(v.Def) == tList && step.Kind == source.String && asInteger(step) == step:
+	case at.Kind == source.Later && second(c.p.Doc) && t != nil && t.plain == tList && step.IsScalar() && asInteger(step).Kind != source.Int:
 		return c.nothing(step)
 	case at.Kind == source.Later:
 		return c.e.runTime(v.Later, def)

@@ -14,7 +14,12 @@ func Integer(n *source.Node) (int64, bool) {
 	if n == nil || n.Kind != source.Int {
 		return 0, false
 	}
-	i, err := strconv.ParseInt(strings.ReplaceAll(n.Text, "_", ""), 0, 64)
+	text := strings.ReplaceAll(n.Text, "_", "")
+	base := 0
+	if digits := strings.TrimLeft(text, "+-"); strings.Trim(digits, "0123456789") == "" {
+		base = 10 // zeros in front make no octal number (YAML 1.2, 10.3.2)
+	}
+	i, err := strconv.ParseInt(text, base, 64)
 	return i, err == nil
 }
 

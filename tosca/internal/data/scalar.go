@@ -16,6 +16,8 @@ import (
 // its parents say (TOSCA 2.0, 9.1.2.2).
 type scalar struct {
 	units     map[string]*big.Rat // with their prefixes
+	bare      map[string]*big.Rat // without
+	prefixed  bool                // there are prefixes
 	number    *Type               // of the number: float or integer, or derived from one
 	dataType  string              // as written
 	canonical string
@@ -23,7 +25,7 @@ type scalar struct {
 
 var (
 	scalarUnit  = regexp.MustCompile(`^([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]+)$`)
-	scalarValue = regexp.MustCompile(`^([+-]?[0-9.][0-9A-Za-z_.+-]*)\s+(\S+)$`)
+	scalarValue = regexp.MustCompile(`^([+-]?(?:0x[0-9a-fA-F]+|0o[0-7]+|(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?))\s+(\S+)$`)
 )
 
 // amount is a scalar's number, as written, with its worth in the smallest unit
@@ -96,23 +98,31 @@ func rational(text string) (*big.Rat, bool) {
 
 // written gives a worth in the canonical unit of the type.
 func (t *Type) written(worth *big.Rat) string {
-	unit, by := "", big.NewRat(1, 1)
-	if t.scalar != nil && t.scalar.units[t.scalar.canonical] != nil {
-		unit, by = t.scalar.canonical, t.scalar.units[t.scalar.canonical]
-	} else {
-		unit = t.base()
+	unit, by := t.base(), big.NewRat(1, 1)
+	if t.scalar != nil {
+		if t.scalar.units[t.scalar.canonical] != nil {
+			unit = t.scalar.canonical
+		}
+		if worthOfUnit := t.scalar.units[unit]; worthOfUnit != nil {
+			by = worthOfUnit
+		}
 	}
 	return decimal(new(big.Rat).Quo(worth, by)) + " " + unit
 }
 
-// base is a unit that has the multiplier one.
+// base is a unit that has the multiplier one, or else the first by name: without
+// an empty prefix there may be none.
 func (t *Type) base() string {
 	one := big.NewRat(1, 1)
 	if t.scalar != nil {
-		for _, name := range slices.Sorted(maps.Keys(t.scalar.units)) {
+		names := slices.Sorted(maps.Keys(t.scalar.units))
+		for _, name := range names {
 			if t.scalar.units[name].Cmp(one) == 0 {
 				return name
 			}
+		}
+		if len(names) > 0 {
+			return names[0]
 		}
 		return ""
 	}

@@ -109,7 +109,7 @@ func TestADataTypeIsCheckedWhereItIsWritten(t *testing.T) {
 		{`{derived_from: string, units: {m: 1}}`, `TOSCA-VAL-008 it has units, and is not derived from scalar`},
 		{`{derived_from: list}`, `TOSCA-VAL-006 it is a list without an entry_schema, which must say what its entries are`},
 		{`{derived_from: list, entry_schema: strng}`, `TOSCA-TYPE-001 it: entry_schema: unknown data type "strng" (string?)`},
-		{`{derived_from: string, entry_schema: string}`, `TOSCA-VAL-006 it is of type "T", which has no entries, so it cannot have an entry_schema`},
+		{`{derived_from: string, entry_schema: string}`, `TOSCA-VAL-006 it is derived from "string", which has no entries, so it cannot have an entry_schema`},
 		{`{derived_from: map, entry_schema: string, key_schema: integer}`, `TOSCA-VAL-006 it: key_schema must be a string or derived from it, not an integer`},
 		{`{derived_from: integer, properties: {a: {type: string}}}`, `TOSCA-VAL-001 it is derived from "integer", so it cannot have properties`},
 		{`{}`, `TOSCA-VAL-001 it must be derived from another type, or have properties`},

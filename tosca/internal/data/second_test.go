@@ -186,6 +186,26 @@ func TestFunctionsOfTheSecondFamily(t *testing.T) {
 	}
 }
 
+func TestEveryFunctionTakesWhatHasNoValue(t *testing.T) {
+	t.Parallel()
+	types := []string{"string", "list", "map", "integer", "boolean"}
+	for _, name := range data.FunctionNames(second) {
+		for _, args := range [][]string{{"%"}, {"%", "%"}, {"%", "%", "%"}, {"%", "a"}, {"%", "[a]"}, {"[a]", "%"}, {"{a: b}", "%"}, {"5", "%"}} {
+			for _, typ := range types {
+				e := evaluator()
+				w := newWorld(t, second)
+				w.inputs["absent"] = data.Value{Def: data.Of(typ, second), Size: 1, OK: true}
+				e.World = w
+				call := "{" + name + ": [" + strings.ReplaceAll(strings.Join(args, ", "), "%", "{$get_input: absent}") + "]}"
+				v := e.Eval(node(t, call), data.Place{Of: "it", Doc: second, Self: w.byName["api"]})
+				if v.OK == (said(e) != "") {
+					t.Errorf("%s of %s: want a value or an error, got %v and %q", call, typ, v.OK, said(e))
+				}
+			}
+		}
+	}
+}
+
 func TestEveryFunctionIsTriedInATable(t *testing.T) {
 	t.Parallel()
 	for _, name := range data.FunctionNames(second) {

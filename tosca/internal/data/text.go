@@ -23,6 +23,27 @@ func (c *call) string(s string) Value {
 }
 
 // concat puts strings together; in 2.0 lists, too.
+// eitherKind refuses strings among lists, and what is neither.
+func eitherKind(c *call) (v Value, told bool) {
+	if !second(c.p.Doc) {
+		return Value{}, false
+	}
+	first := ""
+	for _, v := range c.vals {
+		plain := c.e.plainOf(v)
+		if plain == "" {
+			continue
+		}
+		if first == "" {
+			first = plain
+		}
+		if plain == tMap || (plain == tList) != (first == tList) {
+			return c.wrong("takes strings or lists, and not both: %s is %s", Show(v.Node), article(plain)), true
+		}
+	}
+	return Value{}, false
+}
+
 func concat(c *call) Value {
 	if isList(c.vals[0]) && second(c.p.Doc) {
 		return c.lists(func(all [][]*source.Node) []*source.Node {
@@ -44,26 +65,6 @@ func concat(c *call) Value {
 		}
 	}
 	return c.string(b.String())
-}
-
-// concatenable refuses a map, and strings beside lists.
-func concatenable(c *call) (v Value, told bool) {
-	lists := 0
-	for i, v := range c.vals {
-		switch plain := c.e.plainOf(v); {
-		case !second(c.p.Doc) || plain == "":
-			return Value{}, false
-		case plain == tMap:
-			return c.wrong("takes strings or lists, and %s is a map", Show(v.Node)), true
-		case plain == tList:
-			if lists++; lists <= i {
-				return c.wrong("takes strings or lists, and not both: %s is a list", Show(v.Node)), true
-			}
-		case lists > 0:
-			return c.wrong("takes strings or lists, and not both: %s is %s", Show(v.Node), article(plain)), true
-		}
-	}
-	return Value{}, false
 }
 
 func join(c *call) Value {

@@ -132,11 +132,14 @@ func (e *Evaluator) scalar(chain []*grammar.Type) *scalar {
 			s.canonical = t.Scalar.Canonical.Name
 		}
 	}
+	s.bare, s.prefixed = bare, len(prefixes) > 0
 	for name, worth := range bare {
 		if !e.spend(1 + len(prefixes)) {
 			return s
 		}
-		s.units[name] = worth
+		if len(prefixes) == 0 { // else the unit alone is one of them if there is an empty prefix
+			s.units[name] = worth
+		}
 		for prefix, times := range prefixes {
 			s.units[prefix+name] = new(big.Rat).Mul(worth, times)
 		}

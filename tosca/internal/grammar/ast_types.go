@@ -14,6 +14,7 @@ type Type struct {
 	DerivedFrom  Ref
 	Version      Ref
 	Properties   []*Property
+	Empty        diag.Position // where properties are written without any
 	Attributes   []*Property
 	Constraints  []*Constraint
 	Validation   *source.Node // of 2.0, instead of Constraints
@@ -89,6 +90,7 @@ type RequirementDef struct {
 	Interfaces         []*Interface // of a relationship refined in place
 	RelationProperties []*Property  // of 2.0, of such a relationship
 	RelationAttributes []*Property
+	Related            diag.Position // where such a relationship is written, if it is
 	Filter             *NodeFilter
 	Min, Max           int           // Max -1: unbounded
 	Counted            diag.Position // where occurrences or count_range is written, if it is

@@ -160,7 +160,12 @@ func (r *reader) property(p *Property, n *source.Node, of string) {
 		}, everyVersion},
 		{"default", setNode(&p.Default), everyVersion},
 		{"value", setNode(&p.Value), everyVersion},
-		{"mapping", setNode(&p.Mapping), everyVersion},
+		{"mapping", func(n *source.Node) {
+			p.Mapping = n
+			if !n.IsNull() && n.Kind != source.List && r.second() {
+				r.Errorf(n.Pos(), codeShape, "%s must be mapped to an attribute by a list, not %s", of, aKind(n.Kind))
+			}
+		}, everyVersion},
 		{"status", func(n *source.Node) { p.Status = r.status(n, of) }, everyVersion},
 		{"external-schema", ignored, first},
 		{"constraints", func(n *source.Node) { p.Constraints = r.constraints(n, of) }, first},
@@ -190,6 +195,10 @@ func (r *reader) status(n *source.Node, of string) Ref {
 // schema reads what keys or entries are: a type, or more than that.
 func (r *reader) schema(n *source.Node, of string) *Schema {
 	s := &Schema{Pos: n.Pos()}
+	if n.IsNull() && r.second() {
+		r.Errorf(s.Pos, codeMissing, "%s has no type", of)
+		return s
+	}
 	if !n.IsNull() && n.IsScalar() {
 		s.Type = r.ref(n, of)
 		return s

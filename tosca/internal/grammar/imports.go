@@ -1,10 +1,12 @@
 package grammar
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -16,7 +18,7 @@ var (
 	hasScheme   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 	// The Simple Profile, which 2.0 imports by name (TOSCA 2.0, 6.7.2).
 	simpleProfile = regexp.MustCompile(`^org\.oasis-open\.(tosca\.)?simple(:.*)?$`)
-	definesName   = regexp.MustCompile(`(?m)^["']?profile["']?[ \t]*:[ \t]*["']?([^\s"'#]+)`)
+	definesName   = regexp.MustCompile(`(?m)^["']?profile["']?[ \t]*:[ \t]*(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'#][^\r\n]*?))[ \t]*(?:[ \t]#[^\n]*)?\r?$`)
 )
 
 // away reports what is not at hand. That is no fault of the document, but what
@@ -73,6 +75,9 @@ func (l *loader) imported(doc *Document, i Import, name string) (*Document, erro
 	doc.open = doc.open || err != nil
 	var bad diag.List
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && l.lone && strings.HasPrefix(i.File, "/"):
+		l.away(doc, i, codeImport, "import %q begins at the root of a repository, which the folder of the template is not: names that it may define are not checked", i.File)
+		return nil, nil
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid):
 		l.Errorf(i.Pos, codeImport, "import %q is not in the archive (looked for %q)", i.File, name)
 		return nil, nil
@@ -135,8 +140,9 @@ func (l *loader) findProfiles() error {
 			return nil //nolint:nilerr // as above
 		}
 		budget -= len(data)
-		if m := definesName.FindSubmatch(data); m != nil && l.profiles[string(m[1])] == "" {
-			l.profiles[string(m[1])] = name
+		if m := definesName.FindSubmatch(data); m != nil {
+			defined := string(slices.Concat(m[1:]...)) // one of them is written
+			l.profiles[defined] = cmp.Or(l.profiles[defined], name)
 		}
 		return nil
 	})

@@ -306,6 +306,13 @@ func (r *reader) refs(n *source.Node, of string) []Ref {
 		return []Ref{r.ref(n, of)}
 	}
 	var all []Ref
-	r.listed(n, of, func(item *source.Node) { all = append(all, r.ref(item, fmt.Sprintf("an entry of %s", of))) })
+	r.listed(n, of, func(item *source.Node) {
+		of := fmt.Sprintf("an entry of %s", of)
+		if item.IsNull() && r.second() {
+			r.Errorf(item.Pos(), codeShape, "%s must be a string, not null", of)
+			return
+		}
+		all = append(all, r.ref(item, of))
+	})
 	return all
 }

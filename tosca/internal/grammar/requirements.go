@@ -51,6 +51,7 @@ func (r *reader) relationshipDef(d *RequirementDef, n *source.Node, of string) {
 		d.Relationship = r.ref(n, of)
 		return
 	}
+	d.Related = n.Pos()
 	r.fields(n, of, []field{
 		{"type", r.setRef(&d.Relationship, of, ": type"), everyVersion},
 		{"properties", func(n *source.Node) { d.RelationProperties = r.properties(n, of+": properties", r.isFixed) }, everyVersion},
@@ -191,7 +192,9 @@ func (r *reader) requirement(k, v *source.Node, of string) *Requirement {
 		}, everyVersion},
 		{"occurrences", func(n *source.Node) {
 			r.occurrences(n, of)
-			q.Count = n
+			if !r.second() {
+				q.Count = n
+			}
 		}, first},
 		{"count", setNode(&q.Count), second},
 		{"directives", r.setRefs(&q.Directives, of, ": directives"), second},
@@ -204,18 +207,17 @@ func (r *reader) requirement(k, v *source.Node, of string) *Requirement {
 // target reads the node that a requirement names; since 2.0 it may be one of
 // those that a template makes.
 func (r *reader) target(q *Requirement, n *source.Node, of string) {
-	if n.Kind == source.List && len(n.Items) == 2 && r.second() {
+	switch {
+	case n.Kind != source.List || !r.second():
+		q.Node = r.ref(n, of)
+	case len(n.Items) == 2 && !n.Items[0].IsNull() && !n.Items[1].IsNull():
 		if q.details == noDetails {
 			q.details = &details{}
 		}
 		q.Node, q.Index = r.ref(n.Items[0], of), n.Items[1]
-		return
+	default:
+		r.Errorf(n.Pos(), codeShape, "%s must be a name, or a list of the name of a node template and an index", of)
 	}
-	if n.Kind == source.List && r.second() {
-		r.Errorf(n.Pos(), codeShape, "%s must be a name, or a list of a node template and the index of a node that it makes", of)
-		return
-	}
-	q.Node = r.ref(n, of)
 }
 
 // relationship reads a relationship's name, or one that is written in place:

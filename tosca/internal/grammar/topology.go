@@ -153,11 +153,13 @@ func (r *reader) relationshipTemplates(t *Topology, n *source.Node) {
 }
 
 // outputs reads the outputs of a topology, since 1.3 also by their value alone
-// (TOSCA 1.3, 3.6.14.2). A map is a definition there, unless it calls a function.
+// (TOSCA 1.3, 3.6.14.2). A map is a definition there, unless it calls a function;
+// in 2.0, if it has a value or a type, whatever else is in it.
 func (r *reader) outputs(t *Topology, n *source.Node) {
 	r.named(n, "outputs", func(k, v *source.Node) {
 		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
-		if r.isFixed(v) || r.doc.Version == version13 && v.Kind == source.String {
+		defined := r.second() && v.Kind == source.Map && (v.Get("value") != nil || v.Get("type") != nil)
+		if r.isFixed(v) && !defined || r.doc.Version == version13 && v.Kind == source.String {
 			p.Value = v
 		} else {
 			of := fmt.Sprintf("output %q", p.Name)

@@ -40,7 +40,12 @@ func (r *reader) typeFields(t *Type, of string) []field {
 	all := []field{
 		{"derived_from", func(n *source.Node) { t.DerivedFrom = r.parent(n, of) }, everyVersion},
 		{"version", r.setRef(&t.Version, of+": version"), everyVersion},
-		{"properties", func(n *source.Node) { t.Properties = r.properties(n, of+": properties", r.isFixed) }, everyVersion},
+		{"properties", func(n *source.Node) {
+			t.Properties = r.properties(n, of+": properties", r.isFixed)
+			if n.Kind == source.Map && len(n.Keys) == 0 {
+				t.Empty = n.Pos()
+			}
+		}, everyVersion},
 	}
 	attributes := field{"attributes", func(n *source.Node) { t.Attributes = r.attributes(n, of+": attributes") }, everyVersion}
 	interfaces := field{"interfaces", func(n *source.Node) { t.Interfaces = r.interfaces(n, of) }, everyVersion}
@@ -125,6 +130,8 @@ func (r *reader) complete(t *Type, of string) {
 		switch {
 		case d.Capability.Name == "":
 			r.Errorf(d.Pos, codeMissing, "%s: requirement %q has no capability", of, d.Name)
+		case d.Relationship.Name == "" && r.second() && d.Related.Line != 0:
+			r.Errorf(d.Related, codeMissing, "%s: the relationship of requirement %q has no type", of, d.Name)
 		case d.Relationship.Name == "" && r.second():
 			r.Errorf(d.Pos, codeMissing, "%s: requirement %q has no relationship", of, d.Name)
 		}

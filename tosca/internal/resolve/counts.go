@@ -34,11 +34,21 @@ func (s *Service) checkOccurrences(n *Node) {
 		case !has && def.Min > 0 && !second(n.Doc) && !n.Owned():
 			s.leftOpen(n, def)
 		case has && needed[def.Name] < def.Min && !n.Owned():
-			s.Errorf(n.Pos, codeReqMissing, "%s has requirement %q %d times; at least %d are needed", n.Of(), def.Name, needed[def.Name], def.Min)
+			s.Errorf(n.first(def.Name), codeReqMissing, "%s has requirement %q %d times; at least %d are needed", n.Of(), def.Name, needed[def.Name], def.Min)
 		case def.Max >= 0 && count > def.Max:
 			s.Errorf(s.surplus(n, def), codeReqMany, "%s has requirement %q %d times; at most %d are allowed", n.Of(), def.Name, count, def.Max)
 		}
 	}
+}
+
+// first is where a node assigns a requirement first.
+func (n *Node) first(name string) diag.Position {
+	for _, r := range n.Requirements {
+		if r.Name == name {
+			return r.Pos
+		}
+	}
+	return n.Pos
 }
 
 // surplus is where a requirement is there once more than it may be.

@@ -24,10 +24,32 @@ func (s *Service) selfOfFilter(e *Edge) data.Entity {
 // selfOfDefined is selfOfFilter for the filter of a definition.
 func (s *Service) selfOfDefined(t *grammar.Type, r *grammar.RequirementDef) data.Entity {
 	made := s.flatten(t).Requirement(r.Name)
-	if !second(t.Doc) || made == nil {
+	if !second(t.Doc) || made == nil || r.Filter == nil {
 		return data.Anything
 	}
-	return s.anyRelationOf(t, made.Relation, made.Node, nil)
+	return s.anyRelationOf(t, made.Relation, made.Node, s.certain(made, t.Doc))
+}
+
+// certain is the capability that a definition leads to, where the node type that
+// it names tells and no type is derived from the capability's, which might have
+// more; nil otherwise.
+func (s *Service) certain(r *RequirementDef, doc *grammar.Document) *CapabilityDef {
+	to := s.wholeType(r.Node)
+	if to == nil {
+		return nil
+	}
+	c := to.Caps[r.Named]
+	if c == nil {
+		c = to.capabilityOf(r.Capability)
+	}
+	names := doc.Scope().Names(grammar.CapabilityType)
+	if c == nil || !s.Spend(len(names)) || slices.ContainsFunc(names, func(name string) bool {
+		t := doc.Scope().Lookup(grammar.CapabilityType, name)
+		return t != c.Typ && derives(t, c.Typ)
+	}) {
+		return nil
+	}
+	return c
 }
 
 // sought is the capability that a requirement asks for, where the type of the

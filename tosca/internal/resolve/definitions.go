@@ -24,17 +24,16 @@ func (s *Service) checkRequirementDef(t *grammar.Type, r *grammar.RequirementDef
 			s.known(t.Doc, grammar.InterfaceType, i.Type, of)
 		}
 	}
-	if rel != nil {
-		s.checkRefinedRelation(t, rel, r, of)
-	}
 	s.checkFilter(r.Filter, s.wholeType(node), t.Doc, of+nodeFilter, s.selfOfDefined(t, r))
 	if !s.inherit(t).Whole {
+		s.checkRefinedRelation(t, rel, r, of)
 		return
 	}
 	made := s.flatten(t).Requirement(r.Name)
 	if made == nil {
 		return // too much work, and said so
 	}
+	s.checkRefinedRelation(t, cmp.Or(rel, made.Relation), r, of)
 	if made.Capability == nil && made.Named == "" && t.DerivedFrom.Name != "" && r.Capability.Name == "" { // else the grammar says so
 		s.Errorf(r.Pos, codeReqDefined, "%s names no capability", of)
 	}
@@ -102,21 +101,26 @@ func (s *Service) checkCapabilityDef(t *grammar.Type, d *grammar.CapabilityDef, 
 }
 
 // checkRefinedRelation checks what a requirement refines of the relationship that
-// it makes: it has the properties of its type and no others (TOSCA 2.0, 8.4).
+// it makes: it has the properties of its type and no others (TOSCA 2.0, 8.4), as
+// they were refined by the parent of the node type.
 func (s *Service) checkRefinedRelation(t, rel *grammar.Type, d *grammar.RequirementDef, of string) {
-	if !second(t.Doc) || !s.inherit(rel).Whole {
+	if !second(t.Doc) || rel == nil || !s.inherit(rel).Whole {
 		return
 	}
 	of += ": relationship"
 	made := s.inherit(rel)
-	s.allRefined(d.RelationProperties, made.Props, of, "property", rel)
-	s.allRefined(d.RelationAttributes, made.Attrs, of, "attribute", rel)
+	props, attrs := made.Props, made.Attrs
+	if parent := s.wholeType(t.Doc.Scope().Lookup(t.Kind, t.DerivedFrom.Name)); parent != nil && parent.Requirement(d.Name) != nil {
+		props, attrs = parent.Requirement(d.Name).refine(made)
+	}
+	s.allRefined(d.RelationProperties, props, of, "property", rel)
+	s.allRefined(d.RelationAttributes, attrs, of, "attribute", rel)
 	r := &refiner{Service: s, t: t, strict: true}
-	r.properties(d.RelationProperties, made.Props, of, "property")
-	r.properties(d.RelationAttributes, made.Attrs, of, "attribute")
+	r.properties(d.RelationProperties, props, of, "property")
+	r.properties(d.RelationAttributes, attrs, of, "attribute")
 	for _, p := range d.RelationProperties {
 		def := data.From(p, t.Doc)
-		if def.Refines = made.Props[p.Name]; def.Refines != nil {
+		if def.Refines = props[p.Name]; def.Refines != nil {
 			s.eval.Declare(def, data.Place{Of: of + ": " + quote(p.Name)})
 		}
 	}

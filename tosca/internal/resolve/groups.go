@@ -87,12 +87,12 @@ func (s *Service) checkGroups() {
 		for _, m := range t.Members {
 			n, other := s.byName[m.Name], s.groups[m.Name]
 			switch {
+			case n == nil && other == g: // nodes come first: each kind of template has names of its own (TOSCA 2.0, 6.9.1)
+				s.Errorf(m.Pos, codeGroupMember, "%s names itself", g.of)
 			case n == nil && other == nil:
 				s.Unknown(m.Pos, codeGroupMember, m.Name, s.templateNames(anyNode), "%s names %q, which is not in the topology", g.of, m.Name)
 			case n != nil && n.Typ != nil && !s.isFor(g.typ, n.Typ.Chain):
 				s.Errorf(m.Pos, codeGroupType, "%s names %q of type %q, which %s is not for", g.of, m.Name, n.Type.Name, Quoted(g.typ))
-			case other == g:
-				s.Errorf(m.Pos, codeGroupMember, "%s names itself", g.of)
 			}
 		}
 		if g.typ == nil {

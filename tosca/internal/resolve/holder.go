@@ -63,7 +63,7 @@ func (h *holder) property(name string) data.Value {
 		h.s.RunTimeOnly(*v, p.Of)
 		*v = data.Value{Def: def}
 	}
-	if v.OK && !v.Node.IsNull() && !h.isBareSize(name, v.Node) && !h.s.eval.CheckValue(made, def, p) {
+	if v.OK && !v.Node.IsNull() && !h.isBareSize(name, v.Node) && !h.s.eval.CheckValue(made.Moved(written), def, p) {
 		*v = data.Value{Def: def}
 	}
 	v.Node = h.s.eval.Meant(v.Node, def)
@@ -156,7 +156,7 @@ func (h *holder) check(typ string) {
 	}
 	known := h.propertyNames()
 	var misspelt []string // said so: they are not missing
-	for k := range h.assigned.Pairs() {
+	for k, written := range h.assigned.Pairs() {
 		switch def := h.props[k.Text]; {
 		case def == nil && h.whole && k.Text != h.explained:
 			misspelt = append(misspelt, h.s.Unknown(k.Pos(), codePropUnknown, k.Text, known, "%s has no property %q", h.of, k.Text))
@@ -164,11 +164,17 @@ func (h *holder) check(typ string) {
 			h.s.Warnf(k.Pos(), codePropFixed, "%s: property %q has a fixed value, and another one is assigned: what may be assigned has a default", h.of, k.Text)
 		case def != nil && def.Fixed():
 			h.s.Errorf(k.Pos(), codePropFixed, "%s: property %q has a fixed value, so it cannot be assigned", h.of, k.Text)
+		case def != nil && (!def.Required || !def.Fallback().IsNull()): // else it is missing
+			h.s.eval.Null(written, def, h.place(h.of+": property "+quote(k.Text)))
 		}
 	}
 	for _, name := range known {
 		v := h.property(name)
 		if typ != "" && v.OK && v.Node.IsNull() && h.props[name].Required && name != h.spared && !h.writtenNull(name) && !slices.Contains(misspelt, name) {
+			if written := h.assigned.Get(name); written != nil && written.IsNull() {
+				h.s.Errorf(written.Pos(), codePropMissing, "%s: property %q has no value, and %s requires one", h.of, name, typ)
+				continue
+			}
 			h.s.Errorf(h.pos, codePropMissing, "%s lacks property %q, which %s requires", h.of, name, typ)
 		}
 	}
@@ -184,8 +190,11 @@ func (h *holder) check(typ string) {
 			continue
 		}
 		p := h.place(h.of + ": attribute " + quote(k.Text))
+		if h.s.eval.Null(written, def, p) {
+			continue
+		}
 		if v := h.s.eval.Eval(h.described(written, def), p); v.OK {
-			h.s.eval.CheckValue(v, def, p)
+			h.s.eval.CheckValue(v.Moved(written), def, p)
 		}
 	}
 }

@@ -60,7 +60,15 @@ type RequirementDef struct {
 	Relation, Capability, Node *grammar.Type
 	Named                      string // the capability, where its name is written and not its type
 	Filters                    []*grammar.NodeFilter
+	refines                    []refinement      // of its relationship, the eldest first
 	doc                        *grammar.Document // where it is written last
+}
+
+// refinement is what a requirement's definition says of the relationship that it
+// makes (TOSCA 2.0, 8.4).
+type refinement struct {
+	*grammar.RequirementDef
+	doc *grammar.Document
 }
 
 // CapabilityDef is a capability of a node type with what its own type gives it.
@@ -157,6 +165,9 @@ func (t *NodeType) require(r *grammar.RequirementDef, doc *grammar.Document) {
 	if r.Filter != nil {
 		made.Filters = []*grammar.NodeFilter{r.Filter}
 	}
+	if len(r.RelationProperties)+len(r.RelationAttributes) > 0 {
+		made.refines = []refinement{{r, doc}}
+	}
 	old := t.Requirement(r.Name)
 	if old == nil {
 		t.byName[r.Name] = &made
@@ -169,6 +180,7 @@ func (t *NodeType) require(r *grammar.RequirementDef, doc *grammar.Document) {
 	}
 	made.Node = cmp.Or(made.Node, old.Node)
 	made.Filters = append(slices.Clone(old.Filters), made.Filters...)
+	made.refines = append(slices.Clone(old.refines), made.refines...)
 	if r.Counted.Line == 0 {
 		of := *r
 		of.Min, of.Max = old.Min, old.Max

@@ -101,7 +101,7 @@ func (s *Service) checkInput(made Parameter, p *grammar.Property, at data.Place)
 	}
 	at.Meant = made.Def
 	if v := s.eval.Eval(p.Value, at); v.OK && made.Def != nil {
-		s.eval.CheckValue(v, made.Def, at)
+		s.eval.CheckValue(v.Moved(p.Value), made.Def, at)
 	}
 }
 

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/toskose/toskose/tosca/internal/data"
@@ -86,10 +87,32 @@ func (e *Edge) holds() *holder {
 		s: s, self: e, of: e.of() + ": the relationship", doc: e.Source.Doc, pos: e.Pos,
 		props: t.Props, sorted: t.properties(), attrs: t.Attrs, whole: t.Whole, needed: e.Source.Owned(), assigned: e.Properties,
 	}
+	if e.Def != nil && e.template == nil { // a template has to have all that its type requires
+		e.held.props, e.held.attrs = e.Def.refine(t)
+	}
 	if e.inline != nil {
 		e.held.attributes = e.inline.Attributes
 	}
 	return e.held
+}
+
+// refine gives what a type of relationships defines, with what the requirement
+// refines of it; what the type does not have is reported where it is written.
+func (d *RequirementDef) refine(t *Type) (props, attrs map[string]*data.Definition) {
+	if len(d.refines) == 0 {
+		return t.Props, t.Attrs
+	}
+	props, attrs = maps.Clone(t.Props), maps.Clone(t.Attrs)
+	for _, r := range d.refines {
+		define(props, ofThese(t.Props, r.RelationProperties), r.doc)
+		define(attrs, ofThese(t.Attrs, r.RelationAttributes), r.doc)
+	}
+	return props, attrs
+}
+
+// ofThese are the definitions that refine one of those.
+func ofThese(defs map[string]*data.Definition, more []*grammar.Property) []*grammar.Property {
+	return slices.DeleteFunc(slices.Clone(more), func(p *grammar.Property) bool { return defs[p.Name] == nil })
 }
 
 func (r *relation) Describe() (data.EntityKind, string) {
@@ -180,8 +203,8 @@ func (s *Service) relate(e *Edge) bool {
 	}
 	scope := e.Source.Doc.Scope()
 	t := s.relations[ref.Name]
-	if t != nil && second(e.Source.Doc) && scope.Lookup(grammar.RelationshipType, ref.Name) != nil {
-		t = nil // since 2.0 a type comes first (TOSCA 2.0, 8.5.2)
+	if t != nil && second(e.Source.Doc) && (e.inline != nil || scope.Lookup(grammar.RelationshipType, ref.Name) != nil) {
+		t = nil // since 2.0 a type comes first, and only the short form may name a template (TOSCA 2.0, 8.5.2)
 	}
 	if t != nil {
 		e.Relation, e.template = t.typ, t

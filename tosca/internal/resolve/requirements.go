@@ -146,9 +146,10 @@ func (s *Service) target(e *Edge) *Node {
 func (s *Service) checkTargetType(e *Edge, t *grammar.Type) {
 	if e.Def != nil && e.Def.Node != nil && s.inherit(t).Whole && !derives(t, e.Def.Node) {
 		s.Errorf(e.Node.Pos, codeReqKind, "%s names type %q, which is not a %q", e.of(), t.Name, e.Def.Node.Name)
+		return
 	}
-	if want := e.Capability.Name; want != "" && s.inherit(t).Whole {
-		s.findCapability(e, s.flatten(t), t.Name)
+	if (e.Capability.Name != "" || second(e.Source.Doc)) && s.inherit(t).Whole {
+		s.findCapability(e, s.flatten(t), t.Name) // the type has to have it (TOSCA 2.0, 8.5.2)
 	}
 }
 

@@ -396,7 +396,7 @@ func (s *Service) checkOutputs() {
 		declared := *def
 		declared.Default, declared.Value = nil, nil
 		if s.eval.Declare(&declared, p) && v.OK {
-			s.eval.CheckValue(v, def, p)
+			s.eval.CheckValue(v.Moved(o.Value), def, p)
 		}
 	}
 }

@@ -50,8 +50,8 @@ type Options struct {
 	// ListKeys is asked with the plain entries of the outermost map, and true
 	// for one lets keys be lists and maps, in all of the document. The text of
 	// such a key is the list or map as it would be written in one line. Those
-	// that may have such keys may not have the tag !!timestamp (TOSCA 2.0,
-	// 9.1.2.1).
+	// that may have such keys may not have the tag !!timestamp, and their numbers
+	// are those of YAML 1.2 (TOSCA 2.0, 9.1).
 	ListKeys func(key, value string) bool
 }
 
@@ -315,10 +315,8 @@ func (p *parser) scalar(n *Node, y *yaml.Node) {
 		n.Kind, n.Text = Null, ""
 	case "!!bool":
 		n.Kind = Bool
-	case "!!int":
-		n.Kind = Int
-	case "!!float":
-		n.Kind = Float
+	case "!!int", "!!float":
+		n.Kind = p.number(y, tag)
 	case "!!str", "!!timestamp", "!!merge":
 		n.Kind = String
 		if p.listKeys && tag == "!!timestamp" && y.Style&yaml.TaggedStyle != 0 {

@@ -188,6 +188,20 @@ func At(kind Kind, keys, items []*Node, at *Node) *Node {
 	return n
 }
 
+// WrittenNull tells null that is written from what a function makes of nothing.
+func (n *Node) WrittenNull() bool { return n != nil && n.Kind == Null && n.plain }
+
+// Moved gives a value the place of another one, such as the call that it is the
+// result of; what is in it stays where it is. What stands in no file does, too.
+func (n *Node) Moved(to *Node) *Node {
+	if n == nil || to == nil || n == to || n.line == 0 {
+		return n
+	}
+	moved := *n
+	moved.file, moved.line, moved.column = to.file, to.line, to.column
+	return &moved
+}
+
 // Outside makes a node for what came from outside of any file, such as an
 // input given on the command line; file says from where.
 func Outside(file string) *Node { return &Node{file: &file, parts: noParts} }

@@ -95,6 +95,14 @@ func TestPositionsAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
+func TestAnAliasWithoutItsAnchorIsReportedWhereItStands(t *testing.T) {
+	t.Parallel()
+	_, bad := source.Parse("f", []byte("a: &x 1\nb: *x\nc: [ *gone ]\n"))
+	if len(bad) != 1 || bad[0].Line != 3 {
+		t.Errorf("want one problem in line 3, got %v", bad)
+	}
+}
+
 func TestLargeMapsAreFoundByIndexToo(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
