@@ -217,7 +217,7 @@ func unpack(f *zip.File) error {
 		return err
 	}
 	defer r.Close()
-	_, err = io.Copy(io.Discard, r)
+	_, err = io.Copy(io.Discard, io.LimitReader(r, int64(f.UncompressedSize64)+1)) // the end has the checksum
 	return err
 }
 

@@ -23,10 +23,11 @@ type Meta struct {
 
 // metaFile is TOSCA.meta as it is written, with what is wrong with it.
 type metaFile struct {
-	path   string
-	lines  []string
-	fields map[string]metaField
-	bad    diag.List
+	archive string
+	path    string
+	lines   []string
+	fields  map[string]metaField
+	bad     diag.List
 }
 
 // metaField is a value and where it begins, in lines and columns from 1.
@@ -36,8 +37,10 @@ type metaField struct {
 }
 
 func (m *metaFile) problem(code string, line, column int, sentence string) {
-	d := problem(code, m.path, sentence)[0]
-	d.Position = diag.Position{File: m.path, Line: line, Column: column}
+	d := diag.Diagnostic{
+		Position: diag.Position{File: m.path, Line: line, Column: column}, Code: code,
+		Message: fmt.Sprintf("%q of %s %s", m.path, m.archive, sentence),
+	}
 	if line > 0 {
 		d.Text = m.lines[line-1]
 	}
@@ -53,7 +56,7 @@ func (m *metaFile) about(code, key, sentence string) {
 // entryByMeta reads TOSCA.meta, which need not name the entry definition in 2.0:
 // then it is the file at the root, as without (TOSCA 2.0, 17.1).
 func (a *Archive) entryByMeta(at, text string) error {
-	m := parseMeta(at, text)
+	m := parseMeta(a.name, at, text)
 	if len(m.bad) > 0 {
 		return m.bad
 	}
@@ -153,8 +156,8 @@ func fileNames(list string) []string {
 // parseMeta reads the first block: `Key: value` lines up to an empty one, a
 // line that begins with a space going on with the one before. Lines end as on
 // any system.
-func parseMeta(at, text string) *metaFile {
-	m := &metaFile{path: at, fields: map[string]metaField{}}
+func parseMeta(archive, at, text string) *metaFile {
+	m := &metaFile{archive: archive, path: at, fields: map[string]metaField{}}
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		m.problem(codeMeta, 0, 0, "is written in UTF-16, and must be in UTF-8")
 		return m

@@ -72,6 +72,16 @@ func (c *Collector) Unknown(at Position, code, name string, candidates []string,
 	return nearest
 }
 
+// Perhaps adds a warning about a name that none of the candidates has and that may
+// be known elsewhere, and suggests the nearest all the same.
+func (c *Collector) Perhaps(at Position, code, name string, candidates []string, format string, args ...any) {
+	d := Diagnostic{Position: at, Code: code, Severity: Warning, Message: fmt.Sprintf(format, args...)}
+	if c.suggested++; c.suggested <= maxSuggested {
+		d.Suggestion = Nearest(name, candidates)
+	}
+	c.Add(d)
+}
+
 // Suggested tells whether a name was suggested in the place of an unknown one, with
 // one of the codes.
 func (c *Collector) Suggested(name string, codes ...string) bool {

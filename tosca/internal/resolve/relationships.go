@@ -214,11 +214,15 @@ func (s *Service) relate(e *Edge) bool {
 	if e.Relation = scope.Lookup(grammar.RelationshipType, ref.Name); e.Relation != nil {
 		return s.refinesRelation(e, ref)
 	}
+	var candidates []string
+	if s.Suggesting() {
+		candidates = append(scope.Names(grammar.RelationshipType), Keys(s.relations)...)
+	}
 	if scope.Open() {
-		s.Warnf(ref.Pos, codeReqRelation, "%s has relationship %q, which may be in a file that is not at hand", e.of(), ref.Name)
+		s.Perhaps(ref.Pos, codeReqRelation, ref.Name, candidates, "%s has relationship %q, which may be in a file that is not at hand", e.of(), ref.Name)
 		return true
 	}
-	s.Unknown(ref.Pos, codeReqRelation, ref.Name, append(scope.Names(grammar.RelationshipType), suggestable(s, s.relations)...),
+	s.Unknown(ref.Pos, codeReqRelation, ref.Name, candidates,
 		"%s has relationship %q, which is neither a template nor a type", e.of(), ref.Name)
 	return false
 }

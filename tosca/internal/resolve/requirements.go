@@ -134,7 +134,7 @@ func (s *Service) target(e *Edge) *Node {
 			s.Incomplete(r.Node.Pos, codeReqAbstract, "%s names the type %q instead of a node template, so the topology is incomplete", e.of(), name)
 		}
 	case n.Doc.Scope().Open():
-		s.Warnf(r.Node.Pos, codeReqTarget, "%s names %q, which is not in the topology: it may be a type in a file that is not at hand", e.of(), name)
+		s.Perhaps(r.Node.Pos, codeReqTarget, name, s.templateNames(anyNode), "%s names %q, which is not in the topology: it may be a type in a file that is not at hand", e.of(), name)
 	default:
 		fitting := s.templateNames(func(t *Node) bool { return t != n && t.Owned() == n.Owned() })
 		s.Unknown(r.Node.Pos, codeReqTarget, name, fitting, "%s names %q, which is not in the topology", e.of(), name)

@@ -227,13 +227,16 @@ func (s *Service) Lookup(doc *grammar.Document, kind grammar.Kind, ref grammar.R
 	if t := scope.Lookup(kind, ref.Name); t != nil {
 		return t
 	}
-	if scope.Open() {
-		s.Warnf(ref.Pos, codeTypeUnknown, "%s: unknown %s %q: it may be in a file that is not at hand", of, kind, ref.Name)
-		return nil
+	var candidates []string
+	if s.Suggesting() {
+		candidates = scope.Names(kind)
+		if kind == grammar.DataType {
+			candidates = append(candidates, data.TypeNames(doc)...)
+		}
 	}
-	candidates := scope.Names(kind)
-	if kind == grammar.DataType && s.Suggesting() {
-		candidates = append(candidates, data.TypeNames(doc)...)
+	if scope.Open() {
+		s.Perhaps(ref.Pos, codeTypeUnknown, ref.Name, candidates, "%s: unknown %s %q: it may be in a file that is not at hand", of, kind, ref.Name)
+		return nil
 	}
 	s.Unknown(ref.Pos, codeTypeUnknown, ref.Name, candidates, "%s: unknown %s %q", of, kind, ref.Name)
 	return nil
