@@ -25,6 +25,7 @@ type visited struct {
 type search struct {
 	*world
 	greedy bool
+	weight int32 // of the bound, against what is behind; 0: 1, above it what is found may not be the shortest
 	limit  int
 	below  int // operations that a plan must have less of; 0: any
 	found  []visited
@@ -124,7 +125,7 @@ func (s *search) visit(at situation, v visited) (rest int32, ok bool) {
 
 func (s *search) push(i int) {
 	v := s.found[i]
-	c := candidate{index: int32(i), total: v.cost + v.rest, rest: v.rest}
+	c := candidate{index: int32(i), total: v.cost + max(s.weight, 1)*v.rest, rest: v.rest}
 	if s.greedy {
 		c.total = v.rest
 	}
