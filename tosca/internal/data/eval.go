@@ -277,6 +277,9 @@ func (c *call) run() Value {
 	ok, later := true, (*source.Node)(nil)
 	for i, a := range c.args {
 		v := c.e.Eval(a, c.p)
+		if v.OK && v.Node == nil && v.Later == nil { // a property without a value
+			v.Node = source.Scalar(source.Null, "", a)
+		}
 		c.vals = append(c.vals, v)
 		if !v.OK {
 			ok = false
