@@ -45,4 +45,5 @@ const (
 	codePolicyShape  = "TOSCA-POL-005"
 	codePolicyTwoWay = "TOSCA-POL-006" // ambiguous
 	codePolicyIdle   = "TOSCA-POL-009" // a protocol without targets
+	codePolicyDoubt  = "TOSCA-POL-010" // an operation that leads to two states, past others
 )

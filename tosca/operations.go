@@ -33,6 +33,13 @@ func (c *compiler) component(n *node, policies *policies) Component {
 		m.Interfaces = append(m.Interfaces, c.modelInterface(n, name, ifaces[name]))
 	}
 	m.Protocol = policies.of(n)
+	if _, own := policies.own[n]; own {
+		idle := unimplemented(m)
+		for _, d := range m.Protocol.Doubts(func(op string) bool { return !slices.Contains(idle, op) }) {
+			c.Warnf(n.Pos, codePolicyDoubt, "%s: from state %q operation %q may lead to %q as well as to %q, past operations that are not implemented: %q is taken",
+				n.Of(), d.State, d.Operation, d.Taken, d.Other, d.Taken)
+		}
+	}
 	return m
 }
 

@@ -159,6 +159,7 @@ var titles = map[string]string{
 	"TOSCA-POL-007":  "Target that a policy is not for",
 	"TOSCA-POL-008":  "Trigger that watches what is not there",
 	"TOSCA-POL-009":  "Protocol without targets",
+	"TOSCA-POL-010":  "Operation that could lead to either of two states",
 	"TOSCA-FLOW-001": "Workflow for what is not in the topology",
 	"TOSCA-FLOW-002": "Unknown step of a workflow",
 	"TOSCA-FLOW-003": "Unknown workflow",

@@ -54,7 +54,10 @@ func parseInputs(pairs []string) (map[string]any, error) {
 	inputs := map[string]any{}
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
-		if !ok || name == "" {
+		switch {
+		case ok && name == "": // the value may be a secret
+			return nil, errors.New("--input has a value without a name: it must be NAME=VALUE")
+		case !ok:
 			return nil, fmt.Errorf("--input %q is not NAME=VALUE", pair)
 		}
 		if _, twice := inputs[name]; twice {

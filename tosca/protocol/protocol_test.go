@@ -189,3 +189,33 @@ created Standard.delete deleted:
 		}
 	}
 }
+
+// TestDoubtsAreWherePassagesChoose: of two transitions that are as near, one is
+// taken, and the other is told of.
+func TestDoubtsAreWherePassagesChoose(t *testing.T) {
+	t.Parallel()
+	p := protocol.Protocol{Initial: "off"}
+	for _, s := range []string{"here", "left", "off", "right", "there"} {
+		p.States = append(p.States, protocol.State{Name: s})
+	}
+	for _, w := range []string{"right go there", "off a left", "off b right", "left go here", "here back off"} {
+		f := strings.Fields(w)
+		p.Transitions = append(p.Transitions, protocol.Transition{Source: f[0], Interface: "i", Operation: f[1], Target: f[2]})
+	}
+	if doubts := p.Doubts(all); len(doubts) > 0 {
+		t.Errorf("all is implemented, and in doubt are %v", doubts)
+	}
+	idle := except("i.a", "i.b")
+	want := []protocol.Doubt{{State: "off", Operation: "i.go", Taken: "here", Other: "there"}}
+	if diff := cmp.Diff(want, p.Doubts(idle)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if taken, _ := p.Next("off", "i.go", idle); taken.Target != want[0].Taken {
+		t.Errorf("go leads to %q", taken.Target)
+	}
+	for name, usual := range map[string]protocol.Protocol{"software": protocol.Software(), "container": protocol.Container(), "volume": protocol.Volume()} {
+		if doubts := usual.Doubts(func(string) bool { return false }); len(doubts) > 0 {
+			t.Errorf("of the default protocol of %s in doubt are %v", name, doubts)
+		}
+	}
+}

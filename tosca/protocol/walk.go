@@ -3,6 +3,7 @@ package protocol
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -111,6 +112,50 @@ func (p Protocol) Passages(state string, implemented func(operation string) bool
 		}
 	}
 	return passages
+}
+
+// Doubt is an operation that, from a state, is as near to one transition as to
+// another with a different target.
+type Doubt struct{ State, Operation, Taken, Other string }
+
+// Doubts gives what is ambiguous where operations are passed through: Passages
+// takes one of two targets. Each pair is given once, of the first state, from the
+// initial one on.
+func (p Protocol) Doubts(implemented func(operation string) bool) []Doubt {
+	var all []Doubt
+	known := map[Doubt]bool{}
+	for _, from := range append([]string{p.Initial}, p.StateNames()...) {
+		seen, nearest := map[string]bool{from: true}, map[string]string{}
+		for near := []string{from}; len(near) > 0; {
+			here := map[string]string{} // target by the operations that are not nearer
+			var next []string
+			for _, at := range near {
+				for _, t := range p.Transitions {
+					if t.Source != at {
+						continue
+					}
+					op := t.Qualified()
+					if !implemented(op) && !seen[t.Target] {
+						seen[t.Target] = true
+						next = append(next, t.Target)
+					}
+					if nearest[op] != "" {
+						continue
+					}
+					if here[op] == "" {
+						here[op] = t.Target
+					}
+					if pair := (Doubt{"", op, here[op], t.Target}); here[op] != t.Target && !known[pair] {
+						known[pair] = true
+						all = append(all, Doubt{from, op, here[op], t.Target})
+					}
+				}
+			}
+			maps.Copy(nearest, here)
+			near = next
+		}
+	}
+	return all
 }
 
 // Allowed gives the transitions of Passages.

@@ -97,6 +97,7 @@ func (m *maker) operations(ctx context.Context) error {
 		return fmt.Errorf("%w: %w; there may be a plan all the same", ErrLimit, err)
 	case err != nil:
 		m.met = err.Error()
+		steps = m.shorter(ctx, steps)
 	case !found && !ok:
 		return m.exhausted(ctx, m.limit, cycle)
 	case found:
@@ -104,6 +105,18 @@ func (m *maker) operations(ctx context.Context) error {
 	}
 	m.best, m.minimal.Operations = m.loosen(steps), err == nil
 	return nil
+}
+
+// shorter looks for plans with fewer operations where the fewest were not found: the
+// more the bound weighs, the sooner a search comes to its end.
+func (m *maker) shorter(ctx context.Context, steps []step) []step {
+	for _, weight := range []int32{5, 3, 2} {
+		better, found, err := (&search{world: m.world, limit: max(1, m.limit/4), below: len(steps), weight: weight}).run(ctx)
+		if err == nil && found {
+			steps, m.inOrder = better, false
+		}
+	}
+	return steps
 }
 
 // levels finds the plan with the fewest levels among those with as few

@@ -215,7 +215,7 @@ func TestASearchTakesMemoryInProportionToItsLimit(t *testing.T) {
 		t.Fatalf("it ends with %v", err)
 	}
 	// Two searches, of situations with a key and an entry in a map each, in slices that double.
-	if each := (after.TotalAlloc - before.TotalAlloc) / (2 * limit); each > 1500 {
+	if each := (after.TotalAlloc - before.TotalAlloc) / (2 * limit); each > 1000 {
 		t.Errorf("%d bytes are allocated for a situation of %d elements", each, elements)
 	}
 }
