@@ -333,15 +333,48 @@ func entryOf(path string) ([]byte, error) {
 
 func TestALoneTemplateMayImportWhatIsNotBesideIt(t *testing.T) {
 	t.Parallel()
-	for _, imported := range []string{"../types.yaml", "/types.yaml", "/more/types.yaml"} {
+	for _, imported := range []string{"../types.yaml", "/types.yaml", "/more/types.yaml", "types.yaml", "more/types.yaml"} {
 		t.Run(imported, func(t *testing.T) {
 			t.Parallel()
-			importOutside(t, imported)
+			importGone(t, imported)
 		})
 	}
 }
 
-func importOutside(t *testing.T, imported string) {
+// A file that is there and is called nearly the same is what was meant.
+func TestASlipInTheNameOfAnImportIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const header = "tosca_definitions_version: tosca_simple_yaml_1_3\n"
+	for name, text := range map[string]string{
+		"types/base.yaml": header,
+		"app.yaml":        header + "imports: [types/bsae.yaml, types/base.yml, types/other.yaml, ap.yaml]\ntopology_template: {node_templates: {a: {type: Root}}}\n",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := csar.Open(filepath.Join(dir, "app.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	_, list, _ := tosca.Load(t.Context(), a, tosca.Options{Draft: true})
+	want := `TOSCA-IMP-001 app.yaml:2:11: import "types/bsae.yaml" is not at hand (looked for "types/bsae.yaml") (did you mean "types/base.yaml"?)
+TOSCA-IMP-001 app.yaml:2:28: import "types/base.yml" is not at hand (looked for "types/base.yml") (did you mean "types/base.yaml"?)
+TOSCA-IMP-001 app.yaml:2:44: warning: import "types/other.yaml" is not at hand (looked for "types/other.yaml"): names that it may define are not checked
+TOSCA-IMP-001 app.yaml:2:62: warning: import "ap.yaml" is not at hand (looked for "ap.yaml"): names that it may define are not checked
+`
+	if got := printed(list); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func importGone(t *testing.T, imported string) {
 	t.Helper()
 	dir := t.TempDir()
 	doc := "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [" + imported + "]\n" +

@@ -76,9 +76,7 @@ func (c *Collector) Unknown(at Position, code, name string, candidates []string,
 // be known elsewhere, and suggests the nearest all the same.
 func (c *Collector) Perhaps(at Position, code, name string, candidates []string, format string, args ...any) {
 	d := Diagnostic{Position: at, Code: code, Severity: Warning, Message: fmt.Sprintf(format, args...)}
-	if c.suggested++; c.suggested <= maxSuggested {
-		d.Suggestion = Nearest(name, candidates)
-	}
+	d.Suggestion = c.Nearest(name, candidates)
 	c.Add(d)
 }
 

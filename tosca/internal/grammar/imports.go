@@ -3,6 +3,7 @@ package grammar
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
@@ -79,7 +80,7 @@ func (l *loader) imported(doc *Document, i Import, name string) (*Document, erro
 		l.away(doc, i, codeImport, "import %q begins at the root of a repository, which the folder of the template is not: names that it may define are not checked", i.File)
 		return nil, nil
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid):
-		l.Errorf(i.Pos, codeImport, "import %q is not in the archive (looked for %q)", i.File, name)
+		l.gone(doc, i, name)
 		return nil, nil
 	case errors.As(err, &bad):
 		for _, d := range bad {
@@ -95,6 +96,61 @@ func (l *loader) imported(doc *Document, i Import, name string) (*Document, erro
 		return nil, nil
 	}
 	return target, nil
+}
+
+// gone reports a file that is not there. An archive is whole; what a template imports
+// that is read by itself may be elsewhere, unless its name is a slip.
+func (l *loader) gone(doc *Document, i Import, name string) {
+	near := l.beside(doc, i, name)
+	if near == "" && l.lone {
+		l.away(doc, i, codeImport, "import %q is not at hand (looked for %q): names that it may define are not checked", i.File, name)
+		return
+	}
+	where := "in the archive"
+	if l.lone {
+		where = "at hand"
+	}
+	l.Add(diag.Diagnostic{
+		Position: i.Pos, Code: codeImport, Suggestion: near,
+		Message: fmt.Sprintf("import %q is not %s (looked for %q)", i.File, where, name),
+	})
+}
+
+// beside gives the file that an import may have meant: one that lies where it was
+// looked for, and whose name is nearly the same.
+func (l *loader) beside(doc *Document, i Import, name string) string {
+	found, err := fs.ReadDir(l.archive, path.Dir(name))
+	if err != nil {
+		return ""
+	}
+	var stems []string
+	byStem := map[string]string{}
+	for _, f := range found {
+		stem, isYAML := yamlStem(f.Name())
+		if isYAML && !f.IsDir() && path.Join(path.Dir(name), f.Name()) != doc.File {
+			stems = append(stems, stem)
+			byStem[stem] = f.Name()
+		}
+	}
+	stem, _ := yamlStem(path.Base(name))
+	near, same := byStem[stem]
+	if !same {
+		near = byStem[l.Nearest(stem, stems)]
+	}
+	if near == "" {
+		return ""
+	}
+	return i.File[:strings.LastIndexByte(i.File, '/')+1] + near
+}
+
+// yamlStem is the name of a file without what says that it is YAML.
+func yamlStem(name string) (stem string, isYAML bool) {
+	ext := path.Ext(name)
+	isYAML = ext == ".yaml" || ext == ".yml"
+	if !isYAML {
+		return name, false
+	}
+	return strings.TrimSuffix(name, ext), true
 }
 
 func (i Import) name() string {
@@ -131,8 +187,7 @@ func (l *loader) findProfiles() error {
 	l.profiles = map[string]string{}
 	budget := 2 * source.MaxBytes
 	return fs.WalkDir(l.archive, ".", func(name string, entry fs.DirEntry, err error) error {
-		ext := path.Ext(name)
-		if err != nil || entry.IsDir() || ext != ".yaml" && ext != ".yml" || budget <= 0 {
+		if _, isYAML := yamlStem(name); err != nil || entry.IsDir() || !isYAML || budget <= 0 {
 			return nil //nolint:nilerr // what cannot be read is said where it is imported
 		}
 		data, err := l.archive.ReadFile(name, source.MaxBytes)
