@@ -159,6 +159,22 @@ func TestMemoryGrowsNoFasterThanTheDocument(t *testing.T) {
 	}
 }
 
+// It is not parallel, as above.
+func TestADefaultThatManyNodesHaveIsLookedAtOnce(t *testing.T) {
+	const nodes, entries = 200, 5000
+	a := zipped(t, map[string]string{"app.yaml": simple + "node_types:\n  my: {derived_from: tosca.nodes.Root, properties: {p: {type: list, entry_schema: integer, default: [" +
+		strings.Repeat("1,", entries) + "]}}}\n" + templates + lines(nodes, "    x%[1]d: {type: my}\n")})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, list, err := tosca.Load(t.Context(), a, tosca.Options{Draft: true}); err != nil {
+		t.Fatal(err, list)
+	}
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 70*nodes*entries { // the model has them for each, in JSON's types
+		t.Errorf("a default of %d entries takes %d KB for %d nodes", entries, taken>>10, nodes)
+	}
+}
+
 func BenchmarkShapes(b *testing.B) {
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
 		for _, n := range []int{1000, 10000} {

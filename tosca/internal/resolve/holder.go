@@ -43,6 +43,10 @@ func (h *holder) property(name string) data.Value {
 	def, doc := h.props[name], h.doc
 	written := h.assigned.Get(name)
 	if written.IsNull() {
+		if v, known := h.s.defaults[def]; known {
+			h.s.Spend(v.Size) // whoever prints it prints it again
+			return v
+		}
 		written, doc = def.Fallback(), def.Doc
 	}
 	if written.IsNull() {
@@ -66,7 +70,11 @@ func (h *holder) property(name string) data.Value {
 	if v.OK && !v.Node.IsNull() && !h.isBareSize(name, v.Node) && !h.s.eval.CheckValue(made.Moved(written), def, p) {
 		*v = data.Value{Def: def}
 	}
+	plain := v.OK && v.Node == written && written == def.Fallback()
 	v.Node = h.s.eval.Meant(v.Node, def)
+	if plain && !written.IsScalar() { // no function is in it, so it is the same for all nodes
+		h.s.defaults[def] = *v
+	}
 	return *v
 }
 

@@ -72,15 +72,16 @@ type Service struct {
 	groups    map[string]*group
 	policies  []*policy
 	flows     map[string]*grammar.Workflow
-	filters   []*Edge             // requirements that are left to a node filter
-	exposed   map[[2]string]bool  // requirements of nodes that substitution_mappings map to; nil: not gathered yet
-	root      *source.Node        // stands for the entry definition
-	spent     int                 // work done
-	limit     int                 // of it
-	refs      []ArtifactRef       // what the markers of get_artifact stand for
-	lists     map[string][]string // folders that were listed for a suggestion
-	files     map[string]found    // what was looked for in the archive
-	quiet     bool                // nobody wants to hear of interfaces
+	filters   []*Edge                         // requirements that are left to a node filter
+	exposed   map[[2]string]bool              // requirements of nodes that substitution_mappings map to; nil: not gathered yet
+	root      *source.Node                    // stands for the entry definition
+	defaults  map[*data.Definition]data.Value // lists and maps that many nodes have
+	spent     int                             // work done
+	limit     int                             // of it
+	refs      []ArtifactRef                   // what the markers of get_artifact stand for
+	lists     map[string][]string             // folders that were listed for a suggestion
+	files     map[string]found                // what was looked for in the archive
+	quiet     bool                            // nobody wants to hear of interfaces
 
 	own        map[string]*data.Definition  // inputs of the workflow that is looked at
 	flowInputs map[string]*grammar.Property // of all workflows; nil: nobody asked
@@ -92,7 +93,7 @@ func New(archive Archive, docs []*grammar.Document, opts Options) *Service {
 	s := &Service{
 		Doc: docs[0], Topo: docs[0].Topology, docs: docs, archive: archive, opts: opts,
 		types: map[*grammar.Type]*Type{}, flat: map[*grammar.Type]*NodeType{}, faces: map[*grammar.Type]map[string]*Interface{},
-		offers: map[*grammar.Type]bool{}, limit: maxWork,
+		offers: map[*grammar.Type]bool{}, defaults: map[*data.Definition]data.Value{}, limit: maxWork,
 		root: source.Outside(docs[0].File),
 	}
 	s.eval = &data.Evaluator{Collector: &s.Collector, Spend: s.Spend}
