@@ -74,12 +74,16 @@ func (c *compiler) classify() {
 	made := make([]node, len(c.Nodes))
 	c.nodes = make([]*node, 0, len(made))
 	c.byNode = make(map[*resolve.Node]*node, len(made))
-	own := false // there is a node of TosKer's types
+	own := false             // there is a node of TosKer's types
+	sound := c.Errors() == 0 // else an import may be wrong, and nothing is packaged
 	for i, of := range c.Nodes {
 		n := &made[i]
 		n.Node = of
 		c.nodes, c.byNode[of] = append(c.nodes, n), n
 		if n.Typ == nil {
+			if sound {
+				c.refuseUnknown(n)
+			}
 			continue
 		}
 		n.kind = kindOf(n.Typ)
@@ -101,6 +105,14 @@ func (c *compiler) refuse(n *node, own bool) {
 	}
 	c.Incomplete(n.Type.Pos, codeTypeForeign, "node template %q is of type %q, which is derived from none of %s, %s and %s, so it cannot be packaged",
 		n.Name, n.Type.Name, typeContainer, typeSoftware, typeVolume)
+}
+
+// refuseUnknown says that a node cannot be packaged whose type may be in a file that
+// is not at hand, where all else that was said of it is a warning.
+func (c *compiler) refuseUnknown(n *node) {
+	if !c.draft && n.Type.Name != "" && n.Doc.Scope().Open() {
+		c.Errorf(n.Type.Pos, codeTypeForeign, "node template %q is of type %q, of which nothing is known, so it cannot be packaged", n.Name, n.Type.Name)
+	}
 }
 
 func quote(s string) string { return diag.Quote(s) }
