@@ -29,17 +29,32 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 		if v == nil || !known || e.Null(v, d, p.part(strings.TrimPrefix(what, ": "))) {
 			return
 		}
-		p := p
+		p, before := p, e.wrong()
 		p.Meant = d
 		if made := e.Eval(v, p); made.OK {
 			p.Of += what
 			e.CheckValue(made, d, p)
+		}
+		if e.wrong() != before && e.quiet == 0 {
+			e.blame(v)
 		}
 	}
 	fits(d.Default, ": the default")
 	fits(d.Value, ": the value")
 	return e.wrong() == before
 }
+
+// blame remembers a default or fixed value that is wrong.
+func (e *Evaluator) blame(v *source.Node) {
+	if e.blamed == nil {
+		e.blamed = map[*source.Node]bool{}
+	}
+	e.blamed[v] = true
+}
+
+// Blamed tells whether a default or fixed value is wrong, and Declare said so:
+// whoever falls back on it need not say it again.
+func (e *Evaluator) Blamed(v *source.Node) bool { return e.blamed[v] }
 
 // DeclareSchema is Declare for a schema alone, such as an argument's.
 func (e *Evaluator) DeclareSchema(s *grammar.Schema, doc *grammar.Document, p Place) bool {

@@ -118,6 +118,7 @@ func (r *reader) complete(t *Type, of string) {
 		for _, p := range defs {
 			if p.Type.Name == "" {
 				r.Errorf(p.Pos, codeMissing, "%s: %q has no type", of, p.Name)
+				p.Value, p.Required = nil, false // {} is no fixed value, but what lacks a type
 			}
 		}
 	}

@@ -44,6 +44,9 @@ func (h *holder) property(name string) data.Value {
 	written := h.assigned.Get(name)
 	if written.IsNull() {
 		written, doc = def.Fallback(), def.Doc
+		if h.s.eval.Blamed(written) {
+			return data.Value{Def: def}
+		}
 	}
 	if written.IsNull() {
 		return data.Value{Node: written, Def: def, Size: 1, OK: true}
