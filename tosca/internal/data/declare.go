@@ -87,6 +87,9 @@ func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place)
 	if ok && !dropped(plain, doc) || doc == nil || doc.Scope() == nil || doc.Scope().Lookup(grammar.DataType, ref.Name) != nil {
 		return true
 	}
+	if doc.Scope().Unread(grammar.DataType) {
+		return false
+	}
 	if doc.Scope().Open() {
 		e.warnf(ref.Pos, CodeTypeUnknown, "%s: data type %q is not known here; it may be in a file that is not at hand", p.Of, ref.Name)
 		return false

@@ -227,6 +227,9 @@ func (s *Service) Lookup(doc *grammar.Document, kind grammar.Kind, ref grammar.R
 	if t := scope.Lookup(kind, ref.Name); t != nil {
 		return t
 	}
+	if scope.Unread(kind) {
+		return nil
+	}
 	var candidates []string
 	if s.Suggesting() {
 		candidates = scope.Names(kind)
