@@ -87,9 +87,7 @@ func (s *Service) checkType(t *grammar.Type) {
 	s.checkInterfaceDefs(t, t.Interfaces, of)
 	s.checkTypeArtifacts(t, of)
 	for _, trigger := range t.Triggers {
-		if trigger.Condition != nil && second(t.Doc) {
-			s.eval.Condition(trigger.Condition, data.Place{Of: of + ": trigger " + quote(trigger.Name) + ": condition", Doc: t.Doc, Self: data.Anything})
-		}
+		s.checkWhen(trigger, of+": trigger "+quote(trigger.Name), data.Place{Doc: t.Doc, Self: data.Anything}, data.Anything)
 	}
 	s.checkValidLists(t, of)
 	s.checkDefinitions(t, of)
