@@ -60,7 +60,7 @@ func (r *reader) triggers(n *source.Node, of string) []*Trigger {
 		r.fields(v, of, []field{
 			{"event", event, everyVersion},
 			{"event_type", event, first},
-			{"schedule", r.setAssignments(&t.Schedule, of+": schedule"), first},
+			{"schedule", r.setMap(&t.Schedule, of+": schedule"), first},
 			{"target_filter", func(n *source.Node) { t.Target = r.eventFilter(n, of+": target_filter") }, first},
 			{"condition", setNode(&t.Condition), everyVersion},
 			{"constraint", ignored, first},

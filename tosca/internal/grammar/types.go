@@ -126,8 +126,8 @@ func (r *reader) dataFields(t *Type, of string) []field {
 		{"key_schema", func(n *source.Node) { t.Key = r.schema(n, of+": key_schema") }, everyVersion},
 		{"entry_schema", func(n *source.Node) { t.Entry = r.schema(n, of+": entry_schema") }, everyVersion},
 		{"data_type", r.setRef(&t.Scalar.DataType, of+": data_type"), second},
-		{"units", r.setAssignments(&t.Scalar.Units, of+": units"), second},
-		{"prefixes", r.setAssignments(&t.Scalar.Prefixes, of+": prefixes"), second},
+		{"units", r.setMap(&t.Scalar.Units, of+": units"), second},
+		{"prefixes", r.setMap(&t.Scalar.Prefixes, of+": prefixes"), second},
 		{"canonical_unit", r.setRef(&t.Scalar.Canonical, of+": canonical_unit"), second},
 	}
 }

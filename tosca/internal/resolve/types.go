@@ -109,6 +109,7 @@ func (s *Service) checkTyped(t *grammar.Type, of string) {
 		for _, p := range list.written {
 			if made := list.made[p.Name]; made != nil && made.TypeName() == "" && (p.Value == nil || !slices.Contains(t.Attributes, p)) {
 				s.Errorf(p.Pos, codeUntyped, "%s: %q has no type, and inherits none", of, p.Name)
+				made.Value, made.Required = nil, false // nobody can tell what fits it
 			}
 		}
 	}
