@@ -124,8 +124,8 @@ var parameterKeywords = map[string]bool{
 }
 
 // isDefinition tells a parameter's definition from a value that happens to be
-// a map: it has nothing but keywords, or what is a slip of one. What is called
-// type names one.
+// a map: it has nothing but keywords, or what is a slip of one. A type alone that
+// is no name is a value.
 func isDefinition(n *source.Node) bool {
 	if n.Kind != source.Map {
 		return false
@@ -137,10 +137,10 @@ func isDefinition(n *source.Node) bool {
 			word = diag.Nearest(word, tellingKeywords)
 		}
 		tells, known := parameterKeywords[word]
-		if !known || word == "type" && v.Kind != source.String {
+		if !known {
 			return false
 		}
-		defines = defines || tells
+		defines = defines || tells && (word != "type" || v.Kind == source.String)
 	}
 	return defines
 }
