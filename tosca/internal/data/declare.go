@@ -44,18 +44,6 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 	return e.wrong() == before
 }
 
-// blame remembers a default or fixed value that is wrong.
-func (e *Evaluator) blame(v *source.Node) {
-	if e.blamed == nil {
-		e.blamed = map[*source.Node]bool{}
-	}
-	e.blamed[v] = true
-}
-
-// Blamed tells whether a default or fixed value is wrong, and Declare said so:
-// whoever falls back on it need not say it again.
-func (e *Evaluator) Blamed(v *source.Node) bool { return e.blamed[v] }
-
 // DeclareSchema is Declare for a schema alone, such as an argument's.
 func (e *Evaluator) DeclareSchema(s *grammar.Schema, doc *grammar.Document, p Place) bool {
 	return s == nil || e.Declare(&Definition{Schema: s, Doc: doc}, p)
