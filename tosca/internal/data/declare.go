@@ -29,11 +29,14 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 		if v == nil || !known || e.Null(v, d, p.part(strings.TrimPrefix(what, ": "))) {
 			return
 		}
-		p := p
+		p, before := p, e.wrong()
 		p.Meant = d
 		if made := e.Eval(v, p); made.OK {
 			p.Of += what
 			e.CheckValue(made, d, p)
+		}
+		if e.wrong() != before && e.quiet == 0 {
+			e.blame(v)
 		}
 	}
 	fits(d.Default, ": the default")
@@ -71,6 +74,9 @@ func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place)
 	plain, ok := builtin(ref.Name, doc)
 	if ok && !dropped(plain, doc) || doc == nil || doc.Scope() == nil || doc.Scope().Lookup(grammar.DataType, ref.Name) != nil {
 		return true
+	}
+	if doc.Scope().Unread(grammar.DataType) {
+		return false
 	}
 	if doc.Scope().Open() {
 		e.warnf(ref.Pos, CodeTypeUnknown, "%s: data type %q is not known here; it may be in a file that is not at hand", p.Of, ref.Name)

@@ -63,6 +63,18 @@ func (d *Definition) Fallback() *source.Node {
 	return nil
 }
 
+// blame remembers a default or fixed value that is wrong.
+func (e *Evaluator) blame(v *source.Node) {
+	if e.blamed == nil {
+		e.blamed = map[*source.Node]bool{}
+	}
+	e.blamed[v] = true
+}
+
+// Blamed tells whether a default or fixed value is wrong, and Declare said so:
+// whoever falls back on it need not say it again.
+func (e *Evaluator) Blamed(v *source.Node) bool { return e.blamed[v] }
+
 // Fixed tells whether the value may not be assigned, for it was said where the
 // property was defined (TOSCA 2.0, 9.4).
 func (d *Definition) Fixed() bool {

@@ -69,6 +69,7 @@ type Evaluator struct {
 	patterns map[string]pattern
 	refused  map[*source.Node]bool // validation clauses that were reported
 	nested   int                   // functions under evaluation, one within the other
+	blamed   map[*source.Node]bool // defaults and fixed values that are wrong, and said so
 	quiet    int                   // above 0, nothing is reported
 	failed   int                   // errors that were not reported for that
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +55,9 @@ func (e *Evaluator) Eval(n *source.Node, p Place) Value {
 	if n.Kind == source.Map {
 		if f, ok := e.functionOf(n, p.Doc); ok {
 			return e.call(f, n.Keys[0], n.Items[0], p)
+		}
+		if e.slipped(n, p) {
+			return Value{}
 		}
 		if k := malformed(n, p.Doc); k != nil {
 			e.errorf(k.Pos(), CodeFunction, "%s: %q would be a function, and must be the only key of its map then; a key that begins with \"$\" is written with \"$$\"", p.Of, k.Text)
@@ -164,6 +168,32 @@ func malformed(n *source.Node, doc *grammar.Document) *source.Node {
 		}
 	}
 	return nil
+}
+
+// slipped reports what is surely meant to be a function in 1.x, where it would be
+// data: a key alone that is nearly called as one that gets something, which is an
+// error, or one that has other keys beside it, which is a warning. What has a type
+// is checked against that, which says so as well.
+func (e *Evaluator) slipped(n *source.Node, p Place) bool {
+	if second(p.Doc) || p.Meant != nil {
+		return false
+	}
+	for _, k := range n.Keys {
+		if k.Kind != source.String || !strings.HasPrefix(k.Text, "get_") {
+			continue
+		}
+		if len(n.Keys) > 1 {
+			if firstFunctions[k.Text] != nil {
+				e.warnf(k.Pos(), CodeFunctionUnknown, "%s: %s is no function here, for it is not the only key of its map", p.Of, k.Text)
+			}
+			continue
+		}
+		if known := slices.Sorted(maps.Keys(firstFunctions)); diag.Nearest(k.Text, known) != "" {
+			e.unknown(k.Pos(), CodeFunctionUnknown, k.Text, known, "%s: unknown function %q", p.Of, k.Text)
+			return true
+		}
+	}
+	return false
 }
 
 func isCall(k *source.Node) bool {

@@ -59,7 +59,8 @@ type Document struct {
 	InputsRead   map[string]bool // names that a get_input in the file names, wherever it stands
 
 	imported []importedDoc
-	open     bool // something that it imports is not at hand
+	open     bool        // something that it imports is not at hand
+	unread   [kinds]bool // its types of a kind could not be read, and that was said
 	scope    *Scope
 }
 

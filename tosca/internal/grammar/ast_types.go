@@ -31,6 +31,7 @@ type Type struct {
 	Triggers     []*Trigger
 	MIMEType     Ref
 	FileExt      []Ref
+	Unread       bool // of its parts, one could not be read, and that was said: it may have anything
 	written      *source.Node
 }
 

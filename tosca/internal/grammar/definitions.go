@@ -2,8 +2,10 @@ package grammar
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -122,30 +124,41 @@ var parameterKeywords = map[string]bool{
 }
 
 // isDefinition tells a parameter's definition from a value that happens to be
-// a map: it has nothing but keywords, and what is called type names one.
+// a map: it has nothing but keywords, or what is a slip of one. A type alone that
+// is no name is a value.
 func isDefinition(n *source.Node) bool {
 	if n.Kind != source.Map {
 		return false
 	}
 	defines := false
 	for k, v := range n.Pairs() {
-		tells, known := parameterKeywords[k.Text]
-		if !known || k.Text == "type" && v.Kind != source.String {
+		word := k.Text
+		if _, known := parameterKeywords[word]; !known {
+			word = diag.Nearest(word, tellingKeywords)
+		}
+		tells, known := parameterKeywords[word]
+		if !known {
 			return false
 		}
-		defines = defines || tells
+		defines = defines || tells && (word != "type" || v.Kind == source.String)
 	}
 	return defines
 }
 
-// defines is isDefinition, and tells a little more in 2.0: schemas alone refine
-// a definition, and what has a type is one, whatever else is in it.
+// tellingKeywords are those of parameterKeywords that are true.
+var tellingKeywords = func() []string {
+	words := slices.Sorted(maps.Keys(parameterKeywords))
+	return slices.DeleteFunc(words, func(word string) bool { return !parameterKeywords[word] })
+}()
+
+// defines is isDefinition, and tells a little more: what has a type is one,
+// whatever else is in it, and in 2.0 schemas alone refine a definition.
 func (r *reader) defines(n *source.Node) bool {
-	if isDefinition(n) || !r.second() {
-		return isDefinition(n)
+	if isDefinition(n) {
+		return true
 	}
 	typ := n.Get("type")
-	return typ != nil && typ.Kind == source.String || n.Get("entry_schema") != nil || n.Get("key_schema") != nil
+	return typ != nil && typ.Kind == source.String || r.second() && (n.Get("entry_schema") != nil || n.Get("key_schema") != nil)
 }
 
 // property reads the keywords of a property, attribute or parameter (TOSCA 1.3,

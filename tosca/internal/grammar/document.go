@@ -117,6 +117,9 @@ func (r *reader) imports(n *source.Node) {
 		r.named(n, "imports", func(_, v *source.Node) { r.anImport(v) })
 		return
 	}
+	if !n.IsNull() && n.Kind != source.List {
+		r.doc.open = true // what it was to import is not known
+	}
 	r.listed(n, "imports", func(item *source.Node) {
 		if !r.second() && !item.IsNull() && item.Kind == source.Map && len(item.Keys) == 1 && !importKeyword[item.Keys[0].Text] {
 			item = item.Items[0] // the named notation
@@ -150,9 +153,12 @@ func (r *reader) anImport(item *source.Node) {
 	}
 	switch {
 	case i.File == "" && i.Profile == "" && r.Errors() > before: // said so
+		r.doc.open = true
 	case i.File == "" && i.Profile == "" && r.second():
+		r.doc.open = true
 		r.Errorf(i.Pos, codeMissing, "an import has neither a url nor a profile")
 	case i.File == "" && i.Profile == "":
+		r.doc.open = true
 		r.Errorf(i.Pos, codeMissing, "an import has no file")
 	case i.File != "" && i.Profile != "":
 		r.Errorf(i.Pos, codeTogether, "an import has a url and a profile, and may have one of them only")

@@ -60,7 +60,7 @@ func (r *reader) triggers(n *source.Node, of string) []*Trigger {
 		r.fields(v, of, []field{
 			{"event", event, everyVersion},
 			{"event_type", event, first},
-			{"schedule", r.setAssignments(&t.Schedule, of+": schedule"), first},
+			{"schedule", r.setMap(&t.Schedule, of+": schedule"), first},
 			{"target_filter", func(n *source.Node) { t.Target = r.eventFilter(n, of+": target_filter") }, first},
 			{"condition", setNode(&t.Condition), everyVersion},
 			{"constraint", ignored, first},
@@ -99,12 +99,26 @@ func (r *reader) actions(n *source.Node, of string) []*Activity {
 	if r.second() || n.Kind == source.List {
 		return r.activities(n, of)
 	}
-	if n.Kind == source.Map {
-		r.named(n, of, func(_, _ *source.Node) {})
+	if n.Kind != source.Map {
+		r.text(n, of)
 		return nil
 	}
-	r.text(n, of)
+	before := r.assigns
+	r.assigns = true
+	for k, v := range n.Pairs() {
+		if !inPlace[k.Text] {
+			r.operation(k, v, of, "operation")
+		}
+	}
+	r.assigns = before
 	return nil
+}
+
+// inPlace are the keywords of what may stand in the place of an operation by its
+// name: the operation itself, or an activity.
+var inPlace = map[string]bool{
+	"description": true, "implementation": true, "inputs": true, "outputs": true,
+	"call_operation": true, "delegate": true, "inline": true, "set_state": true,
 }
 
 func (r *reader) eventFilter(n *source.Node, of string) *EventFilter {

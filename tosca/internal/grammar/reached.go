@@ -124,6 +124,9 @@ func (l *loader) buildScope(doc, normative *Document) {
 			return
 		}
 		s.open = s.open || at.doc.open
+		for kind, unread := range at.doc.unread {
+			s.unread[kind] = s.unread[kind] || unread
+		}
 		l.define(s, doc, *at)
 		l.scoped(w.follow(at), doc)
 	}

@@ -277,14 +277,24 @@ func (r *reader) setAssignments(to **source.Node, of ...string) func(*source.Nod
 	return func(n *source.Node) { *to = r.assignments(n, of...) }
 }
 
-// assignments keeps a map of values by their names.
+// setMap is setAssignments for what is one value: nothing is kept of what is no map.
+func (r *reader) setMap(to **source.Node, of string) func(*source.Node) {
+	return func(n *source.Node) {
+		if n = r.assignments(n, of); !n.IsNull() && n.Kind == source.Map {
+			*to = n
+		}
+	}
+}
+
+// assignments keeps a map of values by their names. What is none is said so, and
+// kept as an empty text: nobody can tell what is missing of it.
 func (r *reader) assignments(n *source.Node, of ...string) *source.Node {
 	if n.IsNull() {
 		return nil
 	}
 	if n.Kind != source.Map {
 		r.Errorf(n.Pos(), codeShape, "%s must be a map of names, not %s", strings.Join(of, ""), aKind(n.Kind))
-		return nil
+		return source.Scalar(source.String, "", n)
 	}
 	return n
 }

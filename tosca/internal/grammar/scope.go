@@ -21,6 +21,7 @@ type Scope struct {
 	repositories map[string]*Repository
 	prefixes     []string
 	open         bool
+	unread       [kinds]bool
 	sorted       [kinds]func() []string // the names of types
 	sortedCalls  func() []string        // the names of functions
 }
@@ -31,6 +32,10 @@ func (d *Document) Scope() *Scope { return d.scope }
 // Open tells whether something that the document imports, itself or through
 // another, is not at hand: a name that is not known may be defined there.
 func (s *Scope) Open() bool { return s.open }
+
+// Unread tells whether types of a kind could not be read, so that a name that is
+// not known may be one of theirs. That was said where they are written.
+func (s *Scope) Unread(kind Kind) bool { return s.unread[kind] }
 
 // Lookup finds a type by the name that a document knows it by; nil if none.
 func (s *Scope) Lookup(kind Kind, name string) *Type {

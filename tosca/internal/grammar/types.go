@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -19,8 +20,9 @@ func (r *reader) types(kind Kind) func(*source.Node) {
 		if kind == PolicyType { // the table of 1.x has a list of them (TOSCA 1.3, 3.10.1)
 			walk = r.mapped
 		}
+		r.doc.unread[kind] = !n.IsNull() && n.IsScalar() || n.Kind == source.List && (kind != PolicyType || r.second())
 		walk(n, sections[kind], func(k, v *source.Node) {
-			t := &Type{Kind: kind, Name: k.Text, Pos: k.Pos(), Doc: r.doc, written: v}
+			t := &Type{Kind: kind, Name: k.Text, Pos: k.Pos(), Doc: r.doc, Unread: unread(v), written: v}
 			of := fmt.Sprintf("%s %q", kind, t.Name)
 			if kind == InterfaceType {
 				r.interfaceType(t, v, of)
@@ -32,6 +34,28 @@ func (r *reader) types(kind Kind) func(*source.Node) {
 			r.doc.Types[kind] = append(r.doc.Types[kind], t)
 		})
 	}
+}
+
+// unread tells whether a part of a type has the wrong shape, as is said where it is
+// read: what nodes then have beyond the type is no mistake of theirs.
+func unread(n *source.Node) bool {
+	if n.IsNull() {
+		return false
+	}
+	if n.Kind != source.Map {
+		return true
+	}
+	for _, key := range []string{"properties", "attributes", "capabilities", "requirements"} {
+		part := n.Get(key)
+		if part.IsNull() {
+			continue
+		}
+		isEntry := func(item *source.Node) bool { return item.Kind == source.Map }
+		if part.IsScalar() || part.Kind == source.List && !slices.ContainsFunc(part.Items, isEntry) && len(part.Items) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // typeFields are the keywords of a type, by its kind (TOSCA 1.3, 3.7; 2.0,
@@ -102,8 +126,8 @@ func (r *reader) dataFields(t *Type, of string) []field {
 		{"key_schema", func(n *source.Node) { t.Key = r.schema(n, of+": key_schema") }, everyVersion},
 		{"entry_schema", func(n *source.Node) { t.Entry = r.schema(n, of+": entry_schema") }, everyVersion},
 		{"data_type", r.setRef(&t.Scalar.DataType, of+": data_type"), second},
-		{"units", r.setAssignments(&t.Scalar.Units, of+": units"), second},
-		{"prefixes", r.setAssignments(&t.Scalar.Prefixes, of+": prefixes"), second},
+		{"units", r.setMap(&t.Scalar.Units, of+": units"), second},
+		{"prefixes", r.setMap(&t.Scalar.Prefixes, of+": prefixes"), second},
 		{"canonical_unit", r.setRef(&t.Scalar.Canonical, of+": canonical_unit"), second},
 	}
 }
@@ -118,6 +142,7 @@ func (r *reader) complete(t *Type, of string) {
 		for _, p := range defs {
 			if p.Type.Name == "" {
 				r.Errorf(p.Pos, codeMissing, "%s: %q has no type", of, p.Name)
+				p.Value, p.Required = nil, false // {} is no fixed value, but what lacks a type
 			}
 		}
 	}

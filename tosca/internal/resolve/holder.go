@@ -48,6 +48,9 @@ func (h *holder) property(name string) data.Value {
 			return v
 		}
 		written, doc = def.Fallback(), def.Doc
+		if h.s.eval.Blamed(written) {
+			return data.Value{Def: def}
+		}
 	}
 	if written.IsNull() {
 		return data.Value{Node: written, Def: def, Size: 1, OK: true}
@@ -151,6 +154,9 @@ func (h *holder) propertyNames() []string {
 	return h.sorted
 }
 
+// unread tells whether what is assigned could not be read, and that was said.
+func (h *holder) unread() bool { return !h.assigned.IsNull() && h.assigned.Kind != source.Map }
+
 // perProperty is the work that a property stands for: some hundred bytes are
 // kept of each.
 const perProperty = 64
@@ -175,6 +181,9 @@ func (h *holder) check(typ string) {
 		case def != nil && (!def.Required || !def.Fallback().IsNull()): // else it is missing
 			h.s.eval.Null(written, def, h.place(h.of+": property "+quote(k.Text)))
 		}
+	}
+	if h.unread() {
+		typ = ""
 	}
 	for _, name := range known {
 		v := h.property(name)

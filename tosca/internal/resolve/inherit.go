@@ -13,7 +13,7 @@ import (
 type Type struct {
 	*grammar.Type
 	Chain  []*grammar.Type // itself, its parent, …, the one that is derived from nothing
-	Whole  bool            // all of its ancestors are known
+	Whole  bool            // all of its ancestors are known, and could be read
 	Props  map[string]*data.Definition
 	Attrs  map[string]*data.Definition
 	ifaces []*grammar.Type // of Chain, those that have interfaces, eldest first
@@ -100,7 +100,8 @@ func (s *Service) inherit(t *grammar.Type) *Type {
 	}
 	made := &Type{Type: t, Chain: Ancestors(t), Props: map[string]*data.Definition{}, Attrs: map[string]*data.Definition{}}
 	s.types[t] = made
-	made.Whole = made.Chain[len(made.Chain)-1].DerivedFrom.Name == ""
+	made.Whole = made.Chain[len(made.Chain)-1].DerivedFrom.Name == "" &&
+		!slices.ContainsFunc(made.Chain, func(t *grammar.Type) bool { return t.Unread })
 	for _, at := range slices.Backward(made.Chain) {
 		if !s.Spend(len(at.Properties) + len(at.Attributes)) {
 			break

@@ -133,12 +133,22 @@ func (s *Service) checkTrigger(t *grammar.Trigger, of string, p *policy) {
 	if f := t.Target; f != nil && f.Node.Name != "" {
 		s.checkEventFilter(f, of)
 	}
-	s.checkValue(t.Schedule, "tosca.datatypes.TimeInterval", data.Place{Of: of + ": schedule", Doc: p.doc, Self: p})
-	s.condition(t.Condition, data.Place{Of: of + ": condition", Doc: p.doc, Self: s.watched(t.Target)})
-	for key, n := range map[string]*source.Node{"period": t.Period, "evaluations": t.Evaluations, "method": t.Method} {
-		s.checkPeriod(key, n, data.Place{Of: of + ": " + key, Doc: p.doc, Self: p})
-	}
+	s.checkWhen(t, of, data.Place{Doc: p.doc, Self: p}, s.watched(t.Target))
 	s.checkActivities(t.Action, of, p.nodes, "")
+}
+
+// checkWhen checks when a trigger of a policy or a policy type acts.
+func (s *Service) checkWhen(t *grammar.Trigger, of string, p data.Place, watched data.Entity) {
+	at := func(part string, self data.Entity) data.Place {
+		p := p
+		p.Of, p.Self = of+": "+part, self
+		return p
+	}
+	s.checkValue(t.Schedule, "tosca.datatypes.TimeInterval", at("schedule", p.Self))
+	s.condition(t.Condition, at("condition", watched))
+	for key, n := range map[string]*source.Node{"period": t.Period, "evaluations": t.Evaluations, "method": t.Method} {
+		s.checkPeriod(key, n, at(key, p.Self))
+	}
 }
 
 // watched is the node that a trigger watches, as far as it is known.

@@ -293,7 +293,7 @@ func (s *Service) checkEdges() {
 			h.check("")
 			for _, name := range h.propertyNames() {
 				v := h.property(name)
-				if v.OK && v.Node.IsNull() && h.props[name].Required && !n.Owned() && !h.writtenNull(name) {
+				if v.OK && v.Node.IsNull() && h.props[name].Required && !n.Owned() && !h.writtenNull(name) && !h.unread() {
 					s.lacks(e, h, name)
 				}
 			}

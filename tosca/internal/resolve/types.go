@@ -87,9 +87,7 @@ func (s *Service) checkType(t *grammar.Type) {
 	s.checkInterfaceDefs(t, t.Interfaces, of)
 	s.checkTypeArtifacts(t, of)
 	for _, trigger := range t.Triggers {
-		if trigger.Condition != nil && second(t.Doc) {
-			s.eval.Condition(trigger.Condition, data.Place{Of: of + ": trigger " + quote(trigger.Name) + ": condition", Doc: t.Doc, Self: data.Anything})
-		}
+		s.checkWhen(trigger, of+": trigger "+quote(trigger.Name), data.Place{Doc: t.Doc, Self: data.Anything}, data.Anything)
 	}
 	s.checkValidLists(t, of)
 	s.checkDefinitions(t, of)
@@ -111,6 +109,7 @@ func (s *Service) checkTyped(t *grammar.Type, of string) {
 		for _, p := range list.written {
 			if made := list.made[p.Name]; made != nil && made.TypeName() == "" && (p.Value == nil || !slices.Contains(t.Attributes, p)) {
 				s.Errorf(p.Pos, codeUntyped, "%s: %q has no type, and inherits none", of, p.Name)
+				made.Value, made.Required = nil, false // nobody can tell what fits it
 			}
 		}
 	}
@@ -226,6 +225,9 @@ func (s *Service) Lookup(doc *grammar.Document, kind grammar.Kind, ref grammar.R
 	scope := doc.Scope()
 	if t := scope.Lookup(kind, ref.Name); t != nil {
 		return t
+	}
+	if scope.Unread(kind) {
+		return nil
 	}
 	var candidates []string
 	if s.Suggesting() {
