@@ -12,9 +12,8 @@ import (
 // excuses tells whether a requirement that the type does not define is one that
 // the text of 1.x has in its own examples, and warns of it: a Compute that calls
 // its storage by the capability (TOSCA 1.3, 10.1.4.4) or names the networks which
-// ports link it to (8.6.2), and a container that
-// names another one whose template says that it has a capability of this name
-// (11.1.18).
+// ports link it to (8.6.2), and a container that names another one whose template
+// says that it has a capability of this name (11.1.18).
 func (s *Service) excuses(e *Edge) bool {
 	n, t := e.Source, s.byName[e.Node.Name]
 	if second(n.Doc) || n.Owned() || t == nil || t == n || t.Typ == nil {

@@ -15,13 +15,12 @@ var (
 // number tells what a plain scalar is that the library took for a number: 1_000
 // and 0b1 are texts in YAML 1.2, and 089 is an integer (YAML 1.2, 10.3.2).
 func (p *parser) number(y *yaml.Node, tag string) Kind {
+	asRead := !p.listKeys || y.Style&yaml.TaggedStyle != 0
 	switch {
-	case p.listKeys && y.Style&yaml.TaggedStyle == 0 && integer.MatchString(y.Value):
+	case asRead && tag == "!!int", !asRead && integer.MatchString(y.Value):
 		return Int
-	case p.listKeys && y.Style&yaml.TaggedStyle == 0 && !float.MatchString(y.Value):
-		return String
-	case tag == "!!int" && (!p.listKeys || y.Style&yaml.TaggedStyle != 0):
-		return Int
+	case asRead, float.MatchString(y.Value):
+		return Float
 	}
-	return Float
+	return String
 }
