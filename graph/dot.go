@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/diag"
 )
 
 // DOT draws for Graphviz.
@@ -41,7 +42,7 @@ var dotEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", 
 // the begin of an escape (DOT language, "escString").
 func dotText(lines ...string) string {
 	for i := range lines {
-		lines[i] = visible(dotEscape.Replace(lines[i]))
+		lines[i] = diag.VisibleLines(dotEscape.Replace(lines[i]))
 	}
 	return `"` + strings.Join(lines, `\n`) + `"`
 }

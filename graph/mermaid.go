@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Mermaid draws a flowchart for Mermaid, as many pages render it.
@@ -48,7 +49,7 @@ func mermaidText(lines ...string) string {
 		if i > 0 {
 			b.WriteString("<br/>")
 		}
-		for _, r := range visible(line) {
+		for _, r := range diag.VisibleLines(line) {
 			switch {
 			case strings.ContainsRune("\"#&<>`\\;|{}[]", r):
 				fmt.Fprintf(&b, "#%d;", r)

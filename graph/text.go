@@ -2,7 +2,8 @@ package graph
 
 import (
 	"strings"
-	"unicode"
+
+	"github.com/toskose/toskose/tosca/diag"
 )
 
 // widths are those of Helvetica's characters from the space on, in thousandths
@@ -37,22 +38,8 @@ func width(text string, size float64, bold bool) float64 {
 	return w
 }
 
-// visible replaces what would make a terminal do something else than show it, if
-// somebody prints a picture there, and what a picture cannot show.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d': // the last two join letters, or do not
-			return r
-		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp), r == 0xFFFE, r == 0xFFFF:
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
-
 // markup are the characters that mean something in XML.
 var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
 // escape makes a text fit for XML.
-func escape(s string) string { return markup.Replace(visible(s)) }
+func escape(s string) string { return markup.Replace(diag.VisibleLines(s)) }

@@ -43,26 +43,17 @@ func run(ctx context.Context, args []string, env environment) int {
 	case errors.Is(err, errInvalid):
 		return exitError // the report says it
 	case errors.As(err, &unopened):
-		fmt.Fprintln(env.err, visible(message(err)))
+		fmt.Fprintln(env.err, diag.VisibleLines(message(err)))
 		return exitUnopened
 	case errors.As(err, &usage):
-		fmt.Fprintln(env.err, visible(fmt.Sprintf("toskose: %v\nTry `%s --help`.", err, called.CommandPath())))
+		fmt.Fprintln(env.err, diag.VisibleLines(fmt.Sprintf("toskose: %v\nTry `%s --help`.", err, called.CommandPath())))
 		return exitUsage
 	case ctx.Err() != nil:
-		fmt.Fprintln(env.err, visible(fmt.Sprintf("toskose: interrupted: %v", err)))
+		fmt.Fprintln(env.err, diag.VisibleLines(fmt.Sprintf("toskose: interrupted: %v", err)))
 	default:
-		fmt.Fprintln(env.err, visible(message(err)))
+		fmt.Fprintln(env.err, diag.VisibleLines(message(err)))
 	}
 	return exitError
-}
-
-// visible is a text of several lines for a terminal.
-func visible(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = diag.Visible(line)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // message leaves a list of diagnostics as it is: each line begins with its

@@ -12,9 +12,14 @@ import (
 // Visible replaces in a text what would make a terminal do something else than
 // show it: control characters but tabs, what turns the direction of a text, and
 // what nobody sees. What joins letters stays.
-func Visible(s string) string {
+func Visible(s string) string { return shown(s, "\t") }
+
+// VisibleLines is Visible for a text of several lines.
+func VisibleLines(s string) string { return shown(s, "\t\n") }
+
+func shown(s, kept string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\t' && hidden(r) {
+		if hidden(r) && !strings.ContainsRune(kept, r) {
 			return unicode.ReplacementChar
 		}
 		return r
@@ -26,7 +31,7 @@ func hidden(r rune) bool {
 	switch {
 	case r < 0x7f:
 		return r < ' '
-	case r == lines || r == paragraphs:
+	case r == lines || r == paragraphs || r == 0xfffe || r == 0xffff: // the last two are no characters, and not for XML
 		return true
 	}
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner && r != nonJoiner
