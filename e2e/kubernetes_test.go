@@ -77,7 +77,7 @@ func pods(t *testing.T, namespace string) map[string]string {
 
 func deployedAgain(t *testing.T, app *application, namespace string) {
 	before := pods(t, namespace)
-	if r := must(t, "", "toskose", "deploy", app.dir); !strings.Contains(r.stdout, "nothing has changed") {
+	if r := must(t, "", "toskose", "deploy", app.dir); !strings.Contains(r.stdout, "unchanged") {
 		t.Errorf("something has: %v", r)
 	}
 	if after := pods(t, namespace); !maps.Equal(before, after) {

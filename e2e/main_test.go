@@ -47,14 +47,16 @@ func random() string {
 	return hex.EncodeToString(b)
 }
 
-// build makes the binaries, of the tree as it is now.
+// build makes the binaries as make build does, of the tree as it is now.
 func build() error {
-	for _, name := range []string{"cmd/toskose", "cmd/toskose-unit", "cmd/toskose-manager", "scripts/zipcsar"} {
-		cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath",
-			"-ldflags", "-s -w -X main.version="+run, "-o", filepath.Join(bin, filepath.Base(name)), "./"+name)
-		cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+	for _, words := range [][]string{
+		{"make", "build", "BIN=" + bin, "VERSION=" + run},
+		{"go", "build", "-trimpath", "-o", filepath.Join(bin, "zipcsar"), "./scripts/zipcsar"},
+	} {
+		cmd := exec.CommandContext(context.Background(), words[0], words[1:]...)
+		cmd.Dir = ".."
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("cannot build %s: %w\n%s", name, err, out)
+			return fmt.Errorf("cannot build the binaries: %w\n%s", err, out)
 		}
 	}
 	return nil

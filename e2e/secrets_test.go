@@ -239,7 +239,7 @@ for name in unit.system.listMethods():
             calls += 1
         except xmlrpc.client.Fault as fault:
             print(name, args, fault)
-for path in ("/journal?after=", "/journal", "/metrics", "/healthz"):
+for path in ("/journal?after=", "/journal", "/components?processes=true", "/instance", "/metrics", "/healthz"):
     request = urllib.request.Request("http://" + at + path)
     request.add_header("Authorization", "Basic " + base64.b64encode(("admin:" + password).encode()).decode())
     print(path, urllib.request.urlopen(request, timeout=60).read().decode())

@@ -154,7 +154,12 @@ func running(t *testing.T, app *application, service string) []string {
 func theyRunOn(t *testing.T, app *application, places map[string]swarm.Node) {
 	t.Helper()
 	for service, node := range places {
-		if on := running(t, app, service); !slices.Equal(on, []string{node.ID}) {
+		var on []string
+		eventually(t, "the swarm has heard that "+service+" runs", func() bool { // its container may answer before
+			on = running(t, app, service)
+			return len(on) > 0
+		})
+		if !slices.Equal(on, []string{node.ID}) {
 			t.Errorf("%s runs on %q, want %s", service, on, node.ID)
 		}
 	}

@@ -39,7 +39,7 @@ func (d *dotWriter) line(format string, args ...any) { fmt.Fprintf(d, format+"\n
 var dotEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", "\x00", "")
 
 // dotText is a quoted string, in which DOT knows `\"` and reads a backslash as
-// the begin of an escape (DOT language, "escString").
+// the beginning of an escape (DOT language, "escString").
 func dotText(lines ...string) string {
 	for i := range lines {
 		lines[i] = diag.VisibleLines(dotEscape.Replace(lines[i]))
@@ -47,11 +47,10 @@ func dotText(lines ...string) string {
 	return `"` + strings.Join(lines, `\n`) + `"`
 }
 
-// indent is what a line begins with in boxes in boxes, and ends where nobody
-// would see it.
+// indent returns the indentation of a line in nested boxes, up to a limit.
 func indent(depth int) string { return strings.Repeat("  ", min(depth, 32)) }
 
-// dotID is the name of a box, and its number where other boxes may look as it does.
+// dotID is the name of a box, with its number where the name alone may be ambiguous.
 func dotID(b *box) string { return dotText(dotName(b)) }
 
 func dotCluster(b *box) string { return dotText("cluster_" + dotName(b)) }
@@ -80,7 +79,7 @@ func (d *dotWriter) box(b *box, depth int) {
 	}
 	d.line("%ssubgraph %s {", pad, dotCluster(b))
 	d.line("%s  label=%s", pad, label)
-	// Edges of a cluster need a node in it to begin and end at.
+	// Edges of a cluster need a node in it as their end.
 	d.line("%s  %s [label=\"\", shape=point, style=invis]", pad, dotID(b))
 	for _, child := range b.children {
 		d.box(child, depth+1)
@@ -102,8 +101,8 @@ func (d *dotWriter) edge(e *edge) {
 	d.line("  %s -> %s [%s]", dotID(e.from), dotID(e.to), strings.Join(attributes, ", "))
 }
 
-// within tells whether b is other or lies in it: an edge that enters a cluster
-// from its inside cannot be cut at its border.
+// within reports whether b is other or lies in it: an edge that enters a cluster
+// from inside cannot be cut at its border.
 func within(b, other *box) bool {
 	for ; b != nil; b = b.parent {
 		if b == other {
@@ -113,7 +112,7 @@ func within(b, other *box) bool {
 	return false
 }
 
-func (d *dotWriter) protocol(number int, p shared) {
+func (d *dotWriter) protocol(number int, p sharedProtocol) {
 	id := func(state string) string { return dotText(fmt.Sprintf("protocol %d: %s", number, state)) }
 	d.line("  subgraph %s {", dotText(fmt.Sprintf("cluster_protocol %d", number)))
 	d.line("    label=%s", dotText("protocol of "+strings.Join(p.components, ", ")))
@@ -125,7 +124,7 @@ func (d *dotWriter) protocol(number int, p shared) {
 		}
 		d.line("    %s [label=%s, shape=%s]", id(s.Name), dotText(s.Name), shape)
 	}
-	for _, s := range steps(p.Protocol) {
+	for _, s := range arrows(p.Protocol) {
 		style := "solid"
 		if s.fault {
 			style = "dashed"

@@ -12,17 +12,17 @@ import (
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// Options say what is drawn.
+// Options choose what is drawn.
 type Options struct {
 	Protocols bool // of components, beside the topology
 }
 
-// Formats gives what draws, by name.
+// Formats returns the functions that draw, by format.
 func Formats() map[string]func(*tosca.Application, Options) []byte {
 	return map[string]func(*tosca.Application, Options) []byte{"svg": SVG, "dot": DOT, "mermaid": Mermaid}
 }
 
-// Small tells whether an application is so small that its protocols fit beside
+// Small reports whether an application is so small that its protocols fit beside
 // its topology.
 func Small(app *tosca.Application) bool { return len(app.Components) <= 4 }
 
@@ -58,16 +58,16 @@ type box struct {
 	name     string
 	number   int      // from 1
 	lines    []string // below the name
-	tip      string   // what else there is to say
+	tip      string   // shown when the pointer is on it
 	parent   *box
 	children []*box
-	outer    *box // one that it lies in, as far out as is known; nil: parent
+	outer    *box // the outermost known box around it; nil: parent
 
 	shape
 }
 
-// top is the outermost box that a box lies in. The way there is shortened for
-// the next one who asks.
+// top returns the outermost box that a box lies in. It shortens the path for the
+// next call.
 func (b *box) top() *box {
 	for b.parent != nil {
 		if b.outer == nil {
@@ -106,7 +106,7 @@ func newTopology(app *tosca.Application) *topology {
 	return t
 }
 
-// summary says in a sentence what there is, to whom the picture is read.
+// summary returns a sentence for screen readers.
 func (t *topology) summary() string {
 	var boxes [other + 1]int
 	var edges [storage + 1]int
@@ -137,7 +137,7 @@ func (t *topology) summary() string {
 	return "A topology: " + strings.Join(parts, ", ") + "."
 }
 
-// place makes the boxes, each in the one that hosts it.
+// place makes the boxes and nests each in the one that hosts it.
 func (t *topology) place(app *tosca.Application) {
 	for _, n := range app.Nodes {
 		t.add(&box{kind: container, name: n.Name, lines: containerLines(n), tip: n.Type + "\n" + n.Image.Name})
@@ -152,10 +152,10 @@ func (t *topology) place(app *tosca.Application) {
 		t.add(&box{kind: other, name: o.Name, tip: o.Type})
 	}
 	for _, m := range app.Components {
-		t.lay(m.Name, m.Host)
+		t.nest(m.Name, m.Host)
 	}
 	for _, o := range app.Others {
-		t.lay(o.Name, o.Host)
+		t.nest(o.Name, o.Host)
 	}
 	for _, b := range t.boxes {
 		if b.parent == nil {
@@ -170,7 +170,7 @@ func (t *topology) add(b *box) {
 	b.number = len(t.boxes)
 }
 
-func (t *topology) lay(name, on string) {
+func (t *topology) nest(name, on string) {
 	if b, host := t.byName[name], t.byName[on]; host != nil && host.top() != b {
 		b.parent = host
 		host.children = append(host.children, b)
@@ -210,8 +210,8 @@ func (t *topology) connect(from string, r relation, to, label string) {
 	}
 }
 
-// containerLines are the image and the ports of a container, as one writes them
-// for Docker: host:container.
+// containerLines returns the image and the ports of a container, as they are
+// written for Docker: host:container.
 func containerLines(n tosca.Node) []string {
 	lines := []string{shorten(n.Image.Name, 44)}
 	var ports []string
@@ -231,7 +231,7 @@ func containerLines(n tosca.Node) []string {
 	return slices.DeleteFunc(lines, func(s string) bool { return s == "" })
 }
 
-// shorten takes the middle out of a text of more than n characters.
+// shorten cuts the middle out of a text of more than n characters.
 func shorten(s string, n int) string {
 	text := []rune(s)
 	if len(text) <= n {
@@ -240,15 +240,15 @@ func shorten(s string, n int) string {
 	return string(text[:n/2]) + "…" + string(text[len(text)-(n-n/2-1):])
 }
 
-// shared is a protocol with the components that have it.
-type shared struct {
+// sharedProtocol is a protocol with the components that have it.
+type sharedProtocol struct {
 	protocol.Protocol
 	components []string
 }
 
-// protocols gives the different protocols of components, each once.
-func protocols(app *tosca.Application) []shared {
-	var all []shared
+// protocols returns the different protocols of components, each once.
+func protocols(app *tosca.Application) []sharedProtocol {
+	var all []sharedProtocol
 next:
 	for _, m := range app.Components {
 		for i := range all {
@@ -257,35 +257,35 @@ next:
 				continue next
 			}
 		}
-		all = append(all, shared{m.Protocol, []string{m.Name}})
+		all = append(all, sharedProtocol{m.Protocol, []string{m.Name}})
 	}
 	return all
 }
 
-// step is one or more transitions between two states, drawn as one arrow.
-type step struct {
+// arrow is one or more transitions between two states.
+type arrow struct {
 	source, target string
 	label          string
 	fault          bool
 }
 
-// steps gives the arrows of a protocol, in the order of its transitions.
-func steps(p protocol.Protocol) []step {
-	var all []step
+// arrows returns the arrows of a protocol, in the order of its transitions.
+func arrows(p protocol.Protocol) []arrow {
+	var all []arrow
 	for _, t := range p.Transitions {
-		label := t.Operation
+		label := t.Name
 		if t.Interface != protocol.Standard {
-			label = t.Qualified()
+			label = t.Operation.String()
 		}
-		same := slices.IndexFunc(all, func(s step) bool { return s.source == t.Source && s.target == t.Target })
+		same := slices.IndexFunc(all, func(a arrow) bool { return a.source == t.Source && a.target == t.Target })
 		if same >= 0 {
 			all[same].label += ", " + label
 			continue
 		}
-		all = append(all, step{source: t.Source, target: t.Target, label: label})
+		all = append(all, arrow{source: t.Source, target: t.Target, label: label})
 	}
 	for _, f := range p.FaultHandlers {
-		all = append(all, step{f.Source, f.Target, "fault", true})
+		all = append(all, arrow{f.Source, f.Target, "fault", true})
 	}
 	return all
 }

@@ -124,7 +124,7 @@ func TestNoTextBecomesMarkup(t *testing.T) {
 		Nodes: []tosca.Node{{Name: evil, Type: evil, Image: tosca.Image{Name: evil}, Storage: []tosca.Storage{{Volume: "v", Location: evil}}}},
 		Components: []tosca.Component{{Name: "c", Type: evil, Host: evil, Node: evil, Protocol: protocol.Protocol{
 			Initial: evil, States: []protocol.State{{Name: evil, Offers: []string{evil}}},
-			Transitions: []protocol.Transition{{Source: evil, Target: evil, Interface: evil, Operation: evil}},
+			Transitions: []protocol.Transition{{Source: evil, Target: evil, Operation: protocol.Operation{Interface: evil, Name: evil}}},
 		}}},
 		Volumes: []tosca.Volume{{Name: "v", Type: evil}},
 	}

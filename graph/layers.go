@@ -9,8 +9,8 @@ import (
 // than that in all, they are drawn straight across.
 const maxLanes = 20_000
 
-// layers gives each outermost box its column, so that edges lead to the right
-// wherever no cycle forbids it, and are short.
+// layers assigns a column to each outermost box, so that edges are short and lead
+// to the right wherever no cycle forbids it.
 func (p *piece) layers() map[*box]int {
 	next := map[*box][]*edge{}
 	for _, e := range p.edges {
@@ -18,7 +18,7 @@ func (p *piece) layers() map[*box]int {
 			next[e.from.top()] = append(next[e.from.top()], e)
 		}
 	}
-	sorted := p.untangle(next)
+	sorted := p.breakCycles(next)
 	column := map[*box]int{}
 	before, after := map[*box][]*box{}, map[*box][]*box{}
 	for _, e := range p.edges {
@@ -32,7 +32,7 @@ func (p *piece) layers() map[*box]int {
 			column[b] = max(column[b], column[a]+1)
 		}
 	}
-	for _, a := range slices.Backward(sorted) { // nothing leads to it: as near as can be to what it leads to
+	for _, a := range slices.Backward(sorted) { // nothing leads to it: as near as possible to what it leads to
 		if len(before[a]) > 0 || len(after[a]) == 0 {
 			continue
 		}
@@ -45,7 +45,7 @@ func (p *piece) layers() map[*box]int {
 	return column
 }
 
-// ends gives the outermost boxes of an edge, the left one first.
+// ends returns the outermost boxes of an edge, the left one first.
 func (e *edge) ends() (left, right *box) {
 	if e.reversed {
 		return e.to.top(), e.from.top()
@@ -53,9 +53,9 @@ func (e *edge) ends() (left, right *box) {
 	return e.from.top(), e.to.top()
 }
 
-// untangle reverses edges until there is no cycle, and gives the boxes in an
-// order in which every edge leads onwards.
-func (p *piece) untangle(next map[*box][]*edge) []*box {
+// breakCycles reverses edges until there is no cycle, and returns the boxes in an
+// order in which every edge leads forward.
+func (p *piece) breakCycles(next map[*box][]*edge) []*box {
 	const open, done = 1, 2
 	state := map[*box]int{}
 	var order []*box
@@ -147,8 +147,8 @@ func (p *piece) links() []link {
 }
 
 // order sorts the cells of the columns, and the components within their hosts,
-// so that few lines cross: each goes to the middle of its neighbours, to and
-// fro, and the best order seen is kept.
+// so that few lines cross: each moves to the middle of its neighbours, back and
+// forth, and the best order seen is kept.
 func (p *piece) order() {
 	links := p.links()
 	if len(links) == 0 {
@@ -179,7 +179,7 @@ func position(c *cell, b *box, ranks map[*box]float64) float64 {
 	return float64(c.order) + ranks[b] - 0.5
 }
 
-// ranks gives each box its place within its outermost one, from 0 to 1.
+// ranks returns the position of each box within its outermost one, from 0 to 1.
 func (p *piece) ranks() map[*box]float64 {
 	ranks := map[*box]float64{}
 	for _, top := range p.tops {
@@ -199,7 +199,7 @@ func (p *piece) ranks() map[*box]float64 {
 	return ranks
 }
 
-// sweep sorts every column by the one before it, or by the one behind it, and
+// sweep sorts every column by the one before it, or by the one after it, and
 // children by both.
 func (p *piece) sweep(links []link, forward bool) {
 	ranks := p.ranks()
@@ -230,20 +230,20 @@ func (p *piece) sweep(links []link, forward bool) {
 				count[l.left]++
 			}
 		}
-		wish := func(c *cell) float64 {
+		center := func(c *cell) float64 {
 			if count[c] == 0 {
 				return float64(c.order)
 			}
 			return sum[c] / count[c]
 		}
-		slices.SortStableFunc(p.columns[at], func(a, b *cell) int { return cmp.Compare(wish(a), wish(b)) })
+		slices.SortStableFunc(p.columns[at], func(a, b *cell) int { return cmp.Compare(center(a), center(b)) })
 		for order, c := range p.columns[at] {
 			c.order = order
 		}
 	}
 }
 
-// pull lets a neighbour's position count for a box and all that it lies in.
+// pull counts a neighbour's position for a box and all boxes around it.
 func pull(sum, count map[*box]float64, b *box, to float64) {
 	for ; b != nil; b = b.parent {
 		sum[b] += to
@@ -256,19 +256,19 @@ func (b *box) sortChildren(sum, count map[*box]float64) {
 	if count[b] > 0 {
 		middle = sum[b] / count[b]
 	}
-	wish := func(child *box) float64 {
+	center := func(child *box) float64 {
 		if count[child] == 0 {
 			return middle
 		}
 		return sum[child] / count[child]
 	}
-	slices.SortStableFunc(b.children, func(x, y *box) int { return cmp.Compare(wish(x), wish(y)) })
+	slices.SortStableFunc(b.children, func(x, y *box) int { return cmp.Compare(center(x), center(y)) })
 	for _, child := range b.children {
 		child.sortChildren(sum, count)
 	}
 }
 
-// remember gives a function that brings the present order back.
+// remember returns a function that restores the current order.
 func (p *piece) remember() func() {
 	columns := make([][]*cell, len(p.columns))
 	for i := range columns {
@@ -299,7 +299,7 @@ func (p *piece) remember() func() {
 }
 
 // crossings counts the pairs of lines between neighbouring columns that cross:
-// the inversions of their ends at the right when sorted by those at the left.
+// the inversions of their right ends when sorted by their left ends.
 func (p *piece) crossings(links []link) int {
 	ranks := p.ranks()
 	type ends struct{ left, right float64 }
@@ -319,7 +319,7 @@ func (p *piece) crossings(links []link) int {
 	return total
 }
 
-// inversions counts the pairs that are out of order, by sorting.
+// inversions counts the pairs that are out of order, by merge sort.
 func inversions(list []float64) int {
 	if len(list) < 2 {
 		return 0

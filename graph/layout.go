@@ -33,7 +33,7 @@ type shape struct {
 	called      float64 // how wide their widest label is
 }
 
-// port is where an edge meets a side of a box.
+// port is the point where an edge meets a side of a box.
 type port struct {
 	edge *edge
 	key  float64 // ports are in this order, from the top
@@ -60,7 +60,7 @@ type cell struct {
 	x, y, h float64
 }
 
-// piece is a part of the topology that is connected.
+// piece is a connected part of the topology.
 type piece struct {
 	tops    []*box
 	edges   []*edge // between tops
@@ -71,7 +71,7 @@ type piece struct {
 	w, h    float64
 }
 
-// layout places all boxes and gives the size of the picture.
+// layout places all boxes and returns the size of the picture.
 func (t *topology) layout() (w, h float64) {
 	for _, e := range t.edges {
 		if e.loop = e.from.top() == e.to.top(); e.loop {
@@ -103,7 +103,7 @@ func (t *topology) layout() (w, h float64) {
 	return w, h
 }
 
-// pieces parts the topology into what is connected.
+// pieces splits the topology into its connected parts.
 func (t *topology) pieces() []*piece {
 	joined := map[*box]*box{}
 	root := func(b *box) *box {
@@ -151,7 +151,7 @@ func (p *piece) arrange() {
 	p.place()
 }
 
-// measure gives a box its size, and its children their places in it.
+// measure computes the size of a box and the places of its children in it.
 func (b *box) measure() {
 	w := width(b.name, nameSize, b.kind == container)
 	for _, l := range b.lines {
@@ -196,7 +196,7 @@ func (b *box) measure() {
 	spread(b.right, b.band)
 }
 
-// portRoom is how high a side must be for the lines that meet it.
+// portRoom returns how high a side must be for the lines that meet it.
 func portRoom(ports []*port) float64 {
 	gap := portGap
 	for _, p := range ports {
@@ -217,7 +217,7 @@ func (b *box) stretch(right float64) {
 	}
 }
 
-// spread puts ports evenly on a side.
+// spread distributes ports evenly over a side.
 func spread(ports []*port, height float64) {
 	slices.SortStableFunc(ports, func(a, b *port) int { return cmp.Compare(a.key, b.key) })
 	for i, p := range ports {
@@ -225,7 +225,7 @@ func spread(ports []*port, height float64) {
 	}
 }
 
-// offset is how far below the top of its outermost box a box begins, before
+// offset returns how far below the top of its outermost box a box begins, before
 // it is placed.
 func (b *box) offset() float64 {
 	y := 0.0
@@ -243,7 +243,7 @@ func (b *box) settle(x, y float64) {
 	}
 }
 
-// move puts a piece where it belongs.
+// move shifts a piece.
 func (p *piece) move(dx, dy float64) {
 	for i := range p.lefts {
 		p.lefts[i] += dx

@@ -41,8 +41,8 @@ type mermaidWriter struct {
 
 func (m *mermaidWriter) line(format string, args ...any) { fmt.Fprintf(m, format+"\n", args...) }
 
-// mermaidText is a quoted text; what means something in it is written as an
-// entity: `#35;` is "#".
+// mermaidText is a quoted text with special characters written as entities:
+// `#35;` is "#".
 func mermaidText(lines ...string) string {
 	var b strings.Builder
 	for i, line := range lines {
@@ -94,7 +94,7 @@ func (m *mermaidWriter) edge(e *edge) {
 	m.line("  %s %s %s", m.ids[e.from], arrow, m.ids[e.to])
 }
 
-func (m *mermaidWriter) protocol(number int, p shared) {
+func (m *mermaidWriter) protocol(number int, p sharedProtocol) {
 	ids := map[string]string{}
 	m.line("  subgraph protocol%d[%s]", number, mermaidText("protocol of "+strings.Join(p.components, ", ")))
 	for i, s := range p.States {
@@ -105,7 +105,7 @@ func (m *mermaidWriter) protocol(number int, p shared) {
 			m.line("    %s([%s])", ids[s.Name], mermaidText(s.Name))
 		}
 	}
-	for _, s := range steps(p.Protocol) {
+	for _, s := range arrows(p.Protocol) {
 		arrow := "-->"
 		if s.fault {
 			arrow = "-.->"

@@ -1,6 +1,6 @@
 package graph
 
-// attach gives every edge its ports, sorted by where it leads.
+// attach assigns ports to every edge, sorted by where it leads.
 func (p *piece) attach() {
 	ranks := p.ranks()
 	lanes := map[*box]int{}
@@ -26,8 +26,8 @@ func (p *piece) attach() {
 	}
 }
 
-// attachLoop gives an edge within one box its ports, both at the right: those
-// that lead up above all others, those that lead down below.
+// attachLoop assigns ports to an edge within one box, both on the right: those of
+// edges that lead up above all others, those of edges that lead down below.
 func (e *edge) attachLoop(ranks map[*box]float64) {
 	const beyond = 1e6
 	e.tail, e.head = &port{edge: e}, &port{edge: e}
@@ -40,18 +40,18 @@ func (e *edge) attachLoop(ranks map[*box]float64) {
 	e.from.right, e.to.right = append(e.from.right, e.tail), append(e.to.right, e.head)
 }
 
-// pulled is a wish of a cell: that its own height at here be level with
-// another's at there.
-type pulled struct {
+// alignment is what straightens a line: a cell's point here should be as high as
+// another's point there.
+type alignment struct {
 	other       *cell
 	here, there float64
 }
 
-// place finds the coordinates of all cells: across by columns, and down so that
+// place computes the coordinates of all cells: across by columns, and down so that
 // lines are as level as the order allows.
 func (p *piece) place() {
 	p.stack()
-	lefts, rights := p.wishes()
+	lefts, rights := p.alignments()
 	for round := range 12 {
 		for i := range p.columns {
 			if round%2 == 0 {
@@ -61,7 +61,7 @@ func (p *piece) place() {
 			}
 		}
 	}
-	both := map[*cell][]pulled{}
+	both := map[*cell][]alignment{}
 	for _, column := range p.columns {
 		for _, c := range column {
 			both[c] = append(append(both[c], lefts[c]...), rights[c]...)
@@ -89,7 +89,7 @@ func (p *piece) place() {
 	p.h = lowest
 }
 
-// stack gives the columns their places and the cells a first height.
+// stack places the columns and gives the cells an initial height.
 func (p *piece) stack() {
 	x, labels := 0.0, p.labelRooms()
 	for i, column := range p.columns {
@@ -118,7 +118,7 @@ func (p *piece) stack() {
 	}
 }
 
-// labelRooms gives, by column, the most room that labels need between it and the
+// labelRooms returns, by column, the most room that labels need between it and the
 // next one: they are written before arrows, which lead to both.
 func (p *piece) labelRooms() map[int]float64 {
 	onwards, back := map[int]float64{}, map[int]float64{}
@@ -171,12 +171,12 @@ func gapBetween(a, b *cell) float64 {
 	return apart
 }
 
-// wishes gathers, for each cell, its neighbours in the columns before and behind.
-func (p *piece) wishes() (lefts, rights map[*cell][]pulled) {
-	lefts, rights = map[*cell][]pulled{}, map[*cell][]pulled{}
+// alignments returns, for each cell, those with cells to its left and right.
+func (p *piece) alignments() (lefts, rights map[*cell][]alignment) {
+	lefts, rights = map[*cell][]alignment{}, map[*cell][]alignment{}
 	join := func(a *cell, atA float64, b *cell, atB float64) {
-		rights[a] = append(rights[a], pulled{b, atA, atB})
-		lefts[b] = append(lefts[b], pulled{a, atB, atA})
+		rights[a] = append(rights[a], alignment{b, atA, atB})
+		lefts[b] = append(lefts[b], alignment{a, atB, atA})
 	}
 	for _, e := range p.edges {
 		if e.loop {
@@ -196,10 +196,10 @@ func (p *piece) wishes() (lefts, rights map[*cell][]pulled) {
 	return lefts, rights
 }
 
-// settleColumn moves the cells of a column to where they wish to be, as far as
-// their order and the gaps between them allow: the least sum of squares, by
-// pooling neighbours that want to pass each other.
-func (p *piece) settleColumn(column []*cell, wishes map[*cell][]pulled) {
+// settleColumn moves the cells of a column to where they are aligned best, as far
+// as their order and the gaps between them allow: the least sum of squares, by
+// pooling neighbours that would otherwise pass each other.
+func (p *piece) settleColumn(column []*cell, alignments map[*cell][]alignment) {
 	type pool struct {
 		first, cells int
 		sum, weight  float64
@@ -210,17 +210,17 @@ func (p *piece) settleColumn(column []*cell, wishes map[*cell][]pulled) {
 		if i > 0 {
 			offsets[i] = offsets[i-1] + column[i-1].h + gapBetween(column[i-1], c)
 		}
-		wish, weight := c.y, 0.01
-		if of := wishes[c]; len(of) > 0 {
-			wish, weight = 0, float64(len(of))
+		want, weight := c.y, 0.01
+		if of := alignments[c]; len(of) > 0 {
+			want, weight = 0, float64(len(of))
 			for _, w := range of {
-				wish += (w.other.y + w.there - w.here) / float64(len(of))
+				want += (w.other.y + w.there - w.here) / float64(len(of))
 			}
 			if c.top == nil {
 				weight *= 3 // a bend in a long line is what the eye finds first
 			}
 		}
-		pools = append(pools, pool{i, 1, (wish - offsets[i]) * weight, weight})
+		pools = append(pools, pool{i, 1, (want - offsets[i]) * weight, weight})
 		for n := len(pools); n > 1 && pools[n-2].sum/pools[n-2].weight > pools[n-1].sum/pools[n-1].weight; n = len(pools) {
 			a, b := pools[n-2], pools[n-1]
 			pools = append(pools[:n-2], pool{a.first, a.cells + b.cells, a.sum + b.sum, a.weight + b.weight})

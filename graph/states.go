@@ -12,7 +12,7 @@ import (
 const (
 	stateHeight = 26.0
 	stateGap    = 34.0 // at least, between neighbouring states
-	bowHeight   = 22.0 // a level of arrows above or below the states
+	arcHeight   = 22.0 // a level of arrows above or below the states
 	panelPad    = 16.0
 	headingRoom = 30.0
 )
@@ -25,22 +25,22 @@ type diagram struct {
 	states       []protocol.State
 	at           map[string]int
 	left, width  []float64
-	above, below []*bow
+	above, below []*arc
 	w, h         float64
 	levels       int // above
 }
 
-// bow is an arrow between two states.
-type bow struct {
-	step
+// arc is an arrow between two states.
+type arc struct {
+	arrow
 	from, to int
 	level    int // 0 is nearest to the states
 }
 
-// span gives the states that a bow covers, the left one first.
-func (b *bow) span() (first, last int) { return min(b.from, b.to), max(b.from, b.to) }
+// span returns the states that an arc covers, the left one first.
+func (b *arc) span() (first, last int) { return min(b.from, b.to), max(b.from, b.to) }
 
-func newDiagram(p shared) *diagram {
+func newDiagram(p sharedProtocol) *diagram {
 	d := &diagram{
 		heading: shorten("protocol of "+strings.Join(p.components, ", "), 70),
 		initial: p.Initial, at: map[string]int{}, states: rowOf(p.Protocol),
@@ -48,22 +48,22 @@ func newDiagram(p shared) *diagram {
 	for i, s := range d.states {
 		d.at[s.Name] = i
 	}
-	for _, s := range steps(p.Protocol) {
-		b := &bow{step: s, from: d.at[s.source], to: d.at[s.target]}
+	for _, s := range arrows(p.Protocol) {
+		b := &arc{arrow: s, from: d.at[s.source], to: d.at[s.target]}
 		if b.from > b.to {
 			d.below = append(d.below, b)
 		} else {
 			d.above = append(d.above, b)
 		}
 	}
-	d.levels = stackBows(d.above)
-	low := stackBows(d.below)
+	d.levels = stackArcs(d.above)
+	low := stackArcs(d.below)
 	d.row()
-	d.h = headingRoom + bowHeight*float64(d.levels) + stateHeight + bowHeight*float64(low) + panelPad
+	d.h = headingRoom + arcHeight*float64(d.levels) + stateHeight + arcHeight*float64(low) + panelPad
 	return d
 }
 
-// rowOf gives the states in the order in which transitions reach them first,
+// rowOf returns the states in the order in which transitions reach them first,
 // the initial one first, those that none reaches last.
 func rowOf(p protocol.Protocol) []protocol.State {
 	var row []protocol.State
@@ -88,20 +88,20 @@ func rowOf(p protocol.Protocol) []protocol.State {
 	return row
 }
 
-// stackBows gives each bow the lowest level on which it covers no other, short
-// ones first and loops last, and says how many levels there are.
-func stackBows(bows []*bow) int {
-	sorted := slices.Clone(bows)
-	slices.SortStableFunc(sorted, func(a, b *bow) int {
+// stackArcs assigns each arc the lowest level on which it covers no other, short
+// ones first and loops last, and returns the number of levels.
+func stackArcs(arcs []*arc) int {
+	sorted := slices.Clone(arcs)
+	slices.SortStableFunc(sorted, func(a, b *arc) int {
 		a1, a2 := a.span()
 		b1, b2 := b.span()
 		loopLast := cmp.Compare(min(1, b2-b1), min(1, a2-a1))
 		return cmp.Or(loopLast, cmp.Compare(a2-a1, b2-b1), cmp.Compare(a1, b1))
 	})
 	levels := 0
-	var placed []*bow
+	var placed []*arc
 	for _, b := range sorted {
-		for slices.ContainsFunc(placed, func(o *bow) bool { return o.level == b.level && b.covers(o) }) {
+		for slices.ContainsFunc(placed, func(o *arc) bool { return o.level == b.level && b.covers(o) }) {
 			b.level++
 		}
 		placed = append(placed, b)
@@ -110,7 +110,7 @@ func stackBows(bows []*bow) int {
 	return levels
 }
 
-func (b *bow) covers(o *bow) bool {
+func (b *arc) covers(o *arc) bool {
 	b1, b2 := b.span()
 	o1, o2 := o.span()
 	if b1 == b2 || o1 == o2 { // a loop is written over its state and its neighbours
@@ -153,9 +153,9 @@ func (d *diagram) row() {
 	d.w = max(d.w, width(d.heading, 12, true)+2*panelPad)
 }
 
-// protocols draws a panel for each, side by side from a height on, and gives
-// how wide and how far down they reach.
-func (s *svgWriter) protocols(all []shared, top, page float64) (w, h float64) {
+// protocols draws a panel for each protocol, side by side from a height down, and
+// returns their width and lower edge.
+func (s *svgWriter) protocols(all []sharedProtocol, top, page float64) (w, h float64) {
 	x, y, row := 0.0, top, 0.0
 	for _, p := range all {
 		d := newDiagram(p)
@@ -172,13 +172,13 @@ func (s *svgWriter) protocols(all []shared, top, page float64) (w, h float64) {
 func (s *svgWriter) diagram(d *diagram, x, y float64) {
 	s.rect(x, y, d.w, d.h, 4, "panel")
 	s.text(x+panelPad, y+19, "line name", "start", d.heading)
-	head := y + headingRoom + bowHeight*float64(d.levels)
+	head := y + headingRoom + arcHeight*float64(d.levels)
 	foot := head + stateHeight
 	for _, b := range d.above {
-		s.bow(d, b, x, head, -1)
+		s.arc(d, b, x, head, -1)
 	}
 	for _, b := range d.below {
-		s.bow(d, b, x, foot, 1)
+		s.arc(d, b, x, foot, 1)
 	}
 	for i, state := range d.states {
 		class := "state"
@@ -203,9 +203,9 @@ func says(s protocol.State) string {
 	return text
 }
 
-// bow draws an arrow above (up is -1) or below (1) the states, with its label
+// arc draws an arrow above (up is -1) or below (1) the states, with its label
 // at its farthest point.
-func (s *svgWriter) bow(d *diagram, b *bow, x, y, up float64) {
+func (s *svgWriter) arc(d *diagram, b *arc, x, y, up float64) {
 	class, marker := "edge", "connection"
 	if b.fault {
 		class, marker = "edge fault", "fault"
@@ -218,7 +218,7 @@ func (s *svgWriter) bow(d *diagram, b *bow, x, y, up float64) {
 	} else {
 		from, to = from-up*spread, to+up*spread
 	}
-	reach := up * (bowHeight*float64(b.level+1) - 9) // of the bow's farthest point
+	reach := up * (arcHeight*float64(b.level+1) - 9) // of the arc's farthest point
 	control := y + reach*4/3
 	s.line(`<path d="M%s,%s C%s,%s %s,%s %s,%s" class="%s" marker-end="url(#%s)"/>`, number(from), number(y),
 		number(from-out), number(control), number(to+out), number(control), number(to), number(y), class, marker)

@@ -28,7 +28,7 @@ const style = `
     .label { paint-order: stroke; stroke: #ffffff; stroke-width: 3px; stroke-linejoin: round }
 `
 
-// SVG draws a picture that needs nothing beside itself.
+// SVG draws a picture that needs no other file.
 func SVG(app *tosca.Application, opts Options) []byte {
 	t := newTopology(app)
 	s := &svgWriter{}
@@ -68,7 +68,7 @@ type svgWriter struct{ bytes.Buffer }
 
 func (s *svgWriter) line(format string, args ...any) { fmt.Fprintf(s, "    "+format+"\n", args...) }
 
-// number writes a coordinate with at most one digit behind the point.
+// number formats a coordinate with at most one decimal.
 func number(f float64) string {
 	text := strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0")
 	if text == "-0" {
@@ -137,7 +137,7 @@ func (s *svgWriter) cylinder(b *box) {
 	s.line(`<path d="M%s,%s A%s,%d 0 0 0 %s,%s" class="volume"/>`, left, top, half, rim, right, top)
 }
 
-// edge draws the way of an edge; its arrow is at what is required.
+// edge draws an edge; its arrow is at what is required.
 func (s *svgWriter) edge(e *edge) {
 	points := e.points()
 	if e.reversed {
@@ -153,8 +153,8 @@ func (s *svgWriter) edge(e *edge) {
 	s.line(`<path d="%s" class="%s" marker-end="url(#%s)"><title>%s</title></path>`, curve(points, e), class, marker, escape(tip))
 }
 
-// label writes what an edge is called onto its line, before its arrow and outside
-// of all that the arrow leads into.
+// label writes the label of an edge onto its line, before its arrow and outside
+// the boxes that the arrow leads into.
 func (s *svgWriter) label(e *edge) {
 	if e.label == "" {
 		return
@@ -177,7 +177,7 @@ func (s *svgWriter) label(e *edge) {
 
 type point struct{ x, y float64 }
 
-// points are where an edge changes its direction, from left to right; of a
+// points returns where an edge changes its direction, from left to right; of a
 // loop, its two ends.
 func (e *edge) points() []point {
 	from, to := e.from, e.to
@@ -202,7 +202,7 @@ func (e *edge) points() []point {
 	return append(points, level, end)
 }
 
-// curve draws level lines through columns and bows between them.
+// curve draws level lines through columns and arcs between them.
 func curve(points []point, e *edge) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "M%s,%s", number(points[0].x), number(points[0].y))
@@ -232,7 +232,7 @@ func curve(points []point, e *edge) string {
 	return b.String()
 }
 
-// legend explains the relations that are there, and gives how wide that is.
+// legend explains the relations in the picture and returns its width.
 func (s *svgWriter) legend(t *topology, y float64) float64 {
 	there := map[relation]bool{}
 	for _, e := range t.edges {

@@ -17,8 +17,8 @@ var widths = [...]int{
 	556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 }
 
-// width is about how wide a text is, with a sixth more: where there is no
-// Helvetica the font may be a wider one, as DejaVu Sans is.
+// width estimates how wide a text is, with a sixth more: where there is no
+// Helvetica the font may be a wider one, such as DejaVu Sans.
 func width(text string, size float64, bold bool) float64 {
 	sum := 0
 	for _, r := range text {
@@ -38,8 +38,8 @@ func width(text string, size float64, bold bool) float64 {
 	return w
 }
 
-// markup are the characters that mean something in XML.
+// markup escapes the characters that are special in XML.
 var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
-// escape makes a text fit for XML.
+// escape returns a text as XML character data.
 func escape(s string) string { return markup.Replace(diag.VisibleLines(s)) }

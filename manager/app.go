@@ -16,30 +16,29 @@ import (
 	"github.com/toskose/toskose/tosca"
 )
 
-// Containers finds containers; *discovery.DNS does.
+// Containers finds containers; *discovery.DNS implements it.
 type Containers interface {
-	// Replicas gives the addresses of the units of a node; discovery.ErrNone
+	// Replicas returns the addresses of the units of a node; discovery.ErrNone
 	// when there is none.
 	Replicas(ctx context.Context, alias string, port int) ([]netip.AddrPort, error)
-	// Running gives the addresses of a container without a unit that runs.
+	// Running returns the addresses of a container without a unit that runs.
 	Running(ctx context.Context, alias string, ports []int) ([]netip.Addr, error)
 }
 
-// Options are what an App needs beside the model. A zero duration or number
-// means its default.
+// Options configure an App. A zero duration or number means its default.
 type Options struct {
 	Containers Containers
 	Passwords  map[string]string // of each toskosed node's unit
 	Limits     unitclient.Limits
-	TLS        *tls.Config // how units are spoken to; nil: in the clear
+	TLS        *tls.Config // for requests to units; nil: plain HTTP
 	Logger     *slog.Logger
 
-	Poll       time.Duration // how long one question to a journal waits; 30 s
-	Patience   time.Duration // how long a unit that an execution runs on may be silent; 30 s
-	Backoff    time.Duration // before a question is asked again; doubles up to 2 s; 100 ms
-	Rediscover time.Duration // how often those who follow events look for new replicas; 5 s
-	Fresh      time.Duration // how long the answer to Ready is kept; 1 s
-	Remember   int           // ended executions; 1,000
+	Poll       time.Duration // how long one request to a unit waits for something to happen; 30 s
+	Patience   time.Duration // how long a unit may be silent while it executes; 30 s
+	Backoff    time.Duration // before a request is sent again; doubles up to 2 s; 100 ms
+	Rediscover time.Duration // how often Events looks for new replicas; 5 s
+	Fresh      time.Duration // how long the result of Ready is kept; 1 s
+	Remember   int           // how many ended executions are kept; 1,000
 }
 
 func (o Options) withDefaults() Options {
@@ -67,7 +66,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// App is one application. Its methods may be called by many goroutines.
+// App is one application. Its methods are safe for concurrent use.
 type App struct {
 	app   *tosca.Application
 	nodes []*node
@@ -76,6 +75,7 @@ type App struct {
 	log   *slog.Logger
 
 	executions *memory
+	instances  instances
 	ready      readiness
 
 	life    context.Context // ends with Close
@@ -83,11 +83,11 @@ type App struct {
 	running sync.WaitGroup
 }
 
-// New makes the application of a model and its completed configuration.
+// New returns the application of a model and its completed configuration.
 func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error) {
 	opts = opts.withDefaults()
 	if opts.Containers == nil {
-		return nil, errors.New("manager: no way to find containers")
+		return nil, errors.New("manager: Options.Containers is missing")
 	}
 	nodes, err := index(app, conf, opts.Passwords)
 	if err != nil {
@@ -101,21 +101,21 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	return a, nil
 }
 
-// Close ends every wait. What runs on the units goes on there, and their
-// journals keep how it ends.
+// Close ends every wait. What the units are executing goes on there, and their
+// journals record how it ends.
 func (a *App) Close() {
 	a.end()
 	a.running.Wait()
 	a.pool.Close()
 }
 
-// detached gives a context that ends with the App and not with the request:
-// a client that hangs up cancels nothing.
+// detached returns a context that ends with the App but not with the request: a
+// client that hangs up cancels nothing.
 func (a *App) detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return a.bounded(context.WithoutCancel(ctx))
 }
 
-// bounded gives a context that ends with the App, too.
+// bounded returns a context that also ends with the App.
 func (a *App) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(a.life, cancel)
@@ -124,9 +124,10 @@ func (a *App) bounded(ctx context.Context) (context.Context, context.CancelFunc)
 
 // replica is one container of a toskosed node.
 type replica struct {
-	node *node
-	addr netip.AddrPort
-	unit *unitclient.Client
+	node     *node
+	addr     netip.AddrPort
+	instance string // that the caller named; empty: any
+	unit     *unitclient.Client
 }
 
 // String names the replica in errors.
@@ -134,12 +135,12 @@ func (r replica) String() string {
 	return fmt.Sprintf("replica %s of node %q", r.addr, r.node.name())
 }
 
-// replicas finds the containers of a toskosed node: all, or the one that which
-// names by address, address and port, or instance.
+// replicas finds the containers of a toskosed node: all, or the one whose
+// address, address and port, or instance is which.
 func (a *App) replicas(ctx context.Context, n *node, which string) ([]replica, error) {
 	if !n.toskosed {
 		return nil, &Error{Kind: ErrStandalone, Detail: fmt.Sprintf(
-			"node %q is standalone: its container has no unit, so it is the orchestrator's to start, stop and read the log of", n.name())}
+			"node %q is standalone: its container has no unit, so the orchestrator starts it, stops it and keeps its log", n.name())}
 	}
 	addrs, err := a.opts.Containers.Replicas(ctx, n.conf.Alias, n.conf.Port)
 	if err != nil {
@@ -159,22 +160,27 @@ func (a *App) replicas(ctx context.Context, n *node, which string) ([]replica, e
 	return oneInstance(ctx, all, which)
 }
 
-// oneInstance asks all replicas for the one of an instance.
+// oneInstance finds the replica with an instance.
 func oneInstance(ctx context.Context, all []replica, instance string) ([]replica, error) {
-	var names []string
-	for i, seen := range each(all, func(r replica) observed { return observe(ctx, r) }) {
-		if seen.err == nil && seen.snapshot.Instance == instance {
-			return all[i : i+1], nil
+	found := each(all, func(r replica) bool {
+		id, err := r.unit.Identity(ctx)
+		return err == nil && id.Instance == instance
+	})
+	var addrs []string
+	for i, r := range all {
+		if found[i] {
+			r.instance = instance
+			return []replica{r}, nil
 		}
-		names = append(names, all[i].addr.String())
+		addrs = append(addrs, r.addr.String())
 	}
 	return nil, &Error{
-		Kind: ErrUnknownReplica, Candidates: names,
+		Kind: ErrUnknownReplica, Candidates: addrs,
 		Detail: fmt.Sprintf("node %q has no replica with the address or instance %q", all[0].node.name(), instance),
 	}
 }
 
-// each calls f for every item at the same time and gives the results in order.
+// each calls f for all items concurrently and returns the results in order.
 func each[T, R any](items []T, f func(T) R) []R {
 	results := make([]R, len(items))
 	var all sync.WaitGroup

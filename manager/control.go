@@ -8,37 +8,38 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
 
 // Stop stops an operation and every process that it left, on all replicas or
-// one, and waits for the end. An execution of it that is under way is cancelled.
+// one, and waits for their end. It cancels an execution that is under way.
 func (a *App) Stop(ctx context.Context, nodeName, componentName, name, which string) ([]Result, error) {
 	op, err := a.operation(nodeName, componentName, name)
 	if err != nil {
 		return nil, err
 	}
-	subject := fmt.Sprintf("operation %s of component %q", op.qualified(), componentName)
+	subject := fmt.Sprintf("operation %s of component %q", op.name, componentName)
 	return a.onReplicas(ctx, op.component.node, which, subject, func(ctx context.Context, r replica) Result {
 		return Result{err: op.stop(ctx, r)}
 	})
 }
 
 func (o operation) stop(ctx context.Context, r replica) error {
-	seen := observe(ctx, r)
+	seen := observe(ctx, r, statesOnly)
 	if seen.err != nil {
 		return seen.err
 	}
 	c, _ := seen.component(o.component.name())
 	if c.Executing != "" {
-		x, err := r.unit.Execution(ctx, c.Executing)
-		if err == nil && x.Interface == o.iface && x.Operation == o.model.Name {
+		x, err := r.unit.Execution(ctx, c.Executing, 0)
+		if err == nil && o.name == (protocol.Operation{Interface: x.Interface, Name: x.Operation}) {
 			_, err = r.unit.Cancel(ctx, x.ID)
 			return err
 		}
 	}
 	if o.model.Script == "" {
-		return &Error{Kind: ErrNotRunning, Detail: "it has no script, so nothing of it runs"}
+		return &Error{Kind: ErrNotRunning, Detail: "it has no script, so it has no process"}
 	}
 	return r.unit.Stop(ctx, o.process())
 }
@@ -55,8 +56,8 @@ func (a *App) StopAll(ctx context.Context, nodeName, which string) ([]Result, er
 	})
 }
 
-// notStopped is an error of the processes that a stop of all could not stop. One
-// that had ended already is none of them.
+// notStopped returns an error that names the processes that could not be
+// stopped, not counting those that had ended already.
 func notStopped(statuses []wire.ProcessStatus) error {
 	var names []string
 	for _, s := range statuses {
@@ -78,20 +79,20 @@ func (a *App) Signal(ctx context.Context, nodeName, componentName, name, which, 
 	}
 	short := strings.TrimPrefix(strings.ToUpper(signal), "SIG")
 	if unix.SignalNum("SIG"+short) == 0 {
-		return nil, &Error{Kind: ErrInvalid, Detail: fmt.Sprintf("%q is no name of a signal, such as TERM or SIGHUP", signal)}
+		return nil, &Error{Kind: ErrInvalid, Detail: fmt.Sprintf("%q is not the name of a signal such as TERM or SIGHUP", signal)}
 	}
-	subject := fmt.Sprintf("operation %s of component %q", op.qualified(), componentName)
+	subject := fmt.Sprintf("operation %s of component %q", op.name, componentName)
 	return a.onReplicas(ctx, op.component.node, which, subject, func(ctx context.Context, r replica) Result {
 		if op.model.Script == "" {
-			return Result{err: &Error{Kind: ErrNotRunning, Detail: "it has no script, so nothing of it runs"}}
+			return Result{err: &Error{Kind: ErrNotRunning, Detail: "it has no script, so it has no process"}}
 		}
 		return Result{err: r.unit.Signal(ctx, op.process(), short)}
 	})
 }
 
-// Reload makes the units of all nodes read their configuration again, and gives
-// the groups that differ from what is in use. What takes no restart is in use
-// then; nothing is started or stopped.
+// Reload makes all units read their configuration again, and returns the groups
+// that differ from what is in use. What needs no restart takes effect; nothing is
+// started or stopped.
 func (a *App) Reload(ctx context.Context) ([]Result, error) {
 	var results []Result
 	var toskosed []*node
@@ -115,9 +116,8 @@ func (a *App) Reload(ctx context.Context) ([]Result, error) {
 	return results, worst("reload", results)
 }
 
-// onReplicas does something to all replicas of a node, or to one, at the same
-// time. It succeeded when it did on one at least and on the others there was
-// nothing to do.
+// onReplicas calls f for all replicas of a node, or for one, concurrently. It
+// succeeds if f did for at least one and there was nothing to do on the others.
 func (a *App) onReplicas(ctx context.Context, n *node, which, subject string, f func(context.Context, replica) Result) ([]Result, error) {
 	results, err := a.attempt(ctx, n, which, f)
 	if err != nil {
@@ -144,7 +144,7 @@ func (a *App) attempt(ctx context.Context, n *node, which string, f func(context
 	}), nil
 }
 
-// worst is the error of the replica that it went worst with.
+// worst returns the most severe error of the replicas.
 func worst(subject string, results []Result) error {
 	var worst error
 	done := false

@@ -1,7 +1,8 @@
 // Package manager is the application: it knows which components there are and
 // on which node, finds the replicas of a node, asks their units for states, and
-// has operations executed on them. The units' journals are the truth; what is
-// kept here is a bounded memory of the executions that this manager began.
+// executes operations on them. The units' journals are the truth; what is
+// kept here is a bounded memory of the executions that this manager began, and
+// of the instance that was last seen at each address.
 //
 // An App owns one goroutine for each replica on which one of its executions
 // runs. They outlive the request that began them and end with the execution or

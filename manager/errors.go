@@ -23,23 +23,23 @@ var (
 	ErrNotRunning       = errors.New("not running")      // nothing to stop or to signal
 	ErrInvalid          = errors.New("invalid request")  // an undeclared input, a bad signal or range
 	ErrFailed           = errors.New("operation failed") // it ran, and did not succeed
-	ErrBadAnswer        = errors.New("bad answer")       // a unit answered nonsense, or refused the manager
+	ErrBadAnswer        = errors.New("bad answer")       // a unit's answer makes no sense, or it refused the manager
 	ErrUnreachable      = errors.New("unreachable")      // no container, or no answer from its unit
 	ErrUnavailable      = errors.New("unavailable")      // the unit, or the manager, is shutting down or cannot write
 	ErrTimeLimit        = errors.New("time limit passed")
 	ErrNotImplemented   = errors.New("not implemented") // the unit has no such method
 )
 
-// Error is what a request cannot be answered with otherwise.
+// Error is the error of a request.
 type Error struct {
 	Kind       error
 	Detail     string     // a sentence that names the subject
 	Suggestion string     // the name that was probably meant
-	Candidates []string   // what an ambiguous or unknown name could be
-	State      string     // of the component, where the kind is about it
+	Candidates []string   // what an ambiguous or unknown name could mean
+	State      string     // of the component, if the kind is about it
 	Allowed    []string   // the operations that its protocol allows in State
-	Execution  *Execution // what was executed, where something was
-	Results    []Result   // what became of the request at each replica
+	Execution  *Execution // what was executed, if anything was
+	Results    []Result   // the outcome at each replica
 
 	cause error
 }
@@ -51,10 +51,10 @@ func (e *Error) Error() string {
 	return e.Detail
 }
 
-// Unwrap gives the kind, and what is behind it.
+// Unwrap returns the kind and the cause.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.cause} }
 
-// severity orders the kinds that replicas can end with: the worst comes last.
+// severity orders the kinds of errors at replicas: the worst comes last.
 var severity = []error{
 	ErrNotRunning, ErrNoLog, ErrBusy, ErrNotAllowed, ErrInvalid, ErrNotImplemented,
 	ErrBadAnswer, ErrFailed, ErrUnavailable, ErrUnreachable, ErrTimeLimit,
@@ -71,8 +71,8 @@ func rank(err error) int {
 	return i
 }
 
-// unitError makes an *Error of what a call to a unit gave. The subject begins
-// the sentence.
+// unitError turns an error of a request to a unit into an *Error. The subject
+// begins the sentence.
 func unitError(subject string, err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -101,6 +101,8 @@ func faultKind(code wire.FaultCode) error {
 		return ErrInvalid
 	case wire.NoExecution:
 		return ErrUnknownExecution
+	case wire.OtherInstance:
+		return ErrUnknownReplica
 	case wire.CantReread:
 		return ErrFailed
 	case wire.UnknownMethod:
@@ -108,8 +110,8 @@ func faultKind(code wire.FaultCode) error {
 	case wire.ShutdownState, wire.JournalUnavailable:
 		return ErrUnavailable
 	default:
-		// The unit does not know what the model knows, or the manager called
-		// it wrongly: they are not of one application, or not of one version.
+		// The unit does not know what the model knows, or it was called wrongly:
+		// unit and manager are not of one application, or not of one version.
 		return ErrBadAnswer
 	}
 }

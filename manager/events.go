@@ -12,7 +12,7 @@ import (
 
 // The kinds of events beside those of journal entries.
 const (
-	EventState       = "state"       // how a component is when watching its replica begins, or begins again
+	EventState       = "state"       // a component's state when its replica is watched from now on, or again
 	EventUnreachable = "unreachable" // a replica's unit no longer answers
 )
 
@@ -30,9 +30,9 @@ type Event struct {
 	Execution *wire.Execution `json:"execution,omitempty"`
 }
 
-// Events follows the journals of all units from now on, after one EventState
-// for each component on each replica. Replicas that come and go are noticed. The
-// channel is closed when ctx or the App has ended; until then it must be read.
+// Events sends one EventState for each component on each replica, and then what
+// the journals of all units record. It notices replicas that come and go. The
+// channel is closed when ctx or the App ends; until then it must be read.
 func (a *App) Events(ctx context.Context) <-chan Event {
 	events := make(chan Event)
 	ctx, cancel := a.bounded(ctx)
@@ -50,7 +50,7 @@ func (a *App) Events(ctx context.Context) <-chan Event {
 	return events
 }
 
-// watchNode watches each replica of a node, for as long as there is one.
+// watchNode watches each replica of a node for as long as it is there.
 func (a *App) watchNode(ctx context.Context, n *node, events chan<- Event) {
 	var watches sync.WaitGroup
 	defer watches.Wait()
@@ -82,11 +82,11 @@ func (a *App) watchNode(ctx context.Context, n *node, events chan<- Event) {
 	}
 }
 
-// watch follows one unit, and begins again after each silence.
+// watch follows one unit, and starts again whenever it answers after a silence.
 func (a *App) watch(ctx context.Context, r replica, events chan<- Event) {
 	silent := false
 	for delay := a.opts.Backoff; ctx.Err() == nil; delay = min(2*delay, 2*time.Second) {
-		seen := observe(ctx, r)
+		seen := observe(ctx, r, statesOnly)
 		if seen.err == nil {
 			silent, delay = false, a.opts.Backoff
 			a.follow(ctx, seen, events)
@@ -101,9 +101,9 @@ func (a *App) watch(ctx context.Context, r replica, events chan<- Event) {
 	}
 }
 
-// follow sends what the journal of one instance has, until it does not answer
-// or another instance does.
-func (a *App) follow(ctx context.Context, seen observed, events chan<- Event) {
+// follow sends what the journal of one instance records, until its unit does not
+// answer or is another instance.
+func (a *App) follow(ctx context.Context, seen observation, events chan<- Event) {
 	r, instance := seen.replica, seen.snapshot.Instance
 	base := Event{Node: r.node.name(), Replica: r.addr.String(), Instance: instance}
 	for _, c := range seen.snapshot.Components {
@@ -128,7 +128,7 @@ func (a *App) follow(ctx context.Context, seen observed, events chan<- Event) {
 			send(ctx, events, e)
 		}
 		if len(page.Entries) == 0 {
-			a.sleep(ctx, a.opts.Backoff) // a unit that does not wait must not be asked without a pause
+			a.sleep(ctx, a.opts.Backoff) // do not spin if the unit does not wait
 		}
 	}
 }

@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// The outcomes of a run that the unit's journal does not know.
+// The outcomes of a run that no journal has.
 const (
 	OutcomeRefused     wire.Outcome = "refused"     // the unit did not begin it
 	OutcomeUnreachable wire.Outcome = "unreachable" // whether it ran, or how it ended, is not known
@@ -26,7 +27,7 @@ type Execution struct {
 	Operation string       `json:"operation"`
 	By        string       `json:"by,omitempty"`
 	Inputs    []string     `json:"inputs,omitempty"` // names of those overridden
-	Outcome   wire.Outcome `json:"outcome"`          // the worst of the runs; running until all have ended
+	Outcome   wire.Outcome `json:"outcome"`          // of the worst run; running until all have ended
 	Started   time.Time    `json:"started"`
 	Ended     time.Time    `json:"ended,omitzero"`
 	Runs      []Run        `json:"runs"`
@@ -43,19 +44,18 @@ type Run struct {
 	Started  time.Time    `json:"started,omitzero"`
 	Ended    time.Time    `json:"ended,omitzero"`
 	PID      int          `json:"pid,omitempty"`
-	ExitCode *int         `json:"exit_code,omitempty"` // absent: not exited, or ended by a signal
-	Signal   string       `json:"signal,omitempty"`
-	Stdout   string       `json:"stdout,omitempty"`  // the end of its output
-	Stderr   string       `json:"stderr,omitempty"`  //
-	Allowed  []string     `json:"allowed,omitempty"` // what the protocol allowed instead
+	wire.Exit
+	Stdout  string   `json:"stdout,omitempty"`  // the end of its output
+	Stderr  string   `json:"stderr,omitempty"`  //
+	Allowed []string `json:"allowed,omitempty"` // what the protocol allowed instead
 
-	kind error // what is wrong with it, nil while it runs and when it succeeded
+	kind error // of its failure; nil while it runs and if it succeeded
 }
 
-// fill takes over what the unit says.
+// fill copies what the unit answered.
 func (r *Run) fill(x wire.Execution) {
 	r.Instance, r.Outcome, r.Reason, r.From, r.To = x.Instance, x.Outcome, x.Reason, x.From, x.To
-	r.Started, r.Ended, r.PID, r.ExitCode, r.Signal = x.Started, x.Ended, x.PID, x.ExitCode, x.Signal
+	r.Started, r.Ended, r.PID, r.Exit = x.Started, x.Ended, x.PID, x.Exit
 	r.Stdout, r.Stderr = x.Stdout, x.Stderr
 	switch x.Outcome {
 	case wire.OutcomeRunning, wire.OutcomeSucceeded:
@@ -82,7 +82,7 @@ func (r *Run) sentence() string {
 	return s
 }
 
-// Worst gives the run that decides the outcome, if there is one.
+// Worst returns the run that decides the outcome, if there is one.
 func (x *Execution) Worst() *Run {
 	var worst *Run
 	for i := range x.Runs {
@@ -93,7 +93,7 @@ func (x *Execution) Worst() *Run {
 	return worst
 }
 
-// Err is nil while the execution runs and when it succeeded on every replica,
+// Err returns nil while the execution runs and if it succeeded on every replica,
 // and otherwise an *Error of the worst run's kind.
 func (x *Execution) Err() error {
 	worst := x.Worst()
@@ -102,8 +102,8 @@ func (x *Execution) Err() error {
 	}
 	e := &Error{
 		Kind: worst.kind, State: worst.From, Allowed: worst.Allowed, Execution: x,
-		Detail: fmt.Sprintf("operation %s.%s of component %q on replica %s of node %q: %s",
-			x.Interface, x.Operation, x.Component, worst.Replica, x.Node, worst.sentence()),
+		Detail: fmt.Sprintf("operation %s of component %q on replica %s of node %q: %s",
+			protocol.Operation{Interface: x.Interface, Name: x.Operation}, x.Component, worst.Replica, x.Node, worst.sentence()),
 	}
 	if errors.Is(worst.kind, ErrNotAllowed) && e.Allowed == nil {
 		e.Allowed = []string{}
@@ -111,7 +111,7 @@ func (x *Execution) Err() error {
 	return e
 }
 
-// finish sets what follows from the runs.
+// finish derives the outcome and the end from the runs.
 func (x *Execution) finish() {
 	x.Outcome = wire.OutcomeRunning
 	for i := range x.Runs {
@@ -131,8 +131,8 @@ func (x *Execution) finish() {
 type record struct {
 	mu       sync.Mutex
 	now      Execution
-	begin    int           // runs that have not yet been accepted or refused
-	pending  int           // runs that have not ended
+	begin    int           // number of runs that were neither accepted nor refused yet
+	pending  int           // number of runs that have not ended
 	accepted chan struct{} // closed when begin is 0
 	done     chan struct{} // closed when pending is 0
 }
@@ -144,7 +144,7 @@ func newRecord(x Execution) *record {
 	}
 }
 
-// snapshot gives the execution as it is now.
+// snapshot returns the execution as it is now.
 func (r *record) snapshot() Execution {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +169,7 @@ func (r *record) hasBegun() {
 	}
 }
 
-// hasEnded counts a run that ended, and tells whether it was the last one.
+// hasEnded counts a run that ended, and reports whether it was the last one.
 func (r *record) hasEnded(now time.Time) (last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,8 +182,8 @@ func (r *record) hasEnded(now time.Time) (last bool) {
 	return true
 }
 
-// memory keeps the executions that this manager began: those that run, and the
-// last ones that ended.
+// memory keeps the executions that this manager began: those that are running,
+// and the latest that ended.
 type memory struct {
 	mu      sync.Mutex
 	limit   int
@@ -216,8 +216,8 @@ func (m *memory) end(id string) {
 	}
 }
 
-// Execution gives an execution by its id. One that this manager does not
-// remember is asked of all units.
+// Execution returns an execution by its id. It asks all units for one that this
+// manager does not remember.
 func (a *App) Execution(ctx context.Context, id string) (Execution, error) {
 	if r, ok := a.executions.get(id); ok {
 		return r.snapshot(), nil
@@ -241,7 +241,7 @@ func (a *App) Execution(ctx context.Context, id string) (Execution, error) {
 	}
 	var x Execution
 	for i, got := range each(replicas, func(r replica) answer {
-		x, err := r.unit.Execution(ctx, id)
+		x, err := r.unit.Execution(ctx, id, 0)
 		return answer{x, err}
 	}) {
 		code, _ := wire.FaultCodeOf(got.err)
@@ -254,16 +254,16 @@ func (a *App) Execution(ctx context.Context, id string) (Execution, error) {
 	}
 	if x.ID == "" && silent != nil {
 		return x, &Error{Kind: silent.Kind, cause: silent, Detail: fmt.Sprintf(
-			"no unit that answers knows the execution %q, but not all answer: %s", id, silent.Detail)}
+			"no unit that answers knows execution %q, but not all answer: %s", id, silent.Detail)}
 	}
 	if x.ID == "" {
-		return x, &Error{Kind: ErrUnknownExecution, Detail: fmt.Sprintf("no unit knows an execution %q", id)}
+		return x, &Error{Kind: ErrUnknownExecution, Detail: fmt.Sprintf("no unit knows execution %q", id)}
 	}
 	x.finish()
 	return x, nil
 }
 
-// join adds what one unit knows of the execution.
+// join adds the run that one unit knows.
 func (x *Execution) join(r replica, known wire.Execution) {
 	if x.ID == "" {
 		*x = Execution{

@@ -5,16 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/netip"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/toskose/toskose/internal/freeport"
+	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/unit/wire"
@@ -64,25 +69,20 @@ toskose_operation=start
 programs=api.configure,api.start
 
 [toskose:component:api]
-toskose_protocol={"initial":"created","states":["configured","created","started"],"transitions":[{"source":"created","target":"configured","operation":"Standard.configure"},{"source":"configured","target":"started","operation":"Standard.start"},{"source":"started","target":"configured","operation":"Standard.stop"}]}
+toskose_protocol={"initial":"created","states":[{"name":"configured"},{"name":"created"},{"name":"started"}],"transitions":[{"source":"created","target":"configured","interface":"Standard","operation":"configure"},{"source":"configured","target":"started","interface":"Standard","operation":"start"},{"source":"started","target":"configured","interface":"Standard","operation":"stop"}]}
 `
 
 // realUnit runs the unit's own binary on a configuration with one component.
 func realUnit(t *testing.T) netip.AddrPort {
 	t.Helper()
 	folder := t.TempDir()
-	binary := filepath.Join(folder, "toskose-unit")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/toskose/toskose/cmd/toskose-unit")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t)))
 	conf := filepath.Join(folder, "supervisord.conf")
 	if err := os.WriteFile(conf, fmt.Appendf(nil, unitConfig, folder, addr.Port()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var output strings.Builder
-	cmd := exec.Command(binary, "-c", conf)
+	cmd := exec.Command(testunit.Shipped(t), "-c", conf)
 	cmd.Env = append(os.Environ(), "SUPERVISORD_PASSWORD="+fakeunit.Password)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Start(); err != nil {
@@ -132,14 +132,24 @@ func awaitLog(t *testing.T, app *manager.App) []manager.Log {
 	}
 }
 
+// before puts a server in front of a unit, and returns its address.
+func (t *trace) before(test *testing.T, addr netip.AddrPort) netip.AddrPort {
+	test.Helper()
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: addr.String()})
+	transport := &http.Transport{}
+	proxy.Transport = transport
+	srv := httptest.NewServer(t.wrap(proxy))
+	test.Cleanup(func() { srv.CloseClientConnections(); srv.Close(); transport.CloseIdleConnections() })
+	return netip.MustParseAddrPort(srv.Listener.Addr().String())
+}
+
 func TestWithARealUnit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs the unit")
 	}
 	t.Parallel()
-	addr := realUnit(t)
-	model := containers{"backend": {addr}}
-	app := application(t, model, manager.Options{})
+	var traced trace
+	app := application(t, containers{"backend": {traced.before(t, realUnit(t))}}, manager.Options{})
 	do := func(operation string, inputs map[string]string) (manager.Execution, error) {
 		return run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: operation, Inputs: inputs, By: "ann"})
 	}
@@ -151,8 +161,12 @@ func TestWithARealUnit(t *testing.T) {
 	if !errors.Is(err, manager.ErrFailed) || x.Runs[0].ExitCode == nil || *x.Runs[0].ExitCode != 7 || x.Runs[0].Stderr != "on port 8080\n" {
 		t.Errorf("configure that fails: got %+v, %v", x, err)
 	}
+	traced.take()
 	if x, err = do("configure", nil); err != nil || x.Runs[0].To != "configured" || x.Runs[0].Stdout != "configured\n" {
 		t.Fatalf("configure: got %+v, %v", x, err)
+	}
+	if got := traced.take(x.ID); !slices.Equal(got, []string{"POST /executions", "GET /executions/ID"}) {
+		t.Errorf("for an operation the unit was asked %q", got)
 	}
 	if x, err = do("Standard.start", nil); err != nil || x.Runs[0].To != "started" {
 		t.Fatalf("start: got %+v, %v", x, err)

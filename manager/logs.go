@@ -7,20 +7,20 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// MaxLog is how many bytes of a log one answer holds at most, and DefaultLog
-// how many where none are named.
+// MaxLog is the most bytes of a log in one answer, and DefaultLog the number if
+// none is given.
 const (
 	MaxLog     = 1 << 20
 	DefaultLog = 64 << 10
 )
 
-// LogRequest says which part of a log is wanted. Exactly one of Tail and Offset
-// is meant: Offset where it is not nil.
+// LogRequest selects a part of a log, from Offset unless it is nil, else the last
+// Tail bytes.
 type LogRequest struct {
 	Stream wire.Stream
 	Tail   int64  // the last bytes; 0: DefaultLog
 	Offset *int64 // from here on
-	Length int64  // so many bytes; 0: to the end, of which the last DefaultLog
+	Length int64  // bytes; 0: to the end, at most the last DefaultLog
 }
 
 func (r LogRequest) check() error {
@@ -28,17 +28,17 @@ func (r LogRequest) check() error {
 	case r.Stream != wire.Stdout && r.Stream != wire.Stderr:
 		return &Error{Kind: ErrInvalid, Detail: fmt.Sprintf("std_type %q is neither %q nor %q", r.Stream, wire.Stdout, wire.Stderr)}
 	case r.Tail < 0 || r.Length < 0 || r.Offset != nil && *r.Offset < 0:
-		return &Error{Kind: ErrInvalid, Detail: "tail, offset and length count bytes and cannot be negative"}
+		return &Error{Kind: ErrInvalid, Detail: "tail, offset and length must not be negative"}
 	case r.Tail > MaxLog || r.Length > MaxLog:
-		return &Error{Kind: ErrInvalid, Detail: fmt.Sprintf("one answer holds at most %d bytes of a log", MaxLog)}
+		return &Error{Kind: ErrInvalid, Detail: fmt.Sprintf("an answer has at most %d bytes of a log", MaxLog)}
 	case r.Tail > 0 && (r.Offset != nil || r.Length > 0):
-		return &Error{Kind: ErrInvalid, Detail: "tail counts from the end, offset and length from the beginning: name one of them"}
+		return &Error{Kind: ErrInvalid, Detail: "tail counts from the end, offset and length from the beginning: use one or the other"}
 	}
 	return nil
 }
 
-// Log reads an operation's output on all replicas or one. It is an error only
-// where no replica gives any.
+// Log reads an operation's output on all replicas or one. It returns an error only
+// if no replica returns any.
 func (a *App) Log(ctx context.Context, nodeName, componentName, name, which string, req LogRequest) ([]Log, error) {
 	op, err := a.operation(nodeName, componentName, name)
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *App) Log(ctx context.Context, nodeName, componentName, name, which stri
 
 func (o operation) hasLog() error {
 	if o.model.Script == "" {
-		return &Error{Kind: ErrNoLog, Detail: fmt.Sprintf("operation %s of component %q has no script, so it writes no log", o.qualified(), o.component.name())}
+		return &Error{Kind: ErrNoLog, Detail: fmt.Sprintf("operation %s of component %q has no script, so it writes no log", o.name, o.component.name())}
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (a *App) ClearLog(ctx context.Context, nodeName, componentName, name, which
 	if err := op.hasLog(); err != nil {
 		return nil, err
 	}
-	subject := fmt.Sprintf("log of operation %s of component %q", op.qualified(), componentName)
+	subject := fmt.Sprintf("log of operation %s of component %q", op.name, componentName)
 	return a.onReplicas(ctx, op.component.node, which, subject, func(ctx context.Context, r replica) Result {
 		return Result{err: op.clear(ctx, r)}
 	})
@@ -157,7 +157,7 @@ func (a *App) ClearUnitLog(ctx context.Context, nodeName, which string) ([]Resul
 	return a.onReplicas(ctx, n, which, "log of the unit", func(ctx context.Context, r replica) Result {
 		err := r.unit.ClearUnitLog(ctx)
 		if code, _ := wire.FaultCodeOf(err); code == wire.NoFile {
-			err = nil // what is not there is empty
+			err = nil // no log is an empty one
 		}
 		return Result{err: err}
 	})

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -260,45 +261,25 @@ func TestATimeLimitPasses(t *testing.T) {
 	}
 }
 
-// losing answers n requests of a kind, but tells nobody.
+// losing answers n requests that begin with what, but tells nobody.
 func losing(n int, what string) func(http.Handler) http.Handler {
 	var lost atomic.Int32
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			answer := httptest.NewRecorder()
-			var body strings.Builder
-			buffer := make([]byte, 4096)
-			for {
-				n, err := r.Body.Read(buffer)
-				body.Write(buffer[:n])
-				if err != nil {
-					break
-				}
+			if !strings.HasPrefix(r.Method+" "+r.URL.Path, what) || int(lost.Add(1)) > n {
+				next.ServeHTTP(w, r)
+				return
 			}
-			r.Body = http.NoBody
-			again := r.Clone(r.Context())
-			again.Body = readCloser{strings.NewReader(body.String())}
-			next.ServeHTTP(answer, again)
-			if (strings.Contains(body.String(), what) || strings.Contains(r.URL.Path, what)) && int(lost.Add(1)) <= n {
-				panic(http.ErrAbortHandler)
-			}
-			for name, values := range answer.Header() {
-				w.Header()[name] = values
-			}
-			w.WriteHeader(answer.Code)
-			_, _ = w.Write(answer.Body.Bytes())
+			next.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
 		})
 	}
 }
 
-type readCloser struct{ *strings.Reader }
-
-func (readCloser) Close() error { return nil }
-
 func TestALostAnswerNeverRunsAnythingTwice(t *testing.T) {
 	t.Parallel()
-	for _, what := range []string{"toskose.execute", "journal", "toskose.getExecution"} {
-		t.Run(what, func(t *testing.T) {
+	for name, what := range map[string]string{"the beginning": "POST /executions", "the end": "GET /executions/"} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hold := make(chan struct{})
 			u := backend("i1", hold, fakeunit.End{Target: "started"})
@@ -319,6 +300,120 @@ func TestALostAnswerNeverRunsAnythingTwice(t *testing.T) {
 				t.Errorf("ran %q", ran)
 			}
 		})
+	}
+}
+
+// trace notes the requests that a unit gets.
+type trace struct {
+	mu       sync.Mutex
+	requests []string
+}
+
+func (t *trace) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.mu.Lock()
+		t.requests = append(t.requests, r.Method+" "+r.URL.Path)
+		t.mu.Unlock()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// take returns what was noted since it was called last; ids read as ID.
+func (t *trace) take(ids ...string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	taken := t.requests
+	t.requests = nil
+	for i := range taken {
+		for _, id := range ids {
+			taken[i] = strings.ReplaceAll(taken[i], id, "ID")
+		}
+	}
+	return taken
+}
+
+func TestAnOperationTakesTwoRequestsAndThreeTheFirstTime(t *testing.T) {
+	t.Parallel()
+	var traced trace
+	hold := make(chan struct{})
+	u := backend("i1", hold, fakeunit.End{Stdout: "done"})
+	u.Wrap = traced.wrap
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	for _, want := range [][]string{
+		{"GET /instance", "POST /executions", "GET /executions/ID"},
+		{"POST /executions", "GET /executions/ID"},
+	} {
+		x, err := app.Start(t.Context(), startAPI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hold <- struct{}{}
+		if x, err = app.Wait(t.Context(), x.ID); err != nil || x.Runs[0].Stdout != "done" {
+			t.Errorf("got %+v, %v", x, err)
+		}
+		if got := traced.take(x.ID); !slices.Equal(got, want) {
+			t.Errorf("the unit was asked %q, want %q", got, want)
+		}
+	}
+	u.Replace("i2", configured) // another container at the same address
+	x, err := app.Start(t.Context(), startAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold <- struct{}{}
+	x, err = app.Wait(t.Context(), x.ID)
+	if err != nil || x.Outcome != wire.OutcomeSucceeded || x.Runs[0].Instance != "i2" {
+		t.Errorf("got %+v, %v", x, err)
+	}
+	if got := traced.take(x.ID); !slices.Equal(got, []string{"POST /executions", "POST /executions", "GET /executions/ID"}) {
+		t.Errorf("after the replacement the unit was asked %q", got)
+	}
+	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "configure"}); !errors.Is(err, manager.ErrNotAllowed) {
+		t.Errorf("got %v", err)
+	}
+	if got := traced.take(); !slices.Equal(got, []string{"POST /executions"}) {
+		t.Errorf("for a refusal the unit was asked %q", got)
+	}
+}
+
+func TestALongOperationIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	var traced trace
+	hold := make(chan struct{})
+	u := backend("i1", hold, fakeunit.End{})
+	u.Wrap = traced.wrap
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{Poll: time.Millisecond})
+	x, err := app.Start(t.Context(), startAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for asked := 0; asked < 5; { // the instance, the beginning, and then how it is
+		asked += len(traced.take())
+		time.Sleep(time.Millisecond)
+	}
+	close(hold)
+	if x, err = app.Wait(t.Context(), x.ID); err != nil || x.Outcome != wire.OutcomeSucceeded {
+		t.Errorf("got %+v, %v", x, err)
+	}
+}
+
+func TestAReplicaThatWasNamedByItsInstanceIsNoOther(t *testing.T) {
+	t.Parallel()
+	u := backend("i1", nil, fakeunit.End{})
+	var replaced sync.Once
+	u.Wrap = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				replaced.Do(func() { u.Replace("i2", configured) })
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	req := startAPI
+	req.Replica = "i1"
+	if _, err := run(t, app, req); !errors.Is(err, manager.ErrUnknownReplica) || len(u.Executed()) != 0 {
+		t.Errorf("got %v, ran %q", err, u.Executed())
 	}
 }
 
@@ -528,7 +623,7 @@ func TestOperationAndComponentTellWhatIsNow(t *testing.T) {
 
 func TestReloadGivesTheGroupsOfEveryUnit(t *testing.T) {
 	t.Parallel()
-	one := &fakeunit.Unit{Instance: "i1", Reload: unit.Reloaded{Added: []string{"new"}, Changed: []string{"api"}, Removed: []string{"old"}}}
+	one := &fakeunit.Unit{Instance: "i1", Reload: unit.Differences{Added: []string{"new"}, Changed: []string{"api"}, Removed: []string{"old"}}}
 	two := &fakeunit.Unit{Instance: "i2"}
 	app := application(t, containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
 	results, err := app.Reload(t.Context())

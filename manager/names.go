@@ -9,6 +9,7 @@ import (
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // node is a container of the model with what is needed to reach it.
@@ -34,17 +35,14 @@ func (c *component) name() string { return c.model.Name }
 // operation is an operation of a component.
 type operation struct {
 	component *component
-	iface     string
+	name      protocol.Operation
 	model     tosca.Operation
 }
 
-// qualified is the name that always finds it.
-func (o operation) qualified() string { return o.iface + "." + o.model.Name }
-
 // process is its name as a process of the unit.
-func (o operation) process() string { return o.component.name() + ":" + o.qualified() }
+func (o operation) process() string { return o.component.name() + ":" + o.name.String() }
 
-// index joins the model and its configuration. All that is missing is reported.
+// index joins the model and its configuration, and reports all that is missing.
 func index(app *tosca.Application, conf *config.Config, passwords map[string]string) ([]*node, error) {
 	var problems []error
 	nodes := make([]*node, 0, len(app.Nodes))
@@ -63,10 +61,8 @@ func index(app *tosca.Application, conf *config.Config, passwords map[string]str
 			problems = append(problems, fmt.Errorf("component %q is on node %q, which the application does not have", c.name(), c.model.Node))
 			continue
 		}
-		for _, iface := range c.model.Interfaces {
-			for _, op := range iface.Operations {
-				c.operations = append(c.operations, operation{component: c, iface: iface.Name, model: op})
-			}
+		for name, op := range c.model.Operations() {
+			c.operations = append(c.operations, operation{component: c, name: name, model: op})
 		}
 		c.node.components = append(c.node.components, c)
 		c.node.toskosed = true
@@ -82,7 +78,7 @@ func index(app *tosca.Application, conf *config.Config, passwords map[string]str
 func (n *node) credential(passwords map[string]string) error {
 	n.credentials = unitclient.Credentials{User: n.conf.User, Password: passwords[n.name()], Name: n.name()}
 	if n.conf.Port < 1 || n.conf.Port > 65535 {
-		return fmt.Errorf("node %q: toskose.yml gives its unit the port %d", n.name(), n.conf.Port)
+		return fmt.Errorf("node %q: port %d of its unit in toskose.yml is not valid", n.name(), n.conf.Port)
 	}
 	if n.conf.User == "" || n.credentials.Password == "" {
 		return fmt.Errorf("node %q: its unit's user or password is missing", n.name())
@@ -127,28 +123,29 @@ func (a *App) component(nodeName, name string) (*component, error) {
 	return nil, unknown(ErrUnknownComponent, fmt.Sprintf("node %q has no component %q", nodeName, name), name, names)
 }
 
-// operation finds an operation by "interface.operation", or by its bare name
-// where one interface only has it.
+// operation finds an operation by "interface.operation", or by its bare name if
+// only one interface has it.
 func (a *App) operation(nodeName, componentName, name string) (operation, error) {
 	c, err := a.component(nodeName, componentName)
 	if err != nil {
 		return operation{}, err
 	}
-	var named []operation
-	var names, qualified []string
+	var candidates []operation
+	var names, ambiguous []string
 	for _, op := range c.operations {
-		if op.qualified() == name {
+		full := op.name.String()
+		if full == name {
 			return op, nil
 		}
-		if op.model.Name == name {
-			named = append(named, op)
-			qualified = append(qualified, op.qualified())
+		if op.name.Name == name {
+			candidates = append(candidates, op)
+			ambiguous = append(ambiguous, full)
 		}
-		names = append(names, op.qualified())
+		names = append(names, full)
 	}
-	switch len(named) {
+	switch len(candidates) {
 	case 1:
-		return named[0], nil
+		return candidates[0], nil
 	case 0:
 		e := unknown(ErrUnknownOperation, fmt.Sprintf("component %q has no operation %q", componentName, name), name, names)
 		if e.Suggestion == "" {
@@ -157,8 +154,8 @@ func (a *App) operation(nodeName, componentName, name string) (operation, error)
 		return operation{}, e
 	}
 	return operation{}, &Error{
-		Kind: ErrAmbiguous, Candidates: qualified,
-		Detail: fmt.Sprintf("component %q has several operations %q: %s", componentName, name, strings.Join(qualified, ", ")),
+		Kind: ErrAmbiguous, Candidates: ambiguous,
+		Detail: fmt.Sprintf("component %q has several operations %q: %s", componentName, name, strings.Join(ambiguous, ", ")),
 	}
 }
 
@@ -166,13 +163,16 @@ func unknown(kind error, detail, name string, names []string) *Error {
 	return &Error{Kind: kind, Detail: detail, Candidates: names, Suggestion: diag.Nearest(name, names)}
 }
 
-// nearestBare gives the operation whose bare name is most likely meant.
+// nearestBare returns the operation whose bare name is most likely meant.
 func nearestBare(c *component, name string) string {
 	full := map[string]string{}
 	var names []string
 	for _, op := range c.operations {
-		full[op.model.Name] = op.qualified()
-		names = append(names, op.model.Name)
+		full[op.name.Name] = op.name.String()
+		names = append(names, op.name.Name)
 	}
-	return full[diag.Nearest(name[strings.LastIndex(name, ".")+1:], names)]
+	if parsed, err := protocol.ParseOperation(name); err == nil {
+		name = parsed.Name
+	}
+	return full[diag.Nearest(name, names)]
 }

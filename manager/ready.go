@@ -12,8 +12,8 @@ type NotReady struct {
 	Why  string `json:"why"`
 }
 
-// readiness keeps the last answer for a moment: whoever asks needs no password,
-// and must not be able to keep all units busy.
+// readiness keeps the last result for a moment: asking takes no password, and
+// must not keep all units busy.
 type readiness struct {
 	mu    sync.Mutex
 	asked time.Time
@@ -21,15 +21,15 @@ type readiness struct {
 	count int
 }
 
-// Ready gives the toskosed nodes none of whose units answers, and how many
-// units do.
+// Ready returns the toskosed nodes without a unit that answers, and the number of
+// units that do.
 func (a *App) Ready(ctx context.Context) ([]NotReady, int) {
 	a.ready.mu.Lock()
 	defer a.ready.mu.Unlock()
 	if time.Since(a.ready.asked) < a.opts.Fresh {
 		return a.ready.last, a.ready.count
 	}
-	// The answer is for those who come next, too.
+	// The result is for other callers, too.
 	ctx, cancel := a.detached(ctx)
 	defer cancel()
 	a.ready.last, a.ready.count = []NotReady{}, 0
@@ -37,7 +37,7 @@ func (a *App) Ready(ctx context.Context) ([]NotReady, int) {
 		if !n.toskosed {
 			return NodeView{State: NodeRunning}
 		}
-		return a.view(ctx, n)
+		return a.view(ctx, n, statesOnly)
 	})
 	for _, view := range views {
 		for _, r := range view.Replicas {

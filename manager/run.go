@@ -24,9 +24,9 @@ type RunRequest struct {
 	By              string            // who asks, for the journals
 }
 
-// Start begins an execution and gives it once every replica has accepted or
-// refused it, or ctx ends; in neither case does it end what has begun. The
-// error is about the request; how the execution ends is its Err.
+// Start begins an execution and returns it once every replica has accepted or
+// refused it, or ctx ends, which cancels nothing. The error is about the request;
+// the execution's own is its Err.
 func (a *App) Start(ctx context.Context, req RunRequest) (Execution, error) {
 	op, err := a.operation(req.Node, req.Component, req.Operation)
 	if err != nil {
@@ -43,7 +43,7 @@ func (a *App) Start(ctx context.Context, req RunRequest) (Execution, error) {
 		return Execution{}, &Error{Kind: ErrUnavailable, Detail: "the manager is shutting down"}
 	}
 	x := Execution{
-		ID: rand.Text(), Node: req.Node, Component: req.Component, Interface: op.iface, Operation: op.model.Name,
+		ID: rand.Text(), Node: req.Node, Component: req.Component, Interface: op.name.Interface, Operation: op.name.Name,
 		By: req.By, Inputs: slices.Sorted(maps.Keys(req.Inputs)), Outcome: wire.OutcomeRunning, Started: time.Now(),
 	}
 	for _, r := range replicas {
@@ -51,7 +51,7 @@ func (a *App) Start(ctx context.Context, req RunRequest) (Execution, error) {
 	}
 	rec := newRecord(x)
 	a.executions.add(x.ID, rec)
-	a.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component, "operation", op.qualified(), "by", x.By)
+	a.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component, "operation", op.name.String(), "by", x.By)
 	for i, r := range replicas {
 		a.running.Go(func() { a.run(ctx, &run{rec: rec, index: i, replica: r, op: op, req: req, id: x.ID}) })
 	}
@@ -63,8 +63,8 @@ func (a *App) Start(ctx context.Context, req RunRequest) (Execution, error) {
 	return rec.snapshot(), nil
 }
 
-// Wait waits for an execution that this manager began to end. When ctx or the
-// App ends first, it gives the execution as it is with an error.
+// Wait waits for the end of an execution that this manager began. If ctx or the
+// App ends first, it returns the execution as it is, and an error.
 func (a *App) Wait(ctx context.Context, id string) (Execution, error) {
 	rec, ok := a.executions.get(id)
 	if !ok {
@@ -74,15 +74,15 @@ func (a *App) Wait(ctx context.Context, id string) (Execution, error) {
 	case <-rec.done:
 		return rec.snapshot(), nil
 	case <-ctx.Done():
-		return rec.snapshot(), fmt.Errorf("execution %s goes on: %w", id, ctx.Err())
+		return rec.snapshot(), fmt.Errorf("execution %s continues: %w", id, ctx.Err())
 	case <-a.life.Done():
 		x := rec.snapshot()
-		return x, &Error{Kind: ErrUnavailable, Execution: &x, Detail: fmt.Sprintf("the manager is shutting down; execution %s goes on", id)}
+		return x, &Error{Kind: ErrUnavailable, Execution: &x, Detail: fmt.Sprintf("the manager is shutting down; execution %s continues", id)}
 	}
 }
 
-// checkInputs refuses inputs that the operation does not declare: the unit
-// would too, but here all of them are named.
+// checkInputs returns an error that names all inputs that the operation does not
+// declare; the unit would name the first.
 func (o operation) checkInputs(req RunRequest) error {
 	var declared, undeclared []string
 	for _, input := range o.model.Inputs {
@@ -93,7 +93,7 @@ func (o operation) checkInputs(req RunRequest) error {
 			undeclared = append(undeclared, fmt.Sprintf("%q", name))
 		}
 		if strings.ContainsRune(req.Inputs[name], 0) {
-			return &Error{Kind: ErrInvalid, Detail: fmt.Sprintf("the value of input %q has a zero byte, which no environment can hold", name)}
+			return &Error{Kind: ErrInvalid, Detail: fmt.Sprintf("the value of input %q contains a zero byte, which no environment variable can", name)}
 		}
 	}
 	if undeclared == nil {
@@ -105,7 +105,7 @@ func (o operation) checkInputs(req RunRequest) error {
 	}
 	return &Error{Kind: ErrInvalid, Candidates: declared, Detail: fmt.Sprintf(
 		"operation %s of component %q does not declare the input %s (it declares %s)",
-		o.qualified(), req.Component, strings.Join(undeclared, ", "), has)}
+		o.name, req.Component, strings.Join(undeclared, ", "), has)}
 }
 
 // run is the execution on one replica.
@@ -118,8 +118,8 @@ type run struct {
 	id      string
 }
 
-// run sees one run to its end. It leaves the run as it is when the App ends
-// first: the unit goes on and its journal knows the rest.
+// run follows one run to its end. If the App ends first, it leaves the run as it
+// is: the unit continues, and its journal has the rest.
 func (a *App) run(request context.Context, r *run) {
 	ctx, cancel := a.detached(request)
 	defer cancel()
@@ -144,10 +144,10 @@ func (a *App) run(request context.Context, r *run) {
 	a.executions.end(r.id)
 	ended := r.rec.snapshot()
 	a.log.Info("execution ended", "execution", ended.ID, "node", ended.Node, "component", ended.Component,
-		"operation", r.op.qualified(), "outcome", ended.Outcome)
+		"operation", r.op.name.String(), "outcome", ended.Outcome)
 }
 
-// fail notes an error that is not the operation's.
+// fail records an error that is not the operation's.
 func (r *Run) fail(err error, now time.Time) {
 	e := unitError("", err)
 	r.kind, r.Reason, r.Ended, r.Outcome = e.Kind, e.Detail, now, OutcomeRefused
@@ -160,60 +160,65 @@ func (r *Run) fail(err error, now time.Time) {
 	}
 }
 
-// variables gives inputs by the names that a unit has for them: those of the
-// variables, without INPUT_. No two inputs differ by case only (the packager).
+// variables returns inputs under the names that units use: those of the
+// variables, without INPUT_. The packager ensures that no two differ only in case.
 func variables(inputs map[string]string) map[string]string {
 	if inputs == nil {
 		return nil
 	}
-	named := make(map[string]string, len(inputs))
+	byVariable := make(map[string]string, len(inputs))
 	for name, value := range inputs {
-		named[strings.ToUpper(name)] = value
+		byVariable[strings.ToUpper(name)] = value
 	}
-	return named
+	return byVariable
 }
 
-// begin learns the instance and executes on it. A lost answer is asked for
-// again with the same id and instance, which never runs anything twice.
-func (a *App) begin(ctx context.Context, r *run) (wire.Execution, error) {
-	var x wire.Execution
+// begin executes on the instance that is expected at the replica's address. If an
+// answer gets lost, it sends the same id and instance again, which never runs
+// anything twice. If another instance refuses, nothing has run.
+func (a *App) begin(ctx context.Context, r *run) (x wire.Execution, err error) {
 	for tries := 0; ; tries++ {
-		seen := observe(ctx, r.replica)
-		if seen.err != nil {
-			return x, seen.err
+		instance, err := a.instance(ctx, r.replica)
+		if err != nil {
+			return x, err
 		}
-		r.rec.update(r.index, func(run *Run) { run.Instance = seen.snapshot.Instance })
-		err := a.insist(ctx, func() (err error) {
+		r.rec.update(r.index, func(run *Run) { run.Instance = instance })
+		err = a.insist(ctx, false, func() (err error) {
 			x, err = r.replica.unit.Execute(ctx, wire.ExecuteRequest{
-				ID: r.id, Component: r.op.component.name(), Operation: r.op.qualified(), By: r.req.By,
-				Timeout: r.req.Timeout.Seconds(), Inputs: variables(r.req.Inputs), Instance: seen.snapshot.Instance,
+				ID: r.id, Component: r.op.component.name(), Operation: r.op.name.String(), By: r.req.By,
+				Timeout: r.req.Timeout.Seconds(), Inputs: variables(r.req.Inputs), Instance: instance,
 			})
 			return err
 		})
-		code, _ := wire.FaultCodeOf(err)
-		if code == wire.OtherInstance && tries < 3 {
-			continue // the container was replaced in between, so nothing has run
+		if err == nil {
+			r.rec.update(r.index, func(run *Run) { run.fill(x) })
+			return x, nil
 		}
-		if err != nil {
-			return x, r.refused(seen, err)
+		var fault *wire.Fault
+		if !errors.As(err, &fault) {
+			a.instances.forget(r.replica.addr)
 		}
-		r.rec.update(r.index, func(run *Run) { run.fill(x) })
-		return x, nil
+		if fault == nil || fault.Code != wire.OtherInstance || r.replica.instance != "" || tries == 3 {
+			return x, r.refused(err)
+		}
+		a.instances.remember(r.replica.addr, fault.Instance)
 	}
 }
 
-// refused names the state and what would be allowed, where that is the matter.
-func (r *run) refused(seen observed, err error) error {
+// refused explains a refusal with the component's state.
+func (r *run) refused(err error) error {
 	e := unitError(r.replica.String(), err)
-	if c, ok := seen.component(r.op.component.name()); ok {
-		switch {
-		case errors.Is(e, ErrNotAllowed):
-			e.State, e.Allowed = c.State, c.Allowed
-			e.Detail = fmt.Sprintf("not allowed in state %q, which allows %s", c.State, oneOf(c.Allowed))
-		case errors.Is(e, ErrBusy):
-			e.State = c.State
-			e.Detail = "another operation of the component is under way"
-		}
+	var fault *wire.Fault
+	if !errors.As(err, &fault) || fault.Component == nil {
+		return e
+	}
+	e.State = fault.Component.State
+	switch {
+	case errors.Is(e, ErrNotAllowed):
+		e.Allowed = fault.Component.Allowed
+		e.Detail = fmt.Sprintf("not allowed in state %q, which allows %s", e.State, oneOf(e.Allowed))
+	case errors.Is(e, ErrBusy):
+		e.Detail = "another operation of the component is under way"
 	}
 	return e
 }
@@ -225,60 +230,48 @@ func oneOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// await follows the unit's journal until the execution has ended.
+// await asks the unit until the execution has ended.
 func (a *App) await(ctx context.Context, r *run, x wire.Execution) (wire.Execution, error) {
-	seq := x.Seq
 	for !x.Outcome.Done() {
 		asked := time.Now()
-		var page unitclient.Page
-		err := a.insist(ctx, func() (err error) {
-			page, err = r.replica.unit.Journal(ctx, unitclient.Cursor(x.Instance, seq), a.opts.Poll)
+		var now wire.Execution
+		err := a.insist(ctx, true, func() (err error) {
+			now, err = r.replica.unit.Execution(ctx, x.ID, a.opts.Poll)
 			return err
 		})
-		if err != nil {
-			return x, unitError(r.replica.String(), err)
-		}
-		if page.Instance != x.Instance {
+		var fault *wire.Fault
+		switch {
+		case errors.As(err, &fault) && fault.Code == wire.NoExecution && fault.Instance != x.Instance:
 			return lost(x), nil
-		}
-		for _, entry := range page.Entries {
-			seq = max(seq, entry.Seq)
-			if e := entry.Execution; e != nil && e.ID == x.ID && e.Outcome.Done() {
-				x = *e
-			}
-		}
-		// The journal's entries lack the output. An empty answer, and one that
-		// begins behind what was asked for, are reasons to ask, too: whoever
-		// waits without an end must not rely on one entry.
-		if x.Outcome.Done() || page.Reset || len(page.Entries) == 0 {
-			if now, err := r.replica.unit.Execution(ctx, x.ID); err == nil && (now.Outcome.Done() || !x.Outcome.Done()) {
-				x = now
-			}
-		}
-		if len(page.Entries) == 0 && time.Since(asked) < a.opts.Poll/2 {
-			a.sleep(ctx, a.opts.Backoff)
-		}
-		if ctx.Err() != nil {
+		case err != nil:
+			return x, unitError(r.replica.String(), err)
+		case ctx.Err() != nil:
 			return x, ctx.Err()
+		}
+		x = now
+		if !x.Outcome.Done() && time.Since(asked) < a.opts.Poll/2 {
+			a.sleep(ctx, a.opts.Backoff) // do not spin if the unit does not wait
 		}
 	}
 	return x, nil
 }
 
-// lost ends an execution whose container is gone.
+// lost returns an execution as it ended with its container.
 func lost(x wire.Execution) wire.Execution {
 	x.Outcome, x.Ended = wire.OutcomeLost, time.Now()
 	x.Reason = "its container was replaced by another one"
 	return x
 }
 
-// insist calls f until it succeeds or answers a fault, or until it has failed to
-// for as long as patience goes.
-func (a *App) insist(ctx context.Context, f func() error) error {
+// insist calls f until it succeeds or returns a fault, for as long as patience
+// lasts. Unless something was sent before, it gives up at once if there is no
+// connection: the unit has not received the request.
+func (a *App) insist(ctx context.Context, sent bool, f func() error) error {
 	var until time.Time
 	for delay := a.opts.Backoff; ; delay = min(2*delay, 2*time.Second) {
 		err := f()
-		if !errors.Is(err, unitclient.ErrUnreachable) && !errors.Is(err, unitclient.ErrBadAnswer) {
+		again := errors.Is(err, unitclient.ErrUnreachable) || errors.Is(err, unitclient.ErrBadAnswer)
+		if !again || !sent && unitclient.NotConnected(err) {
 			return err
 		}
 		if until.IsZero() {
@@ -287,11 +280,12 @@ func (a *App) insist(ctx context.Context, f func() error) error {
 		if ctx.Err() != nil || time.Now().After(until) {
 			return err
 		}
+		sent = true
 		a.sleep(ctx, delay)
 	}
 }
 
-// sleep waits, or until ctx ends.
+// sleep waits for d, or until ctx ends.
 func (a *App) sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -11,23 +11,31 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// observed is what one unit says of itself.
-type observed struct {
+// observation is what one unit answered about its components.
+type observation struct {
 	replica  replica
 	snapshot wire.Snapshot
 	err      error
 }
 
-func observe(ctx context.Context, r replica) observed {
-	snapshot, err := r.unit.Components(ctx)
+// detail selects how much to ask for.
+type detail bool
+
+const (
+	statesOnly    detail = false
+	withProcesses detail = true // the unit reads all of /proc
+)
+
+func observe(ctx context.Context, r replica, d detail) observation {
+	snapshot, err := r.unit.Components(ctx, bool(d))
 	if err != nil {
 		err = unitError(r.String(), err)
 	}
-	return observed{replica: r, snapshot: snapshot, err: err}
+	return observation{replica: r, snapshot: snapshot, err: err}
 }
 
-// component finds what the unit says of a component, if it knows it.
-func (o observed) component(name string) (wire.Component, bool) {
+// component returns the unit's answer about a component, if it has one.
+func (o observation) component(name string) (wire.Component, bool) {
 	i := slices.IndexFunc(o.snapshot.Components, func(c wire.Component) bool { return c.Name == name })
 	if i < 0 {
 		return wire.Component{}, false
@@ -35,17 +43,17 @@ func (o observed) component(name string) (wire.Component, bool) {
 	return o.snapshot.Components[i], true
 }
 
-// survey asks all replicas of a toskosed node at the same time.
-func (a *App) survey(ctx context.Context, n *node) ([]observed, error) {
+// survey asks all replicas of a toskosed node concurrently.
+func (a *App) survey(ctx context.Context, n *node, d detail) ([]observation, error) {
 	replicas, err := a.replicas(ctx, n, "")
 	if err != nil {
 		return nil, err
 	}
-	return each(replicas, func(r replica) observed { return observe(ctx, r) }), nil
+	return each(replicas, func(r replica) observation { return observe(ctx, r, d) }), nil
 }
 
-// App tells the state of the whole application. What cannot be reached is
-// shown as that and is no error.
+// App returns the state of the whole application. What cannot be reached is
+// marked as such; it is not an error.
 func (a *App) App(ctx context.Context) AppView {
 	view := AppView{
 		Name: a.app.Name, Version: a.app.Version, Description: a.app.Description,
@@ -73,21 +81,21 @@ func (a *App) App(ctx context.Context) AppView {
 	return view
 }
 
-// Nodes tells the state of every node with its components.
+// Nodes returns the state of every node with its components.
 func (a *App) Nodes(ctx context.Context) []NodeView {
-	return each(a.nodes, func(n *node) NodeView { return a.view(ctx, n) })
+	return each(a.nodes, func(n *node) NodeView { return a.view(ctx, n, withProcesses) })
 }
 
-// Node tells the state of one node with its components.
+// Node returns the state of one node with its components.
 func (a *App) Node(ctx context.Context, name string) (NodeView, error) {
 	n, err := a.node(name)
 	if err != nil {
 		return NodeView{}, err
 	}
-	return a.view(ctx, n), nil
+	return a.view(ctx, n, withProcesses), nil
 }
 
-func (a *App) view(ctx context.Context, n *node) NodeView {
+func (a *App) view(ctx context.Context, n *node, d detail) NodeView {
 	view := NodeView{
 		Name: n.name(), Type: n.model.Type, Kind: Toskosed, Image: n.model.Image.Name,
 		Replicas: []ReplicaView{},
@@ -95,7 +103,7 @@ func (a *App) view(ctx context.Context, n *node) NodeView {
 	if !n.toskosed {
 		return a.viewStandalone(ctx, n, view)
 	}
-	seen, err := a.survey(ctx, n)
+	seen, err := a.survey(ctx, n, d)
 	answering := 0
 	for _, o := range seen {
 		r := ReplicaView{Address: o.replica.addr.String()}
@@ -149,23 +157,23 @@ func (a *App) viewStandalone(ctx context.Context, n *node, view NodeView) NodeVi
 	return view
 }
 
-// Component tells the state of a component. It is an error when no replica of
-// its node answers.
+// Component returns the state of a component, or an error if no replica of its
+// node answers.
 func (a *App) Component(ctx context.Context, nodeName, name string) (ComponentView, error) {
 	c, err := a.component(nodeName, name)
 	if err != nil {
 		return ComponentView{}, err
 	}
-	seen, err := a.surveyed(ctx, c.node)
+	seen, err := a.mustSurvey(ctx, c.node, withProcesses)
 	if err != nil {
 		return ComponentView{}, err
 	}
 	return c.view(seen), nil
 }
 
-// surveyed is survey, and an error when nobody answers.
-func (a *App) surveyed(ctx context.Context, n *node) ([]observed, error) {
-	seen, err := a.survey(ctx, n)
+// mustSurvey is survey, but returns an error if no unit answers.
+func (a *App) mustSurvey(ctx context.Context, n *node, d detail) ([]observation, error) {
+	seen, err := a.survey(ctx, n, d)
 	if err != nil {
 		return nil, err
 	}
@@ -177,8 +185,8 @@ func (a *App) surveyed(ctx context.Context, n *node) ([]observed, error) {
 	return nil, seen[0].err
 }
 
-// view joins what the units say of the component.
-func (c *component) view(seen []observed) ComponentView {
+// view joins what the units answered about the component.
+func (c *component) view(seen []observation) ComponentView {
 	view := ComponentView{
 		Name: c.name(), Type: c.model.Type, Node: c.node.name(), State: StateUnknown,
 		Allowed: []string{}, Operations: []OperationModel{}, Replicas: []ComponentReplica{},
@@ -207,7 +215,7 @@ func (c *component) view(seen []observed) ComponentView {
 	return view
 }
 
-func (c *component) replicaView(o observed) ComponentReplica {
+func (c *component) replicaView(o observation) ComponentReplica {
 	r := ComponentReplica{Address: o.replica.addr.String(), State: StateUnknown}
 	if o.err != nil {
 		r.Problem = o.err.Error()
@@ -225,26 +233,26 @@ func (c *component) replicaView(o observed) ComponentReplica {
 }
 
 func (o operation) view() OperationModel {
-	view := OperationModel{Name: o.qualified(), Implemented: o.model.Script != ""}
+	view := OperationModel{Name: o.name.String(), Implemented: o.model.Script != ""}
 	for _, input := range o.model.Inputs {
 		view.Inputs = append(view.Inputs, input.Name)
 	}
 	return view
 }
 
-// Operation tells whether an operation is allowed or running now.
+// Operation reports whether an operation is allowed or running now.
 func (a *App) Operation(ctx context.Context, nodeName, componentName, name string) (OperationView, error) {
 	op, err := a.operation(nodeName, componentName, name)
 	if err != nil {
 		return OperationView{}, err
 	}
-	seen, err := a.surveyed(ctx, op.component.node)
+	seen, err := a.mustSurvey(ctx, op.component.node, statesOnly)
 	if err != nil {
 		return OperationView{}, err
 	}
 	view := OperationView{
 		OperationModel: op.view(), Node: nodeName, Component: componentName, Allowed: true,
-		Replicas: each(seen, func(o observed) OperationReplica { return op.replicaView(ctx, o) }),
+		Replicas: each(seen, func(o observation) OperationReplica { return op.replicaView(ctx, o) }),
 	}
 	for _, r := range view.Replicas {
 		view.Allowed = view.Allowed && r.Allowed
@@ -253,13 +261,13 @@ func (a *App) Operation(ctx context.Context, nodeName, componentName, name strin
 	return view, nil
 }
 
-func (o operation) replicaView(ctx context.Context, seen observed) OperationReplica {
+func (o operation) replicaView(ctx context.Context, seen observation) OperationReplica {
 	c := o.component.replicaView(seen)
 	r := OperationReplica{Address: c.Address, Instance: c.Instance, Executing: c.Executing, Problem: c.Problem}
 	if c.Problem != "" {
 		return r
 	}
-	r.Allowed = c.Executing == "" && slices.Contains(c.Allowed, o.qualified())
+	r.Allowed = c.Executing == "" && slices.Contains(c.Allowed, o.name.String())
 	if o.model.Script == "" {
 		return r
 	}

@@ -25,7 +25,7 @@ const (
 	Standalone NodeKind = "standalone"
 )
 
-// The states of a node. A component that no unit tells of is StateUnknown, and
+// The states of a node. A component that no unit knows is StateUnknown, and
 // one whose replicas differ is StateMixed.
 const (
 	NodeRunning     = "running"     // all replicas answer
@@ -55,7 +55,7 @@ type ReplicaView struct {
 	Booted    time.Time         `json:"booted,omitzero"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Unclaimed []wire.Process    `json:"unclaimed,omitempty"`
-	Problem   string            `json:"problem,omitempty"` // why its unit tells nothing
+	Problem   string            `json:"problem,omitempty"` // why nothing is known of it
 }
 
 // ComponentView is a component as it is now.
@@ -64,7 +64,7 @@ type ComponentView struct {
 	Type       string             `json:"type"`
 	Node       string             `json:"node"`
 	State      string             `json:"state"`
-	Allowed    []string           `json:"allowed"` // what every replica allows now
+	Allowed    []string           `json:"allowed"` // by every replica, now
 	Operations []OperationModel   `json:"operations"`
 	Replicas   []ComponentReplica `json:"replicas"`
 }
@@ -105,7 +105,7 @@ type OperationReplica struct {
 	Instance  string            `json:"instance,omitempty"`
 	Allowed   bool              `json:"allowed"`
 	Executing string            `json:"executing,omitempty"` // of the component, any operation
-	Process   *wire.ProcessInfo `json:"process,omitempty"`   // what Supervisor's clients see of it
+	Process   *wire.ProcessInfo `json:"process,omitempty"`   // as Supervisor's clients see it
 	Problem   string            `json:"problem,omitempty"`
 }
 
@@ -114,16 +114,16 @@ type VolumeView struct {
 	Name  string   `json:"name"`
 	Type  string   `json:"type"`
 	State string   `json:"state"`
-	Nodes []string `json:"nodes"` // that attach it
+	Nodes []string `json:"nodes"` // that mount it
 }
 
-// Result is what became of a request at one replica.
+// Result is the outcome of a request at one replica.
 type Result struct {
 	Node     string               `json:"node"`
 	Replica  string               `json:"replica"`
 	Done     bool                 `json:"done"`
 	Detail   string               `json:"detail,omitempty"`
-	Statuses []wire.ProcessStatus `json:"statuses,omitempty"` // of the processes it was about
+	Statuses []wire.ProcessStatus `json:"statuses,omitempty"` // of the processes concerned
 	Added    []string             `json:"added,omitempty"`    // groups of processes, by a reload
 	Changed  []string             `json:"changed,omitempty"`
 	Removed  []string             `json:"removed,omitempty"`
@@ -135,8 +135,8 @@ type Result struct {
 type Log struct {
 	Replica  string `json:"replica"`
 	Text     string `json:"text"`
-	Offset   int64  `json:"offset,omitempty"`   // where to go on, where the unit says it
-	Overflow bool   `json:"overflow,omitempty"` // something before it was left out
+	Offset   int64  `json:"offset,omitempty"`   // where to continue, if known
+	Overflow bool   `json:"overflow,omitempty"` // something before it is left out
 	Problem  string `json:"problem,omitempty"`  // why there is no text
 
 	err error

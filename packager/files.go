@@ -58,22 +58,20 @@ func (t *tree) component(c tosca.Component) error {
 	for _, a := range c.Artifacts {
 		try("artifact", a.Path, t.file(root, a.Path))
 	}
-	for _, i := range c.Interfaces {
-		for _, o := range i.Operations {
-			if o.Script != "" {
-				try("script", o.Script, t.beside(root, o.Script))
-			}
-			for _, f := range o.Files {
-				try("dependency", f, t.file(root, f))
-			}
+	for _, o := range c.Operations() {
+		if o.Script != "" {
+			try("script", o.Script, t.beside(root, o.Script))
+		}
+		for _, f := range o.Files {
+			try("dependency", f, t.file(root, f))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// beside adds a script and its folder. The archive's root is no folder of
-// scripts: of it, the files come, not the folders. TOSCA documents stay out:
-// they are no part of a component, and may hold what is to be a secret.
+// beside adds a script and its folder. Of the archive's root, only the files
+// are added. TOSCA documents stay out: they are not part of a component, and may
+// hold what is to be a secret.
 func (t *tree) beside(root, script string) error {
 	if _, err := fs.Stat(t.archive, script); err != nil {
 		return notInArchive(err)
@@ -102,7 +100,7 @@ func (t *tree) all(root, dir string) error {
 // versionKey is the first key of every TOSCA document (TOSCA 1.3, 3.10.1).
 var versionKey = regexp.MustCompile(`(?m)^["']?tosca_definitions_version["']?\s*:`)
 
-// isDefinitions tells whether a file is a TOSCA document.
+// isDefinitions reports whether a file is a TOSCA document.
 func isDefinitions(archive fs.FS, file string) (bool, error) {
 	if ext := strings.ToLower(path.Ext(file)); ext != ".yaml" && ext != ".yml" && ext != ".tosca" {
 		return false, nil
@@ -133,7 +131,7 @@ func (t *tree) file(root, file string) error {
 		return t.all(root, file)
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("is no regular file")
+		return errors.New("is not a regular file")
 	}
 	mode, err := FileMode(t.archive, file, info)
 	if err != nil {
@@ -144,9 +142,9 @@ func (t *tree) file(root, file string) error {
 	return nil
 }
 
-// FileMode is the mode that a file of the archive gets: whether it can be
-// executed is told by its own, and by its first bytes, as many archives are
-// made where files have no such mode.
+// FileMode is the mode that a file of the archive gets. It is executable by its
+// own mode or by its first bytes, as many archives are made where files have no
+// such mode.
 func FileMode(archive fs.FS, file string, info fs.FileInfo) (uint32, error) {
 	head, err := firstBytes(archive, file)
 	if err != nil {
@@ -165,7 +163,7 @@ func notInArchive(err error) error {
 	return err
 }
 
-// sorted gives the files, parents before what is in them.
+// sorted returns the files, parents before what is in them.
 func (t *tree) sorted() []File {
 	files := make([]File, 0, len(t.files))
 	for _, f := range t.files {
@@ -178,7 +176,7 @@ func (t *tree) sorted() []File {
 // appPath is where a component has a file of the archive.
 func appPath(component, file string) string { return path.Join(AppsPath, component, file) }
 
-// runsItself tells whether the kernel can execute a file that begins so.
+// runsItself reports whether the kernel can execute a file that begins so.
 func runsItself(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("#!")) || bytes.HasPrefix(head, []byte("\x7fELF"))
 }

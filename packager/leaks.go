@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// telling is how long a value has to be for a longer one that holds it to be
-// taken for one that was made of it.
-const telling = 6
+// leastInside is how long a secret has to be for a longer value that contains
+// it to count as a leak.
+const leastInside = 6
 
-// checkLeaks warns where the value of a secret is written in the clear all the
-// same, under a name that `secrets` does not list.
+// checkLeaks warns where the value of a secret is also written in the clear,
+// under a name that `secrets` does not list.
 func (p *planner) checkLeaks() {
 	warned := map[string]bool{}
 	leak := func(value, format string, args ...any) {
 		for _, s := range p.plan.Secrets {
 			given := strings.TrimRight(s.Given, "\n")
-			if !s.Application || value != given && (len(given) < telling || !strings.Contains(value, given)) {
+			if !s.Application || value != given && (len(given) < leastInside || !strings.Contains(value, given)) {
 				continue
 			}
 			where := fmt.Sprintf(format, args...)
 			if key := s.Name + " " + where; !warned[key] {
 				warned[key] = true
-				p.warn("secret %q: its value is in %s, too, in the clear", s.Name, where)
+				p.warn("secret %q: its value is also in %s, in the clear", s.Name, where)
 			}
 		}
 	}
@@ -37,12 +37,10 @@ func (p *planner) checkLeaks() {
 		leak(n.Command, "the command of the container %q", n.Name)
 	}
 	for _, c := range p.app.Components {
-		for _, i := range c.Interfaces {
-			for _, o := range i.Operations {
-				for _, in := range o.Inputs {
-					if !p.hidden(c.Name, in.Name) {
-						leak(p.inputValue(c, in), "the input %q of the component %q, which secrets can list as %s.%s", in.Name, c.Name, c.Name, in.Name)
-					}
+		for _, o := range c.Operations() {
+			for _, in := range o.Inputs {
+				if !p.hidden(c.Name, in.Name) {
+					leak(p.inputValue(c, in), "the input %q of the component %q, which secrets can list as %s.%s", in.Name, c.Name, c.Name, in.Name)
 				}
 			}
 		}

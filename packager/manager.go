@@ -25,7 +25,7 @@ func (p *planner) manager() {
 	t.data(path.Join(ManagerFolder, "toskose.yml"), public)
 	base, err := cfg.Docker.Base("")
 	if err != nil {
-		p.report("manager.docker.base_tag: needs a base_image beside it")
+		p.report("manager.docker.base_tag: needs a base_image")
 	}
 	s := Service{
 		Name: cfg.Alias, Image: cfg.Docker.Image(), IsManager: true, StopGrace: StopGrace,

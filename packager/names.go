@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // What is valid in a section of supervisord.conf, in a list of programs, as a
@@ -19,12 +20,12 @@ var (
 	partRoutes = []string{"log", "operations"}
 )
 
-// checkNames refuses what no program, route or container can be named.
+// checkNames refuses names that no program, route or container can have.
 func (p *planner) checkNames() {
 	for _, n := range p.app.Nodes {
 		p.checkName("container", n.Name, nodeRoutes)
 		if n.Name+"-password" == ManagerPassword || n.Name == p.plan.Config.Manager.Alias {
-			p.report("container %q: the name is the manager's own; rename the container", n.Name)
+			p.report("container %q: the name is reserved for the manager; rename the container", n.Name)
 		}
 	}
 	for _, v := range p.app.Volumes {
@@ -47,36 +48,30 @@ func (p *planner) checkName(what, name string, routes []string) {
 }
 
 func (p *planner) checkOperations(c tosca.Component, programs map[string]string) {
-	for _, i := range c.Interfaces {
-		for _, o := range i.Operations {
-			if !nameForm.MatchString(i.Name) || !nameForm.MatchString(o.Name) {
-				p.report("component %q: operation %q: the name cannot be used for programs: only %s", c.Name, i.Name+"."+o.Name, nameRule)
-			}
-			if slices.Contains(partRoutes, o.Name) {
-				p.report("component %q: operation %q: the name is a route of the manager's API; rename the operation", c.Name, i.Name+"."+o.Name)
-			}
-			program, subject := c.Name+"."+processName(c, i.Name, o.Name), c.Name+" "+i.Name+"."+o.Name
-			if other, ok := programs[program]; ok {
-				p.report("component %q: operation %q: its program %q is %q's already; rename one of them", c.Name, i.Name+"."+o.Name, program, other)
-			}
-			programs[program] = subject
+	for name := range c.Operations() {
+		if !nameForm.MatchString(name.Interface) || !nameForm.MatchString(name.Name) {
+			p.report("component %q: operation %q: the name cannot be used for programs: only %s", c.Name, name, nameRule)
 		}
+		if slices.Contains(partRoutes, name.Name) {
+			p.report("component %q: operation %q: the name is a route of the manager's API; rename the operation", c.Name, name)
+		}
+		program := c.Name + "." + processName(c, name)
+		if other, ok := programs[program]; ok {
+			p.report("component %q: operation %q: its program %q is already that of %q; rename one of them", c.Name, name, program, other)
+		}
+		programs[program] = c.Name + " " + name.String()
 	}
 }
 
 // processName is an operation's bare name where one interface of the component
 // only has it, otherwise `interface.operation`.
-func processName(c tosca.Component, iface, operation string) string {
-	n := 0
-	for _, i := range c.Interfaces {
-		if slices.ContainsFunc(i.Operations, func(o tosca.Operation) bool { return o.Name == operation }) {
-			n++
+func processName(c tosca.Component, operation protocol.Operation) string {
+	for other := range c.Operations() {
+		if other.Name == operation.Name && other != operation {
+			return operation.String()
 		}
 	}
-	if n == 1 {
-		return operation
-	}
-	return iface + "." + operation
+	return operation.Name
 }
 
 // checkPorts refuses two containers that publish one port of the host, or one
@@ -95,7 +90,7 @@ func (p *planner) checkPorts() {
 				continue
 			}
 			if other, ok := taken[at]; ok {
-				p.report("container %q: port %d of the host is published by %s already", n.Name, np.Host, other)
+				p.report("container %q: port %d of the host is already published by %s", n.Name, np.Host, other)
 				continue
 			}
 			taken[at] = "the container " + n.Name

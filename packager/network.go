@@ -9,9 +9,9 @@ import (
 	"github.com/toskose/toskose/tosca"
 )
 
-// aliases gives each node's names on the network besides its own: the alias
-// of its configuration, and those of its components that others dial. Networks
-// do not tell small letters from large ones.
+// aliases returns each node's names on the network besides its own: the alias
+// of its configuration, and those of its components that others dial. Names on
+// networks are not case-sensitive.
 func (p *planner) aliases() map[string][]string {
 	dialled := map[string]bool{}
 	for _, n := range p.app.Nodes {
@@ -28,14 +28,14 @@ func (p *planner) aliases() map[string][]string {
 	out := map[string][]string{}
 	for _, n := range p.app.Nodes {
 		if other, ok := owner[strings.ToLower(n.Name)]; ok {
-			p.report("container %q: its name differs from that of %s by case only, which networks do not tell apart", n.Name, other)
+			p.report("container %q: its name differs from that of %s only by case, which networks ignore", n.Name, other)
 		}
 		owner[strings.ToLower(n.Name)] = n.Name
 	}
 	add := func(alias, node, why string) {
 		switch other, ok := owner[strings.ToLower(alias)]; {
 		case ok && other != node:
-			p.report("container %q: %s %q is the name of %s on the network, too", node, why, alias, other)
+			p.report("container %q: %s %q is also the name of %s on the network", node, why, alias, other)
 		case alias != node && !slices.Contains(out[node], alias):
 			owner[strings.ToLower(alias)] = node
 			out[node] = append(out[node], alias)

@@ -40,11 +40,12 @@ func TargetOf(app *tosca.Application) config.Target {
 	for _, v := range app.Volumes {
 		target.Volumes = append(target.Volumes, v.Name)
 	}
+	target.Components = operations(app)
 	target.Values = values(app)
 	return target
 }
 
-// isBuilt tells whether a container's image is built from the archive.
+// isBuilt reports whether a container's image is built from the archive.
 func isBuilt(n tosca.Node) bool {
 	return n.Image.Kind == tosca.ImageFile || n.Image.Kind == tosca.ImageFileService
 }
@@ -54,15 +55,15 @@ func hosts(app *tosca.Application, node string) bool {
 }
 
 // New makes the plan for an application. archive holds its files at their
-// paths; cfg is as config.Decode gave it for TargetOf(app), or empty. All that
-// cannot be packaged is in the error, joined.
+// paths; cfg is what config.Decode returned for TargetOf(app), or empty. The
+// error joins all that cannot be packaged.
 func New(app *tosca.Application, archive fs.FS, cfg config.Config, opts Options) (*Plan, error) {
 	name, err := projectName(app.Name)
 	if err != nil {
 		return nil, err
 	}
 	p := &planner{
-		app: app, archive: archive, opts: opts,
+		app: configured(app, cfg.Components), archive: archive, opts: opts,
 		plan: &Plan{App: name, Version: opts.Version, Config: config.Complete(cfg, TargetOf(app))},
 	}
 	p.checkNames()
@@ -88,7 +89,7 @@ func New(app *tosca.Application, archive fs.FS, cfg config.Config, opts Options)
 	return p.plan, nil
 }
 
-// planner gathers a plan and what is in its way.
+// planner gathers a plan and the problems with it.
 type planner struct {
 	app      *tosca.Application
 	archive  fs.FS
@@ -105,7 +106,7 @@ func (p *planner) warn(format string, args ...any) {
 	p.plan.Warnings = append(p.plan.Warnings, fmt.Sprintf(format, args...))
 }
 
-// components gives a node's components.
+// components returns a node's components.
 func (p *planner) components(node string) []tosca.Component {
 	var cs []tosca.Component
 	for _, c := range p.app.Components {
@@ -123,17 +124,24 @@ var notInProjectNames = regexp.MustCompile(`[^a-z0-9_]+`)
 const longestProject = 40
 
 // projectName makes a name that Compose projects and Swarm stacks may have. A
-// long one ends in a digest of what it stands for.
+// long one is shortened.
 func projectName(app string) (string, error) {
 	name := strings.Trim(notInProjectNames.ReplaceAllString(strings.ToLower(app), "-"), "-_")
 	if name == "" {
-		return "", fmt.Errorf("the application's name %q has no letter or digit to name a project by", app)
+		return "", fmt.Errorf("the application's name %q has no letter or digit to name a project with", app)
 	}
 	if len(name) > longestProject {
-		sum := sha256.Sum256([]byte(app))
-		name = strings.TrimRight(name[:longestProject-9], "-_") + "-" + hex.EncodeToString(sum[:4])
+		name = Shorten(name, app, longestProject)
 	}
 	return name, nil
+}
+
+// Shorten cuts a name to a length, with a digest of what it stands for at its
+// end.
+func Shorten(name, of string, length int) string {
+	sum := sha256.Sum256([]byte(of))
+	digest := "-" + hex.EncodeToString(sum[:4])
+	return strings.TrimRight(name[:min(len(name), length-len(digest))], "-_") + digest
 }
 
 // volume plans a volume; toskose.yml wins over the application.

@@ -178,13 +178,13 @@ func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 		},
 		"a container with the manager's name": {
 			func(a *tosca.Application) { a.Nodes[2].Name = "toskose-manager" },
-			`container "toskose-manager": the name is the manager's own`,
+			`container "toskose-manager": the name is reserved for the manager`,
 		},
 		"two programs of one name": {
 			func(a *tosca.Application) {
 				a.Components[1].Name, a.Components[1].Connections = "api.Standard", nil
 			},
-			`its program "api.Standard.start" is "api Standard.start"'s already`,
+			`its program "api.Standard.start" is already that of "api Standard.start"`,
 		},
 		"an image by the name of another's base": {
 			func(a *tosca.Application) {
@@ -203,32 +203,32 @@ func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 			func(a *tosca.Application) {
 				a.Nodes[2].Ports = []tosca.Port{{Container: 1, Host: 8080, Protocol: "tcp"}}
 			},
-			`container "store": port 8080 of the host is published by the container backend already`,
+			`container "store": port 8080 of the host is already published by the container backend`,
 		},
 		"a variable that is the unit's": {
 			func(a *tosca.Application) { a.Nodes[0].Env["SUPERVISORD_PORT"] = "1" },
-			`environment variable "SUPERVISORD_PORT": the name is the unit's`,
+			`environment variable "SUPERVISORD_PORT": the name is reserved for the unit`,
 		},
 		"a command with an open quotation": {
 			func(a *tosca.Application) { a.Nodes[2].Command = `sh -c "x` },
-			`container "store": command "sh -c \"x": a quotation is not closed`,
+			`container "store": command "sh -c \"x": a quotation mark is not closed`,
 		},
 		"a component that is dialled by a container's name": {
 			func(a *tosca.Application) {
 				a.Components[0].Name, a.Components[1].Connections = "store", []string{"store"}
 				a.Components[0].Connections = nil
 			},
-			`container "backend": component "store" is the name of store on the network, too`,
+			`container "backend": component "store" is also the name of store on the network`,
 		},
 		"containers whose names differ by case only": {
 			func(a *tosca.Application) { a.Nodes[2].Name, a.Components[0].Connections = "BACKEND", nil },
-			`container "BACKEND": its name differs from that of backend by case only`,
+			`container "BACKEND": its name differs from that of backend only by case`,
 		},
 		"a component that is dialled by a container's name in other letters": {
 			func(a *tosca.Application) {
 				a.Components[0].Name, a.Components[1].Connections = "Store", []string{"Store"}
 			},
-			`container "backend": component "Store" is the name of store on the network, too`,
+			`container "backend": component "Store" is also the name of store on the network`,
 		},
 		"a name without a letter": {
 			func(a *tosca.Application) { a.Name = "***" },
@@ -239,7 +239,7 @@ func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 				o := &a.Components[0].Interfaces[0].Operations[1]
 				o.Inputs = append(o.Inputs, tosca.OperationInput{Name: "PORT", Value: "1"})
 			},
-			`input "PORT": is the variable INPUT_PORT, as "port" is`,
+			`input "PORT": is the variable INPUT_PORT, which "port" is too`,
 		},
 	}
 	for name, test := range tests {
@@ -260,7 +260,7 @@ func TestWhatIsLostIsWarnedOf(t *testing.T) {
 	app := sample.App()
 	app.Nodes[1].Image.Kind = tosca.ImageService
 	warnings := strings.Join(plan(t, app, config.Config{}).Warnings, "\n")
-	for _, want := range []string{`container "backend": its command is not run`, `container "frontend": what image`} {
+	for _, want := range []string{`container "backend": its command is not run`, `container "frontend": the command of image`} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("%q lacks %q", warnings, want)
 		}
@@ -335,10 +335,10 @@ func TestImagesOfDockerfilesAreBuiltFromTheArchive(t *testing.T) {
 		}
 	}
 	for yml, want := range map[string]string{
-		"nodes: {backend: {docker: {base_tag: '1'}}}":    "nodes.backend.docker.base_tag needs a base_image beside it",
+		"nodes: {backend: {docker: {base_tag: '1'}}}":    "nodes.backend.docker.base_tag needs a base_image",
 		"nodes: {store: {docker: {base_image: other}}}":  "only its alias, deploy, and name, tag and registry_password of docker can be set",
 		"nodes: {store: {port: 9000}}":                   "the container hosts no components",
-		"nodes: {frontend: {docker: {name: bad name!}}}": "no image name",
+		"nodes: {frontend: {docker: {name: bad name!}}}": "is not an image name",
 	} {
 		if _, err := plan(yml); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", yml, err)

@@ -1,8 +1,13 @@
 package packager
 
-import "github.com/toskose/toskose/packager/config"
+import (
+	"strings"
+	"time"
 
-// Plan is all that is to be built and run for an application. Slices are
+	"github.com/toskose/toskose/packager/config"
+)
+
+// Plan is what is built and run for an application. Slices are
 // sorted by name unless a comment says otherwise.
 type Plan struct {
 	App      string        // the application's name, valid as a stack and project name
@@ -34,8 +39,8 @@ type Image struct {
 	RegistryPassword string
 }
 
-// Alone tells whether an image is what its Dockerfile gives, with nothing put
-// into it: a standalone container's.
+// Alone reports whether an image is the result of its Dockerfile, with nothing
+// put into it: a standalone container's.
 func (i Image) Alone() bool { return i.Dockerfile != "" && i.Base == i.Name }
 
 // File is a file or folder in an image.
@@ -90,18 +95,30 @@ type Volume struct {
 }
 
 // Secret is a credential that reaches containers as a file. Its value is kept
-// by packager/compose beside the manifests, never in the plan's output.
+// beside the manifests by packager/output, never in them.
 type Secret struct {
 	Name  string
 	Given string // the user's value; empty: generate one
 
 	TLS *TLS // it is a certificate or a key, and no password
 
-	Application bool // it is the application's own, and the manager has no use for it
+	Application bool // it is the application's own; the manager does not get it
 }
 
-// Manager gives the manager's service.
+// Manager returns the manager's service.
 func (p *Plan) Manager() Service { return p.Services[len(p.Services)-1] }
+
+// OtherNames lists, as ALIAS=NAME, the aliases of containers that the manager
+// finds by other names (TOSKOSE_DISCOVERY_NAMES).
+func (p *Plan) OtherNames(nameOf func(service, alias string) string) string {
+	var pairs []string
+	for _, s := range p.Services {
+		if alias := p.Config.Nodes[s.Name].Alias; alias != "" && nameOf(s.Name, alias) != alias {
+			pairs = append(pairs, alias+"="+nameOf(s.Name, alias))
+		}
+	}
+	return strings.Join(pairs, ",")
+}
 
 // The places in a toskosed image and in the manager's.
 const (
@@ -116,7 +133,7 @@ const (
 	ManagerFolder   = "/toskose/manager"
 )
 
-// The labels of what is made here, so that just this can be found again.
+// The labels of images and containers, by which they are found again.
 const (
 	LabelApp     = "io.toskose.app"
 	LabelNode    = "io.toskose.node" // of a toskosed image; the manager's has none
@@ -131,6 +148,24 @@ const (
 const (
 	ManagerPassword  = "manager-password"
 	ManagerSecretKey = "manager-secret-key"
+)
+
+// ManagerUser runs the manager.
+const ManagerUser = "65532:65532"
+
+// How often a container's health is checked, how long one check may take, and
+// how many have to fail.
+const (
+	HealthInterval = 3 * time.Second
+	HealthTimeout  = 5 * time.Second
+	HealthRetries  = 10
+)
+
+// The files that lie beside the secrets, so that no secret can have their names.
+const (
+	SecretNamesFile  = "names.json" // what a Swarm calls each secret
+	NetrcFile        = "netrc"      // curl's --netrc-file
+	TLSAuthorityFile = "tls-ca.key" // the key that signs certificates; no container has it
 )
 
 // How long the end of a container may take, in seconds. A program has

@@ -79,7 +79,7 @@ func splitWords(s string) ([]string, error) {
 		}
 	}
 	if quote != 0 || escaped {
-		return nil, errors.New("a quotation is not closed")
+		return nil, errors.New("a quotation mark is not closed")
 	}
 	if started {
 		words = append(words, word.String())

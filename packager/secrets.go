@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// What toskose.yml lists under `secrets:` travels as files, as passwords do.
+// What toskose.yml lists under `secrets:` reaches containers as files, as
+// passwords do.
 // A unit reads them when an operation starts; a standalone container has to.
 
-// values names all that a secret may be: COMPONENT.INPUT, CONTAINER.VARIABLE.
+// values lists what a secret may be: COMPONENT.INPUT, CONTAINER.VARIABLE.
 func values(app *tosca.Application) []string {
 	var all []string
 	for _, n := range app.Nodes {
@@ -21,11 +23,9 @@ func values(app *tosca.Application) []string {
 		}
 	}
 	for _, c := range app.Components {
-		for _, i := range c.Interfaces {
-			for _, o := range i.Operations {
-				for _, in := range o.Inputs {
-					all = append(all, c.Name+"."+in.Name)
-				}
+		for _, o := range c.Operations() {
+			for _, in := range o.Inputs {
+				all = append(all, c.Name+"."+in.Name)
 			}
 		}
 	}
@@ -33,15 +33,12 @@ func values(app *tosca.Application) []string {
 	return slices.Compact(all)
 }
 
-// reservedFiles are what lies beside the secrets, and is none of them.
-var reservedFiles = []string{"names.json", "netrc", "tls-ca.key"}
-
-// hidden tells whether an input or a variable is a secret.
+// hidden reports whether an input or a variable is a secret.
 func (p *planner) hidden(owner, name string) bool {
 	return slices.Contains(p.plan.Config.Secrets, owner+"."+name)
 }
 
-// hide plans a secret, once, and gives the file that containers have it as.
+// hide plans a secret, once, and returns its path in containers.
 func (p *planner) hide(name, value string) string {
 	if strings.HasSuffix(value, "\n") { // a unit leaves out the last line's end, which many a tool adds
 		value += "\n"
@@ -49,12 +46,12 @@ func (p *planner) hide(name, value string) string {
 	i := slices.IndexFunc(p.plan.Secrets, func(s Secret) bool { return s.Name == name })
 	switch {
 	case i >= 0 && p.plan.Secrets[i].Application && p.plan.Secrets[i].Given == value:
-	case i >= 0 || slices.Contains(reservedFiles, name):
-		p.report("secret %q: another file of secrets has this name already; rename the input or the variable", name)
+	case i >= 0 || slices.Contains([]string{SecretNamesFile, NetrcFile, TLSAuthorityFile}, name):
+		p.report("secret %q: another secret file already has this name; rename the input or the variable", name)
 	case !nameForm.MatchString(name):
 		p.report("secret %q: the name cannot be used for files: only %s", name, nameRule)
 	case value == "":
-		p.report("secret %q: it has no value to hide", name)
+		p.report("secret %q: it has no value", name)
 	default:
 		p.plan.Secrets = append(p.plan.Secrets, Secret{Name: name, Given: value, Application: true})
 	}
@@ -66,18 +63,18 @@ func (p *planner) hide(name, value string) string {
 func (p *planner) checkSecrets() {
 	for i, s := range p.plan.Secrets {
 		if slices.ContainsFunc(p.plan.Secrets[:i], func(o Secret) bool { return o.Name == s.Name }) {
-			p.report("secret %q: another file of secrets has this name already; rename the input or the variable", s.Name)
+			p.report("secret %q: another secret file already has this name; rename the input or the variable", s.Name)
 		}
 	}
 }
 
-// secretInputs gives the files of an operation's secret inputs by the names of
+// secretInputs returns the files of an operation's secret inputs by the names of
 // their variables, without INPUT_.
-func (p *planner) secretInputs(c tosca.Component, iface string, o tosca.Operation) map[string]string {
+func (p *planner) secretInputs(c tosca.Component, name protocol.Operation, o tosca.Operation) map[string]string {
 	files := map[string]string{}
 	for _, in := range o.Inputs {
 		if p.hidden(c.Name, in.Name) {
-			files[strings.ToUpper(in.Name)] = p.hide(p.secretName(c, iface, o, in), p.inputValue(c, in))
+			files[strings.ToUpper(in.Name)] = p.hide(p.secretName(c, name, in), p.inputValue(c, in))
 		}
 	}
 	return files
@@ -85,13 +82,11 @@ func (p *planner) secretInputs(c tosca.Component, iface string, o tosca.Operatio
 
 // secretName is that of an input, which is one secret wherever it has the same
 // value.
-func (p *planner) secretName(c tosca.Component, iface string, o tosca.Operation, in tosca.OperationInput) string {
-	for _, i := range c.Interfaces {
-		for _, other := range i.Operations {
-			for _, same := range other.Inputs {
-				if same.Name == in.Name && p.inputValue(c, same) != p.inputValue(c, in) {
-					return c.Name + "." + iface + "." + o.Name + "." + in.Name
-				}
+func (p *planner) secretName(c tosca.Component, name protocol.Operation, in tosca.OperationInput) string {
+	for _, other := range c.Operations() {
+		for _, same := range other.Inputs {
+			if same.Name == in.Name && p.inputValue(c, same) != p.inputValue(c, in) {
+				return c.Name + "." + name.String() + "." + in.Name
 			}
 		}
 	}
@@ -99,7 +94,7 @@ func (p *planner) secretName(c tosca.Component, iface string, o tosca.Operation,
 }
 
 // secretVariables takes a container's secret variables out of its environment
-// and gives their files.
+// and returns their files.
 func (p *planner) secretVariables(s *Service) map[string]string {
 	files := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
@@ -118,11 +113,9 @@ func (p *planner) secretVariables(s *Service) map[string]string {
 // secrets.
 func (p *planner) secretFiles(s *Service, components []tosca.Component) {
 	for _, c := range components {
-		for _, i := range c.Interfaces {
-			for _, o := range i.Operations {
-				for _, file := range p.secretInputs(c, i.Name, o) {
-					s.Secrets = append(s.Secrets, path.Base(file))
-				}
+		for name, o := range c.Operations() {
+			for _, file := range p.secretInputs(c, name, o) {
+				s.Secrets = append(s.Secrets, path.Base(file))
 			}
 		}
 	}
@@ -130,8 +123,8 @@ func (p *planner) secretFiles(s *Service, components []tosca.Component) {
 	s.Secrets = slices.Compact(s.Secrets)
 }
 
-// public gives the application without what is secret, for the manager. It has
-// no use for the values of the topology's inputs, from which secrets come.
+// public returns the application without its secrets, for the manager, which
+// does not need the values of the topology's inputs: secrets come from them.
 func (p *planner) public() *tosca.Application {
 	app := *p.app
 	app.Nodes = slices.Clone(app.Nodes)
@@ -153,7 +146,7 @@ func (p *planner) public() *tosca.Application {
 	return &app
 }
 
-// publicInputs leaves the names of a component's secret inputs.
+// publicInputs keeps only the names of a component's secret inputs.
 func (p *planner) publicInputs(c *tosca.Component) {
 	c.Interfaces = slices.Clone(c.Interfaces)
 	for i := range c.Interfaces {

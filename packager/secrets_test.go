@@ -108,7 +108,7 @@ func TestASecretWithoutAValueIsRefused(t *testing.T) {
 	app, cfg := hushed()
 	app.Nodes[0].Env["DB_PASSWORD"] = ""
 	_, err := packager.New(app, sample.Archive(), cfg, packager.Options{})
-	if err == nil || err.Error() != `secret "backend.DB_PASSWORD": it has no value to hide` {
+	if err == nil || err.Error() != `secret "backend.DB_PASSWORD": it has no value` {
 		t.Errorf("error %v", err)
 	}
 }
@@ -154,10 +154,10 @@ func TestASecretThatIsElsewhereInTheClearIsWarnedOf(t *testing.T) {
 		}
 	}
 	want := []string{
-		`secret "store.REDIS_PASSWORD": its value is in the variable URL of the container "store", which secrets can list as store.URL, too, in the clear`,
-		`secret "store.REDIS_PASSWORD": its value is in the command of the container "store", too, in the clear`,
-		`secret "api.key": its value is in the input "token" of the component "viewer", which secrets can list as viewer.token, too, in the clear`,
-		`secret "backend.DB_PASSWORD": its value is in the option o of the volume "dbvolume", too, in the clear`,
+		`secret "store.REDIS_PASSWORD": its value is also in the variable URL of the container "store", which secrets can list as store.URL, in the clear`,
+		`secret "store.REDIS_PASSWORD": its value is also in the command of the container "store", in the clear`,
+		`secret "api.key": its value is also in the input "token" of the component "viewer", which secrets can list as viewer.token, in the clear`,
+		`secret "backend.DB_PASSWORD": its value is also in the option o of the volume "dbvolume", in the clear`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -193,7 +193,7 @@ func TestTwoSecretsOfOneNameAreRefused(t *testing.T) {
 			app := sample.App()
 			test.change(app)
 			_, err := packager.New(app, sample.Archive(), config.Config{Secrets: []string{test.secret}}, packager.Options{})
-			if want := `secret "` + test.secret + `": another file of secrets has this name already`; err == nil || !strings.Contains(err.Error(), want) {
+			if want := `secret "` + test.secret + `": another secret file already has this name`; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v\nwant  %s", err, want)
 			}
 		})

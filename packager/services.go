@@ -38,7 +38,7 @@ func (p *planner) node(n *tosca.Node, aliases []string) {
 	} else {
 		for _, name := range slices.Sorted(maps.Keys(secrets)) {
 			s.Env[name+"_FILE"] = secrets[name]
-			p.warn("container %q: its variable %s is a secret: it gets %s_FILE instead, the name of a file, which its image has to read", n.Name, name, name)
+			p.warn("container %q: its variable %s is a secret: its image has to read it from the file that %s_FILE names", n.Name, name, name)
 		}
 		words, err := splitWords(n.Command)
 		if err != nil {
@@ -64,13 +64,13 @@ func (p *planner) alone(s *Service, n *tosca.Node) {
 	})
 }
 
-// base gives what the image of a toskosed container is built on, and the
-// Dockerfile in the archive that gives it; toskose.yml wins over that.
+// base returns what the image of a toskosed container is built on, and the
+// Dockerfile in the archive that makes it; a base in toskose.yml wins.
 func (p *planner) base(n *tosca.Node) (ref, dockerfile string) {
 	cfg := p.plan.Config.Nodes[n.Name].Docker
 	if isBuilt(*n) && cfg.BaseImage == "" {
 		if cfg.BaseTag != "" {
-			p.report("container %q: nodes.%s.docker.base_tag needs a base_image beside it: what it is built on is built from %q in the archive", n.Name, n.Name, n.Image.Name)
+			p.report("container %q: nodes.%s.docker.base_tag needs a base_image: the base is built from %q in the archive", n.Name, n.Name, n.Image.Name)
 		}
 		return config.BaseName(p.plan.App, n.Name), n.Image.Name
 	}
@@ -86,14 +86,14 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 	cfg := p.plan.Config.Nodes[n.Name]
 	for name := range n.Env {
 		if strings.HasPrefix(name, "SUPERVISORD_") || strings.HasPrefix(name, "TOSKOSE_") {
-			p.report("container %q: environment variable %q: the name is the unit's", n.Name, name)
+			p.report("container %q: environment variable %q: the name is reserved for the unit", n.Name, name)
 		}
 	}
 	if n.Command != "" {
-		p.warn("container %q: its command is not run: it hosts components, so its main process is the unit", n.Name)
+		p.warn("container %q: its command is not run: its main process is the unit, because it hosts components", n.Name)
 	}
 	if n.Image.Kind == tosca.ImageService || n.Image.Kind == tosca.ImageFileService {
-		p.warn("container %q: what image %q runs by itself is not run: the container hosts components, so its main process is the unit", n.Name, n.Image.Name)
+		p.warn("container %q: the command of image %q is not run: the main process is the unit, because the container hosts components", n.Name, n.Image.Name)
 	}
 	base, dockerfile := p.base(n)
 	for name, value := range p.sharedInputs(components) {
@@ -161,16 +161,14 @@ func (p *planner) nodeFiles(node string, components []tosca.Component, secrets m
 
 // borrow adds the artifacts that a component's inputs name, wherever they are.
 func (p *planner) borrow(t *tree, c tosca.Component) {
-	for _, i := range c.Interfaces {
-		for _, o := range i.Operations {
-			for _, in := range o.Inputs {
-				in.Resolve(func(owner, artifact string) string {
-					if err := t.file(appPath(p.keeper(c, owner), ""), artifact); err != nil {
-						p.report("component %q: operation %q: input %q: artifact %q: %w", c.Name, i.Name+"."+o.Name, in.Name, artifact, err)
-					}
-					return ""
-				})
-			}
+	for name, o := range c.Operations() {
+		for _, in := range o.Inputs {
+			in.Resolve(func(owner, artifact string) string {
+				if err := t.file(appPath(p.keeper(c, owner), ""), artifact); err != nil {
+					p.report("component %q: operation %q: input %q: artifact %q: %w", c.Name, name, in.Name, artifact, err)
+				}
+				return ""
+			})
 		}
 	}
 }

@@ -8,16 +8,16 @@ import (
 // TLSAuthority is the secret with the certificate that signs all others.
 const TLSAuthority = "tls-ca.crt"
 
-// TLS is a certificate of the application's own, or the key of one. They are
-// made beside the manifests, as passwords are.
+// TLS is a certificate of the application's own authority, or its key. They are
+// generated beside the manifests, as passwords are.
 type TLS struct {
 	For   string   // the service; empty: the authority
 	Key   bool     // its private key
 	Names []string // what the certificate is for
 }
 
-// secure has a service speak TLS: with a certificate of its own, and with
-// those only who have one of the same authority.
+// secure has a service speak mutual TLS, with a certificate of the
+// application's authority.
 func (p *planner) secure(s *Service, names ...string) {
 	if !p.opts.TLS {
 		return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toskose/toskose/templates"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/unit/wire"
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // unitConf is the data of the template of supervisord.conf.
@@ -27,7 +27,7 @@ type unitComponent struct {
 type unitProgram struct {
 	Name, Process, Command, Directory string
 	Component, Interface              string
-	Kind                              wire.OperationKind
+	Kind                              protocol.Kind
 	Inputs, SecretInputs, SecretEnv   string
 	Log                               string
 	StopWait, Timeout                 int
@@ -37,33 +37,31 @@ type unitProgram struct {
 func (p *planner) unitConf(node string, components []tosca.Component, secrets map[string]string) ([]byte, error) {
 	conf := unitConf{App: p.plan.App, Node: node, TLS: p.unitTLS(node)}
 	for _, c := range components {
-		protocol, err := jsonValue(wireProtocol(c))
+		protocol, err := jsonValue(c.Protocol)
 		if err != nil {
 			return nil, fmt.Errorf("component %q: protocol: %w", c.Name, err)
 		}
 		uc := unitComponent{Name: c.Name, Protocol: protocol}
-		for _, i := range c.Interfaces {
-			for _, o := range i.Operations {
-				if o.Script == "" {
-					continue
-				}
-				program, err := p.program(c, i.Name, o, secrets)
-				if err != nil {
-					return nil, fmt.Errorf("component %q: operation %q: %w", c.Name, i.Name+"."+o.Name, err)
-				}
-				uc.Programs = append(uc.Programs, program)
+		for name, o := range c.Operations() {
+			if o.Script == "" {
+				continue
 			}
+			program, err := p.program(c, name, o, secrets)
+			if err != nil {
+				return nil, fmt.Errorf("component %q: operation %q: %w", c.Name, name, err)
+			}
+			uc.Programs = append(uc.Programs, program)
 		}
 		conf.Components = append(conf.Components, uc)
 	}
 	return templates.Render(templates.SupervisordConf, conf)
 }
 
-func (p *planner) program(c tosca.Component, iface string, o tosca.Operation, secrets map[string]string) (unitProgram, error) {
-	process := processName(c, iface, o.Name)
+func (p *planner) program(c tosca.Component, name protocol.Operation, o tosca.Operation, secrets map[string]string) (unitProgram, error) {
+	process := processName(c, name)
 	program := unitProgram{
-		Name: c.Name + "." + process, Process: process, Component: c.Name, Interface: iface,
-		Directory: appPath(c.Name, ""), Kind: kind(iface, o.Name), StopWait: ProgramGrace,
+		Name: c.Name + "." + process, Process: process, Component: c.Name, Interface: name.Interface,
+		Directory: appPath(c.Name, ""), Kind: p.kind(c.Name, name), StopWait: ProgramGrace,
 		Timeout: o.Timeout,
 		Log:     path.Join(StatePath, "logs", c.Name, process),
 	}
@@ -75,7 +73,7 @@ func (p *planner) program(c tosca.Component, iface string, o tosca.Operation, se
 	for _, set := range []struct {
 		into   *string
 		values map[string]string
-	}{{&program.Inputs, p.inputs(c, o)}, {&program.SecretInputs, p.secretInputs(c, iface, o)}, {&program.SecretEnv, secrets}} {
+	}{{&program.Inputs, p.inputs(c, o)}, {&program.SecretInputs, p.secretInputs(c, name, o)}, {&program.SecretEnv, secrets}} {
 		if len(set.values) == 0 {
 			continue
 		}
@@ -86,7 +84,7 @@ func (p *planner) program(c tosca.Component, iface string, o tosca.Operation, se
 	return program, nil
 }
 
-// scriptCommand gives the command of a script: itself, or sh's where it does
+// scriptCommand returns the command of a script: itself, or sh's where it does
 // not say what runs it.
 func scriptCommand(archive fs.FS, at, script string) (string, error) {
 	head, err := firstBytes(archive, script)
@@ -99,31 +97,7 @@ func scriptCommand(archive fs.FS, at, script string) (string, error) {
 	return command("/bin/sh", at), nil
 }
 
-func kind(iface, operation string) wire.OperationKind {
-	if iface == "Standard" && operation == "start" {
-		return wire.OperationStart
-	}
-	if iface == "Standard" && operation == "stop" {
-		return wire.OperationStop
-	}
-	return wire.OperationRun
-}
-
-func wireProtocol(c tosca.Component) wire.Protocol {
-	out := wire.Protocol{Initial: c.Protocol.Initial, States: []string{}, Transitions: []wire.Transition{}}
-	for _, s := range c.Protocol.States {
-		out.States = append(out.States, s.Name)
-	}
-	for _, t := range c.Protocol.Transitions {
-		out.Transitions = append(out.Transitions, wire.Transition{Source: t.Source, Target: t.Target, Operation: t.Qualified()})
-	}
-	for _, h := range c.Protocol.FaultHandlers {
-		out.FaultHandlers = append(out.FaultHandlers, wire.FaultHandler{Source: h.Source, Target: h.Target})
-	}
-	return out
-}
-
-// inputs gives an operation's INPUT_ variables, without that prefix, but for
+// inputs returns an operation's INPUT_ variables, without that prefix, but for
 // the secret ones.
 func (p *planner) inputs(c tosca.Component, o tosca.Operation) map[string]string {
 	values := map[string]string{}
@@ -153,41 +127,37 @@ func (p *planner) keeper(c tosca.Component, owner string) string {
 	return c.Name
 }
 
-// checkInputs refuses names that make one variable, and what no variable can
-// be named or hold.
+// checkInputs refuses inputs that share a variable, and those that cannot be
+// one.
 func (p *planner) checkInputs(c tosca.Component) {
-	for _, i := range c.Interfaces {
-		for _, o := range i.Operations {
-			seen := map[string]string{}
-			for _, in := range o.Inputs {
-				subject := fmt.Sprintf("component %q: operation %q: input %q", c.Name, i.Name+"."+o.Name, in.Name)
-				upper := strings.ToUpper(in.Name)
-				if other, ok := seen[upper]; ok {
-					p.report("%s: is the variable INPUT_%s, as %q is", subject, upper, other)
-				}
-				seen[upper] = in.Name
-				if strings.ContainsAny(in.Name, "=\x00") || strings.ContainsRune(in.Value, 0) {
-					p.report("%s: cannot be a variable of the environment", subject)
-				}
+	for name, o := range c.Operations() {
+		seen := map[string]string{}
+		for _, in := range o.Inputs {
+			subject := fmt.Sprintf("component %q: operation %q: input %q", c.Name, name, in.Name)
+			upper := strings.ToUpper(in.Name)
+			if other, ok := seen[upper]; ok {
+				p.report("%s: is the variable INPUT_%s, which %q is too", subject, upper, other)
+			}
+			seen[upper] = in.Name
+			if strings.ContainsAny(in.Name, "=\x00") || strings.ContainsRune(in.Value, 0) {
+				p.report("%s: cannot be a variable of the environment", subject)
 			}
 		}
 	}
 }
 
-// sharedInputs gives the INPUT_ variables that all operations of a node agree
+// sharedInputs returns the INPUT_ variables that all operations of a node agree
 // on, of those that declare them.
 func (p *planner) sharedInputs(components []tosca.Component) map[string]string {
 	shared, differs := map[string]string{}, map[string]bool{}
 	for _, c := range components {
-		for _, i := range c.Interfaces {
-			for _, o := range i.Operations {
-				for name, value := range p.inputs(c, o) {
-					name = "INPUT_" + name
-					if other, ok := shared[name]; ok && other != value {
-						differs[name] = true
-					}
-					shared[name] = value
+		for _, o := range c.Operations() {
+			for name, value := range p.inputs(c, o) {
+				name = "INPUT_" + name
+				if other, ok := shared[name]; ok && other != value {
+					differs[name] = true
 				}
+				shared[name] = value
 			}
 		}
 	}

@@ -7,7 +7,7 @@
 #   stand-in.sh --remove IMAGE...   remove each IMAGE that is a stand-in, and no other
 #
 # It knows python:3.11-slim, redis:7, debian:bookworm-slim and busybox:1.36. It needs no root: apt is given
-# folders of its own below build/stand-ins, where the packages stay for the next time. No maintainer script of
+# folders of its own below build/stand-ins, where packages and files stay for the next time. No maintainer script of
 # a package is run. The stand-in for debian:bookworm-slim has Debian's essential packages, but none of those
 # that install others: no dpkg, no apt, no perl.
 set -euo pipefail
@@ -93,7 +93,16 @@ resolve() { # PACKAGE...: downloads them with all they depend on, and prints the
 }
 
 make_image() {
-	local image=$1 root file line args=()
+	local image=$1 names packed line args=()
+	names=$(cat)
+	packed=$cache/${image/:/-}-$(printf '%s\n' "$names" | cat - "$0" | sha256sum | cut -c 1-16).tar
+	[ -e "$packed" ] || pack "$image" "$packed" <<<"$names"
+	while read -r line; do args+=(-c "$line"); done < <(changes "$image")
+	docker import "${args[@]}" - "$image" <"$packed" >/dev/null
+}
+
+pack() { # the image's files, from those packages, for this time and the next
+	local image=$1 packed=$2 root file
 	root=$(mktemp -d "$cache/root.XXXXXX")
 	# shellcheck disable=SC2064 # the folder's name now, not at exit
 	trap "rm -rf '$root'" EXIT
@@ -108,9 +117,9 @@ make_image() {
 				--exclude='./usr/share/info/*' --exclude='./usr/share/lintian/*' --exclude='./lib/systemd/*'
 	done
 	finish "$image" "$root"
-	while read -r line; do args+=(-c "$line"); done < <(changes "$image")
-	tar -C "$root" --owner=0 --group=0 --numeric-owner --sort=name -c . |
-		docker import "${args[@]}" - "$image" >/dev/null
+	rm -f "$cache/${image/:/-}"-*.tar
+	tar -C "$root" --owner=0 --group=0 --numeric-owner --sort=name -cf "$packed.new" .
+	mv "$packed.new" "$packed"
 	rm -rf "$root"
 	trap - EXIT
 }

@@ -79,7 +79,7 @@ func checkChapter(t *testing.T, path string) {
 
 const secondVersion = "tosca_definitions_version: tosca_2_0\n"
 
-// ofSecond gives a document its first line, unless it has one.
+// ofSecond returns a document its first line, unless it has one.
 func ofSecond(text []byte) string {
 	if strings.Contains(string(text), "tosca_definitions_version") {
 		return string(text)

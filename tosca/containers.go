@@ -11,6 +11,8 @@ import (
 	"github.com/distribution/reference"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/check"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/resolve"
@@ -27,13 +29,13 @@ func (c *compiler) container(n *node, policies *policies) Node {
 	m.Command = data.Text(n.Property("command").Node)
 	m.Shares = c.shares(n)
 	m.Storage = c.storage(n)
-	m.Connections, m.Depends = n.reached()
-	m.Named = n.named()
+	m.Connections, m.Depends = n.providers()
+	m.Named = n.namedRequirements()
 	m.Protocol = policies.of(n)
-	for name, i := range c.Interfaces(n.Node) {
+	for name, i := range check.Interfaces(c.Graph, n.Node) {
 		for op, o := range i.Operations {
 			if o.At.Implementation.Name != "" {
-				c.Warnf(o.At.Pos, codeContainerOp, "%s: operation %q is never run: containers are the orchestrator's", n.Of(), name+"."+op)
+				c.Warnf(o.At.Pos, code.ContainerOp, "%s: operation %q is never run: containers are the orchestrator's", n.Of(), protocol.Operation{Interface: name, Name: op})
 			}
 		}
 	}
@@ -84,7 +86,7 @@ func imageKind(chain []*grammar.Type) ImageKind {
 // image finds the one artifact of a container that it is made from: a
 // template's wins over those of its type.
 func (c *compiler) image(n *node) Image {
-	c.CheckArtifactTypes(n.Node)
+	check.ArtifactTypes(c.Graph, n.Node)
 	var images []resolve.Artifact
 	for _, a := range c.Artifacts(n.Node) {
 		if imageKind(a.Chain) != "" {
@@ -98,16 +100,16 @@ func (c *compiler) image(n *node) Image {
 	case 1:
 	case 0:
 		if !c.unknownArtifact(n) {
-			c.Errorf(n.Pos, codeImageMissing, "%s has no artifact that is an image or a Dockerfile (tosker.artifacts.Image, Image.Service, Dockerfile or Dockerfile.Service)", n.Of())
+			c.Errorf(n.Pos, code.ImageMissing, "%s has no artifact that is an image or a Dockerfile (tosker.artifacts.Image, Image.Service, Dockerfile or Dockerfile.Service)", n.Of())
 		}
 		return Image{}
 	default:
-		c.Errorf(images[1].Pos, codeImageMany, "%s has two images, artifacts %q and %q: it needs exactly one", n.Of(), images[0].Name, images[1].Name)
+		c.Errorf(images[1].Pos, code.ImageMany, "%s has two images, artifacts %q and %q: it needs exactly one", n.Of(), images[0].Name, images[1].Name)
 		return Image{}
 	}
 	a := images[0]
 	kind, of := imageKind(a.Chain), n.Of()+": artifact "+quote(a.Name)
-	if !c.Written(a.Artifact, of) {
+	if !check.Written(c.Graph, a.Artifact, of) {
 		return Image{Kind: kind}
 	}
 	if kind == ImageFile || kind == ImageFileService {
@@ -117,7 +119,7 @@ func (c *compiler) image(n *node) Image {
 	return Image{Kind: kind, Name: c.imageName(a, of)}
 }
 
-// unknownArtifact tells whether an artifact's type was found unknown: it may
+// unknownArtifact reports whether an artifact's type was found unknown: it may
 // have been meant as the image.
 func (c *compiler) unknownArtifact(n *node) bool {
 	return slices.ContainsFunc(n.Artifacts, func(a *grammar.Artifact) bool {
@@ -137,7 +139,7 @@ func (c *compiler) imageName(a resolve.Artifact, of string) string {
 	if a.Repository.Name != "" {
 		repo := a.Doc.Scope().Repository(a.Repository.Name)
 		if repo == nil {
-			c.Unknown(a.Repository.Pos, codeArtRepository, a.Repository.Name, a.Doc.Scope().RepositoryNames(),
+			c.Unknown(a.Repository.Pos, code.ArtRepository, a.Repository.Name, a.Doc.Scope().RepositoryNames(),
 				"%s is in unknown repository %q", of, a.Repository.Name)
 			return ""
 		}
@@ -149,7 +151,7 @@ func (c *compiler) imageName(a resolve.Artifact, of string) string {
 		return name
 	}
 	if _, err := reference.ParseNormalizedNamed(name); err != nil {
-		c.Errorf(a.File.Pos, codeImageName, "%s: %q is no name of an image: %v", of, name, err)
+		c.Errorf(a.File.Pos, code.ImageName, "%s: %q is not the name of an image: %v", of, name, err)
 		return ""
 	}
 	if c.images == nil {
@@ -159,7 +161,7 @@ func (c *compiler) imageName(a resolve.Artifact, of string) string {
 	return name
 }
 
-// registryOf gives what prefixes the names of images in a repository.
+// registryOf returns what prefixes the names of images in a repository.
 func registryOf(url string) string {
 	if _, rest, ok := strings.Cut(url, "://"); ok {
 		url = rest
@@ -187,18 +189,18 @@ func (c *compiler) ports(n *node) []Port {
 		}
 		inside, okInside := port(number)
 		if !okInside || inside == 0 || (proto != "tcp" && proto != "udp") {
-			c.Errorf(k.Pos(), codeContainerValue, "%s: %q is no port of a container: a number from 1 to 65535, with /tcp or /udp behind it if any", of, k.Text)
+			c.Errorf(k.Pos(), code.ContainerValue, "%s: %q is not a container port: a number from 1 to 65535, with /tcp or /udp behind it if any", of, k.Text)
 			continue
 		}
 		outside, okOutside := port(data.Text(v))
 		if !v.IsNull() && !okOutside {
-			c.Errorf(v.Pos(), codeContainerValue, "%s: %s is no port of the host: a number from 1 to 65535, or 0 for none", of, data.Show(v))
+			c.Errorf(v.Pos(), code.ContainerValue, "%s: %s is not a host port: a number from 1 to 65535, or 0 for none", of, data.Show(v))
 			continue
 		}
 		made := Port{Container: inside, Host: outside, Protocol: proto}
 		key := Port{Container: inside, Protocol: proto}
 		if taken[key] {
-			c.Errorf(k.Pos(), codeContainerValue, "%s: port %d/%s is there twice", of, inside, proto)
+			c.Errorf(k.Pos(), code.ContainerValue, "%s: port %d/%s is there twice", of, inside, proto)
 			continue
 		}
 		taken[key] = true
@@ -218,29 +220,29 @@ func port(text string) (int, bool) {
 // checkPorts warns of one port of the host for two containers: on one host
 // that cannot be, on several it can.
 func (c *compiler) checkPorts(nodes []Node) {
-	type published struct {
+	type hostPort struct {
 		port  int
 		proto string
 	}
-	first := map[published]string{}
+	first := map[hostPort]string{}
 	for _, n := range nodes {
 		for _, p := range n.Ports {
-			key := published{p.Host, p.Protocol}
+			key := hostPort{p.Host, p.Protocol}
 			if other, taken := first[key]; taken && p.Host != 0 {
-				c.Warnf(c.at(n.Name), codePortTwice, "container %q publishes port %d/%s of the host, and so does container %q", n.Name, p.Host, p.Protocol, other)
+				c.Warnf(c.at(n.Name), code.PortTwice, "container %q publishes port %d/%s of the host, and so does container %q", n.Name, p.Host, p.Protocol, other)
 			}
 			first[key] = n.Name
 		}
 	}
 }
 
-func (c *compiler) at(name string) diag.Position { return c.Service.Node(name).Pos }
+func (c *compiler) at(name string) diag.Position { return c.ByName[name].Pos }
 
 func (c *compiler) environment(n *node) map[string]string {
 	var env map[string]string
 	for k, v := range n.Property("env_variable").Node.Pairs() {
 		if k.Text == "" || strings.Contains(k.Text, "=") {
-			c.Errorf(k.Pos(), codeContainerValue, "%s: env_variable %q is no name of a variable", n.Of(), k.Text)
+			c.Errorf(k.Pos(), code.ContainerValue, "%s: env_variable %q is not the name of a variable", n.Of(), k.Text)
 			continue
 		}
 		if env == nil {
@@ -256,11 +258,11 @@ func (c *compiler) shares(n *node) []Share {
 	for k, v := range n.Property("share_data").Node.Pairs() {
 		host := data.Text(v)
 		if !path.IsAbs(k.Text) {
-			c.Errorf(k.Pos(), codeContainerValue, "%s: share_data: %q is no absolute path in the container", n.Of(), k.Text)
+			c.Errorf(k.Pos(), code.ContainerValue, "%s: share_data: %q is not an absolute path in the container", n.Of(), k.Text)
 			continue
 		}
 		if host == "" || !v.IsScalar() {
-			c.Errorf(v.Pos(), codeContainerValue, "%s: share_data: %s is no path of the host", n.Of(), data.Show(v))
+			c.Errorf(v.Pos(), code.ContainerValue, "%s: share_data: %s is not a path on the host", n.Of(), data.Show(v))
 			continue
 		}
 		all = append(all, Share{Container: path.Clean(k.Text), Host: host})
@@ -278,7 +280,7 @@ func (c *compiler) storage(n *node) []Storage {
 			continue
 		}
 		of := n.Of() + ": requirement " + quote(e.Name) + ": location"
-		r := c.Eval(e.location, n.Place(of))
+		r := c.Values.Eval(e.location, n.Place(of))
 		if r.OK && r.Later != nil {
 			c.RunTimeOnly(r, of)
 			continue
@@ -287,12 +289,12 @@ func (c *compiler) storage(n *node) []Storage {
 			continue
 		}
 		if r.Node.IsNull() || !r.Node.IsScalar() || !path.IsAbs(r.Node.Text) {
-			c.Errorf(e.location.Pos(), codeReqLocation, "%s must be an absolute path in the container", of)
+			c.Errorf(e.location.Pos(), code.ReqLocation, "%s must be an absolute path in the container", of)
 			continue
 		}
 		at := path.Clean(r.Node.Text)
 		if other, taken := volumes[at]; taken {
-			c.Errorf(e.Pos, codeReqTwice, "%s %q is that of volume %q already", of, at, other)
+			c.Errorf(e.Pos, code.ReqTwice, "%s %q is that of volume %q already", of, at, other)
 			continue
 		}
 		volumes[at] = e.target.Name

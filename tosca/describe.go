@@ -136,19 +136,17 @@ func (d *description) component(m Component) {
 		artifacts = append(artifacts, a.Name+" = "+shownText(a.Path))
 	}
 	d.field("artifacts", artifacts...)
-	for _, i := range m.Interfaces {
-		for _, o := range i.Operations {
-			d.operation(i.Name, o)
-		}
+	for name, o := range m.Operations() {
+		d.operation(name, o)
 	}
 	d.protocol(m.Protocol, protocol.Software())
 }
 
-func (d *description) operation(of string, o Operation) {
+func (d *description) operation(name protocol.Operation, o Operation) {
 	if o.Script == "" && len(o.Inputs) == 0 {
 		return // it changes the state and does nothing
 	}
-	text := of + "." + o.Name
+	text := name.String()
 	if o.Script != "" {
 		text += " = " + shownText(o.Script)
 	}
@@ -189,7 +187,10 @@ func (d *description) other(o Other) {
 
 // protocol writes a protocol, unless it is the default one.
 func (d *description) protocol(p, usual protocol.Protocol) {
-	if p.Equal(usual) {
+	for _, f := range p.Free {
+		d.field("any time", f.String()+" in "+strings.Join(f.States, ", "))
+	}
+	if p.Free = nil; p.Equal(usual) {
 		return
 	}
 	d.field("protocol", "begins "+p.Initial)
@@ -206,7 +207,7 @@ func (d *description) protocol(p, usual protocol.Protocol) {
 		}
 	}
 	for _, t := range p.Transitions {
-		text := fmt.Sprintf("%s -> %s by %s", t.Source, t.Target, t.Qualified())
+		text := t.String()
 		if len(t.Requires) > 0 {
 			text += ", requires " + strings.Join(t.Requires, ", ")
 		}

@@ -125,7 +125,7 @@ func TestAnInputOfEachTypeIsGivenOnACommandLine(t *testing.T) {
 		{"high", "70000", `input "high" is 70000, which breaks the constraint in_range: [1,65535]`},
 		{"colour", "gren", `input "colour" is "gren", which breaks the constraint valid_values: ["red","green"] (did you mean "green"?)`},
 		{"colour", "blue", `input "colour" is "blue", which breaks the constraint valid_values: ["red","green"]`},
-		{"must", "~", `warning: input "must" is required, and null is no value`},
+		{"must", "~", `warning: input "must" is required, and null is not a value`},
 		{"tetx", "a", `the topology has no input "tetx" (did you mean "text"?)`},
 	} {
 		app, said := typed(t, tosca.Options{Inputs: map[string]any{tt.name: tt.text}})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/check"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/resolve"
@@ -31,6 +32,10 @@ type Options struct {
 	// depends on such an input is not in the model, and such nodes are among its
 	// Others.
 	Draft bool
+	// Hosts are images by the names of containers. Where one of them alone is not in the
+	// topology, and a component leaves its host to a filter that no container fulfils,
+	// it is hosted on a container of this name and image.
+	Hosts map[string]string
 }
 
 // InputFile is a file of inputs as the user named it, with its content.
@@ -39,7 +44,7 @@ type InputFile struct {
 	Data []byte
 }
 
-// HasSecrets tells whether the names in the file say that there are secrets in it:
+// HasSecrets reports whether the names in the file say that there are secrets in it:
 // then none of its lines should be shown. Diagnostics have none of its secrets.
 func (f *InputFile) HasSecrets() bool { return (*resolve.InputFile)(f).HasSecrets() }
 
@@ -55,20 +60,14 @@ func Load(ctx context.Context, archive *csar.Archive, opts Options) (*Applicatio
 		return nil, found.List(), cmp.Or(err, found.List().Err())
 	}
 	c := &compiler{archive: archive, draft: opts.Draft}
-	c.Service = resolve.New(archive, docs, resolve.Options{
+	c.Graph = resolve.New(archive, docs, resolve.Options{
 		Inputs: opts.Inputs, File: (*resolve.InputFile)(opts.InputFile), Draft: opts.Draft, Noun: noun,
+		Host: hostOf(docs[0], opts.Hosts), Attribute: attribute,
 	})
 	c.Add(found.List()...)
 	app, err := c.compile(ctx)
 	if err != nil {
 		return nil, c.List(), fmt.Errorf("cannot load %q: %w", archive.Name(), err)
-	}
-	if opts.Draft {
-		others, err := otherProblems(ctx, archive, c.List())
-		if err != nil {
-			return nil, c.List(), fmt.Errorf("cannot load %q: %w", archive.Name(), err)
-		}
-		c.Add(others...)
 	}
 	list := c.List()
 	if err := list.Err(); err != nil {
@@ -77,10 +76,29 @@ func Load(ctx context.Context, archive *csar.Archive, opts Options) (*Applicatio
 	return app, list, nil
 }
 
+// hostOf makes the template of the one container that is not in the topology; nil
+// where there is none, or several.
+func hostOf(doc *grammar.Document, images map[string]string) *grammar.NodeTemplate {
+	var host *grammar.NodeTemplate
+	for name, image := range images {
+		if doc.Topology == nil || slices.ContainsFunc(doc.Topology.Nodes, func(n *grammar.NodeTemplate) bool { return n.Name == name }) {
+			continue
+		}
+		if host != nil {
+			return nil
+		}
+		at := doc.Topology.Pos
+		host = &grammar.NodeTemplate{Name: name, Pos: at, Type: grammar.Ref{Name: typeContainer, Pos: at}, Artifacts: []*grammar.Artifact{{
+			Name: "image", Pos: at, In: doc.File, File: grammar.Ref{Name: image, Pos: at}, Type: grammar.Ref{Name: "tosker.artifacts.Image", Pos: at},
+		}}}
+	}
+	return host
+}
+
 // compiler gives a service template the meaning that TosKer gives it. It goes
 // on where resolve ends, and reports through it.
 type compiler struct {
-	*resolve.Service
+	*resolve.Graph
 	archive *csar.Archive
 	draft   bool
 	nodes   []*node // in the order written
@@ -90,7 +108,7 @@ type compiler struct {
 }
 
 func (c *compiler) compile(ctx context.Context) (*Application, error) {
-	if err := c.Resolve(ctx); err != nil {
+	if err := check.Document(ctx, c.Graph); err != nil {
 		return nil, err
 	}
 	if c.Topo == nil {
@@ -145,7 +163,7 @@ func (c *compiler) application(ctx context.Context) (*Application, error) {
 	return app, nil
 }
 
-// makeRoom gives the lists of the model their sizes: their elements are large.
+// makeRoom returns the lists of the model their sizes: their elements are large.
 func (c *compiler) makeRoom(app *Application) {
 	var count [volume + 1]int
 	for _, n := range c.nodes {

@@ -177,7 +177,7 @@ func TestLoadMakesTheModelOfValidDocuments(t *testing.T) {
 		}
 		golden(t, strings.TrimSuffix(c.path, ".txtar")+".json", data)
 
-		again, err := tosca.Decode(data)
+		again, err := decode(data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,6 +341,54 @@ func TestALoneTemplateMayImportWhatIsNotBesideIt(t *testing.T) {
 	}
 }
 
+// What a lone template imports from beyond its folder is read, and what that imports
+// in turn; from an archive, also an unpacked one, no path leads out.
+func TestALoneTemplateIsReadWithWhatItImportsFromBeyondItsFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const header = "tosca_definitions_version: tosca_simple_yaml_1_3\n"
+	for name, text := range map[string]string{
+		"types/base.yaml":       header + "imports: [more/other.yaml, ../shop/near.yaml, linked.yaml]\nnode_types: {my.Base: {derived_from: my.Other, properties: {size: {type: integer}}}}\n",
+		"types/more/other.yaml": header + "node_types: {my.Other: {derived_from: Root}}\n",
+		"shop/near.yaml":        header,
+		"shop/app.yaml":         header + "imports: [../types/base.yaml, ../types/gone.yaml, ../types/list.txt]\ntopology_template: {node_templates: {a: {type: my.Base, properties: {size: x}}, b: {type: my.Bsae}}}\n",
+		"types/list.txt":        "secret",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("base.yaml", filepath.Join(dir, "types", "linked.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	for opened, want := range map[string]string{
+		"shop/app.yaml": `TOSCA-CSAR-012 ../types/base.yaml:2:47: import "linked.yaml" cannot be read: "../types/linked.yaml" is a symbolic link; an archive holds files and folders only
+TOSCA-IMP-001 app.yaml:2:31: warning: import "../types/gone.yaml" is not at hand (looked for "../types/gone.yaml"): names that it may define are not checked
+TOSCA-IMP-001 app.yaml:2:51: warning: import "../types/list.txt" leads out of the folder of the template, and its name is not that of a YAML file: names that it may define are not checked
+TOSCA-VAL-001 app.yaml:3:76: node template "a": property "size" must be an integer, not "x"
+TOSCA-TYPE-001 app.yaml:3:91: warning: node template "b": unknown node type "my.Bsae": it may be in a file that is not at hand (did you mean "my.Base"?)
+`,
+	} {
+		a, err := csar.Open(filepath.Join(dir, filepath.FromSlash(opened)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		_, list, _ := tosca.Load(t.Context(), a, tosca.Options{Draft: true})
+		if got := printed(list); got != want {
+			t.Errorf("%s: got\n%swant\n%s", opened, got, want)
+		}
+	}
+	_, list, _ := tosca.Load(t.Context(), zipped(t, map[string]string{"app.yaml": header + "imports: [../types/base.yaml]\n"}), tosca.Options{Draft: true})
+	if got, want := printed(list), `import "../types/base.yaml" leaves the archive`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // A file that is there and is called nearly the same is what was meant.
 func TestASlipInTheNameOfAnImportIsAnError(t *testing.T) {
 	t.Parallel()
@@ -392,5 +440,40 @@ func importGone(t *testing.T, imported string) {
 			t.Errorf("%s: %v, %v", filepath.Base(path), err, list)
 		}
 		a.Close()
+	}
+}
+
+// Components that leave their host to a filter which no container fulfils are hosted on
+// the one container that has an image and is not in the topology.
+func TestAHostThatIsLeftToAFilterIsTheOneThatIsNamedBeside(t *testing.T) {
+	t.Parallel()
+	const doc = `tosca_definitions_version: tosca_simple_yaml_1_0
+imports: [tosker: tosker-types.yaml]
+topology_template:
+  node_templates:
+    other: {type: tosker.nodes.Container, artifacts: {i: {file: "redis:7", type: tosker.artifacts.Image.Service}}}
+    api: {type: tosker.nodes.Software, requirements: [{host: {node_filter: {properties: [{supported_sw: [{node: 6.x}]}]}}}]}
+    gui: {type: tosker.nodes.Software, requirements: [{host: {node_filter: {properties: [{ports: [{80: 8080}]}]}}}]}
+`
+	load := func(hosts map[string]string) (*tosca.Application, error) {
+		app, _, err := tosca.Load(t.Context(), zipped(t, map[string]string{"app.yaml": doc}), tosca.Options{Hosts: hosts})
+		return app, err
+	}
+	app, err := load(map[string]string{"box": "node:6", "other": "redis:8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(app.Nodes) != 2 || app.Nodes[0].Name != "box" || app.Nodes[0].Image.Name != "node:6" || app.Nodes[1].Image.Name != "redis:7" {
+		t.Errorf("the containers are %+v", app.Nodes)
+	}
+	for _, m := range app.Components {
+		if m.Node != "box" {
+			t.Errorf("%s is on %q", m.Name, m.Node)
+		}
+	}
+	for _, hosts := range []map[string]string{nil, {"other": "redis:8"}, {"a": "x", "b": "y"}} {
+		if _, err := load(hosts); err == nil || !strings.Contains(err.Error(), `component "api": requirement "host" waits for a node that keeps supported_sw {"node":"6.x"}, and there is none: add it, or name an image for it in toskose.yml`) {
+			t.Errorf("%v: %v", hosts, err)
+		}
 	}
 }

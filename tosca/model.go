@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/toskose/toskose/tosca/protocol"
@@ -148,6 +149,19 @@ type Interface struct {
 	Operations []Operation `json:"operations"`
 }
 
+// Operations returns the operations of all interfaces with their names, in order.
+func (c Component) Operations() iter.Seq2[protocol.Operation, Operation] {
+	return func(yield func(protocol.Operation, Operation) bool) {
+		for _, i := range c.Interfaces {
+			for _, o := range i.Operations {
+				if !yield(protocol.Operation{Interface: i.Name, Name: o.Name}, o) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Operation is one operation; without a Script it changes the state and does
 // nothing.
 type Operation struct {
@@ -177,8 +191,8 @@ type InputPart struct {
 	Owner    string `json:"owner,omitempty"`
 }
 
-// Resolve gives the input's value where the paths of artifacts are known:
-// pathOf gives that of an artifact, which is a path in the archive, of the
+// Resolve returns the input's value where the paths of artifacts are known:
+// pathOf returns that of an artifact, which is a path in the archive, of the
 // component that owns it.
 func (in OperationInput) Resolve(pathOf func(owner, artifact string) string) string {
 	switch {

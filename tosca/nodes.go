@@ -1,9 +1,12 @@
 package tosca
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
+	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/internal/resolve"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -29,7 +32,7 @@ func (k kind) String() string {
 	return [...]string{"node template", "container", "component", "volume"}[k]
 }
 
-func kindOf(t *resolve.NodeType) kind {
+func kindOf(t *inherit.NodeType) kind {
 	switch {
 	case t.Is(typeContainer):
 		return container
@@ -43,11 +46,17 @@ func kindOf(t *resolve.NodeType) kind {
 }
 
 // noun is what a node of a type is called in messages, if it is one of TosKer's.
-func noun(t *resolve.NodeType) string {
+func noun(t *inherit.NodeType) string {
 	if k := kindOf(t); k != foreign {
 		return k.String()
 	}
 	return ""
+}
+
+// attribute is what an attribute of a node is before it runs: a container is reached
+// by its name.
+func attribute(n *resolve.Node, name string) (value string, ok bool) {
+	return n.Name, name == "private_address" && kindOf(n.Typ) == container
 }
 
 // node is a node template with what it is to TosKer.
@@ -74,23 +83,24 @@ func (c *compiler) classify() {
 	made := make([]node, len(c.Nodes))
 	c.nodes = make([]*node, 0, len(made))
 	c.byNode = make(map[*resolve.Node]*node, len(made))
-	own := false             // there is a node of TosKer's types
-	sound := c.Errors() == 0 // else an import may be wrong, and nothing is packaged
 	for i, of := range c.Nodes {
 		n := &made[i]
 		n.Node = of
 		c.nodes, c.byNode[of] = append(c.nodes, n), n
-		if n.Typ == nil {
-			if sound {
-				c.refuseUnknown(n)
-			}
-			continue
+		if n.Typ != nil {
+			n.kind = kindOf(n.Typ)
 		}
-		n.kind = kindOf(n.Typ)
-		own = own || n.kind != foreign
 	}
+	own := slices.ContainsFunc(c.nodes, func(n *node) bool { return n.kind != foreign })
+	if own {
+		c.demote()
+	}
+	sound := c.Errors() == 0 // else an import may be wrong, and nothing is packaged
 	for _, n := range c.nodes {
-		if n.Typ != nil && n.kind == foreign {
+		switch {
+		case n.Typ == nil && sound:
+			c.refuseUnknown(n)
+		case n.Typ != nil && n.kind == foreign:
 			c.refuse(n, own)
 		}
 	}
@@ -103,7 +113,7 @@ func (c *compiler) refuse(n *node, own bool) {
 	if c.draft && !own {
 		return
 	}
-	c.Incomplete(n.Type.Pos, codeTypeForeign, "node template %q is of type %q, which is derived from none of %s, %s and %s, so it cannot be packaged",
+	c.Incomplete(n.Type.Pos, code.TypeForeign, "node template %q is of type %q, which is derived from none of %s, %s and %s, so it cannot be packaged",
 		n.Name, n.Type.Name, typeContainer, typeSoftware, typeVolume)
 }
 
@@ -111,17 +121,17 @@ func (c *compiler) refuse(n *node, own bool) {
 // is not at hand, where all else that was said of it is a warning.
 func (c *compiler) refuseUnknown(n *node) {
 	if !c.draft && n.Type.Name != "" && n.Doc.Scope().Open() {
-		c.Errorf(n.Type.Pos, codeTypeForeign, "node template %q is of type %q, of which nothing is known, so it cannot be packaged", n.Name, n.Type.Name)
+		c.Errorf(n.Type.Pos, code.TypeForeign, "node template %q is of type %q, of which nothing is known, so it cannot be packaged", n.Name, n.Type.Name)
 	}
 }
 
 func quote(s string) string { return diag.Quote(s) }
 
-// isName tells whether a name is what it must be to serve as a host name, a
+// isName reports whether a name is what it must be to serve as a host name, a
 // folder, and a part of a program's name.
 func isName(s string) bool { return isWord(s, "_.-") }
 
-// isWord tells whether a text is of letters, digits and further characters, and
+// isWord reports whether a text is of letters, digits and further characters, and
 // begins with a letter or a digit. Each node has many such names, for which a
 // regular expression takes its time.
 func isWord(s, further string) bool {
@@ -151,40 +161,12 @@ func (c *compiler) checkNames() {
 			continue
 		}
 		if !isName(n.Name) {
-			c.Errorf(n.Pos, codeName, "%s cannot have this name: %s", n.Of(), nameSentence)
+			c.Errorf(n.Pos, code.Name, "%s cannot have this name: %s", n.Of(), nameSentence)
 		}
 		lower := strings.ToLower(n.Name)
 		if other := folded[lower]; other != nil {
-			c.Errorf(n.Pos, codeNameTwice, "%s and %s differ by case only, which is one name on the network", n.Of(), other.Of())
+			c.Errorf(n.Pos, code.NameTwice, "%s and %s differ by case only, which is one name on the network", n.Of(), other.Of())
 		}
 		folded[lower] = n
 	}
-}
-
-// CheckRoutes says which names would collide with a route of the manager's
-// API. Where in the files they stand is not known any more.
-func CheckRoutes(app *Application) diag.List {
-	var c diag.Collector
-	taken := func(name string) bool { return name == "log" || name == "operations" }
-	refuse := func(what, name, of string) {
-		c.Errorf(diag.Position{}, codeNameRoute, "%s %q%s collides with a route of the manager: rename it", what, name, of)
-	}
-	for _, n := range app.Nodes {
-		if n.Name == "reload" {
-			refuse("node", n.Name, "")
-		}
-	}
-	for _, m := range app.Components {
-		if taken(m.Name) {
-			refuse("component", m.Name, "")
-		}
-		for _, i := range m.Interfaces {
-			for _, o := range i.Operations {
-				if taken(o.Name) {
-					refuse("operation", i.Name+"."+o.Name, " of component "+quote(m.Name))
-				}
-			}
-		}
-	}
-	return c.List()
 }

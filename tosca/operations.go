@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/check"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
-	"github.com/toskose/toskose/tosca/internal/resolve"
+	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
@@ -22,46 +24,69 @@ func (c *compiler) component(n *node, policies *policies) Component {
 	if n.base != nil {
 		m.Node = n.base.Name
 	} else if n.host != nil && c.Errors() == 0 {
-		c.Incomplete(n.Pos, codeReqMissing, "%s is hosted on no container", n.Of())
+		c.Incomplete(n.Pos, code.ReqMissing, "%s is hosted on no container", n.Of())
 	}
-	m.Connections, m.Depends = n.reached()
-	m.Named = n.named()
+	m.Connections, m.Depends = n.providers()
+	m.Named = n.namedRequirements()
 	m.Artifacts = c.componentArtifacts(n)
-	ifaces := c.Interfaces(n.Node)
+	ifaces := check.Interfaces(c.Graph, n.Node)
 	m.Interfaces = make([]Interface, 0, len(ifaces))
-	for _, name := range resolve.Keys(ifaces) {
+	for _, name := range inherit.Keys(ifaces) {
 		m.Interfaces = append(m.Interfaces, c.modelInterface(n, name, ifaces[name]))
 	}
-	m.Protocol = policies.of(n)
+	m.Protocol = c.withFree(n, policies, m, ifaces)
 	if _, own := policies.own[n]; own {
 		idle := unimplemented(m)
-		for _, d := range m.Protocol.Doubts(func(op string) bool { return !slices.Contains(idle, op) }) {
-			c.Warnf(n.Pos, codePolicyDoubt, "%s: from state %q operation %q may lead to %q as well as to %q, past operations that are not implemented: %q is taken",
+		for _, d := range m.Protocol.Doubts(func(op protocol.Operation) bool { return !slices.Contains(idle, op) }) {
+			c.Warnf(n.Pos, code.PolicyDoubt, "%s: from state %q operation %q may lead to %q as well as to %q, skipping operations that are not implemented: %q is taken",
 				n.Of(), d.State, d.Operation, d.Taken, d.Other, d.Taken)
 		}
 	}
 	return m
 }
 
-func (c *compiler) modelInterface(n *node, name string, i *resolve.Interface) Interface {
+// withFree returns a component's protocol with what is implemented and no
+// transition names, in interfaces of its own: it may run, but it changes no state.
+func (c *compiler) withFree(n *node, policies *policies, m Component, ifaces map[string]*inherit.Interface) protocol.Protocol {
+	p := policies.of(n)
+	named := p.Operations()
+	for name, o := range m.Operations() {
+		if o.Script == "" || slices.Contains(named, name) {
+			continue
+		}
+		at := ifaces[name.Interface].Operations[name.Name].At.Implementation.Pos
+		if _, own := policies.own[n]; name.Interface == protocol.Standard {
+			if !own {
+				continue // it is not one of Standard's, which is said
+			}
+			c.Warnf(at, code.PolicyFree, "%s: operation %q never runs: no transition of its protocol names it", n.Of(), name)
+			continue
+		}
+		p = p.WithFree(name)
+		c.Warnf(at, code.PolicyFree, "%s: no transition of its protocol names operation %q: it may run in every state but %q, and changes none", n.Of(), name, p.Initial)
+	}
+	return p
+}
+
+func (c *compiler) modelInterface(n *node, name string, i *inherit.Interface) Interface {
 	m := Interface{Name: name, Operations: make([]Operation, 0, len(i.Operations))}
 	if !isName(name) {
-		c.Errorf(n.Pos, codeOpName, "%s: interface %q cannot have this name: %s", n.Of(), name, nameSentence)
+		c.Errorf(n.Pos, code.OpName, "%s: interface %q cannot have this name: %s", n.Of(), name, nameSentence)
 	}
-	for _, op := range resolve.Keys(i.Operations) {
+	for _, op := range inherit.Keys(i.Operations) {
 		o := i.Operations[op]
 		made := Operation{Name: op, Timeout: o.At.Timeout}
 		if len(o.Inputs) == 0 && o.At.Implementation.Name == "" && o.At.Primary == nil && len(o.At.Dependencies) == 0 && isWord(op, "_-") {
 			m.Operations = append(m.Operations, made) // as most are
 			continue
 		}
-		of := n.Of() + ": operation " + quote(name+"."+op)
+		of := n.Of() + ": operation " + quote(protocol.Operation{Interface: name, Name: op}.String())
 		if !isWord(op, "_-") {
-			c.Errorf(o.At.Pos, codeOpName, "%s cannot have this name: it is of letters, digits, '_' and '-', and has at most 63 characters", of)
+			c.Errorf(o.At.Pos, code.OpName, "%s cannot have this name: it is of letters, digits, '_' and '-', and has at most 63 characters", of)
 		}
 		made.Inputs = c.operationInputs(n, o, of)
 		for _, a := range o.At.Artifacts() {
-			c.Written(a, of)
+			check.Written(c.Graph, a, of)
 		}
 		if o.At.Implementation.Name != "" {
 			var found bool
@@ -96,21 +121,21 @@ var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // operationInputs evaluates the inputs of an operation. Each is an environment
 // variable, INPUT_ and its name in capitals.
-func (c *compiler) operationInputs(n *node, o *resolve.Operation, of string) []OperationInput {
+func (c *compiler) operationInputs(n *node, o *inherit.Operation, of string) []OperationInput {
 	if len(o.Inputs) == 0 {
 		return nil
 	}
 	all := make([]OperationInput, 0, len(o.Inputs))
 	variables := make(map[string]string, len(o.Inputs))
-	for _, name := range resolve.Keys(o.Inputs) {
+	for _, name := range inherit.Keys(o.Inputs) {
 		p := o.Inputs[name]
 		of := of + ": input " + quote(name)
 		if !variableRule.MatchString(name) {
-			c.Errorf(p.At.Pos, codeOpInput, "%s cannot be an environment variable: its name must be of letters, digits and '_', and not begin with a digit", of)
+			c.Errorf(p.At.Pos, code.OpInput, "%s cannot be an environment variable: its name must be of letters, digits and '_', and not begin with a digit", of)
 			continue
 		}
 		if other, taken := variables[strings.ToUpper(name)]; taken {
-			c.Errorf(p.At.Pos, codeOpInput, "%s and input %q are one environment variable, INPUT_%s", of, other, strings.ToUpper(name))
+			c.Errorf(p.At.Pos, code.OpInput, "%s and input %q are one environment variable, INPUT_%s", of, other, strings.ToUpper(name))
 			continue
 		}
 		variables[strings.ToUpper(name)] = name
@@ -124,38 +149,38 @@ func (c *compiler) operationInputs(n *node, o *resolve.Operation, of string) []O
 	return all
 }
 
-func (c *compiler) operationInput(n *node, name string, p resolve.Parameter, of string) (OperationInput, bool) {
+func (c *compiler) operationInput(n *node, name string, p inherit.Parameter, of string) (OperationInput, bool) {
 	written := p.Value
 	if written.IsNull() && p.Def != nil {
 		written = p.Def.Fallback()
 	}
 	if written.IsNull() {
 		if p.Def != nil && p.Def.Required {
-			c.Errorf(p.At.Pos, codeOpMissing, "%s is required, and has neither a value nor a default", of)
+			c.Errorf(p.At.Pos, code.OpMissing, "%s is required, and has neither a value nor a default", of)
 		}
 		// An empty value that was written is one; one that nobody wrote is none.
 		return OperationInput{Name: name}, p.Value != nil
 	}
 	at := n.Place(of)
 	at.Artifacts = true
-	r := c.Eval(written, at)
+	r := c.Values.Eval(written, at)
 	if r.OK && r.Later != nil {
 		c.RunTimeOnly(r, of)
 		return OperationInput{}, false
 	}
-	if !r.OK || !c.Spend(r.Size) || !c.Check(r.Node, p.Def, at) {
+	if !r.OK || !c.Spend(r.Size) || !c.Values.Check(r.Node, p.Def, at) {
 		return OperationInput{}, false
 	}
-	text := data.Text(c.Meant(r.Node, p.Def))
+	text := data.Text(c.Values.Meant(r.Node, p.Def))
 	if len(text) > data.MaxText || !c.Spend(len(text)) {
-		c.Errorf(p.At.Pos, codeValueLarge, "%s is longer than the %d bytes that a variable can hold", of, data.MaxText)
+		c.Errorf(p.At.Pos, code.ValueLarge, "%s is longer than the %d bytes that a variable can hold", of, data.MaxText)
 		return OperationInput{}, false
 	}
 	return c.withArtifacts(n, OperationInput{Name: name, FromInput: r.Input}, text, of, written.Pos())
 }
 
 // withArtifacts turns the markers of get_artifact into what they stand for; ok
-// is false where that is no file in the component's container.
+// is false where that is not a file in the component's container.
 func (c *compiler) withArtifacts(n *node, in OperationInput, text, of string, at diag.Position) (_ OperationInput, ok bool) {
 	pieces := strings.Split(text, data.Marker)
 	if len(pieces) == 1 {
@@ -174,10 +199,10 @@ func (c *compiler) withArtifacts(n *node, in OperationInput, text, of string, at
 		case owner == nil || (owner.kind == software && ref.Path == ""):
 			return in, false // said where the artifact is
 		case owner.kind != software:
-			c.Errorf(at, codeFunctionEntity, "%s: get_artifact names %q, which is no component, so its artifacts are no files", of, owner.Name)
+			c.Errorf(at, code.FunctionEntity, "%s: get_artifact names %q, which is not a component, so its artifacts are not files", of, owner.Name)
 			return in, false
 		case owner.base != n.base:
-			c.Errorf(at, codeFunctionEntity, "%s: get_artifact names %q, which is in another container", of, owner.Name)
+			c.Errorf(at, code.FunctionEntity, "%s: get_artifact names %q, which is in another container", of, owner.Name)
 			return in, false
 		default:
 			in.Parts = append(in.Parts, InputPart{Artifact: ref.Path, Owner: owner.Name})
@@ -189,12 +214,12 @@ func (c *compiler) withArtifacts(n *node, in OperationInput, text, of string, at
 	return in, true
 }
 
-// reached gives the names that the node connects to and depends on, sorted.
-func (n *node) reached() (connections, depends []string) {
+// providers returns the names that the node connects to and depends on, sorted.
+func (n *node) providers() (connections, depends []string) {
 	return n.targets(protocol.Connection), n.targets(protocol.Dependency)
 }
 
-// targets gives the names of what a class of requirements leads to, sorted.
+// targets returns the names of what a class of requirements leads to, sorted.
 func (n *node) targets(class string) []string {
 	var all []string
 	for i, e := range n.edges {
@@ -210,8 +235,8 @@ func (n *node) targets(class string) []string {
 	return slices.Compact(all)
 }
 
-// named gives the requirements with names of their own, by name and target.
-func (n *node) named() []Requirement {
+// namedRequirements returns the requirements with names of their own, by name and target.
+func (n *node) namedRequirements() []Requirement {
 	var all []Requirement
 	for _, e := range n.edges {
 		if e.Name != e.class {

@@ -8,7 +8,7 @@ import (
 	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
-// PlanElements gives the application as plans know it, sorted by name. A
+// PlanElements returns the application as plans know it, sorted by name. A
 // component's operations are implemented where they have a script; those of
 // containers and volumes are the orchestrator's and always are.
 func PlanElements(app *Application) []plan.Element {
@@ -78,19 +78,16 @@ func bindNamed(e *plan.Element, named []Requirement, offers map[string]map[strin
 
 // unimplemented lists the operations of a component's protocol that have no
 // script.
-func unimplemented(c Component) []string {
-	scripts := map[string]bool{}
-	for _, i := range c.Interfaces {
-		for _, o := range i.Operations {
-			scripts[i.Name+"."+o.Name] = o.Script != ""
-		}
+func unimplemented(c Component) []protocol.Operation {
+	scripts := map[protocol.Operation]bool{}
+	for name, o := range c.Operations() {
+		scripts[name] = o.Script != ""
 	}
-	var all []string
+	var all []protocol.Operation
 	for _, t := range c.Protocol.Transitions {
-		if op := t.Qualified(); !scripts[op] && !slices.Contains(all, op) {
-			all = append(all, op)
+		if !scripts[t.Operation] && !slices.Contains(all, t.Operation) {
+			all = append(all, t.Operation)
 		}
 	}
-	slices.Sort(all)
 	return all
 }

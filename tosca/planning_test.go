@@ -8,6 +8,7 @@ import (
 
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
+	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
@@ -21,7 +22,7 @@ func TestPlansKnowWhoFulfilsWhat(t *testing.T) {
 	got := map[string][]plan.Binding{}
 	for _, e := range tosca.PlanElements(app) {
 		got[e.Name] = e.Bindings
-		if want := []string{"Standard.stop"}; e.Name == "web" && !cmp.Equal(want, e.Unimplemented[len(e.Unimplemented)-1:]) {
+		if want := []protocol.Operation{{Interface: "Standard", Name: "stop"}}; e.Name == "web" && !cmp.Equal(want, e.Unimplemented[len(e.Unimplemented)-1:]) {
 			t.Errorf("of web %v are not implemented", e.Unimplemented)
 		}
 		if e.Name == "box" && len(e.Unimplemented) > 0 {
@@ -65,11 +66,11 @@ func TestThePlansOfThinking(t *testing.T) {
 		t.Fatal(err)
 	}
 	elements := tosca.PlanElements(app)
-	running, err := plan.Up(elements, nil)
-	if err != nil {
-		t.Fatal(err)
+	running, notes := plan.Up(elements, nil)
+	if len(notes) > 0 {
+		t.Error(notes)
 	}
-	push := []plan.Operation{{Component: "api", Interface: "api_interface", Operation: "push_default"}}
+	push := []plan.Operation{{Component: "api", Operation: protocol.Operation{Interface: "api_interface", Name: "push_default"}}}
 	for name, p := range map[string]plan.Problem{
 		"up":        {Elements: elements, Goal: running},
 		"down":      {Elements: elements, From: running, Goal: plan.Down(elements)},

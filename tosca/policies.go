@@ -3,7 +3,8 @@ package tosca
 import (
 	"slices"
 
-	"github.com/toskose/toskose/tosca/internal/resolve"
+	"github.com/toskose/toskose/tosca/internal/code"
+	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
@@ -15,12 +16,13 @@ const (
 // units makes the model of the deployment units.
 func (c *compiler) units() []Unit {
 	var all []Unit
-	for _, g := range c.Groups() {
-		if !resolve.ChainHas(c.Chain(g.Typ), typeUnit) {
+	for _, t := range c.Topo.Groups {
+		g := c.Groups[t.Name]
+		if !inherit.ChainHas(c.Chain(g.Typ), typeUnit) {
 			continue
 		}
 		u := Unit{Name: g.Name}
-		for _, n := range g.Nodes {
+		for _, n := range c.Members(t) {
 			u.Members = append(u.Members, n.Name)
 		}
 		slices.Sort(u.Members)
@@ -37,7 +39,7 @@ type policies struct {
 	container, volume, software protocol.Protocol
 }
 
-// of gives a node's protocol: its policy's, or the default of its kind.
+// of returns a node's protocol: its policy's, or the default of its kind.
 func (p *policies) of(n *node) protocol.Protocol {
 	if own, ok := p.own[n]; ok {
 		return own
@@ -52,32 +54,33 @@ func (p *policies) of(n *node) protocol.Protocol {
 	}
 }
 
-// protocols reads all policies. One that is no protocol says nothing about
+// protocols reads all policies. One that is not a protocol says nothing about
 // what is run; its names are checked all the same.
 func (c *compiler) protocols() *policies {
 	all, by := map[*node]protocol.Protocol{}, map[*node]string{}
-	for _, p := range c.Policies() {
-		if p.Props == nil || !resolve.ChainHas(c.Chain(p.Typ), typeProtocol) {
+	for _, p := range c.Policies {
+		if p.Typ == nil || p.Unfit || !inherit.ChainHas(c.Chain(p.Typ), typeProtocol) {
 			continue
 		}
 		of := "policy " + quote(p.Name)
 		if len(p.Targets) == 0 {
-			c.Warnf(p.Pos, codePolicyIdle, "%s is a protocol of nothing: it has no targets", of)
+			c.Warnf(p.Pos, code.PolicyIdle, "%s is a protocol of nothing: it has no targets", of)
 		}
+		props := p.Values()
 		for _, target := range p.Nodes {
 			n := c.byNode[target]
 			if by[n] == p.Name {
 				continue // it is in a group, too
 			}
 			if other, twice := by[n]; twice {
-				c.Errorf(p.Pos, codePolicyTwice, "%s gives %s a protocol, and so does policy %q", of, n.Of(), other)
+				c.Errorf(p.Pos, code.PolicyTwice, "%s gives %s a protocol, and so does policy %q", of, n.Of(), other)
 				continue
 			}
 			by[n] = p.Name
 			if n.Typ == nil || n.kind == foreign {
 				continue
 			}
-			all[n] = c.readProtocol(n, p.Props, of)
+			all[n] = c.readProtocol(n, props, of)
 		}
 	}
 	return &policies{own: all, container: protocol.Container(), volume: protocol.Volume(), software: protocol.Software()}

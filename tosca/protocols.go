@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/internal/resolve"
+	"github.com/toskose/toskose/tosca/internal/code"
+	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/internal/source"
 	"github.com/toskose/toskose/tosca/protocol"
 )
@@ -19,12 +20,12 @@ type protocolReader struct {
 	of           string
 	requirements []string
 	capabilities []string
-	ifaces       map[string]*resolve.Interface
+	ifaces       map[string]*inherit.Interface
 	states       []string
 }
 
 func (c *compiler) readProtocol(n *node, props map[string]*source.Node, of string) protocol.Protocol {
-	r := &protocolReader{compiler: c, n: n, of: of, ifaces: c.QuietInterfaces(n.Node)}
+	r := &protocolReader{compiler: c, n: n, of: of, ifaces: c.Interfaces(n.Node)}
 	for _, d := range n.Typ.Reqs {
 		r.requirements = append(r.requirements, d.Name)
 	}
@@ -51,25 +52,32 @@ func (c *compiler) readProtocol(n *node, props map[string]*source.Node, of strin
 		}
 		r.onlyOnce(handlers, p.FaultHandlers)
 	}
-	return p
+	switch n.kind {
+	case software:
+		return p.Hosted()
+	case container:
+		return p.Hosting()
+	default:
+		return p
+	}
 }
 
 func (r *protocolReader) fields(n *source.Node, what string, names ...string) map[string]*source.Node {
 	found := map[string]*source.Node{}
 	if n.Kind != source.Map {
-		r.Errorf(n.Pos(), codePolicyShape, "%s: %s must be a map with %s", r.of, what, strings.Join(names, ", "))
+		r.Errorf(n.Pos(), code.PolicyShape, "%s: %s must be a map with %s", r.of, what, strings.Join(names, ", "))
 		return found
 	}
 	for k, v := range n.Pairs() {
 		if !slices.Contains(names, k.Text) {
-			r.Unknown(k.Pos(), codePolicyShape, k.Text, names, "%s: %s has no %q", r.of, what, k.Text)
+			r.Unknown(k.Pos(), code.PolicyShape, k.Text, names, "%s: %s has no %q", r.of, what, k.Text)
 			continue
 		}
 		found[k.Text] = v
 	}
 	for _, name := range names {
 		if _, has := found[name]; !has && name != "requires" && name != "offers" {
-			r.Errorf(n.Pos(), codePolicyShape, "%s: %s lacks %q", r.of, what, name)
+			r.Errorf(n.Pos(), code.PolicyShape, "%s: %s lacks %q", r.of, what, name)
 		}
 	}
 	return found
@@ -81,13 +89,13 @@ func (r *protocolReader) names(n *source.Node, what, kind string, known []string
 		return nil
 	}
 	if n.Kind != source.List {
-		r.Errorf(n.Pos(), codePolicyShape, "%s: %s: its %ss must be a list", r.of, what, kind)
+		r.Errorf(n.Pos(), code.PolicyShape, "%s: %s: its %ss must be a list", r.of, what, kind)
 		return nil
 	}
 	var all []string
 	for _, item := range n.Items {
 		if !slices.Contains(known, item.Text) {
-			r.Unknown(item.Pos(), codePolicyName, item.Text, known, "%s: %s names %s %q, which %s does not have", r.of, what, kind, item.Text, r.n.Of())
+			r.Unknown(item.Pos(), code.PolicyName, item.Text, known, "%s: %s names %s %q, which %s does not have", r.of, what, kind, item.Text, r.n.Of())
 			continue
 		}
 		all = append(all, item.Text)
@@ -102,7 +110,7 @@ func (r *protocolReader) readStates(n *source.Node) []protocol.State {
 		s := protocol.State{Name: k.Text}
 		what := "state " + quote(s.Name)
 		if !isName(s.Name) {
-			r.Errorf(k.Pos(), codeName, "%s: %s cannot have this name: %s", r.of, what, nameSentence)
+			r.Errorf(k.Pos(), code.Name, "%s: %s cannot have this name: %s", r.of, what, nameSentence)
 		}
 		if !v.IsNull() {
 			f := r.fields(v, what, "requires", "offers")
@@ -112,7 +120,7 @@ func (r *protocolReader) readStates(n *source.Node) []protocol.State {
 		all = append(all, s)
 	}
 	if len(all) == 0 && n != nil {
-		r.Errorf(n.Pos(), codePolicyShape, "%s has no states", r.of)
+		r.Errorf(n.Pos(), code.PolicyShape, "%s has no states", r.of)
 	}
 	slices.SortFunc(all, func(a, b protocol.State) int { return strings.Compare(a.Name, b.Name) })
 	return all
@@ -124,7 +132,7 @@ func (r *protocolReader) state(n *source.Node, what string) string {
 		return "" // said so
 	}
 	if !slices.Contains(r.states, n.Text) {
-		r.Unknown(n.Pos(), codePolicyState, n.Text, r.states, "%s: %s names state %q, which the protocol does not have", r.of, what, n.Text)
+		r.Unknown(n.Pos(), code.PolicyState, n.Text, r.states, "%s: %s names state %q, which the protocol does not have", r.of, what, n.Text)
 	}
 	return n.Text
 }
@@ -142,13 +150,13 @@ func (r *protocolReader) readTransitions(n *source.Node) []protocol.Transition {
 		}
 		t := protocol.Transition{
 			Source: r.state(f["source"], what), Target: r.state(f["target"], what),
-			Interface: f["interface"].Text, Operation: f["operation"].Text,
-			Requires: r.names(f["requires"], what, "requirement", r.requirements),
+			Operation: protocol.Operation{Interface: f["interface"].Text, Name: f["operation"].Text},
+			Requires:  r.names(f["requires"], what, "requirement", r.requirements),
 		}
 		r.checkOperation(f["interface"], f["operation"], what)
 		for _, other := range all {
-			if other.Source == t.Source && other.Qualified() == t.Qualified() {
-				r.Errorf(item.Pos(), codePolicyTwoWay, "%s: two transitions leave state %q by %s", r.of, t.Source, t.Qualified())
+			if other.Source == t.Source && other.Operation == t.Operation {
+				r.Errorf(item.Pos(), code.PolicyTwoWay, "%s: two transitions leave state %q by %s", r.of, t.Source, t.Operation)
 			}
 		}
 		all = append(all, t)
@@ -160,10 +168,10 @@ func (r *protocolReader) checkOperation(of, op *source.Node, what string) {
 	i := r.ifaces[of.Text]
 	switch {
 	case i == nil:
-		r.Unknown(of.Pos(), codePolicyName, of.Text, slices.Sorted(maps.Keys(r.ifaces)),
+		r.Unknown(of.Pos(), code.PolicyName, of.Text, slices.Sorted(maps.Keys(r.ifaces)),
 			"%s: %s names interface %q, which %s does not have", r.of, what, of.Text, r.n.Of())
 	case i.Operations[op.Text] == nil:
-		r.Unknown(op.Pos(), codePolicyName, op.Text, slices.Sorted(maps.Keys(i.Operations)),
+		r.Unknown(op.Pos(), code.PolicyName, op.Text, slices.Sorted(maps.Keys(i.Operations)),
 			"%s: %s names operation %q, which interface %q does not have", r.of, what, op.Text, of.Text)
 	}
 }
@@ -172,7 +180,7 @@ func (r *protocolReader) onlyOnce(n *source.Node, handlers []protocol.FaultHandl
 	seen := map[string]bool{}
 	for _, h := range handlers {
 		if seen[h.Source] {
-			r.Errorf(n.Pos(), codePolicyTwoWay, "%s: state %q has two fault handlers", r.of, h.Source)
+			r.Errorf(n.Pos(), code.PolicyTwoWay, "%s: state %q has two fault handlers", r.of, h.Source)
 		}
 		seen[h.Source] = true
 	}

@@ -4,7 +4,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/internal/resolve"
 	"github.com/toskose/toskose/tosca/internal/source"
 	"github.com/toskose/toskose/tosca/protocol"
@@ -63,7 +65,7 @@ func (c *compiler) checkRepeated(n *node) {
 		}
 		key := said{e.Name, e.Capability.Name, e.Relationship.Name, e.target}
 		if seen[key] {
-			c.Warnf(e.Pos, codeReqAgain, "%s: requirement %q names %q again", n.Of(), e.Name, e.target.Name)
+			c.Warnf(e.Pos, code.ReqAgain, "%s: requirement %q names %q again", n.Of(), e.Name, e.target.Name)
 		}
 		seen[key] = true
 	}
@@ -74,14 +76,14 @@ func (c *compiler) link(n *node, r *resolve.Edge) *edge {
 	of := func() string { return n.Of() + ": requirement " + quote(r.Name) }
 	e := &edge{Edge: r, class: c.class(r.Relation, r.Def), target: c.byNode[r.Target]}
 	if e.class == "" {
-		c.Errorf(r.Pos, codeReqClass, "%s has a relationship that is derived from none of HostedOn, ConnectsTo, DependsOn and AttachesTo", of())
+		c.Errorf(r.Pos, code.ReqClass, "%s has a relationship that is derived from none of HostedOn, ConnectsTo, DependsOn and AttachesTo", of())
 		return nil
 	}
 	if e.target.kind == foreign {
 		return nil // said so
 	}
 	if !accepts(e.class, e.target.kind) {
-		c.Errorf(r.Node.Pos, codeReqKind, "%s names %q, which is a %s and cannot be a %s", of(), e.target.Name, e.target.kind, e.class)
+		c.Errorf(r.Node.Pos, code.ReqKind, "%s names %q, which is a %s and cannot be a %s", of(), e.target.Name, e.target.kind, e.class)
 		return nil
 	}
 	if e.class == protocol.Storage {
@@ -92,7 +94,7 @@ func (c *compiler) link(n *node, r *resolve.Edge) *edge {
 
 // class is a requirement's meaning by its relationship, or else by the
 // capability that it asks for.
-func (c *compiler) class(rel *grammar.Type, def *resolve.RequirementDef) string {
+func (c *compiler) class(rel *grammar.Type, def *inherit.RequirementDef) string {
 	if rel != nil {
 		return classOf(c.Chain(rel))
 	}
@@ -113,7 +115,7 @@ func (c *compiler) class(rel *grammar.Type, def *resolve.RequirementDef) string 
 	return ""
 }
 
-// accepts tells whether a kind of node can fulfil a class of requirement.
+// accepts reports whether a kind of node can fulfil a class of requirement.
 func accepts(class string, k kind) bool {
 	switch class {
 	case protocol.Host, protocol.Connection:
@@ -136,7 +138,7 @@ func (c *compiler) location(e *edge, of string) *source.Node {
 	}
 	for k := range e.Properties.Pairs() {
 		if defs[k.Text] == nil {
-			c.Unknown(k.Pos(), codePropUnknown, k.Text, slices.Sorted(maps.Keys(defs)), "%s: the relationship has no property %q", of, k.Text)
+			c.Unknown(k.Pos(), code.PropUnknown, k.Text, slices.Sorted(maps.Keys(defs)), "%s: the relationship has no property %q", of, k.Text)
 		}
 	}
 	written := e.Properties.Get("location")
@@ -144,7 +146,7 @@ func (c *compiler) location(e *edge, of string) *source.Node {
 		written = defs["location"].Default
 	}
 	if written.IsNull() {
-		c.Errorf(e.Pos, codeReqLocation, "%s does not say where to attach %q: give the relationship a property \"location\"", of, e.target.Name)
+		c.Errorf(e.Pos, code.ReqLocation, "%s does not say where to attach %q: give the relationship a property \"location\"", of, e.target.Name)
 		return nil
 	}
 	return written
@@ -165,16 +167,16 @@ func (c *compiler) checkHosts() {
 		}
 		switch {
 		case n.kind != software && len(hosts) > 0:
-			c.Errorf(hosts[0].Pos, codeReqKind, "%s cannot be hosted on anything", n.Of())
+			c.Errorf(hosts[0].Pos, code.ReqKind, "%s cannot be hosted on anything", n.Of())
 		case n.kind == software && len(hosts) > 1:
-			c.Errorf(hosts[1].Pos, codeReqMany, "%s has two hosts, %q and %q: it needs exactly one", n.Of(), hosts[0].target.Name, hosts[1].target.Name)
+			c.Errorf(hosts[1].Pos, code.ReqMany, "%s has two hosts, %q and %q: it needs exactly one", n.Of(), hosts[0].target.Name, hosts[1].target.Name)
 		case len(hosts) == 1 && n.Host == hosts[0].Target: // else they go in a circle, and that was said
 			n.host = hosts[0].target
 		case n.kind == software && len(hosts) == 0 && n.otherHost() != nil:
 			e := n.otherHost()
-			c.Errorf(e.Pos, codeReqMissing, "%s has no host: its requirement \"host\" is a %s, by its relationship %q", n.Of(), e.class, e.Relation.Name)
+			c.Errorf(e.Pos, code.ReqMissing, "%s has no host: its requirement \"host\" is a %s, by its relationship %q", n.Of(), e.class, e.Relation.Name)
 		case n.kind == software && len(hosts) == 0 && !c.triedHost(n):
-			c.Errorf(n.Pos, codeReqMissing, "%s has no host: it needs requirement \"host\", naming a container or a component", n.Of())
+			c.Errorf(n.Pos, code.ReqMissing, "%s has no host: it needs requirement \"host\", naming a container or a component", n.Of())
 		}
 	}
 	for _, n := range c.nodes {
@@ -188,7 +190,7 @@ func (c *compiler) checkHosts() {
 	}
 }
 
-// otherHost gives a requirement that is called host and is none; nil: there is none.
+// otherHost returns a requirement that is called host and is none; nil: there is none.
 func (n *node) otherHost() *edge {
 	for _, e := range n.edges {
 		if e.Name == protocol.Host && e.class != protocol.Host && e.Relation != nil {
@@ -219,7 +221,7 @@ func findBase(n *node) {
 	}
 }
 
-// triedHost tells whether there is a host requirement that was found wrong.
+// triedHost reports whether there is a host requirement that was found wrong.
 func (c *compiler) triedHost(n *node) bool {
 	linked := func(r *grammar.Requirement) bool {
 		return slices.ContainsFunc(n.edges, func(e *edge) bool { return e.Requirement == r })

@@ -1,17 +1,9 @@
 package tosca
 
-import (
-	"maps"
-	"slices"
-)
-
 // Title says in a few words what a code of a diagnostic means; empty for a code
 // that does not exist. Those of archives, YAML and grammar are here, too, so
 // that there is one list of all.
 func Title(code string) string { return titles[code] }
-
-// Codes gives all codes, sorted.
-func Codes() []string { return slices.Sorted(maps.Keys(titles)) }
 
 var titles = map[string]string{
 	"TOSCA-CSAR-001": "Neither a zip, nor a tar, nor a directory, nor YAML",
@@ -37,7 +29,7 @@ var titles = map[string]string{
 	"TOSCA-YAML-002": "No YAML document",
 	"TOSCA-YAML-003": "More than one YAML document",
 	"TOSCA-YAML-004": "Duplicate key",
-	"TOSCA-YAML-005": "Key that is no plain value",
+	"TOSCA-YAML-005": "Key that is not a plain value",
 	"TOSCA-YAML-006": "YAML tag that TOSCA does not know",
 	"TOSCA-YAML-007": "Merge of something else than maps",
 	"TOSCA-YAML-008": "Character that cannot be passed on",
@@ -68,7 +60,7 @@ var titles = map[string]string{
 	"TOSCA-TOPO-002": "No node templates",
 	"TOSCA-INP-001":  "Value for an unknown input",
 	"TOSCA-INP-002":  "Required input without a value",
-	"TOSCA-INP-003":  "Value that is no TOSCA value",
+	"TOSCA-INP-003":  "Value that is not a TOSCA value",
 	"TOSCA-INP-004":  "Input that is never used",
 	"TOSCA-OP-006":   "Script that is not executable",
 	"TOSCA-OP-007":   "Script with DOS line ends",
@@ -97,7 +89,6 @@ var titles = map[string]string{
 
 	"TOSCA-NAME-001": "Name that cannot be used",
 	"TOSCA-NAME-002": "Names that differ by case only",
-	"TOSCA-NAME-003": "Name that is a route of the manager",
 	"TOSCA-NODE-001": "Wrong copy of a node template",
 	"TOSCA-NODE-002": "Node left to be selected or substituted",
 	"TOSCA-NODE-003": "Unknown capability",
@@ -141,11 +132,10 @@ var titles = map[string]string{
 
 	"TOSCA-PROP-003": "Assignment to a fixed value",
 	"TOSCA-PROP-004": "Unknown attribute",
-	"TOSCA-PROP-005": "Values that do not go together",
 	"TOSCA-TYPE-005": "Change of what is inherited that is not allowed",
-	"TOSCA-TYPE-006": "Version of a type that is no version",
+	"TOSCA-TYPE-006": "Type version that is not a version",
 	"TOSCA-NODE-004": "Unknown directive",
-	"TOSCA-NODE-005": "Count that is no number",
+	"TOSCA-NODE-005": "Count that is not a number",
 	"TOSCA-REQ-014":  "Relationship of another type than the definition's",
 	"TOSCA-REQ-015":  "End that a type does not allow",
 	"TOSCA-REQ-016":  "Allocation of what is not there or no number",
@@ -160,17 +150,15 @@ var titles = map[string]string{
 	"TOSCA-POL-008":  "Trigger that watches what is not there",
 	"TOSCA-POL-009":  "Protocol without targets",
 	"TOSCA-POL-010":  "Operation that could lead to either of two states",
+	"TOSCA-POL-011":  "Operation that no transition names",
 	"TOSCA-FLOW-001": "Workflow for what is not in the topology",
 	"TOSCA-FLOW-002": "Unknown step of a workflow",
 	"TOSCA-FLOW-003": "Unknown workflow",
 	"TOSCA-FLOW-004": "Unknown input of a workflow",
 	"TOSCA-FLOW-005": "Call of an operation that is not there",
 	"TOSCA-FLOW-006": "Workflow that inlines itself",
-	"TOSCA-FLOW-007": "Place where no operation of a step can run",
-	"TOSCA-FLOW-008": "Precondition that lists values",
 	"TOSCA-SUB-001":  "Mapping of what the node type does not have",
 	"TOSCA-SUB-002":  "Mapping to what is not in the topology",
 	"TOSCA-SUB-003":  "Mapping to another type",
 	"TOSCA-SUB-004":  "Input that no property is mapped to",
-	"TOSCA-SUB-005":  "Requirements mapped more or less often than they are there",
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -14,19 +15,19 @@ import (
 // one port: the container has one network, so the second cannot listen. A
 // component's port is its property of this name, or that of a capability.
 func (c *compiler) checkComponentPorts() {
-	type listened struct {
+	type socket struct {
 		container *node
 		port      int
 	}
-	first := map[listened]string{}
+	first := map[socket]string{}
 	for _, n := range c.nodes {
 		if n.kind != software || n.base == nil || n.Typ == nil {
 			continue
 		}
 		for number, at := range c.portsOf(n) {
-			key := listened{n.base, number}
+			key := socket{n.base, number}
 			if other, taken := first[key]; taken {
-				c.Warnf(at, codeComponentPort, "%s listens on port %d, and so does component %q in the same container, %q", n.Of(), number, other, n.base.Name)
+				c.Warnf(at, code.ComponentPort, "%s listens on port %d, and so does component %q in the same container, %q", n.Of(), number, other, n.base.Name)
 				continue
 			}
 			first[key] = n.Name
@@ -34,7 +35,7 @@ func (c *compiler) checkComponentPorts() {
 	}
 }
 
-// portsOf gives the ports that a component says it listens on.
+// portsOf returns the ports that a component says it listens on.
 func (c *compiler) portsOf(n *node) map[int]diag.Position {
 	var ports map[int]diag.Position
 	take := func(v, written *source.Node) {
@@ -57,7 +58,7 @@ func (c *compiler) portsOf(n *node) map[int]diag.Position {
 	for _, k := range n.Capabilities {
 		if d := n.Typ.Caps[k.Name]; d != nil && d.Props["port"] != nil {
 			written := k.Properties.Get("port")
-			take(c.Eval(written, n.Place(n.Of())).Node, written)
+			take(c.Values.Eval(written, n.Place(n.Of())).Node, written)
 		}
 	}
 	return ports
@@ -77,7 +78,7 @@ func (c *compiler) checkScript(name string, at diag.Position, of string) {
 	}
 	c.scripts[name] = true
 	if executable, known := c.archive.Executable(name); known && !executable {
-		c.Warnf(at, codeScriptMode, "%s: script %q is not executable: chmod +x it", of, name)
+		c.Warnf(at, code.ScriptMode, "%s: script %q is not executable: chmod +x it", of, name)
 	}
 	f, err := c.archive.Open(name)
 	if err != nil {
@@ -86,7 +87,7 @@ func (c *compiler) checkScript(name string, at diag.Position, of string) {
 	defer f.Close()
 	line, _ := bufio.NewReaderSize(io.LimitReader(f, maxFirstLine), maxFirstLine).ReadString('\n')
 	if strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r\n") {
-		c.Warnf(at, codeScriptLineEnd, "%s: script %q has DOS line ends: no system finds the interpreter %s",
+		c.Warnf(at, code.ScriptLineEnd, "%s: script %q has DOS line ends: no system finds the interpreter %s",
 			of, name, strconv.Quote(strings.TrimSpace(line[2:len(line)-2])+"\r"))
 	}
 }

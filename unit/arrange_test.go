@@ -11,7 +11,7 @@ import (
 )
 
 // configured reads sections; each text is a line of keys separated by `|`.
-func configured(t *testing.T, sections string) []arrangement {
+func configured(t *testing.T, sections string) []*groupConfig {
 	t.Helper()
 	text := "[supervisord]\n" + strings.ReplaceAll(sections, "|", "\n")
 	files := fstest.MapFS{"c": {Data: []byte(text)}, "etc/passwd": {Data: []byte("root:x:0:0::/:/bin/sh\nnobody:x:99:99::/:/bin/sh\n")}}
@@ -19,14 +19,14 @@ func configured(t *testing.T, sections string) []arrangement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return arrangements(c)
+	return groupConfigs(c)
 }
 
 const operation = "|command=x|autostart=false|autorestart=false|toskose_component=api|toskose_interface=I|toskose_operation="
 
 func protocolOf(states ...string) string {
-	return fmt.Sprintf(`[toskose:component:api]|toskose_protocol={"initial":%q,"states":["%s"],"transitions":[]}|`,
-		states[0], strings.Join(states, `","`))
+	return fmt.Sprintf(`[toskose:component:api]|toskose_protocol={"initial":%q,"states":[{"name":"%s"}],"transitions":[]}|`,
+		states[0], strings.Join(states, `"},{"name":"`))
 }
 
 func TestAReloadTellsWhatHasToBeDone(t *testing.T) {
@@ -65,7 +65,7 @@ func TestAReloadTellsWhatHasToBeDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := differences(configured(t, tt.before), configured(t, tt.after))
-			want := Reloaded{Added: strings.Fields(tt.added), Changed: strings.Fields(tt.changed), Removed: strings.Fields(tt.removed)}
+			want := Differences{Added: strings.Fields(tt.added), Changed: strings.Fields(tt.changed), Removed: strings.Fields(tt.removed)}
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
@@ -86,8 +86,8 @@ func TestWhichKeysTakeARestart(t *testing.T) {
 		plain + "stopasgroup=true": false, plain + "killasgroup=true": false, plain + "numprocs_start=4": false,
 		plain + "stdout_logfile_maxbytes=1MB": false, plain + "stderr_logfile_maxbytes=1MB": false,
 		plain + "stdout_logfile_backups=1": false, plain + "stderr_logfile_backups=1": false,
-		plain + "stdout_capture_maxbytes=1MB": false, plain + "stderr_capture_maxbytes=1MB": false,
-		plain + "stdout_syslog=true": false, plain + "stderr_syslog=true": false,
+		plain + "stdout_capture_maxbytes=1MB": true, plain + "stderr_capture_maxbytes=1MB": true,
+		plain + "stdout_syslog=true": true, plain + "stderr_syslog=true": true,
 		program + `toskose_inputs={"A":"1"}`: false, program + `toskose_secret_inputs={"A":"/a"}`: false,
 		program + `toskose_secret_environment={"A":"/a"}`: false, program + "toskose_timeout=3": false,
 	} {

@@ -7,11 +7,12 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/events"
 	"github.com/toskose/toskose/unit/logs"
-	"github.com/toskose/toskose/unit/wire"
+	"github.com/toskose/toskose/unit/process"
 )
 
 // Credentials of the unit in its environment, which no child inherits.
@@ -35,7 +36,7 @@ func inherited(env map[string]string) map[string]string {
 	return env
 }
 
-// labels gives the labels in an environment: TOSKOSE_LABEL_HOST is host.
+// labels returns the labels in an environment: TOSKOSE_LABEL_HOST is host.
 func labels(env map[string]string) map[string]string {
 	found := map[string]string{}
 	for name, value := range env {
@@ -65,14 +66,47 @@ func serverURL(c *config.Config) string {
 	return fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(host, strconv.Itoa(c.Inet[0].Port)))
 }
 
+// Groups is what of a configuration is in use.
+type Groups struct {
+	*core
+	processes *Processes
+	reread    func() (*config.Config, []config.Warning, error)
+	rereading sync.Mutex     // one reload at a time
+	available []*groupConfig // as last read; behind changing
+
+	served sync.WaitGroup // goroutines that own programs
+	begun  chan struct{}  // closed when every program is served
+}
+
+// listen makes the pool of an event listener's processes. It keeps events from
+// now on, whether or not they run; u.events.Remove ends that. nil has none.
+func (u *Groups) listen(l *config.Listener) *events.Pool {
+	if l == nil {
+		return nil
+	}
+	types := make([]events.Type, 0, len(l.Events))
+	for _, name := range l.Events {
+		types = append(types, events.Type(name))
+	}
+	o := events.PoolOptions{
+		Name: l.Name, Server: u.config.Supervisord.Identifier, Events: types, BufferSize: l.BufferSize, Logger: u.log,
+	}
+	if l.Relays() {
+		o.Relay = u.programs.Relay(l)
+	}
+	pool := events.NewPool(o)
+	u.events.Add(pool)
+	return pool
+}
+
 // build makes the programs and finds what belongs together.
-func (u *Unit) build() error {
+func (u *Groups) build() error {
 	if !u.config.Supervisord.NoCleanup && u.config.Supervisord.ChildLogDir != "" {
 		if err := logs.CleanAuto(u.config.Supervisord.ChildLogDir, u.config.Supervisord.Identifier); err != nil {
 			u.log.Warn("cannot remove old logs", "error", err)
 		}
 	}
-	var groups []group
+	var groups []*group
 	for _, from := range u.available {
 		g, err := u.group(from, nil, u.listen(from.listener))
 		if err != nil {
@@ -82,26 +116,25 @@ func (u *Unit) build() error {
 		u.events.Emit(events.GroupAdded(g.name))
 	}
 	u.names.replace(groups)
-	u.roster.enlist(u.names.inOrder())
+	u.programs.Enlist(u.names.inOrder())
 	return nil
 }
 
 // group makes a group and its programs, except those that it is given by name.
-// pool is nil where they are no event listeners. Where it fails, it leaves nothing.
-func (u *Unit) group(from arrangement, kept map[string]*program, pool *events.Pool) (group, error) {
-	g := group{
+// pool is nil where they are not event listeners. Where it fails, it leaves nothing.
+func (u *Groups) group(from *groupConfig, kept map[string]*process.Program, pool *events.Pool) (*group, error) {
+	g := &group{
 		name: from.group.Name, priority: from.group.Priority, component: from.component, listener: from.listener, pool: pool,
 	}
-	var made []*program
+	var made []*process.Program
 	for i := range from.group.Programs {
 		cfg := &from.group.Programs[i]
 		p, ok := kept[cfg.Name]
 		if !ok {
 			var err error
-			if p, err = u.program(cfg); err != nil {
-				return group{}, errors.Join(err, u.release(made))
+			if p, err = u.programs.Program(cfg, pool); err != nil {
+				return nil, errors.Join(err, closeLogs(made))
 			}
-			p.pool = pool
 			made = append(made, p)
 		}
 		g.programs = append(g.programs, p)
@@ -109,71 +142,18 @@ func (u *Unit) group(from arrangement, kept map[string]*program, pool *events.Po
 	return g, nil
 }
 
-func (u *Unit) program(cfg *config.Program) (*program, error) {
-	number, err := u.roster.number(cfg.Group + ":" + cfg.Name)
-	if err != nil {
-		return nil, err
-	}
-	p := &program{
-		cfg: cfg, number: number, world: u.world, rules: rulesOf(cfg),
-		commands: make(chan command), rest: make(chan uint64), closed: make(chan struct{}),
-		verdicts: make(chan readyVerdict, 1), changed: make(chan struct{}), stopWatch: func() {},
-	}
-	p.live.Store(cfg)
-	p.stdoutLog = u.logOf(cfg, cfg.Stdout, wire.Stdout)
-	if !cfg.RedirectStderr {
-		p.stderrLog = u.logOf(cfg, cfg.Stderr, wire.Stderr)
-	}
-	return p, nil
-}
-
-// release gives up the logs of programs that are not used any more.
-func (u *Unit) release(programs []*program) error {
-	var err error
+// closeLogs returns up the logs of programs that are not used any more.
+func closeLogs(programs []*process.Program) error {
+	var errs []error
 	for _, p := range programs {
-		for _, f := range []*logs.File{p.stdoutLog, p.stderrLog} {
-			if f != nil {
-				err = errors.Join(err, u.logs.Release(f))
-			}
-		}
+		errs = append(errs, p.Close())
 	}
-	return err
+	return errors.Join(errs...)
 }
 
-// rulesOf is what the state machine of a program obeys.
-func rulesOf(cfg *config.Program) rules {
-	return rules{
-		kind: cfg.Kind, settles: cfg.StartSecs > 0, checked: cfg.Ready != nil, retries: cfg.StartRetries,
-		restart: restartOf(cfg.Autorestart), exitCodes: cfg.ExitCodes,
+// serve begins to own programs.
+func (u *Groups) serve(programs []*process.Program) {
+	for _, p := range programs {
+		u.served.Go(func() { p.Serve(u.life) })
 	}
-}
-
-func restartOf(a config.Autorestart) restart {
-	switch a {
-	case config.RestartAlways:
-		return restartAlways
-	case config.RestartUnexpected:
-		return restartUnexpected
-	case config.RestartNever:
-	}
-	return restartNever
-}
-
-// logOf gives a process's log. A log that cannot be made does not keep a
-// program from running.
-func (u *Unit) logOf(cfg *config.Program, l config.Log, stream wire.Stream) *logs.File {
-	path := l.Path
-	switch l.Kind {
-	case config.LogNone:
-		return nil
-	case config.LogAuto:
-		var err error
-		d := u.config.Supervisord
-		if path, err = logs.AutoFile(d.ChildLogDir, cfg.Name, string(stream), d.Identifier); err != nil {
-			u.log.Warn("cannot make a log", "component", cfg.Group, "operation", cfg.Name, "error", err)
-			return nil
-		}
-	case config.LogFile:
-	}
-	return u.logs.File(path, logs.Options{MaxBytes: l.MaxBytes, Backups: l.Backups})
 }

@@ -13,7 +13,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/toskose/toskose/unit/component"
 	"github.com/toskose/toskose/unit/config"
+	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -23,7 +25,7 @@ type jumpyClock struct{ seconds atomic.Int64 }
 
 func (c *jumpyClock) jump(by time.Duration) { c.seconds.Add(int64(by / time.Second)) }
 
-// now gives what time.Now would after the jumps: another time of day, and the
+// now returns what time.Now would after the jumps: another time of day, and the
 // same monotonic reading. The time package has no way to make such a time; the
 // bits from the 31st of the first word of one with both are its seconds.
 func (c *jumpyClock) now() time.Time {
@@ -83,7 +85,7 @@ toskose_operation=run
 [group:api]
 programs=op
 [toskose:component:api]
-toskose_protocol={"initial":"new","states":["new","done"],"transitions":[{"source":"new","operation":"I.op","target":"done"}]}
+toskose_protocol={"initial":"new","states":[{"name":"new"},{"name":"done"}],"transitions":[{"source":"new","interface":"I","operation":"op","target":"done"}]}
 `
 
 // clocked is a unit under a jumpy clock. It reaps all children of the test, so
@@ -105,7 +107,7 @@ func newClocked(t *testing.T) *clocked {
 		t.Fatal(err)
 	}
 	env := map[string]string{"PATH": os.Getenv("PATH")}
-	read, _, err := config.LoadFrom(c.dir, file, env)
+	read, _, err := config.LoadFrom(c.dir, file, env, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +137,8 @@ func (c *clocked) in(name string, states ...wire.ProcessState) wire.ProcessInfo 
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if s, err := p.await(c.ctx, func(s status) bool { return slices.Contains(states, s.state) }); err != nil {
-		c.t.Fatalf("%s is %s, not %s: %v", name, s.state, states, err)
+	if s, err := p.Await(c.ctx, func(s process.Status) bool { return slices.Contains(states, s.State) }); err != nil {
+		c.t.Fatalf("%s is %s, not %s: %v", name, s.State, states, err)
 	}
 	info, err := c.ProcessInfo(c.ctx, name)
 	if err != nil {
@@ -231,26 +233,18 @@ func (c *clocked) stopsDuring(jump time.Duration) {
 // executesDuring executes an operation while the clock jumps.
 func (c *clocked) executesDuring(jump time.Duration) {
 	c.t.Helper()
-	begun, err := c.Execute(c.ctx, wire.ExecuteRequest{ID: "once", Component: "api", Operation: "I.op", Timeout: 600})
+	begun, _, err := c.Execute(c.ctx, wire.ExecuteRequest{ID: "once", Component: "api", Operation: "I.op", Timeout: 600})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.in("api:op", wire.Running)
 	c.clock.jump(jump)
-	x := c.ledger.lookup("once")
 	c.release("api:op")
-	if x != nil {
-		select {
-		case <-x.done:
-		case <-c.ctx.Done():
-			c.t.Fatal("the execution does not end")
-		}
-	}
-	ended, err := c.Execution("once")
+	ended, err := c.Execution(c.ctx, "once", component.UntilDone)
 	if err != nil || ended.Outcome != wire.OutcomeSucceeded || ended.To != "done" || ended.Seq <= begun.Seq {
 		c.t.Errorf("the execution, begun in entry %d: %+v, %v", begun.Seq, ended, err)
 	}
-	if again, err := c.Execute(c.ctx, wire.ExecuteRequest{ID: "once", Component: "api", Operation: "I.op"}); err != nil || again.Seq != ended.Seq {
+	if again, begun, err := c.Execute(c.ctx, wire.ExecuteRequest{ID: "once", Component: "api", Operation: "I.op"}); err != nil || begun || again.Seq != ended.Seq {
 		c.t.Errorf("the same id again: %+v, %v", again, fmt.Sprint(err))
 	}
 }

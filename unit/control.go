@@ -3,55 +3,69 @@ package unit
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/unit/component"
+	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// pending waits for what was begun.
-type pending func(ctx context.Context) error
+// Processes starts, stops, signals and describes the processes of the groups in
+// use.
+type Processes struct{ *core }
 
-// beginning begins something with a process and says how to wait for its end.
-type beginning func(ctx context.Context, p *program) (pending, error)
+// completion waits for what was begun.
+type completion func(ctx context.Context) error
+
+// action begins something with a process and says how to wait for its end.
+type action func(ctx context.Context, p *process.Program) (completion, error)
+
+// startable reports whether a call for a group or for all starts a process. It
+// begins no operation: what creates a component and what deletes it are of one
+// group, and only their protocol knows the order.
+func startable(p *process.Program) bool {
+	return p.Kind() == protocol.KindNone && p.Status().Startable()
+}
+
+// when returns what reports whether the status of a process is one of some.
+func when(is func(process.Status) bool) func(*process.Program) bool {
+	return func(p *process.Program) bool { return is(p.Status()) }
+}
 
 // StartProcess starts a process, or a whole group named `group:*`, whose
-// statuses it gives.
-func (u *Unit) StartProcess(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
-	return u.named(ctx, name, wait, u.starting, startable)
+// statuses it returns.
+func (u *Processes) StartProcess(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
+	return u.byName(ctx, name, wait, u.start)
 }
 
-// StartProcessGroup starts a group's processes that do not run.
-func (u *Unit) StartProcessGroup(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
-	return u.grouped(ctx, name, wait, u.starting, startable)
+// StartProcessGroup starts a group's processes that do not run and are not operations.
+func (u *Processes) StartProcessGroup(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
+	return u.byGroup(ctx, name, wait, u.start)
 }
 
-// StartAllProcesses starts every process that does not run.
-func (u *Unit) StartAllProcesses(ctx context.Context, wait bool) ([]wire.ProcessStatus, error) {
-	return u.everyone(ctx, wait, u.starting, startable)
+// StartAllProcesses starts every process that does not run and is not an operation.
+func (u *Processes) StartAllProcesses(ctx context.Context, wait bool) ([]wire.ProcessStatus, error) {
+	return u.all(ctx, wait, u.start)
 }
 
 // StopProcess stops a process, or a whole group named `group:*`, whose
-// statuses it gives. It answers when nothing of the process is left.
-func (u *Unit) StopProcess(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
-	return u.named(ctx, name, wait, u.stopping, stoppable)
+// statuses it returns. It answers when nothing of the process is left.
+func (u *Processes) StopProcess(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
+	return u.byName(ctx, name, wait, u.stop)
 }
 
 // StopProcessGroup stops a group's processes that run.
-func (u *Unit) StopProcessGroup(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
-	return u.grouped(ctx, name, wait, u.stopping, stoppable)
+func (u *Processes) StopProcessGroup(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
+	return u.byGroup(ctx, name, wait, u.stop)
 }
 
 // StopAllProcesses stops every process that runs.
-func (u *Unit) StopAllProcesses(ctx context.Context, wait bool) ([]wire.ProcessStatus, error) {
-	return u.everyone(ctx, wait, u.stopping, stoppable)
+func (u *Processes) StopAllProcesses(ctx context.Context, wait bool) ([]wire.ProcessStatus, error) {
+	return u.all(ctx, wait, u.stop)
 }
 
-func startable(s status) bool { return !s.state.InRunningSet() }
-func stoppable(s status) bool { return s.stoppable() }
-
-// named does something with the process of a name, or with those of a group.
-func (u *Unit) named(ctx context.Context, name string, wait bool, begin beginning, eligible func(status) bool) ([]wire.ProcessStatus, error) {
+// byName does something with the process of a name, or with those of a group.
+func (u *Processes) byName(ctx context.Context, name string, wait bool, what func([]*process.Program) verb) ([]wire.ProcessStatus, error) {
 	if err := u.serving(); err != nil {
 		return nil, err
 	}
@@ -60,16 +74,13 @@ func (u *Unit) named(ctx context.Context, name string, wait bool, begin beginnin
 		return nil, err
 	}
 	if p == nil {
-		return u.each(ctx, g.programs, wait, begin, eligible), nil
+		return u.each(ctx, g.programs, wait, what), nil
 	}
-	end, err := begin(ctx, p)
-	if err == nil {
-		err = u.conclude(ctx, p, end, wait)
-	}
-	return nil, err
+	one := []*process.Program{p}
+	return nil, u.perform(ctx, one, wait, what(one))[0].err
 }
 
-func (u *Unit) grouped(ctx context.Context, name string, wait bool, begin beginning, eligible func(status) bool) ([]wire.ProcessStatus, error) {
+func (u *Processes) byGroup(ctx context.Context, name string, wait bool, what func([]*process.Program) verb) ([]wire.ProcessStatus, error) {
 	if err := u.serving(); err != nil {
 		return nil, err
 	}
@@ -77,46 +88,34 @@ func (u *Unit) grouped(ctx context.Context, name string, wait bool, begin beginn
 	if err != nil {
 		return nil, err
 	}
-	return u.each(ctx, g.programs, wait, begin, eligible), nil
+	return u.each(ctx, g.programs, wait, what), nil
 }
 
-func (u *Unit) everyone(ctx context.Context, wait bool, begin beginning, eligible func(status) bool) ([]wire.ProcessStatus, error) {
+func (u *Processes) all(ctx context.Context, wait bool, what func([]*process.Program) verb) ([]wire.ProcessStatus, error) {
 	if err := u.serving(); err != nil {
 		return nil, err
 	}
-	return u.each(ctx, u.names.inOrder(), wait, begin, eligible), nil
+	return u.each(ctx, u.names.inOrder(), wait, what), nil
 }
 
 // each begins with every eligible process in order, then waits for all.
-func (u *Unit) each(ctx context.Context, programs []*program, wait bool, begin beginning, eligible func(status) bool) []wire.ProcessStatus {
-	statuses := []wire.ProcessStatus{}
-	var mu sync.Mutex
-	var waiting sync.WaitGroup
-	for _, p := range slices.Clone(programs) {
-		if s, _ := p.observe(); !eligible(s) {
-			continue
+func (u *Processes) each(ctx context.Context, programs []*process.Program, wait bool, what func([]*process.Program) verb) []wire.ProcessStatus {
+	v := what(programs)
+	var eligible []*process.Program
+	for _, p := range programs {
+		if v.eligible(p) {
+			eligible = append(eligible, p)
 		}
-		i := len(statuses)
-		end, err := begin(ctx, p)
-		mu.Lock()
-		statuses = append(statuses, statusOf(p, err))
-		mu.Unlock()
-		if err != nil {
-			continue
-		}
-		waiting.Go(func() {
-			err := u.conclude(ctx, p, end, wait)
-			mu.Lock()
-			defer mu.Unlock()
-			statuses[i] = statusOf(p, err)
-		})
 	}
-	waiting.Wait()
+	statuses := []wire.ProcessStatus{}
+	for _, r := range u.perform(ctx, eligible, wait, v) {
+		statuses = append(statuses, statusOf(r.Program, r.err))
+	}
 	return statuses
 }
 
 // conclude waits for the end of what was begun, or leaves that to the unit.
-func (u *Unit) conclude(ctx context.Context, p *program, end pending, wait bool) error {
+func (u *Processes) conclude(ctx context.Context, p *process.Program, end completion, wait bool) error {
 	if end == nil {
 		return nil
 	}
@@ -125,14 +124,14 @@ func (u *Unit) conclude(ctx context.Context, p *program, end pending, wait bool)
 	}
 	u.tasks.Go(func() {
 		if err := end(u.life); err != nil {
-			u.log.Info("nobody waited for this", "process", p.name(), "error", err)
+			u.log.Info("nobody waited for this", "process", p.Name(), "error", err)
 		}
 	})
 	return nil
 }
 
-func statusOf(p *program, err error) wire.ProcessStatus {
-	s := wire.ProcessStatus{Name: p.cfg.Name, Group: p.cfg.Group, Status: wire.Success, Description: "OK"}
+func statusOf(p *process.Program, err error) wire.ProcessStatus {
+	s := wire.ProcessStatus{Name: p.Config().Name, Group: p.Config().Group, Status: wire.Success, Description: "OK"}
 	if err == nil {
 		return s
 	}
@@ -144,83 +143,82 @@ func statusOf(p *program, err error) wire.ProcessStatus {
 }
 
 // starting begins a start, by an execution where the program is an operation.
-func (u *Unit) starting(ctx context.Context, p *program) (pending, error) {
-	if _, err := p.executable(); err != nil {
+func (u *Processes) starting(ctx context.Context, p *process.Program) (completion, error) {
+	if err := p.Executable(); err != nil {
 		return nil, err
 	}
-	if s, _ := p.observe(); s.state.InRunningSet() {
-		return nil, wire.NewFault(wire.AlreadyStarted, p.namespec())
+	if s := p.Status(); s.State.InRunningSet() {
+		return nil, wire.NewFault(wire.AlreadyStarted, p.Namespec())
 	}
-	if p.rules.kind != wire.OperationNone {
-		return u.startingOperation(ctx, p)
+	u.tied.started(p)
+	if p.Kind() != protocol.KindNone {
+		return u.startingOperation(p) //nolint:contextcheck // an execution outlives the call that began it
 	}
-	err := p.tell(ctx, command{kind: commandStart})
+	err := p.Start(ctx, nil)
 	switch {
-	case errors.Is(err, errStopping):
-		return func(context.Context) error { return wire.NewFault(wire.AbnormalTermination, p.namespec()) }, nil
-	case errors.Is(err, errAlreadyStarted):
-		return nil, wire.NewFault(wire.AlreadyStarted, p.namespec())
+	case errors.Is(err, process.ErrStopping):
+		return func(context.Context) error { return wire.NewFault(wire.AbnormalTermination, p.Namespec()) }, nil
+	case errors.Is(err, process.ErrAlreadyStarted):
+		return nil, wire.NewFault(wire.AlreadyStarted, p.Namespec())
 	case err != nil:
 		return nil, faulty(err)
 	}
-	if s, _ := p.observe(); !s.settled && s.spawnErr != "" && s.exit == nil { // it was never started
-		return nil, wire.NewFault(wire.SpawnError, p.namespec())
+	if s := p.Status(); !s.Arrived && s.SpawnErr != "" && s.Exit == nil { // it was never started
+		return nil, wire.NewFault(wire.SpawnError, p.Namespec())
 	}
 	return func(ctx context.Context) error {
-		s, err := p.await(ctx, func(s status) bool { return s.settled || s.state != wire.Starting })
+		s, err := p.Await(ctx, func(s process.Status) bool { return s.Arrived || s.State != wire.Starting })
 		switch {
 		case err != nil:
 			return faulty(err)
-		case s.settled:
+		case s.Arrived:
 			return nil
-		case s.spawnErr != "":
-			return wire.NewFault(wire.SpawnError, p.namespec())
+		case s.SpawnErr != "":
+			return wire.NewFault(wire.SpawnError, p.Namespec())
 		}
-		return wire.NewFault(wire.AbnormalTermination, p.namespec())
+		return wire.NewFault(wire.AbnormalTermination, p.Namespec())
 	}, nil
 }
 
-func (u *Unit) startingOperation(ctx context.Context, p *program) (pending, error) {
-	begun, err := u.Execute(ctx, wire.ExecuteRequest{
-		Component: p.cfg.Component, Operation: p.cfg.Qualified(), By: "supervisor.startProcess",
+func (u *Processes) startingOperation(p *process.Program) (completion, error) {
+	begun, _, err := u.execute(wire.ExecuteRequest{
+		Component: p.Config().Component, Operation: p.Config().Operation.String(), By: "supervisor.startProcess",
 	})
 	if err != nil {
-		return nil, err
+		return nil, supervisors(err, wire.SpawnError)
 	}
 	return func(ctx context.Context) error {
-		ended, err := u.awaitExecution(ctx, begun.ID)
+		ended, err := u.components.Execution(ctx, begun.ID, component.UntilDone)
 		switch {
 		case err != nil:
-			return err
+			return supervisors(err, wire.AbnormalTermination)
 		case ended.Outcome == wire.OutcomeSucceeded:
 			return nil
 		}
-		if s, _ := p.observe(); s.state == wire.Fatal {
-			return wire.NewFault(wire.SpawnError, p.namespec())
+		if s := p.Status(); s.State == wire.Fatal {
+			return wire.NewFault(wire.SpawnError, p.Namespec())
 		}
-		return wire.NewFault(wire.AbnormalTermination, p.namespec())
+		return wire.NewFault(wire.AbnormalTermination, p.Namespec())
 	}, nil
 }
 
-func (u *Unit) awaitExecution(ctx context.Context, id string) (wire.Execution, error) {
-	if x := u.ledger.lookup(id); x != nil {
-		select {
-		case <-x.done:
-		case <-ctx.Done():
-			return wire.Execution{}, ctx.Err()
-		}
+// supervisors gives a fault that only executions have the code that Supervisor
+// has for it, and keeps its sentence: supervisorctl breaks off at any other.
+func supervisors(err error, code wire.FaultCode) error {
+	if f := (*wire.Fault)(nil); errors.As(err, &f) && !f.Code.Supervisors() {
+		return wire.NewFault(code, f.Detail)
 	}
-	return u.Execution(id)
+	return err
 }
 
 // faulty makes a fault of an error that has none.
 func faulty(err error) error {
 	switch {
-	case errors.Is(err, errClosed):
+	case errors.Is(err, process.ErrUnserved):
 		return wire.NewFault(wire.ShutdownState, "")
-	case errors.Is(err, errGone):
+	case errors.Is(err, process.ErrRemoved):
 		return wire.NewFault(wire.BadName, err.Error())
-	case errors.Is(err, errHeld):
+	case errors.Is(err, process.ErrHeld):
 		return wire.NewFault(wire.Failed, err.Error())
 	}
 	return err
@@ -228,30 +226,32 @@ func faulty(err error) error {
 
 // stopping begins a stop. Where the program is an operation, its execution is
 // cancelled, and what a start left is closed.
-func (u *Unit) stopping(ctx context.Context, p *program) (pending, error) {
-	if p.rules.kind != wire.OperationNone {
-		if x := u.ledger.liveOf(func(x *execution) bool { return x.program == p }); x != nil {
-			x.cancel(errStopped)
+func (u *Processes) stopping(ctx context.Context, p *process.Program) (completion, error) {
+	if p.Kind() != protocol.KindNone {
+		if id, ok := u.components.CancelRun(p); ok {
 			return func(ctx context.Context) error {
-				_, err := u.awaitExecution(ctx, x.id)
-				return err
+				_, err := u.components.Execution(ctx, id, component.UntilDone)
+				return supervisors(err, wire.Failed)
 			}, nil
 		}
 	}
-	if s, _ := p.observe(); !s.stoppable() {
-		return nil, wire.NewFault(wire.NotRunning, p.namespec())
+	if p.StopWaiting() && p.Status().Startable() {
+		return nil, nil
 	}
-	opened := p.rules.kind == wire.OperationStart
+	if s := p.Status(); !s.Stoppable() {
+		return nil, wire.NewFault(wire.NotRunning, p.Namespec())
+	}
+	opened := p.Kind() == protocol.KindStart
 	if opened {
-		u.ledger.halting(p.cfg.Component)
+		u.components.BeginStop(p.Config().Component)
 	}
-	err := p.tell(ctx, command{kind: commandStop})
+	err := p.Stop(ctx)
 	if err != nil {
 		if opened {
-			u.ledger.halted(u.life, p.cfg.Component, "", false) //nolint:contextcheck // what happened is recorded, whether or not the client is still there
+			u.components.EndStop(p.Config().Component, "", false)
 		}
-		if errors.Is(err, errNotRunning) {
-			return nil, wire.NewFault(wire.NotRunning, p.namespec())
+		if errors.Is(err, process.ErrNotRunning) {
+			return nil, wire.NewFault(wire.NotRunning, p.Namespec())
 		}
 		return nil, faulty(err)
 	}
@@ -271,24 +271,18 @@ func (u *Unit) stopping(ctx context.Context, p *program) (pending, error) {
 
 // stopped waits for the end of a stop and records what it means, whether or
 // not the client is still there.
-func (u *Unit) stopped(p *program, opened bool) error {
+func (u *Processes) stopped(p *process.Program, opened bool) error {
 	// Somebody may have started it again before this looks.
-	s, _ := p.observe()
+	s := p.Status()
 	var err error
-	if run := s.run; s.state == wire.Stopping {
-		s, err = p.await(u.life, func(now status) bool { return now.halted() || now.run != run })
+	if run := s.Run; s.State == wire.Stopping {
+		s, err = p.Await(u.life, func(now process.Status) bool { return now.StopAnswered() || now.Run != run })
 	}
 	if opened {
-		nothingLeft := err == nil && s.resting()
-		for _, other := range u.names.openers(p.cfg.Component) {
-			if t, _ := other.observe(); !t.resting() {
-				nothingLeft = false
-			}
-		}
-		u.ledger.halted(u.life, p.cfg.Component, p.cfg.Name+" was stopped by supervisor.stopProcess", nothingLeft)
+		u.components.EndStop(p.Config().Component, p.Config().Name+" was stopped by supervisor.stopProcess", err == nil && s.AtRest())
 	}
-	if err == nil && s.stuck != "" {
-		return wire.NewFault(wire.Failed, p.namespec()+": "+s.stuck)
+	if err == nil && s.Stuck != "" {
+		return wire.NewFault(wire.Failed, p.Namespec()+": "+s.Stuck)
 	}
 	return faulty(err)
 }

@@ -1,26 +1,22 @@
 // Package unit supervises the processes of one container. It runs as PID 1 or
-// as a subreaper, starts programs, reaps every child, keeps their exit codes
-// and output, and knows the state of each component.
+// as a subreaper, and is what clients talk to: it finds what a name means among
+// the groups of a configuration, and has unit/process run the programs and
+// unit/component the operations.
 //
 // # Shape
 //
 // New makes a Unit from a configuration and records the boot, Run supervises
 // until a signal or Shutdown ends it, or returns ErrRestart. In between any
-// goroutine may call the other methods, which are what unit/rpc serves. Each takes what the method of the wire takes; an
-// error that a client is meant to see is a *wire.Fault in the error's chain.
+// goroutine may call the other methods, which are what unit/rpc serves. Each
+// takes what the method of the wire takes; an error that a client is meant to see
+// is a *wire.Fault in the error's chain.
 //
-//   - Supervisor's methods: Identification, PID, State, ReadLog, ClearLog,
-//     FollowLog, Shutdown, Restart, ProcessInfo, AllProcessInfo,
-//     AllConfigInfo, StartProcess, StopProcess, SignalProcess and their group
-//     and all forms, ReadProcessLog, TailProcessLog, FollowProcessLog,
-//     ClearProcessLogs, ClearAllProcessLogs, SendProcessStdin. StartProcess,
-//     StopProcess and SignalProcess answer nil for one process (Supervisor's
-//     true), and statuses for `group:*`. ReloadConfig, AddProcessGroup and
-//     RemoveProcessGroup: see "Reloading".
+//   - Processes, Groups and Logs have Supervisor's methods, as far as they act on
+//     processes. StartProcess, StopProcess and SignalProcess answer nil for one
+//     process (Supervisor's true), and statuses for `group:*`.
+//   - Executions has those of the JSON API; Healthy is what /healthz answers.
 //   - SendRemoteCommEvent, and what else happens, reaches the event listeners:
 //     the configured processes that package unit/events tells of it.
-//   - toskose.*: Execute, Execution, Cancel, Components; Journal is what
-//     GET /journal answers, Healthy what /healthz does.
 //
 // # Reloading
 //
@@ -32,9 +28,9 @@
 // ReloadConfig has answered, and makes no group a changed one: priority (of
 // programs and groups), autostart, autorestart, exitcodes, startsecs,
 // startretries, stopsignal, stopwaitsecs, stopasgroup, killasgroup,
-// *_logfile_maxbytes, *_logfile_backups, *_capture_maxbytes, *_syslog,
-// toskose_inputs, toskose_secret_inputs, toskose_secret_environment,
-// toskose_timeout, and which section a process comes from. A start or stop that
+// *_logfile_maxbytes, *_logfile_backups, toskose_inputs,
+// toskose_secret_inputs, toskose_secret_environment,
+// toskose_timeout, toskose_after, toskose_requires, and which section a process comes from. A start or stop that
 // is under way keeps its times. Every other key of a program takes a new start of it, [supervisord]'s environment
 // too, and so do an event listener's events, buffer_size and result_handler. The
 // rest of [supervisord] and the servers take a restart of the unit, which the log
@@ -66,17 +62,20 @@
 // Nothing of a component is exchanged while an operation of it executes
 // (STILL_RUNNING).
 //
+// # Order
+//
+// What is to be started or stopped is a sequence: each process has its turn as soon
+// as nothing hinders it, those of equal standing by priority. A process that
+// comes after others (toskose_after) is hindered by those that are started with it
+// until they are RUNNING, or, where they are one-shot, have ended well; what it
+// requires (toskose_requires) is started with it, and it is stopped with that. A client's
+// start is given up when what it waits for has failed; what starts by itself waits on,
+// and says what for.
+//
 // # Who owns what
 //
-// One goroutine owns each program (program.run): its state machine is the pure
-// function next, its commands arrive on a channel, and every send selects on
-// the caller's context and on the program's end. Beside it at most one waits for
-// what the main process left, one, with one per check, for its readiness
-// (program.awaitReady), until it is running or not, and, where it is an event
-// listener, one writes to it (program.hark), so that nobody else waits for one
-// that does not read. One goroutine emits ticks (Hub.Tick). One goroutine
-// carries each execution (Unit.carry), one watches what each start left
-// (Unit.watch). What components are is owned by the ledger, behind one lock: it
-// writes the journal entry first and changes what it holds after. What is in
-// use changes behind one lock (Unit.arranging), as a whole or not at all.
+// Each program has a goroutine that owns it (process.Program.Serve), and one
+// reaps for all (process.Table.Reap). One goroutine emits ticks (Hub.Tick).
+// Executions are unit/component's. What is in use changes behind one lock
+// (groups.changing), as a whole or not at all.
 package unit

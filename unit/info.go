@@ -2,17 +2,16 @@ package unit
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"sort"
-	"time"
+	"syscall"
 
-	"github.com/toskose/toskose/unit/config"
-	"github.com/toskose/toskose/unit/logs"
+	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )
 
 // ProcessInfo answers supervisor.getProcessInfo.
-func (u *Unit) ProcessInfo(_ context.Context, name string) (wire.ProcessInfo, error) {
+func (u *Processes) ProcessInfo(_ context.Context, name string) (wire.ProcessInfo, error) {
 	if err := u.serving(); err != nil {
 		return wire.ProcessInfo{}, err
 	}
@@ -20,167 +19,62 @@ func (u *Unit) ProcessInfo(_ context.Context, name string) (wire.ProcessInfo, er
 	if err != nil {
 		return wire.ProcessInfo{}, err
 	}
-	return p.info(u.now()), nil
+	return p.Info(u.now()), nil
 }
 
 // AllProcessInfo answers supervisor.getAllProcessInfo, by group and name.
-func (u *Unit) AllProcessInfo(_ context.Context) ([]wire.ProcessInfo, error) {
+func (u *Processes) AllProcessInfo(_ context.Context) ([]wire.ProcessInfo, error) {
 	if err := u.serving(); err != nil {
 		return nil, err
 	}
 	now := u.now()
 	infos := []wire.ProcessInfo{}
 	for _, p := range u.names.all() {
-		infos = append(infos, p.info(now))
+		infos = append(infos, p.Info(now))
 	}
 	return infos, nil
 }
 
-func (p *program) info(now time.Time) wire.ProcessInfo {
-	s, _ := p.observe()
-	i := wire.ProcessInfo{
-		Name: p.cfg.Name, Group: p.cfg.Group, Start: unixOf(s.started), Stop: unixOf(s.stopped), Now: now.Unix(),
-		State: s.state, StateName: s.state.String(), SpawnErr: s.spawnErr, PID: s.pid,
-		StdoutLogfile: pathOf(p.stdoutLog), StderrLogfile: pathOf(p.stderrLog),
-		Description: describe(p.cfg.Name, s, now),
-	}
-	i.Logfile = i.StdoutLogfile
-	if s.exit != nil {
-		i.ExitStatus = exitStatus(*s.exit)
-	}
-	return i
-}
-
-func unixOf(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.Unix()
-}
-
-func pathOf(f *logs.File) string {
-	if f == nil {
-		return ""
-	}
-	return f.Path()
-}
-
-// describe says in words what supervisorctl prints beside a state.
-func describe(name string, s status, now time.Time) string {
-	switch s.state {
-	case wire.Running:
-		return fmt.Sprintf("pid %d, uptime %s", s.pid, timedelta(now.Sub(s.started)))
-	case wire.Fatal, wire.Backoff:
-		if s.spawnErr == "" {
-			return fmt.Sprintf("unknown error (try \"tail %s\")", name)
-		}
-		return s.spawnErr
-	case wire.Stopped, wire.Exited:
-		if s.started.IsZero() {
-			return "Not started"
-		}
-		return s.stopped.Local().Format("Jan 02 03:04 PM")
-	case wire.Starting, wire.Stopping, wire.Unknown:
-	}
-	return ""
-}
-
-// timedelta prints a duration as Python does: "1 day, 0:00:03".
-func timedelta(d time.Duration) string {
-	seconds := max(int64(d/time.Second), 0)
-	const day = 24 * 60 * 60
-	text := fmt.Sprintf("%d:%02d:%02d", seconds%day/3600, seconds%3600/60, seconds%60)
-	switch days := seconds / day; days {
-	case 0:
-		return text
-	case 1:
-		return "1 day, " + text
-	default:
-		return fmt.Sprintf("%d days, %s", days, text)
-	}
-}
-
 // AllConfigInfo answers supervisor.getAllConfigInfo, by name: the configuration
 // as it was last read. A process that is not in use yet says so.
-func (u *Unit) AllConfigInfo() ([]wire.ConfigInfo, error) {
+func (u *Groups) AllConfigInfo() ([]wire.ConfigInfo, error) {
 	if err := u.serving(); err != nil {
 		return nil, err
 	}
-	u.arranging.RLock()
+	u.changing.RLock()
 	available := u.available
-	u.arranging.RUnlock()
-	inUse := map[string]*program{}
+	u.changing.RUnlock()
+	inUse := map[string]*process.Program{}
 	for _, p := range u.names.inOrder() {
-		inUse[p.name()] = p
+		inUse[p.Name()] = p
 	}
 	infos := []wire.ConfigInfo{}
 	for _, a := range available {
 		for i := range a.group.Programs {
 			c := &a.group.Programs[i]
-			p := inUse[c.Group+":"+c.Name]
-			info := p.configInfo(c, a.group.Priority)
-			info.InUse = p != nil
-			infos = append(infos, info)
+			infos = append(infos, inUse[c.Group+":"+c.Name].ConfigInfo(c, a.group.Priority))
 		}
 	}
 	sort.SliceStable(infos, func(i, j int) bool { return infos[i].Name < infos[j].Name })
 	return infos, nil
 }
 
-// none is how Supervisor's null reads in XML-RPC, which has none.
-const none = "none"
-
-// configInfo describes a configuration that p, unless it is nil, is in use for.
-// Where an AUTO log lies is known of what is in use only.
-func (p *program) configInfo(c *config.Program, groupPriority int) wire.ConfigInfo {
-	stdout, stderr := logName(c.Stdout), logName(c.Stderr)
-	if p != nil && c.Stdout.Kind == config.LogAuto {
-		stdout = orNone(pathOf(p.stdoutLog))
+// SendProcessStdin writes to a process's standard input, until it has taken all
+// or ctx ends.
+func (u *Processes) SendProcessStdin(ctx context.Context, name, chars string) error {
+	if err := u.serving(); err != nil {
+		return err
 	}
-	if p != nil && c.Stderr.Kind == config.LogAuto {
-		stderr = orNone(pathOf(p.stderrLog))
+	p, err := u.names.one(name)
+	if err != nil {
+		return err
 	}
-	i := wire.ConfigInfo{
-		Autostart: c.Autostart, Directory: orNone(c.Directory), UID: none,
-		Command: c.Command, ExitCodes: c.ExitCodes, Group: c.Group, GroupPrio: groupPriority,
-		KillAsGroup: c.KillAsGroup, Name: c.Name, ProcessPrio: c.Priority, RedirectStderr: c.RedirectStderr,
-		StartRetries: c.StartRetries, StartSecs: c.StartSecs,
-		StdoutCaptureMaxBytes: c.Stdout.CaptureMaxBytes, StdoutEventsEnabled: c.Stdout.EventsEnabled,
-		StdoutLogfile: stdout, StdoutLogfileBackups: c.Stdout.Backups,
-		StdoutLogfileMaxBytes: c.Stdout.MaxBytes, StdoutSyslog: c.Stdout.Syslog,
-		StderrCaptureMaxBytes: c.Stderr.CaptureMaxBytes, StderrEventsEnabled: c.Stderr.EventsEnabled,
-		StderrLogfile: stderr, StderrLogfileBackups: c.Stderr.Backups,
-		StderrLogfileMaxBytes: c.Stderr.MaxBytes, StderrSyslog: c.Stderr.Syslog,
-		StopSignal: int(c.StopSignal), StopWaitSecs: c.StopWaitSecs, ServerURL: orNone(c.ServerURL),
+	err = p.WriteStdin(ctx, chars)
+	switch {
+	case errors.Is(err, process.ErrNotRunning):
+		return wire.NewFault(wire.NotRunning, name)
+	case errors.Is(err, syscall.EPIPE):
+		return wire.NewFault(wire.NoFile, name)
 	}
-	if c.User != nil {
-		i.UID = c.User.UID
-	}
-	switch c.Autorestart {
-	case config.RestartNever:
-		i.Autorestart = false
-	case config.RestartUnexpected:
-		i.Autorestart = "unexpected"
-	case config.RestartAlways:
-		i.Autorestart = "auto"
-	}
-	return i
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return none
-	}
-	return s
-}
-
-func logName(l config.Log) string {
-	switch l.Kind {
-	case config.LogAuto:
-		return "auto"
-	case config.LogFile:
-		return l.Path
-	case config.LogNone:
-	}
-	return none
+	return err
 }

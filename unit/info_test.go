@@ -3,53 +3,30 @@ package unit
 import (
 	"errors"
 	"testing"
-	"time"
 
+	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/config"
+	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-func TestUptimeReadsAsPythonPrintsIt(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		3 * time.Second: "0:00:03", -time.Second: "0:00:00", 25*time.Hour + 3*time.Second: "1 day, 1:00:03",
-		49 * time.Hour: "2 days, 1:00:00", 10*time.Hour + 59*time.Minute: "10:59:00",
-	} {
-		if got := timedelta(d); got != want {
-			t.Errorf("%s: %q, want %q", d, got, want)
-		}
-	}
-}
-
-func TestDescriptionsAreSupervisors(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 20, 20, 35, 0, 0, time.Local)
-	for want, s := range map[string]status{
-		"Not started":                  {state: wire.Stopped},
-		"Nov 20 08:35 PM":              {state: wire.Exited, started: now, stopped: now},
-		"pid 12, uptime 0:00:03":       {state: wire.Running, pid: 12, started: now.Add(-3 * time.Second)},
-		`unknown error (try "tail x")`: {state: wire.Fatal},
-		"Exited too quickly":           {state: wire.Backoff, spawnErr: "Exited too quickly"},
-		"":                             {state: wire.Starting},
-	} {
-		if got := describe("x", s, now); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 func TestNamesFindProcesses(t *testing.T) {
 	t.Parallel()
-	member := func(group, name, interfaceName, operation string) *program {
-		return &program{cfg: &config.Program{Group: group, Name: name, Interface: interfaceName, Operation: operation}}
+	var table process.Table
+	none := config.Log{Kind: config.LogNone}
+	member := func(group, name, interfaceName, operation string) *process.Program {
+		p, err := table.Program(&config.Program{
+			Group: group, Name: name, Operation: protocol.Operation{Interface: interfaceName, Name: operation}, Stdout: none, Stderr: none,
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
 	}
-	api := []*program{member("api", "start", "Standard", "start"), member("api", "Standard.push", "Standard", "push"), member("api", "extra.push", "extra", "push")}
-	d := &directory{
-		groups: []group{{name: "api", programs: api}, {name: "cat", programs: []*program{member("cat", "cat", "", "")}}},
-		components: map[string]map[string]*program{"api": {
-			"Standard.start": api[0], "Standard.push": api[1], "extra.push": api[2], "Standard.stop": nil,
-		}},
-	}
+	api := []*process.Program{member("api", "start", "Standard", "start"), member("api", "Standard.push", "Standard", "push"), member("api", "extra.push", "extra", "push")}
+	d := &directory{groups: []*group{
+		{name: "api", programs: api}, {name: "cat", programs: []*process.Program{member("cat", "cat", "", "")}},
+	}}
 	for name, want := range map[string]string{
 		"api:start": "start", "api:Standard.start": "start", "api:extra.push": "extra.push", "cat": "cat",
 		"api:*": "", "api:": "", "api": "?", "api:none": "?", "none": "?", "api:push": "?", "": "?",
@@ -57,18 +34,12 @@ func TestNamesFindProcesses(t *testing.T) {
 		_, p, err := d.namespec(name)
 		got := ""
 		if p != nil {
-			got = p.cfg.Name
+			got = p.Config().Name
 		} else if code, ok := wire.FaultCodeOf(err); ok && code == wire.BadName {
 			got = "?"
 		}
 		if got != want {
 			t.Errorf("%q finds %q, want %q", name, got, want)
-		}
-	}
-	for name, want := range map[string]string{"start": "Standard.start", "stop": "Standard.stop", "extra.push": "extra.push", "push": "", "x": ""} {
-		got, _, err := d.operation("api", name)
-		if got != want || (err == nil) != (want != "") {
-			t.Errorf("operation %q is %q (%v), want %q", name, got, err, want)
 		}
 	}
 	if _, err := d.one("api:*"); err == nil {

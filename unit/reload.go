@@ -9,7 +9,7 @@ import (
 	"sort"
 
 	"github.com/toskose/toskose/unit/config"
-	"github.com/toskose/toskose/unit/logs"
+	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -19,29 +19,29 @@ import (
 // RemoveProcessGroup. A configuration with problems, or one whose protocols do
 // not know the state that a component is in, is the fault CantReread and
 // changes nothing.
-func (u *Unit) ReloadConfig(_ context.Context) (Reloaded, error) {
+func (u *Groups) ReloadConfig(_ context.Context) (Differences, error) {
 	if err := u.serving(); err != nil {
-		return Reloaded{}, err
+		return Differences{}, err
 	}
 	if u.reread == nil {
-		return Reloaded{}, wire.NewFault(wire.CantReread, "this unit has no configuration file")
+		return Differences{}, wire.NewFault(wire.CantReread, "this unit has no configuration file")
 	}
 	u.rereading.Lock()
 	defer u.rereading.Unlock()
 	c, warnings, err := u.reread()
 	if err != nil {
-		return Reloaded{}, wire.NewFault(wire.CantReread, err.Error())
+		return Differences{}, wire.NewFault(wire.CantReread, err.Error())
 	}
-	after := arrangements(c)
-	u.arranging.Lock()
-	defer u.arranging.Unlock()
+	after := groupConfigs(c)
+	u.changing.Lock()
+	defer u.changing.Unlock()
 	if err := u.fits(after); err != nil {
-		return Reloaded{}, wire.NewFault(wire.CantReread, err.Error())
+		return Differences{}, wire.NewFault(wire.CantReread, err.Error())
 	}
 	for _, w := range warnings {
 		u.log.Warn("configuration", "warning", w.String())
 	}
-	u.warnOfRest(c)
+	u.warnOfSections(c)
 	u.available = after
 	u.adjust(after)
 	found := differences(u.inUse(), after)
@@ -49,19 +49,19 @@ func (u *Unit) ReloadConfig(_ context.Context) (Reloaded, error) {
 	return found, nil
 }
 
-// fits gives every reason why the components cannot have these protocols.
-func (u *Unit) fits(after []arrangement) error {
+// fits returns every reason why the components cannot have these protocols.
+func (u *Groups) fits(after []*groupConfig) error {
 	var errs []error
 	for _, a := range after {
 		if a.component != nil {
-			errs = append(errs, u.ledger.fits(a.component.Name, lifecycle{protocol: a.component.Protocol}))
+			errs = append(errs, u.components.Fits(a.component.Name, a.component.Protocol))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// warnOfRest says what only a restart of the unit applies.
-func (u *Unit) warnOfRest(c *config.Config) {
+// warnOfSections says what only a restart of the unit applies.
+func (u *Groups) warnOfSections(c *config.Config) {
 	before, after := u.config.Supervisord, c.Supervisord
 	before.Environment, after.Environment = nil, nil // part of each program's
 	for section, same := range map[string]bool{
@@ -75,81 +75,70 @@ func (u *Unit) warnOfRest(c *config.Config) {
 	}
 }
 
-// inUse gives the groups as they are in use.
-func (u *Unit) inUse() []arrangement {
-	var all []arrangement
+// inUse returns the groups as they are in use.
+func (u *Groups) inUse() []*groupConfig {
+	var all []*groupConfig
 	for _, g := range u.names.every() {
-		all = append(all, g.arrangement())
+		all = append(all, g.config())
 	}
 	return all
 }
 
-// arrangement is the group's configuration in use.
-func (g group) arrangement() arrangement {
-	a := arrangement{group: config.Group{Name: g.name, Priority: g.priority}, component: g.component, listener: g.listener}
+// groupConfig is the group's configuration in use.
+func (g *group) config() *groupConfig {
+	a := &groupConfig{group: config.Group{Name: g.name, Priority: g.priority}, component: g.component, listener: g.listener}
 	for _, p := range g.programs {
-		a.group.Programs = append(a.group.Programs, *p.settings())
+		a.group.Programs = append(a.group.Programs, *p.Settings())
 	}
 	return a
 }
 
-// named gives the group's programs of these names.
-func (g group) named(names ...[]string) []*program {
+// only returns the group's programs of these names.
+func (g *group) only(names ...[]string) []*process.Program {
 	wanted := slices.Concat(names...)
-	return slices.DeleteFunc(slices.Clone(g.programs), func(p *program) bool { return !slices.Contains(wanted, p.cfg.Name) })
+	return slices.DeleteFunc(slices.Clone(g.programs), func(p *process.Program) bool { return !slices.Contains(wanted, p.Config().Name) })
 }
 
 // adjust applies what takes no restart: to groups their priority, to processes
 // that are kept what is not rigid.
-func (u *Unit) adjust(after []arrangement) {
+func (u *Groups) adjust(after []*groupConfig) {
 	groups := slices.Clone(u.names.every())
 	for i, g := range groups {
-		want, ok := arranged(after, g.name)
-		if !ok {
+		want := configOf(after, g.name)
+		if want == nil {
 			continue
 		}
-		kept := between(g.arrangement(), want).kept
+		kept := between(g.config(), want).kept
 		for j := range want.group.Programs {
 			cfg := &want.group.Programs[j]
 			if !slices.Contains(kept, cfg.Name) {
 				continue
 			}
-			for _, p := range g.named([]string{cfg.Name}) {
-				p.live.Store(cfg)
-				p.limitLogs()
+			for _, p := range g.only([]string{cfg.Name}) {
+				p.Configure(cfg)
 			}
 		}
-		groups[i].priority = want.group.Priority
-		groups[i].programs = inStartOrder(g.programs)
+		adjusted := *g
+		adjusted.priority, adjusted.programs = want.group.Priority, inStartOrder(g.programs)
+		groups[i] = &adjusted
 	}
 	u.names.replace(byPriority(groups))
+	u.programs.Wake()
 }
 
-func inStartOrder(programs []*program) []*program {
+func inStartOrder(programs []*process.Program) []*process.Program {
 	programs = slices.Clone(programs)
 	sort.SliceStable(programs, func(i, j int) bool {
 		a, b := programs[i], programs[j]
-		return cmp.Or(cmp.Compare(a.settings().Priority, b.settings().Priority), cmp.Compare(a.cfg.Name, b.cfg.Name)) < 0
+		return cmp.Or(cmp.Compare(a.Settings().Priority, b.Settings().Priority), cmp.Compare(a.Config().Name, b.Config().Name)) < 0
 	})
 	return programs
 }
 
-func byPriority(groups []group) []group {
+func byPriority(groups []*group) []*group {
 	sort.SliceStable(groups, func(i, j int) bool {
-		a, b := &groups[i], &groups[j]
+		a, b := groups[i], groups[j]
 		return a.priority < b.priority || a.priority == b.priority && a.name < b.name
 	})
 	return groups
-}
-
-// limitLogs makes the logs rotate as configured. Where both streams share a
-// log, stdout's configuration counts.
-func (p *program) limitLogs() {
-	c := p.settings()
-	if p.stderrLog != nil {
-		p.stderrLog.Limit(logs.Options{MaxBytes: c.Stderr.MaxBytes, Backups: c.Stderr.Backups})
-	}
-	if p.stdoutLog != nil {
-		p.stdoutLog.Limit(logs.Options{MaxBytes: c.Stdout.MaxBytes, Backups: c.Stdout.Backups})
-	}
 }

@@ -1,18 +1,15 @@
 package unit
 
 import (
-	"context"
-	"sort"
+	"cmp"
+	"sync"
 	"time"
 
-	"github.com/toskose/toskose/unit/proctree"
+	"github.com/toskose/toskose/unit/process"
 )
 
 // defaultGrace is how long what no program claims may take to end.
 const defaultGrace = 10 * time.Second
-
-// recordGrace is how long the end waits for a journal that cannot be written.
-const recordGrace = time.Second
 
 // stopAll ends every process of the container: first what runs, by its own
 // stop signal to its main process, priority by priority, the highest first and
@@ -20,75 +17,59 @@ const recordGrace = time.Second
 // is left of that after the grace by KILL.
 func (u *Unit) stopAll() {
 	u.log.Info("shutting down", "state", u.State().String())
-	for _, x := range u.ledger.allLive() {
-		x.cancel(errShutdown)
-	}
+	u.components.Shutdown()
 	for _, batch := range u.batches() {
-		u.finishListening(batch)
+		u.quiesce(batch)
 		for _, p := range batch {
-			if err := p.tell(u.life, command{kind: commandFinish}); err != nil {
-				u.log.Error("cannot stop", "process", p.name(), "error", err)
+			if err := p.Finish(u.life); err != nil {
+				u.log.Error("cannot stop", "process", p.Name(), "error", err)
 			}
 		}
 		for _, p := range batch {
-			if s, err := p.await(u.life, status.halted); err == nil && s.stuck != "" {
-				u.log.Error("cannot stop", "process", p.name(), "error", s.stuck)
+			if s, err := p.Await(u.life, process.Status.StopAnswered); err == nil && s.Stuck != "" {
+				u.log.Error("cannot stop", "process", p.Name(), "error", s.Stuck)
 			}
 		}
 	}
-	everyone := []proctree.Program{proctree.Unclaimed}
-	grace := defaultGrace
-	for _, p := range u.roster.all() {
-		everyone = append(everyone, p.number)
-		grace = max(grace, p.stopWait())
-	}
-	// KILL ends what it reaches at once; what is stuck in the kernel is left to it.
-	ctx, cancel := context.WithTimeout(u.life, grace+time.Second)
-	defer cancel()
-	ended, err := u.tree.End(ctx, everyone, grace)
-	if err != nil {
-		u.log.Error("cannot end all processes", "error", err)
-	}
-	for _, s := range ended.Signalled {
-		u.log.Info("ended", "pid", s.Process.PID, "command", s.Process.Command, "signal", s.Signal.String())
-	}
+	u.programs.EndAll(u.life, defaultGrace)
 }
 
-// batches gives the programs that are stopped at the same time.
-func (u *Unit) batches() [][]*program {
+// lastEvents is how long a shutdown waits for an event listener that still has
+// events to take and accepts none of them.
+const lastEvents = time.Second
+
+// quiesce lets the event listeners among programs that are about to be stopped
+// take the events that wait for them.
+func (u *Unit) quiesce(batch []*process.Program) {
+	var listening sync.WaitGroup
+	for _, p := range batch {
+		listening.Go(func() { p.Quiesce(u.life, lastEvents) })
+	}
+	listening.Wait()
+}
+
+// batches returns the programs that are stopped at the same time: what comes after
+// others before these, and of the rest the highest priority first.
+func (u *Unit) batches() [][]*process.Program {
 	type level struct{ group, program int }
-	levels := map[level][]*program{}
-	var order []level
+	levels := map[string]level{}
+	var names []string
 	for _, g := range u.names.every() {
 		for _, p := range g.programs {
-			l := level{g.priority, p.settings().Priority}
-			if _, ok := levels[l]; !ok {
-				order = append(order, l)
-			}
-			levels[l] = append(levels[l], p)
+			levels[p.Name()] = level{g.priority, p.Settings().Priority}
+			names = append(names, p.Name())
 		}
 	}
-	sort.SliceStable(order, func(i, j int) bool {
-		a, b := order[i], order[j]
-		return a.group > b.group || a.group == b.group && a.program > b.program
-	})
-	batches := make([][]*program, len(order))
-	for i, l := range order {
-		batches[i] = levels[l]
+	stopsAfter := u.graph(after).Reversed()
+	var batches [][]*process.Program
+	for _, batch := range stopsAfter.Batches(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(levels[b].group, levels[a].group), cmp.Compare(levels[b].program, levels[a].program))
+	}) {
+		programs := make([]*process.Program, len(batch))
+		for i, name := range batch {
+			programs[i] = u.names.process(name)
+		}
+		batches = append(batches, programs)
 	}
 	return batches
-}
-
-// settle waits until the ends of all executions are in the journal, not for
-// ever where it cannot be written.
-func (u *Unit) settle() {
-	timer := time.NewTimer(recordGrace)
-	defer timer.Stop()
-	for _, x := range u.ledger.allLive() {
-		select {
-		case <-x.done:
-		case <-timer.C:
-			return
-		}
-	}
 }

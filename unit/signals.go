@@ -12,24 +12,21 @@ import (
 
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/logs"
+	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/reaper"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// listener receives the signals that mean something to the unit: TERM, INT and
+// receiveSignals receives those that mean something to the unit: TERM, INT and
 // QUIT end it, HUP restarts it, USR2 reopens its logs, as with Supervisor. USR1,
 // WINCH and CONT are passed on to the main processes that have a handler for
 // them: to all others they would mean nothing, or their end.
-type listener struct{ received chan os.Signal }
-
-func listen() *listener {
-	l := &listener{received: make(chan os.Signal, 16)}
-	signal.Notify(l.received, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP,
+func receiveSignals() chan os.Signal {
+	received := make(chan os.Signal, 16)
+	signal.Notify(received, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT)
-	return l
+	return received
 }
-
-func (l *listener) close() { signal.Stop(l.received) }
 
 // handle does what a signal to the unit asks for.
 func (u *Unit) handle(sig os.Signal) {
@@ -52,9 +49,9 @@ func (u *Unit) handle(sig os.Signal) {
 
 // reopen opens all logs anew, as after somebody else has rotated them.
 func (u *Unit) reopen() {
-	files := []*logs.File{u.ownLog}
+	files := []*logs.File{u.own}
 	for _, p := range u.names.inOrder() {
-		files = append(files, p.stdoutLog, p.stderrLog)
+		files = append(files, p.Logs()...)
 	}
 	for _, f := range files {
 		if f == nil {
@@ -68,17 +65,17 @@ func (u *Unit) reopen() {
 
 func (u *Unit) forward(sig syscall.Signal) {
 	for _, p := range u.names.inOrder() {
-		s, _ := p.observe()
-		if s.pid == 0 || s.left || !catches(s.pid, sig) {
+		s := p.Status()
+		if s.PID == 0 || s.Left || !catches(s.PID, sig) {
 			continue
 		}
-		if err := p.tell(u.life, command{kind: commandSignal, signal: sig}); err != nil {
-			u.log.Warn("cannot pass a signal on", "process", p.name(), "error", err)
+		if err := p.Signal(u.life, sig); err != nil {
+			u.log.Warn("cannot pass a signal on", "process", p.Name(), "error", err)
 		}
 	}
 }
 
-// catches tells whether a process has a handler for a signal (SigCgt of
+// catches reports whether a process has a handler for a signal (SigCgt of
 // proc_pid_status(5)).
 func catches(pid int, sig syscall.Signal) bool {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
@@ -98,39 +95,39 @@ func catches(pid int, sig syscall.Signal) bool {
 }
 
 // SignalProcess sends a signal ("HUP", "SIGHUP" or "1") to a process's main
-// process, or to those of a group named `group:*`, whose statuses it gives.
-func (u *Unit) SignalProcess(ctx context.Context, name, sig string) ([]wire.ProcessStatus, error) {
+// process, or to those of a group named `group:*`, whose statuses it returns.
+func (u *Processes) SignalProcess(ctx context.Context, name, sig string) ([]wire.ProcessStatus, error) {
 	number, err := signalNumber(sig)
-	return u.named(ctx, name, true, signalling(number, err), signallable)
+	return u.byName(ctx, name, true, signalling(number, err))
 }
 
 // SignalProcessGroup signals a group's processes that can be signalled.
-func (u *Unit) SignalProcessGroup(ctx context.Context, name, sig string) ([]wire.ProcessStatus, error) {
+func (u *Processes) SignalProcessGroup(ctx context.Context, name, sig string) ([]wire.ProcessStatus, error) {
 	number, err := signalNumber(sig)
-	return u.grouped(ctx, name, true, signalling(number, err), signallable)
+	return u.byGroup(ctx, name, true, signalling(number, err))
 }
 
 // SignalAllProcesses signals every process that can be.
-func (u *Unit) SignalAllProcesses(ctx context.Context, sig string) ([]wire.ProcessStatus, error) {
+func (u *Processes) SignalAllProcesses(ctx context.Context, sig string) ([]wire.ProcessStatus, error) {
 	number, err := signalNumber(sig)
-	return u.everyone(ctx, true, signalling(number, err), signallable)
+	return u.all(ctx, true, signalling(number, err))
 }
 
-func signallable(s status) bool { return s.state.Signallable() }
-
-// signalling sends a signal, or answers why it is none.
-func signalling(sig syscall.Signal, bad error) beginning {
-	return func(ctx context.Context, p *program) (pending, error) {
-		if bad != nil {
-			return nil, bad
-		}
-		if s, _ := p.observe(); !s.state.Signallable() {
-			return nil, wire.NewFault(wire.NotRunning, p.namespec())
-		}
-		if err := p.tell(ctx, command{kind: commandSignal, signal: sig}); err != nil {
-			return nil, wire.NewFault(wire.Failed, fmt.Sprintf("%s: %v", p.namespec(), err))
-		}
-		return nil, nil
+// signalling sends a signal, or returns why it is not one.
+func signalling(sig syscall.Signal, bad error) func([]*process.Program) verb {
+	return func([]*process.Program) verb {
+		return verb{eligible: when(process.Status.Signallable), begin: func(ctx context.Context, p *process.Program) (completion, error) {
+			if bad != nil {
+				return nil, bad
+			}
+			if s := p.Status(); !s.Signallable() {
+				return nil, wire.NewFault(wire.NotRunning, p.Namespec())
+			}
+			if err := p.Signal(ctx, sig); err != nil {
+				return nil, wire.NewFault(wire.Failed, fmt.Sprintf("%s: %v", p.Namespec(), err))
+			}
+			return nil, nil
+		}}
 	}
 }
 

@@ -6,16 +6,18 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/unit/component"
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/events"
-	"github.com/toskose/toskose/unit/journal"
 	"github.com/toskose/toskose/unit/logs"
-	"github.com/toskose/toskose/unit/proctree"
-	"github.com/toskose/toskose/unit/reaper"
+	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -34,43 +36,59 @@ type Options struct {
 	Reread func() (*config.Config, []config.Warning, error)
 }
 
-// Unit supervises the processes of one container.
-type Unit struct {
-	*world
-	config  *config.Config // that the unit was started with
-	reread  func() (*config.Config, []config.Warning, error)
-	labels  map[string]string
-	version string
-	ownLog  *logs.File
-	names   directory
-	roster  roster
-	logs    logs.Set
-	journal *journal.Journal
-	signals *listener // from New on: one that comes before Run must not end the unit by itself
-	ledger  *ledger
+// core is what all parts of a Unit share.
+type core struct {
+	log        *slog.Logger
+	now        func() time.Time
+	config     *config.Config // that the unit was started with
+	events     events.Hub
+	programs   *process.Table
+	names      directory
+	tied       tied
+	components *component.Set
+	state      atomic.Int64 // a wire.DaemonState
+	booted     time.Time
+	life       context.Context // of programs and executions; ends when all is over
+	tasks      sync.WaitGroup  // goroutines that wait for stops, or emit
 
-	// arranging is held for writing while the configuration in use changes, and
+	// changing is held for writing while the configuration in use changes, and
 	// for reading while an operation is found and admitted, so that none begins
 	// with a program or a protocol that is being replaced.
-	arranging sync.RWMutex
-	rereading sync.Mutex    // one reload at a time
-	available []arrangement // as last read; behind arranging
+	changing sync.RWMutex
+}
 
-	state  atomic.Int64 // a wire.DaemonState
-	booted time.Time
-	life   context.Context // of programs and executions; ends when all is over
-	die    context.CancelFunc
-	tasks  sync.WaitGroup // goroutines that carry executions and wait for stops
-	served sync.WaitGroup // goroutines that own programs
-	begun  chan struct{}  // closed when every program is served
-	ended  chan struct{}  // closed by Shutdown and Restart
-	once   sync.Once
-	fate   *EssentialError // why it ended, set before ended is closed; nil: it was asked to
+// Unit supervises the processes of one container. Its parts have the methods
+// that clients call, by their nouns.
+type Unit struct {
+	*core
+	Processes
+	Groups
+	Logs
+	Executions
+
+	version string
+	signals chan os.Signal // from New on: one that comes before Run must not end the unit by itself
+	die     context.CancelFunc
+	ended   chan struct{} // closed by Shutdown and Restart
+	once    sync.Once
+	fate    *EssentialError // why it ended, set before ended is closed; nil: it was asked to
 }
 
 // ErrRestart is what Run returns when the unit is to be begun anew, by
 // executing itself.
 var ErrRestart = errors.New("a restart was asked for")
+
+// EssentialError is what Run returns when an essential program ended by itself,
+// and with it the unit.
+type EssentialError struct {
+	Process string // GROUP:NAME
+	Code    int    // what the container is to end with: its exit code, or 128 and the signal's number
+	State   wire.ProcessState
+}
+
+func (e *EssentialError) Error() string {
+	return fmt.Sprintf("the essential process %s is %s, so the unit ends with %d", e.Process, e.State, e.Code)
+}
 
 // New makes a unit: it becomes a subreaper where it is not PID 1, and opens the
 // journal. One process can have one unit only.
@@ -81,82 +99,47 @@ func New(o Options) (*Unit, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	tree, err := proctree.New(proctree.Options{})
-	if err != nil {
-		return nil, err
-	}
-	if why := tree.Degraded(); why != nil {
-		o.Logger.Warn("processes are marked by their environment only", "error", why)
-	}
+	c := &core{log: o.Logger, now: o.Now, config: o.Config, booted: o.Now()}
 	u := &Unit{
-		world: &world{
-			log: o.Logger, tree: tree, now: o.Now, env: inherited(o.Env), url: serverURL(o.Config),
-			console: &console{log: o.Logger, now: o.Now},
-		},
-		config: o.Config, reread: o.Reread, available: arrangements(o.Config), labels: labels(o.Env), version: o.Version, ownLog: o.Log,
-		booted: o.Now(), begun: make(chan struct{}), ended: make(chan struct{}),
+		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env)},
+		version: o.Version, signals: receiveSignals(), ended: make(chan struct{}),
 	}
-	u.lost = u.gaveOut
-	u.signals = listen()
-	if err := withstand(); err != nil {
-		u.log.Warn("a signal of real time may end the unit", "error", err)
+	u.Groups = Groups{
+		core: c, processes: &u.Processes, reread: o.Reread, available: groupConfigs(o.Config), begun: make(chan struct{}),
+	}
+	if err := errors.Join(handleRealtimeSignals(), ignoreSentFaults()); err != nil {
+		u.log.Warn("a signal may end the unit", "error", err)
 	}
 	u.life, u.die = context.WithCancel(context.Background())
 	u.state.Store(int64(wire.DaemonRunning))
-	if u.reaper, err = reaper.New(reaper.Options{Orphan: u.orphaned, Drained: u.reaped}); err != nil {
+	var err error
+	u.programs, err = process.NewTable(process.Options{
+		Logger: o.Logger, Now: o.Now, Env: inherited(o.Env), ServerURL: serverURL(o.Config),
+		LogDir: o.Config.Supervisord.ChildLogDir, Identifier: o.Config.Supervisord.Identifier, StripANSI: o.Config.Supervisord.StripANSI,
+		Debug:      o.Config.Supervisord.LogLevel.Slog() <= slog.LevelDebug,
+		NoCoreMark: !o.Config.Supervisord.CoreMark, Events: &u.events, Ended: u.essentialEnded,
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := u.build(); err != nil {
 		return nil, err
 	}
-	if err := u.openJournal(); err != nil {
-		return nil, err
-	}
-	return u, nil
+	return u, u.openComponents()
 }
 
-// openJournal takes up what an earlier life of the container has written.
-func (u *Unit) openJournal() error {
-	lifecycles := map[string]lifecycle{}
+// openComponents takes up where an earlier life of the container has left them.
+func (u *Unit) openComponents() (err error) {
+	definitions := map[string]component.Definition{}
 	for _, g := range u.names.every() {
 		if g.component != nil {
-			lifecycles[g.name] = g.lifecycle()
+			definitions[g.name] = g.definition()
 		}
 	}
-	u.ledger = newLedger(u.log, u.now, lifecycles)
-	opened, replay, err := journal.Open(u.config.Supervisord.Journal, journal.Options{
-		Checkpoint: u.ledger.checkpoint, Apply: u.ledger.apply, Now: u.now,
-	})
-	if err != nil {
-		return fmt.Errorf("cannot open the journal: %w", err)
-	}
-	for _, note := range replay.Notes {
-		u.log.Warn("journal repaired", "note", note)
-	}
-	u.journal = opened
-	u.ledger.attach(opened, replay.Entries)
-	// Before anyone can ask: what is known is of an earlier life until then.
-	if err := u.ledger.started(); err != nil {
-		u.log.Error("the boot waits in memory", "error", err)
-	}
-	return nil
-}
-
-// orphaned and reaped are called by the reaper.
-func (u *Unit) orphaned(pid int, exit reaper.Exit) {
-	p, err := u.tree.Identify(pid)
-	if err == nil && markedFor(p.Program) == p.Program { // not of a check
-		if owner := u.roster.owner(p.Program); owner != nil {
-			owner.orphaned(pid, exit)
-			owner.tally.spend(p.CPU + p.Waited)
-		}
-	}
-	u.log.Debug("orphan ended", "pid", pid, "exit", exit.String())
-}
-
-func (u *Unit) reaped() {
-	u.tree.Drained()
-	u.drained.wake()
+	u.components, err = component.Open(component.Options{
+		Logger: u.log, Now: u.now, Folder: u.config.Supervisord.Journal, Life: u.life, Serving: u.serving,
+	}, definitions)
+	return err
 }
 
 // Run supervises until ctx ends, a signal or Shutdown ends it, and returns when
@@ -165,23 +148,23 @@ func (u *Unit) Run(ctx context.Context) error {
 	reaping, stopReaping := context.WithCancel(context.WithoutCancel(ctx))
 	var reaperDone sync.WaitGroup
 	reaperDone.Go(func() {
-		if err := u.reaper.Run(reaping); err != nil {
+		if err := u.programs.Reap(reaping); err != nil {
 			u.log.Error("cannot reap", "error", err)
 			u.end(wire.DaemonFatal)
 		}
 	})
-	u.serve(u.names.inOrder()) //nolint:contextcheck // programs end with the unit's life, not with ctx, which is why they are stopped
+	u.serve(u.names.inOrder())
 	close(u.begun)
-	defer u.signals.close()
+	defer signal.Stop(u.signals)
 	u.tasks.Go(func() { u.events.Tick(u.life, u.now) })
 	u.events.Emit(events.Event{Type: events.SupervisorStateChangeRunning})
 	u.tasks.Go(u.begin)
 
 	u.untilEnd(ctx)
-	u.arranging.Lock()   // a change that was under way is complete; there will be no other
-	u.arranging.Unlock() //nolint:staticcheck // as said
-	u.stopAll()          //nolint:contextcheck // the end of ctx is why everything is stopped, not how
-	u.settle()
+	u.changing.Lock()   // a change that was under way is complete; there will be no other
+	u.changing.Unlock() //nolint:staticcheck // as said
+	u.stopAll()
+	u.components.Settle()
 	u.die()
 	u.served.Wait()
 	u.tasks.Wait()
@@ -190,43 +173,18 @@ func (u *Unit) Run(ctx context.Context) error {
 	return errors.Join(u.closeFiles(), u.verdict())
 }
 
-// begin records the boot, where that was not possible yet, and starts what
-// starts by itself.
+// begin starts what starts by itself. Where the boot could not be recorded yet,
+// only operations wait until it is.
 func (u *Unit) begin() {
-	if err := u.ledger.insist(u.life, u.ledger.boot); err != nil {
+	if !u.components.Booted() {
+		u.autostart(slices.DeleteFunc(slices.Clone(u.names.inOrder()), func(p *process.Program) bool {
+			return p.Kind() != protocol.KindNone
+		}))
+	}
+	if err := u.components.Boot(); err != nil {
 		return
 	}
 	u.autostart(u.names.inOrder())
-}
-
-// serve begins to own programs.
-func (u *Unit) serve(programs []*program) {
-	for _, p := range programs {
-		ctx, quit := context.WithCancel(u.life)
-		p.quit = quit
-		u.served.Go(func() {
-			defer quit()
-			p.serve(ctx)
-		})
-	}
-}
-
-// autostart starts the programs that start by themselves and never ran.
-func (u *Unit) autostart(programs []*program) {
-	for _, p := range programs {
-		if s, _ := p.observe(); !p.settings().Autostart || s.run > 0 || u.serving() != nil {
-			continue
-		}
-		var err error
-		if p.rules.kind == wire.OperationNone {
-			err = p.tell(u.life, command{kind: commandStart})
-		} else {
-			_, err = u.startingOperation(u.life, p)
-		}
-		if err != nil && !errors.Is(err, errAlreadyStarted) {
-			u.log.Error("cannot start by itself", "process", p.name(), "error", err)
-		}
-	}
 }
 
 // untilEnd handles signals until the end is asked for.
@@ -238,7 +196,7 @@ func (u *Unit) untilEnd(ctx context.Context) {
 			return
 		case <-u.ended:
 			return
-		case sig := <-u.signals.received:
+		case sig := <-u.signals:
 			u.handle(sig)
 		}
 	}
@@ -253,7 +211,14 @@ func (u *Unit) finish(state wire.DaemonState, fate *EssentialError) {
 		u.state.Store(int64(state))
 		u.events.Emit(events.Event{Type: events.SupervisorStateChangeStopping})
 		close(u.ended)
+		u.programs.Wake()
 	})
+}
+
+// essentialEnded ends the unit because an essential program has ended by itself.
+func (u *Unit) essentialEnded(p *process.Program, state wire.ProcessState, code int) {
+	u.log.Error("an essential process has ended", "process", p.Name(), "state", state.String(), "code", code)
+	u.finish(wire.DaemonShutdown, &EssentialError{Process: p.Name(), State: state, Code: code})
 }
 
 // verdict is what Run says of how it came to its end.
@@ -272,8 +237,8 @@ func (u *Unit) verdict() error {
 }
 
 func (u *Unit) closeFiles() error {
-	u.closeConsole()
-	return errors.Join(u.journal.Close(), u.release(u.names.inOrder()))
+	u.programs.Close()
+	return errors.Join(u.components.Close(), closeLogs(u.names.inOrder()))
 }
 
 // Identification is the configured identifier.
@@ -284,10 +249,10 @@ func (u *Unit) PID() int { return os.Getpid() }
 
 // State is the unit's own, by Supervisor's numbers. Below DaemonRunning every
 // method of Supervisor's that acts on processes is the fault ShutdownState.
-func (u *Unit) State() wire.DaemonState { return wire.DaemonState(u.state.Load()) }
+func (u *core) State() wire.DaemonState { return wire.DaemonState(u.state.Load()) }
 
 // serving is a fault while the unit ends.
-func (u *Unit) serving() error {
+func (u *core) serving() error {
 	if u.State() < wire.DaemonRunning {
 		return wire.NewFault(wire.ShutdownState, "")
 	}
@@ -312,7 +277,14 @@ func (u *Unit) Restart() error {
 	return nil
 }
 
-// Healthy tells whether the unit works: nil, or why not, with nothing secret in it.
+// SendRemoteCommEvent tells the listeners that subscribed to
+// REMOTE_COMMUNICATION what a client has to say, also while the unit shuts down.
+func (u *Unit) SendRemoteCommEvent(kind, data string) error {
+	u.events.Emit(events.Remote(kind, data))
+	return nil
+}
+
+// Healthy reports whether the unit works: nil, or why not, with nothing secret in it.
 func (u *Unit) Healthy() error {
 	if s := u.State(); s != wire.DaemonRunning {
 		return fmt.Errorf("the unit is in state %s", s)

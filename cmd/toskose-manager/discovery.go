@@ -10,8 +10,8 @@ import (
 )
 
 // readDiscovery reads how replicas are found. In a pod there is no Swarm to ask
-// for tasks, whatever a Compose file said that was converted; and where that
-// says no domain either, the pod's own is in its resolver's configuration.
+// for tasks, even if the manifest was converted from a Compose file that says so;
+// and without a domain in it, the pod's resolver configuration has one.
 func (s *settings) readDiscovery(getenv func(string) string, resolver string) error {
 	var problems []error
 	mode, err := discovery.ParseMode(getenv("TOSKOSE_DISCOVERY"))
@@ -50,7 +50,7 @@ func otherNames(text string) (map[string]string, error) {
 func podDomain(resolver string) (string, error) {
 	data, err := os.ReadFile(resolver)
 	if err != nil {
-		return "", fmt.Errorf("cannot find the namespace's domain, which TOSKOSE_DISCOVERY_DOMAIN may say: %w", err)
+		return "", fmt.Errorf("cannot find the namespace's domain, which TOSKOSE_DISCOVERY_DOMAIN can set: %w", err)
 	}
 	domain := ""
 	for line := range strings.Lines(string(data)) {
@@ -60,7 +60,7 @@ func podDomain(resolver string) (string, error) {
 		}
 	}
 	if !strings.Contains(domain, ".svc.") {
-		return "", fmt.Errorf("cannot find the namespace's domain in %s: it searches no domain of Services; TOSKOSE_DISCOVERY_DOMAIN may say it", resolver)
+		return "", fmt.Errorf("cannot find the namespace's domain in %s: it has no search domain of Services; set TOSKOSE_DISCOVERY_DOMAIN", resolver)
 	}
 	return domain, nil
 }

@@ -50,7 +50,7 @@ func TestInAPodNamesAreCompletedByItsDomain(t *testing.T) {
 		},
 		"a pod on its node's network": {
 			env: map[string]string{"TOSKOSE_DISCOVERY": "tasks", host: "10.96.0.1"}, resolver: machine,
-			problem: "it searches no domain of Services",
+			problem: "it has no search domain of Services",
 		},
 		"names that are none": {
 			env: map[string]string{"TOSKOSE_DISCOVERY": "alias", "TOSKOSE_DISCOVERY_NAMES": "a=b,c"}, resolver: pod,

@@ -1,5 +1,5 @@
 // Command toskose-manager serves the REST API of one application: it routes
-// operations to the units in the application's containers and tells their
+// operations to the units in the application's containers and reports their
 // states. It is the only process of its container and has no children.
 package main
 
@@ -23,7 +23,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the whole program; it gives the exit code: 2 for a wrong command line.
+// run is the whole program and returns the exit code: 2 for a usage error.
 func run(ctx context.Context, args []string, getenv func(string) string, out, errOut io.Writer) int {
 	flags := flag.NewFlagSet("toskose-manager", flag.ContinueOnError)
 	flags.SetOutput(errOut)

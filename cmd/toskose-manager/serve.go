@@ -16,7 +16,7 @@ import (
 	"github.com/toskose/toskose/manager/discovery"
 )
 
-// serve answers until ctx ends.
+// serve serves the API until ctx ends.
 func serve(ctx context.Context, files paths, getenv func(string) string, logs io.Writer) error {
 	s, err := readSettings(files, getenv)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 const usage = `usage: toskose-manager [--app FILE] [--config FILE] [--version] [serve|health]
 
 serve   serves the API on TOSKOSE_MANAGER_PORT (the default)
-health  asks the manager that serves on TOSKOSE_MANAGER_PORT; exits 0 when it works, else 1
+health  asks the manager that serves on TOSKOSE_MANAGER_PORT; exits 0 if it works, else 1
 `
 
 // paths are the files that the manager reads: two of its image, and how its
@@ -41,7 +41,7 @@ type settings struct {
 	passwords map[string]string // of units, by node
 }
 
-// readSettings reports everything that is missing or wrong, not the first only.
+// readSettings reports everything that is missing or wrong, not only the first problem.
 func readSettings(files paths, getenv func(string) string) (*settings, error) {
 	s := &settings{user: getenv("TOSKOSE_MANAGER_USER"), passwords: map[string]string{}}
 	var problems []error
@@ -63,7 +63,7 @@ func readSettings(files paths, getenv func(string) string) (*settings, error) {
 	}
 	s.password, err = secret("TOSKOSE_MANAGER_PASSWORD_FILE", getenv("TOSKOSE_MANAGER_PASSWORD_FILE"))
 	note(err)
-	// The key signs tokens; that it is missing is better known now than then.
+	// The key signs tokens; better to fail now than when one is signed.
 	if file := getenv("SECRET_KEY_FILE"); file != "" {
 		_, err = secret("SECRET_KEY_FILE", file)
 		note(err)
@@ -78,7 +78,7 @@ func port(getenv func(string) string) (int, error) {
 	text := getenv("TOSKOSE_MANAGER_PORT")
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 65535 {
-		return 0, fmt.Errorf("TOSKOSE_MANAGER_PORT: %q is no port", text)
+		return 0, fmt.Errorf("TOSKOSE_MANAGER_PORT: %q is not a port", text)
 	}
 	return n, nil
 }
@@ -93,7 +93,7 @@ func testingMode(mode string) (bool, error) {
 	return false, fmt.Errorf("TOSKOSE_APP_MODE: %q is neither production nor testing", mode)
 }
 
-// secret reads a file that holds one secret; a line end after it is not part of it.
+// secret reads a file with one secret. A line end after it is not part of it.
 func secret(variable, file string) (string, error) {
 	if file == "" {
 		return "", fmt.Errorf("%s is not set", variable)

@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// readTLS reads how units are spoken to: without TOSKOSE_TLS_CA, in the clear.
+// readTLS reads the TLS configuration for calls to units; nil, without TLS, if
+// TOSKOSE_TLS_CA is not set.
 func readTLS(getenv func(string) string) (*tls.Config, error) {
 	authority := getenv("TOSKOSE_TLS_CA")
 	if authority == "" {
@@ -15,7 +16,7 @@ func readTLS(getenv func(string) string) (*tls.Config, error) {
 	}
 	pem, err := os.ReadFile(authority)
 	if err != nil {
-		return nil, fmt.Errorf("TOSKOSE_TLS_CA: cannot read who signs units' certificates: %w", err)
+		return nil, fmt.Errorf("TOSKOSE_TLS_CA: cannot read the authority of the units' certificates: %w", err)
 	}
 	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	if !config.RootCAs.AppendCertsFromPEM(pem) {

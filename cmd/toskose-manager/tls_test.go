@@ -16,7 +16,7 @@ func TestHowUnitsAreSpokenToIsNeverGuessed(t *testing.T) {
 	if err := os.WriteFile(nothing, []byte("no certificate\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for file, says := range map[string]string{"/nowhere/ca.crt": "cannot read who signs units' certificates", nothing: "holds no certificate"} {
+	for file, says := range map[string]string{"/nowhere/ca.crt": "cannot read the authority of the units' certificates", nothing: "holds no certificate"} {
 		if config, err := readTLS(get(map[string]string{"TOSKOSE_TLS_CA": file})); config != nil || err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, %v", file, config, err)
 		}

@@ -14,13 +14,23 @@ const defaultConfig = "/toskose/unit/supervisord.conf"
 const help = `toskose-unit supervises the processes of one container and speaks Supervisor's XML-RPC.
 
 Usage:
-  toskose-unit [run] [-c FILE]   supervise; FILE is a supervisord.conf
-                                 (default ` + defaultConfig + `)
-  toskose-unit health [-c FILE]  exit 0 when the unit of this container answers, else 1
-  toskose-unit check FILE        print every problem and warning of a configuration; exit 2 when there
-                                 is a problem
+  toskose-unit [run] [FLAGS]     supervise; FLAGS are those of supervisord
+  toskose-unit health [-c FILE]  exit 0 if the unit of this container answers, else 1
+  toskose-unit check FILE        print every problem and warning of a configuration; exit 2 if there is
+                                 a problem
   toskose-unit --version
   toskose-unit --help
+
+Flags, of which short ones can be combined (-nc FILE); each overrides the key of [supervisord]:
+  -c, --configuration FILE   a supervisord.conf; default: ` + defaultConfig + `
+                             if it exists, else where supervisord looks for one
+  -l, --logfile FILE         -y, --logfile_maxbytes BYTES   -z, --logfile_backups NUM
+  -e, --loglevel LEVEL       -j, --pidfile FILE             -i, --identifier STR
+  -u, --user USER            -q, --childlogdir DIR          -k, --nocleanup
+  -s, --silent               -t, --strip_ansi               -a, --minfds NUM, --minprocs NUM
+  -m, --umask UMASK
+  -n, --nodaemon             accepted: the unit always runs in the foreground, and so
+  -d, --directory DIR        does not change its directory
 
 Examples:
   toskose-unit -c /etc/supervisord.conf
@@ -29,73 +39,49 @@ Examples:
 
 Environment:
   SUPERVISORD_PASSWORD_FILE   a file with the password of the HTTP server
-  SUPERVISORD_PASSWORD        the password itself; the file wins
-  SUPERVISORD_USER            the user of the HTTP server, where the configuration has none
-  SUPERVISORD_PORT            the port that health asks
-  TOSKOSE_LABEL_NAME          a label that toskose.getComponents passes on, as name
-No process that the unit starts gets the password or its file's name.
+  SUPERVISORD_PASSWORD        the password itself; the file takes precedence
+  SUPERVISORD_USER            the user of the HTTP server, if the configuration has none
+  SUPERVISORD_PORT            the port that the health command asks
+  TOSKOSE_LABEL_NAME          a label of this container, passed on to the manager as name
+No process that the unit starts inherits the password or the name of its file.
 
-Signals: TERM, INT and QUIT end every process and then the unit; HUP does so and begins
+Signals: TERM, INT and QUIT stop every process and then the unit; HUP does so and starts
 again; USR2 reopens the logs; USR1, WINCH and CONT go to the processes that handle them.
 
-Exit codes: 0 ended as asked for, 1 failed, 2 the configuration, its password or a port is wrong;
-where an essential program (toskose_essential) ended by itself, that of the program, 128+n for signal n.
+Exit codes: 0 stopped on request, 1 failed, 2 the configuration, its password or a port is wrong;
+if an essential program (toskose_essential) ended by itself, that of the program, 128+n for signal n.
 `
 
-// parse finds the command among the arguments; run is the one without a name.
+// parse finds the command in the arguments; the default is run.
 func parse(args []string) (command string, rest []string) {
-	if len(args) == 0 {
-		return "run", nil
-	}
-	switch args[0] {
-	case "-h", "-help", "--help":
-		return "help", nil
-	case "-v", "-version", "--version":
-		return "version", nil
-	}
-	if strings.HasPrefix(args[0], "-") {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return "run", args
 	}
 	return args[0], args[1:]
 }
 
-// configFlags reads the flags of run and health: -c and -configuration, and -n
-// and -nodaemon, which callers of supervisord give and which change nothing.
-// (The package flag would be 20 KB of the binary.)
-func configFlags(command string, args []string, s surroundings) (file string, given, ok bool) {
-	refuse := func(format string, about string) (string, bool, bool) {
-		fmt.Fprintf(s.stderr, "toskose-unit %s: "+format+"; see toskose-unit --help\n", command, about)
-		return "", false, false
+// accept reads the flags of run or health. If they are wrong, or ask for something
+// else, it answers that, and ok is false.
+func accept(command string, args []string, s system) (f flags, code int, ok bool) {
+	f, err := parseFlags(args)
+	switch {
+	case err != nil:
+		fmt.Fprintf(s.stderr, "toskose-unit %s: %v; see toskose-unit --help\n", command, err)
+		return f, exitConfig, false
+	case f.help:
+		fmt.Fprint(s.stdout, help)
+		return f, exitOK, false
+	case f.version:
+		fmt.Fprintln(s.stdout, version)
+		return f, exitOK, false
 	}
-	file = defaultConfig
-	for len(args) > 0 {
-		arg := args[0]
-		args = args[1:]
-		if len(arg) < 2 || arg[0] != '-' {
-			return refuse("too many arguments: %s", strings.Join(append([]string{arg}, args...), " "))
-		}
-		name, value, assigned := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
-		switch name {
-		case "c", "configuration":
-			if !assigned {
-				if len(args) == 0 {
-					return refuse("%s lacks its FILE", arg)
-				}
-				value, args = args[0], args[1:]
-			}
-			file, given = value, true
-		case "n", "nodaemon":
-		default:
-			return refuse("there is no flag %s", arg)
-		}
-	}
-	return file, given, true
+	return f, exitOK, true
 }
 
 // check prints all problems and warnings of a configuration.
-func check(args []string, s surroundings) int {
+func check(args []string, s system) int {
 	if len(args) != 1 || strings.HasPrefix(args[0], "-") {
-		fmt.Fprintln(s.stderr, "toskose-unit check: it takes one FILE; see toskose-unit --help")
+		fmt.Fprintln(s.stderr, "toskose-unit check: needs one FILE; see toskose-unit --help")
 		return exitConfig
 	}
 	_, warnings, err := config.Load(args[0], s.env)
@@ -111,7 +97,7 @@ func check(args []string, s surroundings) int {
 }
 
 // complain prints an error, every line of it.
-func complain(s surroundings, err error) {
+func complain(s system, err error) {
 	var problems config.Problems
 	if errors.As(err, &problems) {
 		fmt.Fprintln(s.stderr, problems.Error())

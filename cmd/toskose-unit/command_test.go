@@ -7,13 +7,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toskose/toskose/internal/testunit"
 )
 
 // command runs the unit's binary to its end.
 func command(t *testing.T, env []string, args ...string) (code int, output string) {
 	t.Helper()
 	cmd := exec.Command(unitBinary, args...)
-	cmd.Env = env
+	if env == nil {
+		env = os.Environ()
+	}
+	cmd.Env = append(env[:len(env):len(env)], testunit.EndsAtOnce)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	_ = cmd.Run()
@@ -47,8 +52,8 @@ func TestTheCommandLine(t *testing.T) {
 		"an unknown command":    {nil, []string{"fly"}, 2, []string{`"fly"`}},
 		"an unknown flag":       {nil, []string{"-x"}, 2, []string{"-x"}},
 		"too many arguments":    {nil, []string{"run", "x"}, 2, []string{"too many"}},
-		"a flag with no file":   {nil, []string{"health", "-c"}, 2, []string{"-c lacks its FILE"}},
-		"supervisord's flags":   {nil, []string{"-n", "--nodaemon", "--configuration=/nowhere.conf"}, 2, []string{"/nowhere.conf"}},
+		"a flag with no file":   {nil, []string{"health", "-c"}, 2, []string{"-c needs a value"}},
+		"supervisord's flags":   {nil, []string{"-n", "--configuration=/nowhere.conf"}, 2, []string{"/nowhere.conf"}},
 		"no such configuration": {nil, []string{"-c", "/nowhere.conf"}, 2, []string{"/nowhere.conf"}},
 		"all problems at once":  {nil, []string{"-c", bad}, 2, []string{bad + ":2: ", bad + ":5: "}},
 		"check of a bad file":   {nil, []string{"check", bad}, 2, []string{bad + ":2: ", bad + ":5: "}},

@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/toskose/toskose/internal/freeport"
+	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -146,12 +146,8 @@ func (c *container) untilRoot(want int) {
 		case <-ctx.Done():
 			c.t.Fatal("the processes never became root's")
 		}
-		var s wire.Snapshot
-		if err := c.call(&s, "toskose.getComponents"); err != nil {
-			c.t.Fatal(err)
-		}
 		count = 0
-		for _, p := range s.Unclaimed {
+		for _, p := range c.snapshot().Unclaimed {
 			if strings.HasPrefix(p.Command, "sleep ") && c.owner(p.PID) == 0 {
 				count++
 			}
@@ -159,7 +155,7 @@ func (c *container) untilRoot(want int) {
 	}
 }
 
-// owner gives the user of a process by its number in the container.
+// owner returns the user of a process by its number in the container.
 func (c *container) owner(pid int) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/root/proc/%d/status", c.cmd.Process.Pid, pid))
 	if err != nil {
@@ -174,20 +170,6 @@ func (c *container) owner(pid int) int {
 	return uid
 }
 
-// staticUnit is the unit as it is shipped, also where the tests run a stricter one.
-var staticUnit = sync.OnceValues(func() (string, error) {
-	if strings.HasSuffix(buildMode.cgo, "=0") {
-		return unitBinary, nil
-	}
-	static := unitBinary + "-static"
-	build := exec.Command("go", "build", "-o", static, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return static, nil
-})
-
 // scratch lays out a container that has the unit and its configuration, and
 // nothing else: no shell, no libc, no /etc, no /dev, no /tmp. What runs in it
 // is the unit itself, which is checked by its own health command.
@@ -196,11 +178,7 @@ func scratch(t *testing.T) *container {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount")
 	}
-	static, err := staticUnit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	unit, err := os.ReadFile(static)
+	unit, err := os.ReadFile(testunit.Shipped(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,9 @@ import (
 	"github.com/kolo/xmlrpc"
 
 	"github.com/toskose/toskose/internal/freeport"
+	"github.com/toskose/toskose/internal/testunit"
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/unit/reaper/reapertest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -35,6 +38,7 @@ const patience = time.Minute
 var unitBinary string
 
 func TestMain(m *testing.M) {
+	reapertest.Help()
 	if unit := os.Getenv(initEnv); unit != "" {
 		os.Exit(becomeInit(unit))
 	}
@@ -50,15 +54,27 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	unitBinary = filepath.Join(dir, "toskose-unit")
-	build := exec.Command("go", "build", buildMode.flag, "-tags=nethttpomithttp2", "-o", unitBinary, ".")
-	build.Env = append(os.Environ(), buildMode.cgo)
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
-		os.Exit(1)
+	code := 1
+	if err := copyUnit(unitBinary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
 	}
-	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// copyUnit puts the unit where any user can execute it.
+func copyUnit(to string) error {
+	unit, err := testunit.AsStrict(context.Background())
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(unit)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o755)
 }
 
 func becomeInit(unit string) int {
@@ -108,6 +124,7 @@ func newContainer(t *testing.T, sections string) *container {
 	conf := fmt.Sprintf(`[supervisord]
 nodaemon=true
 logfile=DIR/unit.log
+pidfile=DIR/unit.pid
 childlogdir=DIR
 toskose_journal=DIR/journal
 [inet_http_server]
@@ -135,7 +152,7 @@ func (c *container) read(name string) string {
 	return string(data)
 }
 
-// component gives the sections of a component with the standard protocol whose
+// component returns the sections of a component with the standard protocol whose
 // operations run shell scripts. Options are added to each program. The grace of a
 // stop is longer than any test, unless they say another.
 func component(name string, scripts map[string]string, options string) string {
@@ -143,18 +160,8 @@ func component(name string, scripts map[string]string, options string) string {
 	if !strings.Contains(options, "stopwaitsecs=") {
 		options = "stopwaitsecs=600\n" + options
 	}
-	protocol, _ := json.Marshal(wire.Protocol{
-		Initial: "deleted", States: []string{"deleted", "created", "configured", "running"},
-		Transitions: []wire.Transition{
-			{Source: "deleted", Target: "created", Operation: "Standard.create"},
-			{Source: "created", Target: "configured", Operation: "Standard.configure"},
-			{Source: "configured", Target: "running", Operation: "Standard.start"},
-			{Source: "running", Target: "configured", Operation: "Standard.stop"},
-			{Source: "created", Target: "deleted", Operation: "Standard.delete"},
-			{Source: "configured", Target: "deleted", Operation: "Standard.delete"},
-		},
-	})
-	fmt.Fprintf(&b, "[toskose:component:%s]\ntoskose_protocol=%s\n", name, protocol)
+	encoded, _ := json.Marshal(protocol.Software())
+	fmt.Fprintf(&b, "[toskose:component:%s]\ntoskose_protocol=%s\n", name, encoded)
 	var programs []string
 	for operation, script := range scripts {
 		kind := "run"
@@ -185,7 +192,7 @@ func (c *container) boot() *container {
 	argv := append(append([]string{}, c.prefix...), os.Args[0], "-c", filepath.Join(c.dir, "supervisord.conf"))
 	c.cmd = exec.Command(argv[0], argv[1:]...)
 	c.cmd.Env = append(os.Environ(), initEnv+"="+unitBinary, "SUPERVISORD_PASSWORD=secret", "TOSKOSE_LABEL_HOST=h1",
-		"GORACE=atexit_sleep_ms=0")
+		testunit.EndsAtOnce)
 	c.stderr = &bytes.Buffer{}
 	c.cmd.Stderr, c.cmd.Stdout = c.stderr, c.stdout
 	c.cmd.Env = append(c.cmd.Env, c.env...)
@@ -262,8 +269,11 @@ func (c *container) request(method, path string, body []byte) (*http.Response, e
 		return nil, err
 	}
 	request.SetBasicAuth("admin", c.password)
-	if body != nil {
+	switch {
+	case path == "/RPC2":
 		request.Header.Set("Content-Type", "text/xml")
+	case body != nil:
+		request.Header.Set("Content-Type", "application/json")
 	}
 	return client.Do(request)
 }
@@ -305,6 +315,46 @@ func (c *container) call(result any, method string, args ...any) error {
 	return nil
 }
 
+// ask makes a request of the JSON API; the error is the fault.
+func (c *container) ask(result any, method, path string, body any) error {
+	c.t.Helper()
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	response, err := c.request(method, path, text)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var problem wire.Problem
+	if response.StatusCode >= http.StatusBadRequest {
+		result = &problem
+	}
+	if err := json.NewDecoder(response.Body).Decode(result); err != nil {
+		c.t.Fatalf("%s %s: %s: %v", method, path, response.Status, err)
+	}
+	if problem.Code == "" {
+		return nil
+	}
+	return &wire.Fault{
+		Code: wire.FaultNamed(problem.Code), Detail: problem.Detail, Instance: problem.UnitInstance, Component: problem.Component,
+	}
+}
+
+// snapshot asks for the components and for all processes.
+func (c *container) snapshot() wire.Snapshot {
+	c.t.Helper()
+	var s wire.Snapshot
+	if err := c.ask(&s, http.MethodGet, "/components?processes=true", nil); err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
 // execute begins an operation.
 func (c *container) execute(component, operation string, more map[string]any) (wire.Execution, error) {
 	c.t.Helper()
@@ -313,7 +363,7 @@ func (c *container) execute(component, operation string, more map[string]any) (w
 		request[key] = value
 	}
 	var x wire.Execution
-	err := c.call(&x, "toskose.execute", request)
+	err := c.ask(&x, http.MethodPost, "/executions", request)
 	return x, err
 }
 
@@ -330,23 +380,23 @@ func (c *container) run(component, operation string) wire.Execution {
 // end waits for the end of an execution.
 func (c *container) end(id string) wire.Execution {
 	c.t.Helper()
-	c.journal(func(e wire.Entry) bool {
-		return e.Kind == wire.EntryExit && e.Execution != nil && e.Execution.ID == id
-	})
-	var x wire.Execution
-	if err := c.call(&x, "toskose.getExecution", id); err != nil {
-		c.t.Fatal(err)
+	for end := time.Now().Add(patience); ; {
+		var x wire.Execution
+		if err := c.ask(&x, http.MethodGet, "/executions/"+id+"?wait=2s", nil); err != nil {
+			c.t.Fatal(err)
+		}
+		if x.Outcome.Done() {
+			return x
+		}
+		if time.Now().After(end) {
+			c.t.Fatalf("it does not end: %+v", x)
+		}
 	}
-	return x
 }
 
 func (c *container) component(name string) wire.Component {
 	c.t.Helper()
-	var s wire.Snapshot
-	if err := c.call(&s, "toskose.getComponents"); err != nil {
-		c.t.Fatal(err)
-	}
-	for _, component := range s.Components {
+	for _, component := range c.snapshot().Components {
 		if component.Name == name {
 			return component
 		}

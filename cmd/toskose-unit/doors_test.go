@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -119,7 +120,7 @@ func TestTLSFilesThatCannotBeUsedAreSaidAtTheStart(t *testing.T) {
 	}
 }
 
-// withSocket gives a container with a unix socket besides.
+// withSocket returns a container with a unix socket besides.
 func withSocket(t *testing.T, keys string) (c *container, socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
@@ -203,4 +204,44 @@ func TestSupervisorctlSpeaksOverTheSocket(t *testing.T) {
 			t.Errorf("%s: %s", step.args, got)
 		}
 	}
+}
+
+func TestNeitherStrangersNorTailsMakeTheContainerUnhealthy(t *testing.T) {
+	t.Parallel()
+	c := newContainer(t, sleeping("sleep", "")).boot()
+	c.running("sleep")
+	open := func(request string) *bufio.Reader {
+		conn, err := net.Dial("tcp", c.address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if _, err := fmt.Fprint(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		return bufio.NewReader(conn)
+	}
+	healthy := func(whom string) {
+		t.Helper()
+		if code, output := command(t, nil, "health", "-c", filepath.Join(c.dir, "supervisord.conf")); code != 0 {
+			t.Errorf("beside %s: health: %d, %s", whom, code, output)
+		}
+		if response, err := patient.Get("http://" + c.address() + "/healthz"); err != nil || response.StatusCode != http.StatusOK {
+			t.Errorf("beside %s: /healthz: %v, %v", whom, response, err)
+		} else {
+			response.Body.Close()
+		}
+	}
+	for range 140 {
+		open("POST /RPC2 HTTP/1.1\r\nHost: ")
+	}
+	healthy("140 half requests")
+	for range 200 {
+		r := open("GET /logtail/sleep HTTP/1.1\r\nHost: x\r\nAuthorization: Basic YWRtaW46c2VjcmV0\r\n\r\n")
+		if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Fatalf("a tail is answered with %q, %v", line, err)
+		}
+	}
+	healthy("200 tails")
+	c.must("supervisor.getPID")
 }

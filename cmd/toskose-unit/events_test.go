@@ -85,7 +85,7 @@ func newEars(t *testing.T, events, sections string) *container {
 	return newContainer(t, fmt.Sprintf(earSection, os.Args[0], earEnv, events)+sections)
 }
 
-// heard gives what the listener has been sent completely until now.
+// heard returns what the listener has been sent completely until now.
 func (c *container) heard() []heardEvent {
 	c.t.Helper()
 	var all []heardEvent
@@ -138,7 +138,7 @@ func (c *container) tell(kind, data string) {
 	}
 }
 
-// remote gives the REMOTE_COMMUNICATION events among some, with their numbers in
+// remote returns the REMOTE_COMMUNICATION events among some, with their numbers in
 // the pool.
 func remote(events []heardEvent) string {
 	var b strings.Builder
@@ -409,7 +409,7 @@ func (c *container) perform(races bool) (told string, late bool) {
 	return lines.String(), late
 }
 
-// performed gives what a server told that was not late.
+// performed returns what a server told that was not late.
 func performed(t *testing.T, races bool, boot func(*container)) string {
 	t.Helper()
 	const events = "PROCESS_STATE,PROCESS_LOG,PROCESS_GROUP,REMOTE_COMMUNICATION,SUPERVISOR_STATE_CHANGE"

@@ -26,7 +26,7 @@ func scale(some, many int) int {
 	return some
 }
 
-// children gives the state of every child of the unit, by its pid outside.
+// children returns the state of every child of the unit, by its pid outside.
 func (c *container) children() map[int]string {
 	c.t.Helper()
 	found := map[int]string{}
@@ -251,5 +251,15 @@ func TestAMillionLinesOfLogAreAllThere(t *testing.T) {
 		t.Errorf("the log has %d lines, want %d", n, lines)
 	}
 	c.noZombies()
+	c.terminate()
+}
+
+func TestAComponentCannotEndTheUnitByTheSignalOfAFault(t *testing.T) {
+	t.Parallel()
+	const script = `for s in ABRT BUS FPE ILL SEGV STKFLT SYS TRAP; do for i in 1 2 3 4 5 6 7 8 9; do kill -$s $PPID; done; done; echo done`
+	c := newContainer(t, component("api", map[string]string{"create": script}, "")).boot()
+	if x := c.run("api", "create"); x.Stdout != "done\n" {
+		t.Errorf("the operation ended so: %+v", x)
+	}
 	c.terminate()
 }

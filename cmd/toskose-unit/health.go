@@ -15,16 +15,16 @@ import (
 	"github.com/toskose/toskose/unit/config"
 )
 
-// healthTime is how long an answer may take.
+// healthTime is how long the answer may take.
 const healthTime = 2 * time.Second
 
 // health asks the unit of this container whether it works.
-func health(ctx context.Context, args []string, s surroundings) int {
-	file, given, ok := configFlags("health", args, s)
+func health(ctx context.Context, args []string, s system) int {
+	f, code, ok := accept("health", args, s)
 	if !ok {
-		return exitConfig
+		return code
 	}
-	door, err := findDoor(file, given, s.env)
+	door, err := findDoor(f, s)
 	if err != nil {
 		complain(s, err)
 		return exitFailed
@@ -38,17 +38,21 @@ func health(ctx context.Context, args []string, s surroundings) int {
 	return exitOK
 }
 
-// door is where the unit can be asked.
+// door is an address of the unit.
 type door struct {
 	network, address string
 	tls              *config.TLS
 }
 
-// findDoor reads where the unit listens: from the configuration, or, where none
-// is given and none is at its place, from SUPERVISORD_PORT.
-func findDoor(file string, given bool, env map[string]string) (door, error) {
-	port := env["SUPERVISORD_PORT"]
-	c, _, err := config.Load(file, env)
+// findDoor returns where the unit listens: by the configuration, or, if none was
+// given and there is none at the default path, by SUPERVISORD_PORT.
+func findDoor(f flags, s system) (door, error) {
+	port, given := s.env["SUPERVISORD_PORT"], f.file != ""
+	file, err := f.configuration(s)
+	var c *config.Config
+	if err == nil {
+		c, _, err = config.Load(file, s.env)
+	}
 	if err != nil {
 		if given || port == "" {
 			return door{}, err
@@ -73,8 +77,8 @@ func findDoor(file string, given bool, env map[string]string) (door, error) {
 	return door{}, fmt.Errorf("health: %s has no [inet_http_server] and no [unix_http_server]", file)
 }
 
-// ask makes one request by hand: the HTTP client of the standard library would
-// be a quarter of the binary.
+// ask writes the request itself: the HTTP client of the standard library would be
+// a quarter of the binary.
 func (d door) ask(ctx context.Context) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, d.network, d.address)
@@ -94,7 +98,7 @@ func (d door) ask(ctx context.Context) error {
 		conn = tls.Client(conn, toItself(own))
 	}
 	if _, err := fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: unit\r\nConnection: close\r\n\r\n"); err != nil {
-		return fmt.Errorf("cannot ask %s: %w", d.address, err)
+		return fmt.Errorf("cannot send a request to %s: %w", d.address, err)
 	}
 	status, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil {
@@ -106,8 +110,8 @@ func (d door) ask(ctx context.Context) error {
 	return nil
 }
 
-// toItself is how the unit speaks TLS to itself: both ends have the same
-// certificate, whatever name and time that is for.
+// toItself is the TLS configuration for a connection of the unit to itself: both
+// ends have the same certificate, whatever its name and validity.
 func toItself(own tls.Certificate) *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS12,

@@ -4,28 +4,38 @@ import (
 	"io"
 	"log/slog"
 	"syscall"
+	"time"
 
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/logs"
 )
 
-// openLog gives the unit's log: lines of text on stderr and in the configured
-// file. Neither a full disk nor a slow reader holds the unit up.
-func openLog(d config.Supervisord) (*slog.Logger, *logs.File) {
+// openLog opens the unit's log: lines of text on stderr and in the configured file.
+// Neither a full disk nor a slow reader blocks the unit. It begins with the
+// configuration's warnings.
+func openLog(d config.Supervisord, warnings []config.Warning) (*slog.Logger, *logs.File) {
 	const stderr = "/dev/stderr"
 	var to fan
 	if !d.Silent && d.LogFile != stderr {
 		to = append(to, logs.New(stderr, logs.Options{}))
 	}
 	var file *logs.File
-	if d.LogFile != "" {
+	switch d.LogFile {
+	case "":
+	case config.LogToSyslog:
+		to = append(to, logs.NewSyslog(logs.SyslogSocket, "", time.Now))
+	default:
 		file = logs.New(d.LogFile, logs.Options{MaxBytes: d.LogMaxBytes, Backups: d.LogBackups})
 		to = append(to, file)
 	}
-	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: d.LogLevel.Slog()})), file
+	logger := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: d.LogLevel.Slog()}))
+	for _, w := range warnings {
+		logger.Warn("configuration", "warning", w.String())
+	}
+	return logger, file
 }
 
-// fan writes to all; one that fails does not keep the others from it.
+// fan writes to all of its writers, whether or not one of them fails.
 type fan []io.Writer
 
 func (f fan) Write(p []byte) (int, error) {
@@ -35,8 +45,8 @@ func (f fan) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// underUmask does something under another umask. Only this process's first
-// goroutine creates files at that time.
+// underUmask calls do under another umask. No other goroutine creates files at that
+// time.
 func underUmask(umask int, do func() error) error {
 	defer syscall.Umask(syscall.Umask(umask))
 	return do()

@@ -14,16 +14,17 @@ import (
 // version is set when a release is built.
 var version = "dev"
 
-// The exit codes.
+// Exit codes.
 const (
 	exitOK     = 0
 	exitFailed = 1
 	exitConfig = 2 // the command line, the configuration or a port is wrong
 )
 
-// surroundings are what the process gets from outside.
-type surroundings struct {
+// system is what the process gets from outside.
+type system struct {
 	stdout, stderr io.Writer
+	program        string // as it was called
 	env            map[string]string
 }
 
@@ -33,12 +34,12 @@ func main() {
 		name, value, _ := strings.Cut(variable, "=")
 		env[name] = value
 	}
-	s := surroundings{stdout: os.Stdout, stderr: os.Stderr, env: env}
+	s := system{stdout: os.Stdout, stderr: os.Stderr, program: os.Args[0], env: env}
 	os.Exit(run(context.Background(), os.Args[1:], s))
 }
 
-// run does what the arguments say and gives the exit code.
-func run(ctx context.Context, args []string, s surroundings) int {
+// run executes a command line and returns the exit code.
+func run(ctx context.Context, args []string, s system) int {
 	command, args := parse(args)
 	switch command {
 	case "run":
@@ -54,6 +55,6 @@ func run(ctx context.Context, args []string, s surroundings) int {
 		fmt.Fprint(s.stdout, help)
 		return exitOK
 	}
-	fmt.Fprintf(s.stderr, "toskose-unit: no command is named %q; see toskose-unit --help\n", command)
+	fmt.Fprintf(s.stderr, "toskose-unit: unknown command %q; see toskose-unit --help\n", command)
 	return exitConfig
 }

@@ -14,83 +14,80 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gcPercent is how much garbage is kept beside what is in use. Go's default of
-// 100 lets even a heap of some hundred kilobytes grow to 4 MB before it collects.
+// gcPercent makes Go collect garbage early. Its default of 100 lets even a heap of
+// some hundred kilobytes grow to 4 MB, and a unit is in every container.
 const gcPercent = 25
 
-// thrift makes the process collect its garbage early: a unit has little to do
-// and is in every container.
-func thrift() { debug.SetGCPercent(gcPercent) }
-
-// A pause is so long without a call, after so many calls or the start. To give
-// memory back takes as long as all of the start, and the next caller waits for
-// some of it to be read again, so it has to be worth it.
+// The unit counts as idle when it has not been called for idleTime, after its start
+// or at least idleCalls calls. Releasing memory takes as long as the whole start,
+// and the next call waits for pages to be read again, so it has to be worthwhile.
 const (
-	pauseTime  = time.Second / 4
-	pauseCalls = 1000
+	idleTime  = time.Second / 4
+	idleCalls = 1000
 )
 
-// pauses sees when the unit has nothing to do any more.
-type pauses struct {
-	begun func() // called at each
+// idleWatch detects when the unit becomes idle.
+type idleWatch struct {
+	onIdle func()
 
-	calls atomic.Int64 // since the last one
-	mu    sync.Mutex
-	timer *time.Timer
-	ended bool
+	calls   atomic.Int64 // since it was last idle
+	mu      sync.Mutex
+	timer   *time.Timer
+	stopped bool
 }
 
-// newPauses begins to wait for the first pause, that after the start.
-func newPauses(begun func()) *pauses {
-	p := &pauses{begun: begun}
-	p.await()
-	return p
+// watchIdle calls onIdle whenever the unit becomes idle, first after its start.
+func watchIdle(onIdle func()) *idleWatch {
+	w := &idleWatch{onIdle: onIdle}
+	w.await()
+	return w
 }
 
-// count makes a handler whose calls count.
-func (p *pauses) count(handler http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.calls.Add(1) == pauseCalls {
-			p.await()
+// count returns a handler that counts its calls.
+func (w *idleWatch) count(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if w.calls.Add(1) == idleCalls {
+			w.await()
 		}
-		handler.ServeHTTP(w, r)
+		handler.ServeHTTP(rw, r)
 	})
 }
 
-func (p *pauses) await() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.timer != nil || p.ended {
+// await starts the timer for the next idle time.
+func (w *idleWatch) await() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil || w.stopped {
 		return
 	}
-	before := p.calls.Load()
-	p.timer = time.AfterFunc(pauseTime, func() {
-		p.mu.Lock()
-		p.timer = nil
-		p.mu.Unlock()
-		if p.calls.Load() != before {
-			p.await()
+	before := w.calls.Load()
+	w.timer = time.AfterFunc(idleTime, func() {
+		w.mu.Lock()
+		w.timer = nil
+		w.mu.Unlock()
+		if w.calls.Load() != before {
+			w.await()
 			return
 		}
-		p.begun()
-		p.calls.Store(0)
+		w.onIdle()
+		w.calls.Store(0)
 	})
 }
 
-// end lets no further pause begin.
-func (p *pauses) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ended = true
-	if p.timer != nil {
-		p.timer.Stop()
+// stop ends the watch.
+func (w *idleWatch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	if w.timer != nil {
+		w.timer.Stop()
 	}
 }
 
-// forget gives back the memory that the work until now took and the next may
-// not: free heap, and the pages of the executable that were read meanwhile.
-// Those that are needed again come from the page cache.
-func forget() {
+// releaseMemory returns free heap and the pages of the executable to the kernel,
+// which halves the resident memory of an idle unit. Pages that are needed again
+// come from the page cache.
+func releaseMemory() {
 	debug.FreeOSMemory()
 	path, err := os.Executable()
 	if err != nil {
@@ -105,7 +102,7 @@ func forget() {
 		// proc_pid_maps(5): START-END PERMISSIONS OFFSET DEVICE INODE PATH
 		fields := strings.Fields(lines.Text())
 		if len(fields) < 6 || fields[5] != path || strings.Contains(fields[1], "w") {
-			continue // what is not of the file alone would be lost
+			continue // private data would be lost
 		}
 		first, last, _ := strings.Cut(fields[0], "-")
 		begin, err := strconv.ParseUint(first, 16, strconv.IntSize)
@@ -116,8 +113,8 @@ func forget() {
 		if err != nil || end < begin {
 			continue
 		}
-		// Not unix.Madvise: these are no bytes of Go's to make a slice of. Where
-		// the kernel refuses, the pages stay.
+		// Not unix.Madvise: it takes a slice, and this is not Go's memory. If the
+		// kernel refuses, the pages stay.
 		_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(begin), uintptr(end-begin), unix.MADV_DONTNEED)
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-func TestMemoryIsGivenBackInThePausesAfterTheStartAndAfterManyCalls(t *testing.T) {
+func TestMemoryIsGivenBackWhenIdleAfterTheStartAndAfterManyCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var begun atomic.Int64
-		p := newPauses(func() { begun.Add(1) })
+		w := watchIdle(func() { begun.Add(1) })
 		served := 0
-		handler := p.count(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+		handler := w.count(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
 		call := func(times int) {
 			for range times {
 				handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/healthz", nil))
@@ -28,30 +28,30 @@ func TestMemoryIsGivenBackInThePausesAfterTheStartAndAfterManyCalls(t *testing.T
 		expect := func(want int64, when string) {
 			t.Helper()
 			if got := begun.Load(); got != want {
-				t.Errorf("%s there were %d pauses, want %d", when, got, want)
+				t.Errorf("%s it was idle %d times, want %d", when, got, want)
 			}
 		}
 		for range 5 {
-			pass(pauseTime - time.Millisecond)
+			pass(idleTime - time.Millisecond)
 			call(1)
 			expect(0, "while somebody calls after the start")
 		}
-		pass(2 * pauseTime)
+		pass(2 * idleTime)
 		expect(1, "after the start")
-		for range pauseCalls - 1 {
+		for range idleCalls - 1 {
 			call(1)
 			pass(time.Minute)
 		}
 		expect(1, "after a few calls now and then")
-		call(pauseCalls)
+		call(idleCalls)
 		expect(1, "right after many calls")
-		pass(2 * pauseTime)
+		pass(2 * idleTime)
 		expect(2, "after many calls")
-		call(pauseCalls)
-		p.end()
-		pass(2 * pauseTime)
+		call(idleCalls)
+		w.stop()
+		pass(2 * idleTime)
 		expect(2, "at the end")
-		if served != 5+3*pauseCalls-1 {
+		if served != 5+3*idleCalls-1 {
 			t.Errorf("%d calls were served", served)
 		}
 	})

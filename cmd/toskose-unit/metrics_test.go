@@ -119,7 +119,7 @@ func (c *container) metrics() []sample {
 	return parseMetrics(c.t, string(text))
 }
 
-// sample gives the only number of a name with these labels.
+// sample returns the only number of a name with these labels.
 func (c *container) sample(name string, labels ...string) float64 {
 	c.t.Helper()
 	return pick(c.t, c.metrics(), name, labels...)

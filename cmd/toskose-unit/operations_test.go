@@ -1,6 +1,9 @@
 package main_test
 
 import (
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -133,6 +136,28 @@ func TestAStopThatDoesNotStopIsCompletedByTheUnit(t *testing.T) {
 	}
 }
 
+func TestTheAnswerHasThePIDAndTheOutputOfItsOwnRun(t *testing.T) {
+	t.Parallel()
+	c := newContainer(t, strings.Replace(
+		component("api", map[string]string{"create": "true"}, ""), "command=/bin/sh -c 'true'", "command=DIR/op", 1,
+	)).boot()
+	// A process in the background holds the pipe when the first one has written and ended.
+	c.write("op", "#!/bin/sh\nsleep 0.2 &\nfor i in 1 2 3 4 5 6 7 8 9; do echo $i; done\nprintf end >&2\nexit 3\n")
+	for range 20 {
+		x := c.run("api", "create")
+		outcome(t, x, wire.OutcomeFailed)
+		if x.PID == 0 || x.Stdout != "1\n2\n3\n4\n5\n6\n7\n8\n9\n" || x.Stderr != "end" {
+			t.Fatalf("%+v", x)
+		}
+	}
+	if err := os.Remove(filepath.Join(c.dir, "op")); err != nil {
+		t.Fatal(err)
+	}
+	if x := c.run("api", "create"); x.Outcome != wire.OutcomeFailed || x.PID != 0 || x.Stdout != "" || x.Stderr != "" {
+		t.Errorf("what could not be started answers %+v", x)
+	}
+}
+
 func TestWhatMayNotRunIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newContainer(t, component("api", map[string]string{
@@ -160,7 +185,7 @@ func TestWhatMayNotRunIsRefused(t *testing.T) {
 
 	c.until("up", "up")
 	var cancelled wire.Execution
-	if err := c.call(&cancelled, "toskose.cancel", "one"); err != nil {
+	if err := c.ask(&cancelled, http.MethodDelete, "/executions/one", nil); err != nil {
 		t.Fatal(err)
 	}
 	outcome(t, cancelled, wire.OutcomeCancelled)

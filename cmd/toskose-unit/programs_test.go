@@ -105,9 +105,8 @@ autostart=false
 	if info := c.info("cat"); info.State != wire.Stopped || info.PID != 0 || info.ExitStatus != -1 {
 		t.Errorf("cat: %+v", info)
 	}
-	var s wire.Snapshot
-	if err := c.call(&s, "toskose.getComponents"); err != nil || len(s.Unclaimed) != 0 || s.Labels["host"] != "h1" {
-		t.Errorf("%+v, %v", s, err)
+	if s := c.snapshot(); len(s.Unclaimed) != 0 || s.Labels["host"] != "h1" {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -138,9 +138,8 @@ func TestAnUpdateKeepsTheProcessesThatDidNotChange(t *testing.T) {
 	c.says("update", "w: added process group\n")
 	kept("g:a", "w:0")
 	fault(t, c.call(nil, "supervisor.getProcessInfo", "w:1"), wire.BadName)
-	var s wire.Snapshot
-	if err := c.call(&s, "toskose.getComponents"); err != nil || len(s.Unclaimed) != 4 {
-		t.Errorf("four sleepers are left of %+v, %v", s.Unclaimed, err)
+	if s := c.snapshot(); len(s.Unclaimed) != 4 {
+		t.Errorf("four sleepers are left of %+v", s.Unclaimed)
 	}
 }
 
@@ -290,12 +289,8 @@ func TestANameKeepsItsMarkOverReloads(t *testing.T) {
 	c := newContainer(t, program("p")).boot()
 	sleepers := func() string {
 		t.Helper()
-		var s wire.Snapshot
-		if err := c.call(&s, "toskose.getComponents"); err != nil {
-			t.Fatal(err)
-		}
 		var owners []string
-		for _, process := range s.Unclaimed {
+		for _, process := range c.snapshot().Unclaimed {
 			if strings.HasPrefix(process.Command, "sleep") {
 				owners = append(owners, process.Operation)
 			}
@@ -335,7 +330,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	c.running("p")
 	mayBe := []wire.FaultCode{
 		wire.BadName, wire.AlreadyAdded, wire.StillRunning, wire.AlreadyStarted, wire.Failed,
-		wire.NotRunning, wire.AbnormalTermination, wire.NotAllowed, wire.Busy,
+		wire.NotRunning, wire.AbnormalTermination, wire.SpawnError,
 	}
 	var sides sync.WaitGroup
 	side := func(method string, args ...any) {
@@ -363,7 +358,11 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	side("supervisor.startProcess", "p")
 	side("supervisor.getAllConfigInfo")
-	side("toskose.getComponents")
+	sides.Go(func() {
+		for range 15 {
+			c.snapshot()
+		}
+	})
 	for _, operation := range []string{"create", "delete", "start"} {
 		side("supervisor.startProcess", "api:"+operation) // by an execution
 	}

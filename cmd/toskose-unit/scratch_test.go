@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -37,14 +38,14 @@ func needsEngine(t *testing.T) {
 	}
 }
 
-// static builds a command that needs no libc.
-func static(t *testing.T, name, source string) string {
+// buildInhabitant builds the inhabitant, which needs no libc.
+func buildInhabitant(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, source)
+	path := filepath.Join(t.TempDir(), "inhabitant")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "./testdata/inhabitant")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build %s: %v\n%s", source, err, out)
+		t.Fatalf("cannot build the inhabitant: %v\n%s", err, out)
 	}
 	return path
 }
@@ -119,7 +120,7 @@ stderr_logfile=NONE
 		t.Fatal(err)
 	}
 	id, port := fromScratch(t, map[string]string{
-		"toskose-unit": static(t, "toskose-unit", "."), "inhabitant": static(t, "inhabitant", "./testdata/inhabitant"), "supervisord.conf": conf,
+		"toskose-unit": testunit.Shipped(t), "inhabitant": buildInhabitant(t), "supervisord.conf": conf,
 	})
 	c := &container{t: t, dir: t.TempDir(), port: port, password: "secret", exited: make(chan struct{}), stderr: &bytes.Buffer{}}
 	c.journal(func(e wire.Entry) bool { return e.Kind == wire.EntryBoot })

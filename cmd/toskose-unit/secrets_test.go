@@ -15,7 +15,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// answers gives all that the unit can be made to say, whether it is asked well
+// answers returns all that the unit can be made to say, whether it is asked well
 // or not.
 func (c *container) answers() map[string]string {
 	c.t.Helper()
@@ -32,7 +32,7 @@ func (c *container) answers() map[string]string {
 		}
 		all[name] = fmt.Sprint(response.Status, response.Header, string(text))
 	}
-	for _, path := range []string{"/healthz", "/metrics", "/journal", "/mainlog", "/log/api:create/stdout", "/log/api:create/stderr", "/log/x/stdout", "/", "/nothing"} {
+	for _, path := range []string{"/healthz", "/metrics", "/journal", "/mainlog", "/log/api:create/stdout", "/log/api:create/stderr", "/log/x/stdout", "/executions/x", "/components?processes=true", "/instance", "/", "/nothing"} {
 		ask(path, http.MethodGet, path, nil)
 	}
 	var methods []string

@@ -18,7 +18,7 @@ import (
 	"github.com/toskose/toskose/unit/rpc"
 )
 
-// server is an address with those who may call there.
+// server is an address and the credentials for it.
 type server struct {
 	listener       net.Listener
 	tls            *tls.Config // nil: plain HTTP
@@ -55,7 +55,7 @@ func listenAll(ctx context.Context, c *config.Config, env map[string]string, log
 		if s.user, s.password, err = credentials(x.Section, x.Username, x.Password, x.AuthRequired, env); err != nil {
 			return opened, err
 		}
-		if s.listener, err = listenUnix(ctx, &listen, x); err != nil {
+		if s.listener, err = listenUnix(ctx, &listen, x, c.Supervisord.User); err != nil {
 			return opened, fmt.Errorf("[%s]: %w", x.Section, err)
 		}
 		opened = append(opened, s)
@@ -64,14 +64,15 @@ func listenAll(ctx context.Context, c *config.Config, env map[string]string, log
 }
 
 // listenUnix opens a socket file. Nobody can connect before it has its mode and
-// owner: the umask of that moment keeps everyone out.
-func listenUnix(ctx context.Context, listen *net.ListenConfig, x config.UnixServer) (net.Listener, error) {
+// owner: it is created under a umask that keeps everyone out. It belongs to the user
+// that the unit is about to become, unless the file says another.
+func listenUnix(ctx context.Context, listen *net.ListenConfig, x config.UnixServer, user *config.User) (net.Listener, error) {
 	if info, err := os.Lstat(x.File); err == nil && info.Mode()&os.ModeSocket != 0 {
 		if conn, err := net.Dial("unix", x.File); err == nil { //nolint:noctx // a local socket answers or refuses at once
 			conn.Close()
 			return nil, fmt.Errorf("another process listens on %s", x.File)
 		}
-		_ = os.Remove(x.File) // left by one that did not end well
+		_ = os.Remove(x.File) // left by a process that was killed
 	}
 	var listener net.Listener
 	err := underUmask(0o777, func() (err error) {
@@ -81,8 +82,12 @@ func listenUnix(ctx context.Context, listen *net.ListenConfig, x config.UnixServ
 	if err != nil {
 		return nil, err
 	}
-	if x.Owner != nil {
-		err = os.Chown(x.File, x.Owner.UID, x.Owner.GID)
+	owner := x.Owner
+	if owner == nil && os.Geteuid() == 0 {
+		owner = user
+	}
+	if owner != nil {
+		err = os.Chown(x.File, owner.UID, owner.GID)
 	}
 	if err == nil {
 		err = os.Chmod(x.File, os.FileMode(x.Mode))
@@ -94,7 +99,7 @@ func listenUnix(ctx context.Context, listen *net.ListenConfig, x config.UnixServ
 	return listener, nil
 }
 
-// credentials gives who may call: what the file says, and what it leaves out
+// credentials returns user and password: those of the file, and what it leaves out
 // from the environment.
 func credentials(section, user, password string, required bool, env map[string]string) (string, string, error) {
 	if password == "" {
@@ -107,7 +112,7 @@ func credentials(section, user, password string, required bool, env map[string]s
 		user = env["SUPERVISORD_USER"]
 	}
 	if required && password == "" {
-		return "", "", fmt.Errorf("[%s]: toskose_auth=required, but no password is given; set SUPERVISORD_PASSWORD_FILE to a file that has it", section)
+		return "", "", fmt.Errorf("[%s]: toskose_auth=required, but there is no password; set SUPERVISORD_PASSWORD_FILE to a file that contains it", section)
 	}
 	return user, password, nil
 }
@@ -141,13 +146,13 @@ func (s server) serve(ctx context.Context, handler http.Handler, logger *slog.Lo
 	return rpc.Serve(ctx, s.listener, handler, rpc.Limits{}, logger)
 }
 
-// serve answers on every address until stop is called. One that fails ends the
-// unit: nobody could reach it any more.
-func (s servers) serve(ctx context.Context, u *unit.Unit, calls *pauses, logger *slog.Logger) (stop func()) {
+// serve answers on every address until stop is called. If one fails, the unit shuts
+// down: nobody could reach it any more.
+func (s servers) serve(ctx context.Context, u *unit.Unit, idle *idleWatch, logger *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var serving sync.WaitGroup
 	for _, server := range s {
-		handler := calls.count(rpc.New(rpc.Options{
+		handler := idle.count(rpc.New(rpc.Options{
 			Unit: u, User: server.user, Password: server.password, Version: version, Logger: logger,
 		}))
 		serving.Go(func() {

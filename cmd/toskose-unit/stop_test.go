@@ -2,9 +2,13 @@ package main_test
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/toskose/toskose/unit/reaper/reapertest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -73,4 +77,112 @@ func TestAtTheEndOfTheOneGraceAllOfTheTreeIsKilled(t *testing.T) {
 			c.isEmpty()
 		})
 	}
+}
+
+// A process that forks and ends all the time is nowhere when one looks for it.
+func TestWhatForksAndEndsAllTheTimeIsStopped(t *testing.T) {
+	t.Parallel()
+	relay := strings.Join(reapertest.Relay(100*time.Microsecond), " ")
+	c := newContainer(t, plain("relay", `/bin/sh -c '`+relay+` & exec sleep 1000'`, "stopwaitsecs=1\nstartsecs=0")).boot()
+	stops := 5
+	if os.Getenv(longEnv) != "" {
+		stops = 20
+	}
+	for range stops {
+		if err := c.call(nil, "supervisor.startProcess", "relay"); err != nil {
+			t.Fatal(err)
+		}
+		var log string
+		for end := time.Now().Add(patience); log == "" && time.Now().Before(end); {
+			if err := c.call(&log, "supervisor.readProcessStdoutLog", "relay", 0, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		if err := c.call(nil, "supervisor.stopProcess", "relay"); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took < time.Second {
+			t.Errorf("stopped after %v, but it ignores TERM", took)
+		}
+		c.isEmpty()
+		c.must("supervisor.clearProcessLogs", "relay")
+	}
+}
+
+// escaping leaves a process that neither the limit nor the environment marks,
+// whose parent has ended.
+const escaping = `su - nobody -s /bin/sh -c "setsid sleep 2000 >/dev/null 2>&1 &"`
+
+// mayEscape skips a test where escaping does not work.
+func mayEscape(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("su"); err != nil || os.Getuid() != 0 {
+		t.Skip("only root changes the user by su")
+	}
+}
+
+func TestWhatSuLeavesIsStoppedWithItsProgram(t *testing.T) {
+	t.Parallel()
+	mayEscape(t)
+	for name, left := range map[string]int{"true": 0, "false": 1} {
+		t.Run("toskose_coredump_mark="+name, func(t *testing.T) {
+			t.Parallel()
+			c := newContainer(t, plain("db", `/bin/sh -c '`+escaping+`; echo up >> up; exec sleep 1000'`, "stopwaitsecs=600"))
+			conf := strings.Replace(c.read("supervisord.conf"), "[supervisord]\n", "[supervisord]\ntoskose_coredump_mark="+name+"\n", 1)
+			c.write("supervisord.conf", conf)
+			c.boot()
+			for stop := range 2 {
+				c.must("supervisor.startProcess", "db", false)
+				c.until("up", strings.Repeat("up\n", 1+stop))
+				c.must("supervisor.stopProcess", "db")
+				if s := c.snapshot(); len(s.Unclaimed) != left*(1+stop) {
+					t.Errorf("after stop %d unclaimed are %+v", stop, s.Unclaimed)
+				}
+			}
+			if left == 0 {
+				c.isEmpty()
+			}
+		})
+	}
+}
+
+// What PAM resets is known as the component's, though not as that operation's.
+func TestWhatSuLeavesInAComponentEndsWithItsStart(t *testing.T) {
+	t.Parallel()
+	mayEscape(t)
+	c := newContainer(t, component("db", map[string]string{"create": escaping, "start": "exec sleep 1000"}, "")+
+		component("api", map[string]string{"start": "exec sleep 1000"}, "")).boot()
+	outcome(t, c.run("api", "start"), wire.OutcomeSucceeded)
+	outcome(t, c.run("db", "create"), wire.OutcomeSucceeded)
+	if db := c.component("db"); len(db.Processes) != 1 || db.Processes[0].Operation != "Standard.start" {
+		t.Errorf("create left %+v", db.Processes)
+	}
+	outcome(t, c.run("db", "start"), wire.OutcomeSucceeded)
+	outcome(t, c.run("db", "stop"), wire.OutcomeSucceeded)
+	if db := c.component("db"); len(db.Processes) != 0 {
+		t.Errorf("its stop left %+v", db.Processes)
+	}
+	if s := c.snapshot(); len(s.Unclaimed) != 0 {
+		t.Errorf("unclaimed are %+v", s.Unclaimed)
+	}
+	if api := c.component("api"); len(api.Processes) != 1 {
+		t.Errorf("of its neighbour there are %+v", api.Processes)
+	}
+}
+
+// While the parents stand they tell whose a process is, without any mark.
+func TestWhatTheMainProcessHasStartedIsKnownBeforeItIsStopped(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("prlimit"); err != nil {
+		t.Skip(err)
+	}
+	script := `prlimit --rttime=unlimited env -i setsid sleep 2000 & echo up >> up; exec sleep 1000`
+	c := newContainer(t, plain("db", `/bin/sh -c '`+script+`'`, "stopwaitsecs=600"))
+	c.write("supervisord.conf", strings.Replace(c.read("supervisord.conf"), "[supervisord]\n", "[supervisord]\ntoskose_coredump_mark=false\n", 1))
+	c.boot()
+	c.must("supervisor.startProcess", "db", false)
+	c.until("up", "up\n")
+	c.must("supervisor.stopProcess", "db")
+	c.isEmpty()
 }

@@ -1,23 +1,32 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/config"
+	"github.com/toskose/toskose/unit/limits"
+	"github.com/toskose/toskose/unit/logs"
 )
 
 // supervise runs the unit until it ends.
-func supervise(ctx context.Context, args []string, s surroundings) int {
-	thrift()
-	file, _, ok := configFlags("run", args, s)
+func supervise(ctx context.Context, args []string, s system) int {
+	debug.SetGCPercent(gcPercent)
+	f, code, ok := accept("run", args, s)
 	if !ok {
+		return code
+	}
+	file, err := f.configuration(s)
+	if err != nil {
+		complain(s, err)
 		return exitConfig
 	}
 	dir, err := os.Getwd()
@@ -25,20 +34,21 @@ func supervise(ctx context.Context, args []string, s surroundings) int {
 		complain(s, err)
 		return exitFailed
 	}
-	read := func() (*config.Config, []config.Warning, error) { return config.LoadFrom(dir, file, s.env) }
+	read := func() (*config.Config, []config.Warning, error) {
+		return config.LoadFrom(dir, file, s.env, f.overrides)
+	}
 	c, warnings, err := read()
 	if err != nil {
 		complain(s, err)
 		return exitConfig
 	}
-	if err := prepare(c.Supervisord); err != nil {
+	if err := checkDirectory(c.Supervisord.Directory); err != nil {
 		complain(s, err)
 		return exitConfig
 	}
-	logger, ownLog := openLog(c.Supervisord)
-	for _, w := range warnings {
-		logger.Warn("configuration", "warning", w.String())
-	}
+	syscall.Umask(c.Supervisord.Umask)
+	logger, ownLog := openLog(c.Supervisord, warnings)
+	defer logs.Flush()
 	servers, err := listenAll(ctx, c, s.env, logger)
 	if err != nil {
 		complain(s, err)
@@ -49,6 +59,9 @@ func supervise(ctx context.Context, args []string, s surroundings) int {
 		complain(s, err)
 		return exitFailed
 	}
+	if err := limits.Raise(c.Supervisord.MinFDs, c.Supervisord.MinProcs); err != nil {
+		logger.Warn("cannot raise a limit", "error", err)
+	}
 	u, err := unit.New(unit.Options{
 		Config: c, Env: s.env, Logger: logger, Log: ownLog, Version: version, Reread: read,
 	})
@@ -58,15 +71,15 @@ func supervise(ctx context.Context, args []string, s surroundings) int {
 	}
 	logger.Info("toskose-unit started", "version", version, "pid", os.Getpid(), "configuration", c.File)
 	defer writePID(c.Supervisord.PIDFile, logger)()
-	calls := newPauses(forget)
-	defer calls.end()
-	stopServing := servers.serve(ctx, u, calls, logger)
+	idle := watchIdle(releaseMemory)
+	defer idle.stop()
+	stopServing := servers.serve(ctx, u, idle, logger)
 	err = u.Run(ctx)
 	stopServing()
 	return conclude(err, logger)
 }
 
-// conclude gives the exit code for how the unit ended.
+// conclude logs how the unit ended and returns the exit code.
 func conclude(err error, logger *slog.Logger) int {
 	var essential *unit.EssentialError
 	switch {
@@ -83,18 +96,16 @@ func conclude(err error, logger *slog.Logger) int {
 	return exitOK
 }
 
-// prepare makes the process what [supervisord] says.
-func prepare(d config.Supervisord) error {
-	syscall.Umask(d.Umask)
-	if d.Directory != "" {
-		if err := os.Chdir(d.Directory); err != nil {
-			return fmt.Errorf("cannot use the directory of [supervisord]: %w", err)
-		}
+// checkDirectory fails for a directory of [supervisord] that does not exist.
+// (supervisord changes to it when it becomes a daemon, which the unit never does.)
+func checkDirectory(dir string) error {
+	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("[supervisord] directory=%s is not a directory", dir)
 	}
 	return nil
 }
 
-// become gives up the rights of root for those of a user.
+// become switches from root to a user.
 func become(user *config.User) error {
 	if user == nil || os.Geteuid() == user.UID {
 		return nil
@@ -115,23 +126,31 @@ func become(user *config.User) error {
 	return nil
 }
 
-// writePID leaves the process id in a file until the unit ends.
+// writePID writes the process id to a file, and returns a function that removes it:
+// unless it is something else, such as /dev/null, or has become somebody else's.
 func writePID(path string, logger *slog.Logger) (remove func()) {
-	if path == "" {
-		return func() {}
-	}
-	if err := os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644); err != nil {
+	text := []byte(strconv.Itoa(os.Getpid()) + "\n")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
 		logger.Error("cannot write the pidfile", "error", err)
 		return func() {}
 	}
-	return func() { _ = os.Remove(path) }
+	return func() {
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			return
+		}
+		if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, text) {
+			_ = os.Remove(path)
+		}
+	}
 }
 
-// restart begins again in the same process, with the same arguments.
+// restart executes the unit again in the same process, with the same arguments.
 func restart(logger *slog.Logger) int {
 	path, err := os.Executable()
 	if err == nil {
 		logger.Info("restarting")
+		logs.Flush()
 		err = syscall.Exec(path, os.Args, os.Environ())
 	}
 	logger.Error("cannot restart", "error", err)

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
+	"os"
 	"strings"
 
 	"github.com/docker/docker/client"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca/diag"
@@ -18,12 +19,12 @@ import (
 // The exit codes.
 const (
 	exitOK       = 0
-	exitError    = 1 // what was given is wrong, or something failed
+	exitError    = 1 // the input is invalid, or something failed
 	exitUsage    = 2
-	exitUnopened = 2 // of the commands that only read: there is nothing to read
+	exitUnopened = 2 // a command that only reads cannot open its input
 )
 
-// usageError is a command line that means nothing.
+// usageError is a mistake in the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -56,8 +57,8 @@ func run(ctx context.Context, args []string, env environment) int {
 	return exitError
 }
 
-// message leaves a list of diagnostics as it is: each line begins with its
-// place already.
+// message returns what to print for an error. A list of diagnostics stays as it
+// is: each line begins with its place already.
 func message(err error) string {
 	var problems config.Problems
 	var diagnostics diag.List
@@ -67,63 +68,48 @@ func message(err error) string {
 	return "toskose: " + strings.ReplaceAll(err.Error(), "\n", "\n  ")
 }
 
-const longHelp = `Package a TOSCA application so that each of its components can be managed on
-its own: images in which every container's main process is a unit, a manager, and
-manifests that run them on Docker Swarm, a single engine or Kubernetes.
+const longHelp = `Package a TOSCA application so that each of its components can be managed on its
+own, even if several of them share a container, and deploy it.
 
-CSAR_PATH is a .csar, .zip, .tar or .tar.gz, an unpacked directory, or a service
-template. CONFIG_PATH is a toskose.yml; whatever it leaves open gets a default,
-and passwords are generated.`
+"toskose CSAR_PATH" is short for "toskose package CSAR_PATH", with the same flags.`
 
-const examples = `  toskose thinking.csar
-  toskose -o deployment -i api_port=9090 thinking.csar toskose.yml
-  toskose --inputs production.yaml thinking.csar
-  toskose --endpoint-mode dnsrr --publish-mode host thinking.csar
-  toskose --target kubernetes thinking.csar
-  toskose config thinking.csar
-  toskose validate thinking.csar
-  toskose graph -o thinking.svg thinking.csar
+const examples = `  toskose package thinking.csar
   toskose deploy thinking-toskosed
-  toskose undeploy thinking-toskosed
-  toskose plan thinking.csar`
+  toskose undeploy thinking-toskosed`
 
 func newCommand(env environment) *cobra.Command {
 	var engine engineFlags
-	var flags packageFlags
-	cmd := &cobra.Command{
-		Use:                   "toskose [OPTIONS] CSAR_PATH [CONFIG_PATH]",
-		Short:                 "Manage the components of containers, each on its own",
-		Long:                  longHelp,
-		Example:               examples,
-		Version:               version,
-		Args:                  args(1, 2),
-		SilenceErrors:         true,
-		SilenceUsage:          true,
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return pack(cmd.Context(), env, engine, flags, args)
-		},
-	}
+	cmd := packaging(env, &engine)
+	cmd.Use = "toskose [OPTIONS] CSAR_PATH [CONFIG_PATH]"
+	cmd.Args, cmd.SuggestionsMinimumDistance = commandOrArchive, 2
+	cmd.Short = "Manage the components of containers, each on its own"
+	cmd.Long = longHelp
+	cmd.Example = examples
+	cmd.Version = built().String()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetVersionTemplate("toskose {{.Version}}\n")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	shortenHelp(cmd)
 	engine.register(cmd)
-	flags.register(cmd)
-	cmd.AddCommand(newDeploy(env, &engine), newUndeploy(env, &engine), newVersion(env), newConfig(env),
-		newValidate(env), newInspect(env), newGraph(env), newPlan(env, &engine))
+	cmd.AddCommand(newPackage(env, &engine), newDeploy(env, &engine), newUndeploy(env, &engine), newVersion(env), newConfig(env),
+		newInit(env, &engine), newValidate(env), newInspect(env), newGraph(env), newPlan(env, &engine))
 	completions(cmd)
 	return cmd
 }
 
-func newVersion(env environment) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: args(0, 0),
-		Run: func(*cobra.Command, []string) {
-			fmt.Fprintf(env.out, "toskose %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-		},
-	}
+// shortenHelp leaves the packaging flags out of the root command's help; the help
+// of `toskose package` lists them.
+func shortenHelp(root *cobra.Command) {
+	full := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd == root {
+			root.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "help" && f.Name != "version" })
+		}
+		full(cmd, args)
+	})
 }
 
-// args is cobra's check of the number of arguments, as a usage error.
+// args checks the number of arguments as cobra does, but reports a usage error.
 func args(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= least && len(args) <= most {
@@ -133,7 +119,19 @@ func args(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// engineFlags are what all commands have in common.
+// commandOrArchive checks the arguments of the root command: an archive to package,
+// unless there is none and it is nearly the name of a command.
+func commandOrArchive(cmd *cobra.Command, given []string) error {
+	if len(given) > 0 && given[0] != "" {
+		_, err := os.Lstat(given[0])
+		if near := cmd.SuggestionsFor(given[0]); err != nil && len(near) > 0 {
+			return usageError{fmt.Errorf("%q is neither a command nor a file: did you mean `toskose %s`?", given[0], near[0])}
+		}
+	}
+	return args(1, 2)(cmd, given)
+}
+
+// engineFlags are the flags that all commands share.
 type engineFlags struct {
 	url          string
 	quiet, debug bool
@@ -143,7 +141,7 @@ func (f *engineFlags) register(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.url, "docker-url", "", "the Docker engine, as unix:///… or tcp://… (default $DOCKER_HOST, or the local one)")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
-	flags.BoolVar(&f.debug, "debug", false, "print all that the engine says")
+	flags.BoolVar(&f.debug, "debug", false, "print everything the engine reports")
 	cmd.MarkFlagsMutuallyExclusive("quiet", "debug")
 }
 
@@ -159,7 +157,7 @@ func (f *engineFlags) connect() (*client.Client, error) {
 	return engine, nil
 }
 
-// environ is the environment of Docker's commands.
+// environ returns the environment for Docker's commands.
 func (f *engineFlags) environ(env environment) []string {
 	if f.url == "" {
 		return env.environ
@@ -167,7 +165,7 @@ func (f *engineFlags) environ(env environment) []string {
 	return append(append([]string{}, env.environ...), "DOCKER_HOST="+f.url)
 }
 
-// progress and debugging are where the output goes that a flag switches.
+// progress and debugging return where output goes that flags turn on or off.
 func (f *engineFlags) progress(env environment) io.Writer {
 	if f.quiet {
 		return io.Discard
@@ -182,7 +180,7 @@ func (f *engineFlags) debugging(env environment) io.Writer {
 	return nil
 }
 
-// warn prints what the user has to know and need not change.
+// warn prints warnings, unless --quiet is set.
 func (f *engineFlags) warn(env environment, warnings []string) {
 	for _, warning := range warnings {
 		if !f.quiet {

@@ -14,13 +14,13 @@ import (
 	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
-// flagValues are what shells propose after a flag; those of one command only
-// are below its name.
+// flagValues are the values that shells propose for a flag. Where commands differ,
+// the key begins with the command's name.
 var flagValues = map[string][]string{
 	"builder":         {image.BuilderDocker, image.BuilderDirect},
 	"pull":            {image.PullMissing, image.PullAlways, image.PullNever},
-	"base-images":     {image.PlaceEngine, image.PlaceRegistry, "oci:"},
-	"output-images":   {image.PlaceEngine, image.PlaceRegistry, "oci:"},
+	"base-images":     {image.Engine.String(), image.Registry.String(), image.LayoutPrefix},
+	"output-images":   {image.Engine.String(), image.Registry.String(), image.LayoutPrefix},
 	"platform":        {"linux/amd64", "linux/arm64", "linux/arm/v7", "linux/386", "linux/ppc64le", "linux/riscv64", "linux/s390x"},
 	"progress":        progressKinds,
 	"target":          {targetSwarm, targetCompose, targetKubernetes, targetAll},
@@ -33,13 +33,13 @@ var flagValues = map[string][]string{
 	"plan format":     plan.Formats,
 }
 
-// completions tells shells what may come where.
+// completions sets what shells propose for arguments and flags.
 func completions(root *cobra.Command) {
 	archive := func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		switch {
 		case len(args) == 0:
 			return archives(begun)
-		case len(args) == 1 && (cmd == root || cmd.Name() == "config"):
+		case len(args) == 1 && slices.Contains([]string{root.Name(), "package", "config"}, cmd.Name()):
 			return []string{"yml", "yaml"}, cobra.ShellCompDirectiveFilterFileExt // the configuration
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -52,9 +52,9 @@ func completions(root *cobra.Command) {
 	}
 	for _, cmd := range append(root.Commands(), root) {
 		switch cmd.Name() {
-		case root.Name(), "config", "validate", "inspect", "graph", "plan":
+		case root.Name(), "package", "config", "validate", "inspect", "graph", "plan":
 			cmd.ValidArgsFunction = archive
-		case "deploy", "undeploy":
+		case "deploy", "undeploy", "init":
 			cmd.ValidArgsFunction = folder
 		}
 		for name, values := range flagValues {
@@ -75,9 +75,8 @@ func completions(root *cobra.Command) {
 	}
 }
 
-// archives lists what a path may go on to: what a CSAR can be, and folders. It
-// does so itself, as shells list either words or files, and there are commands
-// in the same place.
+// archives proposes files that may be a CSAR, and folders. It lists them itself:
+// shells propose either words or files, and commands may stand in the same place.
 func archives(begun string) ([]string, cobra.ShellCompDirective) {
 	dir, prefix := filepath.Split(begun)
 	entries, err := os.ReadDir(filepath.Join(dir, "."))

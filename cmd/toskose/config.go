@@ -17,10 +17,10 @@ func newConfig(env environment) *cobra.Command {
 	var inputs inputFlags
 	cmd := &cobra.Command{
 		Use:   "config [OPTIONS] CSAR_PATH [CONFIG_PATH]",
-		Short: "Print the toskose.yml of an application, completed",
-		Long: `Print the configuration that an application is packaged with: what CONFIG_PATH
-says, and the default of all that it leaves open. Passwords and keys are left
-out. Every mistake in CONFIG_PATH is reported with its line and column.`,
+		Short: "Print the toskose.yml of an application with all defaults",
+		Long: `Print the configuration that an application is packaged with: the settings in
+CONFIG_PATH, and the defaults of those it leaves out. Passwords and keys are not
+printed. Every mistake in CONFIG_PATH is reported with its line and column.`,
 		Example:               "  toskose config thinking.csar >toskose.yml\n  toskose config thinking.csar toskose.yml",
 		Args:                  args(1, 2),
 		DisableFlagsInUseLine: true,
@@ -42,6 +42,7 @@ func printConfig(ctx context.Context, env environment, inputs inputFlags, args [
 		return err
 	}
 	defer archive.Close()
+	opts.Hosts = hosts(args[1:])
 	app, _, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
 		return err
@@ -71,4 +72,20 @@ func readConfig(paths []string, target *config.Target) (cfg config.Config, err e
 		}
 	}
 	return cfg, nil
+}
+
+// hosts are the base images that a configuration names, by container. What is wrong
+// with it is said when the application is known.
+func hosts(paths []string) map[string]string {
+	cfg, err := readConfig(paths, nil)
+	if err != nil {
+		return nil
+	}
+	images := map[string]string{}
+	for name, n := range cfg.Nodes {
+		if image, err := n.Docker.Base(""); err == nil && image != "" {
+			images[name] = image
+		}
+	}
+	return images
 }

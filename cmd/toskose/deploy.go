@@ -14,22 +14,22 @@ func newDeploy(env environment, engine *engineFlags) *cobra.Command {
 	var flags deployFlags
 	cmd := &cobra.Command{
 		Use:   "deploy DIR",
-		Short: "Run what was packaged, and wait until the manager and all units answer",
-		Long: `Run what toskose has packaged in DIR: as a stack where the engine is in a swarm,
-otherwise on the single engine, by docker compose or docker-compose. Where DIR
-has manifests for Kubernetes only, or with --target kubernetes, it runs on the
-cluster that kubectl is set to. What was deployed before is changed where it
-differs, and what is no part of it any more is removed. Where something does
-not come up, the reason is printed and what was started is removed again.`,
+		Short: "Run a packaged application, and wait until the manager and all units answer",
+		Long: `Run the application that was packaged in DIR: as a stack if the engine is in a
+swarm, otherwise on the single engine with docker compose or docker-compose. If
+DIR has manifests for Kubernetes only, or with --target kubernetes, it runs on
+the cluster in kubectl's current context. Deploying again updates what has
+changed and removes what is no longer part of the application. If something does
+not come up, deploy prints the reason and removes what it started.`,
 		Example: "  toskose deploy thinking-toskosed\n  toskose deploy --timeout 5m --keep thinking-toskosed\n  toskose deploy --target kubernetes --context staging thinking-toskosed",
 		Args:    args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd.Context(), env, engine, args[0], up)
 		},
 	}
-	cmd.Flags().DurationVar(&flags.opts.Timeout, "timeout", 2*time.Minute, "how long to wait for all of it to answer")
+	cmd.Flags().DurationVar(&flags.opts.Timeout, "timeout", 2*time.Minute, "how long to wait until everything answers")
 	flags.register(cmd)
-	cmd.Flags().BoolVar(&flags.opts.Keep, "keep", false, "leave what did not come up, to be looked at")
+	cmd.Flags().BoolVar(&flags.opts.Keep, "keep", false, "leave in place what did not come up, for inspection")
 	return cmd
 }
 
@@ -37,41 +37,42 @@ func newUndeploy(env environment, engine *engineFlags) *cobra.Command {
 	var flags deployFlags
 	cmd := &cobra.Command{
 		Use:   "undeploy DIR",
-		Short: "Remove what `deploy` started",
-		Long: `Remove the containers, networks and Swarm secrets of what toskose has packaged in
-DIR, or on Kubernetes all objects, but for the claims of volumes; a namespace that
-was made for it goes when nothing is left in it. Its images, volumes and files stay.`,
+		Short: "Remove a deployed application",
+		Long: `Remove the containers, networks and Swarm secrets of the application that was
+packaged in DIR; on Kubernetes, all of its objects except volume claims, and its
+namespace if toskose created it and nothing else is left in it. Images, volumes
+and files stay.`,
 		Example: "  toskose undeploy thinking-toskosed\n  toskose undeploy --volumes thinking-toskosed\n  toskose undeploy --target kubernetes thinking-toskosed",
 		Args:    args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd.Context(), env, engine, args[0], down)
 		},
 	}
-	cmd.Flags().DurationVar(&flags.opts.Timeout, "timeout", 2*time.Minute, "how long to wait for all of it to be gone")
+	cmd.Flags().DurationVar(&flags.opts.Timeout, "timeout", 2*time.Minute, "how long to wait until everything is gone")
 	flags.register(cmd)
-	cmd.Flags().BoolVar(&flags.opts.Volumes, "volumes", false, "remove the volumes, too, and the data in them")
+	cmd.Flags().BoolVar(&flags.opts.Volumes, "volumes", false, "also remove the volumes and the data in them")
 	return cmd
 }
 
-// deployFlags are the options of deploying and of undoing that.
+// deployFlags are the flags of deploy and undeploy.
 type deployFlags struct {
 	opts     deploy.Options
 	progress string
 }
 
-// deploying is up or down.
-type deploying func(context.Context, *client.Client, deploy.Options) (*deployed, error)
+// deployFunc is up or down.
+type deployFunc func(context.Context, *client.Client, deploy.Options) (*deployment, error)
 
-// register adds those that both have: where DIR is deployed, and what is shown.
+// register adds the flags that both commands have.
 func (f *deployFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.opts.Target, "target", "", "swarm, compose or kubernetes (default what DIR is for: with Compose files, the engine)")
-	cmd.Flags().StringVar(&f.opts.Context, "context", "", "the Kubernetes cluster, as a context of kubectl's (default its current one)")
-	cmd.Flags().StringVar(&f.progress, "progress", progressAuto, "how to show what is done: auto, tty and plain are a line for each step; json, an object a line")
+	cmd.Flags().StringVar(&f.opts.Target, "target", "", "swarm, compose or kubernetes (default: the engine if DIR has Compose files, else Kubernetes)")
+	cmd.Flags().StringVar(&f.opts.Context, "context", "", "kubectl context of the cluster (default: the current one)")
+	cmd.Flags().StringVar(&f.progress, "progress", progressAuto, "how to show progress: auto, tty and plain print a line for each step; json, an object per line")
 }
 
-// run does it, and says how it ended.
-func (f *deployFlags) run(ctx context.Context, env environment, engine *engineFlags, dir string, do deploying) error {
-	done, err := f.connected(ctx, env, engine, dir, do)
+// run calls do and reports the outcome.
+func (f *deployFlags) run(ctx context.Context, env environment, engine *engineFlags, dir string, do deployFunc) error {
+	done, err := f.deploy(ctx, env, engine, dir, do)
 	out := engine.progress(env)
 	switch {
 	case f.progress == progressJSON && err != nil:
@@ -84,7 +85,7 @@ func (f *deployFlags) run(ctx context.Context, env environment, engine *engineFl
 	return err
 }
 
-func (f *deployFlags) connected(ctx context.Context, env environment, engine *engineFlags, dir string, do deploying) (*deployed, error) {
+func (f *deployFlags) deploy(ctx context.Context, env environment, engine *engineFlags, dir string, do deployFunc) (*deployment, error) {
 	if err := f.opts.Validate(); err != nil {
 		return nil, usageError{err}
 	}
@@ -104,14 +105,14 @@ func (f *deployFlags) connected(ctx context.Context, env environment, engine *en
 	return do(ctx, cli, opts)
 }
 
-func up(ctx context.Context, cli *client.Client, opts deploy.Options) (*deployed, error) {
+func up(ctx context.Context, cli *client.Client, opts deploy.Options) (*deployment, error) {
 	result, err := deploy.Up(ctx, cli, opts)
 	if err != nil {
 		return nil, err
 	}
-	return newDeployed(opts, result), nil
+	return newDeployment(opts, result), nil
 }
 
-func down(ctx context.Context, cli *client.Client, opts deploy.Options) (*deployed, error) {
-	return &deployed{Kind: eventUndeployed, Path: opts.Dir}, deploy.Down(ctx, cli, opts)
+func down(ctx context.Context, cli *client.Client, opts deploy.Options) (*deployment, error) {
+	return &deployment{Kind: eventUndeployed, Path: opts.Dir}, deploy.Down(ctx, cli, opts)
 }

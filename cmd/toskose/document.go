@@ -14,31 +14,31 @@ import (
 	"github.com/toskose/toskose/tosca/diag/report"
 )
 
-// errInvalid ends a command whose report has said what is wrong.
+// errInvalid ends a command that has already reported what is wrong.
 var errInvalid = errors.New("the document is not valid")
 
-// unopenedError says that there is nothing to read.
+// unopenedError is an input that cannot be opened.
 type unopenedError struct{ error }
 
 func (e unopenedError) Unwrap() error { return e.error }
 
-// document is a FILE that was read to be looked at.
+// document is a FILE that a command inspects.
 type document struct {
-	app  *tosca.Application // nil: the list says why
+	app  *tosca.Application // nil if it is invalid; list says why
 	list diag.List
 	opts report.Options
-	file *csar.Archive // nil: it is no archive
+	file *csar.Archive // nil if it is not an archive
 }
 
-// read opens and loads a FILE as a draft. What is wrong inside is in the list;
-// an error means that there was nothing to read. Close it.
+// read opens and loads a FILE as a draft. Problems in it are in the list; an error
+// means that it cannot be opened. The caller closes the document.
 func read(ctx context.Context, inputs *inputFlags, path string) (*document, error) {
 	opts, err := inputs.options()
 	if err != nil {
 		return nil, err
 	}
 	opts.Draft = true
-	d := &document{opts: report.Options{Subject: path, Title: tosca.Title, Version: version, Locate: locate(path, opts.InputFile)}}
+	d := &document{opts: report.Options{Subject: path, Title: tosca.Title, Version: built().version, Locate: locate(path, opts.InputFile)}}
 	d.file, err = csar.Open(path)
 	if err == nil {
 		d.opts.Source = sources(d.file, opts.InputFile)
@@ -66,11 +66,11 @@ func (d *document) Close() {
 	}
 }
 
-// maxUnpacked bounds what is unpacked of an archive only to see that it can be.
+// maxUnpacked bounds how much of an archive is unpacked only to check it.
 const maxUnpacked = 256 << 20
 
-// unpack adds what of an archive cannot be unpacked, whether the document names
-// it or not.
+// unpack adds a diagnostic for each file of the archive that cannot be unpacked,
+// even if the document does not use it.
 func (d *document) unpack() {
 	if d.file != nil {
 		d.list = append(d.list, d.file.Damaged(maxUnpacked)...)
@@ -78,8 +78,8 @@ func (d *document) unpack() {
 	}
 }
 
-// explain prints the diagnostics for people, and tells whether the document
-// can be used.
+// explain prints the diagnostics for people, and returns errInvalid if the
+// document cannot be used.
 func (d *document) explain(w io.Writer, colour bool) error {
 	d.opts.Colour = colour
 	if err := report.Text(w, d.list, d.opts); err != nil {
@@ -91,12 +91,12 @@ func (d *document) explain(w io.Writer, colour bool) error {
 	return nil
 }
 
-// maxSource bounds a file of which lines are shown.
+// maxSource bounds the size of a file whose lines are shown.
 const maxSource = 32 << 20
 
-// errSecret is why no line of a file of inputs is shown: a password may stand next
-// to what is wrong.
-var errSecret = errors.New("there are secrets in the file")
+// errSecret is why no line of a file of inputs is shown: a password may be on the
+// same line as the mistake.
+var errSecret = errors.New("the file contains secrets")
 
 func sources(archive *csar.Archive, inputs *tosca.InputFile) func(string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
@@ -110,8 +110,8 @@ func sources(archive *csar.Archive, inputs *tosca.InputFile) func(string) ([]byt
 	}
 }
 
-// locate gives the path of a file of the document at path. A file within a zip
-// is below the zip's path, as if that were a folder.
+// locate returns a function that returns the path of a file of the document at
+// path. A file in a zip is below the zip's path, as if the zip were a folder.
 func locate(path string, inputs *tosca.InputFile) func(string) (string, bool) {
 	root := path
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && csar.IsYAML(path) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,13 +26,11 @@ func exampleLines(cmd *cobra.Command) []string {
 	return lines
 }
 
-// TestEveryExampleOfTheHelpAndTheReadmeRuns runs those that look at a document, and
-// the others as a dry run, or where they need an engine up to their arguments.
-func TestEveryExampleOfTheHelpAndTheReadmeRuns(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestEveryExampleOfTheHelpAndTheDocumentationRuns runs those that look at a
+// document, and the others as a dry run, or where they need an engine up to their
+// arguments. Documents are validated, planned and packaged. A block of text below a block with one command is what that prints.
+func TestEveryExampleOfTheHelpAndTheDocumentationRuns(t *testing.T) {
+	pages := documentation(t)
 	thinking, err := filepath.Abs(filepath.Join("..", "..", "examples", "thinking"))
 	if err != nil {
 		t.Fatal(err)
@@ -42,45 +41,91 @@ func TestEveryExampleOfTheHelpAndTheReadmeRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{
-		"production.yaml": "api_port: 9090\n", "my-registry.yml": "{}\n", "toskose.yml": "{}\n",
+	files := map[string]string{
+		"production.yaml": "api_port: 9090\n", "toskose.yml": "{}\n",
+		"notes/data/seed.txt": "first\n", "worker/images/worker/tool": "#!/bin/sh\n",
 		"thinking.plan": "backend:Standard.create\n", "down.plan": "gui:Standard.stop\n",
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+	}
+	documents := 0
+	for _, p := range pages {
+		for _, b := range p.blocks {
+			name := b.file()
+			if name != "" {
+				files[name] = b.text
+			} else if b.language == "yaml" && filepath.Base(p.name) == "writing-applications.md" {
+				t.Errorf("%s: no test reads a block without a name:\n%s", p.name, b.text)
+			}
+		}
+	}
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
+		mode := os.FileMode(0o644)
+		if filepath.Ext(name) == ".sh" {
+			mode = 0o755
+		}
+		if err := os.WriteFile(name, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range files {
+		if filepath.Base(name) == "app.yaml" {
+			documents++
+			for _, line := range []string{"toskose validate --strict ", "toskose plan ", "toskose plan --down ", "toskose package --target all "} {
+				runExample(t, line+filepath.Dir(name))
+			}
+		}
+	}
+	if documents < 2 {
+		t.Errorf("the documentation has %d documents", documents)
 	}
 	lines := exampleLines(newCommand(environment{}))
 	if len(lines) < 25 {
 		t.Errorf("the help has %d examples", len(lines))
 	}
-	for line := range strings.Lines(string(readme)) {
-		if strings.HasPrefix(line, "toskose ") && !strings.ContainsAny(line, "[…") && !strings.Contains(line, " DIR ") {
-			lines = append(lines, line)
-		}
-	}
 	for _, line := range lines {
 		runExample(t, line)
 	}
+	found := 0
+	for _, p := range pages {
+		for i, b := range p.blocks {
+			commands := b.commands()
+			found += len(commands)
+			printed := ""
+			for _, line := range commands {
+				printed = runExample(t, line)
+			}
+			if len(commands) == 1 && i+1 < len(p.blocks) && p.blocks[i+1].language == "text" && printed != p.blocks[i+1].text {
+				t.Errorf("%s shows\n%s\nand %s prints\n%s", p.name, p.blocks[i+1].text, commands[0], printed)
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("the documentation has %d examples", found)
+	}
 }
 
-func runExample(t *testing.T, line string) {
+// runExample runs a command of the documentation and returns what it printed.
+func runExample(t *testing.T, line string) string {
 	t.Helper()
+	if !strings.HasPrefix(strings.TrimSpace(line), "toskose ") {
+		if out, err := exec.CommandContext(t.Context(), "sh", "-c", line).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", line, err, out)
+		}
+		return ""
+	}
 	command, _, _ := strings.Cut(line, " #")
 	command, _, _ = strings.Cut(command, "|")
 	command, to, _ := strings.Cut(command, ">")
 	args := strings.Fields(command)
-	if len(args) < 2 || args[0] != "toskose" {
-		t.Errorf("%q is no example", line)
-		return
-	}
 	args = args[1:]
 	var out, said bytes.Buffer
 	env := environment{out: &out, err: &said, environ: []string{"DOCKER_HOST=unix:///nowhere/engine.sock"}}
 	cmd, rest, err := newCommand(env).Find(args)
 	if err != nil {
 		t.Errorf("%s: %v", line, err)
-		return
+		return ""
 	}
 	switch {
 	case slices.Contains([]string{"deploy", "undeploy"}, cmd.Name()) || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
@@ -89,8 +134,8 @@ func runExample(t *testing.T, line string) {
 		} else if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
-		return
-	case !cmd.HasParent() && !slices.Contains(args, "--dry-run"):
+		return ""
+	case (!cmd.HasParent() || cmd.Name() == "package") && !slices.Contains(args, "--dry-run"):
 		args = append(args, "--dry-run")
 	}
 	code := run(t.Context(), args, env)
@@ -102,4 +147,5 @@ func runExample(t *testing.T, line string) {
 			t.Fatal(err)
 		}
 	}
+	return out.String()
 }

@@ -10,13 +10,13 @@ import (
 )
 
 const graphHelp = `Draw the topology of a TOSCA document: containers as boxes around their
-components, volumes, and arrows for connections and dependencies. The same
-document gives the same picture, byte by byte.
+components, with volumes, and arrows for connections and dependencies. The same
+document always produces the same picture, byte for byte.
 
-Protocols are drawn, too, where there are at most four components, or always with
---protocols, or never with --protocols=false.
+Protocols are drawn if there are at most four components; --protocols draws them
+always, --protocols=false never.
 
-It exits as ` + "`toskose validate`" + ` does, and prints what is wrong on its error output.`
+Exit codes are those of ` + "`toskose validate`" + `. Problems are printed to standard error.`
 
 func newGraph(env environment) *cobra.Command {
 	var inputs inputFlags
@@ -60,7 +60,7 @@ func newGraph(env environment) *cobra.Command {
 	}
 	inputs.register(cmd)
 	cmd.Flags().StringVar(&format, "format", "svg", "svg, dot or mermaid")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write to (default: standard output)")
-	cmd.Flags().BoolVar(&protocols, "protocols", false, "draw the protocols (default: where there are at most four components)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write to (default standard output)")
+	cmd.Flags().BoolVar(&protocols, "protocols", false, "draw the protocols (default if there are at most four components)")
 	return cmd
 }

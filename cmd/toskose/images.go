@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/docker/docker/client"
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -12,9 +13,11 @@ import (
 	"github.com/toskose/toskose/tosca/csar"
 )
 
-// imageFlags are the options of building images.
+// imageFlags are the flags of building images.
 type imageFlags struct {
 	opts     image.Options
+	bases    string
+	output   string
 	dryRun   bool
 	progress string
 }
@@ -22,30 +25,38 @@ type imageFlags struct {
 func (f *imageFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.opts.Push, "enable-push", "p", false, "push the images to their registries")
-	flags.StringVar(&f.opts.UnitImage, "unit-image", "", "image to take the unit from (default toskose-unit:VERSION, made of the binary beside toskose)")
-	flags.StringVar(&f.opts.ManagerImage, "manager-image", "", "image to build the manager's on (default toskose-manager:VERSION, made of the binary beside toskose)")
-	flags.StringVar(&f.opts.Builder, "builder", image.BuilderDocker, "docker: the engine builds; direct: layers are made here, also without an engine")
+	flags.StringVar(&f.opts.UnitImage, "unit-image", "", "image to take the unit from (default the binary installed with toskose, or toskose-unit:VERSION)")
+	flags.StringVar(&f.opts.ManagerImage, "manager-image", "", "image to take the manager from (default the binary installed with toskose, or toskose-manager:VERSION)")
+	flags.StringVar(&f.opts.Builder, "builder", image.BuilderDocker, "docker: the engine builds the images; direct: toskose does, with or without an engine")
 	flags.StringSliceVar(&f.opts.Platforms, "platform", nil, "build for `OS/ARCH[,…]` (default the engine's; without one, linux of this machine)")
 	flags.StringVar(&f.opts.Pull, "pull", image.PullMissing, "when the engine pulls bases: always, missing or never")
-	flags.StringVar(&f.opts.Bases, "base-images", "", "where --builder direct finds bases: engine, registry or oci:DIR (default the engine if images go there, else registry)")
-	flags.StringVar(&f.opts.Output, "output-images", image.PlaceEngine, "where --builder direct puts images: engine, registry or oci:DIR")
-	flags.StringVar(&f.opts.Contexts, "contexts", "", "leave Dockerfiles and build contexts in the folder `DIR` instead of building")
-	flags.StringVar(&f.progress, "progress", progressAuto, "how to show what is done: auto, tty, plain, or json, an object a line")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be built and written, and touch nothing")
+	flags.StringVar(&f.bases, "base-images", "", "where --builder direct finds bases: engine, registry or oci:DIR (default the engine if images go there, else registry)")
+	flags.StringVar(&f.output, "output-images", image.Engine.String(), "where --builder direct puts images: engine, registry or oci:DIR")
+	flags.StringVar(&f.opts.Contexts, "contexts", "", "write Dockerfiles and build contexts to `DIR` instead of building")
+	flags.StringVar(&f.progress, "progress", progressAuto, "how to show progress: auto, tty, plain, or json, an object per line")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be built and written, and change nothing")
 }
 
-// validate refuses what means nothing before anything is read.
-func (f *imageFlags) validate() error {
-	if _, err := f.opts.Complete(); err != nil {
+// validate checks the flags before anything is read.
+func (f *imageFlags) validate() (err error) {
+	if f.bases != "" {
+		if f.opts.Bases, err = image.ParsePlace(f.bases); err != nil {
+			return usageError{fmt.Errorf("--base-images %w", err)}
+		}
+	}
+	if f.opts.Output, err = image.ParsePlace(f.output); err != nil {
+		return usageError{fmt.Errorf("--output-images %w", err)}
+	}
+	if f.opts, err = f.opts.Complete(); err != nil {
 		return usageError{err}
 	}
 	return checkProgress(f.progress)
 }
 
 // builder makes what builds the images. It knows what it made.
-func (f *imageFlags) builder(env environment, engine engineFlags, shown progress, cli *client.Client) *image.Builder {
+func (f *imageFlags) builder(env environment, engine engineFlags, shown progress, cli *client.Client) (*image.Builder, error) {
 	opts := f.opts
-	opts.Version, opts.Binaries, opts.Keychain = version, env.binaries, authn.DefaultKeychain
+	opts.Version, opts.Binaries, opts.Keychain = built().version, env.binaries, authn.DefaultKeychain
 	opts.Events, opts.Debug = shown.event, engine.debugging(env)
 	return image.New(cli, opts)
 }

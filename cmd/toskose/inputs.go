@@ -12,15 +12,15 @@ import (
 	"github.com/toskose/toskose/tosca"
 )
 
-// inputFlags are the values that a user gives to a topology's inputs.
+// inputFlags are the flags that set a topology's inputs.
 type inputFlags struct {
 	pairs []string
 	file  string
 }
 
 func (f *inputFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVarP(&f.pairs, "input", "i", nil, "value of a topology input, as `NAME=VALUE`; may be repeated, wins over --inputs")
-	cmd.Flags().StringVar(&f.file, "inputs", "", "`FILE` with values of topology inputs, in YAML or JSON")
+	cmd.Flags().StringArrayVarP(&f.pairs, "input", "i", nil, "set a topology input, as `NAME=VALUE`; may be repeated, and overrides --inputs")
+	cmd.Flags().StringVar(&f.file, "inputs", "", "`FILE` that sets topology inputs, in YAML or JSON")
 }
 
 func (f *inputFlags) options() (tosca.Options, error) {
@@ -39,8 +39,8 @@ func (f *inputFlags) options() (tosca.Options, error) {
 	return opts, nil
 }
 
-// readInputs reads a file of inputs, and of one that is too large no more than it
-// takes to be refused.
+// readInputs reads a file of inputs. Of a file that is too large, it reads just
+// enough for it to be refused.
 func readInputs(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

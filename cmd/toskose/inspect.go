@@ -11,13 +11,13 @@ func newInspect(env environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "inspect [OPTIONS] FILE",
-		Short: "Print what a TOSCA document means",
+		Short: "Print the application that a TOSCA document describes",
 		Long: `Print the application that a TOSCA document describes, with everything resolved:
-types, inherited operations, functions and defaults. Two documents that mean the
-same print the same. Inputs without a value, and what depends on them, are left
-out.
+types, inherited operations, functions and defaults. Documents with the same
+meaning print the same. Inputs without a value, and what depends on them, are
+left out.
 
-It exits as ` + "`toskose validate`" + ` does, and prints what is wrong on its error output.`,
+Exit codes are those of ` + "`toskose validate`" + `. Problems are printed to standard error.`,
 		Example:               "  toskose inspect thinking.csar\n  toskose inspect --json examples/thinking | jq .components",
 		Args:                  args(1, 1),
 		DisableFlagsInUseLine: true,

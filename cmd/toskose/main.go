@@ -11,44 +11,40 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+
+	"github.com/moby/term"
+	_ "golang.org/x/crypto/x509roots/fallback" // registries' authorities, for images and machines that have no certificates
 )
 
-// version is set when building: -ldflags "-X main.version=…".
-var version = "dev"
-
 func main() {
-	debug.SetGCPercent(400) // it lives for a moment, and keeps little
+	debug.SetGCPercent(400) // a short-lived process with a small heap
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // which nohup has it be
+	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	context.AfterFunc(ctx, stop) // a second one ends even what cleans up
+	context.AfterFunc(ctx, stop)           // a second one ends even what cleans up
+	_, stdout, stderr := term.StdStreams() // on Windows, with escape sequences enabled
+	_, outTerminal := term.GetFdInfo(stdout)
+	_, errTerminal := term.GetFdInfo(stderr)
 	code := run(ctx, os.Args[1:], environment{
-		out: os.Stdout, err: os.Stderr, environ: os.Environ(), binaries: besideExecutable(),
-		outTerminal: isTerminal(os.Stdout), errTerminal: isTerminal(os.Stderr),
+		out: stdout, err: stderr, environ: os.Environ(), binaries: binaryFolders(),
+		outTerminal: outTerminal, errTerminal: errTerminal,
 	})
 	stop()
 	os.Exit(code)
 }
 
-// environment is all that a command has of the process it runs in.
+// environment is what a command uses of its process.
 type environment struct {
 	out, err io.Writer
 	environ  []string
 	binaries []string // folders with the static binaries of unit and manager
 
-	outTerminal, errTerminal bool // whether a person reads them
+	outTerminal, errTerminal bool // whether they are terminals
 }
 
-// isTerminal tells terminals from files and pipes. /dev/null is taken for one,
-// where nobody minds.
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// colour tells whether to print in colour on what may be a terminal
+// colour reports whether to print in colour to a stream that may be a terminal
 // (no-color.org).
 func (e environment) colour(terminal bool) bool {
 	for _, pair := range e.environ {
@@ -59,8 +55,10 @@ func (e environment) colour(terminal bool) bool {
 	return terminal
 }
 
-// besideExecutable is the folder of this very file, links followed.
-func besideExecutable() []string {
+// binaryFolders returns where the binaries of unit and manager may be: beside this
+// executable, symbolic links resolved, and, if it is PREFIX/bin/toskose, in
+// PREFIX/lib/toskose.
+func binaryFolders() []string {
 	path, err := os.Executable()
 	if err != nil {
 		return nil
@@ -68,5 +66,6 @@ func besideExecutable() []string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	return []string{filepath.Dir(path)}
+	dir := filepath.Dir(path)
+	return []string{dir, filepath.Join(filepath.Dir(dir), "lib", "toskose")}
 }

@@ -26,6 +26,7 @@ func TestCommandLine(t *testing.T) {
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"zip": zipFiles},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("THINKING", thinking)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each command sleeps for a second, at its end
 			env.Setenv("DOCKER_HOST", "unix://"+env.WorkDir+"/no-engine.sock")
 			return nil
 		},

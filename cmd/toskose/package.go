@@ -13,7 +13,7 @@ import (
 	"github.com/toskose/toskose/tosca/csar"
 )
 
-// packageFlags are the options of packaging.
+// packageFlags are the flags of packaging.
 type packageFlags struct {
 	output  string
 	images  imageFlags
@@ -27,6 +27,45 @@ func (f *packageFlags) register(cmd *cobra.Command) {
 	f.images.register(cmd)
 	f.inputs.register(cmd)
 	f.targets.register(cmd)
+}
+
+const packageHelp = `Build an image for each container of a TOSCA application that hosts components,
+with a unit as its main process that manages them, and an image for the manager;
+and write manifests that run the application on Docker Swarm, a single engine or
+Kubernetes.
+
+CSAR_PATH is a .csar, .zip, .tar or .tar.gz, an unpacked directory, or a service
+template. CONFIG_PATH is a toskose.yml; what it leaves out has a default, and
+passwords are generated.`
+
+const packageExamples = `  toskose package thinking.csar
+  toskose package -o deployment -i api_port=9090 thinking.csar toskose.yml
+  toskose package --inputs production.yaml thinking.csar
+  toskose package --endpoint-mode dnsrr --publish-mode host thinking.csar
+  toskose package --target kubernetes thinking.csar`
+
+func newPackage(env environment, engine *engineFlags) *cobra.Command {
+	cmd := packaging(env, engine)
+	cmd.Use = "package [OPTIONS] CSAR_PATH [CONFIG_PATH]"
+	cmd.Short = "Build images and write manifests for an application"
+	cmd.Long = packageHelp
+	cmd.Example = packageExamples
+	return cmd
+}
+
+// packaging returns a command that packages. The root command and `package`
+// have the same flags.
+func packaging(env environment, engine *engineFlags) *cobra.Command {
+	var flags packageFlags
+	cmd := &cobra.Command{
+		Args:                  args(1, 2),
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return pack(cmd.Context(), env, *engine, flags, args)
+		},
+	}
+	flags.register(cmd)
+	return cmd
 }
 
 // pack packages an archive: everything is checked before anything is built,
@@ -62,7 +101,10 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return nil, err
 	}
 	defer cli.Close()
-	builder := flags.images.builder(env, engine, shown, cli)
+	builder, err := flags.images.builder(env, engine, shown, cli)
+	if err != nil {
+		return nil, err
+	}
 	if !flags.images.dryRun {
 		defer builder.Ask(ctx)()
 	}
@@ -71,7 +113,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return nil, err
 	}
 	defer archive.Close()
-	plan, err := makePlan(ctx, env, engine, archive, opts, args[1:], packager.Options{Version: version, TLS: flags.targets.tls})
+	plan, err := makePlan(ctx, env, engine, archive, opts, args[1:], packager.Options{Version: built().version, TLS: flags.targets.tls})
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +137,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 }
 
 func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
+	opts.Hosts = hosts(configs)
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
-// planFlags are the options of planning.
+// planFlags are the flags of planning.
 type planFlags struct {
 	goal, from, run []string
 	down            bool
@@ -35,13 +35,15 @@ func newPlan(env environment, engine *engineFlags) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Compute the operations that lead an application to a goal",
 		Long: `Compute the operations that lead an application to a goal, from the protocols of
-its containers, components and volumes: the fewest operations, in as few levels
-as can be; the operations of a level can run at the same time. Without --goal
-everything is to run from nothing, with --down everything is to be deleted that
-runs. An element that --goal does not name may end in any state.
+its containers, components and volumes: as few operations as possible, in as few
+levels as possible. The operations of a level can run at the same time. Without
+--goal, the goal is that everything is up, starting from nothing; with --down,
+that everything is deleted, starting from everything up. An element that --goal
+does not name may end in any state. Up is the state that a start leads to or,
+where there is none, the one that offers what others require.
 
-With --check, make the steps of a plan one after the other, and say which is
-the first that is not allowed, and why.`,
+With --check, check the steps of a plan one after the other, and explain the
+first one that is not allowed.`,
 		Example: `  toskose plan thinking.csar
   toskose plan --goal api=running --format dot thinking.csar
   toskose plan --down --format plan thinking.csar
@@ -53,14 +55,14 @@ the first that is not allowed, and why.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&flags.goal, "goal", nil, "state that an element is to be in, as `COMPONENT=STATE`; may be repeated (default everything runs)")
-	f.StringArrayVar(&flags.from, "from", nil, "state that an element is in, as `COMPONENT=STATE`; may be repeated (default the initial one; with --down, running)")
+	f.StringArrayVar(&flags.goal, "goal", nil, "state that an element must reach, as `COMPONENT=STATE`; may be repeated (default everything is up)")
+	f.StringArrayVar(&flags.from, "from", nil, "state that an element is in now, as `COMPONENT=STATE`; may be repeated (default the initial one; with --down, up)")
 	f.StringArrayVar(&flags.run, "run", nil, "operation that must run on the way, as `COMPONENT:INTERFACE.OPERATION`; may be repeated")
 	f.BoolVar(&flags.down, "down", false, "the goal is that everything is deleted")
-	f.StringVar(&flags.check, "check", "", "check the `PLAN`, TosKer's .plan or .csv, instead of making one")
+	f.StringVar(&flags.check, "check", "", "check `PLAN`, a TosKer .plan or .csv file, instead of computing one")
 	f.StringVar(&flags.format, "format", "text", strings.Join(plan.Formats, ", "))
 	flags.inputs.register(cmd)
-	f.IntVar(&flags.opts.MaxStates, "max-states", 200_000, "situations that a search may look at")
+	f.IntVar(&flags.opts.MaxStates, "max-states", 200_000, "how many situations a search may visit")
 	f.DurationVar(&flags.limit, "max-time", 30*time.Second, "how long to search")
 	return cmd
 }
@@ -97,7 +99,7 @@ func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flag
 	return err
 }
 
-// validate refuses what means nothing before anything is read.
+// validate checks the flags before anything is read.
 func (f *planFlags) validate() error {
 	switch {
 	case !slices.Contains(plan.Formats, f.format):
@@ -105,9 +107,9 @@ func (f *planFlags) validate() error {
 	case f.limit <= 0 || f.opts.MaxStates <= 0:
 		return errors.New("--max-time and --max-states must be above 0")
 	case f.down && len(f.goal) > 0:
-		return errors.New("--down and --goal cannot both be the goal")
+		return errors.New("--down and --goal exclude each other")
 	case f.check != "" && f.format != "text":
-		return errors.New("--format is for a plan that is made, and --check makes none")
+		return errors.New("--format goes without --check, which computes no plan")
 	default:
 		return nil
 	}
@@ -138,28 +140,24 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 	return app, nil
 }
 
-// problem is what the flags ask for.
+// problem returns the planning problem that the flags describe.
 func (f *planFlags) problem(elements []plan.Element) (plan.Problem, error) {
 	p := plan.Problem{Elements: elements}
-	given, err := parseStates("--from", f.from)
+	from, err := parseStates("--from", f.from)
 	if err != nil {
 		return p, err
 	}
-	p.From = given
+	p.From = from
 	switch {
 	case f.down:
 		p.Goal = plan.Down(elements)
-		if p.From, err = plan.Up(elements, given); err != nil {
-			return p, err
-		}
+		p.From, p.Notes = plan.Up(elements, from)
 	case len(f.goal) > 0:
 		if p.Goal, err = parseStates("--goal", f.goal); err != nil {
 			return p, err
 		}
-	case f.check == "": // a plan that is checked need not reach a goal that nobody named
-		if p.Goal, err = plan.Up(elements, nil); err != nil {
-			return p, err
-		}
+	case f.check == "": // a checked plan need not reach a goal that no flag names
+		p.Goal, p.Notes = plan.Up(elements, nil)
 	}
 	for _, text := range f.run {
 		op, err := plan.ParseOperation(text)
@@ -186,7 +184,7 @@ func parseStates(flag string, pairs []string) (map[string]string, error) {
 	return states, nil
 }
 
-// checkPlan checks a plan that is in a file.
+// checkPlan checks a plan in a file.
 func checkPlan(env environment, flags planFlags, problem plan.Problem, app string) error {
 	f, err := os.Open(flags.check)
 	if err != nil {

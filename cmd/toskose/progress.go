@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/moby/term"
 
-	"github.com/toskose/toskose/packager/image"
+	"github.com/toskose/toskose/packager/image/event"
 )
 
 // The values of --progress.
@@ -31,14 +30,14 @@ func checkProgress(kind string) error {
 	return nil
 }
 
-// progress shows people or programs what happens while images are made.
+// progress shows what happens while images are built.
 type progress interface {
-	event(e image.Event)
-	close() // takes away what is not to stay
+	event(e event.Event)
+	close() // removes the lines of images in progress
 }
 
-// newProgress shows it as --progress says; auto is a terminal's, where there
-// is one.
+// newProgress returns the progress that --progress asks for; auto is tty on a
+// terminal, else plain.
 func newProgress(kind string, env environment, engine engineFlags) progress {
 	out := engine.progress(env)
 	switch {
@@ -51,10 +50,10 @@ func newProgress(kind string, env environment, engine engineFlags) progress {
 	}
 }
 
-// plainProgress is a line for each step.
+// plainProgress prints a line for each step.
 type plainProgress struct{ w io.Writer }
 
-func (p plainProgress) event(e image.Event) {
+func (p plainProgress) event(e event.Event) {
 	if e.Text != "" {
 		fmt.Fprintln(p.w, e.Text)
 	}
@@ -62,25 +61,25 @@ func (p plainProgress) event(e image.Event) {
 
 func (plainProgress) close() {}
 
-// jsonProgress is a JSON object a line.
+// jsonProgress prints a JSON object per line.
 type jsonProgress struct{ w io.Writer }
 
 // The kinds of its lines.
 const (
 	eventImage    = "image"    // something happens to an image
-	eventPackaged = "packaged" // the last line, where all went well
+	eventPackaged = "packaged" // the last line, on success
 	eventPlanned  = "planned"  // the last line of a dry run
 	eventError    = "error"    // the last line otherwise
 )
 
-func (p *jsonProgress) event(e image.Event) {
+func (p *jsonProgress) event(e event.Event) {
 	printJSON(p.w, struct {
 		Kind string `json:"event"`
-		image.Event
+		event.Event
 	}{eventImage, e})
 }
 
-// fail tells of an error, which is printed for people, too.
+// fail reports an error, which is also printed for people.
 func (p *jsonProgress) fail(err error) {
 	printJSON(p.w, struct {
 		Kind string `json:"event"`
@@ -92,33 +91,33 @@ func (*jsonProgress) close() {}
 
 func printJSON(w io.Writer, v any) {
 	data, err := json.Marshal(v)
-	if err != nil { // there is nothing in events that it cannot encode
+	if err != nil { // events hold nothing that it cannot encode
 		data = []byte(`{"event":"error","text":"an event cannot be encoded"}`)
 	}
 	fmt.Fprintf(w, "%s\n", data)
 }
 
-// redraws is how often a terminal is drawn anew at most.
+// redraws is the shortest time between two redraws of a terminal.
 const redraws = 100 * time.Millisecond
 
-// terminalProgress keeps a line for each image that is under way, below those
-// that stay.
+// terminalProgress keeps a line for each image in progress, below the lines that
+// stay.
 type terminalProgress struct {
 	w     io.Writer
 	width int
 	now   func() time.Time
 
-	active []image.Event // in the order in which they began
+	active []event.Event // in the order in which they began
 	drawn  int           // lines
 	last   time.Time
 }
 
 var underWay = []string{
-	image.StatePulling, image.StatePacking, image.StateSending, image.StateBuilding, image.StateWriting, image.StatePushing,
+	event.Pulling, event.Packing, event.Sending, event.Building, event.Writing, event.Pushing,
 }
 
-func (p *terminalProgress) event(e image.Event) {
-	at := slices.IndexFunc(p.active, func(a image.Event) bool { return a.Image == e.Image })
+func (p *terminalProgress) event(e event.Event) {
+	at := slices.IndexFunc(p.active, func(a event.Event) bool { return a.Image == e.Image })
 	moves := slices.Contains(underWay, e.State)
 	switch {
 	case moves && at >= 0:
@@ -139,11 +138,11 @@ func (p *terminalProgress) event(e image.Event) {
 	p.draw(text)
 }
 
-// draw prints what stays, and below it what is under way.
+// draw prints a line that stays and, below it, the images in progress.
 func (p *terminalProgress) draw(stays string) {
 	var s strings.Builder
 	if p.drawn > 0 {
-		fmt.Fprintf(&s, "\x1b[%dA\r\x1b[J", p.drawn) // up to the first of them, and away
+		fmt.Fprintf(&s, "\x1b[%dA\r\x1b[J", p.drawn) // up to the first of them, and clear from there
 	}
 	s.WriteString(stays)
 	for _, e := range p.active {
@@ -159,32 +158,32 @@ func (p *terminalProgress) close() {
 	p.draw("")
 }
 
-// activity is an image that is under way, as a line.
-func activity(e image.Event) string {
+// activity returns the line of an image in progress.
+func activity(e event.Event) string {
 	line := e.Image + ": " + e.State
 	switch {
 	case e.Steps > 0:
 		line += fmt.Sprintf(", step %d of %d", e.Step, e.Steps)
 	case e.Total > 0 && e.Done > 0:
-		line += fmt.Sprintf(", %s of %s, %d%%", image.Bytes(e.Done), image.Bytes(e.Total), min(100, e.Done*100/e.Total))
+		line += fmt.Sprintf(", %s of %s, %d%%", event.Bytes(e.Done), event.Bytes(e.Total), min(100, e.Done*100/e.Total))
 	case e.Total > 0:
-		line += " " + image.Bytes(e.Total)
+		line += " " + event.Bytes(e.Total)
 	case e.Done > 0:
-		line += ", " + image.Bytes(e.Done)
+		line += ", " + event.Bytes(e.Done)
 	}
 	return line
 }
 
-// terminalWidth is how many characters fit in a line.
+// terminalWidth returns how many characters fit in a line.
 func terminalWidth(w io.Writer) int {
 	const usual = 80
-	f, ok := w.(*os.File)
+	fd, ok := term.GetFdInfo(w)
 	if !ok {
 		return usual
 	}
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil || size.Col < 20 {
+	size, err := term.GetWinsize(fd)
+	if err != nil || size.Width < 20 {
 		return usual
 	}
-	return int(size.Col)
+	return int(size.Width)
 }

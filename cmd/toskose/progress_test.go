@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/image"
+	"github.com/toskose/toskose/packager/image/event"
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
@@ -39,16 +39,16 @@ func TestATerminalShowsEachImageInALineOfItsOwn(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := &terminalProgress{w: &out, width: 40, now: func() time.Time { now = now.Add(time.Second); return now }}
 	tests := []struct {
-		event image.Event
+		event event.Event
 		want  string
 	}{
-		{image.Event{Image: "a", State: image.StatePacking, Total: 2e6}, "a: packing 2.0 MB"},
-		{image.Event{Image: "b", State: image.StatePulling, Text: "b: pulling"}, "a: packing 2.0 MB\nb: pulling"},
-		{image.Event{Image: "a", State: image.StateSending, Done: 5e5, Total: 2e6}, "a: sending, 500.0 KB of 2.0 MB, 25%\nb: pulling"},
-		{image.Event{Image: "a", State: image.StateBuilding, Step: 3, Steps: 8}, "a: building, step 3 of 8\nb: pulling"},
-		{image.Event{Text: "said to all"}, "said to all\na: building, step 3 of 8\nb: pulling"},
-		{image.Event{Image: "a", State: image.StateBuilt, Text: "a: built"}, "said to all\na: built\nb: pulling"},
-		{image.Event{Image: strings.Repeat("long", 20), State: image.StatePushing}, "said to all\na: built\nb: pulling\n" + strings.Repeat("long", 20)[:39]},
+		{event.Event{Image: "a", State: event.Packing, Total: 2e6}, "a: packing 2.0 MB"},
+		{event.Event{Image: "b", State: event.Pulling, Text: "b: pulling"}, "a: packing 2.0 MB\nb: pulling"},
+		{event.Event{Image: "a", State: event.Sending, Done: 5e5, Total: 2e6}, "a: sending, 500.0 KB of 2.0 MB, 25%\nb: pulling"},
+		{event.Event{Image: "a", State: event.Building, Step: 3, Steps: 8}, "a: building, step 3 of 8\nb: pulling"},
+		{event.Event{Text: "said to all"}, "said to all\na: building, step 3 of 8\nb: pulling"},
+		{event.Event{Image: "a", State: event.Built, Text: "a: built"}, "said to all\na: built\nb: pulling"},
+		{event.Event{Image: strings.Repeat("long", 20), State: event.Pushing}, "said to all\na: built\nb: pulling\n" + strings.Repeat("long", 20)[:39]},
 	}
 	for _, tt := range tests {
 		p.event(tt.event)
@@ -68,12 +68,12 @@ func TestATerminalIsNotDrawnForEveryByte(t *testing.T) {
 	now := time.Unix(1000, 0)
 	p := &terminalProgress{w: &out, width: 80, now: func() time.Time { return now }}
 	for i := range 1000 {
-		p.event(image.Event{Image: "a", State: image.StateSending, Done: int64(i), Total: 1000})
+		p.event(event.Event{Image: "a", State: event.Sending, Done: int64(i), Total: 1000})
 	}
 	if n := strings.Count(out.String(), "\n"); n != 1 {
 		t.Errorf("drawn %d times at one moment", n)
 	}
-	p.event(image.Event{Image: "a", State: image.StateBuilt, Text: "a: built"})
+	p.event(event.Event{Image: "a", State: event.Built, Text: "a: built"})
 	if got := screen(t, out.String()); got != "a: built" {
 		t.Errorf("what stays waits: %q", got)
 	}
@@ -106,7 +106,7 @@ func TestTheSummaryIsForPeopleAndPrograms(t *testing.T) {
 	}
 	text.Reset()
 	summarise("dir", plan, &targetFlags{targets: []string{targetSwarm}, secrets: secretsExternal}).print(&text)
-	if !strings.Contains(text.String(), "with its value from a FILE of yours:\n  docker secret create shop_api-password FILE\n\nNext:\n  toskose deploy dir\n") {
+	if !strings.Contains(text.String(), "create these secrets, each from a FILE with its value:\n  docker secret create shop_api-password FILE\n\nNext:\n  toskose deploy dir\n") {
 		t.Errorf("with external secrets it reads\n%s", &text)
 	}
 }

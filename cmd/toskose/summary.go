@@ -12,24 +12,25 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// summary is what was done, and what to do next; as JSON it is the last line.
+// summary is the outcome of packaging and what to do next; as JSON it is the last
+// line.
 type summary struct {
 	Kind        string   `json:"event"`
 	Application string   `json:"application"`
 	Path        string   `json:"path"`
 	Images      []string `json:"images,omitempty"`
 	Files       []file   `json:"files,omitempty"`
-	Secrets     []string `json:"secrets,omitempty"` // commands that make those which have to exist before
+	Secrets     []string `json:"secrets,omitempty"` // commands that create the secrets that must exist before deploying
 	Next        []string `json:"next,omitempty"`    // commands
 }
 
-// file is a file or folder that was written.
+// file is a file or folder that packaging wrote.
 type file struct {
 	Name string `json:"name"`
 	What string `json:"what"`
 }
 
-// summarise says what was written and what to type next.
+// summarise returns what was written and what to type next.
 func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 	s := &summary{Kind: eventPackaged, Application: plan.App, Path: dir}
 	for _, i := range plan.Images {
@@ -41,16 +42,16 @@ func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 		line(compose.SwarmFile, "for Docker Swarm")
 	}
 	if targets.has(targetCompose) {
-		line(compose.LocalFile, "over it, for a single engine")
+		line(compose.LocalFile, "its override for a single engine")
 	}
 	if targets.has(targetKubernetes) {
 		line(kubernetes.Kustomization, "for Kubernetes, with "+kubernetes.Folder+"/")
 	}
-	line(output.ConfigFile, "the configuration, completed")
+	line(output.ConfigFile, "the configuration, with all defaults")
 	if targets.secrets == secretsExternal {
-		s.Secrets = makeSecrets(plan, targets)
+		s.Secrets = secretCommands(plan, targets)
 	} else {
-		line(output.SecretsDir+"/", "generated passwords; keep them to yourself")
+		line(output.SecretsDir+"/", "generated passwords; keep them secret")
 	}
 	next := func(format string, args ...any) { s.Next = append(s.Next, fmt.Sprintf(format, args...)) }
 	next("toskose deploy %s", dir)
@@ -75,30 +76,30 @@ func (s *summary) print(w io.Writer) {
 		fmt.Fprintf(w, "  %-26s %s\n", f.Name, f.What)
 	}
 	if len(s.Secrets) > 0 {
-		fmt.Fprintf(w, "\nBefore it is deployed, these secrets have to exist, each with its value from a FILE of yours:\n  %s\n", strings.Join(s.Secrets, "\n  "))
+		fmt.Fprintf(w, "\nBefore you deploy it, create these secrets, each from a FILE with its value:\n  %s\n", strings.Join(s.Secrets, "\n  "))
 	}
 	if len(s.Next) > 0 {
 		fmt.Fprintf(w, "\nNext:\n  %s\n", strings.Join(s.Next, "\n  "))
 	}
 }
 
-// login is how curl logs in at the manager; it asks for a password that only
-// somebody else knows.
+// login returns how curl logs in to the manager. curl asks for a password that
+// toskose does not know.
 func login(dir, user string, external bool) string {
 	if external {
 		return "--user " + user
 	}
-	return "--netrc-file " + filepath.Join(dir, output.SecretsDir, "netrc")
+	return "--netrc-file " + filepath.Join(dir, output.SecretsDir, packager.NetrcFile)
 }
 
 // makeSecrets gives the commands that make the secrets which have to exist,
 // each with its value from a file.
-func makeSecrets(plan *packager.Plan, targets *targetFlags) (commands []string) {
+func secretCommands(plan *packager.Plan, targets *targetFlags) (commands []string) {
 	command := func(format string, args ...any) { commands = append(commands, fmt.Sprintf(format, args...)) }
 	if targets.has(targetSwarm) {
 		names := compose.SecretNames(plan)
 		for _, s := range plan.Secrets {
-			command("docker secret create %s FILE%s", names[s.Name], whatItIs(s))
+			command("docker secret create %s FILE%s", names[s.Name], secretHint(s))
 		}
 	}
 	if !targets.has(targetKubernetes) {
@@ -110,13 +111,13 @@ func makeSecrets(plan *packager.Plan, targets *targetFlags) (commands []string) 
 	}
 	names := kubernetes.SecretNames(plan)
 	for _, s := range plan.Secrets {
-		command("kubectl -n %s create secret generic %s --from-file=%s=FILE%s", namespace, names[s.Name], s.Name, whatItIs(s))
+		command("kubectl -n %s create secret generic %s --from-file=%s=FILE%s", namespace, names[s.Name], s.Name, secretHint(s))
 	}
 	return commands
 }
 
-// whatItIs says what a secret has to be where that is no text.
-func whatItIs(s packager.Secret) string {
+// secretHint describes a secret that is not text.
+func secretHint(s packager.Secret) string {
 	switch {
 	case s.TLS == nil:
 		return ""

@@ -28,9 +28,10 @@ const (
 	secretsExternal  = "external"
 )
 
-// targetFlags are the options of what manifests are written.
+// targetFlags are the flags of writing manifests.
 type targetFlags struct {
 	targets    []string
+	forSwarm   bool // asked for by name, or all
 	secrets    string
 	tls        bool
 	compose    compose.Options
@@ -40,18 +41,18 @@ type targetFlags struct {
 func (f *targetFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.targets, "target", nil, "what to write manifests for: swarm, compose, kubernetes or all; may be repeated (default swarm,compose; swarm with external secrets)")
-	flags.StringVar(&f.secrets, "secrets", secretsGenerated, "generated, or external: they are only named, and exist before the application is deployed, which a single engine cannot")
-	flags.BoolVar(&f.tls, "tls", false, "manager and units speak TLS, with certificates of the application's own authority")
-	flags.StringVar(&f.compose.EndpointMode, "endpoint-mode", compose.EndpointVIP, "how services are found in a swarm: vip or dnsrr")
+	flags.StringVar(&f.secrets, "secrets", secretsGenerated, "generated, or external: created by someone else before the application is deployed (not on a single engine)")
+	flags.BoolVar(&f.tls, "tls", false, "encrypt traffic between manager and units, with certificates of the application's own authority")
+	flags.StringVar(&f.compose.EndpointMode, "endpoint-mode", compose.EndpointVIP, "how a swarm resolves services: vip or dnsrr")
 	flags.StringVar(&f.compose.PublishMode, "publish-mode", compose.PublishIngress, "where a swarm publishes ports: ingress or host")
-	flags.BoolVar(&f.compose.Encrypted, "encrypted", false, "encrypt what goes from machine to machine of a swarm")
-	flags.StringVar(&f.kubernetes.Namespace, "namespace", "", "Kubernetes namespace to use (default one of the application's name, which is made)")
+	flags.BoolVar(&f.compose.Encrypted, "encrypted", false, "encrypt traffic between the machines of a swarm")
+	flags.StringVar(&f.kubernetes.Namespace, "namespace", "", "Kubernetes namespace to use (default a new one, named after the application)")
 	flags.StringVar(&f.kubernetes.ServiceType, "service-type", kubernetes.ServiceNodePort, "how Kubernetes publishes ports: ClusterIP, NodePort or LoadBalancer")
-	flags.StringVar(&f.kubernetes.PullSecret, "image-pull-secret", "", "Kubernetes Secret of type dockerconfigjson to pull the images with (it has to exist)")
-	flags.StringVar(&f.kubernetes.ClusterDomain, "cluster-domain", kubernetes.DefaultClusterDomain, "what the names of Kubernetes' Services end in")
+	flags.StringVar(&f.kubernetes.PullSecret, "image-pull-secret", "", "existing Kubernetes Secret of type dockerconfigjson to pull the images with")
+	flags.StringVar(&f.kubernetes.ClusterDomain, "cluster-domain", kubernetes.DefaultClusterDomain, "domain of the Kubernetes cluster")
 }
 
-// complete fills in the targets, and refuses what goes with none.
+// complete sets the default targets, and checks that the flags go together.
 func (f *targetFlags) complete() error {
 	for _, t := range f.targets {
 		if all := []string{targetSwarm, targetCompose, targetKubernetes, targetAll}; !slices.Contains(all, t) {
@@ -61,6 +62,7 @@ func (f *targetFlags) complete() error {
 	if f.secrets != secretsGenerated && f.secrets != secretsExternal {
 		return fmt.Errorf("--secrets %q is neither %s nor %s", f.secrets, secretsGenerated, secretsExternal)
 	}
+	f.forSwarm = f.has(targetSwarm)
 	external := f.secrets == secretsExternal
 	if external && f.has(targetCompose) {
 		return fmt.Errorf("--secrets %s: a single engine has no secrets of its own, so it goes with --target %s and --target %s only", secretsExternal, targetSwarm, targetKubernetes)
@@ -81,11 +83,14 @@ func (f *targetFlags) has(target string) bool {
 	return slices.Contains(f.targets, target) || slices.Contains(f.targets, targetAll)
 }
 
-// warnings says what the targets lose of a plan.
+// warnings returns what the targets cannot express of a plan.
 func (f *targetFlags) warnings(plan *packager.Plan) []string {
 	var all []string
 	if f.has(targetSwarm) || f.has(targetCompose) {
 		all = compose.Warnings(plan)
+	}
+	if f.forSwarm { // many convert the file that they asked for
+		all = append(all, compose.Conversion(plan)...)
 	}
 	if f.has(targetKubernetes) {
 		all = append(all, kubernetes.Warnings(plan, f.kubernetes)...)
@@ -93,8 +98,8 @@ func (f *targetFlags) warnings(plan *packager.Plan) []string {
 	return all
 }
 
-// write writes the manifests and the credentials, after the images are built:
-// what pods may do depends on whom the images run as.
+// write writes the manifests and the credentials. It comes after building, because
+// what pods may do depends on the user that their images run as.
 func (f *targetFlags) write(ctx context.Context, images *image.Builder, dir string, plan *packager.Plan) error {
 	opts := output.Options{External: f.secrets == secretsExternal, Random: rand.Reader, Now: time.Now()}
 	switch {

@@ -10,25 +10,28 @@ import (
 	"github.com/toskose/toskose/tosca/diag/report"
 )
 
-const validateHelp = `Say everything that is wrong with a TOSCA document, each with file, line, column
-and a stable code: for people with the line it is about, or for machines as JSON
-or SARIF 2.1.0.
+const validateHelp = `Report every problem of a TOSCA document, with file, line, column and a stable
+code: for people with the line in question, or for machines as JSON or SARIF
+2.1.0.
 
 FILE is a .csar, .zip, .tar or .tar.gz, an unpacked directory, or a service
-template, of any types. Warnings here, and refused by packaging, are a required
-input without a value, a file of types alone, what is left to be chosen or
-substituted, and nodes that are none of TosKer's containers, components and
-volumes.
+template, of any types. Some problems are warnings here and errors when packaging:
+a required input without a value, a file that only defines types, nodes that are
+left to be selected or substituted, and nodes other than TosKer's containers,
+components and volumes. In a document that has nodes of TosKer's, problems that
+affect none of them, such as those of outputs and workflows, are warnings as well.
+--strict turns warnings into errors.
 
-It exits with 0 when the document is valid, also with warnings, with 1 when it is
-not, and with 2 when FILE could not be opened.`
+The exit code is 0 if the document is valid, even with warnings, 1 if it is not,
+and 2 if FILE cannot be opened.`
 
 func newValidate(env environment) *cobra.Command {
 	var inputs inputFlags
 	var format string
+	var strict bool
 	cmd := &cobra.Command{
 		Use:   "validate [OPTIONS] FILE",
-		Short: "Say everything that is wrong with a TOSCA document",
+		Short: "Report every problem of a TOSCA document",
 		Long:  validateHelp,
 		Example: `  toskose validate thinking.csar
   toskose validate -i api_port=9090 examples/thinking
@@ -46,6 +49,11 @@ func newValidate(env environment) *cobra.Command {
 			}
 			defer doc.Close()
 			doc.unpack()
+			if strict {
+				for i := range doc.list {
+					doc.list[i].Severity = diag.Error
+				}
+			}
 			if err := print(env.out, doc.list, doc.opts); err != nil || !doc.list.HasErrors() {
 				return err
 			}
@@ -54,6 +62,7 @@ func newValidate(env environment) *cobra.Command {
 	}
 	inputs.register(cmd)
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
+	cmd.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
 	return cmd
 }
 

@@ -3,11 +3,15 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +19,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-chi/chi/v5"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
@@ -246,7 +251,7 @@ func TestAPageOfAnotherSiteCannotAct(t *testing.T) {
 func TestRunWaitsUnlessAskedNotTo(t *testing.T) {
 	t.Parallel()
 	code := 0
-	a := &app{outcome: manager.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []manager.Run{{Outcome: wire.OutcomeSucceeded, ExitCode: &code}}}}
+	a := &app{outcome: manager.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []manager.Run{{Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}}}}}
 	h := handler(t, a)
 	w := ask(t, h, "POST", op+"?replica=i1", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"exit_code": 0`) {
@@ -319,7 +324,7 @@ func TestAFailedOperationSaysHow(t *testing.T) {
 	t.Parallel()
 	code := 7
 	a := &app{outcome: manager.Execution{ID: "x1"}}
-	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []manager.Run{{Replica: "r", Outcome: wire.OutcomeFailed, ExitCode: &code, Stderr: "no port"}}
+	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []manager.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Stderr: "no port"}}
 	a.err = nil
 	failing := &failed{app: a}
 	h, err := api.New(failing, api.Options{User: "admin", Password: "pw", Logger: slog.New(slog.DiscardHandler)})
@@ -407,6 +412,49 @@ func TestTheDocumentAndTheRoutesAgree(t *testing.T) {
 	slices.Sort(routed)
 	if !slices.Equal(documented, routed) {
 		t.Errorf("documented:\n%s\nrouted:\n%s", strings.Join(documented, "\n"), strings.Join(routed, "\n"))
+	}
+}
+
+// TestThePageOnTheAPIIsComplete compares docs/manager-api.md with the routes and
+// with the kinds of problems.
+func TestThePageOnTheAPIIsComplete(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.FromSlash("../../docs/manager-api.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, listed := map[string]bool{}, map[string]bool{}
+	for _, match := range regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` \\|").FindAllSubmatch(page, -1) {
+		listed[string(match[1])] = true
+	}
+	h := handler(t, &app{})
+	document, err := openapi3.NewLoader().LoadFromData(ask(t, h, "GET", "/openapi.json", "").Body.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range document.Paths.Map() {
+		for method := range item.Operations() {
+			known[method+" "+path] = true
+		}
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[a-z-]+`(?:, `[a-z-]+`)*) \\| ([0-9]+) \\|$").FindAllSubmatch(page, -1) {
+		for name := range strings.SplitSeq(string(row[1]), ", ") {
+			listed[strings.Trim(name, "`")+" "+string(row[2])] = true
+		}
+	}
+	code, err := os.ReadFile("problem.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := map[string]int{}
+	for code := 400; code < 600; code++ {
+		status[strings.ReplaceAll(http.StatusText(code), " ", "")] = code
+	}
+	for _, match := range regexp.MustCompile(`http\.Status([A-Za-z]+), "([a-z-]+)"`).FindAllSubmatch(code, -1) {
+		known[fmt.Sprintf("%s %d", match[2], status[string(match[1])])] = true
+	}
+	if diff := cmp.Diff(known, listed); diff != "" {
+		t.Errorf("the manager (-) and docs/manager-api.md (+):\n%s", diff)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxStreams = 16               // of events at the same time: each asks every unit
-	heartbeat  = 15 * time.Second // so that proxies do not take a quiet stream for a dead one
+	maxStreams = 16               // concurrent streams of events: each polls every unit
+	heartbeat  = 15 * time.Second // so that proxies do not close a quiet stream
 )
 
 // serveEvents streams what happens to components as server-sent events.
@@ -20,7 +20,7 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		s.problem(w, r, &manager.Error{Kind: manager.ErrUnavailable, Detail: fmt.Sprintf("%d clients follow the events already", maxStreams)})
+		s.problem(w, r, &manager.Error{Kind: manager.ErrUnavailable, Detail: fmt.Sprintf("%d clients already follow the events", maxStreams)})
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -37,8 +37,8 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	s.stream(r, say)
 }
 
-// stream ends with the client or the manager. Events is read to its end, so
-// that nothing is left waiting to send.
+// stream ends with the client or the manager. It reads events to the end, so that
+// nothing is left waiting to send.
 func (s *server) stream(r *http.Request, say func(string) bool) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()

@@ -14,8 +14,7 @@ func (s *server) healthz(*http.Request) (reply, error) {
 	return ok(map[string]string{"status": "ok"}), nil
 }
 
-// readyz is open, so it tells which nodes keep the application from being
-// ready, and not why.
+// readyz takes no password, so it names the nodes that are not ready, but not why.
 func (s *server) readyz(r *http.Request) (reply, error) {
 	missing, units := s.app.Ready(r.Context())
 	if len(missing) == 0 {
@@ -52,8 +51,8 @@ func (s *server) getExecution(r *http.Request) (reply, error) {
 	return ok(x), err
 }
 
-// run waits for the outcome, unless the client prefers not to. A client that
-// hangs up cancels nothing.
+// run waits for the outcome unless the client prefers not to. A client that hangs
+// up cancels nothing.
 func (s *server) run(r *http.Request) (reply, error) {
 	req, err := runRequest(r)
 	if err != nil {
@@ -124,10 +123,10 @@ func (s *server) clearUnitLog(r *http.Request) (reply, error) {
 	return done(results), err
 }
 
-// done answers with what became of a request at each replica.
+// done answers with the results at each replica.
 func done(results []manager.Result) reply { return ok(map[string]any{"results": results}) }
 
-// replicaOf names the replica that a request is for: an address or an instance.
+// replicaOf returns the address or instance of the replica that a request is for.
 func replicaOf(r *http.Request) string { return r.URL.Query().Get("replica") }
 
 // logRequest reads std_type, tail, offset and length.
@@ -144,7 +143,7 @@ func logRequest(r *http.Request) (manager.LogRequest, error) {
 		}
 		n, err := strconv.ParseInt(query.Get(name), 10, 64)
 		if err != nil {
-			return req, &manager.Error{Kind: manager.ErrInvalid, Detail: fmt.Sprintf("%s=%q is no number of bytes", name, query.Get(name))}
+			return req, &manager.Error{Kind: manager.ErrInvalid, Detail: fmt.Sprintf("%s=%q is not a number of bytes", name, query.Get(name))}
 		}
 		*field = n
 	}
@@ -154,8 +153,8 @@ func logRequest(r *http.Request) (manager.LogRequest, error) {
 	return req, nil
 }
 
-// logReply is plain text for who asks for it, each replica's under a heading
-// where there are several.
+// logReply answers in plain text if asked to, with a heading for each replica if
+// there are several.
 func logReply(r *http.Request, logs []manager.Log) reply {
 	if !strings.HasPrefix(r.Header.Get("Accept"), "text/plain") {
 		return ok(map[string]any{"logs": logs})

@@ -13,7 +13,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// metrics counts what OpenMetrics shows.
+// metrics are the counters of /metrics.
 type metrics struct {
 	mu         sync.Mutex
 	requests   map[requestKey]int
@@ -29,8 +29,8 @@ func newMetrics() *metrics {
 	return &metrics{requests: map[requestKey]int{}, operations: map[wire.Outcome]int{}}
 }
 
-// request counts a request. Paths and methods that there are none of are one,
-// or a client could make the counters grow without bound.
+// request counts a request. All unknown paths and methods share one counter, or a
+// client could make their number grow without bound.
 func (m *metrics) request(method, route string, status int) {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete, http.MethodOptions:

@@ -13,8 +13,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// authenticate lets nobody pass without the user and password. Their hashes are
-// compared, so that the time tells nothing of them, not even their length.
+// authenticate requires the user and password. It compares hashes, so that the
+// time it takes reveals nothing, not even their length.
 func (s *server) authenticate(next http.Handler) http.Handler {
 	wantUser, wantPassword := sha256.Sum256([]byte(s.opts.User)), sha256.Sum256([]byte(s.opts.Password))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -32,7 +32,7 @@ func (s *server) authenticate(next http.Handler) http.Handler {
 }
 
 // sameOrigin refuses what a page of another site makes a browser send: it would
-// come with the password that the browser keeps for the documentation's page.
+// carry the password that the browser keeps for the documentation page.
 func sameOrigin(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -42,7 +42,7 @@ func sameOrigin(next http.Handler) http.Handler {
 	return protection.Handler(next)
 }
 
-// recover answers 500 where a handler panics, which is always our mistake.
+// recover answers 500 if a handler panics, which is always our mistake.
 func (s *server) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -65,7 +65,7 @@ func (s *server) recover(next http.Handler) http.Handler {
 	})
 }
 
-// observe counts requests, and sets what every answer has.
+// observe counts requests and sets the headers of every answer.
 func (s *server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -103,7 +103,7 @@ func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
 	s.problem(w, r, fmt.Errorf("%w: %s; see /docs", errNoRoute, r.URL.Path))
 }
 
-// notAllowed answers a method that a path does not have, and OPTIONS.
+// notAllowed answers methods that a path does not have, and OPTIONS.
 func (s *server) notAllowed(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	if r.URL.RawPath != "" {

@@ -14,7 +14,7 @@ import (
 //go:embed openapi.yaml
 var openAPIDocument []byte
 
-// openAPI gives the document as JSON, with the version that answers.
+// openAPI returns the document as JSON, with the version of this manager.
 func openAPI(version string) ([]byte, error) {
 	var document map[string]any
 	if err := yaml.Unmarshal(openAPIDocument, &document); err != nil {
@@ -31,8 +31,7 @@ func (s *server) serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(s.openapi)
 }
 
-// docs is the Swagger UI with all that it needs, so that it works without the
-// internet.
+// docs serves the Swagger UI with all that it needs, so that it works offline.
 func docs() http.Handler {
 	return v5emb.NewHandlerWithConfig(swgui.Config{
 		Title: "Toskose manager", SwaggerJSON: "/openapi.json", BasePath: "/docs/",

@@ -9,37 +9,36 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Problem is an error as RFC 9457 has it, with what is known beside. Type is
-// stable: clients may rely on it.
+// Problem is a problem document (RFC 9457) with extensions. Type is stable:
+// clients may rely on it.
 type Problem struct {
-	Type       string           `json:"type"`
-	Title      string           `json:"title"`
-	Status     int              `json:"status"`
-	Detail     string           `json:"detail"`
-	Instance   string           `json:"instance,omitempty"` // the path that was asked for
-	Suggestion string           `json:"suggestion,omitempty"`
-	Candidates []string         `json:"candidates,omitempty"`
-	State      string           `json:"state,omitempty"`
-	Allowed    []string         `json:"allowed,omitzero"`
-	Execution  string           `json:"execution,omitempty"` // its id
-	Outcome    wire.Outcome     `json:"outcome,omitempty"`
-	ExitCode   *int             `json:"exit_code,omitempty"`
-	Signal     string           `json:"signal,omitempty"`
-	Stdout     string           `json:"stdout,omitempty"` // the end of the worst run's output
-	Stderr     string           `json:"stderr,omitempty"`
-	Runs       []manager.Run    `json:"runs,omitempty"`
-	Results    []manager.Result `json:"results,omitempty"`
-	Nodes      []string         `json:"nodes,omitempty"` // that are not ready
+	Type       string       `json:"type"`
+	Title      string       `json:"title"`
+	Status     int          `json:"status"`
+	Detail     string       `json:"detail"`
+	Instance   string       `json:"instance,omitempty"` // the path of the request
+	Suggestion string       `json:"suggestion,omitempty"`
+	Candidates []string     `json:"candidates,omitempty"`
+	State      string       `json:"state,omitempty"`
+	Allowed    []string     `json:"allowed,omitzero"`
+	Execution  string       `json:"execution,omitempty"` // its id
+	Outcome    wire.Outcome `json:"outcome,omitempty"`
+	wire.Exit
+	Stdout  string           `json:"stdout,omitempty"` // the end of the worst run's output
+	Stderr  string           `json:"stderr,omitempty"`
+	Runs    []manager.Run    `json:"runs,omitempty"`
+	Results []manager.Result `json:"results,omitempty"`
+	Nodes   []string         `json:"nodes,omitempty"` // that are not ready
 }
 
-// notReadyError names the nodes none of whose units answers.
+// notReadyError names the nodes without a unit that answers.
 type notReadyError []string
 
 func (e notReadyError) Error() string { return "no unit answers on " + strings.Join(e, ", ") }
 
 func (e notReadyError) Unwrap() error { return errNotReady }
 
-// problemKind is what an error of a kind is answered as.
+// problemKind is how errors of a kind are answered.
 type problemKind struct {
 	kind   error
 	status int
@@ -83,7 +82,7 @@ var problemKinds = []problemKind{
 	{errInternal, http.StatusInternalServerError, "internal"},
 }
 
-// problemType begins the type of every problem.
+// problemType is the prefix of every problem's type.
 const problemType = "urn:toskose:problem:"
 
 func problemOf(err error) *Problem {
@@ -111,7 +110,7 @@ func problemOf(err error) *Problem {
 	}
 	p.Execution, p.Outcome, p.Runs = e.Execution.ID, e.Execution.Outcome, e.Execution.Runs
 	if worst := e.Execution.Worst(); worst != nil {
-		p.ExitCode, p.Signal, p.Stdout, p.Stderr = worst.ExitCode, worst.Signal, worst.Stdout, worst.Stderr
+		p.Exit, p.Stdout, p.Stderr = worst.Exit, worst.Stdout, worst.Stderr
 	}
 	return p
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// writeTime is how long a client may take to take an answer.
+// writeTime is how long a client may take to read an answer.
 const writeTime = 30 * time.Second
 
-// reply is what a handler answers with.
+// reply is the answer of a handler.
 type reply struct {
 	status int // 0: 200
 	header map[string]string
@@ -22,7 +22,7 @@ type reply struct {
 
 func ok(body any) reply { return reply{body: body} }
 
-// handle is the one place where what handlers give becomes an answer.
+// handle turns what handlers return into answers, in one place.
 func (s *server) handle(h func(*http.Request) (reply, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer, err := h(r)
@@ -40,8 +40,7 @@ func (s *server) handle(h func(*http.Request) (reply, error)) http.HandlerFunc {
 	}
 }
 
-// write sends an answer. That a client does not take it is no problem of the
-// manager's.
+// write sends an answer. It ignores a client that does not read it.
 func write(w http.ResponseWriter, status int, contentType string, body any) {
 	data, isText := body.(string)
 	if isText {
@@ -49,7 +48,7 @@ func write(w http.ResponseWriter, status int, contentType string, body any) {
 	} else {
 		encoded, err := json.MarshalIndent(body, "", "  ")
 		if err != nil {
-			panic(err) // recovered, logged and answered as what it is: a mistake of ours
+			panic(err) // recovered, logged and answered as our mistake
 		}
 		data = string(encoded) + "\n"
 	}
@@ -75,7 +74,7 @@ func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	write(w, p.Status, "application/problem+json", p)
 }
 
-// param gives a part of the path. chi matches the escaped path where there is one.
+// param returns a parameter of the path. chi matches the escaped path if there is one.
 func param(r *http.Request, name string) string {
 	value := chi.URLParam(r, name)
 	if r.URL.RawPath == "" {

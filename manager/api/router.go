@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/manager"
 )
 
-// Application is what the API shows; *manager.App is one.
+// Application is what the API serves; *manager.App implements it.
 type Application interface {
 	Topology
 	Operations
@@ -21,7 +21,7 @@ type Application interface {
 	Events(ctx context.Context) <-chan manager.Event
 }
 
-// Topology tells states.
+// Topology returns states.
 type Topology interface {
 	App(ctx context.Context) manager.AppView
 	Nodes(ctx context.Context) []manager.NodeView
@@ -53,12 +53,12 @@ type Logs interface {
 	ClearUnitLog(ctx context.Context, node, replica string) ([]manager.Result, error)
 }
 
-// Options are what the API needs beside the application.
+// Options configure the API.
 type Options struct {
-	User, Password string // of everything that is not open
+	User, Password string // of everything that needs them
 	Version        string
 	Logger         *slog.Logger
-	Testing        bool // says in an answer what broke, where the mistake is the manager's
+	Testing        bool // answers to internal errors say what broke
 }
 
 type server struct {
@@ -67,10 +67,10 @@ type server struct {
 	root    *chi.Mux
 	openapi []byte
 	metrics *metrics
-	streams chan struct{} // one slot for each stream of events
+	streams chan struct{} // a slot for each stream of events
 }
 
-// New makes the handler of the whole API.
+// New returns the handler of the whole API.
 func New(app Application, opts Options) (http.Handler, error) {
 	document, err := openAPI(opts.Version)
 	if err != nil {

@@ -14,20 +14,20 @@ import (
 	"github.com/toskose/toskose/manager"
 )
 
-// What a request's body may take.
+// Limits of a request's body.
 const (
 	maxBody  = 256 << 10
 	bodyTime = 10 * time.Second
 )
 
-// runBody is the body of a request to run an operation; none is an empty one.
+// runBody is the body of a request to run an operation; it may be missing.
 type runBody struct {
 	Inputs  map[string]any `json:"inputs"`  // strings, numbers and booleans
 	Timeout float64        `json:"timeout"` // seconds; 0: the operation's own limit, or none
 }
 
 // runRequest reads a request to run an operation. The body is JSON whatever its
-// type is called: curl names forms unless told otherwise.
+// media type: curl calls it a form by default.
 func runRequest(r *http.Request) (manager.RunRequest, error) {
 	user, _, _ := r.BasicAuth()
 	req := manager.RunRequest{
@@ -65,10 +65,10 @@ func readRun(r *http.Request) (runBody, error) {
 	decoder.UseNumber()
 	err := decoder.Decode(&body)
 	if errors.Is(err, io.EOF) {
-		return body, nil // no body is an empty one
+		return body, nil // a missing body is an empty one
 	}
 	if err != nil {
-		return body, invalid(`the body is no JSON like {"inputs": {"NAME": "value"}}: %v`, err)
+		return body, invalid(`the body is not JSON like {"inputs": {"NAME": "value"}}: %v`, err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return body, invalid("the body goes on after the JSON object")
@@ -76,8 +76,8 @@ func readRun(r *http.Request) (runBody, error) {
 	return body, nil
 }
 
-// takesBody reads the body before the handler does: one that is too large is
-// refused, and one that comes too slowly ends the connection.
+// takesBody reads the body before the handler does: it refuses one that is too
+// large, and closes the connection of one that is too slow.
 func (s *server) takesBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connection := http.NewResponseController(w)
@@ -87,7 +87,7 @@ func (s *server) takesBody(next http.Handler) http.Handler {
 		var tooLarge *http.MaxBytesError
 		switch {
 		case errors.As(err, &tooLarge):
-			s.problem(w, r, fmt.Errorf("%w: a body may have %d bytes", errTooLarge, maxBody))
+			s.problem(w, r, fmt.Errorf("%w: a body has at most %d bytes", errTooLarge, maxBody))
 		case err != nil:
 			w.Header().Set("Connection", "close")
 			s.problem(w, r, invalid("the body did not arrive: %v", err))
@@ -102,7 +102,7 @@ func invalid(format string, args ...any) error {
 	return &manager.Error{Kind: manager.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
 }
 
-// prefersAsync tells whether the client does not want to wait (RFC 7240, 4.1).
+// prefersAsync reports whether the client does not want to wait (RFC 7240, 4.1).
 func prefersAsync(r *http.Request) bool {
 	for _, line := range r.Header.Values("Prefer") {
 		for preference := range strings.SplitSeq(line, ",") {

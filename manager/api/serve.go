@@ -14,15 +14,15 @@ import (
 // ServeOptions bounds what clients can make the server spend. A zero field
 // means its default.
 type ServeOptions struct {
-	Connections int           // at the same time; more wait to be accepted; 1,024
+	Connections int           // at the same time; others wait to be accepted; 1,024
 	Grace       time.Duration // for answers under way when serving ends; 3 s
-	Stopping    func()        // called before that, to end what answers wait for
+	Stopping    func()        // called before that, to end what requests wait for
 	Logger      *slog.Logger
 }
 
-// Serve answers on the listener until ctx ends, and then returns nil when every
-// answer was given or cut off. There is no limit to how long an answer may take:
-// operations take what they take.
+// Serve serves on the listener until ctx ends, and returns nil once every answer
+// is complete or cut off. There is no limit to how long an answer may take: an
+// operation takes as long as it takes.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opts ServeOptions) error {
 	if opts.Connections <= 0 {
 		opts.Connections = 1024

@@ -1,8 +1,8 @@
-// Package discovery is the manager's one interface to containers: which
-// replicas of a node there are, and whether a container without a unit runs. It
-// asks DNS and nothing else, in the one way that the manifest says, because
-// trying names that may not exist would ask a stranger's DNS and send its
-// answer a password. It starts goroutines only within a call.
+// Package discovery is the manager's only interface to containers: it finds the
+// replicas of a node, and whether a container without a unit is running. It asks
+// nothing but DNS, in the way that the manifest says: trying names that may not
+// exist would ask a stranger's DNS and send the password wherever it points. It
+// starts goroutines only within a call.
 package discovery
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Mode says which name stands for all replicas of a node.
+// Mode is how the name of all replicas of a node is formed.
 type Mode string
 
 // The modes of TOSKOSE_DISCOVERY.
@@ -35,30 +35,30 @@ func ParseMode(s string) (Mode, error) {
 	return "", fmt.Errorf("discovery mode %q is neither %q nor %q", s, Tasks, Alias)
 }
 
-// Resolver finds the addresses of a name; *net.Resolver is one.
+// Resolver finds the addresses of a name; *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Dialer opens connections; *net.Dialer is one.
+// Dialer opens connections; *net.Dialer implements it.
 type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// ErrNone is in the chain of an error that says that a name has no address:
-// the node has no container that is ready.
+// ErrNone means that a name has no address: the node has no container that is
+// ready.
 var ErrNone = errors.New("no container")
 
-// Options are what a DNS needs beside the mode. A zero field means its default.
+// Options configure a DNS. A zero field means its default.
 type Options struct {
 	Resolver Resolver      // the system's
 	Dialer   Dialer        // a plain one
 	Timeout  time.Duration // of one lookup and of one dial; 3 s
 
-	// Domain is what aliases are below: on Kubernetes NAMESPACE.svc.cluster.local,
-	// because names are asked for as they are, without a search domain.
+	// Domain is appended to aliases, because no search domain is used: on
+	// Kubernetes NAMESPACE.svc.cluster.local.
 	Domain string
-	// Names are aliases that go by another name there.
+	// Names maps aliases that have another name in DNS.
 	Names map[string]string
 }
 
@@ -72,7 +72,7 @@ type DNS struct {
 	names    map[string]string
 }
 
-// New makes a DNS that asks in one way only.
+// New returns a DNS of one mode.
 func New(mode Mode, opts Options) *DNS {
 	d := &DNS{
 		mode: mode, resolver: opts.Resolver, dialer: opts.Dialer, timeout: opts.Timeout,
@@ -90,9 +90,8 @@ func New(mode Mode, opts Options) *DNS {
 	return d
 }
 
-// name is what is resolved for an alias. It ends in a dot, so that no search
-// domain is ever tried after it; nor is /etc/hosts, which net does not search
-// for such names.
+// name returns the name to resolve for an alias. It ends in a dot, so that neither
+// a search domain nor /etc/hosts is tried.
 func (d *DNS) name(alias string) string {
 	if other, ok := d.names[alias]; ok {
 		alias = other
@@ -107,10 +106,10 @@ func (d *DNS) name(alias string) string {
 	return name
 }
 
-// Replicas gives the address of each replica of the node with this alias,
-// sorted. ErrNone is in the error's chain where there is none.
+// Replicas returns the address of each replica of the node with this alias,
+// sorted, or ErrNone.
 func (d *DNS) Replicas(ctx context.Context, alias string, port int) ([]netip.AddrPort, error) {
-	if addr, err := netip.ParseAddr(alias); err == nil { // a manager outside of the containers' network
+	if addr, err := netip.ParseAddr(alias); err == nil { // of a manager outside the containers' network
 		return []netip.AddrPort{netip.AddrPortFrom(addr, uint16(port))}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
@@ -132,8 +131,8 @@ func (d *DNS) Replicas(ctx context.Context, alias string, port int) ([]netip.Add
 	return slices.Compact(replicas), nil
 }
 
-// oneFamily keeps the IPv4 addresses where there are any: a container on a
-// network of both families has one of each, and must not count twice.
+// oneFamily keeps the IPv4 addresses if there are any: a container on a dual-stack
+// network has one of each, and must not count twice.
 func oneFamily(addrs []netip.Addr) []netip.Addr {
 	var v4, v6 []netip.Addr
 	for _, addr := range addrs {
@@ -149,8 +148,8 @@ func oneFamily(addrs []netip.Addr) []netip.Addr {
 	return v6
 }
 
-// Running gives the addresses of a container without a unit that runs: its name
-// resolves and each of the TCP ports accepts. The error says what does not.
+// Running returns the addresses of a running container without a unit: its name
+// resolves, and each TCP port accepts connections. The error says which does not.
 func (d *DNS) Running(ctx context.Context, alias string, ports []int) ([]netip.Addr, error) {
 	found, err := d.Replicas(ctx, alias, 0)
 	if err != nil {
@@ -186,7 +185,7 @@ func (d *DNS) accepts(ctx context.Context, addr netip.Addr, ports []int) error {
 		conn, err := d.dialer.DialContext(dialCtx, "tcp", net.JoinHostPort(addr.String(), strconv.Itoa(port)))
 		cancel()
 		if err != nil {
-			return fmt.Errorf("port %d does not accept: %w", port, err)
+			return fmt.Errorf("port %d does not accept connections: %w", port, err)
 		}
 		conn.Close()
 	}

@@ -1,8 +1,8 @@
-// Package unitclient talks to one unit: XML-RPC under /RPC2 and the journal
-// over plain HTTP. Encoding and decoding are kolo/xmlrpc's; connections,
-// contexts, limits and errors are here, because its own client runs one call at
-// a time, without a context, and reads answers of any length. It starts no
-// goroutine of its own.
+// Package unitclient talks to one unit: JSON over HTTP, and XML-RPC for
+// Supervisor's methods. Of XML-RPC only encoding and decoding are
+// kolo/xmlrpc's; connections, contexts, limits and errors are here, because its
+// own client runs one call at a time, without a context, and reads answers of
+// any length. It starts no goroutine of its own.
 //
 // Every error is one of four kinds: a *wire.Fault that the unit answered, or
 // one with ErrUnreachable, ErrUnauthorized or ErrBadAnswer in its chain.
@@ -11,6 +11,7 @@ package unitclient
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,27 +19,28 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
-	"github.com/kolo/xmlrpc"
+	"github.com/toskose/toskose/unit/wire"
 )
 
-// What can go wrong beside a fault.
+// The errors beside faults.
 var (
 	// ErrUnreachable: no answer came in time, or not all of it. Whether the
-	// call was carried out is not known.
+	// request was carried out is not known.
 	ErrUnreachable = errors.New("the unit does not answer")
 	// ErrUnauthorized: the unit refuses the user or password.
 	ErrUnauthorized = errors.New("the unit refuses the manager's credentials")
-	// ErrBadAnswer: what answered is no unit, or says nonsense.
+	// ErrBadAnswer: the answer is not a unit's, or is malformed.
 	ErrBadAnswer = errors.New("the unit's answer makes no sense")
 )
 
-// Limits bounds what a call may take. A zero field means its default.
+// Limits bounds what a request may take. A zero field means its default.
 type Limits struct {
-	Connect time.Duration // to be connected; 2 s
-	Call    time.Duration // of a call that is answered at once; 5 s
-	Stop    time.Duration // of a call that waits for processes to end; 2 min
+	Connect time.Duration // to connect; 2 s
+	Call    time.Duration // of a request that is answered at once; 5 s
+	Stop    time.Duration // of a request that waits for processes to end; 2 min
 	Answer  int64         // bytes of an answer; 8 MiB
 }
 
@@ -58,14 +60,14 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Pool keeps connections to units open between calls.
+// Pool keeps connections to units open between requests.
 type Pool struct {
 	http   *http.Client
 	limits Limits
-	tls    *secured // nil: they are spoken to in the clear
+	tls    *tlsClients // nil: plain HTTP
 }
 
-// NewPool makes a pool. It never uses a proxy and never follows a redirect:
+// NewPool returns a pool that never uses a proxy and never follows a redirect:
 // either would carry a password to somebody else.
 func NewPool(limits Limits) *Pool {
 	limits = limits.withDefaults()
@@ -82,7 +84,7 @@ func NewPool(limits Limits) *Pool {
 	}}
 }
 
-// Close closes the connections that are not in use.
+// Close closes idle connections.
 func (p *Pool) Close() {
 	p.http.CloseIdleConnections()
 	if p.tls != nil {
@@ -90,11 +92,12 @@ func (p *Pool) Close() {
 	}
 }
 
-// Credentials are the user and password that a unit asks for, and, where TLS
-// is spoken, the name that its certificate must have.
+// Credentials are the user and password of a unit and, with TLS, the name that its
+// certificate must have.
 type Credentials struct{ User, Password, Name string }
 
-// Client calls one unit. It may be used by many goroutines and need not be closed.
+// Client sends requests to one unit. It is safe for concurrent use and need not be
+// closed.
 type Client struct {
 	pool        *Pool
 	http        *http.Client
@@ -102,7 +105,7 @@ type Client struct {
 	credentials Credentials
 }
 
-// Client makes a client of the unit at an address.
+// Client returns a client of the unit at an address.
 func (p *Pool) Client(addr netip.AddrPort, credentials Credentials) *Client {
 	scheme := "http"
 	if p.tls != nil {
@@ -111,69 +114,96 @@ func (p *Pool) Client(addr netip.AddrPort, credentials Credentials) *Client {
 	return &Client{pool: p, http: p.client(credentials.Name), base: url.URL{Scheme: scheme, Host: addr.String()}, credentials: credentials}
 }
 
-// effect says whether a call may be sent again when its answer got lost.
-type effect bool
+// request is one request to a unit.
+type request struct {
+	method, path string
+	name         string // in errors; empty: method and path
+	kind         string // media type of the body
+	body         []byte
+	once         bool // never sent again, even if the answer got lost
+}
 
-const (
-	repeatable effect = true
-	once       effect = false
-)
-
-// call calls a method and decodes its answer into result, a pointer.
-func (c *Client) call(ctx context.Context, limit time.Duration, e effect, method string, result any, args ...any) error {
+// ask sends a request and decodes its answer.
+func (c *Client) ask(ctx context.Context, limit time.Duration, r request, decode func([]byte) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	body, err := xmlrpc.EncodeMethodCall(method, args...)
+	answer, err := c.send(ctx, r)
 	if err != nil {
-		return fmt.Errorf("cannot encode a call of %s: %w", method, err)
+		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.String()+"/RPC2", bytes.NewReader(body))
+	defer answer.Body.Close()
+	data, err := c.readAll(ctx, answer.Body)
+	if err == nil {
+		err = decode(data)
+	}
+	return r.failed(err)
+}
+
+// send sends a request and returns the answer, if it is one of success. The caller
+// closes its body.
+func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base.String()+r.path, bytes.NewReader(r.body))
 	if err != nil {
-		return fmt.Errorf("cannot call %s: %w", method, err)
+		return nil, r.failed(err)
 	}
-	req.Header.Set("Content-Type", "text/xml")
-	if e == repeatable {
+	req.SetBasicAuth(c.credentials.User, c.credentials.Password)
+	if r.kind != "" {
+		req.Header.Set("Content-Type", r.kind)
+	}
+	if !r.once {
 		// net/http sends a request again, on a new connection, when it finds a
 		// kept one closed; for a POST only with this header, which, being nil,
 		// is not sent itself.
 		req.Header["Idempotency-Key"] = nil
 	}
-	answer, err := c.do(req)
-	if err != nil {
-		return fmt.Errorf("%s: %w", method, err)
-	}
-	defer answer.Body.Close()
-	data, err := c.readAll(ctx, answer.Body)
-	if err != nil {
-		return fmt.Errorf("%s: %w", method, err)
-	}
-	if err := decode(data, result); err != nil {
-		return fmt.Errorf("%s: %w", method, err)
-	}
-	return nil
-}
-
-// do sends a request and gives an answer of status 200; the caller closes it.
-func (c *Client) do(req *http.Request) (*http.Response, error) {
-	req.SetBasicAuth(c.credentials.User, c.credentials.Password)
 	answer, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.unreachable(req.Context(), err)
+		return nil, r.failed(unreachable(ctx, err))
 	}
-	if answer.StatusCode == http.StatusOK {
+	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusCreated {
 		return answer, nil
 	}
-	answer.Body.Close()
-	if answer.StatusCode == http.StatusUnauthorized {
-		return nil, ErrUnauthorized
+	defer answer.Body.Close()
+	return nil, r.failed(c.refusal(ctx, answer))
+}
+
+func (r request) failed(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case r.name != "":
+		return fmt.Errorf("%s: %w", r.name, err)
 	}
-	return nil, fmt.Errorf("%w: status %s", ErrBadAnswer, answer.Status)
+	path, _, _ := strings.Cut(r.path, "?")
+	return fmt.Errorf("%s %s: %w", r.method, path, err)
+}
+
+// refusal returns the error of an answer that is not one of success.
+func (c *Client) refusal(ctx context.Context, answer *http.Response) error {
+	if answer.StatusCode == http.StatusUnauthorized {
+		return ErrUnauthorized
+	}
+	data, err := c.readAll(ctx, answer.Body)
+	if err != nil {
+		return err
+	}
+	var p wire.Problem
+	if answer.Header.Get("Content-Type") != wire.ProblemType || json.Unmarshal(data, &p) != nil {
+		return fmt.Errorf("%w: status %s", ErrBadAnswer, answer.Status)
+	}
+	if code := wire.FaultNamed(p.Code); code != 0 {
+		return &wire.Fault{Code: code, Detail: p.Detail, Instance: p.UnitInstance, Component: p.Component}
+	}
+	if answer.StatusCode == http.StatusServiceUnavailable {
+		return fmt.Errorf("%w: %s", ErrUnreachable, p.Detail)
+	}
+	return fmt.Errorf("%w: status %s: %s", ErrBadAnswer, answer.Status, p.Detail)
 }
 
 func (c *Client) readAll(ctx context.Context, body io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(body, c.pool.limits.Answer+1))
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, unreachable(ctx, err)
 	}
 	if int64(len(data)) > c.pool.limits.Answer {
 		return nil, fmt.Errorf("%w: it is longer than %d bytes", ErrBadAnswer, c.pool.limits.Answer)
@@ -181,9 +211,9 @@ func (c *Client) readAll(ctx context.Context, body io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// unreachable makes one sentence of a transport's error, without the URL that
-// net/http puts around it.
-func (c *Client) unreachable(ctx context.Context, err error) error {
+// unreachable turns a transport's error into one sentence, without the URL that
+// net/http adds.
+func unreachable(ctx context.Context, err error) error {
 	var urlErr *url.Error
 	if errors.As(err, &urlErr) {
 		err = urlErr.Err
@@ -192,4 +222,10 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		err = fmt.Errorf("no answer in time: %w", ctx.Err())
 	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+}
+
+// NotConnected reports whether nothing was sent, because there was no connection.
+func NotConnected(err error) bool {
+	var dial *net.OpError
+	return errors.As(err, &dial) && dial.Op == "dial"
 }

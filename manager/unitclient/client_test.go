@@ -72,7 +72,7 @@ func TestAnOperationIsExecutedAndItsEndRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x.Outcome != wire.OutcomeFailed || x.ExitCode == nil || *x.ExitCode != 7 || x.Stdout != "a < b & ␛c\r\nü" || x.By != "ann" {
+		if x.Outcome != wire.OutcomeFailed || x.ExitCode == nil || *x.ExitCode != 7 || x.Stdout != "a < b & \x1bc\r\nü" || x.By != "ann" {
 			t.Errorf("got %+v", x)
 		}
 		if x.Started.IsZero() || x.Ended.Before(x.Started) || len(x.Inputs) != 1 {
@@ -103,7 +103,7 @@ func TestASnapshotArrivesWhole(t *testing.T) {
 	if _, err := c.Execute(t.Context(), wire.ExecuteRequest{ID: "x1", Component: "api", Operation: "Standard.start"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Components(t.Context())
+	s, err := c.Components(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,14 +179,13 @@ func TestStopsSignalsAndLogs(t *testing.T) {
 func TestAFaultIsAFault(t *testing.T) {
 	t.Parallel()
 	c := fake(t, &fakeunit.Unit{Instance: "i1"})
-	_, err := c.Execution(t.Context(), "x9")
+	_, err := c.Execution(t.Context(), "x9", 0)
 	var fault *wire.Fault
 	if !errors.As(err, &fault) || fault.Code != wire.NoExecution || fault.Detail != "x9" {
 		t.Errorf("got %v", err)
 	}
-	_, err = c.Execute(t.Context(), wire.ExecuteRequest{ID: "x", Inputs: map[string]string{"</name>": ""}})
-	if code, _ := wire.FaultCodeOf(err); code != wire.UndeclaredInput {
-		t.Errorf("got %v", err)
+	if err == nil || fault.Instance != "i1" {
+		t.Errorf("got %+v", fault)
 	}
 }
 
@@ -209,25 +208,79 @@ func TestNonsenseIsABadAnswer(t *testing.T) {
 	}
 	for name, body := range map[string]string{
 		"nothing":                  "",
-		"no XML":                   "It works!",
+		"no XML and no JSON":       "It works!",
 		"a web page":               "<html><body><value>1</value></body></html>",
 		"XML that is cut off":      value("<struct><member>")[:80],
 		"no value":                 "<methodResponse></methodResponse>",
 		"another type":             value("<int>5</int>"),
-		"a snapshot of nobody":     value("<struct></struct>"),
-		"a time that is none":      value("<struct><member><name>instance</name><value><string>i</string></value></member><member><name>booted</name><value><string>noon</string></value></member></struct>"),
-		"a number beyond 64 bits":  value("<struct><member><name>seq</name><value><i8>99999999999999999999</i8></value></member></struct>"),
+		"a number beyond 64 bits":  value("<struct><member><name>pid</name><value><i8>99999999999999999999</i8></value></member></struct>"),
 		"a fault without a struct": "<methodResponse><fault><value><int>1</int></value></fault></methodResponse>",
 		"nesting without an end":   value(strings.Repeat("<array><data><value>", 5000) + strings.Repeat("</value></data></array>", 5000)),
 		"more than it may be":      value("<string>" + strings.Repeat("x", 200_000) + "</string>"),
+		"JSON that is cut off":     `{"instance":"i","components":[{"na`,
+		"two values":               `{"instance":"i","id":"x","outcome":"lost"}{}`,
+		"a value of nobody":        `{}`,
+		"another type in JSON":     `{"instance":5,"id":5}`,
+		"a time that is none":      `{"instance":"i","booted":"noon","id":"x","outcome":"lost","started":"noon"}`,
+		"a number beyond its type": `{"instance":"i","seq":99999999999999999999,"id":"x","outcome":"lost"}`,
+		"an outcome that is none":  `{"id":"x","outcome":"splendid"}`,
+		"JSON without an end":      strings.Repeat(`[`, 20_000),
+		"more JSON than it may be": `{"instance":"` + strings.Repeat("x", 200_000) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := serving(t, unitclient.Limits{Answer: 150_000}, answering(body))
-			if _, err := c.Components(t.Context()); !errors.Is(err, unitclient.ErrBadAnswer) {
-				t.Errorf("got %v", err)
+			_, components := c.Components(t.Context(), true)
+			_, execution := c.Execution(t.Context(), "x", 0)
+			_, info := c.ProcessInfo(t.Context(), "x")
+			for _, err := range []error{components, execution, info} {
+				if !errors.Is(err, unitclient.ErrBadAnswer) {
+					t.Errorf("got %v", err)
+				}
 			}
-			if _, err := c.Execution(t.Context(), "x"); !errors.Is(err, unitclient.ErrBadAnswer) {
+		})
+	}
+}
+
+func TestARefusalArrivesWithWhatExplainsIt(t *testing.T) {
+	t.Parallel()
+	c := serving(t, unitclient.Limits{}, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", wire.ProblemType)
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, `{"status":409,"code":"NEWER_ENTRY","detail":"a sentence","unit_instance":"i1",
+			"component":{"name":"api","state":"started","allowed":["Standard.stop"],"seq":7},"more":"than is known"}`)
+	})
+	_, err := c.Execute(t.Context(), wire.ExecuteRequest{Component: "api", Operation: "start"})
+	var fault *wire.Fault
+	if !errors.As(err, &fault) || fault.Code != wire.NewerEntry || fault.Detail != "a sentence" || fault.Instance != "i1" {
+		t.Fatalf("got %v", err)
+	}
+	if now := fault.Component; now.State != "started" || len(now.Allowed) != 1 || now.Seq != 7 {
+		t.Errorf("got %+v", now)
+	}
+}
+
+func TestAnAnswerOfAnotherStatusIsNotAValue(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status     int
+		kind, body string
+		want       error
+	}{
+		"a unit that is going away":  {http.StatusServiceUnavailable, wire.ProblemType, `{"code":"SERVICE_UNAVAILABLE"}`, unitclient.ErrUnreachable},
+		"a mistake of the manager's": {http.StatusBadRequest, wire.ProblemType, `{"code":"BAD_REQUEST"}`, unitclient.ErrBadAnswer},
+		"a proxy that has no unit":   {http.StatusServiceUnavailable, "text/html", `<html>`, unitclient.ErrBadAnswer},
+		"a problem that is none":     {http.StatusNotFound, wire.ProblemType, `<html>`, unitclient.ErrBadAnswer},
+		"an older unit":              {http.StatusNotFound, "text/plain", "nothing is at this path", unitclient.ErrBadAnswer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := serving(t, unitclient.Limits{}, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", tt.kind)
+				w.WriteHeader(tt.status)
+				_, _ = io.WriteString(w, tt.body)
+			})
+			if _, err := c.Identity(t.Context()); !errors.Is(err, tt.want) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -270,7 +323,7 @@ func TestCredentialsGoToNobodyElse(t *testing.T) {
 	c := serving(t, unitclient.Limits{}, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, stranger.URL, http.StatusTemporaryRedirect)
 	})
-	if _, err := c.Components(t.Context()); !errors.Is(err, unitclient.ErrBadAnswer) {
+	if _, err := c.Components(t.Context(), true); !errors.Is(err, unitclient.ErrBadAnswer) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -280,7 +333,7 @@ func TestAWrongPasswordIsNoNonsense(t *testing.T) {
 	u := &fakeunit.Unit{Instance: "i1"}
 	pool := unitclient.NewPool(patient(unitclient.Limits{}))
 	t.Cleanup(pool.Close)
-	_, err := pool.Client(u.Start(t, nil), unitclient.Credentials{User: "admin", Password: "guess"}).Components(t.Context())
+	_, err := pool.Client(u.Start(t, nil), unitclient.Credentials{User: "admin", Password: "guess"}).Components(t.Context(), true)
 	if !errors.Is(err, unitclient.ErrUnauthorized) {
 		t.Errorf("got %v", err)
 	}
@@ -299,7 +352,7 @@ func TestASilentUnitIsUnreachable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serving(t, unitclient.Limits{Call: 50 * time.Millisecond}, handler)
-			if _, err := c.Components(t.Context()); !errors.Is(err, unitclient.ErrUnreachable) {
+			if _, err := c.Components(t.Context(), true); !errors.Is(err, unitclient.ErrUnreachable) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -308,7 +361,7 @@ func TestASilentUnitIsUnreachable(t *testing.T) {
 		c := serving(t, unitclient.Limits{}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		if _, err := c.Components(ctx); !errors.Is(err, unitclient.ErrUnreachable) {
+		if _, err := c.Components(ctx, true); !errors.Is(err, unitclient.ErrUnreachable) {
 			t.Errorf("got %v", err)
 		}
 	})

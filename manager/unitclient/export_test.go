@@ -1,21 +1,19 @@
 package unitclient
 
-// DecodeForTest decodes an answer as each of the structs that there are.
+import "github.com/toskose/toskose/unit/wire"
+
+// DecodeForTest decodes an answer as each of the values that there are.
 func DecodeForTest(data []byte) {
 	var (
-		snapshot  snapshotX
-		execution executionX
-		info      processInfoX
-		statuses  []statusX
-		groups    [][][]string
-		text      string
-		number    int64
-		flag      bool
+		info     wire.ProcessInfo
+		statuses []wire.ProcessStatus
+		groups   [][][]string
+		text     string
+		number   int64
+		flag     bool
 	)
 	tail := []any{&text, &number, &flag}
-	for _, into := range []any{&snapshot, &execution, &info, &statuses, &groups, &text, &flag, &tail} {
+	for _, into := range []any{&info, &statuses, &groups, &text, &flag, &tail} {
 		_ = decode(data, into)
 	}
-	_, _ = snapshot.wire()
-	_, _ = execution.wire()
 }

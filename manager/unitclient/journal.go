@@ -14,21 +14,21 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Cursor names the place in a journal behind an entry.
+// Cursor returns the cursor after an entry of a journal.
 func Cursor(instance string, seq uint64) string { return fmt.Sprintf("%s:%d", instance, seq) }
 
 // Page is one answer of a journal.
 type Page struct {
 	Instance string       // whose journal it is
-	Reset    bool         // it begins elsewhere than behind the cursor: see Journal
+	Reset    bool         // it does not begin at the cursor: see Journal
 	Entries  []wire.Entry // in order; empty when the wait ended first
 }
 
-// Journal gives the entries after a cursor (empty: from the beginning), waiting
-// for the first at most for wait. A page of another instance than the cursor's
-// means that the container was replaced; it begins at that one's beginning, as
-// does a page for a cursor that the journal no longer reaches. An answer that is
-// too long or cut off gives what has arrived: the caller goes on from there.
+// Journal returns the entries after a cursor (empty: from the beginning), waiting
+// for the first at most for wait. If the container was replaced, the page has
+// another instance than the cursor, and begins at the beginning, as it does if
+// the journal no longer reaches back to the cursor. If an answer is too long or
+// cut off, it returns what has arrived: the caller continues from there.
 func (c *Client) Journal(ctx context.Context, cursor string, wait time.Duration) (Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+c.pool.limits.Call)
 	defer cancel()
@@ -36,13 +36,9 @@ func (c *Client) Journal(ctx context.Context, cursor string, wait time.Duration)
 	if cursor != "" {
 		query.Set("after", cursor)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.String()+"/journal?"+query.Encode(), http.NoBody)
+	answer, err := c.send(ctx, request{method: http.MethodGet, path: "/journal?" + query.Encode()})
 	if err != nil {
-		return Page{}, fmt.Errorf("journal: %w", err)
-	}
-	answer, err := c.do(req)
-	if err != nil {
-		return Page{}, fmt.Errorf("journal: %w", err)
+		return Page{}, err
 	}
 	defer answer.Body.Close()
 	page := Page{Instance: answer.Header.Get("Toskose-Instance"), Reset: answer.Header.Get("Toskose-Reset") == "true"}
@@ -58,10 +54,10 @@ func (c *Client) Journal(ctx context.Context, cursor string, wait time.Duration)
 	if errors.As(err, &syntax) || errors.As(err, &mismatch) || errors.Is(err, errNoEntry) {
 		return page, fmt.Errorf("journal: %w: %w", ErrBadAnswer, err)
 	}
-	return page, fmt.Errorf("journal: %w", c.unreachable(ctx, err))
+	return page, fmt.Errorf("journal: %w", unreachable(ctx, err))
 }
 
-var errNoEntry = errors.New("an entry without an instance or a number")
+var errNoEntry = errors.New("an entry has no instance or no number")
 
 func readEntries(r io.Reader) ([]wire.Entry, error) {
 	var entries []wire.Entry

@@ -6,30 +6,30 @@ import (
 	"sync"
 )
 
-// secured are the HTTP clients of a pool that speaks TLS: one for each name
-// that a certificate must have, because units are called by address.
-type secured struct {
+// tlsClients are the HTTP clients of a pool with TLS: one for each name that a
+// certificate must have, because requests go to addresses.
+type tlsClients struct {
 	config *tls.Config
 	mu     sync.Mutex
-	named  map[string]*http.Client
+	byName map[string]*http.Client
 }
 
-// NewTLSPool makes a pool that speaks TLS and nothing else. config says who
-// signs units' certificates and what the manager shows for itself.
+// NewTLSPool returns a pool that uses TLS only. config has the authority of the
+// units' certificates and the manager's own certificate.
 func NewTLSPool(limits Limits, config *tls.Config) *Pool {
 	p := NewPool(limits)
-	p.tls = &secured{config: config, named: map[string]*http.Client{}}
+	p.tls = &tlsClients{config: config, byName: map[string]*http.Client{}}
 	return p
 }
 
-// client gives the HTTP client for units whose certificate has a name.
+// client returns the HTTP client for units whose certificate has a name.
 func (p *Pool) client(name string) *http.Client {
 	if p.tls == nil {
 		return p.http
 	}
 	p.tls.mu.Lock()
 	defer p.tls.mu.Unlock()
-	if c := p.tls.named[name]; c != nil {
+	if c := p.tls.byName[name]; c != nil {
 		return c
 	}
 	config := p.tls.config.Clone()
@@ -37,15 +37,15 @@ func (p *Pool) client(name string) *http.Client {
 	transport := p.http.Transport.(*http.Transport).Clone()
 	transport.TLSClientConfig = config
 	c := &http.Client{Transport: transport, CheckRedirect: p.http.CheckRedirect}
-	p.tls.named[name] = c
+	p.tls.byName[name] = c
 	return c
 }
 
-// close closes the connections that are not in use.
-func (s *secured) close() {
+// close closes idle connections.
+func (s *tlsClients) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.named {
+	for _, c := range s.byName {
 		c.CloseIdleConnections()
 	}
 }

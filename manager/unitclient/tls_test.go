@@ -40,7 +40,7 @@ func TestAUnitThatShowsAnotherNameIsNotTalkedTo(t *testing.T) {
 		{"example.com", unitclient.ErrBadAnswer, 2},
 	} {
 		client := pool.Client(addr, unitclient.Credentials{User: "admin", Password: "pw", Name: tt.name})
-		if _, err := client.Components(t.Context()); !errors.Is(err, tt.kind) {
+		if _, err := client.Components(t.Context(), false); !errors.Is(err, tt.kind) {
 			t.Errorf("%s: error %v", tt.name, err)
 		}
 		if len(asked) != tt.asked {

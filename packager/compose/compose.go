@@ -1,7 +1,7 @@
 // Package compose writes a plan as Compose files: docker-compose.yml, which
-// `docker stack deploy` takes, docker-compose.local.yml, which turns it into
-// one for a single engine, and the credentials beside them. The same plan with
-// the same credentials gives the same bytes. It starts no goroutine.
+// `docker stack deploy` takes, docker-compose.local.yml, which adapts it to a
+// single engine, and the credentials beside them. The same plan with
+// the same credentials makes the same bytes. It starts no goroutine.
 package compose
 
 import (
@@ -138,7 +138,7 @@ func (t text) MarshalYAML() (any, error) {
 	}, nil
 }
 
-// SwarmTarget gives the Compose file of an output folder that is for a Swarm.
+// SwarmTarget writes the Compose file of an output folder that is for a Swarm.
 func SwarmTarget(opts Options) output.Target {
 	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
 		if err := opts.Validate(); err != nil {
@@ -149,7 +149,7 @@ func SwarmTarget(opts Options) output.Target {
 	}
 }
 
-// Target gives that and the one that turns it into one for a single engine.
+// Target writes that file and the one that adapts it to a single engine.
 func Target(opts Options) output.Target {
 	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
 		files, err := SwarmTarget(opts)(plan, secrets)
@@ -161,7 +161,7 @@ func Target(opts Options) output.Target {
 	}
 }
 
-// Swarm gives docker-compose.yml.
+// Swarm returns docker-compose.yml.
 func Swarm(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, error) {
 	f := file{
 		Version: "3.7", Info: infoOf(plan, opts, secrets.External), Services: map[string]service{},
@@ -169,10 +169,16 @@ func Swarm(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, e
 		Volumes:  map[string]volume{}, Secrets: map[string]secret{},
 	}
 	names := serviceNames(plan)
+	others := plan.OtherNames(func(service, alias string) string {
+		if resolvable(alias) {
+			return alias
+		}
+		return names[service]
+	})
 	for _, s := range plan.Services {
 		service := swarmService(s, opts, names)
 		service.Labels = labelsOf(plan, s)
-		if others := otherNames(plan, names); s.IsManager && others != "" {
+		if s.IsManager && others != "" {
 			service.Environment["TOSKOSE_DISCOVERY_NAMES"] = text(others)
 		}
 		f.Services[names[s.Name]] = service
@@ -212,19 +218,29 @@ func labelsOf(plan *packager.Plan, s packager.Service) map[string]text {
 	return labels
 }
 
-// Warnings says what is lost where somebody converts the Compose file.
+// Conversion says what is lost when kompose converts the Compose file, if anything.
+func Conversion(plan *packager.Plan) []string {
+	names := serviceNames(plan)
+	var lost []string
+	for _, s := range plan.Services {
+		for _, alias := range aliasesOf(s, names) {
+			lost = append(lost, fmt.Sprintf("%q of container %q (dial %q)", alias, s.Name, names[s.Name]))
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return []string{"kompose drops other names of containers, which --target kubernetes keeps: " + strings.Join(lost, ", ")}
+}
+
+// Warnings says which names cannot be resolved.
 func Warnings(plan *packager.Plan) []string {
 	names := serviceNames(plan)
 	var out []string
 	for _, s := range plan.Services {
-		for _, alias := range aliasesOf(s, names) {
-			out = append(out, fmt.Sprintf("container %q: kompose cannot carry its other name %q; "+
-				"on Kubernetes that kompose has prepared, dial %q, or make the name: kubectl expose deployment %s --name %s --cluster-ip None --port 1; "+
-				"--target kubernetes has it", s.Name, alias, names[s.Name], names[s.Name], alias))
-		}
 		for _, name := range append([]string{s.Name}, s.Aliases...) {
 			if !resolvable(name) {
-				out = append(out, fmt.Sprintf("container %q: no resolver looks up its name %q; what dials it has to dial %q", s.Name, name, names[s.Name]))
+				out = append(out, fmt.Sprintf("container %q: its name %q cannot be resolved; clients have to dial %q", s.Name, name, names[s.Name]))
 			}
 		}
 	}
@@ -249,7 +265,7 @@ const mostOfASecret = 64
 // apart.
 func secretName(name, suffix string) string {
 	if most := mostOfASecret - len("_") - len(suffix); len(name) > most {
-		name = cut(name, name, most)
+		name = packager.Shorten(name, name, most)
 	}
 	return name + "_" + suffix
 }
@@ -260,10 +276,10 @@ func externalName(name string) string {
 	if len(name) <= mostOfASecret && !strings.ContainsAny(name[len(name)-1:], "._-") {
 		return name
 	}
-	return cut(name, name, mostOfASecret)
+	return packager.Shorten(name, name, mostOfASecret)
 }
 
-// SecretNames gives what a Swarm calls the secrets of a plan that somebody else
+// SecretNames returns what a Swarm calls the secrets of a plan that somebody else
 // makes.
 func SecretNames(plan *packager.Plan) map[string]string {
 	out := map[string]string{}
@@ -299,7 +315,7 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 		out.Secrets = append(out.Secrets, secretRef{Source: name, Target: name})
 	}
 	if len(s.Health) > 0 {
-		out.Health = &health{Test: append([]string{"CMD"}, s.Health...), Interval: "3s", Timeout: "5s", Retries: 10}
+		out.Health = &health{Test: append([]string{"CMD"}, s.Health...), Interval: packager.HealthInterval.String(), Timeout: packager.HealthTimeout.String(), Retries: packager.HealthRetries}
 	}
 	if s.StopGrace > 0 {
 		out.StopGrace = strconv.Itoa(s.StopGrace) + "s"
@@ -313,7 +329,7 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 // discovery is the variable that says how the manager finds replicas.
 const discovery = "TOSKOSE_DISCOVERY"
 
-// Local gives docker-compose.local.yml, which overrides what a single engine
+// Local returns docker-compose.local.yml, which overrides what a single engine
 // has in another way: there are no services to have labels, so containers do.
 func Local(plan *packager.Plan) ([]byte, error) {
 	f := file{

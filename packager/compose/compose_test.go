@@ -24,9 +24,9 @@ var (
 )
 
 // counting is a random source that tests can foresee.
-type counting struct{ next byte }
+type countingReader struct{ next byte }
 
-func (c *counting) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = c.next
 		c.next++
@@ -67,7 +67,7 @@ func read(t *testing.T, parts ...string) string {
 func TestTheManifestsAreAsTheyWere(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "out")
-	if err := packaged(dir, plan(t, config.Config{}), ours, &counting{}); err != nil {
+	if err := packaged(dir, plan(t, config.Config{}), ours, &countingReader{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{compose.SwarmFile, compose.LocalFile, output.ConfigFile, "secrets/names.json", "secrets/netrc"} {
@@ -92,7 +92,7 @@ func TestEveryWordArrives(t *testing.T) {
 		dir := t.TempDir()
 		opts := defaults
 		opts.Encrypted = true
-		write := output.Options{Targets: []output.Target{compose.Target(opts)}, External: external, Random: &counting{}, Now: time.Now()}
+		write := output.Options{Targets: []output.Target{compose.Target(opts)}, External: external, Random: &countingReader{}, Now: time.Now()}
 		if err := output.Write(dir, everything(t), write); err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestEveryWordArrives(t *testing.T) {
 func TestSecretsAreStrongAndProtectedByTheirFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, config.Config{}, &counting{})
+	write(t, dir, config.Config{}, &countingReader{})
 	secrets := filepath.Join(dir, "secrets")
 	if info, err := os.Stat(secrets); err != nil || info.Mode() != fs.ModeDir|0o700 {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -138,7 +138,7 @@ func TestSecretsAreStrongAndProtectedByTheirFolder(t *testing.T) {
 func TestASecretIsReusedUntilItsValueChanges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	random := &counting{}
+	random := &countingReader{}
 	write(t, dir, config.Config{}, random)
 	first, password := read(t, dir, compose.SwarmFile), read(t, dir, "secrets", "manager-password")
 
@@ -183,7 +183,7 @@ func nameOf(t *testing.T, manifest, secret string) string {
 func TestRoundRobinWithIngressIsRefusedAndNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "out")
-	err := packaged(dir, plan(t, config.Config{}), compose.Options{EndpointMode: "dnsrr", PublishMode: "ingress"}, &counting{})
+	err := packaged(dir, plan(t, config.Config{}), compose.Options{EndpointMode: "dnsrr", PublishMode: "ingress"}, &countingReader{})
 	if err == nil || !strings.Contains(err.Error(), "--publish-mode host") {
 		t.Errorf("error %v", err)
 	}
@@ -207,7 +207,7 @@ func TestAFailureLeavesWhatWasThere(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(parent, "secrets"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := packaged(parent, plan(t, config.Config{}), defaults, &counting{}); err == nil {
+	if err := packaged(parent, plan(t, config.Config{}), defaults, &countingReader{}); err == nil {
 		t.Error("secrets is a file, but no error")
 	}
 	left, err := os.ReadDir(parent)
@@ -222,12 +222,12 @@ func TestWhatTheUserWroteIsNotOverwritten(t *testing.T) {
 	if err := output.Check(filepath.Join(dir, "none"), ""); err != nil {
 		t.Error(err)
 	}
-	write(t, dir, config.Config{}, &counting{})
+	write(t, dir, config.Config{}, &countingReader{})
 	if err := output.Check(dir, ""); err != nil {
 		t.Errorf("what toskose wrote is its own: %v", err)
 	}
 	generated := filepath.Join(dir, output.ConfigFile)
-	if err := output.Check(dir, generated); err == nil || !strings.Contains(err.Error(), "is the configuration you gave") {
+	if err := output.Check(dir, generated); err == nil || !strings.Contains(err.Error(), "is the given configuration") {
 		t.Errorf("error %v", err)
 	}
 	if err := os.WriteFile(generated, []byte("title: mine\n"), 0o600); err != nil {
@@ -244,7 +244,7 @@ func TestAFolderSaysWhatItIsFor(t *testing.T) {
 	if _, err := compose.ReadInfo(dir); err == nil {
 		t.Error("an empty folder is taken")
 	}
-	write(t, dir, config.Config{}, &counting{})
+	write(t, dir, config.Config{}, &countingReader{})
 	info, err := compose.ReadInfo(dir)
 	if err != nil || info.App != "my-shop" || info.Manager.Port != 10000 || strings.Join(info.Nodes, " ") != "backend frontend" {
 		t.Errorf("%+v, %v", info, err)

@@ -28,7 +28,7 @@ func ReadInfo(dir string) (output.Info, error) {
 	path := filepath.Join(dir, SwarmFile)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return output.Info{}, fmt.Errorf("%q is not what toskose has packaged: %w", dir, err)
+		return output.Info{}, fmt.Errorf("%q was not packaged by toskose: %w", dir, err)
 	}
 	var f struct {
 		Info output.Info `yaml:"x-toskose"`
@@ -37,7 +37,7 @@ func ReadInfo(dir string) (output.Info, error) {
 		return output.Info{}, fmt.Errorf("cannot read %q: %w", path, err)
 	}
 	if f.Info.App == "" || f.Info.Manager.Port == 0 {
-		return output.Info{}, fmt.Errorf("%q is not toskose's: it has no x-toskose", path)
+		return output.Info{}, fmt.Errorf("%q was not written by toskose: it has no x-toskose", path)
 	}
 	return f.Info, nil
 }

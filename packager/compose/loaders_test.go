@@ -60,12 +60,12 @@ func hostile(t *testing.T) *packager.Plan {
 	return p
 }
 
-// packagedFor gives the Compose files of an output folder, for a Swarm and for
+// packagedFor returns the Compose files of an output folder, for a Swarm and for
 // a single engine over that.
 func packagedFor(t *testing.T, p *packager.Plan, opts compose.Options, external bool) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := output.Write(dir, p, output.Options{Targets: []output.Target{compose.Target(opts)}, External: external, Random: &counting{}, Now: time.Now()}); err != nil {
+	if err := output.Write(dir, p, output.Options{Targets: []output.Target{compose.Target(opts)}, External: external, Random: &countingReader{}, Now: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -257,9 +257,12 @@ func TestKomposeIsToldWhatItNeedsAndWhatItLosesIsSaid(t *testing.T) {
 			t.Errorf("%s: the Service is to be %q", s.Name, got)
 		}
 	}
-	warnings := compose.Warnings(p)
-	if len(warnings) != 1 || !strings.Contains(warnings[0], `container "backend": kompose cannot carry its other name "api"`) {
+	if warnings := compose.Warnings(p); len(warnings) > 0 {
 		t.Errorf("%q", warnings)
+	}
+	want := []string{`kompose drops other names of containers, which --target kubernetes keeps: "api" of container "backend" (dial "backend")`}
+	if diff := cmp.Diff(want, compose.Conversion(p)); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -306,7 +309,7 @@ func TestServicesHaveNamesThatASwarmTakesAndAreFoundByTheirOwn(t *testing.T) {
 		t.Errorf("a_b depends on %v", d)
 	}
 	warnings := strings.Join(compose.Warnings(p), "\n")
-	if want := `container "end-": no resolver looks up its name "end-"; what dials it has to dial "end"`; !strings.Contains(warnings, want) {
+	if want := `container "end-": its name "end-" cannot be resolved; clients have to dial "end"`; !strings.Contains(warnings, want) {
 		t.Errorf("no %q in\n%s", want, warnings)
 	}
 }

@@ -1,8 +1,6 @@
 package compose
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,8 +20,8 @@ var (
 // validateAnnotations).
 const mostOfAName = 63
 
-// serviceNames gives what each service is called in the Compose files: its own
-// name, where a Swarm takes that. No two differ by case only (packager.New).
+// serviceNames returns the name of each service in the Compose files: its own,
+// where a Swarm allows that. No two differ by case only (packager.New).
 func serviceNames(plan *packager.Plan) map[string]string {
 	most := mostOfAName - len(plan.App) - len("_")
 	valid := func(name string) bool {
@@ -44,35 +42,15 @@ func serviceNames(plan *packager.Plan) map[string]string {
 			made = "n-" + made
 		}
 		if len(made) > most || taken[strings.ToLower(made)] {
-			made = cut(made, s.Name, most)
+			made = packager.Shorten(made, s.Name, most)
 		}
 		out[s.Name], taken[strings.ToLower(made)] = made, true
 	}
 	return out
 }
 
-// cut shortens a name, and ends it in a digest of what it stands for.
-func cut(made, name string, most int) string {
-	sum := sha256.Sum256([]byte(name))
-	digest := "-" + hex.EncodeToString(sum[:4])
-	return strings.TrimRight(made[:min(len(made), most-len(digest))], "-_") + digest
-}
-
-// resolvable tells whether resolvers look a name up, also with "tasks." before
-// it.
+// resolvable reports whether a name can be resolved, also after "tasks.".
 func resolvable(name string) bool {
 	return len(name) < 240 && letter.MatchString(name) &&
 		!slices.ContainsFunc(strings.Split(name, "."), func(label string) bool { return !dnsLabelForm.MatchString(label) })
-}
-
-// otherNames says by which name the manager finds the containers whose alias no
-// resolver looks up (TOSKOSE_DISCOVERY_NAMES).
-func otherNames(plan *packager.Plan, services map[string]string) string {
-	var pairs []string
-	for _, s := range plan.Services {
-		if alias := plan.Config.Nodes[s.Name].Alias; alias != "" && !resolvable(alias) {
-			pairs = append(pairs, alias+"="+services[s.Name])
-		}
-	}
-	return strings.Join(pairs, ",")
 }

@@ -13,7 +13,7 @@ import (
 // LogLevels are Supervisor's, from the quietest to the most talkative.
 var LogLevels = []string{"CRITICAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "BLATHER"}
 
-// The modes of the manager; in testing it logs and tells more.
+// The modes of the manager; in testing it logs more, and answers with more detail.
 const (
 	ModeProduction = "production"
 	ModeTesting    = "testing"
@@ -42,6 +42,7 @@ func (d *decoder) check(cfg Config, target *Target) {
 		d.uniqueAlias(path, alias, aliases)
 	}
 	d.checkVolumes(cfg.Volumes, target)
+	d.checkComponents(cfg.Components, target)
 	d.checkSecrets(cfg.Secrets, target)
 	m := cfg.Manager
 	d.checkUnit("manager", m.Alias, m.Port, m.User, m.Password)
@@ -57,7 +58,7 @@ func (d *decoder) check(cfg Config, target *Target) {
 	}
 }
 
-// checkNode tells whether a node of the target is well configured.
+// checkNode reports whether a node of the target is well configured.
 func (d *decoder) checkNode(name string, n Node, target *Target) bool {
 	path := "nodes." + name
 	i := slices.IndexFunc(target.Nodes, func(t TargetNode) bool { return t.Name == name })
@@ -86,23 +87,23 @@ func (d *decoder) checkNode(name string, n Node, target *Target) bool {
 	return true
 }
 
-func (d *decoder) given(path string) bool {
+func (d *decoder) has(path string) bool {
 	_, ok := d.at[path]
 	return ok
 }
 
 func (d *decoder) checkUnit(path, alias string, port int, user, password string) {
 	if alias != "" && (len(alias) > 63 || !aliasForm.MatchString(alias)) {
-		d.reportAt(path+".alias", "%q is no name for a network: letters, digits, '-', '_' and '.', at most 63", alias)
+		d.reportAt(path+".alias", "%q is not a name for a network: letters, digits, '-', '_' and '.', at most 63", alias)
 	}
-	if d.given(path+".port") && !d.bad[path+".port"] && (port < 1 || port > 65535) {
-		d.reportAt(path+".port", "%d is no port: it must be from 1 to 65535", port)
+	if d.has(path+".port") && !d.bad[path+".port"] && (port < 1 || port > 65535) {
+		d.reportAt(path+".port", "%d is not a port: it must be from 1 to 65535", port)
 	}
 	if strings.ContainsAny(user, ":\"") || hasControl(user) {
 		d.reportAt(path+".user", "%q must have no colon, quotation mark or control character", user)
 	}
 	if strings.HasPrefix(password, "{SHA}") {
-		d.reportAt(path+".password", "must be clear text: the manager has to send it")
+		d.reportAt(path+".password", "must be clear text: the manager sends it")
 	}
 	d.secret(path+".password", password)
 }
@@ -128,7 +129,7 @@ func (d *decoder) unique(path, key string, port int, seen map[int]string) {
 		return
 	}
 	if other, ok := seen[port]; ok {
-		d.reportAt(path+"."+key, "%d is taken by %s already", port, other)
+		d.reportAt(path+"."+key, "%d is already taken by %s", port, other)
 		return
 	}
 	seen[port] = path
@@ -137,10 +138,10 @@ func (d *decoder) unique(path, key string, port int, seen map[int]string) {
 func (d *decoder) uniqueAlias(path, alias string, seen map[string]string) {
 	if other, ok := seen[alias]; ok {
 		at := path
-		if d.given(path + ".alias") {
+		if d.has(path + ".alias") {
 			at = path + ".alias"
 		}
-		d.reportAt(at, "%q is taken by %s already", alias, other)
+		d.reportAt(at, "%q is already taken by %s", alias, other)
 		return
 	}
 	seen[alias] = path
@@ -154,39 +155,39 @@ func (d *decoder) checkDocker(path string, docker Docker) {
 	}
 	if docker.BaseImage != "" {
 		if _, err := reference.ParseNormalizedNamed(docker.BaseImage); err != nil {
-			d.reportAt(path+".base_image", "%q is no image: %v", docker.BaseImage, err)
+			d.reportAt(path+".base_image", "%q is not an image: %v", docker.BaseImage, err)
 		} else if docker.BaseTag != "" && validName(docker.BaseImage) != nil {
-			d.reportAt(path+".base_tag", "%q has a tag or digest already", docker.BaseImage)
+			d.reportAt(path+".base_tag", "%q already has a tag or digest", docker.BaseImage)
 		}
 	}
 	for key, tag := range map[string]string{"tag": docker.Tag, "base_tag": docker.BaseTag} {
 		if tag != "" && reference.TagRegexp.FindString(tag) != tag {
-			d.reportAt(path+"."+key, "%q is no tag", tag)
+			d.reportAt(path+"."+key, "%q is not a tag", tag)
 		}
 	}
 	d.secret(path+".registry_password", docker.RegistryPassword)
 }
 
-// withTag gives the image with another tag, and without its digest.
+// withTag returns the image with another tag, and without its digest.
 func withTag(image, tag string) (string, error) {
-	named, err := reference.ParseNormalizedNamed(image)
+	parsed, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
-		return "", fmt.Errorf("%q is no image: %w", image, err)
+		return "", fmt.Errorf("%q is not an image: %w", image, err)
 	}
-	tagged, err := reference.WithTag(reference.TrimNamed(named), tag)
+	tagged, err := reference.WithTag(reference.TrimNamed(parsed), tag)
 	if err != nil {
-		return "", fmt.Errorf("cannot give %q the tag %q: %w", image, tag, err)
+		return "", fmt.Errorf("cannot tag %q with %q: %w", image, tag, err)
 	}
 	return reference.FamiliarString(tagged), nil
 }
 
 // validName refuses a repository name that has a tag or digest.
 func validName(name string) error {
-	named, err := reference.ParseNormalizedNamed(name)
+	parsed, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
-		return fmt.Errorf("%q is no image name: %w", name, err)
+		return fmt.Errorf("%q is not an image name: %w", name, err)
 	}
-	if !reference.IsNameOnly(named) {
+	if !reference.IsNameOnly(parsed) {
 		return fmt.Errorf("%q must have no tag or digest; the tag has a key of its own", name)
 	}
 	return nil

@@ -22,7 +22,7 @@ var (
 	constraintForm = regexp.MustCompile(`^\s*([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*)\s*(==|!=)\s*(\S.*?)\s*$`)
 )
 
-// Bytes gives an amount of memory in bytes, or false.
+// Bytes returns an amount of memory in bytes, or false.
 func Bytes(memory string) (int64, bool) {
 	m := memoryForm.FindStringSubmatch(memory)
 	if m == nil {
@@ -48,10 +48,10 @@ func (d *decoder) checkDeploy(path string, c Deploy) {
 	for kind, a := range map[string]Amounts{"limits": c.Resources.Limits, "reservations": c.Resources.Reservations} {
 		at := path + ".resources." + kind
 		if n, err := strconv.ParseFloat(a.CPUs, 64); a.CPUs != "" && (err != nil || !(n > 0 && n < 1e6)) {
-			d.reportAt(at+".cpus", "%q is no number of processors", a.CPUs)
+			d.reportAt(at+".cpus", "%q is not a number of processors", a.CPUs)
 		}
 		if _, ok := Bytes(a.Memory); a.Memory != "" && !ok {
-			d.reportAt(at+".memory", "%q is no amount of memory: a number and b, k, m or g", a.Memory)
+			d.reportAt(at+".memory", "%q is not an amount of memory: a number and b, k, m or g", a.Memory)
 		}
 	}
 	for i, text := range c.Placement.Constraints {
@@ -61,7 +61,7 @@ func (d *decoder) checkDeploy(path string, c Deploy) {
 	}
 	for i, p := range c.Placement.Preferences {
 		if at := fmt.Sprintf("%s.placement.preferences.%d", path, i); p.Spread == "" && !d.bad[at] {
-			d.reportAt(at, "needs spread, a label to spread over")
+			d.reportAt(at, "needs spread, the label to spread over")
 		}
 	}
 	restart := path + ".restart_policy"
@@ -95,7 +95,7 @@ func (d *decoder) duration(path, text string) {
 		return
 	}
 	if n, err := time.ParseDuration(text); err != nil || n < 0 {
-		d.reportAt(path, "%q is no time: write 10s or 1m30s", text)
+		d.reportAt(path, "%q is not a duration: write 10s or 1m30s", text)
 	}
 }
 
@@ -118,7 +118,7 @@ func (d *decoder) checkSecrets(secrets []string, target *Target) {
 		switch {
 		case d.bad[path]:
 		case slices.Contains(secrets[:i], name):
-			d.reportAt(path, "%q comes twice", name)
+			d.reportAt(path, "%q is listed twice", name)
 		case !slices.Contains(target.Values, name):
 			d.reportAt(path, "%q is neither COMPONENT.INPUT nor CONTAINER.VARIABLE of the application%s", name, didYouMean(name, target.Values))
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The defaults of what a toskose.yml leaves open.
+// The defaults of a toskose.yml.
 const (
 	DefaultUnitPort     = 9001 // of the first node; the others count on
 	DefaultManagerPort  = 10000
@@ -25,7 +26,10 @@ type Target struct {
 	Nodes     []TargetNode // sorted by name
 	HostPorts []int        // what the application publishes
 	Volumes   []string     // names
-	Values    []string     // what a secret may be: COMPONENT.INPUT and CONTAINER.VARIABLE
+	// Components are the operations of components: the states in which one that no
+	// transition of the protocol names may run, none of the others.
+	Components map[string]map[string][]string
+	Values     []string // what a secret may be: COMPONENT.INPUT and CONTAINER.VARIABLE
 }
 
 // TargetNode is a container of the application.
@@ -36,9 +40,9 @@ type TargetNode struct {
 	Ports    []int // of the application inside the container
 }
 
-// Complete fills in what cfg, as Decode gave it for the same target, leaves
-// open, and changes nothing that is there. Passwords stay open: what is not
-// given is generated beside the manifests.
+// Complete sets the defaults of a configuration that Decode has read for the
+// same target. It sets no passwords: missing ones are generated beside the
+// manifests.
 func Complete(cfg Config, target Target) Config {
 	done := cfg
 	done.Nodes = map[string]Node{}
@@ -52,7 +56,7 @@ func Complete(cfg Config, target Target) Config {
 	port := DefaultUnitPort
 	for _, t := range target.Nodes {
 		n := cfg.Nodes[t.Name]
-		setDefault(&n.Alias, t.Name)
+		n.Alias = cmp.Or(n.Alias, t.Name)
 		if t.Toskosed {
 			if n.Port == 0 {
 				own := map[int]bool{}
@@ -64,8 +68,8 @@ func Complete(cfg Config, target Target) Config {
 				}
 				n.Port, taken[port] = port, true
 			}
-			setDefault(&n.User, DefaultUser)
-			setDefault(&n.LogLevel, DefaultLogLevel)
+			n.User = cmp.Or(n.User, DefaultUser)
+			n.LogLevel = cmp.Or(n.LogLevel, DefaultLogLevel)
 			completeDocker(&n.Docker, target.App+"-"+t.Name+"-toskosed", names)
 		} else if t.Built {
 			completeDocker(&n.Docker, target.App+"-"+t.Name, names)
@@ -76,9 +80,9 @@ func Complete(cfg Config, target Target) Config {
 }
 
 func completeManager(m Manager, target Target, taken map[int]bool, names map[string]bool) Manager {
-	setDefault(&m.Alias, DefaultManagerAlias)
-	setDefault(&m.User, DefaultUser)
-	setDefault(&m.Mode, ModeProduction)
+	m.Alias = cmp.Or(m.Alias, DefaultManagerAlias)
+	m.User = cmp.Or(m.User, DefaultUser)
+	m.Mode = cmp.Or(m.Mode, ModeProduction)
 	if m.Port == 0 {
 		published := map[int]bool{}
 		for _, p := range target.HostPorts {
@@ -103,13 +107,7 @@ func completeDocker(d *Docker, name string, names map[string]bool) {
 		}
 		names[d.Name] = true
 	}
-	setDefault(&d.Tag, DefaultTag)
-}
-
-func setDefault(s *string, value string) {
-	if *s == "" {
-		*s = value
-	}
+	d.Tag = cmp.Or(d.Tag, DefaultTag)
 }
 
 var notInImageNames = regexp.MustCompile(`[^a-z0-9]+`)
@@ -140,8 +138,8 @@ func (d Docker) Base(fallback string) (string, error) {
 	return d.BaseImage + ":" + d.BaseTag, nil
 }
 
-// Encode gives a toskose.yml without any password or key: those are the
-// fields that are left out of the JSON form, too.
+// Encode returns a toskose.yml without passwords and keys, which are the fields
+// that JSON leaves out as well.
 func Encode(cfg Config) ([]byte, error) {
 	public := cfg
 	public.Manager.Password, public.Manager.SecretKey, public.Manager.Docker.RegistryPassword = "", "", ""

@@ -3,14 +3,15 @@
 // completed for, and starts no goroutine.
 package config
 
-// Config is a toskose.yml. What the user wrote is never overwritten.
+// Config is a toskose.yml.
 type Config struct {
 	Title       string          `yaml:"title,omitempty" json:"title,omitempty"`
 	Description string          `yaml:"description,omitempty" json:"description,omitempty"`
 	Nodes       map[string]Node `yaml:"nodes" json:"nodes"`
 	Manager     Manager         `yaml:"manager" json:"manager"`
 
-	Volumes map[string]Volume `yaml:"volumes,omitempty" json:"volumes,omitempty"`
+	Components map[string]Component `yaml:"components,omitempty" json:"components,omitempty"`
+	Volumes    map[string]Volume    `yaml:"volumes,omitempty" json:"volumes,omitempty"`
 	// Secrets names, as COMPONENT.INPUT or CONTAINER.VARIABLE, what must not be
 	// written in the clear.
 	Secrets []string `yaml:"secrets,omitempty" json:"secrets,omitempty"`
@@ -27,6 +28,17 @@ type Node struct {
 	LogLevel string `yaml:"log_level,omitempty" json:"log_level,omitempty"`
 	Docker   Docker `yaml:"docker,omitempty" json:"docker,omitzero"`
 	Deploy   Deploy `yaml:"deploy,omitempty" json:"deploy,omitzero"`
+}
+
+// Component configures the operations of a component, by interface.operation.
+type Component struct {
+	Operations map[string]Operation `yaml:"operations,omitempty" json:"operations,omitempty"`
+}
+
+// Operation says what the application does not say of an operation.
+type Operation struct {
+	Kind   string   `yaml:"kind,omitempty" json:"kind,omitempty"`     // run, start or stop; default: by its name
+	States []string `yaml:"states,omitempty" json:"states,omitempty"` // that it may run in, of one that no transition names
 }
 
 // Manager configures the manager.

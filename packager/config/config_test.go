@@ -18,6 +18,9 @@ func target() config.Target {
 			{Name: "frontend", Toskosed: true},
 			{Name: "store"},
 		},
+		Components: map[string]map[string][]string{
+			"api": {"Standard.start": nil, "own.push": {"created", "deleted", "running"}},
+		},
 	}
 }
 
@@ -45,57 +48,66 @@ toskose.yml:7:3: manager: must be a mapping, not a list`,
 		},
 		"ports out of range": {
 			"nodes:\n  backend: {port: 0}\n  frontend: {port: 65536}\nmanager: {port: -1}\n",
-			`toskose.yml:2:19: nodes.backend.port: 0 is no port: it must be from 1 to 65535
-toskose.yml:3:20: nodes.frontend.port: 65536 is no port: it must be from 1 to 65535
-toskose.yml:4:17: manager.port: -1 is no port: it must be from 1 to 65535`,
+			`toskose.yml:2:19: nodes.backend.port: 0 is not a port: it must be from 1 to 65535
+toskose.yml:3:20: nodes.frontend.port: 65536 is not a port: it must be from 1 to 65535
+toskose.yml:4:17: manager.port: -1 is not a port: it must be from 1 to 65535`,
 		},
 		"what collides": {
 			"nodes:\n  backend: {port: 9001, alias: x}\n  frontend: {port: 9001, alias: x}\nmanager: {port: 8080, alias: x}\n",
 			`toskose.yml:2:19: nodes.backend.port: 9001 is a port of the application in the same container
-toskose.yml:3:20: nodes.frontend.port: 9001 is taken by nodes.backend already
-toskose.yml:3:33: nodes.frontend.alias: "x" is taken by nodes.backend already
+toskose.yml:3:20: nodes.frontend.port: 9001 is already taken by nodes.backend
+toskose.yml:3:33: nodes.frontend.alias: "x" is already taken by nodes.backend
 toskose.yml:4:17: manager.port: 8080 is a port that the application publishes
-toskose.yml:4:30: manager.alias: "x" is taken by nodes.backend already`,
+toskose.yml:4:30: manager.alias: "x" is already taken by nodes.backend`,
 		},
 		"nodes that are not there, or have no unit": {
 			"nodes:\n  backnd: {}\n  store: {alias: db, port: 9001}\n",
 			`toskose.yml:2:3: nodes.backnd: the application has no container of this name; did you mean "backend"?
 toskose.yml:3:3: nodes.store: the container hosts no components, so it has no unit; only its alias and deploy can be set`,
 		},
+		"operations": {
+			"components:\n  apo: {}\n  api:\n    operations:\n      Standard.start: {kind: strt, states: [running]}\n      own.pusch: {}\n      own.push: {states: [runnig, created, created]}\n",
+			`toskose.yml:2:3: components.apo: the application has no component of this name; did you mean "api"?
+toskose.yml:5:30: components.api.operations.Standard.start.kind: "strt" is not one of run, start, stop; did you mean "start"?
+toskose.yml:5:44: components.api.operations.Standard.start.states: the component's protocol says in which states the operation may run
+toskose.yml:6:7: components.api.operations.own.pusch: the component has no operation of this name with a script; did you mean "own.push"?
+toskose.yml:7:27: components.api.operations.own.push.states.0: "runnig" is not a state that it may run in, which are created, deleted, running; did you mean "running"?
+toskose.yml:7:44: components.api.operations.own.push.states.2: "created" is listed twice`,
+		},
 		"modes, levels and names": {
 			"nodes:\n  backend: {log_level: INFOS, alias: -x, user: 'a:b', password: '{SHA}ab'}\nmanager: {mode: prod, secret_key: \"a\\nb\"}\n",
 			`toskose.yml:2:24: nodes.backend.log_level: "INFOS" is not one of CRITICAL, ERROR, WARN, INFO, DEBUG, TRACE, BLATHER; did you mean "INFO"?
-toskose.yml:2:38: nodes.backend.alias: "-x" is no name for a network: letters, digits, '-', '_' and '.', at most 63
+toskose.yml:2:38: nodes.backend.alias: "-x" is not a name for a network: letters, digits, '-', '_' and '.', at most 63
 toskose.yml:2:48: nodes.backend.user: "a:b" must have no colon, quotation mark or control character
-toskose.yml:2:65: nodes.backend.password: must be clear text: the manager has to send it
+toskose.yml:2:65: nodes.backend.password: must be clear text: the manager sends it
 toskose.yml:3:17: manager.mode: "prod" is not one of production, testing
 toskose.yml:3:35: manager.secret_key: must have no line break or other control character`,
 		},
 		"images": {
 			"nodes:\n  backend:\n    docker: {name: 'reg/X:1', tag: a b, base_image: 'py:3', base_tag: '4'}\n  frontend:\n    docker: {name: 'x:1', base_image: UPPER}\n",
-			`toskose.yml:3:20: nodes.backend.docker.name: "reg/X:1" is no image name: invalid reference format: repository name (reg/X) must be lowercase
-toskose.yml:3:36: nodes.backend.docker.tag: "a b" is no tag
-toskose.yml:3:71: nodes.backend.docker.base_tag: "py:3" has a tag or digest already
+			`toskose.yml:3:20: nodes.backend.docker.name: "reg/X:1" is not an image name: invalid reference format: repository name (reg/X) must be lowercase
+toskose.yml:3:36: nodes.backend.docker.tag: "a b" is not a tag
+toskose.yml:3:71: nodes.backend.docker.base_tag: "py:3" already has a tag or digest
 toskose.yml:5:20: nodes.frontend.docker.name: "x:1" must have no tag or digest; the tag has a key of its own
-toskose.yml:5:39: nodes.frontend.docker.base_image: "UPPER" is no image: invalid reference format: repository name (library/UPPER) must be lowercase`,
+toskose.yml:5:39: nodes.frontend.docker.base_image: "UPPER" is not an image: invalid reference format: repository name (library/UPPER) must be lowercase`,
 		},
 		"what is too long by a character": {
 			"nodes:\n  backend: {alias: " + strings.Repeat("a", 63) + ", docker: {tag: " + strings.Repeat("t", 128) + "}}\n" +
 				"  frontend: {alias: " + strings.Repeat("a", 64) + ", docker: {tag: " + strings.Repeat("t", 129) + "}}\n",
-			`toskose.yml:3:21: nodes.frontend.alias: "` + strings.Repeat("a", 64) + `" is no name for a network: letters, digits, '-', '_' and '.', at most 63
-toskose.yml:3:101: nodes.frontend.docker.tag: "` + strings.Repeat("t", 129) + `" is no tag`,
+			`toskose.yml:3:21: nodes.frontend.alias: "` + strings.Repeat("a", 64) + `" is not a name for a network: letters, digits, '-', '_' and '.', at most 63
+toskose.yml:3:101: nodes.frontend.docker.tag: "` + strings.Repeat("t", 129) + `" is not a tag`,
 		},
 		"deploy": {
 			"nodes:\n  store:\n    deploy:\n      replicas: -1\n      resources: {limits: {cpus: many, memory: 1Gi}}\n      placement: {constraints: [a==b, ssd], preferences: [{}, x]}\n" +
 				"      restart_policy: {condition: always, delay: soon, max_attempts: x}\n      update_config: {max_failure_ratio: high, order: first, failure_action: rolback}\n      rollback_config: {failure_action: rollback, max_failure_ratio: 1.5}\n",
 			`toskose.yml:4:17: nodes.store.deploy.replicas: -1 is less than 0
-toskose.yml:5:34: nodes.store.deploy.resources.limits.cpus: "many" is no number of processors
-toskose.yml:5:48: nodes.store.deploy.resources.limits.memory: "1Gi" is no amount of memory: a number and b, k, m or g
+toskose.yml:5:34: nodes.store.deploy.resources.limits.cpus: "many" is not a number of processors
+toskose.yml:5:48: nodes.store.deploy.resources.limits.memory: "1Gi" is not an amount of memory: a number and b, k, m or g
 toskose.yml:6:39: nodes.store.deploy.placement.constraints.1: "ssd" is not KEY==VALUE or KEY!=VALUE
-toskose.yml:6:59: nodes.store.deploy.placement.preferences.0: needs spread, a label to spread over
+toskose.yml:6:59: nodes.store.deploy.placement.preferences.0: needs spread, the label to spread over
 toskose.yml:6:63: nodes.store.deploy.placement.preferences.1: must be a mapping, not text
 toskose.yml:7:35: nodes.store.deploy.restart_policy.condition: "always" is not one of none, on-failure, any
-toskose.yml:7:50: nodes.store.deploy.restart_policy.delay: "soon" is no time: write 10s or 1m30s
+toskose.yml:7:50: nodes.store.deploy.restart_policy.delay: "soon" is not a duration: write 10s or 1m30s
 toskose.yml:7:70: nodes.store.deploy.restart_policy.max_attempts: must be a whole number, not text
 toskose.yml:8:42: nodes.store.deploy.update_config.max_failure_ratio: must be a number, not text
 toskose.yml:8:55: nodes.store.deploy.update_config.order: "first" is not one of stop-first, start-first
@@ -107,10 +119,10 @@ toskose.yml:9:70: nodes.store.deploy.rollback_config.max_failure_ratio: 1.5 is n
 			"volumes: {dat: {driver: nfs}}\nsecrets: [api.tokn, api.token, api.token, [x]]\n",
 			`toskose.yml:1:11: volumes.dat: the application has no volume of this name; did you mean "data"?
 toskose.yml:2:11: secrets.0: "api.tokn" is neither COMPONENT.INPUT nor CONTAINER.VARIABLE of the application; did you mean "api.token"?
-toskose.yml:2:32: secrets.2: "api.token" comes twice
+toskose.yml:2:32: secrets.2: "api.token" is listed twice
 toskose.yml:2:43: secrets.3: must be text, not a list`,
 		},
-		"a key twice":   {"title: a\ntitle: b\n", `toskose.yml:2:1: title: comes twice`},
+		"a key twice":   {"title: a\ntitle: b\n", `toskose.yml:2:1: title: is set twice`},
 		"broken YAML":   {"nodes:\n\t- x\n", `toskose.yml:2:1: is not valid YAML: found character that cannot start any token`},
 		"two documents": {"title: a\n---\ntitle: b\n", `toskose.yml:2:1: holds more than one YAML document`},
 	}

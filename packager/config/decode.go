@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,8 +14,8 @@ import (
 )
 
 // Decode reads a toskose.yml strictly and reports all of its problems at once,
-// as Problems. file names it in them. With a target it also checks the names
-// of nodes and what collides with the application; nil leaves that out.
+// as Problems, which call it file. With a target it also checks the names of
+// nodes and conflicts with the application.
 func Decode(file string, data []byte, target *Target) (Config, error) {
 	d := &decoder{file: file, at: map[string]position{}, bad: map[string]bool{}}
 	var cfg Config
@@ -32,7 +33,7 @@ func Decode(file string, data []byte, target *Target) (Config, error) {
 type position struct{ line, column int }
 
 // decoder walks YAML nodes beside Go values, so that each problem keeps its
-// place: yaml.v3 itself gives a line only, and stops at types.
+// place: yaml.v3 itself reports only lines, and stops at types.
 type decoder struct {
 	file     string
 	at       map[string]position // by path: "nodes.backend.port"
@@ -51,7 +52,7 @@ func (d *decoder) reportAt(path, format string, args ...any) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// parse gives the document's top node; nil when there is nothing to decode.
+// parse returns the document's top node; nil when there is nothing to decode.
 func (d *decoder) parse(data []byte) *yaml.Node {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(strings.NewReader(string(data)))
@@ -105,9 +106,9 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 		v.Set(reflect.New(v.Type().Elem()))
 		d.value(n, v.Elem(), path)
 	case reflect.Int:
-		d.integer(n, v, path)
+		d.number(n, v, path, "a whole number", "!!int")
 	case reflect.Float64:
-		d.number(n, v, path)
+		d.number(n, v, path, "a number", "!!int", "!!float")
 	default:
 		if d.wants(n, yaml.ScalarNode, path, "text") {
 			v.SetString(n.Value)
@@ -115,24 +116,13 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-func (d *decoder) integer(n *yaml.Node, v reflect.Value, path string) {
-	var i int
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int" && n.Decode(&i) == nil {
-		v.SetInt(int64(i))
+// number decodes a number that has one of some tags.
+func (d *decoder) number(n *yaml.Node, v reflect.Value, path, what string, tags ...string) {
+	if n.Kind == yaml.ScalarNode && slices.Contains(tags, n.ShortTag()) && n.Decode(v.Addr().Interface()) == nil {
 		return
 	}
 	d.bad[path] = true
-	d.reportAt(path, "must be a whole number, not %s", describe(n))
-}
-
-func (d *decoder) number(n *yaml.Node, v reflect.Value, path string) {
-	var f float64
-	if n.Kind == yaml.ScalarNode && (n.ShortTag() == "!!int" || n.ShortTag() == "!!float") && n.Decode(&f) == nil {
-		v.SetFloat(f)
-		return
-	}
-	d.bad[path] = true
-	d.reportAt(path, "must be a number, not %s", describe(n))
+	d.reportAt(path, "must be %s, not %s", what, describe(n))
 }
 
 // items decodes a list; the path of an item ends in its number, from 0.
@@ -183,7 +173,7 @@ func (d *decoder) pairs(n *yaml.Node, path string, f func(key, value *yaml.Node)
 			continue
 		}
 		if seen[key.Value] {
-			d.report(p, "%s: comes twice", join(path, key.Value))
+			d.report(p, "%s: is set twice", join(path, key.Value))
 			continue
 		}
 		seen[key.Value] = true

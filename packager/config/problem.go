@@ -13,11 +13,11 @@ import (
 // Problem is one thing wrong with a toskose.yml.
 type Problem struct {
 	File         string
-	Line, Column int // counted from 1; 0 when it is about no place in particular
+	Line, Column int // counted from 1; 0 where it has no place
 	Message      string
 }
 
-// Error gives the problem as `file:line:column: message`.
+// Error returns the problem as `file:line:column: message`.
 func (p Problem) Error() string {
 	if p.Line == 0 {
 		return p.File + ": " + p.Message
@@ -28,7 +28,7 @@ func (p Problem) Error() string {
 // Problems is all that is wrong with a toskose.yml, in the order of its lines.
 type Problems []Problem
 
-// Error gives a problem a line.
+// Error returns one problem per line.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -46,7 +46,7 @@ func (ps Problems) sorted() Problems {
 
 func keysOf[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// didYouMean gives a suggestion to end a message with, or nothing.
+// didYouMean returns a suggestion to end a message with, or nothing.
 func didYouMean(word string, known []string) string {
 	if best := diag.Nearest(word, known); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)

@@ -3,6 +3,7 @@ package config_test
 import (
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -26,7 +27,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 	return compiled
 }
 
-// properties gives the keys that a schema knows, as paths; * is any name.
+// properties returns the keys that a schema knows, as paths; * is any name.
 func properties(root, at map[string]any, path string, into map[string]bool) {
 	if ref, ok := at["$ref"].(string); ok {
 		at = root["$defs"].(map[string]any)[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any)
@@ -46,7 +47,7 @@ func properties(root, at map[string]any, path string, into map[string]bool) {
 	}
 }
 
-// keys gives those that the reader knows.
+// keys returns those that the reader knows.
 func keys(t reflect.Type, path string, into map[string]bool) {
 	if path != "" {
 		into[path] = true
@@ -80,6 +81,56 @@ func TestTheSchemaHasTheKeysThatTheReaderKnows(t *testing.T) {
 	keys(reflect.TypeFor[config.Config](), "", known)
 	if diff := cmp.Diff(known, published); diff != "" {
 		t.Errorf("the reader (-) and the schema (+):\n%s", diff)
+	}
+}
+
+// TestThePageOnPackagingHasEveryKey compares the tables of docs/packaging.md, whose
+// headings name what their keys are below, with the keys that the reader knows.
+func TestThePageOnPackagingHasEveryKey(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.FromSlash("../../docs/packaging.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := func(text string) []string {
+		var names []string
+		for i, part := range strings.Split(text, "`") {
+			if i%2 == 1 {
+				names = append(names, "/"+strings.ReplaceAll(strings.ReplaceAll(part, ".", "/"), "NAME", "*"))
+			}
+		}
+		return names
+	}
+	listed := map[string]bool{}
+	var below []string
+	for line := range strings.Lines(string(page)) {
+		switch {
+		case strings.HasPrefix(line, "### Top level"):
+			below = []string{""}
+		case strings.HasPrefix(line, "#"):
+			below = quoted(line)
+		case strings.HasPrefix(line, "| `"):
+			cell, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+			for _, key := range quoted(cell) {
+				for _, prefix := range below {
+					listed[prefix+key] = true
+				}
+			}
+		}
+	}
+	known := map[string]bool{}
+	keys(reflect.TypeFor[config.Config](), "", known)
+	for key := range known {
+		for at := path.Dir(key); at != "/"; at = path.Dir(at) {
+			delete(known, at) // the tables have what is below
+		}
+	}
+	leaves := map[string]bool{}
+	for key := range known {
+		leaves[strings.TrimSuffix(strings.TrimSuffix(key, "/spread"), "/*")] = true
+	}
+	if diff := cmp.Diff(leaves, listed); diff != "" {
+		t.Errorf("the reader (-) and docs/packaging.md (+):\n%s", diff)
 	}
 }
 

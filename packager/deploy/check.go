@@ -17,19 +17,19 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// check refuses a folder that is for a swarm only.
+// check refuses a folder that is packaged only for a swarm.
 func (p *project) check(context.Context) error {
 	if len(p.d.info.External) > 0 {
-		return errors.New("its secrets are a swarm's (--secrets external), and the engine is in no swarm: " +
+		return errors.New("its secrets are a swarm's (--secrets external), and the engine is not in a swarm: " +
 			"`docker swarm init` makes one, or package it with --secrets generated")
 	}
 	if _, err := os.Stat(p.d.file(compose.LocalFile)); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("it is packaged for a swarm, without %s, and the engine is in none: package it with --target compose", compose.LocalFile)
+		return fmt.Errorf("it is packaged for a swarm, without %s, and the engine is not in one: package it with --target compose", compose.LocalFile)
 	}
 	return nil
 }
 
-// check refuses a folder whose secrets somebody else makes and has not made yet.
+// check refuses a folder whose external secrets do not exist yet.
 func (s *stack) check(ctx context.Context) error {
 	if len(s.d.info.External) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (s *stack) check(ctx context.Context) error {
 	return missingSecrets("swarm", s.d.info.External, have, "docker secret create %s FILE")
 }
 
-// check refuses what stack.check does.
+// check refuses what stack.check refuses.
 func (c *cluster) check(ctx context.Context) error {
 	if len(c.info.External) == 0 {
 		return nil
@@ -59,7 +59,8 @@ func (c *cluster) check(ctx context.Context) error {
 		"kubectl --namespace "+c.info.Namespace+" create secret generic %s --from-file=KEY=FILE")
 }
 
-// missingSecrets names the secrets that somebody has to make, and how.
+// missingSecrets names the external secrets that are missing, with the commands
+// that create them.
 func missingSecrets(where string, want, have []string, command string) error {
 	var lines []string
 	for _, name := range want {
@@ -70,37 +71,48 @@ func missingSecrets(where string, want, have []string, command string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the %s lacks %d of the %d secrets that somebody else makes; make them:%s", where, len(lines), len(want), indented(strings.Join(lines, "\n")))
+	return fmt.Errorf("the %s lacks %d of the %d external secrets; create them:%s", where, len(lines), len(want), indented(strings.Join(lines, "\n")))
 }
 
 // askReady asks the manager which toskosed nodes keep the application from
-// being ready. Everybody may, also who does not know the password.
-func (d *deployer) askReady(ctx context.Context, address string) ([]node, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/readyz", nil)
-	if err != nil {
-		return nil, fmt.Errorf("cannot ask at %s: %w", address, err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
+// being ready. That takes no password.
+func askReady(ctx context.Context, address string) ([]node, error) {
+	url := address + "/readyz"
+	code, body, err := get(ctx, url, "", "")
+	if err != nil || code == http.StatusOK {
 		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode == http.StatusOK {
-		return nil, nil
 	}
 	var problem struct {
 		Nodes []string `json:"nodes"`
 	}
 	if err := json.Unmarshal(body, &problem); err != nil || len(problem.Nodes) == 0 {
-		return nil, fmt.Errorf("GET %s: %s%s", req.URL, resp.Status, indented(lastLines(string(body), 5)))
+		return nil, unexpected(url, code, body)
 	}
 	var missing []node
 	for _, name := range problem.Nodes {
 		missing = append(missing, node{Name: name, State: "not ready"})
 	}
 	return missing, nil
+}
+
+// get asks the manager, as a user unless that is empty.
+func get(ctx context.Context, url, user, password string) (code int, body []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	if user != "" {
+		req.SetBasicAuth(user, password)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	return resp.StatusCode, body, err
+}
+
+func unexpected(url string, code int, body []byte) error {
+	return fmt.Errorf("GET %s: %d %s%s", url, code, http.StatusText(code), indented(lastLines(string(body), 5)))
 }

@@ -19,7 +19,7 @@ func TestASwarmThatLacksSecretsIsToldHowTheyAreMade(t *testing.T) {
 	have := []string{"shop_manager-password", "other_backend-password"}
 	const command = "docker secret create %s FILE"
 	err := missingSecrets("swarm", []string{"shop_backend-password", "shop_manager-password", "shop_api.key"}, have, command)
-	want := "the swarm lacks 2 of the 3 secrets that somebody else makes; make them:\n" +
+	want := "the swarm lacks 2 of the 3 external secrets; create them:\n" +
 		"    docker secret create shop_backend-password FILE\n    docker secret create shop_api.key FILE"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
@@ -33,7 +33,7 @@ func TestWhatIsForASwarmOnlyIsRefusedWhereThereIsNone(t *testing.T) {
 	t.Parallel()
 	d := &deployer{opts: Options{Dir: t.TempDir()}, info: output.Info{App: "shop"}}
 	p := &project{d: d}
-	if err := p.check(t.Context()); err == nil || !strings.Contains(err.Error(), "without docker-compose.local.yml, and the engine is in none: package it with --target compose") {
+	if err := p.check(t.Context()); err == nil || !strings.Contains(err.Error(), "without docker-compose.local.yml, and the engine is not in one: package it with --target compose") {
 		t.Errorf("without the file for a single engine: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(d.opts.Dir, compose.LocalFile), nil, 0o600); err != nil {
@@ -43,7 +43,7 @@ func TestWhatIsForASwarmOnlyIsRefusedWhereThereIsNone(t *testing.T) {
 		t.Error(err)
 	}
 	d.info.External = []string{"shop_manager-password"}
-	if err := p.check(t.Context()); err == nil || !strings.Contains(err.Error(), "(--secrets external), and the engine is in no swarm") {
+	if err := p.check(t.Context()); err == nil || !strings.Contains(err.Error(), "(--secrets external), and the engine is not in a swarm") {
 		t.Errorf("with secrets of a swarm: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ const (
 	Kubernetes = "kubernetes"
 )
 
-// Validate refuses a target that there is not.
+// Validate refuses an unknown target.
 func (o Options) Validate() error {
 	if all := []string{Swarm, Compose, Kubernetes}; o.Target != "" && !slices.Contains(all, o.Target) {
 		return fmt.Errorf("--target %q is not one of %s", o.Target, strings.Join(all, ", "))
@@ -31,14 +31,14 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// choose gives the target that a folder is deployed to. Empty: the engine, in
-// the way that suits it.
+// choose returns the target that a folder is deployed to. Empty: the engine, as
+// a stack or by Compose.
 func choose(dir, target string) (string, error) {
 	need := func(name, kind string) error {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return fmt.Errorf("%q is not what toskose has packaged for --target %s: it has no %s", dir, kind, name)
+		return fmt.Errorf("%q was not packaged by toskose for --target %s: it has no %s", dir, kind, name)
 	}
 	switch target {
 	case Swarm:
@@ -54,5 +54,5 @@ func choose(dir, target string) (string, error) {
 	if need(kubernetes.Kustomization, Kubernetes) == nil {
 		return Kubernetes, nil
 	}
-	return "", fmt.Errorf("%q is not what toskose has packaged: it has neither %s nor %s", dir, compose.SwarmFile, kubernetes.Kustomization)
+	return "", fmt.Errorf("%q was not packaged by toskose: it has neither %s nor %s", dir, compose.SwarmFile, kubernetes.Kustomization)
 }

@@ -32,7 +32,7 @@ const (
 // answering is how long a cluster may take for its first answer.
 const answering = 20 * time.Second
 
-// onCluster sets a deployer to the cluster that kubectl knows.
+// onCluster points a deployer at kubectl's cluster.
 func (d *deployer) onCluster(ctx context.Context) error {
 	info, err := kubernetes.ReadInfo(d.opts.Dir)
 	if err != nil {
@@ -51,7 +51,7 @@ func (d *deployer) onCluster(ctx context.Context) error {
 	return nil
 }
 
-// kubectl gives a command line of kubectl's, for the cluster that was named.
+// kubectl returns a command line of kubectl's for the cluster.
 func (c *cluster) kubectl(args ...string) []string {
 	words := []string{"kubectl"}
 	if c.d.opts.Context != "" {
@@ -71,7 +71,7 @@ func (c *cluster) reachable(ctx context.Context) error {
 	_, err := c.d.output(ctx, c.kubectl("version", "--output", "json")...)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return errors.New("there is no `kubectl`; install it, and set it to a cluster")
+		return errors.New("`kubectl` is not installed; install it, and point it at a cluster")
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
@@ -81,23 +81,23 @@ func (c *cluster) reachable(ctx context.Context) error {
 	return nil
 }
 
-// list gives what there is of the application, by kind.group/name.
+// list returns the application's objects, by kind.group/name.
 func (c *cluster) list(ctx context.Context, kinds string) ([]string, error) {
 	out, err := c.d.output(ctx, c.words("get", kinds, "--selector", c.info.Selector, "--output", "name")...)
 	return strings.Fields(string(out)), err
 }
 
-func (c *cluster) before(ctx context.Context) (found, error) {
+func (c *cluster) before(ctx context.Context) (earlier, error) {
 	running, err := c.list(ctx, workloadKinds)
 	if err != nil {
-		return found{}, err
+		return earlier{}, err
 	}
 	volumes, err := c.list(ctx, volumeKinds)
-	return found{len(running) > 0, len(volumes) > 0}, err
+	return earlier{len(running) > 0, len(volumes) > 0}, err
 }
 
-// up applies the manifests, and removes what an earlier version of the
-// application had and this one has not.
+// up applies the manifests, and removes what only an earlier version of the
+// application had.
 func (c *cluster) up(ctx context.Context) error {
 	out, err := c.d.output(ctx, c.kubectl("apply", "--kustomize", c.d.opts.Dir)...)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *cluster) up(ctx context.Context) error {
 		}
 	}
 	if !changed {
-		c.d.say("%s: nothing has changed", c.d.info.App)
+		c.d.say("%s: unchanged", c.d.info.App)
 	}
 	return c.prune(ctx, runningKinds)
 }
@@ -138,12 +138,12 @@ func (c *cluster) prune(ctx context.Context, kinds string) error {
 		return err
 	}
 	for _, name := range old {
-		c.d.say("%s: removed, it is no part of the application any more", name)
+		c.d.say("%s: removed, it is no longer part of the application", name)
 	}
 	return nil
 }
 
-// down removes the application but for its volumes, and waits for that.
+// down removes the application except for its volumes, and waits for that.
 func (c *cluster) down(ctx context.Context) error {
 	if err := c.remove(ctx, runningKinds+","+secretKinds); err != nil {
 		return err
@@ -176,8 +176,8 @@ func (c *cluster) remove(ctx context.Context, kinds string) error {
 	return err
 }
 
-// removeNamespace removes the application's own namespace, unless something is
-// in it yet: the application's volumes, or what somebody else has put there.
+// removeNamespace removes the application's own namespace unless it still holds
+// something: the application's volumes, or somebody else's objects.
 func (c *cluster) removeNamespace(ctx context.Context) error {
 	if !c.info.OwnNamespace {
 		return nil
@@ -197,7 +197,7 @@ func (c *cluster) removeNamespace(ctx context.Context) error {
 	return c.d.command(ctx, c.kubectl("delete", "namespace", c.info.Namespace, "--ignore-not-found", "--wait")...)
 }
 
-// isEverywhere tells what a cluster puts into each namespace.
+// isEverywhere reports whether a cluster puts an object into each namespace.
 func isEverywhere(name string) bool {
 	return slices.Contains([]string{"configmap/kube-root-ca.crt", "configmap/openshift-service-ca.crt", "serviceaccount/default", "serviceaccount/builder", "serviceaccount/deployer"}, name)
 }

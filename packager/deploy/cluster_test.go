@@ -60,7 +60,7 @@ func fakeCluster(t *testing.T, branches string) (dir string, calls func() []stri
 	}
 }
 
-// changes gives the calls that change something.
+// changes returns the calls that change something.
 func changes(calls []string) []string {
 	var out []string
 	for _, c := range calls {
@@ -114,8 +114,8 @@ JSON
 		t.Error(diff)
 	}
 	progress := "Shop: deploying on Kubernetes, in namespace \"shop\"\ndeployment.apps/backend: configured\nsecret/pw-new: created\n" +
-		"service/old: removed, it is no part of the application any more\nbackend: answers\nfrontend: answers\n" +
-		"secret/pw-old: removed, it is no part of the application any more\n"
+		"service/old: removed, it is no longer part of the application\nbackend: answers\nfrontend: answers\n" +
+		"secret/pw-old: removed, it is no longer part of the application\n"
 	if diff := cmp.Diff(progress, said.String()); diff != "" {
 		t.Error(diff)
 	}
@@ -191,7 +191,7 @@ func TestANamespaceThatLacksSecretsIsToldHowTheyAreMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Up(t.Context(), nil, Options{Dir: dir, Timeout: time.Minute, Environ: os.Environ(), Progress: &bytes.Buffer{}})
-	want := "cannot deploy \"Shop\": the namespace \"shop\" lacks 1 of the 2 secrets that somebody else makes; make them:\n" +
+	want := "cannot deploy \"Shop\": the namespace \"shop\" lacks 1 of the 2 external secrets; create them:\n" +
 		"    kubectl --namespace shop create secret generic backend-password --from-file=KEY=FILE"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
@@ -212,7 +212,7 @@ func TestAClusterThatDoesNotAnswerIsOneClearError(t *testing.T) {
 		t.Errorf("error %v\nwant  %s", err, want)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if err := Down(t.Context(), nil, opts); err == nil || err.Error() != "there is no `kubectl`; install it, and set it to a cluster" {
+	if err := Down(t.Context(), nil, opts); err == nil || err.Error() != "`kubectl` is not installed; install it, and point it at a cluster" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -260,10 +260,10 @@ func TestAFolderSaysWhereItIsDeployed(t *testing.T) {
 		{dir(swarm, local, cluster), Kubernetes, Kubernetes, ""},
 		{dir(swarm, local), Compose, Compose, ""},
 		{dir(swarm), Swarm, Swarm, ""},
-		{dir(), "", "", "is not what toskose has packaged: it has neither docker-compose.yml nor kustomization.yaml"},
-		{dir(swarm), Compose, "", "is not what toskose has packaged for --target compose: it has no docker-compose.local.yml"},
-		{dir(swarm), Kubernetes, "", "is not what toskose has packaged for --target kubernetes: it has no kustomization.yaml"},
-		{dir(cluster), Swarm, "", "is not what toskose has packaged for --target swarm: it has no docker-compose.yml"},
+		{dir(), "", "", "was not packaged by toskose: it has neither docker-compose.yml nor kustomization.yaml"},
+		{dir(swarm), Compose, "", "was not packaged by toskose for --target compose: it has no docker-compose.local.yml"},
+		{dir(swarm), Kubernetes, "", "was not packaged by toskose for --target kubernetes: it has no kustomization.yaml"},
+		{dir(cluster), Swarm, "", "was not packaged by toskose for --target swarm: it has no docker-compose.yml"},
 	} {
 		got, err := choose(tt.dir, tt.target)
 		if tt.error != "" {

@@ -10,16 +10,29 @@ import (
 	"time"
 )
 
-// command runs one of Docker's commands, without a shell. Its error holds the
-// end of what the command said.
+// command runs a command without a shell. Its error holds the end of what the
+// command printed.
 func (d *deployer) command(ctx context.Context, words ...string) error {
 	var said bytes.Buffer
 	var out io.Writer = &said
 	if d.opts.Debug != nil {
 		out = io.MultiWriter(&said, d.opts.Debug)
 	}
+	return d.run(ctx, words, out, out, &said)
+}
+
+// output returns what a command prints. Its error holds the end of its stderr.
+func (d *deployer) output(ctx context.Context, words ...string) ([]byte, error) {
+	var out, said bytes.Buffer
+	if err := d.run(ctx, words, &out, &said, &said); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func (d *deployer) run(ctx context.Context, words []string, out, complaints io.Writer, said *bytes.Buffer) error {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = d.opts.Dir, d.opts.Environ, out, out
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = d.opts.Dir, d.opts.Environ, out, complaints
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("`%s`: %w%s", strings.Join(words, " "), err, indented(lastLines(said.String(), 10)))
@@ -27,7 +40,7 @@ func (d *deployer) command(ctx context.Context, words ...string) error {
 	return nil
 }
 
-// succeeds tells whether a command is there and works.
+// succeeds reports whether a command exists and succeeds.
 func (d *deployer) succeeds(ctx context.Context, words ...string) bool {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = d.opts.Environ
@@ -45,17 +58,4 @@ func indented(text string) string {
 		return ""
 	}
 	return "\n    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
-}
-
-// output gives what a command prints. Its error holds the end of what the
-// command complained of.
-func (d *deployer) output(ctx context.Context, words ...string) ([]byte, error) {
-	var out, said bytes.Buffer
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = d.opts.Dir, d.opts.Environ, &out, &said
-	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("`%s`: %w%s", strings.Join(words, " "), err, indented(lastLines(said.String(), 10)))
-	}
-	return out.Bytes(), nil
 }

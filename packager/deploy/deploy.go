@@ -24,7 +24,7 @@ type Options struct {
 	Target   string        // where to; empty: what the folder is for
 	Context  string        // the cluster, as a context of kubectl's; empty: its current one
 	Timeout  time.Duration // for all of it to answer
-	Keep     bool          // leave what did not come up, to be looked at
+	Keep     bool          // leave what did not come up, for inspection
 	Volumes  bool          // undeploy: remove the volumes, and what is in them
 	Environ  []string      // of the commands; DOCKER_HOST and KUBECONFIG say where the engine and the cluster are
 	Progress io.Writer     // a line for each step
@@ -45,8 +45,8 @@ type deployer struct {
 	info   output.Info
 	where  target
 
-	unnamed  []unnamed // volumes of containers that were taken down
-	replaces bool      // an earlier version, whose manager may answer until the new one takes its place
+	unnamed  []unnamedVolume // volumes of containers that were taken down
+	replaces bool            // an earlier version, whose manager may answer until the new one takes its place
 }
 
 // target is a way of running what was packaged.
@@ -55,12 +55,12 @@ type target struct {
 	name          string                      // for people
 	forward       string                      // see Result
 	check         func(context.Context) error // refuses what cannot be deployed so
-	before        func(context.Context) (found, error)
+	before        func(context.Context) (earlier, error)
 	host          func(context.Context) (string, error) // where the manager is: HOST:PORT
 	removeVolumes func(context.Context) error
 
 	// These may be nil.
-	otherwise func(context.Context) error // removes what runs in another way by now
+	otherwise func(context.Context) error // removes what was deployed in another way
 	settled   func(context.Context) error // is called when all of it answers
 	close     func()
 }
@@ -74,8 +74,8 @@ type runner interface {
 	logs(ctx context.Context, service string) (string, error)
 }
 
-// found is what there was of the application before it was deployed.
-type found struct{ running, data bool }
+// earlier is what existed of the application before it was deployed.
+type earlier struct{ running, data bool }
 
 // Up deploys a folder and waits until all units answer the manager. What does
 // not come up is removed again, unless it was there before or is to be kept.
@@ -122,7 +122,7 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 }
 
 // failed adds the reason to an error, and leaves nothing behind.
-func (d *deployer) failed(ctx context.Context, err error, before found) error {
+func (d *deployer) failed(ctx context.Context, err error, before earlier) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 	defer cancel()
 	err = fmt.Errorf("cannot deploy %q: %w%s", d.info.App, err, d.reasons(ctx))
@@ -137,7 +137,7 @@ func (d *deployer) failed(ctx context.Context, err error, before found) error {
 	return errors.Join(err, d.where.removeVolumes(ctx))
 }
 
-// Down removes what Up started, however the engine runs it by now.
+// Down removes what Up started.
 func Down(ctx context.Context, engine *client.Client, opts Options) error {
 	d, err := open(ctx, engine, opts)
 	if err != nil {

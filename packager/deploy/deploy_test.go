@@ -103,7 +103,7 @@ func TestWaitingEndsWhenAllUnitsAnswer(t *testing.T) {
 	}
 }
 
-// waitInVain gives what waiting ends with when the time is up, without how long
+// waitInVain returns what waiting ends with when the time is up, without how long
 // that was: it waits for longer where the manager has not answered by then.
 func waitInVain(t *testing.T, d *deployer) string {
 	t.Helper()
@@ -171,7 +171,7 @@ func TestWhatFailsAgainAndAgainIsNotWaitedFor(t *testing.T) {
 	if err == nil || err.Error() != "store has failed 3 times" {
 		t.Fatalf("error %v", err)
 	}
-	err = d.failed(t.Context(), err, found{data: true})
+	err = d.failed(t.Context(), err, earlier{data: true})
 	want := "cannot deploy \"shop\": store has failed 3 times\n  store: exited with code 1\n    first\n    cannot bind"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
@@ -186,11 +186,11 @@ func TestWhatWasThereBeforeOrIsToBeKeptStays(t *testing.T) {
 	r := &fakeRunner{}
 	d, _ := managed(t, r, nil)
 	cause := errors.New("x")
-	if err := d.failed(t.Context(), cause, found{running: true}); !errors.Is(err, cause) || r.downs != 0 {
+	if err := d.failed(t.Context(), cause, earlier{running: true}); !errors.Is(err, cause) || r.downs != 0 {
 		t.Errorf("%v; taken down %d times", err, r.downs)
 	}
 	d.opts.Keep = true
-	if err := d.failed(t.Context(), cause, found{}); !errors.Is(err, cause) || r.downs != 0 {
+	if err := d.failed(t.Context(), cause, earlier{}); !errors.Is(err, cause) || r.downs != 0 {
 		t.Errorf("%v; taken down %d times", err, r.downs)
 	}
 }
@@ -201,7 +201,7 @@ func TestCleaningUpIsNotInterrupted(t *testing.T) {
 	d, _ := managed(t, r, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := d.failed(ctx, ctx.Err(), found{data: true}); !errors.Is(err, context.Canceled) || r.downs != 1 {
+	if err := d.failed(ctx, ctx.Err(), earlier{data: true}); !errors.Is(err, context.Canceled) || r.downs != 1 {
 		t.Errorf("%v; taken down %d times", err, r.downs)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// onEngine sets a deployer to the Docker engine: as a stack or by Compose, as
-// it is told or else as suits the engine.
+// onEngine points a deployer at the Docker engine: as a stack or by Compose, as
+// asked or as suits the engine.
 func (d *deployer) onEngine(ctx context.Context, kind string) error {
 	var err error
 	if d.info, err = compose.ReadInfo(d.opts.Dir); err != nil {
@@ -28,26 +28,26 @@ func (d *deployer) onEngine(ctx context.Context, kind string) error {
 	case kind == Compose || kind == "" && !active:
 		d.where = onProject(d)
 	case !active:
-		return errors.New("the engine is in no swarm: `docker swarm init` makes one, and --target compose needs none")
+		return errors.New("the engine is not in a swarm: `docker swarm init` makes one, and --target compose needs none")
 	case !system.Swarm.ControlAvailable:
-		return errors.New("the engine is a worker of its swarm: deploy at a manager of it, which --docker-url names")
+		return errors.New("the engine is a worker of its swarm: name a manager of the swarm with --docker-url")
 	default:
 		d.where = onStack(d, system.Swarm.NodeID)
 	}
 	return nil
 }
 
-// published is the manager's port of a host.
+// published is the manager's address on a host.
 func (d *deployer) published(host string) string {
 	return net.JoinHostPort(host, strconv.Itoa(d.info.Manager.Port))
 }
 
 // engineBefore looks for an application on the engine.
-func (d *deployer) engineBefore(ctx context.Context, label string) (found, error) {
+func (d *deployer) engineBefore(ctx context.Context, label string) (earlier, error) {
 	containers, err := d.containers(ctx, label)
 	if err != nil {
-		return found{}, err
+		return earlier{}, err
 	}
 	volumes, err := d.volumes(ctx)
-	return found{len(containers) > 0, len(volumes) > 0}, err
+	return earlier{len(containers) > 0, len(volumes) > 0}, err
 }

@@ -19,8 +19,8 @@ type forward struct {
 	ended   chan struct{}
 }
 
-// host gives a way to the manager. A forwarding is to one pod, so it is made
-// anew when that answers no more.
+// host returns an address of the manager. A port is forwarded to one pod, so
+// this is done again when that pod no longer answers.
 func (c *cluster) host(ctx context.Context) (string, error) {
 	if c.forward != nil && c.forward.answers(ctx) {
 		return c.forward.address, nil
@@ -41,7 +41,7 @@ func (c *cluster) host(ctx context.Context) (string, error) {
 	return c.forward.address, nil
 }
 
-// pod gives a pod of a workload that is complete: until then, an earlier one may
+// pod returns a pod of a workload that is complete: until then, an earlier one may
 // be among them, with another password.
 func (r rollout) pod(service string) (string, error) {
 	for _, f := range r.failures() {
@@ -65,7 +65,7 @@ func (c *cluster) close() {
 	}
 }
 
-// answers asks the manager whether it is there.
+// answers reports whether the manager answers.
 func (f *forward) answers(ctx context.Context) bool {
 	select {
 	case <-f.ended:
@@ -74,16 +74,8 @@ func (f *forward) answers(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.address+"/healthz", nil)
-	if err != nil {
-		return false
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	code, _, err := get(ctx, "http://"+f.address+"/healthz", "", "")
+	return err == nil && code == http.StatusOK
 }
 
 // forwardTo runs a command that prints where it forwards from.

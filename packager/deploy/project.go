@@ -1,11 +1,12 @@
 package deploy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -15,7 +16,7 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// The labels by which Compose and Swarm know what is theirs.
+// The labels of Compose and Swarm.
 const (
 	projectLabel        = "com.docker.compose.project"
 	projectServiceLabel = "com.docker.compose.service"
@@ -34,17 +35,17 @@ func onProject(d *deployer) target {
 	return target{
 		runner: p, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes,
 		host:   func(context.Context) (string, error) { return d.published(d.engineHost()), nil },
-		before: func(ctx context.Context) (found, error) { return d.engineBefore(ctx, p.label) },
+		before: func(ctx context.Context) (earlier, error) { return d.engineBefore(ctx, p.label) },
 	}
 }
 
-// compose gives a command line of whichever Compose there is.
+// compose returns a command line of whichever Compose is installed.
 func (p *project) compose(ctx context.Context, args ...string) ([]string, error) {
 	words := []string{"docker", "compose"}
 	if !p.d.succeeds(ctx, "docker", "compose", "version") {
 		words = []string{"docker-compose"}
 		if !p.d.succeeds(ctx, "docker-compose", "version") {
-			return nil, errors.New("there is neither `docker compose` nor `docker-compose`; install one of them")
+			return nil, errors.New("neither `docker compose` nor `docker-compose` is installed; install one of them")
 		}
 	}
 	words = append(words, "-p", p.d.info.App, "-f", p.d.file(compose.SwarmFile), "-f", p.d.file(compose.LocalFile))
@@ -79,22 +80,22 @@ func (p *project) failures(ctx context.Context) ([]failure, error) {
 	}
 	var out []failure
 	for _, c := range list {
-		found, err := p.d.engine.ContainerInspect(ctx, c.ID)
-		if err != nil || found.State == nil {
+		info, err := p.d.engine.ContainerInspect(ctx, c.ID)
+		if err != nil || info.State == nil {
 			continue
 		}
-		f := failure{service: c.Labels[projectServiceLabel], times: found.RestartCount}
+		f := failure{service: c.Labels[projectServiceLabel], times: info.RestartCount}
 		switch {
 		case c.State == container.StateRestarting || c.State == container.StateExited || c.State == container.StateDead:
-			if found.State.ExitCode == 0 && found.State.Error == "" {
-				continue // it did what it had to do
+			if info.State.ExitCode == 0 && info.State.Error == "" {
+				continue // it has done its work
 			}
-			f.why = fmt.Sprintf("%s with code %d", c.State, found.State.ExitCode)
-		case found.RestartCount > 0 && justStarted(found.State.StartedAt):
-			f.why = fmt.Sprintf("restarted %d times", found.RestartCount)
-		case found.State.Error != "":
-			f.why = found.State.Error
-		case found.State.Health != nil && found.State.Health.Status == container.Unhealthy:
+			f.why = fmt.Sprintf("%s with code %d", c.State, info.State.ExitCode)
+		case info.RestartCount > 0 && justStarted(info.State.StartedAt):
+			f.why = fmt.Sprintf("restarted %d times", info.RestartCount)
+		case info.State.Error != "":
+			f.why = info.State.Error
+		case info.State.Health != nil && info.State.Health.Status == container.Unhealthy:
 			f.why = "unhealthy"
 		default:
 			continue
@@ -117,15 +118,20 @@ func (p *project) logs(ctx context.Context, service string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		defer r.Close()
-		var out bytes.Buffer
-		_, err = stdcopy.StdCopy(&out, &out, r)
-		return out.String(), err
+		return readLog(r)
 	}
 	return "", nil
 }
 
-// justStarted tells whether a container has yet to show that it stays up.
+// readLog reads a log of the engine's to its end.
+func readLog(r io.ReadCloser) (string, error) {
+	defer r.Close()
+	var out strings.Builder
+	_, err := stdcopy.StdCopy(&out, &out, r)
+	return out.String(), err
+}
+
+// justStarted reports whether a container has yet to show that it stays up.
 func justStarted(at string) bool {
 	started, err := time.Parse(time.RFC3339Nano, at)
 	return err == nil && time.Since(started) < settled
@@ -140,7 +146,7 @@ func (d *deployer) engineHost() string {
 	return u.Hostname()
 }
 
-// containers gives those of the application, ended ones too.
+// containers returns those of the application, ended ones too.
 func (d *deployer) containers(ctx context.Context, label string) ([]container.Summary, error) {
 	list, err := d.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {

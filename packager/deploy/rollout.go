@@ -69,7 +69,7 @@ func (r rollout) failures() []failure {
 	return out
 }
 
-// restarted tells whether a pod has yet to show that it stays up.
+// restarted reports whether a pod has yet to show that it stays up.
 func (o object) restarted() bool {
 	return slices.ContainsFunc(o.Status.Containers, containerStatus.restarted)
 }
@@ -78,7 +78,7 @@ func (s containerStatus) restarted() bool {
 	return s.Restarts > 0 && s.State.Running != nil && time.Since(s.State.Running.Since) < settled
 }
 
-// complete tells whether all pods of a workload are there, ready and of its
+// complete reports whether all pods of a workload exist, are ready and have its
 // newest version.
 func (o object) complete() bool {
 	want := 1
@@ -114,7 +114,7 @@ func (r rollout) failure(w object) failure {
 	return f
 }
 
-// podsOf gives the pods of a workload that are to stay.
+// podsOf returns the pods of a workload that are not being deleted.
 func (r rollout) podsOf(service string) []object {
 	var out []object
 	for _, p := range r.pods {
@@ -232,7 +232,7 @@ func (r rollout) pullsFailed(p object) int {
 	return times
 }
 
-// warningOf gives the last that the cluster has warned of about a pod.
+// warningOf returns the cluster's last warning about a pod.
 func (r rollout) warningOf(p object) string {
 	last := ""
 	for _, e := range r.events {
@@ -243,8 +243,8 @@ func (r rollout) warningOf(p object) string {
 	return last
 }
 
-// logs gives the end of what a workload's container has printed: of the one
-// that ended, where it has been restarted.
+// logs returns the end of what a workload's container has printed, before its
+// last restart if there was one.
 func (c *cluster) logs(ctx context.Context, service string) (string, error) {
 	r, err := c.look(ctx)
 	if err != nil {

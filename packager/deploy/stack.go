@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/swarm"
-	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/toskose/toskose/packager/compose"
 )
@@ -44,19 +42,19 @@ func (s *stack) up(ctx context.Context) error {
 	return s.replaceStale(ctx)
 }
 
-// replaceStale starts anew the containers of images that were built again
-// under the same name, which a swarm does not notice.
+// replaceStale restarts the containers whose images were built again under the
+// same name, which a swarm does not notice.
 func (s *stack) replaceStale(ctx context.Context) error {
 	list, err := s.d.containers(ctx, s.label)
 	if err != nil {
 		return err
 	}
 	for _, service := range staleServices(list, func(ref string) string {
-		found, err := s.d.engine.ImageInspect(ctx, ref)
+		image, err := s.d.engine.ImageInspect(ctx, ref)
 		if err != nil {
 			return ""
 		}
-		return found.ID
+		return image.ID
 	}) {
 		if err := s.d.command(ctx, "docker", "service", "update", "--force", "--detach", "--no-resolve-image", "--with-registry-auth", service); err != nil {
 			return err
@@ -114,8 +112,8 @@ func (s *stack) down(ctx context.Context) error {
 	}
 }
 
-// left names something of the stack that is still there, and removes a
-// network that nothing is on any more.
+// left names something of the stack that is still there, and removes networks
+// and secrets that are no longer in use.
 func (s *stack) left(ctx context.Context) (string, error) {
 	containers, err := s.d.containers(ctx, s.label)
 	if err != nil {
@@ -174,8 +172,5 @@ func (s *stack) logs(ctx context.Context, service string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer r.Close()
-	var out bytes.Buffer
-	_, err = stdcopy.StdCopy(&out, &out, r)
-	return out.String(), err
+	return readLog(r)
 }

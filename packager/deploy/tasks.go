@@ -24,7 +24,7 @@ func (s *stack) look(ctx context.Context) ([]swarm.Service, []swarm.Task, error)
 	return services, tasks, nil
 }
 
-// names gives the services' names in the application, by their ids.
+// names returns the services' names in the application, by their ids.
 func (s *stack) names(services []swarm.Service) map[string]string {
 	names := map[string]string{}
 	for _, service := range services {
@@ -33,12 +33,12 @@ func (s *stack) names(services []swarm.Service) map[string]string {
 	return names
 }
 
-// before looks for the application, and remembers what has failed of it
-// already: a swarm keeps the last tasks of each service.
-func (s *stack) before(ctx context.Context) (found, error) {
+// before looks for the application, and remembers its tasks that have already
+// failed: a swarm keeps the last tasks of each service.
+func (s *stack) before(ctx context.Context) (earlier, error) {
 	_, tasks, err := s.look(ctx)
 	if err != nil {
-		return found{}, err
+		return earlier{}, err
 	}
 	s.past = map[string]bool{}
 	for _, t := range tasks {
@@ -94,8 +94,8 @@ func (f *failure) add(t swarm.Task) {
 	}
 }
 
-// update says that not all of the service's tasks are of its newest version
-// yet, or never will be.
+// update says that the service is still being updated, or that its update has
+// failed.
 func (f *failure) update(status *swarm.UpdateStatus) {
 	if status == nil {
 		return

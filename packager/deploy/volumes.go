@@ -14,28 +14,28 @@ import (
 	"github.com/docker/docker/api/types/volume"
 )
 
-// unnamed is a volume that the engine made for a container whose image asks for
-// one. Nothing but the container tells whose it is. (A swarm removes such with
-// their containers.)
-type unnamed struct{ name, service, path string }
+// unnamedVolume is a volume that the engine made for a container because its
+// image asks for one. Only the container says whose it is. (A swarm removes such
+// volumes with their containers.)
+type unnamedVolume struct{ name, service, path string }
 
-// The engine gives such a volume an id for a name.
+// The engine names such a volume by an id.
 var volumeID = regexp.MustCompile("^[0-9a-f]{64}$")
 
-func unnamedOf(list []container.Summary) []unnamed {
-	var all []unnamed
+func unnamedOf(list []container.Summary) []unnamedVolume {
+	var all []unnamedVolume
 	for _, c := range list {
 		for _, m := range c.Mounts {
 			if m.Type == mount.TypeVolume && volumeID.MatchString(m.Name) {
-				all = append(all, unnamed{m.Name, c.Labels[projectServiceLabel], m.Destination})
+				all = append(all, unnamedVolume{m.Name, c.Labels[projectServiceLabel], m.Destination})
 			}
 		}
 	}
 	return all
 }
 
-// volumes gives the application's volumes on this engine, whoever made them:
-// a stack takes over what Compose has left.
+// volumes returns the application's volumes on this engine, also those that
+// Compose made: a stack takes them over.
 func (d *deployer) volumes(ctx context.Context) ([]*volume.Volume, error) {
 	var all []*volume.Volume
 	for _, label := range []string{projectLabel, stackLabel} {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,13 +20,14 @@ type failure struct {
 	final   bool
 }
 
-// hopeless is after how many failures waiting is given up.
+// hopeless is the number of failures after which waiting ends.
 const hopeless = 3
 
-// settled is after how long what has failed before counts as running.
+// settled is how long a container that has failed before has to run to count as
+// running.
 const settled = 10 * time.Second
 
-// patience is for one answer of the manager, which itself waits for units.
+// patience is the time for one answer of the manager, which itself waits for units.
 const patience = 30 * time.Second
 
 // node is what is read of the manager's answer about one.
@@ -37,14 +37,14 @@ type node struct {
 	Why   string `json:"why"`
 }
 
-// wait asks the manager until it finds the unit of every toskosed node, and
-// gives the manager's address.
+// wait asks the manager until it reaches the unit of every toskosed node, and
+// returns the manager's address.
 func (d *deployer) wait(ctx context.Context, user, password string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.opts.Timeout, fmt.Errorf("not all of it answers after %s", d.opts.Timeout))
 	defer cancel()
 	ticker := time.NewTicker(300 * time.Millisecond)
 	defer ticker.Stop()
-	told := map[string]bool{}
+	said := map[string]bool{}
 	last := errors.New("the manager does not answer")
 	for {
 		address, missing, err := d.ask(ctx, user, password)
@@ -54,12 +54,12 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 				return "", err
 			}
 		case err == nil && len(missing) == 0:
-			d.tell(told, nil)
+			d.sayAnswering(said, nil)
 			if last = d.troubled(ctx); last == nil {
 				return address, nil
 			}
 		case err == nil:
-			d.tell(told, missing)
+			d.sayAnswering(said, missing)
 			last = unanswered(missing)
 		case ctx.Err() == nil: // otherwise it says only that the time is up
 			last = fmt.Errorf("the manager does not answer: %w", err)
@@ -75,12 +75,12 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 	}
 }
 
-// tell says which nodes have come to answer.
-func (d *deployer) tell(told map[string]bool, missing []node) {
+// sayAnswering says which nodes answer now.
+func (d *deployer) sayAnswering(said map[string]bool, missing []node) {
 	for _, name := range d.info.Nodes {
 		waits := slices.ContainsFunc(missing, func(n node) bool { return n.Name == name })
-		if !waits && !told[name] {
-			told[name] = true
+		if !waits && !said[name] {
+			said[name] = true
 			d.say("%s: answers", name)
 		}
 	}
@@ -94,9 +94,10 @@ func unanswered(missing []node) error {
 	return errors.New(strings.Join(waits, "; "))
 }
 
-var errDenied = errors.New("another manager answers at its port, or has another password: it refuses the one in secrets/manager-password")
+var errDenied = errors.New("the manager at its port refuses the password in secrets/manager-password: it is another manager, or has another password")
 
-// ask gives the toskosed nodes whose unit the manager does not reach.
+// ask returns the manager's address, and the toskosed nodes whose unit it does
+// not reach.
 func (d *deployer) ask(ctx context.Context, user, password string) (address string, missing []node, err error) {
 	host, err := d.where.host(ctx)
 	if err != nil {
@@ -106,32 +107,22 @@ func (d *deployer) ask(ctx context.Context, user, password string) (address stri
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if len(d.info.External) > 0 { // nobody here knows the password
-		missing, err = d.askReady(ctx, address)
+		missing, err = askReady(ctx, address)
 		return address, missing, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/api/v1/node/", nil)
-	if err != nil {
-		return "", nil, fmt.Errorf("cannot ask at %s: %w", address, err)
-	}
-	req.SetBasicAuth(user, password)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
+	url := address + "/api/v1/node/"
+	code, body, err := get(ctx, url, user, password)
+	switch {
+	case err != nil:
 		return "", nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusUnauthorized {
+	case code == http.StatusUnauthorized:
 		return "", nil, errDenied
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
-	if err != nil {
-		return "", nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", nil, fmt.Errorf("GET %s: %s%s", req.URL, resp.Status, indented(lastLines(string(body), 5)))
+	case code != http.StatusOK:
+		return "", nil, unexpected(url, code, body)
 	}
 	var nodes []node
 	if err := json.Unmarshal(body, &nodes); err != nil {
-		return "", nil, fmt.Errorf("GET %s: %w", req.URL, err)
+		return "", nil, fmt.Errorf("GET %s: %w", url, err)
 	}
 	return address, unreached(d.info.Nodes, nodes), nil
 }
@@ -150,8 +141,8 @@ func unreached(want []string, have []node) []node {
 	return missing
 }
 
-// troubled is what is wrong although all units answer: a standalone container
-// that does not stay up.
+// troubled is what is wrong although all units answer, such as a standalone
+// container that does not stay up.
 func (d *deployer) troubled(ctx context.Context) error {
 	list, err := d.where.failures(ctx)
 	if err != nil {
@@ -164,7 +155,7 @@ func (d *deployer) troubled(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// hopeless is the error that waiting cannot mend.
+// hopeless returns an error that waiting cannot resolve.
 func (d *deployer) hopeless(ctx context.Context) error {
 	list, err := d.where.failures(ctx)
 	if err != nil {
@@ -181,8 +172,8 @@ func (d *deployer) hopeless(ctx context.Context) error {
 	return nil
 }
 
-// reasons tells, for people, what is wrong with each service, with the end of
-// its log. It is best effort: the error that it is added to stands by itself.
+// reasons explains, for people, what is wrong with each service, with the end of
+// its log. It is best effort.
 func (d *deployer) reasons(ctx context.Context) string {
 	list, err := d.where.failures(ctx)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/toskose/toskose/packager/image/sink"
 )
 
 // About is what those who deploy an image want to know of it. Empty is what is
@@ -16,7 +18,7 @@ type About struct {
 	Content string // a digest of all that a container gets of it, whoever built it and when
 }
 
-// About tells of an image: one that Build has made, or one that the engine has.
+// About describes an image: one that Build has made, or one that the engine has.
 func (b *Builder) About(ctx context.Context, ref string) About {
 	b.mu.Lock()
 	about, ok := b.about[ref]
@@ -24,17 +26,18 @@ func (b *Builder) About(ctx context.Context, ref string) About {
 	if ok {
 		return about
 	}
-	found, err := b.engine.ImageInspect(ctx, ref)
-	if err != nil || found.Config == nil {
+	has, err := b.engine.Client.ImageInspect(ctx, ref)
+	if err != nil || has.Config == nil {
 		return About{}
 	}
-	c := found.Config
-	return About{User: c.User, Content: contentOf(found.RootFS.Layers, v1.Config{
+	c := has.Config
+	return About{User: c.User, Content: contentOf(has.RootFS.Layers, v1.Config{
 		User: c.User, Env: c.Env, Entrypoint: c.Entrypoint, Cmd: c.Cmd, WorkingDir: c.WorkingDir, Labels: c.Labels, StopSignal: c.StopSignal,
 	})}
 }
 
-// remember keeps what is said of an image that goes where no engine can be asked for it.
+// remember keeps what is known of an image that goes where no engine can be
+// asked for it.
 func (b *Builder) remember(name string, about About) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,16 +47,24 @@ func (b *Builder) remember(name string, about About) {
 	b.about[name] = about
 }
 
-// aboutAll tells of one image for several platforms.
-func aboutAll(images []*made) About {
-	all := images[0].about
-	for _, m := range images[1:] {
-		all.Content = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(all.Content+m.about.Content)))
+// aboutAll describes one image for several platforms.
+func aboutAll(images []*sink.Image) (About, error) {
+	var all About
+	for i, m := range images {
+		c, err := m.ConfigFile()
+		if err != nil {
+			return About{}, err
+		}
+		about := aboutOf(c)
+		if i > 0 {
+			about = About{User: all.User, Content: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(all.Content+about.Content)))}
+		}
+		all = about
 	}
-	return all
+	return all, nil
 }
 
-// aboutOf tells of an image by its configuration.
+// aboutOf describes an image by its configuration.
 func aboutOf(c *v1.ConfigFile) About {
 	layers := make([]string, len(c.RootFS.DiffIDs))
 	for i, id := range c.RootFS.DiffIDs {

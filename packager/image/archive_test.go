@@ -106,7 +106,7 @@ func TestImagesOfDockerfilesGoToARegistryToo(t *testing.T) {
 	plan.Images[0].Name, plan.Images[1].Name = w.host+"/team/api:1", w.host+"/team/alone:1"
 	plan.Images[1].Base = plan.Images[1].Name
 	engine.Remove(t, b.Client, plan.Images[1].Name)
-	if err := b.build(plan, archive, func(o *image.Options) { o.Output = image.PlaceRegistry }); err != nil {
+	if err := b.build(plan, archive, func(o *image.Options) { o.Output = image.Registry }); err != nil {
 		t.Fatal(err)
 	}
 	version, err := b.ServerVersion(t.Context())
@@ -128,7 +128,7 @@ func TestADockerfileThatCannotBeBuiltSaysWhy(t *testing.T) {
 	b := newBench(t, image.BuilderDirect)
 	for dockerfile, wants := range map[string][]string{
 		"FROM 127.0.0.1:1/packager-test:none\n":                 {`cannot get image "127.0.0.1:1/packager-test:none": the engine has none`},
-		"FROM " + b.name + ":base\nCOPY none /\n":               {"none", "\nit said last:\n", "Step 2/"},
+		"FROM " + b.name + ":base\nCOPY none /\n":               {"none", "\nits last output:\n", "Step 2/"},
 		"FROM " + b.name + ":base\nLABEL a=b\nNONSENSE\n":       {"NONSENSE"},
 		"FROM " + b.name + ":base\nONBUILD COPY none /\nUSER 0": {"has ONBUILD steps (COPY none /)"},
 	} {
@@ -153,17 +153,18 @@ func TestWithoutAnEngineADockerfileIsNotBuilt(t *testing.T) {
 	}
 	defer cli.Close()
 	plan := w.plan()
+	archive := fstest.MapFS{"a b.sh": script["a b.sh"], "api/Dockerfile": {Data: []byte("FROM base\n")}}
 	for alone, want := range map[bool]string{
-		false: `only an engine does: start one, or build it elsewhere and name what it gives by nodes.api.docker.base_image in toskose.yml`,
-		true:  `name what it gives by an artifact of type tosker.artifacts.Image`,
+		false: `which takes an engine: start one, or build the image elsewhere and name it by nodes.api.docker.base_image in toskose.yml`,
+		true:  `name it by an artifact of type tosker.artifacts.Image`,
 	} {
 		i := &plan.Images[0]
 		i.Dockerfile, i.Base = "api/Dockerfile", w.host+"/base:1"
 		if alone {
 			i.Base = i.Name
 		}
-		opts := image.Options{Version: "1", Builder: image.BuilderDirect, Binaries: []string{w.binaries}, Progress: w, Temp: t.TempDir(), Output: image.PlaceRegistry}
-		err := image.New(cli, opts).Build(t.Context(), plan, script)
+		opts := image.Options{Version: "1", Builder: image.BuilderDirect, Binaries: []string{w.binaries}, Progress: w, Temp: t.TempDir(), Output: image.Registry}
+		err := build(t.Context(), cli, opts, plan, archive)
 		for _, part := range []string{"cannot reach the Docker engine", `the image of container "api" is built from "api/Dockerfile" in the archive`, want} {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("error %v lacks %q", err, part)

@@ -3,6 +3,7 @@ package image_test
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -38,6 +40,15 @@ import (
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/image"
 )
+
+// build makes a builder, and the images of a plan.
+func build(ctx context.Context, cli *client.Client, opts image.Options, plan *packager.Plan, archive fs.FS) error {
+	b, err := image.New(cli, opts)
+	if err != nil {
+		return err
+	}
+	return b.Build(ctx, plan, archive)
+}
 
 // world is a registry with a base for two architectures, and binaries for
 // them; there is no engine in it.
@@ -169,19 +180,19 @@ func (w *world) build(change func(*image.Options)) error {
 func (w *world) buildPlan(plan *packager.Plan, archive fs.FS, change func(*image.Options)) error {
 	opts := image.Options{
 		Version: "1", Builder: image.BuilderDirect, Binaries: []string{w.binaries}, Progress: w, Temp: w.t.TempDir(),
-		Platforms: []string{"linux/amd64"}, Output: image.PlaceRegistry, Retry: time.Millisecond,
+		Platforms: []string{"linux/amd64"}, Output: image.Registry, Retry: time.Millisecond,
 	}
 	if change != nil {
 		change(&opts)
 	}
-	err := image.New(nil, opts).Build(w.t.Context(), plan, archive)
+	err := build(w.t.Context(), nil, opts, plan, archive)
 	if left, readErr := os.ReadDir(opts.Temp); readErr != nil || len(left) > 0 {
 		w.t.Errorf("temporary files are left: %v, %v", left, readErr)
 	}
 	return err
 }
 
-// get gives an image of the registry for an architecture.
+// get returns an image of the registry for an architecture.
 func (w *world) get(repository, arch string) v1.Image {
 	w.t.Helper()
 	img, err := remote.Image(w.ref(repository), remote.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}))
@@ -306,7 +317,7 @@ func TestTheSameInputGivesTheSameDigestWhereverItIsBuilt(t *testing.T) {
 		if err := w.build(nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.build(func(o *image.Options) { o.Output = "oci:" + dir }); err != nil {
+		if err := w.build(func(o *image.Options) { o.Output = image.Layout(dir) }); err != nil {
 			t.Fatal(err)
 		}
 		pushed, err := w.get("team/api", "amd64").Digest()
@@ -345,7 +356,9 @@ func TestALayoutIsWrittenAndBuiltUpon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	dir := filepath.Join(t.TempDir(), "deep", "layout")
-	both := func(o *image.Options) { o.Output, o.Platforms = "oci:"+dir, []string{"linux/amd64", "linux/arm64"} }
+	both := func(o *image.Options) {
+		o.Output, o.Platforms = image.Layout(dir), []string{"linux/amd64", "linux/arm64"}
+	}
 	if err := w.build(both); err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +372,7 @@ func TestALayoutIsWrittenAndBuiltUpon(t *testing.T) {
 	plan := w.plan()
 	plan.Images = plan.Images[:1]
 	plan.Images[0].Base, plan.Images[0].Name = plan.Images[0].Name, w.host+"/team/more:1"
-	err := w.buildPlan(plan, script, func(o *image.Options) { o.Bases, o.Output, o.Push = "oci:"+dir, "oci:"+dir, true })
+	err := w.buildPlan(plan, script, func(o *image.Options) { o.Bases, o.Output, o.Push = image.Layout(dir), image.Layout(dir), true })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +383,7 @@ func TestALayoutIsWrittenAndBuiltUpon(t *testing.T) {
 		t.Errorf("pushed, too: %v", err)
 	}
 	plan.Images[0].Base = "none:1"
-	if err := w.buildPlan(plan, script, func(o *image.Options) { o.Bases = "oci:" + dir }); err == nil || !strings.Contains(err.Error(), `the OCI image layout "`+dir+`" has none`) {
+	if err := w.buildPlan(plan, script, func(o *image.Options) { o.Bases = image.Layout(dir) }); err == nil || !strings.Contains(err.Error(), `the OCI image layout "`+dir+`" has none`) {
 		t.Errorf("a base that it lacks: %v", err)
 	}
 }
@@ -382,8 +395,8 @@ func TestWhatIsNoLayoutIsNotWrittenInto(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "precious"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := w.build(func(o *image.Options) { o.Output = "oci:" + dir })
-	if err == nil || !strings.Contains(err.Error(), "holds something else than an OCI image layout") {
+	err := w.build(func(o *image.Options) { o.Output = image.Layout(dir) })
+	if err == nil || !strings.Contains(err.Error(), "holds something other than an OCI image layout") {
 		t.Errorf("%v", err)
 	}
 }
@@ -555,7 +568,7 @@ func TestNothingIsLeftOfALayoutThatFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	parent := t.TempDir()
-	err := w.buildPlan(w.plan(), failingFS{script}, func(o *image.Options) { o.Output = "oci:" + filepath.Join(parent, "a", "layout") })
+	err := w.buildPlan(w.plan(), failingFS{script}, func(o *image.Options) { o.Output = image.Layout(filepath.Join(parent, "a", "layout")) })
 	if err == nil || !strings.Contains(err.Error(), "the archive is damaged here") || !strings.Contains(err.Error(), "a b.sh") {
 		t.Errorf("%v", err)
 	}
@@ -569,7 +582,7 @@ func TestContextsAreLeftForOnesOwnPipeline(t *testing.T) {
 	w := newWorld(t, nil)
 	dir := filepath.Join(t.TempDir(), "contexts")
 	err := w.build(func(o *image.Options) {
-		o.Output, o.Bases, o.Contexts, o.Platforms = "", image.PlaceRegistry, dir, []string{"linux/amd64", "linux/arm64"}
+		o.Output, o.Bases, o.Contexts, o.Platforms = image.Place{}, image.Registry, dir, []string{"linux/amd64", "linux/arm64"}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -589,12 +602,12 @@ func TestContextsAreLeftForOnesOwnPipeline(t *testing.T) {
 			}
 		}
 	}
-	again := w.build(func(o *image.Options) { o.Output, o.Bases, o.Contexts = "", image.PlaceRegistry, dir })
+	again := w.build(func(o *image.Options) { o.Output, o.Bases, o.Contexts = image.Place{}, image.Registry, dir })
 	if again == nil || !strings.Contains(again.Error(), "it is not empty") {
 		t.Errorf("a second time: %v", again)
 	}
 	failed := filepath.Join(t.TempDir(), "failed")
-	err = w.buildPlan(w.plan(), failingFS{script}, func(o *image.Options) { o.Output, o.Bases, o.Contexts = "", image.PlaceRegistry, failed })
+	err = w.buildPlan(w.plan(), failingFS{script}, func(o *image.Options) { o.Output, o.Bases, o.Contexts = image.Place{}, image.Registry, failed })
 	if left, readErr := os.ReadDir(filepath.Dir(failed)); err == nil || readErr != nil || len(left) > 0 {
 		t.Errorf("where it fails: %v; left %v, %v", err, left, readErr)
 	}
@@ -605,8 +618,12 @@ func TestADryRunAsksNobody(t *testing.T) {
 	w := newWorld(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the registry is asked") })
 	})
-	opts := image.Options{Builder: image.BuilderDirect, Output: "oci:/no/where", Push: true, Platforms: []string{"linux/arm64"}, Progress: w}
-	if err := image.New(nil, opts).DryRun(w.plan(), script); err != nil {
+	opts := image.Options{Builder: image.BuilderDirect, Output: image.Layout("/no/where"), Push: true, Platforms: []string{"linux/arm64"}, Progress: w}
+	b, err := image.New(nil, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.DryRun(w.plan(), script); err != nil {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf(`would build %[1]s/team/api:1 on %[1]s/base:1 (from its registry) for linux/arm64: 2 files of the application, 24 bytes
@@ -626,22 +643,35 @@ func TestOptionsThatExcludeEachOtherAreRefused(t *testing.T) {
 	tests := map[string]image.Options{
 		`--builder "buildkit" is not one of docker, direct`: {Builder: "buildkit"},
 		`--pull "often" is not one of`:                      {Pull: "often"},
-		`--output-images "oci:" is not one of`:              {Builder: "direct", Output: "oci:"},
-		`--base-images "hub" is not one of`:                 {Builder: "direct", Bases: "hub"},
 		`--platform "arm64" is not linux/ARCH`:              {Platforms: []string{"arm64"}},
 		`--platform linux/arm64 is given twice`:             {Platforms: []string{"linux/arm64", "linux/arm64"}},
 		`an engine holds one platform`:                      {Builder: "direct", Platforms: []string{"linux/amd64", "linux/arm64"}},
-		`--builder docker builds on the engine`:             {Output: "registry", Bases: "engine"},
-		`--builder docker has its bases from the engine`:    {Bases: "registry"},
+		`--builder docker builds on the engine`:             {Output: image.Registry, Bases: image.Engine},
+		`--builder docker takes bases from the engine`:      {Bases: image.Registry},
 		`--contexts builds no images`:                       {Contexts: "x", Push: true},
-		`--output-images registry pushes already`:           {Builder: "direct", Output: "registry", Push: true},
-		`--pull is for bases of the engine`:                 {Builder: "direct", Bases: "registry", Pull: "never"},
-		"":                                                  {Builder: "direct", Output: "oci:x", Push: true, Platforms: []string{"linux/amd64", "linux/arm/v7"}},
+		`--output-images registry already pushes`:           {Builder: "direct", Output: image.Registry, Push: true},
+		`--pull is for bases on the engine`:                 {Builder: "direct", Bases: image.Registry, Pull: "never"},
+		"":                                                  {Builder: "direct", Output: image.Layout("x"), Push: true, Platforms: []string{"linux/amd64", "linux/arm/v7"}},
 	}
 	for want, opts := range tests {
-		_, err := opts.Complete()
+		_, err := image.New(nil, opts)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%+v: %v, want %q", opts, err, want)
+		}
+	}
+}
+
+func TestAPlaceIsReadAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]image.Place{"engine": image.Engine, "registry": image.Registry, "oci:a/b": image.Layout("a/b")} {
+		if got, err := image.ParsePlace(text); err != nil || got != want || got.String() != text {
+			t.Errorf("%q is %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "oci", "oci:", "hub", "Engine"} {
+		want := fmt.Sprintf("%q is not one of engine, registry, oci:DIR", text)
+		if got, err := image.ParsePlace(text); err == nil || err.Error() != want {
+			t.Errorf("%q is %v, %v", text, got, err)
 		}
 	}
 }
@@ -676,9 +706,9 @@ func TestAFullDiskEndsInOneMessage(t *testing.T) {
 	archive := fstest.MapFS{"a b.sh": {Data: []byte(text)}}
 	tests := map[string]func(*image.Options){
 		"temporary files": func(o *image.Options) { o.Temp = disk },
-		"a layout":        func(o *image.Options) { o.Output = "oci:" + filepath.Join(disk, "layout") },
+		"a layout":        func(o *image.Options) { o.Output = image.Layout(filepath.Join(disk, "layout")) },
 		"contexts": func(o *image.Options) {
-			o.Output, o.Bases, o.Contexts = "", image.PlaceRegistry, filepath.Join(disk, "contexts")
+			o.Output, o.Bases, o.Contexts = image.Place{}, image.Registry, filepath.Join(disk, "contexts")
 		},
 	}
 	for name, change := range tests {

@@ -88,7 +88,10 @@ func (b *bench) build(plan *packager.Plan, archive fs.FS, change func(*image.Opt
 	if change != nil {
 		change(&opts)
 	}
-	b.made = image.New(b.Client, opts)
+	var err error
+	if b.made, err = image.New(b.Client, opts); err != nil {
+		return err
+	}
 	return b.made.Build(b.t.Context(), plan, archive)
 }
 
@@ -276,10 +279,10 @@ func TestABaseIsRefusedWithTheReason(t *testing.T) {
 	engine.Import(t, b.Client, b.name+":onbuild", map[string]string{"a": ""}, "ONBUILD RUN make")
 	engine.Import(t, b.Client, b.name+":nobody", map[string]string{"a": ""}, "USER nobody")
 	tests := map[string][]string{
-		b.name + ":onbuild":              {"ONBUILD", "RUN make", "build an image on it by yourself first"},
+		b.name + ":onbuild":              {"ONBUILD", "RUN make", "build an image on it first"},
 		"127.0.0.1:1/packager-test:none": {"the engine has none", "docker pull", "nodes.api.docker.base_image"},
 		b.name + ":nobody":               {"its user is \"nobody\"", "/etc/passwd"},
-		"UPPER":                          {"no image"},
+		"UPPER":                          {"is not an image"},
 	}
 	for base, wants := range tests {
 		plan := b.plan()
@@ -296,13 +299,13 @@ func TestABaseIsRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestWithoutABinaryItSaysWhereItLooked(t *testing.T) {
+func TestWithoutABinaryItSaysWhereItLookedAndHowToGetOne(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, image.BuilderDirect)
 	empty := t.TempDir()
 	writeELF(t, filepath.Join(empty, "toskose-unit"), elf.EM_68K, "")
 	err := b.build(b.plan(), script, func(o *image.Options) { o.Binaries = []string{empty} })
-	for _, want := range []string{filepath.Join(empty, "toskose-unit-linux-"), "toskose-unit (for EM_68K)", "--unit-image", "toskose-unit:" + b.name, "the engine has none"} {
+	for _, want := range []string{filepath.Join(empty, "toskose-unit-linux-"), "toskose-unit (for EM_68K)", "--unit-image", "toskose-unit:" + b.name, "the engine has none", "release archive", "`make install ARCHS="} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v lacks %q", err, want)
 		}

@@ -9,10 +9,11 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/image"
+	"github.com/toskose/toskose/packager/image/event"
 )
 
 // states are the states that an image goes through.
-func states(events []image.Event, name string) (all []string) {
+func states(events []event.Event, name string) (all []string) {
 	for _, e := range events {
 		if e.Image == name {
 			all = append(all, e.State)
@@ -27,13 +28,13 @@ func TestEventsTellHowFarEachImageIs(t *testing.T) {
 	text, size := large()
 	archive := fstest.MapFS{"a b.sh": {Data: []byte(text)}}
 	plan := w.plan()
-	for output, want := range map[string][]string{
-		image.PlaceRegistry:                       {image.StatePacking, image.StatePushing, image.StatePushed, image.StateBuilt},
-		"oci:" + filepath.Join(t.TempDir(), "to"): {image.StatePacking, image.StateWriting, image.StateWritten, image.StateBuilt},
+	for output, want := range map[image.Place][]string{
+		image.Registry: {event.Packing, event.Pushing, event.Pushed, event.Built},
+		image.Layout(filepath.Join(t.TempDir(), "to")): {event.Packing, event.Writing, event.Written, event.Built},
 	} {
-		var events []image.Event
+		var events []event.Event
 		err := w.buildPlan(plan, archive, func(o *image.Options) {
-			o.Output, o.Events = output, func(e image.Event) { events = append(events, e) }
+			o.Output, o.Events = output, func(e event.Event) { events = append(events, e) }
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +54,7 @@ func TestEventsTellHowFarEachImageIs(t *testing.T) {
 					t.Errorf("%s: %d bytes of %d", output, e.Done, e.Total)
 				}
 			}
-			if e.State == image.StateBuilt && (e.Grows["application"] < size || e.Grows["toskose"] == 0 || e.Base != plan.Images[0].Base) {
+			if e.State == event.Built && (e.Grows["application"] < size || e.Grows["toskose"] == 0 || e.Base != plan.Images[0].Base) {
 				t.Errorf("%s: built: %+v", output, e)
 			}
 		}
@@ -70,20 +71,20 @@ func TestEventsTellTheStepsOfTheEngine(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, image.BuilderDocker)
 	plan, archive := b.given()
-	var events []image.Event
-	if err := b.build(plan, archive, func(o *image.Options) { o.Events = func(e image.Event) { events = append(events, e) } }); err != nil {
+	var events []event.Event
+	if err := b.build(plan, archive, func(o *image.Options) { o.Events = func(e event.Event) { events = append(events, e) } }); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{plan.Images[0].Base, plan.Images[0].Name, plan.Images[1].Name} {
 		last := 0
 		for _, e := range events {
-			if e.Image == name && e.State == image.StateBuilding {
+			if e.Image == name && e.State == event.Building {
 				if last++; e.Step != last || e.Steps < last {
 					t.Errorf("%s: step %d of %d comes after %d", name, e.Step, e.Steps, last-1)
 				}
 			}
 		}
-		if got := states(events, name); last == 0 || got[len(got)-1] != image.StateBuilt {
+		if got := states(events, name); last == 0 || got[len(got)-1] != event.Built {
 			t.Errorf("%s: %q with %d steps", name, got, last)
 		}
 	}
@@ -91,12 +92,16 @@ func TestEventsTellTheStepsOfTheEngine(t *testing.T) {
 
 func TestADryRunIsEventsToo(t *testing.T) {
 	t.Parallel()
-	var events []image.Event
+	var events []event.Event
 	plan := &packager.Plan{App: "app", Images: []packager.Image{{Name: "app:1", Base: "base:1"}}}
-	if err := image.New(nil, image.Options{Push: true, Events: func(e image.Event) { events = append(events, e) }}).DryRun(plan, fstest.MapFS{}); err != nil {
+	b, err := image.New(nil, image.Options{Push: true, Events: func(e event.Event) { events = append(events, e) }})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if len(events) != 2 || events[1].State != image.StatePlanned || !strings.HasPrefix(events[1].Text, "would push app:1") {
+	if err := b.DryRun(plan, fstest.MapFS{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(events) != 2 || events[1].State != event.Planned || !strings.HasPrefix(events[1].Text, "would push app:1") {
 		t.Errorf("%+v", events)
 	}
 }

@@ -3,129 +3,110 @@ package image
 import (
 	"context"
 	"fmt"
-	"io"
-	"io/fs"
-	"path"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/image/layer"
+	"github.com/toskose/toskose/packager/image/recipe"
+	"github.com/toskose/toskose/packager/image/source"
+	"github.com/toskose/toskose/packager/internal/once"
 )
 
-// layerNames are the layers that images get, the first only where a binary of
-// Toskose's own is put in; layerTexts says what they hold.
-var (
-	layerNames = []string{"toskose", "application"}
-	layerTexts = []string{"Toskose", "the application"}
-)
-
-// job is an image for one platform, with all that it is made of.
+// job is a task on one platform.
 type job struct {
-	image    packager.Image
-	platform v1.Platform
-	base     base
-	entry    []string // entry point; empty: the base's
-	user     string   // empty: the base's
-	trees    []tree   // a layer each, as in layerNames
-	shared   string   // tells which jobs have their first tree in common; empty: none has
-	given    *given   // what the base is built from; nil: it is there
+	*task
+	recipe.Image
+	platforms int // for how many it is done
 }
-
-// app is the application's name.
-func (j *job) app() string { return j.image.Labels[packager.LabelApp] }
-
-// managerUser runs the manager, where its image is made here.
-const managerUser = "65532:65532"
 
 // prepare finds all that is built upon, each once, at the same time. The
 // context is not the group's, which ends with it: layers are read later.
-func (b *Builder) prepare(ctx context.Context, plan *packager.Plan, archive fs.FS, platforms []v1.Platform) ([]*job, error) {
-	bases := newFinder(b)
-	jobs := make([]*job, len(plan.Images)*len(platforms))
+func (b *Builder) prepare(ctx context.Context, tasks []*task, platforms []v1.Platform) ([]*job, error) {
+	f := &finder{b: b}
+	jobs := make([]*job, len(tasks)*len(platforms))
 	var group errgroup.Group
 	group.SetLimit(atOnce)
-	for i, image := range plan.Images {
+	for i, t := range tasks {
 		for k, platform := range platforms {
-			group.Go(func() (err error) {
-				jobs[i*len(platforms)+k], err = b.job(ctx, bases, image, archive, platform, len(platforms))
-				return err
-			})
+			j := &job{task: t, platforms: len(platforms), Image: recipe.Image{Plan: t.image, Platform: platform, Entry: t.entry, User: t.user}}
+			jobs[i*len(platforms)+k] = j
+			group.Go(func() error { return b.find(ctx, f, j) })
 		}
 	}
 	return jobs, group.Wait()
 }
 
-func (b *Builder) job(ctx context.Context, bases *finder, image packager.Image, archive fs.FS, platform v1.Platform, platforms int) (*job, error) {
-	j := &job{image: image, platform: platform, entry: image.Entry}
-	var own tree
-	var err error
-	ref := image.Base
+// find finds what a job's image is made of.
+func (b *Builder) find(ctx context.Context, f *finder, j *job) (err error) {
+	if j.binary != nil {
+		binary, err := f.own(ctx, j)
+		if err != nil {
+			return err
+		}
+		j.AddBinary(binary)
+	}
 	switch {
-	case image.Unit:
-		own, err = bases.own(ctx, unitBinary, b.opts.UnitImage, platform)
-	case ref == "" && b.opts.ManagerImage != "":
-		ref = b.opts.ManagerImage
-	case ref == "":
-		ref, j.user, j.entry = scratch, managerUser, []string{managerBinary.path}
-		own, err = bases.own(ctx, managerBinary, "", platform)
+	case j.prebuilt:
+		j.Base, err = b.prebuild(ctx, f, j)
+	case j.archive == nil:
+		j.Base, err = f.base(ctx, j)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && j.layers {
+		j.AddFiles(j.files)
 	}
-	if image.Dockerfile != "" {
-		err = b.prebuild(ctx, bases, j, archive, platforms)
-	} else {
-		j.base, err = bases.base(ctx, ref, image.Node, platform)
-	}
-	if err != nil || image.Alone() {
-		return j, err
-	}
-	if own != nil {
-		j.trees = append(j.trees, own)
-		j.shared = platform.String() + " " + own[len(own)-1].name
-	}
-	files, err := j.files(archive)
-	if err != nil {
-		return nil, fmt.Errorf("image %q: %w", image.Name, err)
-	}
-	j.trees = append(j.trees, files)
-	return j, nil
+	return err
 }
 
-// into is below what all files of images are, so that nothing of a base
-// changes.
-const into = "/toskose/"
+// archiveRef is the name of what is built from the archive. An engine holds one
+// image by one name, so each of several platforms has its own.
+func (j *job) archiveRef() string {
+	if j.platforms < 2 {
+		return j.base
+	}
+	return j.base + "-" + j.platformWord()
+}
 
-// files is the tree with the files of the plan.
-func (j *job) files(archive fs.FS) (tree, error) {
-	var entries []entry
-	for _, f := range j.image.Files {
-		if !strings.HasPrefix(f.Path, into) {
-			return nil, fmt.Errorf("file %q is not below %s", f.Path, into)
-		}
-		e := bytesEntry(strings.TrimPrefix(f.Path, "/"), int64(f.Mode), f.Data)
-		if f.Dir {
-			e.dir, e.open = true, nil
-		}
-		if f.Owned {
-			e.uid = j.base.uid
-		}
-		if f.Source != "" {
-			info, err := fs.Stat(archive, f.Source)
-			if err != nil {
-				return nil, err
-			}
-			e.size, e.open = info.Size(), func() (io.ReadCloser, error) { return archive.Open(f.Source) }
-		}
-		entries = append(entries, e)
+// platformWord is the platform in a name.
+func (j *job) platformWord() string { return strings.ReplaceAll(j.Platform.String(), "/", "-") }
+
+// finder finds what images are made from, each thing once however many images
+// ask for it at the same time.
+type finder struct {
+	b       *Builder
+	bases   once.Group[source.Base]
+	owns    once.Group[layer.Tree]
+	parents once.Group[*source.Image]
+}
+
+// base finds a base that is there.
+func (f *finder) base(ctx context.Context, j *job) (source.Base, error) {
+	if j.base == source.ScratchRef {
+		return source.Scratch(j.Platform), nil
 	}
-	if script := baseCommand(j.base.config.Config); j.image.Unit && script != nil {
-		entries = append(entries, bytesEntry(strings.TrimPrefix(packager.BaseCommandPath, "/"), 0o755, script))
-	}
-	for i := range entries {
-		entries[i].name = path.Clean(entries[i].name)
-	}
-	return newTree(entries), nil
+	return f.bases.Do(j.Platform.String()+" "+j.base, func() (source.Base, error) {
+		img, err := f.b.bases.Find(ctx, j.base, j.Platform)
+		if err != nil && j.image.Node != "" && ctx.Err() == nil {
+			err = fmt.Errorf("%w, or name another base by nodes.%s.docker.base_image in toskose.yml", err, j.image.Node)
+		}
+		if err != nil {
+			return source.Base{}, err
+		}
+		return source.NewBase(ctx, j.base, img, j.Platform)
+	})
+}
+
+// own finds a binary of Toskose's own.
+func (f *finder) own(ctx context.Context, j *job) (layer.Tree, error) {
+	return f.owns.Do(j.Platform.String()+" "+j.binary.name, func() (layer.Tree, error) { return f.b.own(ctx, *j.binary, j.from, j.Platform) })
+}
+
+// parent finds an image that a Dockerfile of the archive is built from, so
+// that it is pulled, or not, as other bases are, and with their credentials.
+func (f *finder) parent(ctx context.Context, ref string, platform v1.Platform) error {
+	_, err := f.parents.Do(platform.String()+" "+ref, func() (*source.Image, error) {
+		return f.b.onEngine(f.b.opts.Pull).Find(ctx, ref, platform)
+	})
+	return err
 }

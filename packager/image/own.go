@@ -15,6 +15,11 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/image/event"
+	"github.com/toskose/toskose/packager/image/layer"
+	"github.com/toskose/toskose/packager/image/recipe"
+	"github.com/toskose/toskose/packager/image/sink"
+	"github.com/toskose/toskose/packager/image/source"
 )
 
 // ownBinary is a static binary of Toskose's own, and where images have it.
@@ -27,15 +32,15 @@ type ownBinary struct {
 
 var (
 	unitBinary    = ownBinary{"toskose-unit", packager.UnitPath, "--unit-image", ""}
-	managerBinary = ownBinary{"toskose-manager", packager.ManagerPath, "--manager-image", managerUser}
+	managerBinary = ownBinary{"toskose-manager", packager.ManagerPath, "--manager-image", packager.ManagerUser}
 )
 
-// own gives the layer with a binary of Toskose's: from the user's image; from
+// own returns the layer with a binary of Toskose's: from the user's image; from
 // the file at hand, of which the engine gets this version's image; or from that
 // image where there is no such file.
-func (b *Builder) own(ctx context.Context, o ownBinary, given string, platform v1.Platform) (tree, error) {
+func (b *Builder) own(ctx context.Context, o ownBinary, given string, platform v1.Platform) (layer.Tree, error) {
 	if given != "" {
-		f, err := b.bases.find(ctx, given, platform)
+		f, err := b.bases.Find(ctx, given, platform)
 		if err != nil {
 			return nil, err
 		}
@@ -51,48 +56,49 @@ func (b *Builder) own(ctx context.Context, o ownBinary, given string, platform v
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the binary: %w", err)
 		}
-		t := newTree([]entry{{
-			name: strings.TrimPrefix(o.path, "/"), mode: 0o755, size: info.Size(),
-			open: func() (io.ReadCloser, error) { return os.Open(file) },
+		t := layer.NewTree([]layer.Entry{{
+			Name: strings.TrimPrefix(o.path, "/"), Mode: 0o755, Size: info.Size(),
+			Open: func() (io.ReadCloser, error) { return os.Open(file) },
 		}})
 		return t, b.keepOwn(ctx, o, ref, file, t, platform)
 	}
-	f, err := b.local.find(ctx, ref, platform)
+	f, err := b.local.Find(ctx, ref, platform)
 	if err != nil {
-		return nil, fmt.Errorf("there is no static binary %q for %s: looked for %s, and for the image %q (%w); "+
-			"`make build` makes it, and %s names another image", o.name, platform, strings.Join(looked, ", "), ref, err, o.flag)
+		return nil, fmt.Errorf("cannot find %q for %s: looked for %s, and for the image %q (%w); to get it, unpack a release archive of toskose, "+
+			"which has it beside toskose, or run `make install ARCHS=%s` in the source of toskose, or name an image that has it with %s",
+			o.name, platform, strings.Join(looked, ", "), ref, err, platform.Architecture, o.flag)
 	}
 	return ownFromImage(ctx, o, ref, f)
 }
 
-// keepOwn gives the engine that images go to an image of a binary alone, under
-// this version's name. Another build of the same version replaces it.
-func (b *Builder) keepOwn(ctx context.Context, o ownBinary, ref, file string, t tree, platform v1.Platform) error {
-	if b.opts.Output != PlaceEngine || b.opts.Contexts != "" {
+// keepOwn makes an image of a binary alone, under this version's name, on the
+// engine that images go to. Another build of the same version replaces it.
+func (b *Builder) keepOwn(ctx context.Context, o ownBinary, ref, file string, t layer.Tree, platform v1.Platform) error {
+	if b.opts.Output != Engine || b.opts.Contexts != "" {
 		return nil
 	}
-	j := &job{
-		image:    packager.Image{Name: ref, Labels: map[string]string{packager.LabelVersion: b.opts.Version}},
-		platform: platform, base: nothing(platform), entry: []string{o.path}, user: o.user, trees: []tree{t},
+	i := &recipe.Image{
+		Plan:     packager.Image{Name: ref, Labels: map[string]string{packager.LabelVersion: b.opts.Version}},
+		Platform: platform, Base: source.Scratch(platform), Entry: []string{o.path}, User: o.user, Trees: []layer.Tree{t},
 	}
-	m, err := assemble(j, []*treeLayer{newTreeLayer(ctx, b.folder, t)})
+	m, err := sink.Assemble(ref, platform, i.Base, i.Config(), []*layer.Layer{layer.New(ctx, b.temp, t, false)})
 	if err != nil {
 		return fmt.Errorf("cannot build image %q from %q: %w", ref, file, err)
 	}
-	before := b.idOf(ctx, ref)
-	if before == m.id.String() {
+	before := b.engine.ID(ctx, ref)
+	if before == m.ID.String() {
 		return nil
 	}
-	if err := b.loads().put(ctx, ref, []*made{m}); err != nil {
+	if err := (&sink.Engine{Engine: b.engine}).Put(ctx, ref, []*sink.Image{m}); err != nil {
 		return err
 	}
-	b.say("%s: built from %s", ref, file)
-	b.removeReplaced(ctx, before, packager.LabelVersion, b.opts.Version)
+	b.log.Send(event.Event{Text: fmt.Sprintf("%s: built from %s", ref, file)})
+	b.engine.RemoveReplaced(ctx, before, packager.LabelVersion, b.opts.Version)
 	return nil
 }
 
-func ownFromImage(ctx context.Context, o ownBinary, ref string, f *found) (tree, error) {
-	r, err := f.file(ctx, strings.TrimPrefix(o.path, "/"))
+func ownFromImage(ctx context.Context, o ownBinary, ref string, f *source.Image) (layer.Tree, error) {
+	r, err := f.File(ctx, strings.TrimPrefix(o.path, "/"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("image %q has no %s", ref, o.path)
 	}
@@ -103,7 +109,7 @@ func ownFromImage(ctx context.Context, o ownBinary, ref string, f *found) (tree,
 	if _, err := data.ReadFrom(r); err != nil {
 		return nil, fmt.Errorf("cannot read %s of image %q: %w", o.path, ref, err)
 	}
-	return newTree([]entry{bytesEntry(strings.TrimPrefix(o.path, "/"), 0o755, data.Bytes())}), nil
+	return layer.NewTree([]layer.Entry{layer.Data(strings.TrimPrefix(o.path, "/"), 0o755, data.Bytes())}), nil
 }
 
 // imageTag makes a tag of a version, which may have a "+".
@@ -152,10 +158,10 @@ func unfit(path, arch string) (why string, err error) {
 	defer f.Close()
 	program, err := elf.NewFile(f)
 	if err != nil {
-		return "no linux binary", nil
+		return "not a linux binary", nil
 	}
 	if program.OSABI != elf.ELFOSABI_NONE && program.OSABI != elf.ELFOSABI_LINUX {
-		return "no linux binary", nil
+		return "not a linux binary", nil
 	}
 	if got := machines[program.Machine]; got != arch {
 		return "for " + program.Machine.String(), nil

@@ -57,7 +57,7 @@ func (b *bench) through(around func(engine http.Handler) http.Handler) {
 	b.Client = cli
 }
 
-// at gives requests for a path to another handler.
+// at passes requests for a path to another handler.
 func at(path string, special func(w http.ResponseWriter, r *http.Request, engine http.Handler)) func(http.Handler) http.Handler {
 	return func(engine http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,12 +71,12 @@ func at(path string, special func(w http.ResponseWriter, r *http.Request, engine
 }
 
 // counted counts the bytes of a body.
-type counted struct {
+type countedBody struct {
 	io.ReadCloser
 	n *atomic.Int64
 }
 
-func (c counted) Read(p []byte) (int, error) {
+func (c countedBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.n.Add(int64(n))
 	return n, err
@@ -101,7 +101,7 @@ func TestAnEngineThatHasTheBaseIsSentOnlyWhatIsNew(t *testing.T) {
 	var loads atomic.Int32
 	refuse := false
 	b.through(at("/images/load", func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
-		r.Body = counted{r.Body, &sent}
+		r.Body = countedBody{r.Body, &sent}
 		if loads.Add(1); refuse && loads.Load() == 1 {
 			_, _ = io.Copy(io.Discard, r.Body)
 			_, _ = io.WriteString(w, `{"error":"this engine wants the layers of the base"}`)
@@ -148,7 +148,7 @@ func TestABaseOfTheEngineGoesToALayoutAndARegistry(t *testing.T) {
 		t.Errorf("of the engine's image it tells %+v", about)
 	}
 	dir := filepath.Join(t.TempDir(), "layout")
-	if err := b.build(b.plan(), script, func(o *image.Options) { o.Bases, o.Output = image.PlaceEngine, "oci:"+dir }); err != nil {
+	if err := b.build(b.plan(), script, func(o *image.Options) { o.Bases, o.Output = image.Engine, image.Layout(dir) }); err != nil {
 		t.Fatal(err)
 	}
 	index, err := layout.ImageIndexFromPath(dir)
@@ -164,7 +164,7 @@ func TestABaseOfTheEngineGoesToALayoutAndARegistry(t *testing.T) {
 	}
 	plan := b.plan()
 	plan.Images[0].Name = w.host + "/team/api:1"
-	if err := b.build(plan, script, func(o *image.Options) { o.Bases, o.Output = image.PlaceEngine, image.PlaceRegistry }); err != nil {
+	if err := b.build(plan, script, func(o *image.Options) { o.Bases, o.Output = image.Engine, image.Registry }); err != nil {
 		t.Fatal(err)
 	}
 	pushed := w.get("team/api", "amd64")
@@ -184,7 +184,7 @@ func TestABaseOfARegistryGoesToTheEngine(t *testing.T) {
 	b, w := newBench(t, image.BuilderDirect), newWorld(t, nil)
 	plan := b.plan()
 	plan.Images[0].Base = w.host + "/base:1"
-	if err := b.build(plan, script, func(o *image.Options) { o.Bases = image.PlaceRegistry }); err != nil {
+	if err := b.build(plan, script, func(o *image.Options) { o.Bases = image.Registry }); err != nil {
 		t.Fatal(err)
 	}
 	if engine.Files(t, b.Client, b.name+":api")["arch"] == nil {
@@ -210,7 +210,7 @@ func TestTheEnginePullsAsItIsTold(t *testing.T) {
 	if err := build(image.PullNever); err == nil || !strings.Contains(err.Error(), "the engine has none") || strings.Contains(b.said.String(), "pulling") {
 		t.Errorf("never: %v, said %s", err, &b.said)
 	}
-	if err := build(image.PullMissing); err == nil || !strings.Contains(err.Error(), "the pull ended with") {
+	if err := build(image.PullMissing); err == nil || !strings.Contains(err.Error(), "the pull failed") {
 		t.Errorf("without a password: %v", err)
 	}
 	w.pushAs("team", "secret-word", "team/base", w.base("amd64"))
@@ -305,7 +305,7 @@ func TestAnotherArchitectureThanTheEngines(t *testing.T) {
 	}
 }
 
-// left gives the containers and images of the bench that a build has left. An
+// left returns the containers and images of the bench that a build has left. An
 // engine's own builder keeps unnamed images of its steps, to build on.
 func (b *bench) left() (left []string) {
 	b.t.Helper()
@@ -369,12 +369,12 @@ func TestAnEngineThatGoesAwayLeavesNothing(t *testing.T) {
 }
 
 // stopping interrupts when the engine has begun to answer.
-type stopping struct {
+type stoppingWriter struct {
 	http.ResponseWriter
 	stop func()
 }
 
-func (s stopping) Write(p []byte) (int, error) {
+func (s stoppingWriter) Write(p []byte) (int, error) {
 	s.stop()
 	return s.ResponseWriter.Write(p)
 }
@@ -393,7 +393,7 @@ func (h half) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s stopping) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+func (s stoppingWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // When an interruption comes.
 const (
@@ -402,14 +402,14 @@ const (
 	answering = "when the answer begins"
 )
 
-// interrupted gives the engine a request in which the interruption comes.
+// interrupted passes the engine a request in which the interruption comes.
 func interrupted(when string, stop func(), w http.ResponseWriter, r *http.Request, engine http.Handler) {
 	switch when {
 	case sending:
 		r.Body = half{r.Body, stop}
 		engine.ServeHTTP(w, r)
 	case answering:
-		engine.ServeHTTP(stopping{w, stop}, r)
+		engine.ServeHTTP(stoppingWriter{w, stop}, r)
 	case sent:
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -461,7 +461,7 @@ func TestAnInterruptionLeavesNothing(t *testing.T) {
 			}))
 			temp := t.TempDir()
 			opts := image.Options{Version: b.name, Builder: b.builder, Binaries: []string{b.binaries}, Temp: temp}
-			if err := image.New(b.Client, opts).Build(ctx, b.plan(), script); !errors.Is(err, context.Canceled) || ctx.Err() == nil {
+			if err := build(ctx, b.Client, opts, b.plan(), script); !errors.Is(err, context.Canceled) || ctx.Err() == nil {
 				t.Errorf("%v", err)
 			}
 			asked.Wait() // for the engine, which may do more than somebody waits for
@@ -480,7 +480,7 @@ func TestAnEngineIsSentABinaryOnceForAllImagesOnABase(t *testing.T) {
 	b.binary("toskose-unit", text)
 	var sent atomic.Int64
 	b.through(at("/images/load", func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
-		r.Body = counted{r.Body, &sent}
+		r.Body = countedBody{r.Body, &sent}
 		engine.ServeHTTP(w, r)
 	}))
 	plan := b.plan()

@@ -2,8 +2,9 @@ package image
 
 import (
 	"context"
+	"fmt"
 	"runtime"
-	"sync"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -14,16 +15,14 @@ import (
 // while the caller does something else: an engine runs other programs before it
 // answers. stop has to be called at the end, and ends that.
 func (b *Builder) Ask(ctx context.Context) (stop func()) {
-	opts, err := b.opts.Complete()
-	if err != nil || len(opts.Platforms) > 0 || !opts.usesEngine() {
-		return func() {} // Build says what is wrong
+	if len(b.opts.platforms) > 0 || !b.opts.usesEngine() {
+		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	b.architecture = b.asks(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = b.architecture() // Build gets it
+		_, _ = b.ask(ctx) // Build gets it
 	}()
 	return func() {
 		cancel()
@@ -31,10 +30,10 @@ func (b *Builder) Ask(ctx context.Context) (stop func()) {
 	}
 }
 
-// asks asks the engine once for the architecture that it is for.
-func (b *Builder) asks(ctx context.Context) func() (string, error) {
-	return sync.OnceValues(func() (string, error) {
-		version, err := b.engine.ServerVersion(ctx)
+// ask asks the engine once for the architecture that it is for.
+func (b *Builder) ask(ctx context.Context) (string, error) {
+	return b.architecture.Do("", func() (string, error) {
+		version, err := b.engine.Client.ServerVersion(ctx)
 		return version.Arch, err
 	})
 }
@@ -42,21 +41,15 @@ func (b *Builder) asks(ctx context.Context) func() (string, error) {
 // platforms are those that images are built for: by the options, or the one of
 // the engine, or of this machine where none is used.
 func (b *Builder) platforms(ctx context.Context, plan *packager.Plan) ([]v1.Platform, error) {
-	platforms, err := b.opts.platforms()
-	if err != nil {
-		return nil, err
-	}
-	uses := b.opts.usesEngine() || builds(plan)
+	platforms, err := b.opts.platforms, error(nil)
+	uses := b.opts.usesEngine() || slices.ContainsFunc(plan.Images, func(i packager.Image) bool { return i.Dockerfile != "" })
 	switch {
 	case len(platforms) > 0 && uses:
-		_, err = b.engine.Ping(ctx) // which says at once whether it is there
+		_, err = b.engine.Client.Ping(ctx) // which says at once whether it is there
 	case len(platforms) == 0:
 		architecture := runtime.GOARCH
 		if uses {
-			if b.architecture == nil {
-				b.architecture = b.asks(ctx)
-			}
-			architecture, err = b.architecture()
+			architecture, err = b.ask(ctx)
 		}
 		platforms = []v1.Platform{{OS: "linux", Architecture: architecture}}
 	}
@@ -64,4 +57,21 @@ func (b *Builder) platforms(ctx context.Context, plan *packager.Plan) ([]v1.Plat
 		return nil, unreachable(plan, err)
 	}
 	return platforms, nil
+}
+
+// unreachable says what is missing without an engine.
+func unreachable(plan *packager.Plan, err error) error {
+	err = fmt.Errorf("cannot reach the Docker engine: %w", err)
+	for _, i := range plan.Images {
+		if i.Dockerfile == "" {
+			continue
+		}
+		other := fmt.Sprintf("nodes.%s.docker.base_image in toskose.yml", i.Node)
+		if i.Alone() {
+			other = "an artifact of type tosker.artifacts.Image"
+		}
+		return fmt.Errorf("%w; the image of container %q is built from %q in the archive, which takes an engine: "+
+			"start one, or build the image elsewhere and name it by %s", err, i.Node, i.Dockerfile, other)
+	}
+	return err
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/toskose/toskose/packager/image"
 )
 
-// told is an engine for arm64 that has every image, and counts what it is asked.
-type told struct {
+// fakeEngine is an engine for arm64 that has every image, and counts what it is asked.
+type fakeEngine struct {
 	version http.HandlerFunc // answers instead, if it wants
 
 	mu    sync.Mutex
@@ -25,7 +25,7 @@ type told struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (e *told) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	end := filepath.Base(r.URL.Path)
 	e.mu.Lock()
 	e.asked[end]++
@@ -46,8 +46,8 @@ func (e *told) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// through serves an engine and gives a client of it.
-func (e *told) through(t *testing.T) *client.Client {
+// through serves an engine and returns a client of it.
+func (e *fakeEngine) through(t *testing.T) *client.Client {
 	t.Helper()
 	e.asked = map[string]int{}
 	server := httptest.NewServer(e)
@@ -73,11 +73,14 @@ func TestAnEngineIsAskedOnceWhatItIsForAndOnlyWhereThatIsNotSaid(t *testing.T) {
 		"never":             {[]string{"linux/arm64"}, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			engine := &told{}
+			engine := &fakeEngine{}
 			dir := filepath.Join(t.TempDir(), "contexts")
-			b := image.New(engine.through(t), image.Options{
+			b, err := image.New(engine.through(t), image.Options{
 				Version: "1", Binaries: []string{w.binaries}, Contexts: dir, Platforms: test.platforms, Temp: t.TempDir(), Progress: w,
 			})
+			if err != nil {
+				t.Fatal(err)
+			}
 			if test.ask {
 				defer b.Ask(t.Context())()
 			}
@@ -100,11 +103,14 @@ func TestAnEngineIsAskedOnceWhatItIsForAndOnlyWhereThatIsNotSaid(t *testing.T) {
 func TestAQuestionThatIsNotAnsweredEndsWhenItIsStopped(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
-	engine := &told{version: func(_ http.ResponseWriter, r *http.Request) {
+	engine := &fakeEngine{version: func(_ http.ResponseWriter, r *http.Request) {
 		close(asked)
 		<-r.Context().Done()
 	}}
-	b := image.New(engine.through(t), image.Options{})
+	b, err := image.New(engine.through(t), image.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	stop := b.Ask(context.WithoutCancel(t.Context()))
 	<-asked
 	stop()

@@ -77,7 +77,7 @@ func TestTheUnitForArm64IsInImagesForArm64(t *testing.T) {
 // be what is in the registry.
 func (w *world) inALayout(t *testing.T, plan *packager.Plan, want v1.Config, platforms []string) {
 	dir := filepath.Join(t.TempDir(), "layout")
-	if err := w.buildPlan(plan, script, func(o *image.Options) { o.Platforms, o.Output = platforms, "oci:"+dir }); err != nil {
+	if err := w.buildPlan(plan, script, func(o *image.Options) { o.Platforms, o.Output = platforms, image.Layout(dir) }); err != nil {
 		t.Fatal(err)
 	}
 	index, err := layout.ImageIndexFromPath(dir)
@@ -124,7 +124,7 @@ func digest(t *testing.T, index v1.ImageIndex) string {
 	return d.String()
 }
 
-// ofArm64 gives the image of an index for arm64.
+// ofArm64 returns the image of an index for arm64.
 func ofArm64(t *testing.T, index v1.ImageIndex) v1.Image {
 	t.Helper()
 	manifest, err := index.IndexManifest()

@@ -13,8 +13,7 @@ import (
 	"github.com/toskose/toskose/packager/config"
 )
 
-// deploy translates Compose's words. Those that a cluster has no word for are
-// in the warnings.
+// deploy translates Compose's keys. Warnings name those that a cluster lacks.
 func (w *writer) deploy(s packager.Service, spec *workloadSpec, stateful bool) {
 	c := s.Deploy
 	if c.Replicas != nil {
@@ -25,7 +24,7 @@ func (w *writer) deploy(s packager.Service, spec *workloadSpec, stateful bool) {
 	pod.Affinity = affinityOf(c.Placement.Constraints)
 	for _, p := range c.Placement.Preferences {
 		if key, ok := nodeLabel(p.Spread); ok {
-			pod.Spread = append(pod.Spread, spread{1, key, "ScheduleAnyway", spec.Selector})
+			pod.Spread = append(pod.Spread, topologySpread{1, key, "ScheduleAnyway", spec.Selector})
 		}
 	}
 	if u := c.UpdateConfig; !stateful && (u.Parallelism != nil || u.Order != "") {
@@ -72,7 +71,7 @@ func strategyOf(u config.Update, replicas int) *strategy {
 	return &strategy{"RollingUpdate", rolling}
 }
 
-// nodeLabel gives the label of a cluster's nodes that a word of Swarm means.
+// nodeLabel returns the label of a cluster's nodes that a key of Swarm means.
 func nodeLabel(key string) (string, bool) {
 	if label, ok := strings.CutPrefix(key, "node.labels."); ok {
 		return label, true
@@ -128,7 +127,7 @@ func affinityOf(constraints []string) *affinity {
 // before it (Kubernetes, "Annotations: Syntax and character set").
 var annotationForm = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
-// isAnnotation tells whether a key has the form of an annotation's: a name, and
+// isAnnotation reports whether a key has the form of an annotation's: a name, and
 // before it a domain if it has one. (To count to 253 in the expression would
 // take a millisecond at each start.)
 func isAnnotation(key string) bool {
@@ -146,21 +145,21 @@ func annotations(labels map[string]string) map[string]string {
 	return out
 }
 
-// deployWarnings says which words are lost.
+// deployWarnings says which keys are lost.
 func deployWarnings(s packager.Service) []string {
 	var out []string
-	lost := func(word, instead string) {
-		out = append(out, fmt.Sprintf("container %q: deploy.%s is not carried to Kubernetes: %s", s.Name, word, instead))
+	lost := func(key, why string) {
+		out = append(out, fmt.Sprintf("container %q: deploy.%s is lost on Kubernetes: %s", s.Name, key, why))
 	}
 	c := s.Deploy
 	for _, constraint := range c.Placement.Constraints {
 		if _, ok := expressionOf(constraint); !ok {
-			lost("placement.constraints", fmt.Sprintf("%q is no label of a node", constraint))
+			lost("placement.constraints", fmt.Sprintf("%q is not a label of a node", constraint))
 		}
 	}
 	for _, p := range c.Placement.Preferences {
 		if _, ok := nodeLabel(p.Spread); !ok {
-			lost("placement.preferences", fmt.Sprintf("%q is no label of a node", p.Spread))
+			lost("placement.preferences", fmt.Sprintf("%q is not a label of a node", p.Spread))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
@@ -172,10 +171,10 @@ func deployWarnings(s packager.Service) []string {
 		lost("restart_policy", "a pod is always restarted")
 	}
 	if u := c.UpdateConfig; u.FailureAction != "" || u.Monitor != "" || u.MaxFailureRatio != nil {
-		lost("update_config", "of it, the order, parallelism and delay are; an update that does not come up waits")
+		lost("update_config", "only order, parallelism and delay are kept; an update that does not come up waits")
 	}
 	if c.RollbackConfig != (config.Update{}) {
-		lost("rollback_config", "kubectl rollout undo takes an update back as it was made")
+		lost("rollback_config", "kubectl rollout undo takes an update back")
 	}
 	if len(s.Mounts) > 0 && c.UpdateConfig != (config.Update{}) {
 		lost("update_config", "the container has a volume, and its pods are replaced one by one")

@@ -50,7 +50,7 @@ func ReadInfo(dir string) (Info, error) {
 	file := filepath.Join(dir, Kustomization)
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return Info{}, fmt.Errorf("%q is not what toskose has packaged for Kubernetes: %w", dir, err)
+		return Info{}, fmt.Errorf("%q was not packaged by toskose for Kubernetes: %w", dir, err)
 	}
 	var k kustomization
 	if err := yaml.Unmarshal(data, &k); err != nil {
@@ -63,7 +63,7 @@ func ReadInfo(dir string) (Info, error) {
 	}
 	text := k.Metadata.Annotations[infoAnnotation]
 	if text == "" || k.Namespace == "" || k.Metadata.Name == "" {
-		return Info{}, fmt.Errorf("%q is not toskose's, or of an earlier version: it has no annotation %s; package the application again", file, infoAnnotation)
+		return Info{}, fmt.Errorf("%q was not written by this version of toskose: it has no annotation %s; package the application again", file, infoAnnotation)
 	}
 	if err := json.Unmarshal([]byte(text), &info.Info); err != nil {
 		return Info{}, fmt.Errorf("cannot read the annotation %s of %q: %w", infoAnnotation, file, err)

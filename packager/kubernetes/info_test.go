@@ -57,7 +57,7 @@ func TestAFolderThatIsNotToskosesIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for text, says := range map[string]string{
-		"":                      "is not what toskose has packaged for Kubernetes",
+		"":                      "was not packaged by toskose for Kubernetes",
 		"resources: [a.yaml]\n": "package the application again",
 		"namespace: [":          "cannot read",
 		"namespace: a\nmetadata: {name: a, annotations: {io.toskose.info: '{'}}\n": "cannot read the annotation io.toskose.info",

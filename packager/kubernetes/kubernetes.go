@@ -1,6 +1,6 @@
 // Package kubernetes writes a plan as manifests for Kubernetes: plain files,
 // an object or a few in each, and a kustomization.yaml that makes the Secrets
-// of the credentials beside it. The same plan gives the same bytes. It starts
+// of the credentials beside it. The same plan makes the same bytes. It starts
 // no goroutine.
 package kubernetes
 
@@ -22,7 +22,7 @@ const (
 	ServiceLoadBalancer = "LoadBalancer"
 )
 
-// Options are what a cluster may want otherwise.
+// Options are what differs from cluster to cluster.
 type Options struct {
 	Namespace     string // empty: one of the application's own, which is made
 	ServiceType   string // how the ports that the application publishes are
@@ -52,10 +52,10 @@ func (o Options) Validate() error {
 		return fmt.Errorf("service type %q is not one of %s", o.ServiceType, strings.Join(types, ", "))
 	}
 	if o.PullSecret != "" && (len(o.PullSecret) > maxDomain || !secretForm.MatchString(o.PullSecret)) {
-		return fmt.Errorf("pull secret %q is no name of a Secret: small letters, digits, '-' and '.'", o.PullSecret)
+		return fmt.Errorf("pull secret %q is not a name for a Secret: small letters, digits, '-' and '.'", o.PullSecret)
 	}
 	if o.Namespace != "" && !namespaceForm.MatchString(o.Namespace) {
-		return fmt.Errorf("namespace %q is no name of a namespace: small letters, digits and '-', at most 63", o.Namespace)
+		return fmt.Errorf("namespace %q is not a name for a namespace: small letters, digits and '-', at most 63", o.Namespace)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ const (
 // makes another pod of it, which Kubernetes would not notice by itself.
 const contentAnnotation = "io.toskose.image"
 
-// Target gives the manifests of an output folder.
+// Target writes the manifests of an output folder.
 func Target(opts Options) output.Target {
 	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
 		if err := opts.Validate(); err != nil {
@@ -89,7 +89,7 @@ func Target(opts Options) output.Target {
 	}
 }
 
-// Warnings says what of a plan a cluster does not have, or has in another way.
+// Warnings says what of a plan a cluster lacks, or does differently.
 func Warnings(plan *packager.Plan, opts Options) []string {
 	w := newWriter(plan, opts)
 	var out []string
@@ -97,26 +97,22 @@ func Warnings(plan *packager.Plan, opts Options) []string {
 	for _, s := range plan.Services {
 		for _, name := range slices.Concat([]string{s.Name}, s.Aliases) {
 			if made := w.names[name]; made != name {
-				warn("container %q: %q cannot be a name on Kubernetes; what dials it has to dial %q", s.Name, name, made)
+				warn("container %q: %q cannot be a name on Kubernetes; clients have to dial %q", s.Name, name, made)
 			}
 		}
 		out = append(out, deployWarnings(s)...)
 		for _, b := range s.Binds {
-			warn("container %q: %q is a path of the node's that its pod runs on; Kubernetes' baseline for pods refuses that", s.Name, b.Host)
+			warn("container %q: %q is a path of the node that runs its pod; Kubernetes' baseline for pods refuses that", s.Name, b.Host)
 		}
 	}
 	for _, v := range plan.Volumes {
-		if rest := without(v.Options, "size"); len(rest) > 0 || (v.Driver != "" && v.Driver != "local") {
-			warn("volume %q: of its driver and options, Kubernetes gets the size only; the rest is a storage class's affair", v.Name)
+		others := maps.Clone(v.Options)
+		delete(others, "size")
+		if len(others) > 0 || (v.Driver != "" && v.Driver != "local") {
+			warn("volume %q: Kubernetes gets only the size; driver and other options are up to the storage class", v.Name)
 		}
 	}
 	return out
-}
-
-func without(options map[string]string, key string) map[string]string {
-	rest := maps.Clone(options)
-	delete(rest, key)
-	return rest
 }
 
 // writer makes the manifests of one plan.
@@ -172,7 +168,7 @@ func ManagerService(plan *packager.Plan) string {
 	return newWriter(plan, Options{}).names[plan.Manager().Name]
 }
 
-// SecretNames gives what a cluster calls the secrets of a plan that somebody
+// SecretNames returns what a cluster calls the secrets of a plan that somebody
 // else makes; each has one key, the name that the plan has for it.
 func SecretNames(plan *packager.Plan) map[string]string { return newWriter(plan, Options{}).secrets }
 
@@ -184,12 +180,12 @@ func (w *writer) labels(name string) map[string]string {
 	return all
 }
 
-// selects gives the labels that a workload's pods are known by.
+// selects returns the labels that a workload's pods are known by.
 func (w *writer) selects(name string) selector {
 	return selector{map[string]string{labelPartOf: w.app, labelName: name}}
 }
 
-// files gives all manifests, the kustomization last.
+// files returns all manifests, the kustomization last.
 func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 	var files []output.File
 	add := func(name string, documents ...any) error {

@@ -56,9 +56,9 @@ func plan(t *testing.T, app *tosca.Application, cfg config.Config) *packager.Pla
 }
 
 // counting is a random source that tests can foresee.
-type counting struct{ next byte }
+type countingReader struct{ next byte }
 
-func (c *counting) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = c.next
 		c.next++
@@ -66,18 +66,18 @@ func (c *counting) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// packaged writes an output folder and gives it.
+// packaged writes an output folder and returns it.
 func packaged(t *testing.T, p *packager.Plan, opts kubernetes.Options, external bool) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := output.Write(dir, p, output.Options{Targets: []output.Target{kubernetes.Target(opts)}, External: external, Random: &counting{}, Now: time.Now()}); err != nil {
+	if err := output.Write(dir, p, output.Options{Targets: []output.Target{kubernetes.Target(opts)}, External: external, Random: &countingReader{}, Now: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
 // objects reads manifests as the API server does that is told to be strict,
-// and gives them by `Kind/name`.
+// and returns them by `Kind/name`.
 func objects(t *testing.T, data []byte) map[string]runtime.Object {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -138,7 +138,7 @@ func read(t *testing.T, parts ...string) []byte {
 	return data
 }
 
-// get gives the object of a kind and the beginning of a name; kustomize adds a
+// get returns the object of a kind and the beginning of a name; kustomize adds a
 // digest to the names of Secrets.
 func get[T runtime.Object](t *testing.T, all map[string]runtime.Object, key string) T {
 	t.Helper()
@@ -173,7 +173,7 @@ func TestEveryWordArrives(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	write := output.Options{Targets: []output.Target{kubernetes.Target(defaults())}, Random: &counting{}, Now: time.Now()}
+	write := output.Options{Targets: []output.Target{kubernetes.Target(defaults())}, Random: &countingReader{}, Now: time.Now()}
 	if err := output.Write(dir, p, write); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestEveryWordArrives(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"team": "shop", "price": "$5"}, backend.Annotations); diff != "" {
 		t.Error(diff)
 	}
-	if w := strings.Join(kubernetes.Warnings(p, defaults()), "\n"); !strings.Contains(w, `deploy.labels is not carried to Kubernetes: "no annotation" cannot be the name of an annotation`) {
+	if w := strings.Join(kubernetes.Warnings(p, defaults()), "\n"); !strings.Contains(w, `deploy.labels is lost on Kubernetes: "no annotation" cannot be the name of an annotation`) {
 		t.Errorf("nothing says that a label is lost:\n%s", w)
 	}
 }
@@ -346,7 +346,7 @@ func TestADollarSignStaysOne(t *testing.T) {
 	}
 }
 
-// allowed tells whether a NetworkPolicy lets a pod with these labels reach a
+// allowed reports whether a NetworkPolicy lets a pod with these labels reach a
 // port (networking.k8s.io/v1, NetworkPolicySpec).
 func allowed(p *networkingv1.NetworkPolicy, from map[string]string, protocol corev1.Protocol, port int32) bool {
 	return slices.ContainsFunc(p.Spec.Ingress, func(rule networkingv1.NetworkPolicyIngressRule) bool {
@@ -458,8 +458,8 @@ func TestAPathOfTheNodeTakesAPrivilegedNamespaceAndIsWarnedOf(t *testing.T) {
 		t.Errorf("the namespace enforces %q", got)
 	}
 	want := []string{
-		`container "backend": "/srv/shop" is a path of the node's that its pod runs on; Kubernetes' baseline for pods refuses that`,
-		`volume "dbvolume": of its driver and options, Kubernetes gets the size only; the rest is a storage class's affair`,
+		`container "backend": "/srv/shop" is a path of the node that runs its pod; Kubernetes' baseline for pods refuses that`,
+		`volume "dbvolume": Kubernetes gets only the size; driver and other options are up to the storage class`,
 	}
 	if diff := cmp.Diff(want, kubernetes.Warnings(p, defaults())); diff != "" {
 		t.Error(diff)
@@ -495,7 +495,7 @@ func TestNamesAreValidAndNoTwoTheSame(t *testing.T) {
 	if i < 0 || !strings.Contains(env[i].Value, "2nd=n-2nd") || strings.Contains(env[i].Value, "my-node=") {
 		t.Errorf("%+v", env)
 	}
-	if warnings := kubernetes.Warnings(p, defaults()); !slices.Contains(warnings, `container "2nd": "2nd" cannot be a name on Kubernetes; what dials it has to dial "n-2nd"`) {
+	if warnings := kubernetes.Warnings(p, defaults()); !slices.Contains(warnings, `container "2nd": "2nd" cannot be a name on Kubernetes; clients have to dial "n-2nd"`) {
 		t.Errorf("%q", warnings)
 	}
 }

@@ -1,11 +1,11 @@
 package kubernetes
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toskose/toskose/packager"
 )
 
 // nameLength is what an RFC 1035 label may have, less what follows a
@@ -30,16 +30,9 @@ func label(name string) string {
 		made = strings.TrimSuffix("n-"+made, "-")
 	}
 	if len(made) > nameLength {
-		made = cut(made, name)
+		made = packager.Shorten(made, name, nameLength)
 	}
 	return made
-}
-
-// cut shortens a name, and ends it in a digest of what it stands for.
-func cut(made, name string) string {
-	sum := sha256.Sum256([]byte(name))
-	digest := "-" + hex.EncodeToString(sum[:4])
-	return strings.TrimRight(made[:min(len(made), nameLength-len(digest))], "-") + digest
 }
 
 // labels names objects of one kind, no two the same. Names that are valid stay
@@ -55,7 +48,7 @@ func labels(names []string) map[string]string {
 			}
 			made := label(name)
 			if taken[made] {
-				made = cut(made, name)
+				made = packager.Shorten(made, name, nameLength)
 			}
 			out[name], taken[made] = made, true
 		}

@@ -67,7 +67,7 @@ type expression struct {
 	Values   []text `yaml:"values,omitempty"`
 }
 
-type spread struct {
+type topologySpread struct {
 	MaxSkew     int      `yaml:"maxSkew"`
 	TopologyKey string   `yaml:"topologyKey"`
 	Otherwise   string   `yaml:"whenUnsatisfiable"`
@@ -84,15 +84,15 @@ type podTemplate struct {
 }
 
 type podSpec struct {
-	Token        bool        `yaml:"automountServiceAccountToken"`
-	ServiceLinks bool        `yaml:"enableServiceLinks"`
-	Grace        int         `yaml:"terminationGracePeriodSeconds,omitempty"`
-	Security     podSecurity `yaml:"securityContext"`
-	PullSecrets  []reference `yaml:"imagePullSecrets,omitempty"`
-	Affinity     *affinity   `yaml:"affinity,omitempty"`
-	Spread       []spread    `yaml:"topologySpreadConstraints,omitempty"`
-	Containers   []container `yaml:"containers"`
-	Volumes      []volume    `yaml:"volumes,omitempty"`
+	Token        bool             `yaml:"automountServiceAccountToken"`
+	ServiceLinks bool             `yaml:"enableServiceLinks"`
+	Grace        int              `yaml:"terminationGracePeriodSeconds,omitempty"`
+	Security     podSecurity      `yaml:"securityContext"`
+	PullSecrets  []reference      `yaml:"imagePullSecrets,omitempty"`
+	Affinity     *affinity        `yaml:"affinity,omitempty"`
+	Spread       []topologySpread `yaml:"topologySpreadConstraints,omitempty"`
+	Containers   []container      `yaml:"containers"`
+	Volumes      []volume         `yaml:"volumes,omitempty"`
 }
 
 type reference struct {
@@ -179,10 +179,10 @@ type volumeMount struct {
 }
 
 type volume struct {
-	Name      string       `yaml:"name"`
-	Claim     *claimSource `yaml:"persistentVolumeClaim,omitempty"`
-	HostPath  *hostPath    `yaml:"hostPath,omitempty"`
-	Projected *projected   `yaml:"projected,omitempty"`
+	Name      string           `yaml:"name"`
+	Claim     *claimSource     `yaml:"persistentVolumeClaim,omitempty"`
+	HostPath  *hostPath        `yaml:"hostPath,omitempty"`
+	Projected *projectedVolume `yaml:"projected,omitempty"`
 }
 
 type claimSource struct {
@@ -193,7 +193,7 @@ type hostPath struct {
 	Path text `yaml:"path"`
 }
 
-type projected struct {
+type projectedVolume struct {
 	Sources []projection `yaml:"sources"`
 }
 
@@ -274,7 +274,7 @@ func (t text) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: string(t)}, nil
 }
 
-// encode gives a file of YAML documents.
+// encode returns a file of YAML documents.
 func encode(name string, documents ...any) (output.File, error) {
 	buf := bytes.NewBufferString(output.Header)
 	enc := yaml.NewEncoder(buf)

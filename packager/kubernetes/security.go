@@ -14,10 +14,7 @@ const (
 	levelRestricted = "restricted"
 )
 
-// managerUser is whom the manager's image runs as.
-const managerUser = "65532:65532"
-
-// security gives what a container may do. One whose image runs as another user
+// security returns what a container may do. One whose image runs as another user
 // than root gets by with nothing; one that runs as root needs the runtime's
 // default, because operations install software and change users.
 func (w *writer) security(s packager.Service) (podSecurity, *containerSecurity) {
@@ -37,12 +34,12 @@ func (w *writer) security(s packager.Service) (podSecurity, *containerSecurity) 
 	return pod, &containerSecurity{Escalation: &never, ReadOnlyRoot: s.IsManager, Capabilities: &capabilities{[]string{"ALL"}}}
 }
 
-// nonRoot gives the user and group of a service's image, if they are known and
+// nonRoot returns the user and group of a service's image, if they are known and
 // not root. Kubernetes takes a number only: a name may be anybody's.
 func (w *writer) nonRoot(s packager.Service) (user int64, group *int64, ok bool) {
 	who := ""
 	if s.IsManager {
-		who = managerUser
+		who = packager.ManagerUser
 	} else {
 		who, _ = w.opts.image(s.Image)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// services gives the Services of a container: a headless one for each of its
+// services returns the Services of a container: a headless one for each of its
 // names, because a manager speaks to each replica by itself and components
 // dial ports that no model declares, and one that publishes its ports.
 func (w *writer) services(s packager.Service) []any {

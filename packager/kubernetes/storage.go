@@ -16,7 +16,7 @@ var (
 	sizeForm      = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?([kMGTPE]|[KMGTPE]i)?$`) // a resource.Quantity, of bytes
 )
 
-// claims gives a claim for each volume. They are objects of their own, and no
+// claims returns a claim for each volume. They are objects of their own, and no
 // templates of a StatefulSet: a volume of the model is one, whoever mounts it.
 func (w *writer) claims() []any {
 	var out []any

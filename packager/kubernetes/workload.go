@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// workload gives a service's Deployment, or its StatefulSet where it has a
+// workload returns a service's Deployment, or its StatefulSet where it has a
 // volume: of two pods of one name, which an update of a Deployment has for a
 // while, never more than one may write to it.
 func (w *writer) workload(s packager.Service) object {
@@ -44,10 +44,10 @@ func (w *writer) pod(s packager.Service) podSpec {
 	}
 	if len(s.Health) > 0 {
 		check := execAction{s.Health}
-		// As long as the Swarm's health check gives it: ten times three seconds.
-		c.Startup = &probe{check, 3, 5, 10}
-		c.Readiness = &probe{check, 3, 5, 3}
-		c.Liveness = &probe{check, 10, 5, 3}
+		interval, timeout := int(packager.HealthInterval.Seconds()), int(packager.HealthTimeout.Seconds())
+		c.Startup = &probe{check, interval, timeout, packager.HealthRetries}
+		c.Readiness = &probe{check, interval, timeout, 3}
+		c.Liveness = &probe{check, 10, timeout, 3}
 	}
 	pod := podSpec{Grace: s.StopGrace}
 	if w.opts.PullSecret != "" {
@@ -78,24 +78,13 @@ func (w *writer) env(s packager.Service) []variable {
 	set("TOSKOSE_DISCOVERY", "alias")
 	out = append(out, variable{Name: "TOSKOSE_NAMESPACE", From: &valueFrom{fieldRef{"metadata.namespace"}}})
 	set("TOSKOSE_DISCOVERY_DOMAIN", "$(TOSKOSE_NAMESPACE).svc."+w.opts.ClusterDomain)
-	if names := w.otherNames(); names != "" {
+	if names := w.plan.OtherNames(func(_, alias string) string { return w.names[alias] }); names != "" {
 		set("TOSKOSE_DISCOVERY_NAMES", names)
 	}
 	return out
 }
 
-// otherNames says which aliases had to be named in another way.
-func (w *writer) otherNames() string {
-	var pairs []string
-	for _, s := range w.plan.Services {
-		if alias := w.plan.Config.Nodes[s.Name].Alias; alias != "" && w.names[alias] != alias {
-			pairs = append(pairs, alias+"="+w.names[alias])
-		}
-	}
-	return strings.Join(pairs, ",")
-}
-
-// ports gives what a service listens at: first what it publishes.
+// ports returns what a service listens at: first what it publishes.
 func (w *writer) ports(s packager.Service) []servicePort {
 	var out []servicePort
 	seen := map[string]bool{}
@@ -115,7 +104,7 @@ func (w *writer) ports(s packager.Service) []servicePort {
 	return out
 }
 
-// mounts gives a service's volumes and where they are mounted.
+// mounts returns a service's volumes and where they are mounted.
 func (w *writer) mounts(s packager.Service) (mounts []volumeMount, volumes []volume) {
 	add := func(at string, readOnly bool, v volume) {
 		if !slices.ContainsFunc(volumes, func(o volume) bool { return o.Name == v.Name }) {
@@ -131,7 +120,7 @@ func (w *writer) mounts(s packager.Service) (mounts []volumeMount, volumes []vol
 		add(b.Container, false, volume{Name: fmt.Sprintf("host-%d", i), HostPath: &hostPath{text(b.Host)}})
 	}
 	if len(s.Secrets) > 0 {
-		all := &projected{}
+		all := &projectedVolume{}
 		for _, name := range s.Secrets {
 			all.Sources = append(all.Sources, projection{secretProjection{w.secrets[name]}})
 		}

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,11 +8,13 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/toskose/toskose/packager/internal/files"
 )
 
 // writeAll writes every file beside its place before the first is renamed to
 // it, so that a full disk leaves what was there.
-func writeAll(dir string, files []File) (err error) {
+func writeAll(dir string, all []File) (err error) {
 	var undo []func()
 	defer func() {
 		if err != nil {
@@ -22,7 +23,7 @@ func writeAll(dir string, files []File) (err error) {
 			}
 		}
 	}()
-	for _, folder := range folders(dir, files) {
+	for _, folder := range folders(dir, all) {
 		mode := fs.FileMode(0o755)
 		if folder == filepath.Join(dir, SecretsDir) {
 			mode = 0o700
@@ -35,14 +36,14 @@ func writeAll(dir string, files []File) (err error) {
 			undo = append(undo, func() { _ = os.Remove(path) }) // stays if something else is in it by now
 		}
 	}
-	staged, err := stageAll(dir, files)
+	staged, err := stageAll(dir, all)
 	for _, path := range staged {
 		undo = append(undo, func() { _ = os.Remove(path) }) // is gone where it was renamed
 	}
 	if err != nil {
 		return err
 	}
-	for i, f := range files {
+	for i, f := range all {
 		if err := os.Rename(staged[i], filepath.Join(dir, f.Name)); err != nil {
 			return err
 		}
@@ -50,8 +51,8 @@ func writeAll(dir string, files []File) (err error) {
 	return nil
 }
 
-// makeFolder makes a folder and its parents and gives those that it made, the
-// outermost first. One that is there gets the mode if that is a stricter one.
+// makeFolder is files.MakeFolder, which gives a folder that exists a stricter
+// mode.
 func makeFolder(path string, mode fs.FileMode) (made []string, err error) {
 	info, err := os.Lstat(path)
 	if err == nil && info.IsDir() {
@@ -61,28 +62,22 @@ func makeFolder(path string, mode fs.FileMode) (made []string, err error) {
 		return nil, nil
 	}
 	if err == nil && mode&0o077 == 0 {
-		return nil, fmt.Errorf("%q is no folder", path)
+		return nil, fmt.Errorf("%q is not a folder", path)
 	}
-	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
-		if _, err := os.Stat(p); err == nil || filepath.Dir(p) == p {
-			break
-		}
-		made = append([]string{p}, made...)
-	}
-	return made, os.MkdirAll(path, mode)
+	return files.MakeFolder(path, mode)
 }
 
 // atOnce is how many files are written at the same time: a disk syncs several
 // in the time of one.
 const atOnce = 8
 
-// stageAll writes files beside their places and gives their paths. After an
-// error there are fewer.
-func stageAll(dir string, files []File) ([]string, error) {
-	staged := make([]string, len(files))
+// stageAll writes files beside their places and returns their paths there, after
+// an error only of those that were written.
+func stageAll(dir string, all []File) ([]string, error) {
+	staged := make([]string, len(all))
 	var group errgroup.Group
 	group.SetLimit(atOnce)
-	for i, f := range files {
+	for i, f := range all {
 		group.Go(func() (err error) {
 			staged[i], err = stage(filepath.Join(dir, f.Name), f)
 			return err
@@ -95,26 +90,16 @@ func stageAll(dir string, files []File) ([]string, error) {
 	return staged, err
 }
 
-func stage(path string, f File) (name string, err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return "", err
-	}
-	_, err = tmp.Write(f.Data)
-	if err == nil {
-		err = tmp.Chmod(f.Mode)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		_ = os.Remove(tmp.Name()) // the error that matters is the first
-		return "", err
-	}
-	return tmp.Name(), nil
+func stage(path string, f File) (string, error) {
+	return files.Stage(path, f.Mode, func(tmp *os.File) error {
+		if _, err := tmp.Write(f.Data); err != nil {
+			return err
+		}
+		return tmp.Sync()
+	})
 }
 
-// folders gives those that files are in, the outer ones first.
+// folders returns those that files are in, the outer ones first.
 func folders(dir string, files []File) []string {
 	all := []string{filepath.Clean(dir)}
 	for _, f := range files {

@@ -21,8 +21,8 @@ type Manager struct {
 	Publish string `yaml:"publish,omitempty" json:"publish,omitempty"` // in a swarm: ingress or host
 }
 
-// InfoOf tells what a plan is for. The manager's service may have another name
-// than in the plan.
+// InfoOf describes a plan, with the name that the target has for the manager's
+// service.
 func InfoOf(plan *packager.Plan, managerService string) Info {
 	info := Info{App: plan.App, Version: plan.Version, Nodes: []string{}, Manager: Manager{
 		Service: managerService, Port: plan.Manager().UnitPort, User: plan.Config.Manager.User,

@@ -42,7 +42,7 @@ func packaged(t *testing.T, dir string, opts output.Options) {
 	}
 }
 
-// files gives the paths in a folder.
+// files returns the paths in a folder.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string

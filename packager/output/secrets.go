@@ -20,18 +20,13 @@ import (
 // SecretsDir is the folder of the secrets' values, in an output folder.
 const SecretsDir = "secrets"
 
-const (
-	namesFile = "names.json" // what Swarm calls each secret; in SecretsDir
-	netrcFile = "netrc"      // curl's --netrc-file; in SecretsDir
-)
-
-// naming is how a Swarm calls a secret, and which value it calls so.
-type naming struct {
+// swarmName is what a Swarm calls a secret with a certain value.
+type swarmName struct {
 	Suffix string `json:"suffix"`
 	Digest string `json:"sha256"` // of the value
 }
 
-// Secrets says how an application's secrets are called outside of Toskose.
+// Secrets are an application's secrets as a target names them.
 type Secrets struct {
 	External bool              // somebody else makes them; there are no values
 	Suffixes map[string]string // what ends the name of each, because a Swarm's secret cannot change
@@ -40,19 +35,19 @@ type Secrets struct {
 // credentials are the values of an application's secrets.
 type credentials struct {
 	values    map[string]string
-	names     map[string]naming
+	names     map[string]swarmName
 	authority string // the key that signs certificates; empty: there are none
 }
 
-// settle gives each secret the user's value, else the one it had, else a new
+// settle sets each secret to the user's value, else the one it had, else a new
 // one. A Swarm secret cannot change, so its name does when the value differs.
 func settle(secrets []packager.Secret, old credentials, random io.Reader, today time.Time) (credentials, error) {
-	now := credentials{values: map[string]string{}, names: map[string]naming{}}
+	now := credentials{values: map[string]string{}, names: map[string]swarmName{}}
 	certificates, err := certify(secrets, old.values, today)
 	if err != nil {
 		return credentials{}, err
 	}
-	now.authority = certificates[authorityKey]
+	now.authority = certificates[packager.TLSAuthorityFile]
 	for _, s := range secrets {
 		value := s.Given
 		if s.TLS != nil {
@@ -69,7 +64,7 @@ func settle(secrets []packager.Secret, old credentials, random io.Reader, today 
 			value = strings.ToLower(base32.StdEncoding.EncodeToString(drawn))
 		}
 		sum := sha256.Sum256([]byte(value))
-		name := naming{Suffix: old.names[s.Name].Suffix, Digest: hex.EncodeToString(sum[:])}
+		name := swarmName{Suffix: old.names[s.Name].Suffix, Digest: hex.EncodeToString(sum[:])}
 		if name.Suffix == "" || name.Digest != old.names[s.Name].Digest {
 			drawn, err := draw(random, 4)
 			if err != nil {
@@ -111,26 +106,26 @@ func (c credentials) files(plan *packager.Plan) ([]File, error) {
 		files = append(files, File{filepath.Join(SecretsDir, s.Name), 0o644, []byte(c.values[s.Name])})
 	}
 	if c.authority != "" {
-		files = append(files, File{filepath.Join(SecretsDir, authorityKey), 0o600, []byte(c.authority)})
+		files = append(files, File{filepath.Join(SecretsDir, packager.TLSAuthorityFile), 0o600, []byte(c.authority)})
 	}
 	login := netrc(plan.Config.Manager.User, c.values[packager.ManagerPassword])
 	return append(files,
-		File{filepath.Join(SecretsDir, namesFile), 0o600, append(names, '\n')},
-		File{filepath.Join(SecretsDir, netrcFile), 0o600, []byte(login)},
+		File{filepath.Join(SecretsDir, packager.SecretNamesFile), 0o600, append(names, '\n')},
+		File{filepath.Join(SecretsDir, packager.NetrcFile), 0o600, []byte(login)},
 	), nil
 }
 
 // readCredentials reads what an earlier run left in an output folder.
 func readCredentials(dir string, secrets []packager.Secret) (credentials, error) {
-	old := credentials{values: map[string]string{}, names: map[string]naming{}}
-	data, err := os.ReadFile(filepath.Join(dir, SecretsDir, namesFile))
+	old := credentials{values: map[string]string{}, names: map[string]swarmName{}}
+	data, err := os.ReadFile(filepath.Join(dir, SecretsDir, packager.SecretNamesFile))
 	if err == nil {
 		err = json.Unmarshal(data, &old.names)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return credentials{}, fmt.Errorf("cannot read the names of secrets: %w", err)
 	}
-	names := []string{authorityKey}
+	names := []string{packager.TLSAuthorityFile}
 	for _, s := range secrets {
 		names = append(names, s.Name)
 	}

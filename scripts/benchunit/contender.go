@@ -164,28 +164,31 @@ func (p *process) resident() (float64, error) {
 	return 0, fmt.Errorf("process %d shows no resident memory", p.cmd.Process.Pid)
 }
 
-// tick is the unit in which the kernel counts processor time (USER_HZ).
-const tick = time.Second / 100
+// tick is the least processor time that is told apart.
+const tick = time.Microsecond
 
-// processorTime is what the contender itself has used, without its children.
+// processorTime is what the contender itself has used, all of its threads, without
+// its children.
 func (p *process) processorTime() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	const user, system = 11, 12 // utime and stime of proc_pid_stat(5), which begins to count at the pid
-	if len(fields) <= system {
-		return 0, fmt.Errorf("process %d shows no processor time", p.cmd.Process.Pid)
-	}
-	var total time.Duration
-	for _, field := range []string{fields[user], fields[system]} {
-		ticks, err := strconv.Atoi(field)
+	total := time.Duration(0)
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if err != nil {
+			continue // it has ended
+		}
+		used, _, _ := strings.Cut(string(text), " ")
+		nanoseconds, err := strconv.ParseInt(used, 10, 64)
 		if err != nil {
 			return 0, err
 		}
-		total += time.Duration(ticks) * tick
+		total += time.Duration(nanoseconds)
+	}
+	if total == 0 {
+		return 0, fmt.Errorf("process %d shows no processor time", p.cmd.Process.Pid)
 	}
 	return total, nil
 }

@@ -3,7 +3,7 @@
 // runs as PID 1 of a namespace of its own where this may make one (as root),
 // and is asked over a unix socket by the same client.
 //
-//	go run ./scripts/benchunit [-runs N] [-only PART] [-unit FILE] [-beside FILE]
+//	make build && go run ./scripts/benchunit [-runs N] [-only PART] [-unit FILE] [-beside FILE]
 package main
 
 import (
@@ -29,6 +29,10 @@ func main() {
 		err = becomeInit()
 	case "chatter":
 		err = chatter(os.Stdout, chatterBytes)
+	case "lines":
+		err = writeLines()
+	case "punctual":
+		err = writePunctually()
 	default:
 		err = run()
 	}
@@ -41,7 +45,7 @@ func main() {
 func run() error {
 	runs := flag.Int("runs", 5, "how often the short measurements are repeated; the long ones take less")
 	only := flag.String("only", "", "take only the measurements whose name has this in it")
-	binary := flag.String("unit", "", "the unit's binary; empty: build it")
+	binary := flag.String("unit", "bin/toskose-unit", "the unit's binary, as make build makes it")
 	beside := flag.String("beside", "", "another build of the unit, to be compared with in the place of supervisord and tini")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "benchunit")
@@ -49,14 +53,6 @@ func run() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if *binary == "" {
-		*binary = filepath.Join(dir, "toskose-unit")
-		build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", *binary, "./cmd/toskose-unit")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("cannot build the unit: %w\n%s", err, out)
-		}
-	}
 	begun := time.Now()
 	contenders := find(*binary)
 	if *beside != "" {

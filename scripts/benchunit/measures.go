@@ -23,7 +23,7 @@ const (
 // measures are the lines of the table, in its order.
 func measures(runs int) []measure {
 	few := min(runs, 3)
-	return []measure{
+	list := []measure{
 		{"binary size", bytesOf, "8 MB", 1, true, size},
 		{"resident, idle", bytesOf, "8 MB", few, true, resident(0)},
 		{"resident, after 10,000 calls", bytesOf, "10 MB", 1, false, resident(manyCalls)},
@@ -37,14 +37,23 @@ func measures(runs int) []measure {
 		{"stopProcess, 50 other processes", seconds, "2 ms", runs, false, stopping(50, time.Second/5)},
 		{"stopProcess, 500 other processes", seconds, "linear", few, false, stopping(500, time.Second/5)},
 		{"shutdown, one program running", seconds, "10 ms", runs, false, shutdown},
-		{"10,000 orphans forked and reaped", seconds, "", 1, false, reaping},
+		{"10,000 orphans forked and reaped", seconds, "", 1, false, reaping(false)},
+		{"10,000 orphans, its CPU time", seconds, "", few, false, reaping(true)},
 		{"log throughput, if nothing were kept", throughput, "", few, false, ceiling},
 		{"log throughput, one chatty program", throughput, "10 times", few, false, logging(false, 0)},
 		{"log throughput beside 1,000 other programs", throughput, "", few, false, logging(false, manyPrograms)},
 		{"log bytes per second of its CPU time", throughput, "", few, false, logging(true, 0)},
 		{"1,000 programs started", seconds, "", 1, false, manyAtOnce(true)},
 		{"1,000 programs stopped", seconds, "", 1, false, manyAtOnce(false)},
+		{"latest of 2,000 lines, 2,000 a second", seconds, "10 ms", few, false, latestLine},
 	}
+	for _, many := range []int{1, 8} {
+		for _, size := range []int{80, 100, 1000, 4096} {
+			name := fmt.Sprintf("lines of %d bytes per second of its CPU time, %d programs", size, many)
+			list = append(list, measure{name, throughput, "3 times", few, false, smallLines(size, many)})
+		}
+	}
+	return list
 }
 
 func size(c contender, _ string) (float64, error) {
@@ -209,33 +218,49 @@ func shutdown(c contender, dir string) (float64, error) {
 }
 
 // reaping lets a shell fork twice for each orphan, and waits until none is left.
-func reaping(c contender, dir string) (float64, error) {
-	if os.Geteuid() != 0 {
-		return 0, errNotApplicable
-	}
-	storm := program("p", fmt.Sprintf("sh -c 'i=0; while [ $i -lt %d ]; do ( : & ); i=$((i+1)); done'", orphans))
-	return with(c, dir, storm, func(p *process) (float64, error) {
-		begun := time.Now()
-		if err := p.calls([]any{"supervisor.startProcess", "p", false}); err != nil {
-			return 0, err
+// It measures the time that takes, or the contender's processor time.
+func reaping(cpu bool) func(contender, string) (float64, error) {
+	return func(c contender, dir string) (float64, error) {
+		if os.Geteuid() != 0 {
+			return 0, errNotApplicable
 		}
-		if err := p.awaitState("p", "EXITED"); err != nil {
-			return 0, err
-		}
-		for {
-			zombies, alive, err := p.children()
+		storm := program("p", fmt.Sprintf("sh -c 'i=0; while [ $i -lt %d ]; do ( : & ); i=$((i+1)); done'", orphans))
+		return with(c, dir, storm, func(p *process) (float64, error) {
+			before, err := p.processorTime()
 			if err != nil {
 				return 0, err
 			}
-			if zombies+alive == 0 {
+			begun := time.Now()
+			if err := p.calls([]any{"supervisor.startProcess", "p", false}); err != nil {
+				return 0, err
+			}
+			// The calls are not to be measured.
+			if err := p.pollState("p", "EXITED", time.Second/10); err != nil {
+				return 0, err
+			}
+			if err := p.awaitAlone(); err != nil {
+				return 0, err
+			}
+			if !cpu {
 				return time.Since(begun).Seconds(), nil
 			}
-			if time.Since(begun) > patience {
-				return 0, fmt.Errorf("%d zombies are left", zombies)
-			}
-			time.Sleep(time.Millisecond)
+			after, err := p.processorTime()
+			return (after - before).Seconds(), err
+		})
+	}
+}
+
+// awaitAlone waits until nothing is left beside the contender.
+func (p *process) awaitAlone() error {
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		zombies, alive, err := p.children()
+		if err != nil || zombies+alive == 0 {
+			return err
 		}
-	})
+		if time.Since(begun) > patience {
+			return fmt.Errorf("%d zombies are left", zombies)
+		}
+	}
 }
 
 // logging measures from the start of a program that writes lines as fast as it

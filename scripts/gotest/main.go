@@ -1,11 +1,10 @@
 // Command gotest runs `go test` and ends by saying what was left out and why.
 //
-//	gotest ARGUMENTS [-- ARGUMENTS]...
+//	gotest ARGUMENTS
 //
-// Each group of arguments is one run of `go test`, and the closing lines are
-// about all of them. Packages get a line each, tests are shown when they fail
-// or take long. With CI=true a test that was left out is a failure: there,
-// everything must have run.
+// Packages get a line each, tests are shown when they fail or take long. With
+// CI=true a test that was left out is a failure: there, everything must have
+// run.
 package main
 
 import (
@@ -27,28 +26,13 @@ func main() {
 
 func run(ctx context.Context, args []string, ci bool, out io.Writer) int {
 	report := newReport(out)
-	for _, group := range groups(args) {
-		if err := test(ctx, group, report); err != nil {
-			report.broke(err)
-		}
+	if err := test(ctx, args, report); err != nil {
+		report.broke(err)
 	}
 	return report.close(ci)
 }
 
-// groups splits arguments at each "--".
-func groups(args []string) [][]string {
-	all := [][]string{nil}
-	for _, arg := range args {
-		if arg == "--" {
-			all = append(all, nil)
-			continue
-		}
-		all[len(all)-1] = append(all[len(all)-1], arg)
-	}
-	return all
-}
-
-// test runs `go test -json` once. An error is one of running it: failed tests
+// test runs `go test -json`. An error is one of running it: failed tests
 // are in the report.
 func test(ctx context.Context, args []string, report *report) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)

@@ -25,7 +25,7 @@ type event struct {
 	Output     string
 }
 
-// report folds the events of all runs.
+// report folds the events of a run.
 type report struct {
 	out     io.Writer
 	output  map[string][]string // by package, or package and test, while it runs
@@ -40,7 +40,7 @@ func newReport(out io.Writer) *report {
 	return &report{out: out, output: map[string][]string{}, skipped: map[string][]string{}, failing: map[string]bool{}}
 }
 
-// broke takes in that a run could not be made.
+// broke takes in that the run could not be made.
 func (r *report) broke(err error) {
 	r.failed++
 	fmt.Fprintf(r.out, "FAIL  %v\n", err)

@@ -79,11 +79,3 @@ func TestARunThatCouldNotBeMadeIsAFailure(t *testing.T) {
 		t.Errorf("code %d, said:\n%s", code, out.String())
 	}
 }
-
-func TestGroupsOfArgumentsAreSplitAtTwoDashes(t *testing.T) {
-	t.Parallel()
-	got := groups([]string{"-race", "./a", "--", "./e2e"})
-	if len(got) != 2 || strings.Join(got[0], " ") != "-race ./a" || strings.Join(got[1], " ") != "./e2e" {
-		t.Errorf("groups are %q", got)
-	}
-}

@@ -1,5 +1,5 @@
 // Package csar reads Cloud Service Archives (TOSCA 1.3, 6; 2.0, 17): a zip, a tar,
-// an unpacked directory, or a lone service template with the files beside it. It gives a
+// an unpacked directory, or a lone service template with the files beside it. It is a
 // read-only view in which no name leaves the archive, nothing is a link, and
 // all is bounded. It writes nothing to disk and starts no goroutine.
 package csar
@@ -29,7 +29,7 @@ type Limits struct {
 	Ratio    int64 // uncompressed to compressed, for files above 1 MiB
 }
 
-// DefaultLimits gives the limits that Open uses: 20,000 entries, 1 GiB a file,
+// DefaultLimits returns the limits that Open uses: 20,000 entries, 1 GiB a file,
 // 4 GiB in all, 400 to 1.
 func DefaultLimits() Limits {
 	return Limits{Entries: 20_000, FileSize: 1 << 30, Total: 4 << 30, Ratio: 400}
@@ -50,7 +50,7 @@ type Archive struct {
 	name  string
 	entry string
 	meta  Meta
-	lone  bool
+	lone  *outside // of a service template that was opened by itself; nil: there is none
 }
 
 // Open opens a zip or tar, also a compressed one, a directory, or a lone YAML
@@ -100,7 +100,7 @@ func (a *Archive) open(path string, info fs.FileInfo, limits Limits) (err error)
 			return fmt.Errorf("cannot open the archive: %w", err)
 		}
 		a.tree, err = openDirectory(filepath.Dir(path), limits, false)
-		a.entry, a.lone = filepath.Base(path), true
+		a.entry, a.lone = filepath.Base(path), &outside{dir: filepath.Dir(path), limits: limits}
 	default:
 		a.tree, err = openPacked(path, limits)
 		if err == nil {
@@ -143,9 +143,18 @@ func (a *Archive) Name() string { return a.name }
 // Entry is the path of the entry definition: the service template to load.
 func (a *Archive) Entry() string { return a.entry }
 
-// Lone tells whether a service template was opened by itself: what is outside of
-// its folder belongs to it as well, and is not at hand.
-func (a *Archive) Lone() bool { return a.lone }
+// Lone reports whether a service template was opened by itself: definitions outside
+// of its folder belong to it as well.
+func (a *Archive) Lone() bool { return a.lone != nil }
+
+// Open opens a file of the archive, or a definition that is outside of the folder of
+// a lone service template.
+func (a *Archive) Open(name string) (fs.File, error) {
+	if a.lone != nil && isOutside(name) {
+		return a.lone.open(name)
+	}
+	return a.tree.Open(name)
+}
 
 // Meta is what TOSCA.meta says; its zero value where there is none.
 func (a *Archive) Meta() Meta { return a.meta }
@@ -191,7 +200,7 @@ func (a *Archive) damaged(name string, err error) error {
 // there is nothing to compare with.
 func (a *Archive) Damaged(budget int64) diag.List {
 	inner := a.tree
-	if p, ok := inner.(*packed); ok {
+	if p, ok := inner.(*archiveFile); ok {
 		inner = p.tree
 	}
 	t, zipped := inner.(*zipTree)
@@ -221,13 +230,13 @@ func unpack(f *zip.File) error {
 	return err
 }
 
-// IsFile tells whether name is a regular file of the archive.
+// IsFile reports whether name is a regular file of the archive.
 func (a *Archive) IsFile(name string) bool {
 	info, err := a.Stat(name)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Executable tells whether a file may be executed; known is false where the
+// Executable reports whether a file may be executed; known is false where the
 // archive does not say, as a zip that was made on Windows.
 func (a *Archive) Executable(name string) (executable, known bool) {
 	info, err := a.Stat(name)
@@ -247,7 +256,7 @@ func (a *Archive) Executable(name string) (executable, known bool) {
 	return info.Mode()&0o111 != 0, known
 }
 
-// IsYAML tells whether a path names a lone service template, by its ending.
+// IsYAML reports whether a path names a lone service template, by its ending.
 func IsYAML(path string) bool {
 	ext := strings.ToLower(filepath.Ext(path))
 	return ext == ".yaml" || ext == ".yml"

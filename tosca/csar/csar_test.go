@@ -78,7 +78,7 @@ func misplaced(t testing.TB, entries ...entry) []byte {
 	return edited(zipOf(t, entries...), "PK\x01\x02", 42, "\xff\xff\xff\x00")
 }
 
-// commented gives a zip a comment.
+// commented returns a zip a comment.
 func commented(t testing.TB, data []byte, comment string) []byte {
 	t.Helper()
 	size := string([]byte{byte(len(comment)), byte(len(comment) >> 8)})
@@ -650,5 +650,47 @@ func TestALoneTemplateMayBeGivenByALink(t *testing.T) {
 	defer a.Close()
 	if data, err := a.ReadFile(a.Entry(), 99); err != nil || string(data) != "a: b\n" || !a.IsFile("run.sh") {
 		t.Errorf("%q is %q, %v", a.Entry(), data, err)
+	}
+}
+
+// Beyond the folder of a lone template, number and size are bounded as in an archive.
+func TestDefinitionsBeyondTheFolderAreBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "app"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"app/app.yaml", "a.yaml", "b.yaml", "c.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("a: 1"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limits := csar.DefaultLimits()
+	limits.Entries = 2
+	a, err := csar.OpenWith(filepath.Join(dir, "app", "app.yaml"), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for _, name := range []string{"../a.yaml", "../b.yaml"} {
+		if data, err := a.ReadFile(name, 10); err != nil || string(data) != "a: 1" {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	for _, name := range []string{"../a.yaml", "../c.txt", "../d.yaml"} {
+		if data, err := a.ReadFile(name, 10); err == nil {
+			t.Errorf("%s is read: %q", name, data)
+		}
+	}
+	limits.Entries, limits.Total = 10, 5
+	if a, err = csar.OpenWith(filepath.Join(dir, "app", "app.yaml"), limits); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if _, err := a.ReadFile("../a.yaml", 10); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.ReadFile("../b.yaml", 10); err == nil {
+		t.Error("more bytes are read than are allowed")
 	}
 }

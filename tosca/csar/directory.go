@@ -142,7 +142,7 @@ type folder struct {
 	read bool
 }
 
-// ReadDir gives the next n entries, or with n <= 0 all that are left
+// ReadDir returns the next n entries, or with n <= 0 all that are left
 // (fs.ReadDirFile).
 func (f *folder) ReadDir(n int) ([]fs.DirEntry, error) {
 	if !f.read {

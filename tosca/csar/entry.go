@@ -104,8 +104,8 @@ func (a *Archive) rootYAML() ([]string, error) {
 // maxEntry bounds the YAML that is read to find the entry definition.
 const maxEntry = 32 << 20
 
-// hasMetadata tells whether a file has template_name and template_version. A
-// file that is no YAML has them too, so that reading it properly says what is
+// hasMetadata reports whether a file has template_name and template_version. A
+// file that is not YAML has them too, so that reading it properly says what is
 // wrong with it.
 func (a *Archive) hasMetadata(name string) bool {
 	data, err := a.ReadFile(name, maxEntry)

@@ -118,7 +118,7 @@ func (m *metaFile) versions(meta Meta) {
 	}
 }
 
-// mustHave reports a file that TOSCA.meta names and that is no file of the
+// mustHave reports a file that TOSCA.meta names and that is not a file of the
 // archive.
 func (a *Archive) mustHave(m *metaFile, key, name string) {
 	if code, fault := nameFault(name); code != "" {

@@ -49,7 +49,7 @@ type problems struct {
 	other error
 }
 
-// add takes what a check found, and tells whether that was something.
+// add takes what a check found, and reports whether that was something.
 func (p *problems) add(err error) bool {
 	var bad diag.List
 	switch {

@@ -131,7 +131,7 @@ func (t *tarTree) add(name string, e *tarEntry) {
 	in.files = append(in.files, fs.FileInfoToDirEntry(e.FileInfo))
 }
 
-// folder gives a folder, and makes it and those above it where they are only
+// folder returns a folder, and makes it and those above it where they are only
 // implied.
 func (t *tarTree) folder(name string) *tarEntry {
 	if e := t.entries[name]; e != nil {

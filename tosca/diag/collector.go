@@ -41,7 +41,7 @@ func (c *Collector) Warnf(at Position, code, format string, args ...any) {
 	c.Add(Diagnostic{Position: at, Code: code, Severity: Warning, Message: fmt.Sprintf(format, args...)})
 }
 
-// Suggesting tells whether Unknown still looks for suggestions, so that nobody
+// Suggesting reports whether Unknown still looks for suggestions, so that nobody
 // gathers candidates in vain.
 func (c *Collector) Suggesting() bool { return c.suggested < maxSuggested && c.compared < maxCompared }
 
@@ -57,14 +57,14 @@ func (c *Collector) Nearest(name string, candidates []string) string {
 
 // Unknown adds an error about a name that none of the candidates has, and
 // suggests the nearest; a single candidate is suggested in any case, since
-// nothing else can have been meant. It gives the nearest, or an empty string.
+// nothing else can have been meant. It returns the nearest, or an empty string.
 func (c *Collector) Unknown(at Position, code, name string, candidates []string, format string, args ...any) string {
 	d := Diagnostic{Position: at, Code: code, Message: fmt.Sprintf(format, args...)}
 	nearest := ""
 	if c.Suggesting() {
 		nearest = c.Nearest(name, candidates)
 		d.Suggestion = nearest
-		if d.Suggestion == "" && len(candidates) == 1 {
+		if d.Suggestion == "" && len(candidates) == 1 && candidates[0] != name {
 			d.Suggestion = candidates[0]
 		}
 	}
@@ -73,14 +73,16 @@ func (c *Collector) Unknown(at Position, code, name string, candidates []string,
 }
 
 // Perhaps adds a warning about a name that none of the candidates has and that may
-// be known elsewhere, and suggests the nearest all the same.
+// be known elsewhere, where one of them is near: of others was said that what they may
+// be in is not at hand.
 func (c *Collector) Perhaps(at Position, code, name string, candidates []string, format string, args ...any) {
 	d := Diagnostic{Position: at, Code: code, Severity: Warning, Message: fmt.Sprintf(format, args...)}
-	d.Suggestion = c.Nearest(name, candidates)
-	c.Add(d)
+	if d.Suggestion = c.Nearest(name, candidates); d.Suggestion != "" {
+		c.Add(d)
+	}
 }
 
-// Suggested tells whether a name was suggested in the place of an unknown one, with
+// Suggested reports whether a name was suggested in the place of an unknown one, with
 // one of the codes.
 func (c *Collector) Suggested(name string, codes ...string) bool {
 	return slices.ContainsFunc(c.list, func(d Diagnostic) bool {
@@ -88,10 +90,20 @@ func (c *Collector) Suggested(name string, codes ...string) bool {
 	})
 }
 
+// Demote makes warnings of the errors at some places.
+func (c *Collector) Demote(at func(Position) bool) {
+	for i, d := range c.list {
+		if d.Severity == Error && at(d.Position) {
+			c.list[i].Severity = Warning
+			c.errors--
+		}
+	}
+}
+
 // Errors counts the errors so far, so that a step can tell whether it failed.
 func (c *Collector) Errors() int { return c.errors }
 
-// List gives what was gathered, sorted.
+// List returns what was gathered, sorted.
 func (c *Collector) List() List {
 	c.list.Sort()
 	return c.list

@@ -20,7 +20,7 @@ const (
 	Warning                 // valid, and surely not what was meant
 )
 
-// String gives the word that machines read.
+// String returns the word that machines read.
 func (s Severity) String() string {
 	if s == Warning {
 		return "warning"
@@ -63,7 +63,7 @@ func Quote(name string) string {
 	return `"` + name + `"`
 }
 
-// String gives file:line:column, without what is unknown.
+// String returns file:line:column, without what is unknown.
 func (p Position) String() string {
 	switch {
 	case p.File == "":
@@ -122,12 +122,12 @@ func (l *List) Sort() {
 	*l = slices.Compact(*l)
 }
 
-// HasErrors tells whether a diagnostic is more than a warning.
+// HasErrors reports whether a diagnostic is more than a warning.
 func (l List) HasErrors() bool {
 	return slices.ContainsFunc(l, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// Err gives the list as an error when it has one, and nil otherwise.
+// Err returns the list as an error when it has one, and nil otherwise.
 func (l List) Err() error {
 	if !l.HasErrors() {
 		return nil

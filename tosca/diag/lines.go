@@ -7,7 +7,7 @@ import (
 	"unicode/utf16"
 )
 
-// UTF8 gives a text in UTF-8: one in UTF-16 begins with a byte order mark, which
+// UTF8 returns a text in UTF-8: one in UTF-16 begins with a byte order mark, which
 // is left out (YAML 1.2, 5.2).
 func UTF8(data []byte) []byte {
 	var order binary.ByteOrder
@@ -32,7 +32,7 @@ func UTF8(data []byte) []byte {
 // so its readers (5.4).
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// Lines gives the lines of a file, without their ends.
+// Lines returns the lines of a file, without their ends.
 func Lines(data []byte) []string {
 	return strings.Split(lineEnds.Replace(string(UTF8(data))), "\n")
 }

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// longestCompared bounds the names that are compared: longer ones are no typo
+// longestCompared bounds the names that are compared: longer ones are not typos
 // of anything, and comparing costs the product of both lengths.
 const longestCompared = 64
 
-// Nearest gives the candidate that name is most likely a misspelling of, or an
+// Nearest returns the candidate that name is most likely a misspelling of, or an
 // empty string where none is near. It ignores case, counts an exchange of
 // neighbours as one slip, and allows one slip in every three letters. Of two
 // candidates that are equally near the first wins; where there are more, anything
@@ -71,7 +71,7 @@ func lettersOf(name []rune) letters {
 	return all
 }
 
-// apart gives a number of slips that two names are apart at least: one slip
+// apart returns a number of slips that two names are apart at least: one slip
 // makes or takes away no more than one letter.
 func (l letters) apart(other letters) int {
 	return max(bits.OnesCount64(uint64(l&^other)), bits.OnesCount64(uint64(other&^l)))

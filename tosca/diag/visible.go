@@ -31,7 +31,7 @@ func hidden(r rune) bool {
 	switch {
 	case r < 0x7f:
 		return r < ' '
-	case r == lines || r == paragraphs || r == 0xfffe || r == 0xffff: // the last two are no characters, and not for XML
+	case r == lines || r == paragraphs || r == 0xfffe || r == 0xffff: // the last two are not characters, and not for XML
 		return true
 	}
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner && r != nonJoiner

@@ -1,6 +1,9 @@
 package protocol
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // The names that TosKer's types give requirements and capabilities, and the
 // one that runs along host: a component is alive only while its host is.
@@ -15,7 +18,7 @@ const (
 	Alive      = "alive"
 )
 
-// Offering gives the capability that fulfils a requirement: connection is
+// Offering returns the capability that fulfils a requirement: connection is
 // fulfilled by endpoint, dependency by feature, storage by attachment; host
 // and alive, and names of the author's own, by themselves.
 func Offering(requirement string) string {
@@ -40,35 +43,85 @@ const (
 	Standard   = "Standard"
 )
 
-func standard(source, operation, target string, requires ...string) Transition {
-	return Transition{Source: source, Target: target, Interface: Standard, Operation: operation, Requires: requires}
+func standard(source, operation, target string) Transition {
+	return Transition{Source: source, Target: target, Operation: Operation{Standard, operation}}
+}
+
+// Hosted returns a component's protocol with what TosKer adds to what its author
+// wrote: every transition requires the host, and every state but the initial one
+// requires and offers alive.
+func (p Protocol) Hosted() Protocol {
+	p.States, p.Transitions = slices.Clone(p.States), slices.Clone(p.Transitions)
+	for i := range p.States {
+		if s := &p.States[i]; s.Name != p.Initial {
+			s.Requires, s.Offers = with(s.Requires, Alive), with(s.Offers, Alive)
+		}
+	}
+	for i := range p.Transitions {
+		p.Transitions[i].Requires = with(p.Transitions[i].Requires, Host)
+	}
+	return p
+}
+
+// WithFree returns a component's protocol with an operation that no transition
+// names: it may run in every state but the initial one, and requires the host.
+func (p Protocol) WithFree(o Operation) Protocol {
+	f := Free{Operation: o, Requires: []string{Host}}
+	for _, name := range p.StateNames() {
+		if name != p.Initial {
+			f.States = append(f.States, name)
+		}
+	}
+	at, _ := slices.BinarySearchFunc(p.Free, o, func(a Free, b Operation) int { return strings.Compare(a.String(), b.String()) })
+	p.Free = slices.Insert(slices.Clone(p.Free), at, f)
+	return p
+}
+
+// Hosting returns a container's protocol with alive in every state that offers
+// host, as in the default one: what it hosts requires both.
+func (p Protocol) Hosting() Protocol {
+	p.States = slices.Clone(p.States)
+	for i := range p.States {
+		if s := &p.States[i]; slices.Contains(s.Offers, Host) {
+			s.Offers = with(s.Offers, Alive)
+		}
+	}
+	return p
+}
+
+// with returns sorted names with one more, and leaves those it got as they are.
+func with(names []string, name string) []string {
+	at, has := slices.BinarySearch(names, name)
+	if has {
+		return names
+	}
+	return slices.Insert(slices.Clone(names), at, name)
 }
 
 // Software is the protocol of a component that has no policy: deleted, created,
-// configured, running. Every transition requires the host.
+// configured, running.
 func Software() Protocol {
-	alive := []string{Alive}
 	return Protocol{
 		Initial: Deleted,
 		States: []State{
-			{Name: Configured, Requires: alive, Offers: slices.Clone(alive)},
-			{Name: Created, Requires: slices.Clone(alive), Offers: slices.Clone(alive)},
+			{Name: Configured},
+			{Name: Created},
 			{Name: Deleted},
 			{
 				Name:     Running,
-				Requires: []string{Alive, Connection, Dependency, Host},
-				Offers:   []string{Alive, Endpoint, Feature, Host},
+				Requires: []string{Connection, Dependency, Host},
+				Offers:   []string{Endpoint, Feature, Host},
 			},
 		},
 		Transitions: []Transition{
-			standard(Deleted, "create", Created, Host),
-			standard(Created, "configure", Configured, Host),
-			standard(Configured, "start", Running, Host),
-			standard(Running, "stop", Configured, Host),
-			standard(Configured, "delete", Deleted, Host),
-			standard(Created, "delete", Deleted, Host),
+			standard(Deleted, "create", Created),
+			standard(Created, "configure", Configured),
+			standard(Configured, "start", Running),
+			standard(Running, "stop", Configured),
+			standard(Configured, "delete", Deleted),
+			standard(Created, "delete", Deleted),
 		},
-	}
+	}.Hosted()
 }
 
 // Container is the protocol of a container: deleted, created, running. It

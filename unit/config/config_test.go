@@ -172,7 +172,7 @@ func TestAnIncludedFileThatCannotBeReadIsAProblem(t *testing.T) {
 	}
 	_, warnings, err := Parse("/x.conf", options(files))
 	want := "/x.conf:3: [include] cannot include /d/dir: invalid argument\n" +
-		"/x.conf:3: [include] files has a pattern that is badly formed: /d/[\n" +
+		"/x.conf:3: [include] files has a malformed pattern: /d/[\n" +
 		"/d/plain:2: [program:p] has a line that is neither key=value nor the continuation of one\n" +
 		"/d/plain:1: [program:p] lacks command"
 	if err == nil {
@@ -249,7 +249,7 @@ func TestRelativePathsStartFromTheFolderOfTheFirstReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{"unit.conf", filepath.Join(dir, "unit.conf")} {
-		c, _, err := LoadFrom(dir, file, nil)
+		c, _, err := LoadFrom(dir, file, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

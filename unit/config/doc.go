@@ -27,7 +27,7 @@
 //	                            the same, with files to read when it starts
 //	toskose_secret_environment={"DB_PASSWORD":"/run/secrets/db"}
 //	                            variables of other names, with files to read
-//	                            when it starts; nobody can ask for other values
+//	                            when it starts; a caller cannot override them
 //	toskose_timeout=300         seconds a run may take; 0, the default: any time
 //
 //	[program:x]                 also of an ordinary program
@@ -51,37 +51,46 @@
 //	                            command, 0.2 where it is not given
 //
 //	[toskose:component:api]
-//	toskose_protocol={…}        JSON: a wire.Protocol
+//	toskose_protocol={"initial":"off",
+//	  "states":[{"name":"off"},{"name":"on"}],
+//	  "transitions":[{"source":"off","target":"on",
+//	    "interface":"Standard","operation":"start"}],
+//	  "fault_handlers":[{"source":"on","target":"off"}]}
+//	                            JSON: a protocol.Protocol; what states and
+//	                            transitions require and offer is for planners
 //
 //	[supervisord]
 //	toskose_journal=/state/journal
 //	                            the folder of the journal; without it the
 //	                            journal lives in memory
+//	toskose_coredump_mark=true  whether processes are marked in their
+//	                            /proc/PID/coredump_filter, too
 //	toskose_output=none         whether a copy of what programs print goes to
 //	                            the container's own output: none, prefixed
 //	                            (`api:create | LINE`) or json (unit/logs has
 //	                            the format); a [program:x] may have its own
 //
-// In JSON, too, a percent sign is written %%, and a `;` or `#` after white
+// In JSON, too, a percent sign is written as %%, and a `;` or `#` after white
 // space begins a comment: write it \u003b or \u0023 (in a regular expression
 // \x3b or \x23). A program of a component is in the group of that name, whether
 // a [group:x] says so or not. A component without a [toskose:component:x]
 // section has no protocol: its states are unknown, and all of its operations
 // are allowed.
 //
-// An [eventlistener:x] cannot be an operation. Its result_handler is Python,
-// which is not loaded: the rules of Supervisor's own are built in.
+// An [eventlistener:x] cannot be an operation. Its result_handler is a Python
+// function and is not loaded: the rules of Supervisor's default are built in. With
+// any other, a result accepts the event, and is copied to the container's output.
 //
-// Keys and sections of ours are checked strictly. Of Supervisor's, what it
-// ignores is a warning. It is also a problem here where Supervisor reads text
-// that cannot have been meant: %s without a name (it pastes the whole
-// environment), quotes in the name of a variable, two processes of one name.
+// Our own keys and sections are checked strictly. What Supervisor ignores is a
+// warning. Some text that Supervisor accepts, though it cannot have been meant,
+// is an error here: %s without a name (it pastes the whole environment), quotes
+// in the name of a variable, two processes with one name.
 //
 // A program with one or more toskose_ready_ checks stays STARTING until all of
 // them have passed and startsecs have, too; with startsecs=0 it is running as
 // soon as it is ready. Ending before that is a failed start, whatever the exit
-// code. So is not being ready in time: the unit stops the program, which then
-// is in BACKOFF or FATAL. An operation of kind start fails so, and its reason
+// code. So is not becoming ready in time: the unit stops the program, which is
+// then in BACKOFF or FATAL. An operation of kind start fails so, and its reason
 // says what did not become ready; where its command exits with 0, the checks
 // are about what it left, and leaving nothing before they pass is a failure.
 //
@@ -89,7 +98,7 @@
 // Which keys then take a restart of a program, and which do not, is in the
 // documentation of package unit.
 //
-// A process is named by `COMPONENT:OPERATION`, or, where two interfaces of the
-// component have that operation, by `COMPONENT:INTERFACE.OPERATION`; the
-// latter form finds it always.
+// The process of an operation is named `COMPONENT:OPERATION`, or, if two
+// interfaces of the component have that operation, `COMPONENT:INTERFACE.OPERATION`;
+// the latter form always works.
 package config

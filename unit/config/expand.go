@@ -8,23 +8,23 @@ import (
 // maxWidth bounds the width of a conversion such as %(process_num)02d.
 const maxWidth = 100
 
-// unknownName is the error of an expansion that names what is not there.
+// unknownName is the error of an expansion with an unknown name.
 type unknownName struct{ name string }
 
 func (e *unknownName) Error() string {
 	if env, ok := strings.CutPrefix(e.name, "ENV_"); ok {
 		return fmt.Sprintf("names %%(%s)s, but the environment has no %s", e.name, env)
 	}
-	return fmt.Sprintf("names %%(%s)s, which is not known here", e.name)
+	return fmt.Sprintf("names %%(%s)s, which is unknown here", e.name)
 }
 
-// badFormat is the error of a % that expands to nothing.
+// badFormat is the error of a malformed % expression.
 type badFormat struct{ why string }
 
 func (e *badFormat) Error() string { return "is badly formatted: " + e.why }
 
-// expand replaces %(name)s, and %% by %, as Python's % operator does with a
-// mapping on its right side. A value that lookup finds is a string or an int.
+// expand replaces %(name)s by its value and %% by %, as Python's % operator does
+// with a mapping. Values are strings or ints.
 func expand(text string, lookup func(name string) (any, bool)) (string, error) {
 	var out strings.Builder
 	for {
@@ -55,7 +55,7 @@ func expand(text string, lookup func(name string) (any, bool)) (string, error) {
 	}
 }
 
-// cutName cuts `(name)` off; parentheses may nest.
+// cutName cuts off `(name)`, in which parentheses may nest.
 func cutName(text string) (name, rest string, ok bool) {
 	depth := 0
 	for i, c := range text {
@@ -75,8 +75,8 @@ func cutName(text string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// convert formats a value by the flags, width, precision and letter that text
-// begins with, and gives what comes after them.
+// convert formats a value by the flags, width, precision and letter at the
+// beginning of text, and returns the text after them.
 func convert(name string, known any, text string) (converted, rest string, err error) {
 	end := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune("-+ #0123456789.", r) })
 	if end < 0 {
@@ -103,7 +103,7 @@ func convert(name string, known any, text string) (converted, rest string, err e
 	return "", "", &badFormat{fmt.Sprintf("%%(%s) lacks the letter of its conversion; write %%(%s)s", name, name)}
 }
 
-// cutFlags leaves what a string conversion heeds: `-`, width and precision.
+// cutFlags keeps what applies to strings: `-`, width and precision.
 func cutFlags(flags string) string {
 	digits := strings.TrimLeft(flags, "-+ #0")
 	if strings.Contains(flags[:len(flags)-len(digits)], "-") {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// builder collects the groups, of whatever section they come.
+// builder collects groups from all kinds of sections.
 type builder struct {
 	groups map[string]*Group
-	from   map[string]*section // the section that made each of them
+	from   map[string]*section // the first section of each
 }
 
-// groups reads [group:x] sections, then the programs that none of them names.
+// groups reads [group:x] sections, then the programs that are in none of them.
 func (p *parser) groups() {
 	b := &builder{groups: map[string]*Group{}, from: map[string]*section{}}
 	grouped := map[string]bool{}
@@ -23,8 +23,8 @@ func (p *parser) groups() {
 		}
 	}
 	for _, sec := range p.doc.all() {
-		name, ok := strings.CutPrefix(sec.name, "program:")
-		if !ok || grouped[name] {
+		name, ok := programSection(sec)
+		if !ok || grouped[sec.name] {
 			continue
 		}
 		p.ungrouped(b, sec, strings.TrimSpace(name))
@@ -46,24 +46,29 @@ func (p *parser) group(b *builder, sec *section, name string, grouped map[string
 		s.problem("programs", "lacks programs")
 	}
 	s.finish()
-	named := map[string]bool{}
+	seen := map[string]bool{}
 	for _, member := range members {
-		program, ok := p.doc.sections["program:"+member]
+		program, fcgi := p.doc.sections["program:"+member], p.doc.sections[fcgiPrefix+member]
 		switch {
-		case named[member]:
+		case seen[member]:
 			s.problem("programs", "programs names %q twice", member)
-		case ok:
-			grouped[member], named[member] = true, true
+		case program != nil && fcgi != nil:
+			s.problem("programs", "programs names %q, which is a [program:%s] and an [fcgi-program:%s]", member, member, member)
+		case program != nil || fcgi != nil:
+			if program == nil {
+				program = fcgi
+			}
+			grouped[program.name], seen[member] = true, true
 			g.Programs = append(g.Programs, p.programs(program, strings.TrimSpace(member), name)...)
-		case p.doc.sections["fcgi-program:"+member] == nil: // that one is reported where it stands
+		default:
 			s.problem("programs", "programs names %q, but there is no [program:%s]", member, member)
 		}
 	}
 	b.groups[name], b.from[name] = g, sec
 }
 
-// ungrouped puts a program into the group of its component, or into one of its
-// own, whose priority is its own.
+// ungrouped puts a program into the group of its component, or into a group of its
+// own with the program's priority.
 func (p *parser) ungrouped(b *builder, sec *section, name string) {
 	programs := p.programs(sec, name, "")
 	group := p.implicitGroup(sec, name)
@@ -75,7 +80,7 @@ func (p *parser) ungrouped(b *builder, sec *section, name string) {
 	case !ok:
 		g = &Group{Name: group, Priority: p.scope(sec).number("priority", 999, -maxCount, maxCount)}
 	case !ofComponent:
-		p.report.problem(sec.file, sec.line, "[%s] makes a group %q, but [%s] makes one, too", sec.name, group, b.from[group].name)
+		p.report.problem(sec.file, sec.line, "[%s] defines the group %q, and so does [%s]", sec.name, group, b.from[group].name)
 		return
 	}
 	g.Programs = append(g.Programs, programs...)
@@ -85,7 +90,7 @@ func (p *parser) ungrouped(b *builder, sec *section, name string) {
 	}
 }
 
-// unique reports processes that cannot be told apart.
+// unique reports processes with the same name.
 func (p *parser) unique(b *builder) {
 	for _, g := range p.config.Groups {
 		seen := map[string]string{}
@@ -93,17 +98,17 @@ func (p *parser) unique(b *builder) {
 			first, ok := seen[program.Name]
 			seen[program.Name] = program.Section
 			if ok && first != program.Section {
-				sec := p.doc.sections["program:"+program.Section]
-				p.report.problem(sec.file, sec.line, "[%s] makes a process %s:%s, but [program:%s] makes one, too", sec.name, g.Name, program.Name, first)
+				sec := p.sectionOf(&program)
+				p.report.problem(sec.file, sec.line, "[%s] defines the process %s:%s, and so does [program:%s]", sec.name, g.Name, program.Name, first)
 			} else if ok {
-				sec := p.doc.sections["program:"+program.Section]
-				p.report.problem(sec.file, sec.line, "[%s] makes several processes %s:%s", sec.name, g.Name, program.Name)
+				sec := p.sectionOf(&program)
+				p.report.problem(sec.file, sec.line, "[%s] defines several processes %s:%s", sec.name, g.Name, program.Name)
 			}
 		}
 	}
 	for _, l := range p.config.Listeners {
 		if sec, ok := b.from[l.Name]; ok {
-			p.report.problem(sec.file, sec.line, "[%s] makes a group %q, but [eventlistener:%s] makes one, too", sec.name, l.Name, l.Name)
+			p.report.problem(sec.file, sec.line, "[%s] defines the group %q, and so does [eventlistener:%s]", sec.name, l.Name, l.Name)
 		}
 	}
 }
@@ -122,8 +127,12 @@ var eventTypes = []string{
 	"TICK", "TICK_3600", "TICK_5", "TICK_60",
 }
 
-// defaultResultHandler is the one whose rules are built in.
+// defaultResultHandler is Supervisor's, whose rules are built in.
 const defaultResultHandler = "supervisor.dispatchers:default_handler"
+
+// Relays reports whether the listener's results are for a function of its own,
+// which, as far as anybody has published one, prints them.
+func (l *Listener) Relays() bool { return l.ResultHandler != defaultResultHandler }
 
 func (p *parser) listener(sec *section, name string) {
 	s := p.scope(sec)
@@ -133,16 +142,13 @@ func (p *parser) listener(sec *section, name string) {
 		BufferSize:    s.number("buffer_size", 10, 1, maxCount),
 		ResultHandler: s.textOr("result_handler", defaultResultHandler),
 	}
-	if l.ResultHandler != defaultResultHandler {
-		s.warn("result_handler", "result_handler=%s is not loaded; OK accepts an event, everything else rejects it", l.ResultHandler)
+	if l.Relays() {
+		s.warn("result_handler", "result_handler=%s is not loaded; any result accepts an event and is copied to the container's output", l.ResultHandler)
 	}
 	for _, event := range s.list("events") {
 		event = strings.ToUpper(event)
 		if !slices.Contains(eventTypes, event) {
-			s.problem("events", "events names %q, which is no type of event", event)
-		}
-		if strings.HasPrefix(event, "PROCESS_COMMUNICATION") {
-			s.warn("events", "events names %s, which never comes: capture mode is not offered", event)
+			s.problem("events", "events names %q, which is not an event type", event)
 		}
 		l.Events = append(l.Events, event)
 	}
@@ -183,7 +189,7 @@ func (p *parser) order() {
 	sort.SliceStable(c.RPC, func(i, j int) bool { return c.RPC[i].Name < c.RPC[j].Name })
 }
 
-// before tells whether a group is started before another one.
+// before reports whether a group starts before another one.
 func (g *Group) before(other *Group) bool {
 	return g.Priority < other.Priority || g.Priority == other.Priority && g.Name < other.Name
 }

@@ -6,30 +6,30 @@ import (
 	"unicode/utf8"
 )
 
-// value is what a key was set to, before expansion.
+// value is the value of a key before expansion.
 type value struct {
 	text  string // its lines, joined by newlines
 	file  string
-	lines []int  // where each of them stands
+	lines []int  // the line number of each
 	here  string // folder of the file, for %(here)s
 }
 
 func (v *value) line() int { return v.lines[0] }
 
-// section is a section, merged from all places that add to it.
+// section is a section, merged from all its occurrences.
 type section struct {
 	name string
 	file string // of its first header
 	line int
 	keys map[string]*value
-	own  []string // keys in the order in which they were first set
+	own  []string // keys in the order of their first occurrence
 }
 
-// document is what an INI file and those that it includes say.
+// document is the content of an INI file and the files that it includes.
 type document struct {
 	sections map[string]*section
 	order    []string
-	defaults *section // [DEFAULT]: what the others fall back to
+	defaults *section // [DEFAULT]: the others fall back to it
 }
 
 func newDocument() *document {
@@ -61,11 +61,11 @@ func (d *document) lookup(s *section, key string) (*value, bool) {
 	return v, ok
 }
 
-// iniReader adds one file to a document, by the rules of Python's
-// RawConfigParser as Supervisor sets it up: both `=` and `:` end a key, keys
-// are of no case, a line that is indented deeper than its key continues the
-// value, empty lines do not end it, and a comment begins with `;` or `#` at
-// the start of a line or after white space. The later of two values counts.
+// iniReader adds one file to a document, by the rules of Python's RawConfigParser
+// as Supervisor configures it: both `=` and `:` end a key, keys are
+// case-insensitive, a line that is indented deeper than its key continues the
+// value, empty lines do not end it, and a comment begins with `;` or `#` at the
+// start of a line or after white space. The last of several values applies.
 type iniReader struct {
 	doc    *document
 	report *report
@@ -88,7 +88,7 @@ func (r *iniReader) read(text string) {
 
 func (r *iniReader) line(n int, line string) {
 	if strings.Contains(line, "\x00") {
-		r.report.problem(r.file, n, "there is a zero byte in the line")
+		r.report.problem(r.file, n, "the line has a zero byte")
 		return
 	}
 	content, commented := cutComment(line)
@@ -102,7 +102,7 @@ func (r *iniReader) line(n int, line string) {
 	indent := len(line) - len(strings.TrimLeftFunc(line, unicode.IsSpace))
 	if r.open != nil && indent > r.indent {
 		if strings.HasPrefix(content, "[") && strings.HasSuffix(content, "]") && strings.Contains(content, ":") {
-			r.report.warn(r.file, n, "%s is indented, and so belongs to the value of %s; move it to the start of the line to begin a section", content, r.key)
+			r.report.warn(r.file, n, "%s is indented and so continues the value of %s; move it to the start of the line to begin a section", content, r.key)
 		}
 		r.extend(n, content)
 		return
@@ -114,7 +114,7 @@ func (r *iniReader) line(n int, line string) {
 	}
 	if r.section == nil {
 		r.open = nil
-		r.report.problem(r.file, n, "there is a line before the first [section]")
+		r.report.problem(r.file, n, "the line is before the first [section]")
 		return
 	}
 	r.option(n, content)
@@ -140,14 +140,14 @@ func (r *iniReader) option(n int, content string) {
 	r.open = &value{text: strings.TrimSpace(content[i+1:]), file: r.file, lines: []int{n}, here: r.here}
 	r.key = key
 	if old, ok := r.section.keys[key]; ok {
-		r.report.warn(r.file, n, "[%s] sets %s again; %s:%d no longer counts", r.section.name, key, old.file, old.line())
+		r.report.warn(r.file, n, "[%s] sets %s again; it overrides %s:%d", r.section.name, key, old.file, old.line())
 	} else {
 		r.section.own = append(r.section.own, key)
 	}
 	r.section.keys[key] = r.open
 }
 
-// finish ends values the way they are joined: without white space at the end.
+// finish strips white space from the ends of joined values.
 func (d *document) finish() {
 	for _, s := range append([]*section{d.defaults}, d.all()...) {
 		for _, v := range s.keys {
@@ -172,9 +172,9 @@ func header(content string) (string, bool) {
 	return content[1:end], true
 }
 
-// cutComment cuts a comment off a line, and tells whether there was one. It
-// looks at the first `;` and the first `#`, then at the second of each, and so
-// on, and the first round with a match decides: so does RawConfigParser.
+// cutComment removes a comment from a line, and reports whether there was one. As
+// RawConfigParser does, it tries the first `;` and the first `#`, then the second
+// of each, and so on; the first round with a match decides.
 func cutComment(line string) (string, bool) {
 	if trimmed := strings.TrimSpace(line); trimmed != "" && (trimmed[0] == ';' || trimmed[0] == '#') {
 		return "", true

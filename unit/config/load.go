@@ -10,28 +10,32 @@ import (
 	"strings"
 )
 
-// Options are what a configuration depends on beside its files.
+// Options are what a configuration depends on besides its files.
 type Options struct {
 	FS   fs.FS             // the file system, rooted at "/": the configuration, includes, /etc/passwd
 	Dir  string            // absolute folder that relative paths start from; empty: "/"
 	Env  map[string]string // for %(ENV_x)s
 	Host string            // for %(host_node_name)s
+
+	// Overrides are values of [supervisord]'s keys that take precedence over the
+	// file's, from the command line. Nothing in them is expanded.
+	Overrides map[string]string
 }
 
-// Load reads a configuration of the machine that it runs on. Relative paths in
-// it start from the working directory. The error is Problems, or says why the
-// file itself cannot be read.
+// Load reads a configuration of this machine. Relative paths in it start from the
+// working directory. The error is Problems, or says why the file itself cannot be
+// read.
 func Load(file string, env map[string]string) (*Config, []Warning, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read %s: %w", file, err)
 	}
-	return LoadFrom(dir, file, env)
+	return LoadFrom(dir, file, env, nil)
 }
 
-// LoadFrom is Load from another working directory: the one that the unit had
-// before [supervisord] gave it its own.
-func LoadFrom(dir, file string, env map[string]string) (*Config, []Warning, error) {
+// LoadFrom is Load with another working directory: the one that the unit had
+// when it was started. Overrides are those of Options.
+func LoadFrom(dir, file string, env, overrides map[string]string) (*Config, []Warning, error) {
 	absolute := file
 	if !filepath.IsAbs(file) {
 		absolute = filepath.Join(dir, file)
@@ -40,13 +44,13 @@ func LoadFrom(dir, file string, env map[string]string) (*Config, []Warning, erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read %s: the host has no name: %w", file, err)
 	}
-	return Parse(absolute, Options{FS: os.DirFS("/"), Dir: dir, Env: env, Host: host})
+	return Parse(absolute, Options{FS: os.DirFS("/"), Dir: dir, Env: env, Host: host, Overrides: overrides})
 }
 
-// Parse reads the configuration at an absolute path of o.FS. Warnings come
-// with problems as well as without. It looks for no folder: those of logs are
-// made when they are needed, and whether a directory is there shows when a
-// process is started in it.
+// Parse reads the configuration at an absolute path of o.FS. It returns warnings
+// with and without an error. It does not check that directories exist: those of
+// logs are created when needed, and those of programs are checked when these are
+// started.
 func Parse(file string, o Options) (*Config, []Warning, error) {
 	p := &parser{
 		o: o, file: path.Clean(file), doc: newDocument(), report: &report{},
@@ -68,7 +72,7 @@ func Parse(file string, o Options) (*Config, []Warning, error) {
 	return p.config, warnings, nil
 }
 
-// reason cuts the path off an error that is shown beside it.
+// reason strips the path from an error that is shown next to it.
 func reason(err error) error {
 	if pathError, ok := err.(*fs.PathError); ok { //nolint:errorlint // the outermost one is what is cut
 		return pathError.Err
@@ -86,7 +90,7 @@ func (p *parser) readFile(file string) error {
 	return nil
 }
 
-// inFS gives an absolute path the form that fs.FS takes.
+// inFS converts an absolute path to the form that fs.FS takes.
 func inFS(file string) string {
 	if file = strings.TrimPrefix(path.Clean(file), "/"); file != "" {
 		return file
@@ -94,8 +98,8 @@ func inFS(file string) string {
 	return "."
 }
 
-// include reads the files that the main file's [include] names. Those cannot
-// include others.
+// include reads the files of the main file's [include]. Those cannot include
+// others.
 func (p *parser) include() {
 	sec, ok := p.doc.sections["include"]
 	if !ok {
@@ -126,14 +130,14 @@ func (p *parser) include() {
 }
 
 func (p *parser) includePattern(at *value, pattern string) {
-	// Python negates a class of characters with `!`, Go with `^`.
+	// Python negates a character class with `!`, Go with `^`.
 	matches, err := fs.Glob(p.o.FS, strings.ReplaceAll(inFS(pattern), "[!", "[^"))
 	if err != nil {
-		p.report.problem(at.file, at.line(), "[include] files has a pattern that is badly formed: %s", pattern)
+		p.report.problem(at.file, at.line(), "[include] files has a malformed pattern: %s", pattern)
 		return
 	}
 	found := false
-	for _, match := range matches { // sorted within each folder, and folders are
+	for _, match := range matches { // sorted by folder, then by name
 		if strings.HasPrefix(path.Base(match), ".") && !strings.HasPrefix(path.Base(pattern), ".") {
 			continue
 		}
@@ -155,9 +159,9 @@ func (p *parser) sections() {
 		p.report.problem(p.file, 0, "there is no [supervisord] section")
 	}
 	for _, sec := range p.doc.all() {
-		kind, name, named := strings.Cut(sec.name, ":")
+		kind, name, hasName := strings.Cut(sec.name, ":")
 		switch {
-		case sec.name == "supervisord", sec.name == "include", kind == "group" && named, kind == "program" && named:
+		case sec.name == "supervisord", sec.name == "include", kind == "group" && hasName, kind == "program" && hasName, kind == "fcgi-program" && hasName:
 			// read above, or below together
 		case strings.HasPrefix(sec.name, "inet_http_server"):
 			p.inetServer(sec)
@@ -167,13 +171,11 @@ func (p *parser) sections() {
 			s := p.scope(sec)
 			s.accept("serverurl", "username", "password", "prompt", "history_file")
 			s.finish()
-		case kind == "rpcinterface" && named:
+		case kind == "rpcinterface" && hasName:
 			p.rpcInterface(sec, name)
-		case kind == "eventlistener" && named:
+		case kind == "eventlistener" && hasName:
 			p.listener(sec, name)
-		case kind == "fcgi-program" && named:
-			p.report.problem(sec.file, sec.line, "[%s]: FastCGI programs are not offered; run it as [program:%s] with a socket of its own", sec.name, name)
-		case kind == "ctlplugin" && named: // supervisorctl's own
+		case kind == "ctlplugin" && hasName: // supervisorctl's own
 		case kind == "toskose":
 			p.toskoseSection(sec, name)
 		default:
@@ -183,4 +185,5 @@ func (p *parser) sections() {
 	p.groups()
 	p.components()
 	p.order()
+	p.resolveOrder()
 }

@@ -5,13 +5,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toskose/toskose/unit/wire"
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// Config is a configuration that has been read: every default filled in, every
-// name expanded, every path absolute, every user looked up. The same files and
-// environment give the same Config, so two of them can be compared with
-// reflect.DeepEqual to find what a reload changes.
+// Config is a complete configuration: every default filled in, every name
+// expanded, every path absolute, every user looked up. The same files and
+// environment yield the same Config, so that reflect.DeepEqual shows what a reload
+// changes.
 type Config struct {
 	File        string         // absolute path of the file that was read
 	Supervisord Supervisord    //
@@ -40,7 +40,7 @@ func (c *Config) Program(group, name string) (*Program, bool) {
 
 // Supervisord is the [supervisord] section.
 type Supervisord struct {
-	LogFile     string // empty: none
+	LogFile     string // empty: none; LogToSyslog
 	LogMaxBytes int64  // 0: never rotated
 	LogBackups  int
 	LogLevel    LogLevel
@@ -53,13 +53,17 @@ type Supervisord struct {
 	NoCleanup   bool   // keep the AUTO logs of an earlier run
 	ChildLogDir string // where AUTO logs go
 	User        *User  // nil: whoever started the unit
-	Directory   string // empty: where the unit was started
+	Directory   string // of a daemon, which the unit never is; it has to exist
 	StripANSI   bool
 	Environment map[string]string // already part of each Program's
 	Identifier  string
+	CoreMark    bool   // toskose_coredump_mark: processes are marked in their coredump_filter, too
 	Journal     string // toskose_journal: folder of the journal; empty: kept in memory
 	Output      Output `json:",omitempty"` // toskose_output: already that of each Program without its own
 }
+
+// LogToSyslog stands for /dev/log in the place of a file.
+const LogToSyslog = "syslog"
 
 // LogLevel is a loglevel by Supervisor's names.
 type LogLevel string
@@ -85,8 +89,8 @@ var slogLevels = map[LogLevel]slog.Level{
 	LevelBlather:  slog.LevelDebug - 8,
 }
 
-// Slog gives the level in the steps of log/slog, which has four of them;
-// critical, trace and blather lie one step outside its scale each.
+// Slog returns the level on the scale of log/slog, which has four levels;
+// critical, trace and blather lie beyond its ends.
 func (l LogLevel) Slog() slog.Level { return slogLevels[l] }
 
 // InetServer is an [inet_http_server] section.
@@ -105,29 +109,27 @@ type UnixServer struct {
 	Section      string
 	File         string
 	Mode         uint32 // permission bits of the socket
-	Owner        *User  // nil: the unit's own; its GID is the group after the colon, if one was given
+	Owner        *User  // nil: that of [supervisord]; its GID is the group after the colon, if one was given
 	Username     string
 	Password     string
 	AuthRequired bool
 }
 
-// RPCInterface is a [rpcinterface:x] section. It is accepted, never loaded:
-// what Supervisor's own one offers is built in.
+// RPCInterface is a [rpcinterface:x] section. It is accepted, but never loaded:
+// Supervisor's own interface is built in.
 type RPCInterface struct {
 	Name    string
 	Factory string
 }
 
-// Group is a [group:x] section, or the group that a [program:x] makes of its
-// own processes.
+// Group is a [group:x] section, or the implicit group of a [program:x].
 type Group struct {
 	Name     string
 	Priority int
 	Programs []Program // by priority, then name
 }
 
-// Listener is an [eventlistener:x] section: a group of processes that are told
-// of events.
+// Listener is an [eventlistener:x] section: a group of processes that get events.
 type Listener struct {
 	Group
 	Events        []string // sorted, upper case
@@ -135,25 +137,25 @@ type Listener struct {
 	ResultHandler string
 }
 
-// Component is a component of the application that lives in this container.
-// Those that a program names without a [toskose:component:x] section have no
-// protocol: their states are unknown, and every operation is allowed.
+// Component is a component of the application in this container. A component
+// without a [toskose:component:x] section has no protocol: its states are unknown,
+// and every operation is allowed.
 type Component struct {
 	Name     string
-	Protocol *wire.Protocol // nil: states unknown, everything allowed
+	Protocol *protocol.Protocol // nil: states unknown, everything allowed
 }
 
-// Autorestart says what becomes of a process that exits while it was running.
+// Autorestart says whether a process that exits while RUNNING is restarted.
 type Autorestart string
 
 // The values of autorestart.
 const (
 	RestartNever      Autorestart = "false"
-	RestartUnexpected Autorestart = "unexpected" // where the exit code is not in ExitCodes
+	RestartUnexpected Autorestart = "unexpected" // if the exit code is not in ExitCodes
 	RestartAlways     Autorestart = "true"
 )
 
-// Program is one process: a [program:x] with numprocs=3 makes three of them.
+// Program is one process: a [program:x] with numprocs=3 defines three of them.
 type Program struct {
 	Name    string // process name, unique in its group
 	Group   string
@@ -165,10 +167,11 @@ type Program struct {
 	Directory string   // empty: the unit's own
 	Umask     int      // -1: the unit's own
 	User      *User    // nil: the unit's own
+	Socket    *Socket  `json:",omitempty"` // its standard input, of an [fcgi-program:x]
 	ServerURL string   // empty: AUTO
 
-	// Environment is that of [supervisord] and the program's own; the latter
-	// wins. It does not include what the unit itself inherited.
+	// Environment is that of [supervisord] and the program's own, which takes
+	// precedence. It does not include what the unit itself inherited.
 	Environment map[string]string
 
 	Priority     int
@@ -185,28 +188,29 @@ type Program struct {
 	RedirectStderr bool
 	Stdout, Stderr Log
 
-	// What follows is Toskose's; the package documentation has the keys.
+	// The following are Toskose's; the package documentation has the keys.
 
-	Component    string             // empty: belongs to none
-	Interface    string             // of its operation
-	Operation    string             // the bare name; empty: an ordinary program
-	Kind         wire.OperationKind // how the operation's success is judged
+	Component    string             // empty: none
+	Operation    protocol.Operation `json:",omitzero"` // zero: an ordinary program
+	Kind         protocol.Kind      // how the operation's success is judged
 	Inputs       map[string]string  // declared inputs, without INPUT_
 	SecretInputs map[string]string  // the same, with the file that has the value
 	SecretEnv    map[string]string  `json:",omitempty"` // other variables, with the file that has the value
 	Timeout      time.Duration      // of one run; 0: any time
-	Ready        *Ready             `json:",omitempty"` // nil: it is ready when startsecs have passed
+	Ready        *Ready             `json:",omitempty"` // nil: ready when startsecs have passed
 	Essential    bool               `json:",omitempty"` // the container ends with it
+	After        []string           `json:",omitempty"` // full names of the processes that it starts after, Requires among them
+	Requires     []string           `json:",omitempty"` // of these, the ones that it is started and stopped with
 	Output       Output             `json:",omitempty"` // its copy in the container's output
 }
 
-// Qualified gives the program's operation as "interface.operation", or
-// nothing where the program is none.
-func (p *Program) Qualified() string {
-	if p.Operation == "" {
-		return ""
-	}
-	return p.Interface + "." + p.Operation
+// FullName is GROUP:NAME.
+func (p *Program) FullName() string { return p.Group + ":" + p.Name }
+
+// OneShot reports whether the program is meant to end by itself, so that what
+// comes after it waits for its end.
+func (p *Program) OneShot() bool {
+	return p.Autorestart == RestartNever && p.StartSecs == 0 && p.Ready == nil
 }
 
 // LogKind says where a stream of a process goes.
@@ -226,15 +230,15 @@ type Log struct {
 	MaxBytes int64  // 0: never rotated
 	Backups  int    // 0: truncated instead
 
-	CaptureMaxBytes int64 // accepted; capture mode is not offered
+	CaptureMaxBytes int64 // of what is captured for listeners; 0: nothing is
 	EventsEnabled   bool  // PROCESS_LOG events
-	Syslog          bool  // accepted; there is no syslog in a container
+	Syslog          bool  // a copy to /dev/log, where that exists
 }
 
 // User is who a process runs as, as /etc/passwd and /etc/group have it.
 type User struct {
-	Name   string // empty: a number that /etc/passwd does not know
+	Name   string // empty: a number that /etc/passwd does not have
 	UID    int
-	GID    int   // 0 where /etc/passwd does not know the number, as container engines do
+	GID    int   // 0 if /etc/passwd does not have the number, as container engines do
 	Groups []int // supplementary groups, ascending
 }

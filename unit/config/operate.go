@@ -1,7 +1,7 @@
 package config
 
-// Output says how a copy of what programs print goes to the container's own
-// output.
+// Output says whether and how the output of programs is copied to the container's
+// own output.
 type Output string
 
 // The values of toskose_output.
@@ -12,22 +12,21 @@ const (
 )
 
 // output reads toskose_output.
-func (s *scope) output(otherwise Output) Output {
+func (s *scope) output(fallback Output) Output {
 	text, ok := s.text("toskose_output")
 	switch {
 	case !ok:
-		return otherwise
+		return fallback
 	case text == "none":
 		return OutputNone
 	case text == string(OutputPrefixed), text == string(OutputJSON):
 		return Output(text)
 	}
 	s.wrong("toskose_output", "none, prefixed or json")
-	return otherwise
+	return fallback
 }
 
-// copies reads a program's own toskose_output, and warns of lines that would
-// be there twice.
+// copies reads a program's own toskose_output, and warns of duplicate lines.
 func (s *scope) copies(p *Program) {
 	p.Output = s.output(s.config.Supervisord.Output)
 	if p.Output == OutputNone {
@@ -35,7 +34,7 @@ func (s *scope) copies(p *Program) {
 	}
 	for key, l := range map[string]Log{"stdout_logfile": p.Stdout, "stderr_logfile": p.Stderr} {
 		if l.Kind == LogFile && (l.Path == "/dev/stdout" || l.Path == "/dev/stderr") {
-			s.warn(key, "%s is the container's output, and toskose_output copies to it, too: each line is there twice", key)
+			s.warn(key, "%s is the container's output, and toskose_output copies to it, too: each line appears twice", key)
 		}
 	}
 }
@@ -48,8 +47,8 @@ type TLS struct {
 	ClientCA string // toskose_tls_client_ca: who signs clients' certificates, PEM; empty: clients need none
 }
 
-// tls reads the keys of TLS. It looks for no file: a configuration may be
-// checked where its secrets are not.
+// tls reads the keys of TLS. It does not open the files: a configuration may be
+// checked on a machine without its secrets.
 func (s *scope) tls() *TLS {
 	t := TLS{}
 	set := false

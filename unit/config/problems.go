@@ -14,7 +14,7 @@ type Problem struct {
 	Text string // a sentence that names the section and the key, and never a secret
 }
 
-// Error gives `file:line: sentence`.
+// Error returns `file:line: sentence`.
 func (p Problem) Error() string {
 	if p.Line == 0 {
 		return fmt.Sprintf("%s: %s", p.File, p.Text)
@@ -26,7 +26,7 @@ func (p Problem) Error() string {
 // of files and lines.
 type Problems []Problem
 
-// Error gives one line for each problem.
+// Error returns one line for each problem.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -35,15 +35,15 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Warning is what Supervisor ignores in silence and surely was not meant, such
-// as an unknown key. A configuration with warnings is valid.
+// Warning is about something that Supervisor silently ignores, such as an unknown
+// key. A configuration with warnings is valid.
 type Warning Problem
 
-// String gives `file:line: sentence`.
+// String returns `file:line: sentence`.
 func (w Warning) String() string { return Problem(w).Error() }
 
-// report collects problems and warnings. One that is found again, for the next
-// process of the same program, is kept once.
+// report collects problems and warnings. A duplicate, found for another process of
+// the same program, is dropped.
 type report struct {
 	files    []string // in the order they were opened, which is the order of the answer
 	problems []Problem
@@ -77,7 +77,7 @@ func (r *report) sorted(ps []Problem) []Problem {
 	return ps
 }
 
-// result gives the warnings, and the problems as an error, nil if there are none.
+// result returns the warnings, and the problems as an error.
 func (r *report) result() ([]Warning, error) {
 	var warnings []Warning
 	for _, p := range r.sorted(r.warnings) {

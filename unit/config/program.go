@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// maxProcs bounds numprocs, so that a slip of the pen does not fill the memory.
+// maxProcs bounds numprocs, so that a typo does not exhaust the memory.
 const maxProcs = 10000
 
-// programs makes the processes of a [program:x] or [eventlistener:x] section.
-// group is empty where no [group:x] has the program: then its component or its
-// own name gives one. The accepted keys are read by the caller.
+// programs returns the processes of a [program:x] or [eventlistener:x] section. If
+// no [group:x] has the program, group is empty: then the group is named after the
+// component or the program. The caller reads the accepted keys.
 func (p *parser) programs(sec *section, name, group string, accepted ...string) []Program {
 	s := p.scope(sec)
 	s.accept(accepted...)
@@ -32,6 +32,9 @@ func (p *parser) programs(sec *section, name, group string, accepted ...string) 
 		s.names["process_num"] = number
 		program := Program{Section: name, Group: base["group_name"].(string), Number: number}
 		s.program(&program)
+		if strings.HasPrefix(sec.name, fcgiPrefix) {
+			program.Socket = s.socket(program.User)
+		}
 		s.toskose(&program, group != "", count)
 		list = append(list, program)
 	}
@@ -44,7 +47,7 @@ func (p *parser) programs(sec *section, name, group string, accepted ...string) 
 	return list
 }
 
-// implicitGroup is the group of a program that no [group:x] names.
+// implicitGroup returns the group of a program that is in no [group:x].
 func (p *parser) implicitGroup(sec *section, name string) string {
 	if _, ok := sec.keys["toskose_component"]; ok {
 		s := p.scope(sec)
@@ -56,7 +59,7 @@ func (p *parser) implicitGroup(sec *section, name string) string {
 
 // program reads Supervisor's keys.
 func (s *scope) program(p *Program) {
-	// Its own environment is known to all of its other keys.
+	// All other keys can refer to its environment.
 	s.env = nil
 	s.env = s.environment("environment")
 	p.Environment = maps.Clone(s.config.Supervisord.Environment)
@@ -82,14 +85,17 @@ func (s *scope) program(p *Program) {
 	p.Autostart = s.boolean("autostart", true)
 	p.Autorestart = s.autorestart()
 	p.StartSecs = s.number("startsecs", 1, 0, maxCount)
-	p.StartRetries = s.number("startretries", 3, 0, maxCount)
+	p.StartRetries = s.number("startretries", 3, -maxCount, maxCount)
+	if p.StartRetries < 0 {
+		s.warn("startretries", "startretries=%d means the same as 0: the first failed start is the last", p.StartRetries)
+	}
 	p.ExitCodes = s.exitCodes()
 	p.StopSignal = s.signal("stopsignal", syscall.SIGTERM)
 	p.StopWaitSecs = s.number("stopwaitsecs", 10, 0, maxCount)
 	p.StopAsGroup = s.boolean("stopasgroup", false)
 	p.KillAsGroup = s.boolean("killasgroup", p.StopAsGroup)
 	if p.StopAsGroup && !p.KillAsGroup {
-		s.problem("killasgroup", "killasgroup=false cannot go with stopasgroup=true")
+		s.problem("killasgroup", "killasgroup=false cannot be combined with stopasgroup=true")
 	}
 	p.RedirectStderr = s.boolean("redirect_stderr", false)
 	p.Stdout, p.Stderr = s.log("stdout"), s.log("stderr")
@@ -174,12 +180,6 @@ func (s *scope) log(stream string) Log {
 		l.Kind, l.Syslog = LogNone, true
 	default:
 		l.Kind, l.Path = LogFile, s.path(text)
-	}
-	if l.Syslog {
-		s.warn(stream+"_syslog", "%s goes to syslog, which is not offered; that copy of it is lost", stream)
-	}
-	if l.CaptureMaxBytes > 0 {
-		s.warn(stream+"_capture_maxbytes", "%s_capture_maxbytes: capture mode is not offered; what would be captured is logged", stream)
 	}
 	return l
 }

@@ -8,30 +8,30 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/unit/wire"
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// What toskose_ready_timeout and toskose_ready_interval are where they are not
-// given, and the shortest interval.
+// The defaults of toskose_ready_timeout and toskose_ready_interval, and the minimum
+// of both.
 const (
 	defaultReadyTimeout  = 60 * time.Second
 	defaultReadyInterval = 200 * time.Millisecond
 	leastReadyInterval   = 10 * time.Millisecond
 )
 
-// Ready says when a program that has been started is ready: when all that is
-// given here is so.
+// Ready says when a started program is ready: when all conditions given here are
+// met.
 type Ready struct {
-	TCP      string   // host:port that accepts; empty: not asked
-	HTTP     string   // http:// address that answers with a status from 200 to 399; empty: not asked
-	Argv     []string // the words of a command that exits with 0; nil: none is run
-	Log      string   // a regular expression that a line of its output matches; empty: not looked for
+	TCP      string   // host:port that accepts; empty: not checked
+	HTTP     string   // http:// address that answers with a status from 200 to 399; empty: not checked
+	Argv     []string // the words of a command that exits with 0; nil: none
+	Log      string   // a regular expression that a line of its output matches; empty: not checked
 	Notify   bool     // it says so itself (sd_notify(3))
 	Timeout  time.Duration
 	Interval time.Duration // between two attempts of TCP, HTTP and the command
 }
 
-// readyKeys are those that ask for a check.
+// readyKeys are the keys that define a check.
 var readyKeys = []string{
 	"toskose_ready_tcp", "toskose_ready_http", "toskose_ready_command", "toskose_ready_log", "toskose_ready_notify",
 }
@@ -58,8 +58,8 @@ func (s *scope) ready(p *Program) *Ready {
 		}
 		return nil
 	}
-	if p.Kind == wire.OperationRun || p.Kind == wire.OperationStop {
-		s.problem(first, "%s cannot go with toskose_operation=%s, which ends: only a start becomes ready", first, p.Kind)
+	if p.Kind == protocol.KindRun || p.Kind == protocol.KindStop {
+		s.problem(first, "%s cannot be combined with toskose_operation=%s, which ends: only a start becomes ready", first, p.Kind)
 	}
 	if r.TCP == "" && r.HTTP == "" && r.Argv == nil && r.Log == "" && !r.Notify {
 		return nil // toskose_ready_notify=false alone, or all of it is wrong
@@ -70,8 +70,8 @@ func (s *scope) ready(p *Program) *Ready {
 // essential reads toskose_essential.
 func (s *scope) essential(p *Program) bool {
 	essential := s.boolean("toskose_essential", false)
-	if essential && (p.Kind == wire.OperationRun || p.Kind == wire.OperationStop) {
-		s.problem("toskose_essential", "toskose_essential cannot go with toskose_operation=%s, which is meant to end", p.Kind)
+	if essential && (p.Kind == protocol.KindRun || p.Kind == protocol.KindStop) {
+		s.problem("toskose_essential", "toskose_essential cannot be combined with toskose_operation=%s, which is meant to end", p.Kind)
 	}
 	return essential
 }
@@ -154,15 +154,15 @@ func (s *scope) readyLog() string {
 }
 
 // seconds reads a number of seconds that may have a fraction.
-func (s *scope) seconds(key string, otherwise, least time.Duration) time.Duration {
+func (s *scope) seconds(key string, fallback, least time.Duration) time.Duration {
 	text, ok := s.text(key)
 	if !ok {
-		return otherwise
+		return fallback
 	}
 	number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || !(number >= least.Seconds() && number <= maxTimeout) {
 		s.wrong(key, "a number of seconds, "+strconv.FormatFloat(least.Seconds(), 'f', -1, 64)+" or more")
-		return otherwise
+		return fallback
 	}
 	return time.Duration(number * float64(time.Second))
 }

@@ -21,15 +21,16 @@ type parser struct {
 	env    map[string]string // for %(ENV_x)s
 	users  *users
 	config *Config
+	ties   []tie
 }
 
-// scope reads the keys of one section, with the names that expand in it. A key
-// that is wrong is reported, and answered by its default.
+// scope reads the keys of one section, with the names that expand in it. A wrong
+// value is reported, and replaced by the default.
 type scope struct {
 	*parser
 	sec   *section
 	names map[string]any    // a string or an int each
-	env   map[string]string // goes before parser.env
+	env   map[string]string // takes precedence over parser.env
 	used  map[string]bool
 }
 
@@ -37,7 +38,7 @@ func (p *parser) scope(sec *section) *scope {
 	return &scope{parser: p, sec: sec, used: map[string]bool{}, names: map[string]any{"host_node_name": p.o.Host}}
 }
 
-// problem reports a mistake in a key, or in the section if it has no such key.
+// problem reports a mistake in a key, or in the section if the key is not set.
 func (s *scope) problem(key, format string, args ...any) {
 	file, line := s.position(key)
 	s.report.problem(file, line, "[%s] %s", s.sec.name, fmt.Sprintf(format, args...))
@@ -55,21 +56,21 @@ func (s *scope) position(key string) (string, int) {
 	return s.sec.file, s.sec.line
 }
 
-// accept marks keys as known that are not read.
+// accept marks keys as known without reading them.
 func (s *scope) accept(keys ...string) {
 	for _, key := range keys {
 		s.used[key] = true
 	}
 }
 
-// written gives a key's text as it stands in the file. Only this goes into
-// messages: what it expands to may be a secret of the environment.
+// written returns a key's text as in the file. Only this goes into messages: what it
+// expands to may be a secret of the environment.
 func (s *scope) written(key string) (*value, bool) {
 	s.used[key] = true
 	return s.doc.lookup(s.sec, key)
 }
 
-// text gives a key's text, expanded; false: it is not set, or it cannot be expanded.
+// text returns a key's text, expanded; false: it is not set, or it cannot be expanded.
 func (s *scope) text(key string) (string, bool) {
 	v, ok := s.written(key)
 	if !ok {
@@ -80,7 +81,7 @@ func (s *scope) text(key string) (string, bool) {
 	switch {
 	case errors.As(err, &unknown) && !strings.HasPrefix(unknown.name, "ENV_"):
 		known := slices.Sorted(maps.Keys(s.names))
-		s.problem(key, "%s %s; known are ENV_…, here, %s", key, err, strings.Join(known, ", "))
+		s.problem(key, "%s %s; known names are ENV_…, here, %s", key, err, strings.Join(known, ", "))
 	case err != nil:
 		s.problem(key, "%s %s", key, err)
 	case strings.Contains(text, "\x00"):
@@ -106,14 +107,14 @@ func (s *scope) name(v *value, name string) (any, bool) {
 	return known, ok
 }
 
-func (s *scope) textOr(key, otherwise string) string {
+func (s *scope) textOr(key, fallback string) string {
 	if text, ok := s.text(key); ok {
 		return text
 	}
-	return otherwise
+	return fallback
 }
 
-// wrong reports a value that is not what its key needs.
+// wrong reports a value that its key does not allow.
 func (s *scope) wrong(key, needs string) {
 	v, _ := s.written(key)
 	text, _, more := strings.Cut(v.text, "\n")
@@ -123,10 +124,10 @@ func (s *scope) wrong(key, needs string) {
 	s.problem(key, "%s=%s is not %s", key, text, needs)
 }
 
-func (s *scope) number(key string, otherwise, lowest, highest int) int {
+func (s *scope) number(key string, fallback, lowest, highest int) int {
 	text, ok := s.text(key)
 	if !ok {
-		return otherwise
+		return fallback
 	}
 	number, err := strconv.Atoi(strings.TrimSpace(text))
 	switch {
@@ -137,7 +138,7 @@ func (s *scope) number(key string, otherwise, lowest, highest int) int {
 	default:
 		return number
 	}
-	return otherwise
+	return fallback
 }
 
 var booleans = map[string]bool{
@@ -145,27 +146,27 @@ var booleans = map[string]bool{
 	"no": false, "false": false, "off": false, "0": false,
 }
 
-func (s *scope) boolean(key string, otherwise bool) bool {
+func (s *scope) boolean(key string, fallback bool) bool {
 	text, ok := s.text(key)
 	if !ok {
-		return otherwise
+		return fallback
 	}
 	set, ok := booleans[strings.ToLower(text)]
 	if !ok {
 		s.wrong(key, "true or false")
-		return otherwise
+		return fallback
 	}
 	return set
 }
 
 var sizeUnits = map[string]int64{"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 
-// size reads bytes, with KB, MB or GB for 1,024 and its powers. What is below
-// nothing is nothing, as Supervisor treats it.
-func (s *scope) size(key string, otherwise int64) int64 {
+// size reads a number of bytes, with KB, MB or GB for 1,024 and its powers. A
+// negative size is 0, as in Supervisor.
+func (s *scope) size(key string, fallback int64) int64 {
 	text, ok := s.text(key)
 	if !ok {
-		return otherwise
+		return fallback
 	}
 	text, unit := strings.ToLower(strings.TrimSpace(text)), int64(1)
 	if len(text) > 2 {
@@ -176,35 +177,35 @@ func (s *scope) size(key string, otherwise int64) int64 {
 	number, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || number > math.MaxInt64/unit {
 		s.wrong(key, "a size such as 512, 64KB, 50MB or 1GB")
-		return otherwise
+		return fallback
 	}
 	return max(number, 0) * unit
 }
 
 // octal reads permission bits.
-func (s *scope) octal(key string, otherwise int) int {
+func (s *scope) octal(key string, fallback int) int {
 	text, ok := s.text(key)
 	if !ok {
-		return otherwise
+		return fallback
 	}
 	number, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(text), "0o"), 8, 12)
 	if err != nil {
 		s.wrong(key, "an octal number such as 022")
-		return otherwise
+		return fallback
 	}
 	return int(number)
 }
 
-func (s *scope) signal(key string, otherwise syscall.Signal) syscall.Signal {
+func (s *scope) signal(key string, fallback syscall.Signal) syscall.Signal {
 	text, ok := s.text(key)
 	if !ok {
-		return otherwise
+		return fallback
 	}
 	if sig, ok := Signal(text); ok {
 		return sig
 	}
 	s.wrong(key, "a signal's name or number")
-	return otherwise
+	return fallback
 }
 
 func (s *scope) user(key string) *User {
@@ -219,7 +220,7 @@ func (s *scope) user(key string) *User {
 	return user
 }
 
-// list reads words between commas.
+// list reads words that are separated by commas.
 func (s *scope) list(key string) []string {
 	text, ok := s.text(key)
 	if !ok || strings.TrimSpace(text) == "" {
@@ -244,7 +245,7 @@ func (s *scope) environment(key string) map[string]string {
 		return map[string]string{}
 	}
 	for _, name := range odd {
-		s.warn(key, "%s gives %s a value that ends at a character other than a comma; put the value into quotes", key, name)
+		s.warn(key, "%s sets %s to a value that ends at a character other than a comma; quote the value", key, name)
 	}
 	return set
 }
@@ -271,21 +272,21 @@ func (s *scope) absolute(text string) string {
 	return path.Join("/", s.o.Dir, text)
 }
 
-// finish warns of the section's keys that nobody has read.
+// finish warns of keys of the section that were not read.
 func (s *scope) finish() {
 	for _, key := range s.sec.own {
 		if s.used[key] {
 			continue
 		}
 		if strings.HasPrefix(key, "toskose_") {
-			s.problem(key, "%s is no key of this section", key)
+			s.problem(key, "%s is not a key of this section", key)
 		} else {
 			s.warn(key, "%s is not a key that Supervisor knows; it is ignored", key)
 		}
 	}
 }
 
-// checkName tells what is wrong with the name of a process or group.
+// checkName returns what is wrong with the name of a process or group.
 func checkName(name string) string {
 	switch {
 	case name == "":

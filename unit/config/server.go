@@ -10,6 +10,7 @@ const (
 )
 
 func (p *parser) supervisord(sec *section) {
+	p.override(sec)
 	s := p.scope(sec)
 	d := &p.config.Supervisord
 	*d = Supervisord{
@@ -24,24 +25,38 @@ func (p *parser) supervisord(sec *section) {
 		ChildLogDir: s.path(s.textOr("childlogdir", p.tempDir())),
 		User:        s.user("user"),
 		StripANSI:   s.boolean("strip_ansi", false),
+		CoreMark:    s.boolean("toskose_coredump_mark", true),
 		Identifier:  s.textOr("identifier", "supervisor"),
 	}
 	d.LogFile = s.ownLog("logfile", "supervisord.log")
+	d.PIDFile = s.path(s.textOr("pidfile", "supervisord.pid"))
+	if text, ok := s.text("directory"); ok {
+		d.Directory = s.path(text)
+	}
 	d.Output = s.output(OutputNone)
 	d.LogLevel = LogLevel(strings.ToLower(s.textOr("loglevel", string(LevelInfo))))
 	if _, ok := slogLevels[d.LogLevel]; !ok {
 		s.wrong("loglevel", "critical, error, warn, info, debug, trace or blather")
 	}
-	for key, to := range map[string]*string{"pidfile": &d.PIDFile, "directory": &d.Directory, "toskose_journal": &d.Journal} {
-		if text, ok := s.text(key); ok && text != "" {
-			*to = s.path(text)
-		}
+	if text, ok := s.text("toskose_journal"); ok && text != "" {
+		d.Journal = s.path(text)
 	}
 	d.Environment = s.environment("environment")
 	s.finish()
 	for key, text := range d.Environment {
 		p.env[key] = text
 	}
+}
+
+// commandLine stands for the file of an overridden value in messages.
+const commandLine = "command line"
+
+// override sets what the command line says of [supervisord].
+func (p *parser) override(sec *section) {
+	for key, text := range p.o.Overrides {
+		sec.keys[key] = &value{text: strings.ReplaceAll(text, "%", "%%"), file: commandLine, lines: []int{0}, here: p.o.Dir}
+	}
+	p.report.files = append([]string{commandLine}, p.report.files...)
 }
 
 func (p *parser) tempDir() string {
@@ -53,15 +68,14 @@ func (p *parser) tempDir() string {
 	return "/tmp"
 }
 
-// ownLog gives the path of the unit's own log.
-func (s *scope) ownLog(key, otherwise string) string {
-	text := s.textOr(key, otherwise)
+// ownLog returns Supervisord.LogFile.
+func (s *scope) ownLog(key, fallback string) string {
+	text := s.textOr(key, fallback)
 	switch strings.ToLower(text) {
 	case "none", "off", "":
 		return ""
 	case "syslog":
-		s.warn(key, "%s=syslog: there is no syslog in a container; nothing is logged", key)
-		return ""
+		return LogToSyslog
 	}
 	return s.path(text)
 }
@@ -110,19 +124,19 @@ func portNumber(text string) (int, bool) {
 	return port, 1 <= port && port <= 65535
 }
 
-// credentials reads who may call. With toskose_auth=required the file may
-// leave out either part: the environment has it.
+// credentials reads who may call. With toskose_auth=required either part may be
+// missing: the environment has it.
 func (s *scope) credentials() (username, password string, required bool) {
 	if text, ok := s.text("toskose_auth"); ok {
 		required = text == "required"
 		if !required {
-			s.problem("toskose_auth", "toskose_auth has one value only: required")
+			s.problem("toskose_auth", "toskose_auth can only be set to required")
 		}
 	}
-	_, named := s.written("username")
-	_, secured := s.written("password")
-	if named != secured && !required {
-		s.problem("username", "has one of username and password; it needs both or none, or toskose_auth=required and the other from the environment")
+	_, hasUser := s.written("username")
+	_, hasPassword := s.written("password")
+	if hasUser != hasPassword && !required {
+		s.problem("username", "has only one of username and password; set both, or toskose_auth=required and the other in the environment")
 	}
 	return s.textOr("username", ""), s.textOr("password", ""), required
 }

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalAliases are names that Supervisor knows and golang.org/x/sys does not.
-// What a C library leaves of the real-time signals begins at 34.
+// signalAliases are names that Supervisor has and golang.org/x/sys does not. C
+// libraries reserve real-time signals below 34.
 var signalAliases = map[string]syscall.Signal{
 	"SIGCLD": unix.SIGCHLD, "SIGPOLL": unix.SIGIO, "SIGRTMIN": 34, "SIGRTMAX": 64,
 }
 
-// Signal reads a signal by name, in any case, with or without SIG, or by
-// number. It is false for what is none.
+// Signal returns the signal with a name, in any case, with or without SIG, or with a
+// number, and whether there is one.
 func Signal(text string) (syscall.Signal, bool) {
 	name := strings.ToUpper(strings.TrimSpace(text))
 	if n, err := strconv.Atoi(name); err == nil {

@@ -41,7 +41,7 @@ func TestExpansionIsPythons(t *testing.T) {
 		"%(a)!":        "lacks the letter",
 		"%(a)r":        "lacks the letter",
 		"%(a)d":        "needs a number",
-		"%(b)s":        "not known here",
+		"%(b)s":        "unknown here",
 		"%(ENV_B)s":    "the environment has no B",
 		"%(a)999999s":  "too large",
 		"%(a).99999s":  "too large",

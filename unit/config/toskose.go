@@ -14,29 +14,30 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/unit/wire"
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// maxTimeout bounds toskose_timeout, in seconds: some thirty years.
+// maxTimeout bounds toskose_timeout, in seconds: about thirty years.
 const maxTimeout = 1e9
 
-// toskose reads our keys of a program. grouped says that a [group:x] has it.
+// toskose reads our keys of a program. grouped reports whether it is in a [group:x].
 func (s *scope) toskose(p *Program, grouped bool, count int) {
 	p.Component = s.textOr("toskose_component", "")
-	p.Interface = s.textOr("toskose_interface", "")
-	p.Kind = wire.OperationKind(s.textOr("toskose_operation", ""))
+	p.Operation.Interface = s.textOr("toskose_interface", "")
+	p.Kind = protocol.Kind(s.textOr("toskose_operation", ""))
 	p.Inputs, p.SecretInputs = s.inputs("toskose_inputs"), s.inputs("toskose_secret_inputs")
 	p.SecretEnv = s.inputs("toskose_secret_environment")
 	p.Timeout = s.timeout()
 	p.Ready, p.Essential = s.ready(p), s.essential(p)
 	s.copies(p)
+	s.tie(p)
 	if why := checkName(p.Component); p.Component != "" && why != "" {
 		s.problem("toskose_component", "toskose_component %s", why)
 	}
 	if grouped && p.Component != "" && p.Component != p.Group {
 		s.problem("toskose_component", "toskose_component is %q, but the program is in group %q", p.Component, p.Group)
 	}
-	if p.Kind == wire.OperationNone {
+	if p.Kind == protocol.KindNone {
 		for _, key := range []string{"toskose_interface", "toskose_inputs", "toskose_secret_inputs", "toskose_secret_environment", "toskose_timeout"} {
 			if _, ok := s.sec.keys[key]; ok {
 				s.problem(key, "%s needs toskose_operation", key)
@@ -47,15 +48,15 @@ func (s *scope) toskose(p *Program, grouped bool, count int) {
 	s.operation(p, count)
 	for name, file := range p.SecretInputs {
 		if _, ok := p.Inputs[name]; ok {
-			s.problem("toskose_secret_inputs", "toskose_secret_inputs names %s, but toskose_inputs does, too", name)
+			s.problem("toskose_secret_inputs", "toskose_secret_inputs names %s, and so does toskose_inputs", name)
 		}
 		if !path.IsAbs(file) {
-			s.problem("toskose_secret_inputs", "toskose_secret_inputs gives %s a file whose path is not absolute", name)
+			s.problem("toskose_secret_inputs", "toskose_secret_inputs names a file for %s by a path that is not absolute", name)
 		}
 	}
 	for name, file := range p.SecretEnv {
 		if !path.IsAbs(file) {
-			s.problem("toskose_secret_environment", "toskose_secret_environment gives %s a file whose path is not absolute", name)
+			s.problem("toskose_secret_environment", "toskose_secret_environment names a file for %s by a path that is not absolute", name)
 		}
 	}
 }
@@ -63,23 +64,23 @@ func (s *scope) toskose(p *Program, grouped bool, count int) {
 // operation checks what makes a program an operation.
 func (s *scope) operation(p *Program, count int) {
 	switch p.Kind {
-	case wire.OperationRun, wire.OperationStart, wire.OperationStop, wire.OperationNone:
+	case protocol.KindRun, protocol.KindStart, protocol.KindStop, protocol.KindNone:
 	default:
 		s.wrong("toskose_operation", "run, start or stop")
 	}
 	if p.Component == "" {
 		s.problem("toskose_operation", "toskose_operation needs toskose_component")
 	}
-	if p.Interface == "" {
+	if p.Operation.Interface == "" {
 		s.problem("toskose_operation", "toskose_operation needs toskose_interface")
 	}
 	if count > 1 {
 		s.problem("numprocs", "numprocs is %d, but an operation is one process", count)
 	}
 	if p.Autostart || p.Autorestart != RestartNever {
-		s.warn("toskose_operation", "is an operation, which runs when it is asked for; set autostart=false and autorestart=false")
+		s.warn("toskose_operation", "is an operation, which runs on request only; set autostart=false and autorestart=false")
 	}
-	p.Operation = strings.TrimPrefix(p.Name, p.Interface+".")
+	p.Operation.Name = strings.TrimPrefix(p.Name, p.Operation.Interface+".")
 }
 
 // inputs reads a JSON object of strings. No message shows a value.
@@ -97,7 +98,7 @@ func (s *scope) inputs(key string) map[string]string {
 			s.problem(key, "%s has a name that no variable can have", key)
 		}
 		if strings.Contains(set[name], "\x00") {
-			s.problem(key, "%s gives %s a value with a zero byte", key, name)
+			s.problem(key, "%s sets %s to a value with a zero byte", key, name)
 		}
 	}
 	return set
@@ -116,7 +117,7 @@ func (s *scope) timeout() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// json decodes a value, strictly, and reports where it is wrong.
+// json decodes a value strictly, and reports where it is wrong.
 func (s *scope) json(key, text string, into any) bool {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -154,8 +155,8 @@ func (s *scope) json(key, text string, into any) bool {
 	return false
 }
 
-// problemAt reports a mistake at an offset of a key's text: by its line where
-// the value has several, else by its character.
+// problemAt reports a mistake at an offset of a key's text: by its line if the value
+// has several, and by its character.
 func (s *scope) problemAt(key, text string, offset int, format string, args ...any) {
 	v, _ := s.written(key)
 	offset = max(0, min(offset, len(text)))
@@ -171,7 +172,7 @@ func (s *scope) problemAt(key, text string, offset int, format string, args ...a
 func (p *parser) toskoseSection(sec *section, name string) {
 	component, ok := strings.CutPrefix(name, "component:")
 	if !ok {
-		p.report.problem(sec.file, sec.line, "[%s] is no section of Toskose; [toskose:component:NAME] is", sec.name)
+		p.report.problem(sec.file, sec.line, "[%s] is not a section of Toskose; [toskose:component:NAME] is", sec.name)
 		return
 	}
 	s := p.scope(sec)
@@ -180,10 +181,12 @@ func (p *parser) toskoseSection(sec *section, name string) {
 	}
 	c := Component{Name: component}
 	if text, ok := s.text("toskose_protocol"); ok {
-		var protocol wire.Protocol
-		if s.json("toskose_protocol", text, &protocol) {
-			s.protocol(&protocol)
-			c.Protocol = &protocol
+		var p protocol.Protocol
+		if s.json("toskose_protocol", text, &p) {
+			for _, err := range p.Problems() {
+				s.problem("toskose_protocol", "toskose_protocol: %v", err)
+			}
+			c.Protocol = &p
 		}
 	} else if _, set := s.written("toskose_protocol"); !set {
 		s.problem("toskose_protocol", "lacks toskose_protocol")
@@ -192,54 +195,10 @@ func (p *parser) toskoseSection(sec *section, name string) {
 	p.config.Components = append(p.config.Components, c)
 }
 
-// protocol checks that names in a protocol exist, and that an operation leads
-// from a state to one other.
-func (s *scope) protocol(p *wire.Protocol) {
-	bad := func(format string, args ...any) {
-		s.problem("toskose_protocol", "toskose_protocol %s", fmt.Sprintf(format, args...))
-	}
-	for i, state := range p.States {
-		if state == "" || slices.Contains(p.States[:i], state) {
-			bad("has the state %q twice, or without a name", state)
-		}
-	}
-	known := func(where, state string) {
-		if !slices.Contains(p.States, state) {
-			bad("%s names the state %q, which is not among its states", where, state)
-		}
-	}
-	known("initial", p.Initial)
-	type from struct{ state, operation string }
-	targets := map[from]string{}
-	for i, t := range p.Transitions {
-		where := fmt.Sprintf("transitions[%d]", i)
-		known(where, t.Source)
-		known(where, t.Target)
-		if iface, operation, ok := strings.Cut(t.Operation, "."); !ok || iface == "" || operation == "" {
-			bad("%s names the operation %q, which is not of the form interface.operation", where, t.Operation)
-		}
-		key := from{t.Source, t.Operation}
-		if target, ok := targets[key]; ok && target != t.Target {
-			bad("%s leads from %q by %s to %q, but another transition leads to %q", where, t.Source, t.Operation, t.Target, target)
-		}
-		targets[key] = t.Target
-	}
-	handled := map[string]bool{}
-	for i, h := range p.FaultHandlers {
-		where := fmt.Sprintf("fault_handlers[%d]", i)
-		known(where, h.Source)
-		known(where, h.Target)
-		if handled[h.Source] {
-			bad("%s is the second one for the state %q", where, h.Source)
-		}
-		handled[h.Source] = true
-	}
-}
-
-// components adds those that only a program names, and checks operations
+// components adds the components that only programs name, and checks operations
 // against protocols.
 func (p *parser) components() {
-	known := map[string]*wire.Protocol{}
+	known := map[string]*protocol.Protocol{}
 	for _, c := range p.config.Components {
 		known[c.Name] = c.Protocol
 	}
@@ -260,19 +219,17 @@ func (p *parser) components() {
 	sort.SliceStable(components, func(i, j int) bool { return components[i].Name < components[j].Name })
 }
 
-func (p *parser) checkOperation(program *Program, protocol *wire.Protocol, seen map[string]string) {
-	if program.Operation == "" {
+func (p *parser) checkOperation(program *Program, of *protocol.Protocol, seen map[string]string) {
+	if program.Kind == protocol.KindNone {
 		return
 	}
-	s := p.scope(p.doc.sections["program:"+program.Section])
-	name := program.Component + ":" + program.Qualified()
+	s := p.scope(p.sectionOf(program))
+	name := program.Component + ":" + program.Operation.String()
 	if first, ok := seen[name]; ok && first != program.Section {
-		s.problem("toskose_operation", "is the operation %s, but [program:%s] is it, too", name, first)
+		s.problem("toskose_operation", "is the operation %s, and so is [program:%s]", name, first)
 	}
 	seen[name] = program.Section
-	if protocol != nil && !slices.ContainsFunc(protocol.Transitions, func(t wire.Transition) bool {
-		return t.Operation == program.Qualified()
-	}) {
-		s.warn("toskose_operation", "is the operation %s, which no transition of the component's protocol has: it is never allowed", program.Qualified())
+	if of != nil && !slices.Contains(of.Operations(), program.Operation) {
+		s.warn("toskose_operation", "is the operation %s, which is in no transition of the component's protocol: it is never allowed", program.Operation)
 	}
 }

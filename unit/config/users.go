@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// users looks people up in /etc/passwd and /etc/group. A container may lack
-// both files, and a static binary has no other source.
+// users looks up users in /etc/passwd and /etc/group. A container may lack both
+// files, and a static binary has no other source.
 type users struct {
 	passwd [][]string // fields of each line
 	group  [][]string
@@ -33,8 +33,8 @@ func readFields(files fs.FS, name string, fields int) [][]string {
 	return lines
 }
 
-// user finds a user by name or number. A number that /etc/passwd does not know
-// is a user, too: of group 0, as container engines have it.
+// user finds a user by name or number. A number that /etc/passwd does not have is a
+// user of group 0, as for container engines.
 func (u *users) user(name string) (*User, error) {
 	number, numberErr := strconv.ParseUint(name, 10, 31)
 	for _, line := range u.passwd {
@@ -51,7 +51,7 @@ func (u *users) user(name string) (*User, error) {
 	if numberErr == nil {
 		return &User{UID: int(number)}, nil
 	}
-	return nil, fmt.Errorf("names user %q, who is not in /etc/passwd", name)
+	return nil, fmt.Errorf("names user %q, which is not in /etc/passwd", name)
 }
 
 func (u *users) groups(user string, primary int) []int {
@@ -79,7 +79,7 @@ func (u *users) gid(name string) (int, error) {
 	return 0, fmt.Errorf("names group %q, which is not in /etc/group", name)
 }
 
-// home gives the home folder of ~name.
+// home returns the home directory of a user.
 func (u *users) home(name string) (string, bool) {
 	for _, line := range u.passwd {
 		if line[0] == name {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// words splits a command as a shell would, without one: white space separates,
-// quotes join, a backslash takes the next character as it is (between double
-// quotes only before `"` and `\`). Python's shlex.split has the same rules.
+// words splits a command into words as a shell would: white space separates, quotes
+// join, a backslash escapes the next character (between double quotes only `"` and
+// `\`). Python's shlex.split has the same rules.
 func words(command string) ([]string, error) {
 	var out []string
 	var word strings.Builder
@@ -54,12 +54,11 @@ func words(command string) ([]string, error) {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// pairs reads KEY=value,KEY2="value 2" by the rules that Supervisor inherits
-// from Python's shlex in its old mode: a value of other characters than
-// letters, digits and `_/.+-():` needs quotes, quotes of either kind are
-// stripped from both ends, and nothing escapes. odd names the keys whose value
-// ends at something else than a comma, which Supervisor takes for one.
-// No error names a value.
+// pairs reads KEY=value,KEY2="value 2" by the rules that Supervisor inherits from
+// Python's shlex in its non-POSIX mode: a value with characters other than letters,
+// digits and `_/.+-():` needs quotes, quotes of either kind are stripped from both
+// ends, and there is no escape. odd are the keys whose value ends at a character
+// other than a comma, which Supervisor takes for one. No error contains a value.
 func pairs(text string) (set map[string]string, odd []string, err error) {
 	tokens, err := oldShlex(text)
 	if err != nil {
@@ -68,11 +67,11 @@ func pairs(text string) (set map[string]string, odd []string, err error) {
 	set = map[string]string{}
 	for i, n := 0, 1; i < len(tokens); i, n = i+4, n+1 {
 		if i+2 >= len(tokens) || tokens[i+1] != "=" {
-			return nil, nil, fmt.Errorf("is not a list of KEY=\"value\",…: number %d is no such pair (a value of other characters than letters, digits and _/.+-(): needs quotes)", n)
+			return nil, nil, fmt.Errorf("is not a list of KEY=\"value\",…: item %d is not a pair (a value with characters other than letters, digits and _/.+-(): needs quotes)", n)
 		}
 		key := tokens[i]
 		if strings.ContainsAny(key, "'\"=\x00") || strings.Contains(tokens[i+2], "\x00") {
-			return nil, nil, fmt.Errorf("is not a list of KEY=\"value\",…: the key or value of number %d has a quote or a zero byte", n)
+			return nil, nil, fmt.Errorf("is not a list of KEY=\"value\",…: the key or value of item %d has a quote or a zero byte", n)
 		}
 		set[key] = strings.Trim(tokens[i+2], `'"`)
 		if i+3 < len(tokens) && tokens[i+3] != "," {
@@ -82,7 +81,7 @@ func pairs(text string) (set map[string]string, odd []string, err error) {
 	return set, odd, nil
 }
 
-// oldShlex gives the tokens of shlex without its POSIX mode.
+// oldShlex returns the tokens of shlex in non-POSIX mode.
 func oldShlex(text string) ([]string, error) {
 	var tokens []string
 	for i := 0; i < len(text); {
@@ -119,7 +118,7 @@ func oldShlex(text string) ([]string, error) {
 	return tokens, nil
 }
 
-// lineEnd gives the index after the newline that ends the line of i.
+// lineEnd returns the index after the newline that ends the line of i.
 func lineEnd(text string, i int) int {
 	if length := strings.IndexByte(text[i:], '\n'); length >= 0 {
 		return i + length + 1

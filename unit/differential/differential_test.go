@@ -3,9 +3,7 @@ package differential
 import (
 	"context"
 	"flag"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/internal/leak"
+	"github.com/toskose/toskose/internal/testunit"
 )
 
 var (
@@ -56,7 +55,10 @@ func TestTheUnitAnswersAsSupervisordDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unit := build(t)
+	unit, err := testunit.AsStrict(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	chosen := slices.DeleteFunc(slices.Clone(corpus), func(s scenario) bool { return !strings.HasPrefix(s.name, *only) })
 	all := playAll(t.Context(), chosen, unit)
 	found := map[string][]string{}
@@ -108,18 +110,6 @@ func TestTheUnitAnswersAsSupervisordDoes(t *testing.T) {
 			t.Errorf("rule %d of %s matches nothing any more: %s", i+1, differencesFile, r.lines[0])
 		}
 	}
-}
-
-// build builds the unit.
-func build(t *testing.T) string {
-	t.Helper()
-	unit := filepath.Join(t.TempDir(), "toskose-unit")
-	cmd := exec.CommandContext(t.Context(), "go", "build", buildMode.flag, "-o", unit, "github.com/toskose/toskose/cmd/toskose-unit")
-	cmd.Env = append(os.Environ(), buildMode.cgo)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build the unit: %v\n%s", err, out)
-	}
-	return unit
 }
 
 // verdicts are what both made of a configuration; where only one took it, no

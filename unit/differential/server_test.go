@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/internal/freeport"
+	"github.com/toskose/toskose/internal/testunit"
 )
 
 // patience bounds every wait for something that must come.
@@ -79,7 +80,7 @@ func start(ctx context.Context, k kind, s scenario) (*server, error) {
 	v.cmd.Dir = dir
 	v.cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TZ=UTC",
-		"DIFFER=from outside", "PERCENT=100%",
+		"DIFFER=from outside", "PERCENT=100%", testunit.EndsAtOnce,
 	}
 	v.cmd.Stdout, v.cmd.Stderr = &v.output, &v.output
 	v.cmd.WaitDelay = time.Second // its children hold its output, too

@@ -59,7 +59,7 @@ func TestAConversationFollowsTheProtocol(t *testing.T) {
 				if word == ">" {
 					c, err = c.Send()
 				} else {
-					c, answer, err = c.Hear([]byte(strings.NewReplacer("_", "\n", "#", " ").Replace(word)))
+					c, answer, err = c.Receive([]byte(strings.NewReplacer("_", "\n", "#", " ").Replace(word)))
 				}
 				if err != nil {
 					wrong = err
@@ -72,7 +72,7 @@ func TestAConversationFollowsTheProtocol(t *testing.T) {
 			if (wrong == nil) != (tt.wrong == "") || wrong != nil && !strings.Contains(wrong.Error(), tt.wrong) {
 				t.Errorf("the error is %v, not one with %q", wrong, tt.wrong)
 			}
-			if wrong != nil && errors.Is(wrong, ErrNonsense) != (tt.state == Unknown) {
+			if wrong != nil && errors.Is(wrong, ErrProtocol) != (tt.state == Unknown) {
 				t.Errorf("%v: nonsense leads to UNKNOWN, and nothing else does", wrong)
 			}
 		})
@@ -90,12 +90,12 @@ func FuzzConversation(f *testing.F) {
 		var busy Conversation
 		busy.state = Busy
 		for _, begun := range []Conversation{{}, busy} {
-			whole, wholeAnswer, wholeErr := begun.Hear(said)
+			whole, wholeAnswer, wholeErr := begun.Receive(said)
 			pieces, pieceAnswer := begun, NoAnswer
 			var pieceErr error
 			for rest := said; len(rest) > 0; {
 				n := min(int(piece)+1, len(rest))
-				next, answer, err := pieces.Hear(rest[:n])
+				next, answer, err := pieces.Receive(rest[:n])
 				if answer != NoAnswer && (pieceAnswer != NoAnswer || begun.state != Busy) {
 					t.Fatalf("%q is an answer to nothing", rest[:n])
 				}
@@ -110,7 +110,7 @@ func FuzzConversation(f *testing.F) {
 					t.Fatalf("it holds %d bytes", held)
 				}
 			}
-			if (wholeErr != nil) != (whole.State() == Unknown) || wholeErr != nil && !errors.Is(wholeErr, ErrNonsense) {
+			if (wholeErr != nil) != (whole.State() == Unknown) || wholeErr != nil && !errors.Is(wholeErr, ErrProtocol) {
 				t.Fatalf("it is %s with the error %v", whole.State(), wholeErr)
 			}
 			if whole != pieces || wholeAnswer != pieceAnswer || (wholeErr == nil) != (pieceErr == nil) {

@@ -11,9 +11,8 @@ import (
 // Type is the name of an event, or of a kind of them that can be subscribed to.
 type Type string
 
-// The types of events (Supervisor manual, "Event Types"). A name that continues
-// another after an underscore is below it; all are below Any. The unit has no
-// capture mode, so nothing emits those that begin with PROCESS_COMMUNICATION.
+// The types of events (Supervisor manual, "Event Types"). A name that extends
+// another after an underscore is a subtype of it; all are subtypes of Any.
 const (
 	Any Type = "EVENT"
 
@@ -51,7 +50,7 @@ const (
 	Tick3600 Type = "TICK_3600"
 )
 
-// is tells whether a type is another one or below it.
+// is reports whether a type is another one or a subtype of it.
 func (t Type) is(above Type) bool {
 	return above == Any || t == above || strings.HasPrefix(string(t), string(above)+"_")
 }
@@ -72,15 +71,15 @@ func (p Process) String() string {
 	return "processname:" + p.Name + " groupname:" + p.Group
 }
 
-// Change is a process's way from one state to another.
+// Change is a process's transition from one state to another.
 type Change struct {
 	From, To wire.ProcessState
-	PID      int  // of the main process; 0: there was none
-	Tries    int  // of a start that failed, or is made after that: how many have failed before
+	PID      int  // of the main process, if any
+	Tries    int  // on the way to STARTING and BACKOFF: how many starts have failed before
 	Expected bool // of an exit: its code is among exitcodes
 }
 
-// Event gives the event of a change of a process. Each state has keys of its own.
+// Event returns the event for a change of a process. Each state has its own keys.
 func (c Change) Event(p Process) Event {
 	payload := fmt.Sprintf("%s from_state:%s", p, c.From)
 	switch c.To {
@@ -99,7 +98,7 @@ func (c Change) Event(p Process) Event {
 	return Event{Type: ProcessState + "_" + Type(c.To.String()), Payload: payload}
 }
 
-// Logged is the event of what a process wrote.
+// Logged is the event for output of a process.
 func Logged(p Process, pid int, stream wire.Stream, data []byte) Event {
 	return Event{
 		Type:    LogType(stream),
@@ -107,7 +106,7 @@ func Logged(p Process, pid int, stream wire.Stream, data []byte) Event {
 	}
 }
 
-// LogType is the type of Logged for a stream.
+// LogType is the type of the events of Logged for a stream.
 func LogType(stream wire.Stream) Type {
 	if stream == wire.Stderr {
 		return ProcessLogStderr
@@ -115,22 +114,36 @@ func LogType(stream wire.Stream) Type {
 	return ProcessLogStdout
 }
 
-// GroupAdded is the event of a group of processes that is there from now on.
+// Communication is the event for output of a process that it has marked for
+// listeners (Supervisor manual, "Capture Mode").
+func Communication(p Process, pid int, stream wire.Stream, data []byte) Event {
+	return Event{Type: CommunicationType(stream), Payload: fmt.Sprintf("%s pid:%d\n%s", p, pid, data)}
+}
+
+// CommunicationType is the type of the events of Communication for a stream.
+func CommunicationType(stream wire.Stream) Type {
+	if stream == wire.Stderr {
+		return ProcessCommunicationStderr
+	}
+	return ProcessCommunicationStdout
+}
+
+// GroupAdded is the event for a process group that was added.
 func GroupAdded(group string) Event {
 	return Event{Type: ProcessGroupAdded, Payload: "groupname:" + group + "\n"}
 }
 
-// GroupRemoved is the event of a group of processes that is there no more.
+// GroupRemoved is the event for a process group that was removed.
 func GroupRemoved(group string) Event {
 	return Event{Type: ProcessGroupRemoved, Payload: "groupname:" + group + "\n"}
 }
 
-// Remote is the event that a client asked for.
+// Remote is the event that a client sent by sendRemoteCommEvent.
 func Remote(kind, data string) Event {
 	return Event{Type: RemoteCommunication, Payload: "type:" + kind + "\n" + data}
 }
 
-// ticked is the event of a moment that a period of time divides.
-func ticked(t Type, when time.Time) Event {
+// tickEvent is the event for a moment that a tick's period divides.
+func tickEvent(t Type, when time.Time) Event {
 	return Event{Type: t, Payload: fmt.Sprintf("when:%d", when.Unix())}
 }

@@ -26,11 +26,13 @@ func TestEventsHaveTheTypesAndPayloadsOfSupervisor(t *testing.T) {
 		{Change{From: wire.Backoff, To: wire.Fatal}.Event(cat), ProcessStateFatal, "processname:cat groupname:pets from_state:BACKOFF"},
 		{Change{From: wire.Running, To: wire.Unknown}.Event(cat), ProcessStateUnknown, "processname:cat groupname:pets from_state:RUNNING"},
 		{Logged(cat, 7, wire.Stdout, []byte("m\xffw\n")), ProcessLogStdout, "processname:cat groupname:pets pid:7 channel:stdout\nm\xffw\n"},
+		{Communication(cat, 7, wire.Stdout, []byte("m\xff")), ProcessCommunicationStdout, "processname:cat groupname:pets pid:7\nm\xff"},
+		{Communication(cat, 7, wire.Stderr, nil), ProcessCommunicationStderr, "processname:cat groupname:pets pid:7\n"},
 		{Logged(cat, 7, wire.Stderr, []byte("mew")), ProcessLogStderr, "processname:cat groupname:pets pid:7 channel:stderr\nmew"},
 		{GroupAdded("pets"), ProcessGroupAdded, "groupname:pets\n"},
 		{GroupRemoved("pets"), ProcessGroupRemoved, "groupname:pets\n"},
 		{Remote("call", "here\nkitty"), RemoteCommunication, "type:call\nhere\nkitty"},
-		{ticked(Tick5, time.Unix(1795254285, 0)), Tick5, "when:1795254285"},
+		{tickEvent(Tick5, time.Unix(1795254285, 0)), Tick5, "when:1795254285"},
 	} {
 		if tt.event.Type != tt.is || tt.event.Payload != tt.want {
 			t.Errorf("%+v is not %s %q", tt.event, tt.is, tt.want)

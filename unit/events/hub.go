@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Hub passes events on to the pools that subscribed to them. Its zero value is
-// ready, and has none.
+// Hub passes events on to the pools that subscribed to them. The zero value is
+// ready for use and has no pools.
 type Hub struct {
 	serial  uint64 // of the next event that a pool takes
 	mu      sync.Mutex
 	pools   []*Pool
 	changed chan struct{} // closed and replaced when pools changes
 
-	known atomic.Pointer[[]*Pool] // pools, for Wants
+	current atomic.Pointer[[]*Pool] // pools, for Wants
 }
 
-// Add lets a pool have what is emitted from now on.
+// Add subscribes a pool to what is emitted from now on.
 func (h *Hub) Add(p *Pool) {
 	h.change(func() { h.pools = append(slices.Clone(h.pools), p) })
 }
 
-// Remove ends that. What the pool has in its buffer stays there.
+// Remove ends a pool's subscription. What is in its buffer stays there.
 func (h *Hub) Remove(p *Pool) {
 	h.change(func() {
 		h.pools = slices.DeleteFunc(slices.Clone(h.pools), func(other *Pool) bool { return other == p })
@@ -37,17 +37,17 @@ func (h *Hub) change(do func()) {
 	defer h.mu.Unlock()
 	do()
 	pools := h.pools
-	h.known.Store(&pools)
+	h.current.Store(&pools)
 	if h.changed != nil {
 		close(h.changed)
 		h.changed = nil
 	}
 }
 
-// Wants tells, without a lock, whether anyone subscribed to a type, so that an
-// event whose making costs something need not be made.
+// Wants reports, without a lock, whether any pool subscribed to a type, so that
+// callers need not build events for nobody.
 func (h *Hub) Wants(t Type) bool {
-	pools := h.known.Load()
+	pools := h.current.Load()
 	return pools != nil && slices.ContainsFunc(*pools, func(p *Pool) bool { return p.wants(t) })
 }
 
@@ -57,26 +57,26 @@ func (h *Hub) Emit(e Event) {
 	if !h.Wants(e.Type) {
 		return
 	}
-	type said struct {
-		by      *Pool
+	type delivery struct {
+		pool    *Pool
 		reports []report
 	}
-	var all []said
+	var deliveries []delivery
 	h.mu.Lock()
 	serial := h.serial
 	for _, p := range h.pools {
 		if p.wants(e.Type) {
 			h.serial = serial + 1
-			all = append(all, said{p, p.offer(e, serial)})
+			deliveries = append(deliveries, delivery{p, p.offer(e, serial)})
 		}
 	}
 	h.mu.Unlock()
-	for _, s := range all {
-		s.by.log(s.reports)
+	for _, d := range deliveries {
+		d.pool.log(d.reports)
 	}
 }
 
-// period is how often a type of tick comes.
+// period is the interval of a type of tick.
 type period struct {
 	t     Type
 	every time.Duration
@@ -84,8 +84,8 @@ type period struct {
 
 var periods = []period{{Tick5, 5 * time.Second}, {Tick60, time.Minute}, {Tick3600, time.Hour}}
 
-// Tick emits TICK events until ctx ends: each at the moments that its period
-// divides, counted from the beginning of 1970. While nobody subscribes to any
+// Tick emits TICK events until ctx is done: each at the moments that its period
+// divides, counted from the beginning of 1970. While nobody subscribes to ticks
 // it waits without a timer.
 func (h *Hub) Tick(ctx context.Context, now func() time.Time) {
 	last := now()
@@ -114,7 +114,7 @@ func (h *Hub) Tick(ctx context.Context, now func() time.Time) {
 	}
 }
 
-// next gives a channel that is closed when the pools change.
+// next returns a channel that is closed when the pools change.
 func (h *Hub) next() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,7 +124,7 @@ func (h *Hub) next() <-chan struct{} {
 	return h.changed
 }
 
-// untilTick is how long it is to the next tick of some periods.
+// untilTick is the time until the next tick of some periods.
 func untilTick(of []period, now time.Time) time.Duration {
 	wait := time.Duration(math.MaxInt64)
 	for _, p := range of {
@@ -133,19 +133,19 @@ func untilTick(of []period, now time.Time) time.Duration {
 	return wait
 }
 
-// ticks are the events of some periods between two moments: one of each at most,
-// of the last moment that it divides, also where the clock was set back.
+// ticks returns the events of some periods between two moments: at most one of
+// each, for the last moment that it divides, even if the clock was set back.
 func ticks(of []period, last, now time.Time) []Event {
 	var due []Event
 	for _, p := range of {
 		if this := slot(now, p.every); !this.Equal(slot(last, p.every)) {
-			due = append(due, ticked(p.t, this))
+			due = append(due, tickEvent(p.t, this))
 		}
 	}
 	return due
 }
 
-// slot is the last moment that a period divides.
+// slot is the last moment, at or before t, that a period divides.
 func slot(t time.Time, every time.Duration) time.Time {
 	seconds, length := t.Unix(), int64(every/time.Second)
 	return time.Unix(seconds-seconds%length, 0)

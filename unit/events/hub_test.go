@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// collect gives a pool of some types, and a function for the headers and
+// collect returns a pool of some types, and a function for the headers and
 // payloads that its listener, who accepts everything, has been sent.
 func collect(name string, types ...Type) (*Pool, func() string) {
 	p := NewPool(PoolOptions{Name: name, Server: "s", Events: types, BufferSize: 100})
@@ -19,10 +19,10 @@ func collect(name string, types ...Type) (*Pool, func() string) {
 	})
 	l.Running(true)
 	return p, func() string {
-		l.Heard([]byte("READY\n"))
+		l.Receive([]byte("READY\n"))
 		for seen := 0; seen < len(got); {
 			seen = len(got)
-			l.Heard([]byte(ok))
+			l.Receive([]byte(ok))
 		}
 		return strings.Join(got, "\n")
 	}

@@ -12,41 +12,48 @@ import (
 // notice is an event on its way to a listener.
 type notice struct {
 	Event
-	Serial     uint64 // among all events that any pool took
+	Serial     uint64 // among all events that any pool accepted into its buffer
 	PoolSerial uint64 // among those of its pool
-	refused    bool   // a listener did not accept it
+	returned   bool   // a listener did not accept it
+	rejections int    // how often one has rejected it
+	due        time.Time
 }
 
-// encode gives what a listener reads.
+// encode returns the event as a listener reads it.
 func (n notice) encode(server, pool string) []byte {
 	return fmt.Appendf(nil, "ver:3.0 server:%s serial:%d pool:%s poolserial:%d eventname:%s len:%d\n%s",
 		server, n.Serial, pool, n.PoolSerial, n.Type, len(n.Payload), n.Payload)
 }
 
-// PoolOptions are what a Pool is made of.
+// PoolOptions configure a Pool.
 type PoolOptions struct {
 	Name       string       // the x of [eventlistener:x]
 	Server     string       // identifier of the unit
 	Events     []Type       // what it subscribes to
-	BufferSize int          // how many events it keeps for its listeners; at least 1
+	BufferSize int          // how many events it buffers for its listeners; at least 1
 	Logger     *slog.Logger // nil: nothing is logged
+
+	// Relay is given the body of every result, the first MiB of it, and any
+	// complete result accepts an event then; nil: only OK does. A listener's
+	// output is not read while it runs.
+	Relay func(body string)
 }
 
-// Pool keeps events for its listeners, each of which gets other ones.
+// Pool distributes events among its listeners: each event goes to one of them.
 type Pool struct {
 	o PoolOptions
 
 	mu        sync.Mutex
 	serial    uint64 // of the next notice
 	buffer    []notice
-	listeners []*Listener // that live
-	dropped   int         // since the last notice was sent
+	listeners []*Listener // that have joined and not left
+	dropped   int         // events, since the last one was sent
 	accepted  int
-	changed   chan struct{} // closed by the next change; nil: nobody waits for one
+	retry     *time.Timer   // for the first event, where it was rejected; nil: there was none yet
+	changed   chan struct{} // closed by the next change; nil: nobody waits
 }
 
-// NewPool makes a pool that has no listener yet. Nothing reaches it before
-// [Hub.Add] has it.
+// NewPool returns a pool without listeners. It gets no events before [Hub.Add].
 func NewPool(o PoolOptions) *Pool {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -61,14 +68,17 @@ type Listener struct {
 	send    func([]byte) bool
 	talk    Conversation
 	running bool
-	current *notice // what it was sent and has not answered
+	current *notice // sent and not answered
 }
 
-// Join adds a listener. send passes an event on to the process and must not
-// wait; it gives false where it cannot, which ends the conversation. It is called
-// under the pool's lock.
+// Join adds a listener. send passes an event on to the process without waiting;
+// false means that it cannot, which ends the conversation. It is called with the
+// pool's lock held.
 func (p *Pool) Join(send func([]byte) bool) *Listener {
 	l := &Listener{pool: p, send: send}
+	if p.o.Relay != nil {
+		l.talk.keep = maxRelayed
+	}
 	p.change(func() []report {
 		p.listeners = append(p.listeners, l)
 		return nil
@@ -76,8 +86,8 @@ func (p *Pool) Join(send func([]byte) bool) *Listener {
 	return l
 }
 
-// Running says whether the listener's process is in state RUNNING: only then it
-// gets events.
+// Running sets whether the listener's process is in state RUNNING: only then
+// does it get events.
 func (l *Listener) Running(running bool) {
 	l.pool.change(func() []report {
 		l.running = running
@@ -85,62 +95,71 @@ func (l *Listener) Running(running bool) {
 	})
 }
 
-// Heard takes in what the listener's process wrote to its standard output.
-func (l *Listener) Heard(data []byte) {
+// Receive processes what the listener's process wrote to its standard output.
+func (l *Listener) Receive(data []byte) {
 	p := l.pool
+	relayed := ""
 	p.change(func() []report {
 		if !slices.Contains(p.listeners, l) {
-			return nil // written by what the process left
+			return nil // written by a descendant that outlived the process
 		}
 		var answer Answer
 		var err error
-		l.talk, answer, err = l.talk.Hear(data)
+		l.talk, answer, err = l.talk.Receive(data)
 		var reports []report
+		if p.o.Relay != nil && answer != NoAnswer {
+			answer = Accepted
+			relayed, reports = l.relay()
+		}
 		switch answer {
 		case Accepted:
 			l.current = nil
 			p.accepted++
 		case Rejected:
-			reports = p.takeBack(l, fmt.Sprintf("it answered %q", l.talk.Result()))
+			l.current.reject()
+			reports = p.requeue(l, fmt.Sprintf("it answered %q", l.talk.Result()))
 		case NoAnswer:
 		}
 		if err != nil {
-			reports = append(reports, p.lose(l, err)...)
+			reports = append(reports, p.abandon(l, err)...)
 		}
 		return reports
 	})
+	if relayed != "" {
+		p.o.Relay(relayed)
+	}
 }
 
-// Unreachable says that the listener's process cannot be sent anything any more.
+// Unreachable marks that nothing can be sent to the listener's process any more.
 func (l *Listener) Unreachable(why error) {
 	l.pool.change(func() []report {
 		if l.talk.State() == Unknown || !slices.Contains(l.pool.listeners, l) {
 			return nil
 		}
 		l.talk = Conversation{state: Unknown}
-		return l.pool.lose(l, why)
+		return l.pool.abandon(l, why)
 	})
 }
 
-// Leave takes the listener out of its pool: its process has ended. What it had
-// not answered is kept for another. send is not called any more.
+// Leave removes the listener from its pool: its process has ended. An event that
+// it has not answered goes to another listener. send is not called any more.
 func (l *Listener) Leave() {
 	p := l.pool
 	p.change(func() []report {
 		p.listeners = slices.DeleteFunc(p.listeners, func(other *Listener) bool { return other == l })
-		return p.takeBack(l, "it ended before it answered")
+		return p.requeue(l, "it ended before it answered")
 	})
 }
 
-// State gives where the conversation with the listener stands.
+// State returns the state of the listener.
 func (l *Listener) State() State {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	return l.talk.State()
 }
 
-// Quiet waits until all events are accepted, no listener is left that could
-// accept one, none has accepted one for as long as idle, or ctx ends.
+// Quiet waits until all events have been accepted, no listener is left that could
+// accept one, none has been accepted for idle, or ctx is done.
 func (p *Pool) Quiet(ctx context.Context, idle time.Duration) {
 	timer := time.NewTimer(idle)
 	defer timer.Stop()
@@ -169,10 +188,10 @@ func (p *Pool) Quiet(ctx context.Context, idle time.Duration) {
 	}
 }
 
-// wants tells whether the pool subscribes to a type.
+// wants reports whether the pool subscribes to a type.
 func (p *Pool) wants(t Type) bool { return slices.ContainsFunc(p.o.Events, t.is) }
 
-// offer keeps an event for the listeners. Its caller logs what it gives.
+// offer buffers an event for the listeners. The caller logs what it returns.
 func (p *Pool) offer(e Event, serial uint64) []report {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,8 +202,8 @@ func (p *Pool) offer(e Event, serial uint64) []report {
 	return append(reports, p.dispatch()...)
 }
 
-// change does something under the lock, sends what can be sent then, and logs
-// what there is to say of it without the lock.
+// change calls do with the lock held, sends what can then be sent, and logs the
+// reports after releasing the lock.
 func (p *Pool) change(do func() []report) {
 	p.mu.Lock()
 	reports := append(do(), p.dispatch()...)
@@ -196,7 +215,7 @@ func (p *Pool) change(do func() []report) {
 	p.log(reports)
 }
 
-// dispatch sends events to listeners as long as there are both.
+// dispatch sends buffered events to listeners that are ready.
 func (p *Pool) dispatch() []report {
 	var reports []report
 	for _, l := range p.listeners {
@@ -211,9 +230,12 @@ func (p *Pool) dispatch() []report {
 			continue
 		}
 		n := p.buffer[0]
+		if p.postpone(n) {
+			break
+		}
 		if !l.send(n.encode(p.o.Server, p.o.Name)) {
 			l.talk = Conversation{state: Unknown}
-			reports = append(reports, p.lose(l, fmt.Errorf("%w: it answers what it has not read", ErrNonsense))...)
+			reports = append(reports, p.abandon(l, fmt.Errorf("%w: it answers events that it has not read", ErrProtocol))...)
 			continue
 		}
 		p.buffer = slices.Delete(p.buffer, 0, 1)
@@ -226,9 +248,9 @@ func (p *Pool) dispatch() []report {
 	return reports
 }
 
-// makeRoom drops the oldest event where the buffer is full. Until a listener
-// takes one again only the first loss is logged, so that a listener that does
-// not cannot make the unit write without end.
+// makeRoom drops the oldest event if the buffer is full. Until a listener takes
+// an event again only the first loss is logged, so that a listener that takes
+// none cannot flood the log.
 func (p *Pool) makeRoom() []report {
 	if len(p.buffer) < p.o.BufferSize {
 		return nil
@@ -239,24 +261,25 @@ func (p *Pool) makeRoom() []report {
 	if p.dropped > 1 {
 		return nil
 	}
-	return []report{{true, "the event buffer is full; its oldest event is dropped", []any{"event", string(oldest.Type), "serial", oldest.Serial}}}
+	return []report{{true, "the event buffer is full; the oldest event was dropped", []any{"event", string(oldest.Type), "serial", oldest.Serial}}}
 }
 
-// takeBack keeps what a listener did not accept, in its old place.
-func (p *Pool) takeBack(l *Listener, why string) []report {
+// requeue returns an event that a listener did not accept to its place in the
+// buffer.
+func (p *Pool) requeue(l *Listener, why string) []report {
 	if l.current == nil {
 		return nil
 	}
 	n := *l.current
 	l.current = nil
 	reports := p.makeRoom()
-	if !n.refused { // once: it may be refused for ever
+	if !n.returned { // logged once: it may be rejected for ever
 		reports = append(reports, report{
-			false, "a listener did not accept an event; it is delivered again",
+			false, "a listener did not accept an event; it will be delivered again",
 			[]any{"event", string(n.Type), "serial", n.Serial, "why", why},
 		})
 	}
-	n.refused = true
+	n.returned = true
 	at := slices.IndexFunc(p.buffer, func(other notice) bool { return other.PoolSerial > n.PoolSerial })
 	if at < 0 {
 		at = len(p.buffer)
@@ -265,13 +288,13 @@ func (p *Pool) takeBack(l *Listener, why string) []report {
 	return reports
 }
 
-// lose gives a listener up for the rest of its run.
-func (p *Pool) lose(l *Listener, why error) []report {
-	lost := report{false, "a listener gets no events any more", []any{"error", why}}
-	return append([]report{lost}, p.takeBack(l, "it is not understood")...)
+// abandon stops sending events to a listener for the rest of its run.
+func (p *Pool) abandon(l *Listener, why error) []report {
+	gone := report{false, "a listener will get no more events", []any{"error", why}}
+	return append([]report{gone}, p.requeue(l, "it violates the protocol")...)
 }
 
-// isQuiet tells whether nothing more is going to be accepted.
+// isQuiet reports whether no further event will be accepted.
 func (p *Pool) isQuiet() bool {
 	waiting := len(p.buffer) > 0
 	able := false
@@ -282,19 +305,19 @@ func (p *Pool) isQuiet() bool {
 	return !waiting || !able
 }
 
-// report is something to log.
+// report is a message to log once the lock is released.
 type report struct {
-	lost bool // something is
+	loss bool // an event was lost
 	text string
-	more []any
+	args []any
 }
 
 func (p *Pool) log(reports []report) {
 	for _, r := range reports {
 		log := p.o.Logger.Warn
-		if r.lost {
+		if r.loss {
 			log = p.o.Logger.Error
 		}
-		log(r.text, append([]any{"pool", p.o.Name}, r.more...)...)
+		log(r.text, append([]any{"pool", p.o.Name}, r.args...)...)
 	}
 }

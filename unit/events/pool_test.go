@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -59,18 +60,20 @@ func (f *fixture) join() *heard {
 		return true
 	})
 	h.Running(true)
-	h.Heard([]byte("READY\n"))
+	h.Receive([]byte("READY\n"))
 	return h
 }
 
 func (h *heard) says(words ...string) {
 	for _, word := range words {
-		h.Heard([]byte(word))
+		h.Receive([]byte(word))
 	}
 }
 
 func (h *heard) wants(t *testing.T, names ...string) {
 	t.Helper()
+	h.pool.mu.Lock() // which is held to send
+	defer h.pool.mu.Unlock()
 	if got, want := strings.Join(h.got, " "), strings.Join(names, " "); got != want {
 		t.Errorf("the listener was sent %q, not %q", got, want)
 	}
@@ -121,14 +124,104 @@ func TestListenersOfAPoolShareItsEvents(t *testing.T) {
 
 func TestWhatAListenerRefusesIsDeliveredAgainInItsPlace(t *testing.T) {
 	t.Parallel()
-	f := newFixture(10, Any)
-	one, two := f.join(), f.join()
-	f.emit("a", "b", "c")
-	two.says("RESULT 4\nFAIL")
-	one.says("RESULT 4\nFAIL", "READY\n", fail, ok, ok, ok)
-	one.wants(t, "a", "a", "a", "b", "c")
-	if got := strings.Count(f.log.String(), "delivered again"); got != 2 {
-		t.Errorf("%d refusals of two events are logged:\n%s", got, &f.log)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(10, Any)
+		one, two := f.join(), f.join()
+		f.emit("a", "b", "c")
+		two.says("RESULT 4\nFAIL")
+		one.says("RESULT 4\nFAIL", "READY\n")
+		one.wants(t, "a") // and not c, which is behind what waits
+		for _, word := range []string{fail, ok, ok, ok} {
+			time.Sleep(longestPause)
+			synctest.Wait()
+			one.says(word)
+		}
+		one.wants(t, "a", "a", "a", "b", "c")
+		if got := strings.Count(f.log.String(), "delivered again"); got != 2 {
+			t.Errorf("%d refusals of two events are logged:\n%s", got, &f.log)
+		}
+	})
+}
+
+func TestAnEventThatIsAlwaysRefusedIsDeliveredEverMoreSeldom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // whose clock stands still while anybody works
+		f := newFixture(10, Any)
+		l := f.join()
+		f.emit("a")
+		deliveries := func(during time.Duration) (n int) {
+			for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+				synctest.Wait()
+				if l.State() == Busy {
+					n++
+					l.says(fail)
+				}
+			}
+			return n
+		}
+		// At once, and after 0.1, 0.3, 0.7, 1.5, 3.1, 6.3, and 12.7 s; then every 10 s.
+		if n := deliveries(20 * time.Second); n != 8 {
+			t.Errorf("it is delivered %d times in 20 s", n)
+		}
+		if n := deliveries(10 * time.Minute); n != 60 {
+			t.Errorf("it is delivered %d times in the 10 min after that", n)
+		}
+	})
+}
+
+func TestARefusedEventDoesNotWaitForOneThatWaitsLonger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(10, Any)
+		one, two := f.join(), f.join()
+		f.emit("a", "b")
+		for range 4 {
+			two.says(fail)
+			time.Sleep(longestPause)
+			synctest.Wait()
+		}
+		two.says(fail) // b waits for 1.6 s
+		one.says("RESULT 4\nFAIL")
+		time.Sleep(firstPause)
+		synctest.Wait()
+		two.wants(t, "b", "b", "b", "b", "b", "a")
+	})
+}
+
+func TestARelayIsGivenEveryResultWhichAcceptsTheEvent(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		result, want string
+		lost         bool
+	}{
+		"OK":          {"OK", "OK", false},
+		"a log":       {"processname:cat groupname:cat pid:1 channel:stdout\none\ntwo\n", "processname:cat groupname:cat pid:1 channel:stdout\none\ntwo\n", false},
+		"a long one":  {strings.Repeat("x", maxRelayed), strings.Repeat("x", maxRelayed), false},
+		"a longer":    {strings.Repeat("x", maxRelayed+1), strings.Repeat("x", maxRelayed), true},
+		"nothing":     {"", "", false},
+		"a rejection": {"FAIL", "FAIL", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(10, Any)
+			got := ""
+			f.pool.o.Relay = func(body string) { got += body }
+			l := f.join()
+			f.emit("a", "b")
+			said := fmt.Sprintf("RESULT %d\n%sREADY\n", len(tt.result), tt.result)
+			l.says(said[:len(said)/2], said[len(said)/2:])
+			l.wants(t, "a", "b")
+			if got != tt.want {
+				t.Errorf("%d bytes are relayed, not the first of %d", len(got), len(tt.want))
+			}
+			if lost := strings.Contains(f.log.String(), "too long"); lost != tt.lost {
+				t.Errorf("the log has\n%s", &f.log)
+			}
+			l.says("nonsense\n")
+			if s := l.State(); s != Unknown {
+				t.Errorf("it is %s", s)
+			}
+		})
 	}
 }
 
@@ -157,21 +250,25 @@ func TestAListenerThatSpeaksNonsenseGetsNothingMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(10, Any)
-			l := f.join()
-			f.emit("a", "b")
-			disturb(l)
-			l.says("READY\n", ok)
-			l.wants(t, "a")
-			if s := l.State(); s != Unknown {
-				t.Errorf("it is %s", s)
-			}
-			if got := strings.Count(f.log.String(), "no events any more"); got != 1 {
-				t.Errorf("that is logged %d times:\n%s", got, &f.log)
-			}
-			other := f.join()
-			other.says(ok)
-			other.wants(t, "a", "b")
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(10, Any)
+				l := f.join()
+				f.emit("a", "b")
+				disturb(l)
+				l.says("READY\n", ok)
+				l.wants(t, "a")
+				if s := l.State(); s != Unknown {
+					t.Errorf("it is %s", s)
+				}
+				if got := strings.Count(f.log.String(), "will get no more events"); got != 1 {
+					t.Errorf("that is logged %d times:\n%s", got, &f.log)
+				}
+				time.Sleep(firstPause)
+				synctest.Wait()
+				other := f.join()
+				other.says(ok)
+				other.wants(t, "a", "b")
+			})
 		})
 	}
 }
@@ -209,11 +306,16 @@ func TestAFullBufferDropsTheOldestAndSaysSo(t *testing.T) {
 
 func TestARefusedEventOutlivesAFullBuffer(t *testing.T) {
 	t.Parallel()
-	f := newFixture(2, Any)
-	l := f.join()
-	f.emit("a", "b", "c")
-	l.says(fail, ok)
-	l.wants(t, "a", "a", "c")
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(2, Any)
+		l := f.join()
+		f.emit("a", "b", "c")
+		l.says(fail)
+		time.Sleep(firstPause)
+		synctest.Wait()
+		l.says(ok)
+		l.wants(t, "a", "a", "c")
+	})
 }
 
 func TestQuietWaitsForListenersThatCanTakeMore(t *testing.T) {

@@ -2,25 +2,28 @@ package journal
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// pending is an entry on its way to the disk.
-type pending struct {
+// request is an Append under way.
+type request struct {
 	entry wire.Entry
 	line  []byte
 	err   error
 	done  chan struct{} // closed when entry and err are final
-	lead  chan struct{} // closed when its caller is to write the queue
+	lead  chan struct{} // closed when its caller becomes the leader
 }
 
-// Append gives an entry its number, this instance and, where it has none, the
-// time, and returns it once it is on the disk. An error has ErrUnavailable in
-// its chain, and the entry left no trace; or the entry cannot be encoded.
+// Append sets an entry's number, this instance and, if it has none, the time,
+// and returns it once it is on disk. If it cannot be written, the error has
+// ErrUnavailable in its chain and nothing of it remains.
 func (j *Journal) Append(e wire.Entry) (wire.Entry, error) {
-	p := &pending{entry: e, done: make(chan struct{}), lead: make(chan struct{})}
+	p := &request{entry: e, done: make(chan struct{}), lead: make(chan struct{})}
 	j.mu.Lock()
 	if j.closed {
 		j.mu.Unlock()
@@ -41,8 +44,8 @@ func (j *Journal) Append(e wire.Entry) (wire.Entry, error) {
 	return p.entry, p.err
 }
 
-// lead writes all that is in the queue, its caller's entry too, and makes the
-// caller of what has come meanwhile the next leader.
+// lead writes the queue, which includes the caller's entry. If entries arrived
+// meanwhile, the caller of the first becomes the next leader.
 func (j *Journal) lead() {
 	j.mu.Lock()
 	batch := j.queue
@@ -64,10 +67,11 @@ func (j *Journal) lead() {
 	j.rested.Broadcast()
 }
 
-// commit writes entries with one write and one sync: all or none of them.
-func (j *Journal) commit(batch []*pending) {
+// commit writes a batch with one write and one sync: all of it or nothing.
+func (j *Journal) commit(batch []*request) {
 	err := j.prepare()
 	if err == nil {
+		j.reserve()
 		err = j.write(batch)
 	}
 	for _, p := range batch {
@@ -83,13 +87,17 @@ func (j *Journal) commit(batch []*pending) {
 	}
 }
 
-// write appends the lines of entries to the last segment.
-func (j *Journal) write(batch []*pending) error {
+// write appends a batch to the last segment.
+func (j *Journal) write(batch []*request) error {
 	seg := j.segments[len(j.segments)-1]
 	var lines []byte
 	seq := j.seq
 	for _, p := range batch {
 		e := p.entry
+		if j.scarce && e.Kind == wire.EntryStart { // what is left is for the ends of what runs
+			p.err = fmt.Errorf("%w: %w", ErrUnavailable, unix.ENOSPC)
+			continue
+		}
 		e.Seq, e.Instance = seq+1, j.instance
 		if e.Time.IsZero() {
 			e.Time = j.o.Now()
@@ -100,7 +108,7 @@ func (j *Journal) write(batch []*pending) error {
 			continue
 		}
 		seq++
-		p.entry, p.line = e, append(line, '\n')
+		p.entry, p.line = e, sealed(line)
 		lines = append(lines, p.line...)
 	}
 	if _, err := j.out.WriteAt(lines, seg.size); err != nil {
@@ -114,14 +122,28 @@ func (j *Journal) write(batch []*pending) error {
 	return nil
 }
 
-// undo cuts off what a failed write has left. Where not even that works, the
-// next write does it first.
+// undo cuts off the remains of a failed write. If that fails, too, the next
+// write does it first.
 func (j *Journal) undo(seg *segment) {
-	j.dirty = j.out.Truncate(seg.size) != nil
+	j.dirty, j.reserved = j.out.Truncate(seg.size) != nil, 0
 }
 
-// publish shows entries to readers.
-func (j *Journal) publish(batch []*pending) {
+// reserve holds room for entries to come, so that a disk that a program has
+// filled keeps no end out of the journal.
+func (j *Journal) reserve() {
+	seg := j.segments[len(j.segments)-1]
+	out, ok := j.out.(reserver)
+	if !ok || j.reserved >= seg.size+reserveBytes/2 {
+		return
+	}
+	err := out.reserve(seg.size, reserveBytes)
+	if j.scarce = errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT); err == nil {
+		j.reserved = seg.size + reserveBytes
+	}
+}
+
+// publish makes a batch visible to readers.
+func (j *Journal) publish(batch []*request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	seg := j.segments[len(j.segments)-1]
@@ -135,7 +157,7 @@ func (j *Journal) publish(batch []*pending) {
 	j.wake()
 }
 
-// prepare makes the last segment one that can be appended to.
+// prepare makes the last segment ready for appending.
 func (j *Journal) prepare() error {
 	if !j.persisted {
 		if err := j.persist(); err != nil {
@@ -167,27 +189,13 @@ func (j *Journal) prepare() error {
 
 // persist writes the instance id into the folder.
 func (j *Journal) persist() error {
-	out, err := j.storage.open(instanceName)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	id := []byte(j.instance + "\n")
-	if _, err := out.WriteAt(id, 0); err != nil {
-		return err
-	}
-	if err := out.Truncate(int64(len(id))); err != nil {
-		return err
-	}
-	if err := out.Sync(); err != nil {
-		return err
-	}
-	j.persisted = true
-	return nil
+	err := j.storage.replace(instanceName, []byte(j.instance+"\n"))
+	j.persisted = err == nil
+	return err
 }
 
-// begin begins a segment with a checkpoint. The oldest one that is too many is
-// removed first: on a full disk that makes the room.
+// begin begins a segment with a checkpoint. Surplus segments are removed first:
+// on a full disk that makes room.
 func (j *Journal) begin() error {
 	for len(j.segments) >= j.o.Segments {
 		if err := j.storage.remove(j.segments[0].name); err != nil {
@@ -205,7 +213,7 @@ func (j *Journal) begin() error {
 	if err != nil {
 		return fmt.Errorf("cannot encode a checkpoint: %w", err)
 	}
-	line = append(line, '\n')
+	line = sealed(line)
 	seg := &segment{name: segmentName(e.Seq)}
 	out, err := j.create(seg.name, line)
 	if err != nil {
@@ -213,14 +221,17 @@ func (j *Journal) begin() error {
 	}
 	for _, name := range j.stale {
 		if name != seg.name {
-			_ = j.storage.remove(name) // or the next run of the unit does
+			_ = j.storage.remove(name) // if it fails, the next run of the unit removes it
 		}
 	}
 	j.stale = nil
 	if j.out != nil {
+		if !j.rotate && !j.dirty {
+			_ = j.out.Truncate(j.segments[len(j.segments)-1].size) // gives back what was reserved
+		}
 		j.out.Close()
 	}
-	j.out, j.rotate, j.dirty = out, false, false
+	j.out, j.rotate, j.dirty, j.reserved = out, false, false, 0
 	seg.add(e.Seq, int64(len(line)))
 	seg.head = seg.size
 	j.mu.Lock()
@@ -230,7 +241,7 @@ func (j *Journal) begin() error {
 	return nil
 }
 
-// create makes a segment file with its first line, or leaves none.
+// create creates a segment file with its first line, or nothing.
 func (j *Journal) create(name string, line []byte) (file, error) {
 	out, err := j.storage.open(name)
 	if err != nil {
@@ -244,7 +255,7 @@ func (j *Journal) create(name string, line []byte) (file, error) {
 	}
 	if err != nil {
 		out.Close()
-		_ = j.storage.remove(name) // what stays is empty or torn, and is cut by recovery
+		_ = j.storage.remove(name) // what remains is empty or torn, and recovery cuts it off
 		return nil, err
 	}
 	return out, nil

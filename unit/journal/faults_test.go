@@ -71,6 +71,22 @@ func (d *disk) open(name string) (file, error) {
 	return &diskFile{f, d}, err
 }
 
+// replace needs room for a file beside the one that it replaces.
+func (d *disk) replace(name string, data []byte) error {
+	f, err := d.open(name + ".new")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err = f.WriteAt(data, 0); err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = d.storage.replace(name, data)
+	}
+	return err
+}
+
 func (d *disk) remove(name string) error {
 	if err := d.failing("remove"); err != nil {
 		return err

@@ -14,54 +14,56 @@ import (
 )
 
 var (
-	// ErrUnavailable is in the chain of the error of an Append that could not
-	// be written. Nothing of the entry remains, and a later Append may work.
+	// ErrUnavailable is in the chain of the error of an Append whose entry
+	// could not be written. Nothing of it remains, and a later Append may work.
 	ErrUnavailable = errors.New("the journal cannot be written")
-	// ErrClosed is the error of all methods after Close.
+	// ErrClosed is the error of every method after Close.
 	ErrClosed = errors.New("the journal is closed")
 	// ErrInUse is in the chain of the error of Open for a folder that another
-	// unit's journal is in.
+	// unit has locked.
 	ErrInUse = errors.New("another unit writes there")
 )
 
-// What Options have where they say nothing.
+// The defaults of Options.
 const (
 	DefaultSegmentBytes = 256 << 10
 	DefaultSegments     = 4
 )
 
+// reserveBytes is how much room the last segment keeps on the disk for entries to
+// come, at least half of it for what has begun already: some hundred ends.
+const reserveBytes = 64 << 10
+
 // Options of a journal.
 type Options struct {
-	SegmentBytes int64 // a segment with so many bytes after its checkpoint is the last but one; 0: DefaultSegmentBytes
-	Segments     int   // kept, at least 2; 0: DefaultSegments
+	SegmentBytes int64 // a new segment begins when the last has so many bytes after its checkpoint; 0: DefaultSegmentBytes
+	Segments     int   // how many are kept, at least 2; 0: DefaultSegments
 
-	// Checkpoint gives all states as they are after the last entry that Apply
-	// was told of. nil: a checkpoint is empty.
+	// Checkpoint returns all states as of the last entry passed to Apply.
+	// nil: checkpoints are empty.
 	Checkpoint func() []wire.Checkpointed
 
-	// Apply is told of each appended entry, in order, once it is on the disk
-	// and before a reader sees it or its Append returns; not of checkpoints,
-	// and not of what Open replays. nil: nobody is told.
+	// Apply is called with each appended entry, in order, once it is on disk
+	// and before a reader sees it or its Append returns; not with checkpoints,
+	// and not with what Open replays. May be nil.
 	//
-	// Apply and Checkpoint are called from within Append, never two calls at
-	// once, and must not call the journal. Where several goroutines append at
-	// the same time, the one that is called from may be another than the one
-	// whose entry it is.
+	// Apply and Checkpoint are called from within Append, one call at a time,
+	// and must not call the journal. If several goroutines append at the same
+	// time, the calling goroutine need not be the one whose entry it is.
 	Apply func(wire.Entry)
 
 	Now    func() time.Time // nil: time.Now
-	Random io.Reader        // for the instance id; nil: crypto/rand
+	Random io.Reader        // source of the instance id; nil: crypto/rand
 }
 
 // Replay is what an earlier run of the unit left.
 type Replay struct {
 	Instance string
 	Entries  []wire.Entry // the last readable checkpoint, and what came after it
-	Notes    []string     // a sentence for each thing that was damaged
+	Notes    []string     // a sentence for each damage found
 }
 
-// Journal is an append-only list of entries. All methods may be called at once
-// by several goroutines.
+// Journal is an append-only list of entries. It is safe for concurrent use.
 type Journal struct {
 	o        Options
 	storage  storage
@@ -69,26 +71,28 @@ type Journal struct {
 	instance string
 
 	mu       sync.Mutex
-	queue    []*pending // entries that the next leader writes
-	leading  bool       // somebody writes
+	queue    []*request // entries that the next leader writes
+	leading  bool       // an Append is writing
 	rested   *sync.Cond // leading has become false
 	closed   bool
 	changed  chan struct{} // closed with the next entry; nil: nobody waits
 	seq      uint64        // of the last entry
 	segments []*segment    // oldest first
 
-	// The rest is the leader's.
+	// The following belong to the leader.
 
 	out       file     // the last segment; nil: not open
 	persisted bool     // the instance id is in the folder
 	rotate    bool     // the last segment is damaged: go on in a new one
 	dirty     bool     // the last segment may have bytes after its last entry
-	stale     []string // files without a readable entry, to be removed
+	reserved  int64    // end of the room that the last segment has for certain
+	scarce    bool     // that could not be restored: nothing new is begun
+	stale     []string // segments without a readable entry, to be removed
 }
 
-// Open opens the journal in a folder, or begins one; the folder is made by the
-// first Append. With no folder the journal is kept in memory. The error says
-// why what is there cannot be read: that it cannot be written shows later.
+// Open opens the journal in a folder, or begins one; the first Append creates the
+// folder. Without a folder the journal is kept in memory. Open fails if what is
+// there cannot be read; a folder that cannot be written fails at Append.
 func Open(dir string, o Options) (*Journal, Replay, error) {
 	if dir == "" {
 		return open(newMemory(), func() error { return nil }, o)
@@ -136,25 +140,25 @@ func open(s storage, release func() error, o Options) (*Journal, Replay, error) 
 	return j, replay, nil
 }
 
-// Instance gives the random id of this container's journal.
+// Instance returns the random id of this container's journal.
 func (j *Journal) Instance() string { return j.instance }
 
-// Seq gives the number of the last entry; 0: there is none.
+// Seq returns the number of the last entry; 0: there is none.
 func (j *Journal) Seq() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.seq
 }
 
-// Cursor gives the place after an entry of this journal, as Read takes it.
+// Cursor returns the position after an entry of this journal, for Read.
 func (j *Journal) Cursor(seq uint64) string { return fmt.Sprintf("%s:%d", j.instance, seq) }
 
-// validInstance tells whether an id can stand in a cursor.
+// validInstance reports whether an id can stand in a cursor.
 func validInstance(id string) bool {
 	return id != "" && len(id) <= 64 && strings.Trim(id, "0123456789abcdef") == ""
 }
 
-// Close waits for the appends under way and ends all that wait.
+// Close waits for appends under way and wakes all readers that wait.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -172,7 +176,7 @@ func (j *Journal) Close() error {
 	return j.release()
 }
 
-// wake tells those who wait. It is called with the lock held.
+// wake wakes those who wait. The caller holds the lock.
 func (j *Journal) wake() {
 	if j.changed != nil {
 		close(j.changed)

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// memory is a folder that ends with the process.
+// memory is a storage that lives as long as the process.
 type memory struct {
 	mu    sync.Mutex
 	files map[string]*memoryFile
@@ -38,6 +38,13 @@ func (m *memory) open(name string) (file, error) {
 		m.files[name] = &memoryFile{}
 	}
 	return m.files[name], nil
+}
+
+func (m *memory) replace(name string, data []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files[name] = &memoryFile{data: slices.Clone(data)}
+	return nil
 }
 
 func (m *memory) remove(name string) error {

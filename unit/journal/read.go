@@ -13,22 +13,22 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// MaxEntries is the most that one Read answers.
+// MaxEntries is the most entries that one Read returns.
 const MaxEntries = 1000
 
-// Page is an answer of Read.
+// Page is the result of Read.
 type Page struct {
 	Entries []wire.Entry
-	Cursor  string // behind the last of them: what to read after next
+	Cursor  string // the position after the last of them, for the next Read
 
-	// Reset says that the cursor was of another instance, or of entries that
-	// are no longer kept, or was empty: Entries start at the beginning, with a
-	// checkpoint, and what the reader knew before counts no more.
+	// Reset reports that the cursor was empty, of another instance, or of
+	// entries that are no longer kept: Entries start at the beginning, with a
+	// checkpoint, and what the reader knew before is void.
 	Reset bool
 }
 
-// Read gives at most limit entries behind a cursor; 0, or more than
-// MaxEntries: MaxEntries. A cursor that is none is the fault BAD_ARGUMENTS.
+// Read returns at most limit entries after a cursor; a limit of 0, or beyond
+// MaxEntries, means MaxEntries. A malformed cursor is the fault BAD_ARGUMENTS.
 func (j *Journal) Read(after string, limit int) (Page, error) {
 	if limit <= 0 || limit > MaxEntries {
 		limit = MaxEntries
@@ -50,7 +50,7 @@ func (j *Journal) Read(after string, limit int) (Page, error) {
 		}
 		entries, err := j.collect(segments, seq, limit)
 		if errors.Is(err, fs.ErrNotExist) && j.removed(segments) {
-			continue // a rotation has just removed it
+			continue // rotation has just removed it
 		}
 		if err != nil {
 			return Page{}, fmt.Errorf("cannot read the journal: %w", err)
@@ -62,14 +62,14 @@ func (j *Journal) Read(after string, limit int) (Page, error) {
 	}
 }
 
-// removed tells whether the oldest of segments is no longer kept.
+// removed reports whether the oldest of segments is no longer kept.
 func (j *Journal) removed(segments []segment) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return !slices.ContainsFunc(j.segments, func(s *segment) bool { return s.name == segments[0].name })
 }
 
-// Wait returns when Read would have an answer with an entry in it.
+// Wait returns when Read would return an entry.
 func (j *Journal) Wait(ctx context.Context, after string) error {
 	for {
 		j.mu.Lock()
@@ -94,8 +94,8 @@ func (j *Journal) Wait(ctx context.Context, after string) error {
 	}
 }
 
-// resolve gives the number that a cursor stands behind. It is called with the
-// lock held.
+// resolve returns the number of the entry before a cursor's position. The caller
+// holds the lock.
 func (j *Journal) resolve(cursor string) (seq uint64, reset bool, err error) {
 	oldest := uint64(1)
 	if len(j.segments) > 0 {
@@ -115,7 +115,7 @@ func (j *Journal) resolve(cursor string) (seq uint64, reset bool, err error) {
 	return seq, false, nil
 }
 
-// collect reads entries behind a number.
+// collect reads the entries after a number.
 func (j *Journal) collect(segments []segment, seq uint64, limit int) ([]wire.Entry, error) {
 	var entries []wire.Entry
 	for i := range segments {
@@ -137,7 +137,7 @@ func (j *Journal) collect(segments []segment, seq uint64, limit int) ([]wire.Ent
 	return entries, nil
 }
 
-// lines reads the entries from one place of a segment up to another.
+// lines reads the entries of a range of a segment's index.
 func (j *Journal) lines(seg *segment, from, to int) ([]wire.Entry, error) {
 	in, err := j.storage.read(seg.name)
 	if err != nil {

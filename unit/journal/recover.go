@@ -12,7 +12,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// recover reads what is in the folder.
+// recover reads what an earlier run left.
 func (j *Journal) recover() (Replay, error) {
 	names, err := j.storage.list()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,22 +38,23 @@ func (j *Journal) recover() (Replay, error) {
 			return Replay{}, err
 		}
 	}
-	if !validInstance(j.instance) {
-		j.persisted = false
-		if j.instance = foundInstance(contents); j.instance != "" {
-			replay.Notes = append(replay.Notes, "the instance id could not be read and was taken from the entries")
-		}
+	switch own := newestInstance(contents); {
+	case own != "" && own != j.instance: // what the entries have is under a checksum
+		j.instance, j.persisted = own, false
+		replay.Notes = append(replay.Notes, "the instance id could not be read and was taken from the entries")
+	case !validInstance(j.instance):
+		j.instance, j.persisted = "", false
 	}
 	j.replay(names, contents, &replay)
 	return replay, nil
 }
 
-// replay goes from the last segment back to the last readable checkpoint. What
-// is older than that is only indexed.
+// replay goes from the last segment back to the last readable checkpoint. Older
+// segments are only indexed.
 func (j *Journal) replay(names []string, contents [][]byte, replay *Replay) {
 	found, below := false, uint64(noSeq)
 	for i := len(names) - 1; i >= 0; i-- {
-		check := glance
+		check := sequence
 		var entries []wire.Entry
 		if !found {
 			check = func(line []byte) (uint64, bool) {
@@ -88,18 +89,18 @@ func (j *Journal) replay(names []string, contents [][]byte, replay *Replay) {
 	}
 }
 
-// note says what is damaged, and decides how to go on after it.
+// note records the damage of a segment, and decides how to continue.
 func (j *Journal) note(replay *Replay, seg *segment, d damage, last bool) {
 	add := func(format string, args ...any) {
 		replay.Notes = append(replay.Notes, seg.name+": "+fmt.Sprintf(format, args...))
 	}
 	if d.lines > 0 {
-		add("%d damaged lines were passed over", d.lines)
+		add("%d damaged lines were skipped", d.lines)
 		j.rotate = j.rotate || last
 	}
 	switch {
 	case len(seg.index) == 0:
-		add("it has no entry that can be read")
+		add("it has no readable entry")
 		j.stale = append(j.stale, seg.name)
 	case d.torn > 0 && last:
 		add("the last %d bytes, of a write that was cut off, were removed", d.torn)
@@ -108,7 +109,7 @@ func (j *Journal) note(replay *Replay, seg *segment, d damage, last bool) {
 		add("the last %d bytes are damaged", d.torn)
 	}
 	if last && len(seg.index) == 0 {
-		j.rotate = true // the one before it had its successor
+		j.rotate = true // its predecessor is complete
 	}
 }
 
@@ -123,7 +124,7 @@ func lastCheckpoint(entries []wire.Entry) int {
 	return -1
 }
 
-// entries decodes the good lines of a segment.
+// entries decodes the valid lines of a segment.
 func (s *segment) entries(data []byte, instance string) []wire.Entry {
 	entries := make([]wire.Entry, 0, len(s.index))
 	for i, at := range s.index {
@@ -135,8 +136,8 @@ func (s *segment) entries(data []byte, instance string) []wire.Entry {
 	return entries
 }
 
-// foundInstance gives the instance of the newest entry that can be read.
-func foundInstance(contents [][]byte) string {
+// newestInstance returns the instance of the newest readable entry.
+func newestInstance(contents [][]byte) string {
 	for _, data := range slices.Backward(contents) {
 		for _, line := range slices.Backward(bytes.Split(data, []byte("\n"))) {
 			if e, ok := decodeAny(line); ok && validInstance(e.Instance) {

@@ -180,6 +180,23 @@ func TestFilesThatAreNotSegmentsAreLeftAlone(t *testing.T) {
 	}
 }
 
+func TestAFlippedBitIsFoundWhereverItIs(t *testing.T) {
+	t.Parallel()
+	files := written(t)
+	names := segmentsOf(files)
+	name := names[len(names)-1]
+	whole := files[name]
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	last := len(whole) - len(lines[len(lines)-2]) // of the last line, whose loss changes the state
+	for at := last; at < len(whole)-1; at++ {
+		files[name] = slices.Clone(whole)
+		files[name][at] ^= 1 << (at % 8)
+		if j, replay := load(t, files); len(replay.Notes) == 0 || lastState(replay.Entries) == "7" {
+			t.Fatalf("a bit of byte %d, %q: entry %d, %+v", at, files[name][last:], j.Seq(), replay)
+		}
+	}
+}
+
 // FuzzRecovery: whatever is in the folder, the journal opens, can be written,
 // and is then readable from its beginning.
 func FuzzRecovery(f *testing.F) {

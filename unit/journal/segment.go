@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"sort"
 	"strconv"
 	"strings"
@@ -14,19 +15,19 @@ import (
 const (
 	instanceName  = "instance"
 	segmentSuffix = ".jsonl"
-	noSeq         = 1 << 63 // more entries than there will ever be
+	noSeq         = 1 << 63 // beyond any entry's number
 )
 
-// segment is a file of entries. Its index grows, and nothing in it changes, so
-// a copy of it stays good to read by while the journal is written.
+// segment is a file of entries. Its index only grows, so that a copy remains
+// valid for reading while the journal is written.
 type segment struct {
 	name  string
-	size  int64 // of the good lines
-	head  int64 // of the checkpoint, which does not count for rotation
+	size  int64 // of the valid lines
+	head  int64 // size of the checkpoint, which does not count for rotation
 	index []place
 }
 
-// place is where an entry stands in a segment.
+// place is the position of an entry in a segment.
 type place struct {
 	seq   uint64
 	start int64
@@ -37,13 +38,13 @@ func (s *segment) add(seq uint64, length int64) {
 	s.size += length
 }
 
-// after gives the index of the first entry behind a number.
+// after returns the index of the first entry after a number.
 func (s *segment) after(seq uint64) int {
 	return sort.Search(len(s.index), func(i int) bool { return s.index[i].seq > seq })
 }
 
-// end gives where an entry's line ends, if the line after it is good; a bad
-// line in between is passed over when it is decoded.
+// end returns where an entry's line ends, or the bad lines after it, which are
+// skipped when it is decoded.
 func (s *segment) end(i int) int64 {
 	if i+1 < len(s.index) {
 		return s.index[i+1].start
@@ -51,7 +52,7 @@ func (s *segment) end(i int) int64 {
 	return s.size
 }
 
-// segmentName gives a name whose order is that of the numbers.
+// segmentName returns a name that sorts by number.
 func segmentName(first uint64) string { return fmt.Sprintf("%020d%s", first, segmentSuffix) }
 
 func isSegment(name string) bool {
@@ -62,12 +63,27 @@ func isSegment(name string) bool {
 // linePrefix begins each line: wire.Entry has seq as its first field.
 var linePrefix = []byte(`{"seq":`)
 
-// glance reads the number of a line that looks like an entry. It does not
-// decode the rest, which for a whole journal takes long.
-func glance(line []byte) (uint64, bool) {
+// checksumForm is the last member of each line: the CRC-32 of what is before it.
+const checksumForm = `,"crc":"%08x"}`
+
+// sealed returns a JSON object as a line that has its checksum.
+func sealed(object []byte) []byte {
+	object = object[:len(object)-1]
+	return fmt.Appendf(object, checksumForm+"\n", crc32.ChecksumIEEE(object))
+}
+
+// intact reports whether a line is as it was sealed.
+func intact(line []byte) bool {
+	end := len(line) - len(fmt.Sprintf(checksumForm, 0))
+	return end > 0 && string(line[end:]) == fmt.Sprintf(checksumForm, crc32.ChecksumIEEE(line[:end]))
+}
+
+// sequence returns the number of a line that is an intact entry. It does not
+// decode the rest, which would take long for a whole journal.
+func sequence(line []byte) (uint64, bool) {
 	rest, ok := bytes.CutPrefix(line, linePrefix)
 	digits, _, found := bytes.Cut(rest, []byte(","))
-	if !ok || !found || !bytes.HasSuffix(line, []byte("}")) {
+	if !ok || !found || !intact(line) {
 		return 0, false
 	}
 	seq, err := strconv.ParseUint(string(digits), 10, 64)
@@ -80,10 +96,10 @@ func decode(line []byte, instance string) (wire.Entry, bool) {
 	return e, ok && instance != "" && e.Instance == instance
 }
 
-// decodeAny reads a line of whatever journal.
+// decodeAny reads a line of any journal.
 func decodeAny(line []byte) (wire.Entry, bool) {
 	var e wire.Entry
-	seq, ok := glance(line)
+	seq, ok := sequence(line)
 	if !ok || json.Unmarshal(line, &e) != nil {
 		return e, false
 	}
@@ -92,12 +108,12 @@ func decodeAny(line []byte) (wire.Entry, bool) {
 
 // damage is what a scan found wrong with a segment.
 type damage struct {
-	lines int   // that cannot be read, though a good one follows
-	torn  int64 // bytes after the last good line
+	lines int   // unreadable, with a valid one after them
+	torn  int64 // bytes after the last valid line
 }
 
-// scan finds the good lines of a segment: those that are complete, that check
-// accepts, and whose numbers rise and stay below that of the next segment.
+// scan finds the valid lines of a segment: those that are complete, that check
+// accepts, and whose numbers ascend and stay below the next segment's.
 func scan(name string, data []byte, below uint64, check func(line []byte) (uint64, bool)) (*segment, damage) {
 	s := &segment{name: name}
 	var d damage

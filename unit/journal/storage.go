@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// storage is what a journal needs of a folder: there is a real one, one in
-// memory, and, in tests, one that fails.
+// storage is what a journal needs of a folder: a real one, one in memory, or,
+// in tests, one that fails.
 type storage interface {
 	list() ([]string, error)
 	read(name string) (reader, error)
-	open(name string) (file, error) // to write; makes it, and the folder, where they are not there
+	open(name string) (file, error)         // for writing; creates it and the folder if necessary
+	replace(name string, data []byte) error // all of a file, or nothing
 	remove(name string) error
 }
 
@@ -31,10 +32,23 @@ type file interface {
 	Sync() error
 }
 
-// folder is a real folder, which belongs to one journal at a time.
+// reserver is a file that can hold room for what is written into it later.
+type reserver interface {
+	reserve(at, bytes int64) error
+}
+
+// realFile is a file of a folder.
+type realFile struct{ *os.File }
+
+// reserve leaves the file's size as it is.
+func (f realFile) reserve(at, bytes int64) error {
+	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, at, bytes)
+}
+
+// folder is a real folder, locked by one journal at a time.
 type folder struct {
 	dir  string
-	held *os.File // its lock; nil: the folder is not there yet
+	held *os.File // its lock; nil: the folder does not exist yet
 }
 
 func (f *folder) lock() error {
@@ -53,7 +67,7 @@ func (f *folder) lock() error {
 		dir.Close()
 		return ErrInUse
 	}
-	// A file system without locks is no reason to do without a journal.
+	// A file system without locks can still hold a journal.
 	f.held = dir
 	return nil
 }
@@ -62,7 +76,7 @@ func (f *folder) unlock() error {
 	if f.held == nil {
 		return nil
 	}
-	// Before closing: a child between its fork and exec has the file open, too.
+	// Before closing: a child between fork and exec has the file open, too.
 	err := unix.Flock(int(f.held.Fd()), unix.LOCK_UN)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
 		err = nil // as in lock
@@ -82,29 +96,52 @@ func (f *folder) list() ([]string, error) {
 func (f *folder) read(name string) (reader, error) { return os.Open(filepath.Join(f.dir, name)) }
 
 func (f *folder) open(name string) (file, error) {
-	if f.held == nil {
-		if err := f.make(); err != nil {
-			return nil, err
-		}
+	if err := f.make(); err != nil {
+		return nil, err
 	}
 	path := filepath.Join(f.dir, name)
 	out, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return out, err
+		return realFile{out}, err
 	}
 	if out, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640); err != nil { //nolint:gosec // it holds no secret, and its group may read it
 		return nil, err
 	}
-	// The name, too, must survive a crash.
+	// The name must survive a crash, too.
 	if err := f.held.Sync(); err != nil {
 		out.Close()
 		return nil, err
 	}
-	return out, nil
+	return realFile{out}, nil
 }
 
-// make makes the folder, so that it survives a crash, and locks it.
+func (f *folder) replace(name string, data []byte) error {
+	if err := f.make(); err != nil {
+		return err
+	}
+	path := filepath.Join(f.dir, name)
+	next, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640) //nolint:gosec // as in open
+	if err != nil {
+		return err
+	}
+	if _, err = next.Write(data); err == nil {
+		err = next.Sync()
+	}
+	if err = errors.Join(err, next.Close()); err == nil {
+		err = os.Rename(next.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(next.Name())
+		return err
+	}
+	return f.held.Sync()
+}
+
+// make creates the folder, if it has not been, so that it survives a crash, and locks it.
 func (f *folder) make() error {
+	if f.held != nil {
+		return nil
+	}
 	if err := os.MkdirAll(f.dir, 0o750); err != nil {
 		return err
 	}

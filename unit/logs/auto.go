@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// AutoFile makes the file of an AUTO log under a name that is new, as
-// Supervisor forms it, and gives its path. channel is stdout or stderr.
+// AutoFile creates the file of an AUTO log under a new name, formed as Supervisor
+// does, and returns its path. channel is stdout or stderr.
 func AutoFile(dir, process, channel, identifier string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the folder is configured, often /tmp
-		return "", fmt.Errorf("cannot make the log of %s %s: %w", process, channel, err)
+		return "", fmt.Errorf("cannot create the log of %s %s: %w", process, channel, err)
 	}
 	file, err := os.CreateTemp(dir, process+"-"+channel+"---"+identifier+"-*.log")
 	if err != nil {
-		return "", fmt.Errorf("cannot make the log of %s %s: %w", process, channel, err)
+		return "", fmt.Errorf("cannot create the log of %s %s: %w", process, channel, err)
 	}
 	return file.Name(), file.Close()
 }
@@ -39,9 +39,9 @@ func CleanAuto(dir, identifier string) error {
 	return errors.Join(errs...)
 }
 
-// isAuto tells whether a file has a name that AutoFile gives, or rotation after
-// it. mark is what stands between the process and the random part. (The binary
-// is smaller by 100 KB without regexp.)
+// isAuto reports whether a name is one of AutoFile, or of its rotated backups.
+// mark stands between the process's name and the random part. (Without regexp
+// the binary is 100 KB smaller.)
 func isAuto(name, mark string) bool {
 	for i := 1; i < len(name); i++ {
 		if !strings.HasPrefix(name[i:], mark) {

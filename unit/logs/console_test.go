@@ -3,9 +3,11 @@ package logs
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,55 +20,50 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// ample is how long a test's reader may take, on however slow a machine.
-const ample = time.Minute
-
-// aPipe is a container's output with a reader that reads when it is told to.
-func aPipe(t *testing.T) (*os.File, *stdStream) {
+// anOutlet is a container's output with a reader that reads when it is told to.
+func anOutlet(t *testing.T) (*os.File, *outlet) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		reader.Close()
-		writer.Close()
-	})
 	fd, err := unix.FcntlInt(writer.Fd(), unix.F_DUPFD_CLOEXEC, 0) // no child of another test is to keep it open
 	if err != nil {
 		t.Fatal(err)
 	}
 	writer.Close()
-	to := newStdStream(fd, ample)
-	t.Cleanup(func() { hangUp(to) })
-	return reader, to
+	o := &outlet{fd: fd}
+	t.Cleanup(func() {
+		// A child of another test, until it executes something, would have the reader's end, too.
+		syscall.ForkLock.RLock()
+		reader.Close()
+		syscall.ForkLock.RUnlock()
+		hangUp(o)
+	})
+	return reader, o
 }
 
 // hangUp ends an output, once.
-func hangUp(s *stdStream) {
-	if s.fd >= 0 {
-		unix.Close(s.fd)
+func hangUp(o *outlet) {
+	<-o.emptied()
+	if o.fd >= 0 {
+		unix.Close(o.fd)
 	}
-	s.fd = -1
+	o.fd = -1
 }
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 5, time.UTC)
 
-func aConsole(t *testing.T, flush time.Duration, dropping func(wire.Stream)) (c *Console, stdout, stderr *os.File, finish func()) {
+// aConsole returns a console and its readers; finish ends it when all is read.
+func aConsole(t *testing.T) (c *Console, stdout, stderr *os.File, finish func()) {
 	t.Helper()
-	outReader, out := aPipe(t)
-	errReader, err := aPipe(t)
-	c, startErr := newConsole(ConsoleOptions{Now: func() time.Time { return noon }, Dropping: dropping, flush: flush}, out, err)
-	if startErr != nil {
-		t.Fatal(startErr)
-	}
-	finish = sync.OnceFunc(func() {
-		c.Close()
+	outReader, out := anOutlet(t)
+	errReader, err := anOutlet(t)
+	c = &Console{now: func() time.Time { return noon }, stdout: out, stderr: err}
+	return c, outReader, errReader, func() {
 		hangUp(out)
 		hangUp(err)
-	})
-	t.Cleanup(finish)
-	return c, outReader, errReader, finish
+	}
 }
 
 func all(t *testing.T, r io.Reader) string {
@@ -89,7 +86,7 @@ func write(t *testing.T, l *Lines, parts ...string) {
 
 func TestLinesArePrefixedWithTheirOperation(t *testing.T) {
 	t.Parallel()
-	c, stdout, stderr, finish := aConsole(t, ample, nil)
+	c, stdout, stderr, finish := aConsole(t)
 	l := c.Lines("api", "create", wire.Stdout, Prefixed)
 	write(t, l, "one\ntw", "o\n\nb\xffd\r\nno end")
 	l.Flush()
@@ -146,7 +143,7 @@ func records(t *testing.T, text string) (list []record, lines []string) {
 
 func TestEveryByteSurvivesJSON(t *testing.T) {
 	t.Parallel()
-	c, stdout, _, finish := aConsole(t, ample, nil)
+	c, stdout, _, finish := aConsole(t)
 	every := make([]byte, 0, 256)
 	for b := range 256 {
 		if b != '\n' {
@@ -184,74 +181,160 @@ func TestEveryByteSurvivesJSON(t *testing.T) {
 	}
 }
 
-func TestAReaderThatHasStoppedHoldsNobodyUpAndLearnsWhatItMissed(t *testing.T) {
+func TestAReaderThatComesBackGetsAllOfWhatWasHeld(t *testing.T) {
 	t.Parallel()
-	told := make(chan wire.Stream, 10)
-	c, stdout, stderr, finish := aConsole(t, ample, func(s wire.Stream) { told <- s })
-	l := c.Lines("api", "create", wire.Stdout, JSON)
-	const count = 30_000
-	for i := range count {
-		write(t, l, fmt.Sprintf("line %d %s\n", i, strings.Repeat("x", 50)))
-	}
-	// The other stream has a reader, and is not held up by it.
-	write(t, c.Lines("api", "create", wire.Stderr, Prefixed), "here\n")
-	if line, err := bufio.NewReader(stderr).ReadString('\n'); err != nil || line != "api:create | here\n" {
-		t.Fatalf("%q, %v", line, err)
-	}
-	s := l.Stats()
-	if s.Dropped == 0 || s.Written < consoleQueue/4 {
-		t.Fatalf("stats: %+v", s)
-	}
-	// Now the reader goes on, and reads what waits. It is one gap, or two where
-	// the first was full before anything was taken out of the queue.
-	lines := bufio.NewScanner(stdout)
-	lines.Buffer(nil, 1<<20)
-	next, gaps := 0, 0
-	for next < count && lines.Scan() {
-		list, _ := records(t, lines.Text())
-		if missed := list[0].Lines; missed > 0 {
-			next, gaps = next+missed, gaps+1
-			continue
+	c, stdout, stderr, finish := aConsole(t)
+	held := make(chan struct{}, 1)
+	const count = 100_000
+	talks := func(stream wire.Stream, o PumpOptions) (*Lines, *Pump, *sync.WaitGroup) {
+		l := c.Lines("api", "create", stream, Prefixed)
+		o.Spools = []*Spool{l.Spool()}
+		p, child, err := Start(l, o)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if want := fmt.Sprintf("line %d ", next); !strings.HasPrefix(*list[0].Line, want) {
-			t.Fatalf("line %q, want %q", *list[0].Line, want)
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			defer child.Close()
+			for i := range count {
+				if _, err := fmt.Fprintf(child, "line %d %50d\n", i, i); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		return l, p, &writer
+	}
+	complete := func(r io.Reader) {
+		lines := bufio.NewScanner(r)
+		for i := range count {
+			if want := fmt.Sprintf("api:create | line %d %50d", i, i); !lines.Scan() || lines.Text() != want {
+				t.Fatalf("line %d is %q", i, lines.Text())
+			}
 		}
-		next++
 	}
-	if next != count || gaps == 0 {
-		t.Errorf("%d of %d read or missed, in %d gaps", next, count, gaps)
+	l, p, writer := talks(wire.Stdout, PumpOptions{Held: func() { held <- struct{}{} }})
+	<-held
+	// The other stream has a reader, and is not held.
+	_, other, others := talks(wire.Stderr, PumpOptions{})
+	complete(stderr)
+	others.Wait()
+	<-other.Done()
+	// What was read is in the spool, which has taken no more.
+	c.stdout.mu.Lock()
+	waiting := l.spool.waiting
+	c.stdout.mu.Unlock()
+	if waiting < spoolFull || waiting > spoolFull+largeRead {
+		t.Errorf("%d bytes wait", waiting)
 	}
-	write(t, l, "again\n")
+	p.Sync()
+	if len(p.Tail()) == 0 {
+		t.Error("a held program has no tail")
+	}
+	complete(stdout)
+	writer.Wait()
+	<-p.Done()
 	finish()
-	var rest []string
-	for lines.Scan() {
-		rest = append(rest, lines.Text())
+	if s := l.Stats(); s.Dropped != 0 {
+		t.Errorf("stats: %+v", s)
 	}
-	if len(rest) != 1 || !strings.Contains(rest[0], `"line":"again"`) {
-		t.Errorf("after the gap: %q", rest)
+}
+
+func TestAProcessThatEndsWhileItIsHeldHasAllInItsLog(t *testing.T) {
+	t.Parallel()
+	c, stdout, _, finish := aConsole(t)
+	var log sink
+	l := c.Lines("api", "create", wire.Stdout, Prefixed)
+	p, child, err := Start(io.MultiWriter(&log, l), PumpOptions{Spools: []*Spool{l.Spool()}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	close(told)
-	said := 0
-	for stream := range told {
-		if said++; stream != wire.Stdout {
-			t.Errorf("told of %s", stream)
+	text := strings.Repeat(strings.Repeat("x", 99)+"\n", spoolFull/100+400)
+	cmd := exec.Command("/bin/sh", "-c", "cat; echo end")
+	cmd.Stdin, cmd.Stdout = strings.NewReader(text), child
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Run() }()
+	if err := <-ended; err != nil { // the rest fits into its pipe
+		t.Fatal(err)
+	}
+	child.Close()
+	p.Drain()
+	<-p.Done() // nobody has read anything
+	if log.String() != text+"end\n" {
+		t.Errorf("the log has %d bytes", len(log.String()))
+	}
+	var read sync.WaitGroup
+	got := ""
+	read.Go(func() { got = all(t, stdout) })
+	finish()
+	read.Wait()
+	if lines := strings.Count(got, "api:create | "); lines != strings.Count(text, "\n")+1 || !strings.HasSuffix(got, "api:create | end\n") {
+		t.Errorf("%d lines arrived", lines)
+	}
+}
+
+func TestWhatNoSpoolCanHoldIsNotDroppedInSilence(t *testing.T) {
+	t.Parallel()
+	c, stdout, _, finish := aConsole(t)
+	text := strings.Repeat(strings.Repeat("x", 99)+"\n", 10_000)
+	l, own := c.Lines("api", "create", wire.Stdout, JSON), New("/dev/stdout", Options{})
+	own.std = &Spool{to: c.stdout}
+	dropped := 0
+	for range 10 {
+		write(t, l, text)
+		if n, err := own.Write([]byte(text)); n == 0 {
+			dropped++
+			if !errors.Is(err, errStalled) {
+				t.Errorf("Write: %v", err)
+			}
 		}
 	}
-	if said != gaps {
-		t.Errorf("of %d gaps it was told %d times", gaps, said)
+	if s := l.Stats(); dropped != 6 || s.Dropped != 6_000_000 || own.Stats().Dropped != 6_000_000 {
+		t.Errorf("stats: %+v, %+v", s, own.Stats())
+	}
+	var read sync.WaitGroup
+	got := ""
+	read.Go(func() { got = all(t, stdout) })
+	finish()
+	read.Wait()
+	for _, note := range []string{
+		"toskose-unit | 60000 lines of 6000000 bytes were dropped here: the container's output was not read\n",
+		`{"time":"2026-01-02T12:00:00.000000005Z","stream":"stdout","dropped_lines":60000,"dropped_bytes":6000000}` + "\n",
+	} {
+		if strings.Count(got, note) != 1 {
+			t.Errorf("the output has not once %s", note)
+		}
+	}
+	if lines := strings.Count(got, "\n"); lines != 80_002 {
+		t.Errorf("%d lines", lines)
+	}
+}
+
+func TestAnOutputThatDoesNotWaitIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	c, stdout, _, finish := aConsole(t)
+	if err := unix.SetNonblock(c.stdout.fd, true); err != nil { // as who shares it may do
+		t.Fatal(err)
+	}
+	l := c.Lines("api", "create", wire.Stdout, Prefixed)
+	write(t, l, strings.Repeat(strings.Repeat("x", 99)+"\n", 10_000))
+	var read sync.WaitGroup
+	got := ""
+	read.Go(func() { got = all(t, stdout) })
+	finish()
+	read.Wait()
+	if len(got) != 10_000*(100+len("api:create | ")) {
+		t.Errorf("%d bytes arrived", len(got))
 	}
 }
 
 func TestLinesOfManyWritersAreNotInterleaved(t *testing.T) {
 	t.Parallel()
-	reader, out := aPipe(t)
+	reader, out := anOutlet(t)
 	// One pipe for both, as on a terminal, and the unit's own log beside them.
-	c, err := newConsole(ConsoleOptions{flush: ample}, out, &stdStream{fd: out.fd})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := &Console{now: time.Now, stdout: out, stderr: out}
 	own := New("/dev/stdout", Options{})
-	own.std = out
+	own.std = &Spool{to: out}
 	var read, writers sync.WaitGroup
 	var got string
 	read.Go(func() { got = all(t, reader) })
@@ -273,7 +356,6 @@ func TestLinesOfManyWritersAreNotInterleaved(t *testing.T) {
 		}
 	})
 	writers.Wait()
-	c.Close()
 	hangUp(out)
 	read.Wait()
 	lines := 0
@@ -292,25 +374,48 @@ func TestLinesOfManyWritersAreNotInterleaved(t *testing.T) {
 	}
 }
 
-func TestCloseDoesNotWaitForAReaderForEver(t *testing.T) {
+func TestOnePipeForBothStreamsKeepsThemApartInJSON(t *testing.T) {
 	t.Parallel()
-	c, stdout, _, _ := aConsole(t, time.Second, nil)
+	reader, out := anOutlet(t)
+	c := &Console{now: time.Now, stdout: out, stderr: out}
+	write(t, c.Lines("api", "create", wire.Stdout, JSON), "one\n")
+	write(t, c.Lines("api", "create", wire.Stderr, JSON), "two\n")
+	hangUp(out)
+	list, _ := records(t, all(t, reader))
+	if len(list) != 2 || list[0].Stream != "stdout" || list[1].Stream != "stderr" {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestFlushingWaitsAsLongAsTheReaderTakesSomething(t *testing.T) {
+	t.Parallel()
+	c, stdout, _, _ := aConsole(t)
 	l := c.Lines("api", "create", wire.Stdout, Prefixed)
 	write(t, l, strings.Repeat(strings.Repeat("x", 1000)+"\n", 200)) // more than the pipe holds
-	c.Close()
-	if s := c.Stats(wire.Stdout); s.Written == 0 || s.Dropped == 0 || s.Err == nil {
+	begun := time.Now()
+	c.stdout.flush(begun.Add(flushMost))
+	if took := time.Since(begun); took < flushPatience || took > flushMost+flushPatience {
+		t.Errorf("without a reader it took %s", took)
+	}
+	var read sync.WaitGroup
+	read.Go(func() {
+		for piece := make([]byte, 50_000); ; time.Sleep(flushPatience / 2) {
+			if n, err := stdout.Read(piece); n == 0 || err != nil {
+				return
+			}
+		}
+	})
+	c.stdout.flush(time.Now().Add(time.Minute))
+	if s := c.Stats(wire.Stdout); s.Written != 200*(1001+uint64(len("api:create | "))) || s.Dropped != 0 || s.Err != nil {
 		t.Errorf("stats: %+v", s)
 	}
-	write(t, l, "late\n")
-	if s := l.Stats(); s.Dropped != 4 {
-		t.Errorf("stats: %+v", s)
-	}
-	stdout.Close()
+	hangUp(c.stdout)
+	read.Wait()
 }
 
 func TestAReaderThatIsGoneIsNoReasonToStop(t *testing.T) {
 	t.Parallel()
-	c, stdout, _, _ := aConsole(t, ample, nil)
+	c, stdout, _, _ := aConsole(t)
 	// A child of another test, until it executes something, would have the reader's end, too.
 	syscall.ForkLock.RLock()
 	stdout.Close()
@@ -319,7 +424,7 @@ func TestAReaderThatIsGoneIsNoReasonToStop(t *testing.T) {
 	for range 1000 {
 		write(t, l, strings.Repeat("x", 5000)+"\n")
 	}
-	c.Close()
+	<-c.stdout.emptied()
 	if s := c.Stats(wire.Stdout); s.Written != 0 || s.Dropped == 0 {
 		t.Errorf("stats: %+v", s)
 	}
@@ -331,16 +436,13 @@ func BenchmarkConsole(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer null.Close()
-	to := newStdStream(int(null.Fd()), patience)
-	c, err := newConsole(ConsoleOptions{}, to, to)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close()
+	to := &outlet{fd: int(null.Fd())}
+	c := &Console{now: time.Now, stdout: to, stderr: to}
 	l := c.Lines("api", "create", wire.Stdout, JSON)
 	text := []byte(strings.Repeat(strings.Repeat("x", 99)+"\n", 600))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		_, _ = l.Write(text)
+		<-to.emptied()
 	}
 }

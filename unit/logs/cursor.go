@@ -18,18 +18,18 @@ const (
 	pageBytes  = 1 << 20
 )
 
-// EndCursor stands for the end of a log as it is.
+// EndCursor stands for the current end of a log.
 const EndCursor = "end"
 
-// Page is a piece of a log, and where the next one begins.
+// Page is a part of a log, and the cursor of the next one.
 type Page struct {
-	Data []byte // at most 1 MiB; empty: there is nothing yet
+	Data []byte // at most 1 MiB; empty: nothing new
 	Next string // the cursor after it
-	Gap  bool   // what came between the cursor and Data is lost, or nobody knows
+	Gap  bool   // something between the cursor and Data is lost, or may be
 }
 
-// cursor is a place in a log: LIFE.GEN.OFFSET, an offset in one of the files
-// that the log's path has had since the unit opened it.
+// cursor is a position in a log: LIFE.GEN.OFFSET, an offset in one of the files
+// that were at the log's path since the unit opened it.
 type cursor struct {
 	life   string
 	gen    uint64
@@ -48,13 +48,13 @@ func parseCursor(text string) (cursor, bool) {
 	return cursor{parts[0], gen, offset}, genErr == nil && err == nil && offset >= 0
 }
 
-// After gives what was written after a cursor, and waits for it until ctx ends,
-// which is no error. Without a cursor it begins with the oldest byte that is
-// kept. Rotation loses a reader nothing as long as the backup that he has
-// reached is kept; where it is not, where the file was cut or removed before he
-// had read all of it, or where the cursor is of an earlier run of the unit, the
-// page says that there is a gap, and goes on with the oldest byte. A cursor
-// that is none is the fault BAD_ARGUMENTS; the container's output is NO_FILE.
+// After returns what was written after a cursor. It waits for output until ctx is
+// done, which is not an error. Without a cursor it begins at the oldest byte that
+// is kept. A reader loses nothing by rotation as long as the backup that it has
+// reached is kept. If that is gone, if the file was truncated or removed before it
+// was read to the end, or if the cursor is of an earlier run of the unit, the page
+// reports a gap and continues at the oldest byte. A malformed cursor is the fault
+// BAD_ARGUMENTS; the container's output is NO_FILE.
 func (f *File) After(ctx context.Context, after string) (Page, error) {
 	if f.std != nil {
 		return Page{}, wire.NewFault(wire.NoFile, f.path)
@@ -81,7 +81,7 @@ func (f *File) After(ctx context.Context, after string) (Page, error) {
 	}
 }
 
-// from finds where a reader with a cursor goes on.
+// from returns where a reader with a cursor continues.
 func (f *File) from(after string) (at cursor, gap bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,8 +106,8 @@ func (f *File) from(after string) (at cursor, gap bool, err error) {
 	return at, false, nil
 }
 
-// readAfter gives the next bytes, all of one file, and where it ends; or
-// nothing, and the place where they will be.
+// readAfter returns the next bytes, all of one file, and the position after them;
+// or nothing, and the position where the next bytes will be.
 func (f *File) readAfter(at cursor) (data []byte, next cursor, gap bool, err error) {
 	for {
 		file, current, lost, err := f.openAt(&at)
@@ -122,11 +122,11 @@ func (f *File) readAfter(at cursor) (data []byte, next cursor, gap bool, err err
 				return nil, at, gap, wire.NewFault(wire.Failed, f.path)
 			}
 			if shrunk {
-				at.offset, gap = 0, true // by somebody else
+				at.offset, gap = 0, true // truncated by somebody else
 				continue
 			}
 			if f.wasCut(at.gen) {
-				continue // these bytes may be of after the cut
+				continue // these bytes may have been written after the cut
 			}
 			if len(data) > 0 || current {
 				at.offset += int64(len(data))
@@ -143,8 +143,8 @@ func (f *File) readAfter(at cursor) (data []byte, next cursor, gap bool, err err
 	}
 }
 
-// openAt opens the file of a place, which it moves to the oldest one that is
-// kept where its own is gone. No file is no error.
+// openAt opens the file of a position. If that is gone, it moves the position to
+// the oldest file that is kept. That there is no file is not an error.
 func (f *File) openAt(at *cursor) (file *os.File, current, gap bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,8 +170,8 @@ func (f *File) openAt(at *cursor) (file *os.File, current, gap bool, err error) 
 	return file, current, gap, nil
 }
 
-// complete tells whether who is at a place that is gone has read all that was
-// there before what is kept. The caller holds the lock.
+// complete reports whether a reader at a position that is gone had read
+// everything before the oldest file that is kept. The caller holds the lock.
 func (f *File) complete(at cursor) bool {
 	return at.gen+1 == f.gen-uint64(f.kept) && at.offset == f.ended
 }
@@ -182,7 +182,7 @@ func (f *File) wasCut(gen uint64) bool {
 	return gen < f.cut
 }
 
-// piece reads what follows an offset, and tells whether that is the last of it.
+// piece reads what follows an offset, and reports whether that is the last part.
 func piece(file *os.File, offset int64) (data []byte, last, shrunk bool, err error) {
 	info, err := file.Stat()
 	if err != nil || info.Size() < offset {

@@ -1,19 +1,26 @@
-// Package logs keeps what processes print: in files that rotate by
-// Supervisor's rules (Supervisor manual, "Child Process Logging"), read from an
-// offset, from the end, or as they grow. Bytes stay as they are.
+// Package logs stores the output of processes in files that rotate by
+// Supervisor's rules (Supervisor manual, "Child Process Logging"), and reads
+// them from an offset, from the end, or as they grow. Bytes are not changed.
 //
-// Nothing in it blocks or ends the process that prints. What a full disk or an
-// unwritable folder does not take is counted as dropped, and the next write
-// tries again; a container's output whose reader has stopped is waited for
-// once, for a second, and not again until it takes something.
+// A log file never blocks or ends the process that prints. What cannot be written
+// to a full disk or a read-only folder is counted as dropped, and the next write
+// tries again.
 //
-// A copy of it can go to the container's own output, line by line, with a
+// The container's own output may have a reader that stops. A writer never waits for it: 1 MiB of
+// each stream of a program is spooled; then the stream's pipe is not read, and
+// the process waits as it would with that reader at the other end. Other programs, log files and
+// the unit's own log go on. See Spool.
+//
+// A program that prints line by line is not read line by line: while it goes on, lines
+// gather in its pipe for some milliseconds. See pace.
+//
+// Output can be copied to the container's own output, line by line, with a
 // prefix or as JSON: see Console and Style.
 //
-// A reader who comes back after a gap goes on with a cursor: see File.After.
+// A reader that reconnects continues at a cursor: see File.After.
 //
-// The only goroutines are those of pumps, one for each pipe, and two of a
-// Console. A pump's ends when the last writer has closed the pipe, which a
-// daemonised process may do long after its parent has ended, or when the pump
-// is closed.
+// The only goroutines are one for each Pump, and one for each stream of the
+// container's output while something waits for its reader. A pump's ends
+// when the last writer has closed the pipe, which a daemonised process may do
+// long after its parent has ended, or when the pump is closed.
 package logs

@@ -12,57 +12,64 @@ import (
 	"time"
 )
 
-// errClosed is what a write to a closed log answers.
+// errClosed is the error of a write to a closed log.
 var errClosed = errors.New("the log is closed")
 
-// Options say when a log file rotates.
+// Options configure the rotation of a log file.
 type Options struct {
-	MaxBytes int64 // rotates when a write reaches it; 0: never
+	MaxBytes int64 // the file rotates when a write reaches this size; 0: never
 	Backups  int   // older files kept, as PATH.1 and so on; 0: the file is truncated instead
 }
 
 // Stats count a log's bytes since the unit started.
 type Stats struct {
 	Written uint64
-	Dropped uint64 // could not be written
-	Err     error  // why the last write failed; nil: it did not
+	Dropped uint64 // not written
+	Err     error  // of the last write; nil: it succeeded
 }
 
 // File is a log file that rotates. It is opened by the first write, or by
 // Open. /dev/stdout and /dev/stderr are the unit's own output, which neither
-// rotates nor can be read. All methods may be called at once by several
-// goroutines. It is an io.Writer that never makes its caller wait for long, so
-// it serves a slog.Handler as well as a Pump.
+// rotates nor can be read. A File is safe for concurrent use. Write never blocks
+// for long, so that it serves a slog.Handler as well as a Pump.
 type File struct {
 	path string
 	o    Options
 
 	mu     sync.Mutex
 	out    *os.File // nil: not open
-	device bool     // out is no regular file: it does not rotate, and may make a writer wait
-	stall  bool     // the last write to it waited in vain
-	std    *stdStream
-	size   int64   // of the open file
-	gen    uint64  // how often the path got another file, or the file was cut
-	cut    uint64  // the last gen that began with a cut: what was there before is gone
-	kept   int     // how many gens before this one are kept as backups
-	sizes  []int64 // of those, the oldest first
-	ended  int64   // the size of the gen before the oldest that is kept; -1: unknown
-	life   string  // of this File: gens of another one mean nothing to it
+	device bool     // out is not a regular file: it does not rotate, and may block a writer
+	stall  bool     // the last write to it timed out
+	std    *Spool   // of the unit's own output; nil: it is a file
+	size   int64    // of the open file
+	gen    uint64   // how often the path got another file, or the file was truncated
+	cut    uint64   // the last gen that began with a truncation: what was there before is gone
+	kept   int      // how many gens before this one are kept as backups
+	sizes  []int64  // of those, the oldest first
+	ended  int64    // the size of the gen before the oldest that is kept; -1: unknown
+	life   string   // identifies this File: gens of another one do not apply to it
 	stats  Stats
 	closed bool
 	change chan struct{} // closed at the next change; nil: nobody waits
 }
 
-// New gives the log at a path, and touches no file.
+// New returns the log at a path without touching the file.
 func New(path string, o Options) *File {
-	return &File{path: path, o: o, std: stdStreamOf(path), life: rand.Text()[:lifeLength], ended: -1}
+	f := &File{path: path, o: o, life: rand.Text()[:lifeLength], ended: -1}
+	if to := outletOf(path); to != nil {
+		f.std = &Spool{to: to}
+	}
+	return f
 }
 
-// Path gives the path that the log was made with.
+// Spool returns what waits for the reader of the container's output; nil: the log is
+// not that.
+func (f *File) Spool() *Spool { return f.std }
+
+// Path returns the path that the log was made with.
 func (f *File) Path() string { return f.path }
 
-// Stats counts what was written and what was not.
+// Stats returns the counts of bytes.
 func (f *File) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,8 +83,8 @@ func (f *File) Limit(o Options) {
 	f.o = o
 }
 
-// Open creates the file, and its folder, where they do not exist. A log that
-// cannot be opened may still be written to: every write tries again.
+// Open creates the file, and its folder, if they do not exist. A log that cannot
+// be opened may still be written to: every write tries again.
 func (f *File) Open() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,13 +94,13 @@ func (f *File) Open() error {
 	return f.open(os.O_APPEND)
 }
 
-// open is called with the lock held. how is O_APPEND, to go on at the end, or
-// O_TRUNC, to begin anew.
+// open opens the file. how is O_APPEND, to continue at its end, or O_TRUNC, to
+// begin anew. The caller holds the lock.
 func (f *File) open(how int) error {
 	if f.out != nil || f.std != nil {
 		return nil
 	}
-	// Without O_NONBLOCK a named pipe that nobody reads would hold us here.
+	// Without O_NONBLOCK a named pipe without a reader would block us.
 	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND | syscall.O_NONBLOCK | how
 	out, err := os.OpenFile(f.path, flags, 0o644) //nolint:gosec // the folder of a log says who may read it
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,8 +120,8 @@ func (f *File) open(how int) error {
 	return nil
 }
 
-// Write appends, and rotates when the file has reached its limit. What cannot
-// be written is dropped and counted, and said in the error.
+// Write appends, and rotates when the file has reached its limit. What cannot be
+// written is dropped and counted, and the error says why.
 func (f *File) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -133,7 +140,10 @@ func (f *File) Write(p []byte) (int, error) {
 
 func (f *File) write(p []byte) (int, error) {
 	if f.std != nil {
-		return f.std.Write(p)
+		if !f.std.to.put(part{spool: f.std, at: time.Now()}, p) {
+			return 0, errStalled
+		}
+		return len(p), nil
 	}
 	if err := f.open(os.O_APPEND); err != nil {
 		return 0, err
@@ -144,14 +154,19 @@ func (f *File) write(p []byte) (int, error) {
 	n, err := f.out.Write(p)
 	f.size += int64(n)
 	if err == nil && f.o.MaxBytes > 0 && f.size >= f.o.MaxBytes {
-		// All of p is in the file. That the next one cannot be begun is
-		// the next write's concern.
+		// All of p is in the file. If the next one cannot be opened, the next
+		// write reports it.
 		f.rotate()
 	}
 	return n, err
 }
 
-// writeDevice waits for the reader of a pipe or terminal, but not twice in vain.
+// patience is how long a write to a pipe or terminal waits for its reader, unless an
+// earlier one has timed out.
+const patience = time.Second
+
+// writeDevice waits for the reader of a pipe or terminal, but after one timeout
+// not again until it reads on.
 func (f *File) writeDevice(p []byte) (int, error) {
 	wait := patience
 	if f.stall {
@@ -167,8 +182,8 @@ func (f *File) writeDevice(p []byte) (int, error) {
 	return n, err
 }
 
-// rotate moves PATH to PATH.1, that to PATH.2, and so on, or cuts the file
-// where no backups are kept.
+// rotate moves PATH to PATH.1, that to PATH.2, and so on, or truncates the file if
+// no backups are kept.
 func (f *File) rotate() {
 	if f.o.Backups == 0 {
 		f.truncate()
@@ -182,7 +197,7 @@ func (f *File) rotate() {
 		_ = os.Rename(f.backup(i), f.backup(i+1)) // else PATH.1 is overwritten
 	}
 	if err := os.Rename(f.path, f.backup(1)); err != nil {
-		// Where nothing can be renamed the limit still holds.
+		// The limit holds even if nothing can be renamed.
 		f.truncate()
 		return
 	}
@@ -211,7 +226,7 @@ func (f *File) truncate() {
 	f.cut = f.gen
 }
 
-// begin counts a gen that has none before it; ended is the size of the last.
+// begin begins a gen without backups; ended is the size of the one before.
 func (f *File) begin(ended int64) {
 	f.gen++
 	f.kept, f.sizes, f.ended = 0, nil, ended
@@ -219,8 +234,8 @@ func (f *File) begin(ended int64) {
 
 func (f *File) backup(i int) string { return f.path + "." + strconv.Itoa(i) }
 
-// Reopen closes the file and opens what is at its path now, as after a rename
-// by somebody else.
+// Reopen closes the file and opens what is at its path now, as needed after
+// somebody else has renamed it.
 func (f *File) Reopen() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -248,14 +263,13 @@ func (f *File) reopen() error {
 			return nil
 		}
 	}
-	// Whether the backups are still those of this log, nobody knows.
+	// The backups may no longer be those of this log.
 	f.begin(ended)
 	f.wake()
 	return err
 }
 
-// Clear removes the file and begins another one, as Supervisor does. Backups
-// stay.
+// Clear removes the file and begins a new one, as Supervisor does. Backups stay.
 func (f *File) Clear() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -267,7 +281,7 @@ func (f *File) Clear() error {
 	}
 	info, err := os.Stat(f.path)
 	if err == nil && !info.Mode().IsRegular() {
-		return nil // /dev/null holds nothing, and must stay
+		return nil // /dev/null is empty, and must stay
 	}
 	err = os.Remove(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -276,7 +290,7 @@ func (f *File) Clear() error {
 	return f.reopen()
 }
 
-// Close ends the log, and with it those who follow it. What is in the file stays.
+// Close closes the log and ends its followers. The file stays.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -290,7 +304,7 @@ func (f *File) Close() error {
 	return err
 }
 
-// wake tells those who follow. It is called with the lock held.
+// wake wakes followers. The caller holds the lock.
 func (f *File) wake() {
 	if f.change != nil {
 		close(f.change)
@@ -298,8 +312,8 @@ func (f *File) wake() {
 	}
 }
 
-// waiter gives a channel that is closed at the next change. It is called with
-// the lock held.
+// waiter returns a channel that is closed at the next change. The caller holds the
+// lock.
 func (f *File) waiter() <-chan struct{} {
 	if f.change == nil {
 		f.change = make(chan struct{})

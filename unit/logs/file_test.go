@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -30,7 +31,7 @@ func mustWrite(t *testing.T, f *File, text string) {
 	}
 }
 
-// contents gives the text of a file, "-" where there is none.
+// contents returns the text of a file, "-" where there is none.
 func contents(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -282,37 +283,15 @@ func TestANamedPipeThatNobodyReadsHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-func TestTheContainersOutputIsWaitedForOnce(t *testing.T) {
+func TestTheContainersOutputIsNotAFile(t *testing.T) {
 	t.Parallel()
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fds[0])
-	defer unix.Close(fds[1])
+	stdout, o := anOutlet(t)
 	f := New("/dev/stdout", Options{MaxBytes: 1, Backups: 1})
-	f.std = newStdStream(fds[1], patience/20)
-	large := bytes.Repeat([]byte("x"), 1<<20)
-	n, err := f.Write(large)
-	if !errors.Is(err, errStalled) || n == 0 {
-		t.Fatalf("Write = %d, %v", n, err)
-	}
-	for range 100 {
-		if n, err := f.Write(large); n != 0 || !errors.Is(err, errStalled) {
-			t.Fatalf("Write to a stalled output = %d, %v", n, err)
-		}
-	}
-	for got := 0; got < n; {
-		read, err := unix.Read(fds[0], large)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got += read
-	}
+	f.std = &Spool{to: o}
 	mustWrite(t, f, "hello")
-	read, err := unix.Read(fds[0], large)
-	if err != nil || string(large[:read]) != "hello" {
-		t.Fatalf("read %q, %v", large[:read], err)
+	got := make([]byte, 5)
+	if _, err := io.ReadFull(stdout, got); err != nil || string(got) != "hello" {
+		t.Fatalf("read %q, %v", got, err)
 	}
 	if err := errors.Join(f.Open(), f.Reopen(), f.Clear()); err != nil {
 		t.Fatal(err)
@@ -321,12 +300,21 @@ func TestTheContainersOutputIsWaitedForOnce(t *testing.T) {
 
 func TestAllLogsOfTheContainersOutputShareItsOrder(t *testing.T) {
 	t.Parallel()
-	for path, want := range map[string]*stdStream{
-		"/dev/stdout": stdout, "/dev/stderr": stderr, "/proc/self/fd/1": stdout, "/dev/fd/2": stderr, "/tmp/x": nil,
+	var set Set
+	stdout, stderr := outlets()[0], outlets()[1]
+	for path, want := range map[string]*outlet{
+		"/dev/stdout": stdout, "/dev/stderr": stderr, "/proc/self/fd/1": stdout, "/dev/fd/2": stderr,
 	} {
-		if got := New(path, Options{}).std; got != want {
-			t.Errorf("%s goes to %v", path, got)
+		one, other := set.File(path, Options{}), set.File(path, Options{})
+		if one.Spool().to != want || other.Spool().to != want || one.Spool() == other.Spool() {
+			t.Errorf("%s goes elsewhere, or one of its writers holds the other", path)
 		}
+		if err := errors.Join(set.Release(one), set.Release(other)); err != nil {
+			t.Error(err)
+		}
+	}
+	if New("/tmp/x", Options{}).Spool() != nil {
+		t.Error("a file waits for a reader")
 	}
 }
 

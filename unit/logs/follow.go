@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	followFrom = 1024     // bytes before the end where following starts
-	followRead = 32 << 10 // most that is read at once
+	followFrom = 1024     // how many bytes before the end following starts
+	followRead = 32 << 10 // how much is read at once at most
 )
 
-// truncated is what a follower is told when bytes are gone that he has not
-// seen, or when the file has shrunk.
+// truncated is what a follower reads in place of bytes that are gone before it
+// read them, or when the file has shrunk.
 var truncated = []byte("==> File truncated <==\n")
 
-// Follower reads a log as it grows, through rotations: a file that was renamed
-// is read to its end first, and of the files in between none is left out as
-// long as it is kept. It is for one goroutine.
+// Follower reads a log as it grows, across rotations: a renamed file is read to its
+// end first, and no file in between is skipped as long as it is kept. It is not
+// safe for concurrent use.
 type Follower struct {
 	log  *File
-	file *os.File // nil: the one of gen could not be opened yet
+	file *os.File // of gen; nil: it could not be opened yet
 	gen  uint64
 	at   int64
 	buf  []byte
 }
 
-// Follow starts 1,024 bytes before the end. A log that is not there is the
+// Follow starts 1,024 bytes before the end. If there is no file, the error is the
 // fault NO_FILE.
 func (f *File) Follow() (*Follower, error) {
 	f.mu.Lock()
@@ -47,8 +47,8 @@ func (w *Follower) Close() error {
 	return w.file.Close()
 }
 
-// Next waits for the next bytes, which are valid until it is called again. The
-// error is io.EOF after the end of a log that was closed, or the context's.
+// Next waits for the next bytes, which are valid until the next call. The error is
+// io.EOF at the end of a closed log, or ctx's.
 func (w *Follower) Next(ctx context.Context) ([]byte, error) {
 	for {
 		w.log.mu.Lock()
@@ -58,7 +58,7 @@ func (w *Follower) Next(ctx context.Context) ([]byte, error) {
 			w.advance()
 			return truncated, nil
 		}
-		// What is in the file now was there before any change that comes.
+		// What is in the file now was written before the next change.
 		data, err := w.read()
 		if len(data) > 0 || err != nil {
 			return data, err
@@ -83,7 +83,7 @@ func (w *Follower) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// read gives what follows, or nothing.
+// read returns the next bytes, if any.
 func (w *Follower) read() ([]byte, error) {
 	if w.file == nil {
 		w.reopen()
@@ -95,7 +95,7 @@ func (w *Follower) read() ([]byte, error) {
 		if w.wasCut() {
 			return nil, nil
 		}
-		w.at = 0 // by somebody else
+		w.at = 0 // truncated by somebody else
 		return truncated, nil
 	}
 	if w.buf == nil {
@@ -106,7 +106,7 @@ func (w *Follower) read() ([]byte, error) {
 		return nil, err
 	}
 	if w.wasCut() {
-		return nil, nil // these bytes may be of after the cut
+		return nil, nil // these bytes may have been written after the cut
 	}
 	w.at += int64(n)
 	return w.buf[:n], nil
@@ -118,7 +118,7 @@ func (w *Follower) wasCut() bool {
 	return w.log.cut > w.gen
 }
 
-// reopen opens the current file, where it could not be opened before.
+// reopen opens the current file if it could not be opened before.
 func (w *Follower) reopen() {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
@@ -127,14 +127,14 @@ func (w *Follower) reopen() {
 	}
 }
 
-// advance goes on to the file that came after the one that was read to its
-// end, and tells whether something in between is gone.
+// advance continues with the file after the one that was read to its end, and
+// reports whether something in between is gone.
 func (w *Follower) advance() (gap bool) {
 	f := w.log
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if w.gen < f.cut {
-		// The file was cut under our eyes, and may have been renamed since.
+		// The file was truncated while we read it, and may have been renamed since.
 		gap, w.gen = true, f.cut
 	} else {
 		w.gen++
@@ -148,6 +148,6 @@ func (w *Follower) advance() (gap bool) {
 	}
 	w.Close()
 	w.at = 0
-	w.file, _ = os.Open(path) // a file that is gone meanwhile is a gap of its own kind: nothing to read
+	w.file, _ = os.Open(path) // if it is gone by now, that is a gap, too
 	return gap || (w.file == nil && w.gen < f.gen)
 }

@@ -5,19 +5,18 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// maxLine is the most bytes of a line that are written as one; what is longer
-// comes in several pieces.
+// maxLine is the longest line in bytes that is written as one; longer lines are
+// split.
 const maxLine = 16 << 10
 
-// nanoseconds is RFC 3339 with all of them, so that every time is of one length.
+// nanoseconds is RFC 3339 with all nine digits, so that all times have the same
+// length.
 const nanoseconds = "2006-01-02T15:04:05.000000000Z07:00"
 
 // Style is how a line is written to the container's output.
@@ -34,18 +33,15 @@ const (
 	JSON
 )
 
-// format writes lines in a style.
-type format struct{ style Style }
-
-func (f format) line(to, time []byte, source *Lines, line []byte, partial bool) []byte {
-	if f.style == Prefixed {
-		to = append(to, source.prefix...)
+func (l *Lines) line(to, line []byte, partial bool) []byte {
+	if l.spool.style == Prefixed {
+		to = append(to, l.prefix...)
 		to = append(to, line...)
 		return append(to, '\n')
 	}
 	to = append(to, `{"time":"`...)
-	to = append(to, time...)
-	to = append(to, source.prefix...)
+	to = append(to, l.time...)
+	to = append(to, l.prefix...)
 	if utf8.Valid(line) {
 		to = append(to, `,"line":`...)
 		to = appendJSON(to, line)
@@ -60,20 +56,20 @@ func (f format) line(to, time []byte, source *Lines, line []byte, partial bool) 
 	return append(to, "}\n"...)
 }
 
-// dropped says that lines are missing.
-func (f format) dropped(now time.Time, stream wire.Stream, lines, size int) []byte {
-	if f.style == Prefixed {
-		return fmt.Appendf(nil, "toskose-unit | %d lines of %d bytes were dropped here: the container's output was not read\n", lines, size)
+// dropped returns the note that lines are missing.
+func (s Style) dropped(at time.Time, stream wire.Stream, m missed) []byte {
+	if s == Prefixed {
+		return fmt.Appendf(nil, "toskose-unit | %d lines of %d bytes were dropped here: the container's output was not read\n", m.lines, m.bytes)
 	}
 	return fmt.Appendf(nil, "{\"time\":\"%s\",\"stream\":%q,\"dropped_lines\":%d,\"dropped_bytes\":%d}\n",
-		now.UTC().Format(nanoseconds), stream, lines, size)
+		at.UTC().Format(nanoseconds), stream, m.lines, m.bytes)
 }
 
 // appendJSON writes valid UTF-8 as a JSON string (RFC 8259, 7).
 func appendJSON(to, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	to = append(to, '"')
-	plain := 0 // where the bytes begin that stand for themselves
+	plain := 0 // where the bytes begin that need no escape
 	for i, c := range text {
 		if c >= ' ' && c != '"' && c != '\\' {
 			continue
@@ -95,28 +91,28 @@ func appendJSON(to, text []byte) []byte {
 	return append(to, '"')
 }
 
-// Lines takes one stream of a process apart into lines and gives them to a
-// Console. Its methods never wait for a reader. It starts no goroutine.
+// Lines splits one stream of a process into lines for a Console. Its methods never
+// wait for a reader.
 type Lines struct {
-	console *Console
-	feed    *feed
-	format  format
-	prefix  []byte
+	now    func() time.Time
+	spool  *Spool // of the stream, from run to run
+	prefix []byte
 
-	mu     sync.Mutex
-	rest   []byte // of a line whose end has not come; never empty after a piece of it was written
-	buf    []byte
-	time   []byte // of what is being written
-	counts *lineCounts
+	// The outlet's goroutine's.
+	rest []byte // of an incomplete line; never empty after a piece of it was written
+	time []byte // of the current part
 }
 
-// lineCounts are shared by the writers of one stream, run after run.
-type lineCounts struct{ written, dropped atomic.Uint64 }
-
-// Lines gives a writer for a stream of COMPONENT:OPERATION.
+// Lines returns a writer for a stream of COMPONENT:OPERATION.
 func (c *Console) Lines(component, operation string, stream wire.Stream, style Style) *Lines {
-	l := &Lines{console: c, feed: c.feed(stream), format: format{style}, counts: &lineCounts{}}
-	if style == Prefixed {
+	l := &Lines{now: c.now, spool: &Spool{to: c.outlet(stream), stream: stream, style: style}}
+	return l.Of(component, operation)
+}
+
+// Of returns a writer for COMPONENT:OPERATION with the same Spool.
+func (l *Lines) Of(component, operation string) *Lines {
+	l = l.Plain()
+	if l.spool.style == Prefixed {
 		l.prefix = []byte(component + ":" + operation + " | ")
 		return l
 	}
@@ -125,24 +121,43 @@ func (c *Console) Lines(component, operation string, stream wire.Stream, style S
 	l.prefix = append(l.prefix, `,"operation":`...)
 	l.prefix = appendJSON(l.prefix, bytes.ToValidUTF8([]byte(operation), []byte("\uFFFD")))
 	l.prefix = append(l.prefix, `,"stream":`...)
-	l.prefix = strconv.AppendQuote(l.prefix, string(stream))
+	l.prefix = strconv.AppendQuote(l.prefix, string(l.spool.stream))
 	return l
 }
 
-// Write takes all of p. The end of it that is no whole line is kept until the
-// line ends, grows too long, or is flushed.
+// Plain returns a writer of lines without a prefix with the same Spool.
+func (l *Lines) Plain() *Lines { return &Lines{now: l.now, spool: l.spool} }
+
+// Spool returns what waits for the reader, of all runs.
+func (l *Lines) Spool() *Spool { return l.spool }
+
+// Write takes all of p. An incomplete line is kept until it ends, grows too long,
+// or is flushed.
 func (l *Lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tick()
-	for left := p; len(left) > 0; {
-		end := bytes.IndexByte(left, '\n')
+	if !l.spool.to.put(part{spool: l.spool, lines: l, at: l.now()}, p) {
+		l.spool.dropped.Add(uint64(len(p)))
+	}
+	return len(p), nil
+}
+
+// Flush ends an incomplete line.
+func (l *Lines) Flush() {
+	l.spool.to.put(part{spool: l.spool, lines: l, at: l.now(), flush: true}, nil)
+}
+
+// format writes the lines of a part.
+func (l *Lines) format(p part, data []byte) {
+	if l.spool.style == JSON {
+		l.time = p.at.UTC().AppendFormat(l.time[:0], nanoseconds)
+	}
+	for len(data) > 0 {
+		end := bytes.IndexByte(data, '\n')
 		if end < 0 {
-			l.rest = append(l.rest, left...)
+			l.rest = append(l.rest, data...)
 			l.cut()
 			break
 		}
-		line := left[:end]
+		line := data[:end]
 		if len(l.rest) > 0 {
 			l.rest = append(l.rest, line...)
 			l.cut()
@@ -155,18 +170,22 @@ func (l *Lines) Write(p []byte) (int, error) {
 		}
 		l.put(line, false)
 		l.rest = l.rest[:0]
-		left = left[end+1:]
+		data = data[end+1:]
 	}
-	return len(p), nil
-}
-
-func (l *Lines) tick() {
-	if l.format.style == JSON {
-		l.time = l.console.now().UTC().AppendFormat(l.time[:0], nanoseconds)
+	if p.flush {
+		l.end()
 	}
 }
 
-// cut writes pieces of the rest as long as it is too long for one.
+// end ends an incomplete line.
+func (l *Lines) end() {
+	if len(l.rest) > 0 {
+		l.put(l.rest, false)
+	}
+	l.rest = nil
+}
+
+// cut writes pieces of the rest until it fits into one.
 func (l *Lines) cut() {
 	at := 0
 	for len(l.rest)-at > maxLine {
@@ -177,8 +196,8 @@ func (l *Lines) cut() {
 	l.rest = append(l.rest[:0], l.rest[at:]...)
 }
 
-// pieceOf is how much of a long line is its next piece: it does not end within
-// a character of UTF-8.
+// pieceOf returns the length of the next piece of a long line: it does not end
+// within a UTF-8 character.
 func pieceOf(line []byte) int {
 	for n := maxLine; n > maxLine-utf8.UTFMax; n-- {
 		if utf8.RuneStart(line[n]) {
@@ -189,32 +208,19 @@ func pieceOf(line []byte) int {
 }
 
 func (l *Lines) put(line []byte, partial bool) {
-	l.buf = l.format.line(l.buf[:0], l.time, l, line, partial)
-	if l.feed.put(l.buf, l.format) {
-		l.counts.written.Add(uint64(len(line)))
-	} else {
-		l.counts.dropped.Add(uint64(len(line)))
+	o := l.spool.to
+	o.text = l.line(o.text, line, partial)
+	l.spool.written.Add(uint64(len(line)))
+	if len(o.text) >= formatted {
+		o.send()
 	}
 }
 
-// Flush writes what has come of a line that has no end.
-func (l *Lines) Flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.rest) > 0 {
-		l.tick()
-		l.put(l.rest, false)
-	}
-	l.rest, l.buf = nil, nil
-}
+// Next returns a writer for the stream's next run, with the same Spool. Each run
+// has its own, so that their lines do not mix.
+func (l *Lines) Next() *Lines { return &Lines{now: l.now, spool: l.spool, prefix: l.prefix} }
 
-// Next gives a writer for the stream's next run, which counts into the same
-// Stats. Each run has its own, so that their lines do not mix.
-func (l *Lines) Next() *Lines {
-	return &Lines{console: l.console, feed: l.feed, format: l.format, prefix: l.prefix, counts: l.counts}
-}
-
-// Stats count the bytes of lines that were queued and dropped, of all runs.
+// Stats returns the bytes of lines that were written and dropped, over all runs.
 func (l *Lines) Stats() Stats {
-	return Stats{Written: l.counts.written.Load(), Dropped: l.counts.dropped.Load()}
+	return Stats{Written: l.spool.written.Load(), Dropped: l.spool.dropped.Load()}
 }

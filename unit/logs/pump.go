@@ -5,127 +5,251 @@ import (
 	"io"
 	"os"
 	"sync"
-	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// pumpRead is how much is read from a pipe at once: all that it holds, as
-// Linux makes it.
+// pumpRead is how much is read from a pipe at once: the default capacity of a pipe
+// on Linux.
 const pumpRead = 64 << 10
 
-// Where that was full, its writer is held up by us: it gets a larger pipe, and
-// more is read at once. (A larger pipe alone makes it slower: what is read has
-// left the cache by then.)
+// If a pipe was full, its writer may be waiting for us: it gets a larger pipe, and
+// more is read at once. (A larger pipe for everyone is slower: data has left the
+// cache by the time it is read.)
 const (
-	amplePipe = 1 << 20 // the most that anyone may ask for (/proc/sys/fs/pipe-max-size)
-	ampleRead = 256 << 10
+	largePipe = 1 << 20 // the most that an unprivileged process may ask for (/proc/sys/fs/pipe-max-size)
+	largeRead = 256 << 10
 )
 
 // buffers are shared: a pump has one only while there is something to read, so
-// a thousand quiet programs cost none.
+// that a thousand quiet programs need none.
 var (
 	buffers = sync.Pool{New: func() any {
 		buf := make([]byte, pumpRead)
 		return &buf
 	}}
-	ampleBuffers = sync.Pool{New: func() any {
-		buf := make([]byte, ampleRead)
+	largeBuffers = sync.Pool{New: func() any {
+		buf := make([]byte, largeRead)
 		return &buf
 	}}
 )
 
-// Pump carries one output stream of a process, and of all that it leaves
-// behind, from a pipe to a writer. It keeps the end of it.
+// heldLong is how long a process is held before that is worth saying.
+const heldLong = time.Second
+
+// Pump copies one output stream of a process and its descendants from a pipe to a
+// writer. It keeps the last bytes of the stream.
 type Pump struct {
 	to   io.Writer
-	from *os.File
-	raw  syscall.RawConn
+	o    PumpOptions
 	done chan struct{}
+	over chan struct{} // closed at the end of the pipe, and by Close
+	end  func()        // closes over
 
-	mu   sync.Mutex // held from a read to the end of what is done with its bytes, so that they stay in order
-	tail []byte     // up to twice wire.TailBytes, cut when it is full
-	eof  bool
-	wide bool // the pipe was full once
+	mu     sync.Mutex // held from a read until its bytes are written, so that they stay in order
+	fd     int        // our end of the pipe, until eof
+	polled *os.File   // owns fd while Go's poller waits for it; nil while its pace is set by us
+	size   int        // of the pipe
+	tail   []byte     // up to twice wire.TailBytes
+	eof    bool
 }
 
-// Start makes a pipe and the goroutine that empties it into to, whose errors
-// it leaves to it to count; nil discards. The end for the child is its
-// caller's, who closes it once the child has been started.
-func Start(to io.Writer) (p *Pump, child *os.File, err error) {
+// PumpOptions configure a Pump.
+type PumpOptions struct {
+	// Spools are what the writer adds to. While one of them is full, the pipe is
+	// not read, so that the process waits when that is full, too.
+	Spools []*Spool
+	// Held is called when it has not been read for a second. May be nil.
+	Held func()
+}
+
+// Start creates a pipe and a goroutine that copies it into to; nil discards. The
+// writer itself counts its errors. The caller closes the child's end once the
+// child has been started.
+func Start(to io.Writer, o PumpOptions) (p *Pump, child *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, os.NewSyscallError("pipe2", err)
 	}
-	// Only our end: a child does not expect its output to refuse a write.
+	// Only our end: a child does not expect its output to return EAGAIN.
 	if err := unix.SetNonblock(fds[0], true); err != nil {
 		unix.Close(fds[0])
 		unix.Close(fds[1])
 		return nil, nil, os.NewSyscallError("fcntl", err)
 	}
-	p = &Pump{to: to, from: os.NewFile(uintptr(fds[0]), "pipe"), done: make(chan struct{})}
-	child = os.NewFile(uintptr(fds[1]), "pipe")
-	if p.raw, err = p.from.SyscallConn(); err != nil {
-		p.from.Close()
-		child.Close()
-		return nil, nil, err
-	}
+	p = &Pump{to: to, o: o, fd: fds[0], size: pumpRead, done: make(chan struct{}), over: make(chan struct{})}
+	p.end = sync.OnceFunc(func() { close(p.over) })
+	p.polled = os.NewFile(uintptr(p.fd), "pipe")
 	go p.run()
-	return p, child, nil
+	return p, os.NewFile(uintptr(fds[1]), "pipe"), nil
 }
 
-// run is the goroutine. It ends at the end of the pipe, or when that is closed.
+// run is the goroutine. It ends at the end of the pipe, or when the pump is closed.
 func (p *Pump) run() {
 	defer close(p.done)
 	defer p.Flush()
-	defer p.from.Close()
+	defer p.release()
+	var c pace
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
-		more := false
-		err := p.raw.Read(func(fd uintptr) bool {
-			var empty bool
-			more, empty = p.take(int(fd), ampleRead)
-			return !empty
-		})
-		if err != nil || !more {
+		p.awaitRoom()
+		n, size := p.wait(c.busy())
+		if n < 0 {
 			return
+		}
+		pause := c.next(n, size, time.Now())
+		p.poll(!c.busy())
+		if pause < time.Millisecond {
+			// Go's timers are no finer than that while nothing else runs, and a fast
+			// writer fills its pipe meanwhile.
+			if pause > 0 {
+				nap := unix.NsecToTimespec(pause.Nanoseconds())
+				_ = unix.Nanosleep(&nap, nil)
+			}
+			continue
+		}
+		timer.Reset(pause)
+		select {
+		case <-timer.C:
+		case <-p.over:
 		}
 	}
 }
 
-// take reads once and passes on what it got. more is false at the end of the
-// pipe; empty says that there is nothing to read for now.
-func (p *Pump) take(fd, most int) (more, empty bool) {
+// wait reads once, and waits for something to read unless it is busy. The results
+// are that of take and the size of the pipe.
+func (p *Pump) wait(busy bool) (n, size int) {
+	read := func(uintptr) bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		n, size = p.take(largeRead), p.size
+		return n != 0
+	}
+	if busy {
+		read(0)
+		return n, size
+	}
+	raw, err := p.polled.SyscallConn() // only this goroutine changes it
+	if err == nil {
+		err = raw.Read(read)
+	}
+	if err != nil {
+		return -1, size
+	}
+	return n, size
+}
+
+// poll gives the pipe to Go's poller, or takes it away, since that would wake with
+// every write.
+func (p *Pump) poll(on bool) {
+	if on == (p.polled != nil) {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.eof {
-		return false, false
+		return
+	}
+	if on {
+		p.polled = os.NewFile(uintptr(p.fd), "pipe")
+		return
+	}
+	own, err := unix.FcntlInt(uintptr(p.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	p.polled.Close()
+	p.fd, p.polled = own, nil
+	p.enlarge()
+}
+
+// release closes our end.
+func (p *Pump) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.polled != nil {
+		p.polled.Close()
+	} else {
+		unix.Close(p.fd)
+	}
+	p.eof = true
+}
+
+// room returns a channel that is closed when a spool that is full has room again;
+// nil: none is full.
+func (p *Pump) room() <-chan struct{} {
+	for _, s := range p.o.Spools {
+		if room := s.full(); room != nil {
+			return room
+		}
+	}
+	return nil
+}
+
+// awaitRoom waits until no spool is full, or the pump is over.
+func (p *Pump) awaitRoom() {
+	var timer <-chan time.Time
+	for {
+		room := p.room()
+		if room == nil {
+			return
+		}
+		if timer == nil && p.o.Held != nil {
+			timer = time.After(heldLong)
+		}
+		select {
+		case <-room:
+		case <-p.over:
+			return
+		case <-timer:
+			p.o.Held()
+		}
+	}
+}
+
+// take reads once and writes what it got. It returns 0 where there is nothing to
+// read now, and -1 at the end of the pipe. The caller holds the lock.
+func (p *Pump) take(most int) int {
+	if p.eof {
+		return -1
 	}
 	pool := &buffers
-	if p.wide {
-		pool = &ampleBuffers
+	if p.size > pumpRead {
+		pool = &largeBuffers
 	}
 	shared := pool.Get().(*[]byte)
 	defer pool.Put(shared)
 	buf := (*shared)[:min(most, len(*shared))]
-	n, err := readPipe(fd, buf)
+	n, err := readPipe(p.fd, buf)
 	switch {
 	case errors.Is(err, unix.EAGAIN):
-		return true, true
+		return 0
 	case err != nil || n == 0:
 		p.eof = true
-		return false, false
+		p.end()
+		return -1
 	}
-	if n == pumpRead && !p.wide {
-		p.wide = true
-		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, amplePipe) // a user may be refused: then it stays as it is
+	if n == pumpRead {
+		p.enlarge()
 	}
 	p.keep(buf[:n])
 	if p.to != nil {
 		_, _ = p.to.Write(buf[:n]) // the writer counts what it drops
 	}
-	return true, false
+	return n
+}
+
+// enlarge makes the pipe larger. If that is refused, it stays as it is.
+func (p *Pump) enlarge() {
+	if p.size == pumpRead {
+		if size, err := unix.FcntlInt(uintptr(p.fd), unix.F_SETPIPE_SZ, largePipe); err == nil {
+			p.size = size
+		}
+	}
 }
 
 func readPipe(fd int, buf []byte) (n int, err error) {
@@ -136,7 +260,7 @@ func readPipe(fd int, buf []byte) (n int, err error) {
 	}
 }
 
-// keep remembers the end of the stream.
+// keep updates the tail.
 func (p *Pump) keep(data []byte) {
 	if len(data) > wire.TailBytes {
 		data = data[len(data)-wire.TailBytes:]
@@ -147,40 +271,41 @@ func (p *Pump) keep(data []byte) {
 	p.tail = append(p.tail, data...)
 }
 
-// Sync passes on what is in the pipe now. All that a process wrote is there
-// once it has exited, so that after Sync the log and Tail have it, whatever
-// its descendants go on writing.
+// Sync writes what is in the pipe now, unless the process is held.
 func (p *Pump) Sync() {
-	_ = p.raw.Control(func(fd uintptr) { // an error: closed, so there is nothing left
-		left, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
-		if err != nil {
-			return
-		}
-		// The goroutine may read some of it, so no count can be exact; that
-		// many bytes more, or an empty pipe, are what was there.
-		for left > 0 {
-			most := min(left, pumpRead)
-			more, empty := p.take(int(fd), most)
-			if !more || empty {
-				return
-			}
-			left -= most
-		}
-	})
-	// Where the goroutine has read the last of it, wait until it is passed on.
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if p.room() == nil {
+		p.Drain()
+	}
 }
 
-// Flush has the writer finish a line without an end, where it keeps such: the
-// process that began it has ended.
+// Drain writes what is in the pipe now. Everything that a process wrote is in the
+// pipe once it has exited, so that after Drain the log and Tail have it, whatever
+// its descendants still write, and whether or not anybody reads the container's output.
+func (p *Pump) Drain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.eof {
+		return
+	}
+	left, err := unix.IoctlGetInt(p.fd, unix.TIOCINQ)
+	for err == nil && left >= 0 { // also where nothing is left: a read finds the end of the pipe
+		n := p.take(min(left+1, pumpRead))
+		if n <= 0 {
+			return
+		}
+		left -= n
+	}
+}
+
+// Flush flushes the writer, if it keeps incomplete lines: the process that began
+// one has ended.
 func (p *Pump) Flush() {
 	if f, ok := p.to.(interface{ Flush() }); ok {
 		f.Flush()
 	}
 }
 
-// Tail gives the last wire.TailBytes of the stream.
+// Tail returns the last wire.TailBytes of the stream.
 func (p *Pump) Tail() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,16 +313,19 @@ func (p *Pump) Tail() []byte {
 	return append([]byte(nil), tail...)
 }
 
-// Done is closed when nobody can write to the pipe any more and all of it has
-// been passed on, or when the pump was closed.
+// Done is closed when the last writer has closed the pipe and all of it has been
+// written, or when the pump was closed.
 func (p *Pump) Done() <-chan struct{} { return p.done }
 
-// Close gives up reading. A process that writes on gets SIGPIPE.
-func (p *Pump) Close() error {
-	err := p.from.Close()
-	<-p.done
-	if errors.Is(err, os.ErrClosed) {
-		return nil
+// Close stops reading. A process that still writes gets SIGPIPE.
+func (p *Pump) Close() {
+	p.end()
+	p.mu.Lock()
+	p.eof = true // nobody uses fd any more
+	polled := p.polled
+	p.mu.Unlock()
+	if polled != nil {
+		polled.Close() // wakes the goroutine, and waits until it is no longer used there
 	}
-	return err
+	<-p.done
 }

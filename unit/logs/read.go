@@ -9,14 +9,14 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// MaxRead is the most that one read answers, in bytes: a log without a limit
-// must not be able to fill the unit's memory.
+// MaxRead is the most bytes that one read returns: a log without a limit must not
+// fill the unit's memory.
 const MaxRead = 8 << 20
 
-// Read gives length bytes from an offset, or with a length of 0 all from there
-// to the end; a negative offset with a length of 0 gives as many bytes from the
-// end. Anything else is the fault BAD_ARGUMENTS, and a log that is not there
-// NO_FILE. No answer is longer than MaxRead.
+// Read returns length bytes from an offset, or with a length of 0 everything from
+// there to the end; a negative offset with a length of 0 returns that many bytes
+// from the end. Anything else is the fault BAD_ARGUMENTS, and a missing log
+// NO_FILE. It returns at most MaxRead bytes.
 func (f *File) Read(offset, length int64) ([]byte, error) {
 	file, size, err := f.openToRead()
 	if err != nil {
@@ -27,7 +27,7 @@ func (f *File) Read(offset, length int64) ([]byte, error) {
 	case length < 0, offset < 0 && length != 0:
 		return nil, wire.NewFault(wire.BadArguments, "")
 	case offset < 0:
-		// -offset overflows for the least number there is.
+		// -offset overflows for the smallest int64.
 		length = min(size, MaxRead)
 		if offset > -length {
 			length = -offset
@@ -40,11 +40,11 @@ func (f *File) Read(offset, length int64) ([]byte, error) {
 	return readAt(file, offset, length)
 }
 
-// Tail gives what a client that follows by asking needs: length bytes from
-// offset, or, where the log has grown beyond those, its last length bytes and
-// true; and its size, from where to ask again. Where less than length bytes
-// follow offset, the bytes before it fill the answer up, as in Supervisor.
-// There are no errors: a log that is not there or cannot be read is empty.
+// Tail returns what a polling client needs: length bytes from offset, or, if the
+// log has grown beyond those, its last length bytes and true; and its size, the
+// offset to ask for next. If less than length bytes follow offset, the bytes
+// before it fill the answer up, as in Supervisor. There are no errors: a log that
+// does not exist or cannot be read is empty.
 func (f *File) Tail(offset, length int64) (data []byte, next int64, overflow bool) {
 	file, size, err := f.openToRead()
 	if code, ok := wire.FaultCodeOf(err); ok && code == wire.NoFile {
@@ -54,7 +54,7 @@ func (f *File) Tail(offset, length int64) (data []byte, next int64, overflow boo
 		return nil, offset, false
 	}
 	defer file.Close()
-	// Neither can be meant beyond this, and sums must not overflow.
+	// No real offset is beyond this, and sums must not overflow.
 	const limit = 1 << 61
 	offset, length = max(min(offset, limit), -limit), max(min(length, limit), -limit)
 	if size > offset+length {
@@ -78,8 +78,8 @@ func (f *File) Tail(offset, length int64) (data []byte, next int64, overflow boo
 	return data, size, overflow
 }
 
-// openToRead opens the file by its path, as it may have been written by an
-// earlier run of the unit.
+// openToRead opens the file by its path, since an earlier run of the unit may have
+// written it.
 func (f *File) openToRead() (*os.File, int64, error) {
 	if f.std != nil {
 		return nil, 0, wire.NewFault(wire.NoFile, f.path)

@@ -2,37 +2,45 @@ package logs
 
 import "sync"
 
-// Set shares the log of a path among all who write there, as stdout and stderr
-// of a program often do. Two files at one path would rotate each other away.
-// The zero value is ready for use.
+// Set shares one File for each path among all that write to it, as stdout and
+// stderr of a program often do. Two Files at one path would rotate each other
+// away. The container's own output is not shared: each of its writers is held by
+// itself when nobody reads. The zero value is ready for use.
 type Set struct {
 	mu    sync.Mutex
-	files map[string]*shared
+	files map[string]*member
 }
 
-type shared struct {
+// member is a File of a Set.
+type member struct {
 	file  *File
 	users int
 }
 
-// File gives the log at a path. The options of its first user count.
+// File returns the log at a path. The options of its first user apply.
 func (s *Set) File(path string, o Options) *File {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if outletOf(path) != nil {
+		return New(path, o)
+	}
 	if s.files == nil {
-		s.files = map[string]*shared{}
+		s.files = map[string]*member{}
 	}
 	if s.files[path] == nil {
-		s.files[path] = &shared{file: New(path, o)}
+		s.files[path] = &member{file: New(path, o)}
 	}
 	s.files[path].users++
 	return s.files[path].file
 }
 
-// Release gives a log back, which is closed with its last user.
+// Release gives up a use of a log. The last one closes it.
 func (s *Set) Release(f *File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if f.std != nil {
+		return f.Close()
+	}
 	known, ok := s.files[f.path]
 	if !ok || known.file != f {
 		return nil

@@ -1,6 +1,6 @@
 // Package metrics writes numbers as OpenMetrics text (OpenMetrics 1.0, "Text
 // format"): families with their description, samples with escaped labels, and
-// the end. It keeps nothing and starts no goroutine.
+// the end mark. It starts no goroutine.
 package metrics
 
 import (
@@ -12,10 +12,10 @@ import (
 // ContentType is that of what a Writer writes.
 const ContentType = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-// Kind is what a family's numbers are.
+// Kind is the kind of a metric family.
 type Kind string
 
-// The kinds of families that a Writer knows.
+// The kinds that a Writer supports.
 const (
 	Counter  Kind = "counter"  // only grows; its samples end in _total
 	Gauge    Kind = "gauge"    // goes up and down
@@ -23,9 +23,9 @@ const (
 	StateSet Kind = "stateset" // 1 for the state that something is in, 0 for the others
 )
 
-// Family describes samples of one name.
+// Family describes the samples of one name.
 type Family struct {
-	Name string // without _total or _info; ends in the unit, where it has one
+	Name string // without _total or _info; ends in Unit, if there is one
 	Kind Kind
 	Unit string // seconds, bytes; empty: none
 	Help string
@@ -38,7 +38,7 @@ type Writer struct {
 	begun  bool // the family's description is written
 }
 
-// Begin begins a family. One that gets no sample leaves no trace.
+// Begin begins a family. A family without samples writes nothing.
 func (w *Writer) Begin(f Family) { w.family, w.begun = f, false }
 
 // Add writes a sample of the family. labels are names and values in turn.
@@ -62,7 +62,7 @@ func (w *Writer) Add(value float64, labels ...string) {
 	w.text.WriteString(" " + strconv.FormatFloat(value, 'f', -1, 64) + "\n")
 }
 
-// States writes a sample for each state, of which one is the current one.
+// States writes a sample for each state: 1 for the current one, 0 for the others.
 func (w *Writer) States(states []string, current string, labels ...string) {
 	for _, state := range states {
 		value := 0.0
@@ -88,10 +88,10 @@ func (w *Writer) describe() {
 
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// escape makes any bytes a part of valid text.
+// escape makes any bytes safe in a label value or a help text.
 func escape(text string) string { return escaper.Replace(strings.ToValidUTF8(text, "\uFFFD")) }
 
-// Bytes ends the text and gives it.
+// Bytes writes the end mark and returns the text.
 func (w *Writer) Bytes() []byte {
 	w.text.WriteString("# EOF\n")
 	return w.text.Bytes()

@@ -2,26 +2,29 @@ package proctree
 
 import "time"
 
-// marked is the program that claims a process by a mark of its own, now or
-// when it was looked at before.
-func (t *Tree) marked(s *stat) Program {
+// byMark returns the program that a process's own mark names, now or when it was
+// looked at before.
+func (t *Tree) byMark(s *stat) Program {
 	if program := t.memory.process(id{s.pid, s.start}); program != Unclaimed {
 		return program
 	}
 	if t.unlimited == nil {
-		if program := t.limited(s.pid); program != Unclaimed {
+		if program := t.byLimit(s.pid); program != Unclaimed {
 			return program
 		}
 	}
 	if s.state == 'Z' {
-		return Unclaimed // its environment is gone
+		return Unclaimed // its environment is gone, and its filter
 	}
-	return t.boot.inEnviron(t.environ(s.pid))
+	if program := t.boot.inEnviron(t.environ(s.pid)); program != Unclaimed {
+		return program
+	}
+	return t.byCore(s.pid)
 }
 
-// environ reads the environment of a process that lives; nil: it is another
-// user's. One that is just being executed has neither an environment nor a
-// command line for a moment, which is waited for.
+// environ reads the environment of a live process; nil: it is another user's.
+// During exec a process has neither an environment nor a command line for a
+// moment; environ waits for the end of that.
 func (t *Tree) environ(pid int) []byte {
 	const looks, pause = 10, 2 * time.Millisecond
 	for look := range looks {
@@ -44,10 +47,10 @@ func (t *Tree) environ(pid int) []byte {
 	return nil
 }
 
-// bonds are the numbers of the process's group and session, 0 where they
-// prove nothing: the unit's own, which its children have until they leave it,
-// and those of outside the container, which are 0 already.
-func (t *Tree) bonds(s *stat) (pgid, sid int) {
+// groupAndSession returns the process's group and session, 0 if they prove
+// nothing: the unit's own, which its children have until they leave it, and those
+// from outside the container, which are 0 already.
+func (t *Tree) groupAndSession(s *stat) (pgid, sid int) {
 	pgid, sid = s.pgid, s.sid
 	if pgid == t.pgid {
 		pgid = 0
@@ -58,9 +61,8 @@ func (t *Tree) bonds(s *stat) (pgid, sid int) {
 	return pgid, sid
 }
 
-// inherit claims what has no mark of its own but a claimed parent, or is in a
-// process group or a session of claimed processes. One claim may lead to the
-// next.
+// inherit claims processes without a mark that have a claimed parent, or share a
+// process group or session with claimed processes. One claim may lead to another.
 func (t *Tree) inherit(v *view) {
 	leader := func(pid int) (stat, bool) {
 		if e := v.byPID[pid]; e != nil {
@@ -69,14 +71,14 @@ func (t *Tree) inherit(v *view) {
 		return stat{}, false
 	}
 	for {
-		t.ownBonds(v)
+		t.findGroups(v)
 		changed := false
 		for _, e := range v.entries {
 			if e.program != Unclaimed {
 				continue
 			}
 			if e.program = v.byParent(e); e.program == Unclaimed {
-				e.program = t.byBonds(v, e, leader)
+				e.program = t.byGroups(v, e, leader)
 			}
 			changed = changed || e.program != Unclaimed
 		}
@@ -86,19 +88,19 @@ func (t *Tree) inherit(v *view) {
 	}
 }
 
-// byParent is the program of the process's parent. A parent that is younger
-// is another process, of a pid that was used again during the look.
+// byParent returns the program of the process's parent. A younger "parent" is
+// another process whose pid was reused during the look.
 func (v *view) byParent(e *entry) Program {
-	if parent := v.byPID[e.ppid]; parent != nil && parent.start <= e.start {
+	if parent := v.find(e.ppid); parent != nil && parent.start <= e.start {
 		return parent.program
 	}
 	return Unclaimed
 }
 
-// byBonds is the program that the other members of the process's group, or
-// else of its session, are claimed by, or were when they were last seen.
-func (t *Tree) byBonds(v *view, e *entry, leader func(pid int) (stat, bool)) Program {
-	pgid, sid := t.bonds(&e.stat)
+// byGroups returns the program of the other members of the process's group, or
+// else of its session, as they are now or were when last seen.
+func (t *Tree) byGroups(v *view, e *entry, leader func(pid int) (stat, bool)) Program {
+	pgid, sid := t.groupAndSession(&e.stat)
 	if program, claimed := v.groups[pgid]; program != Unclaimed {
 		return program
 	} else if claimed {
@@ -109,18 +111,18 @@ func (t *Tree) byBonds(v *view, e *entry, leader func(pid int) (stat, bool)) Pro
 	} else if claimed {
 		sid = 0
 	}
-	return t.memory.kin(pgid, sid, leader)
+	return t.memory.byGroupOrSession(pgid, sid, leader)
 }
 
-// ownBonds finds the process groups and sessions that have claimed members,
-// and the program where these are all of one.
-func (t *Tree) ownBonds(v *view) {
+// findGroups finds the process groups and sessions with claimed members, and
+// their program if all of them belong to one.
+func (t *Tree) findGroups(v *view) {
 	v.groups, v.sessions = map[int]Program{}, map[int]Program{}
 	for _, e := range v.entries {
 		if e.program == Unclaimed {
 			continue
 		}
-		pgid, sid := t.bonds(&e.stat)
+		pgid, sid := t.groupAndSession(&e.stat)
 		agree(v.groups, pgid, e.program)
 		agree(v.sessions, sid, e.program)
 	}

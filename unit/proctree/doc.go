@@ -1,25 +1,30 @@
-// Package proctree knows whose a process is, and ends what belongs together.
+// Package proctree attributes processes to programs, and ends all processes of
+// a program.
 //
-// A component is a process tree, not a pid: what a program forks may leave its
-// process group and its session, lose its parent, its environment and its
-// user, and is still the program's. No single mark survives all of that
-// without privileges, so three are combined (DESIGN, decision 5):
+// A component is a process tree, not a pid: a descendant of a program may leave
+// its process group and its session, lose its parent, its environment and its
+// user, and still belongs to the program. No single mark survives all of that
+// without privileges, so several are combined:
 //
-//   - The soft RLIMIT_RTTIME, set on this process around a fork. It counts the
-//     microseconds that a real-time process may run without sleeping, so it
-//     means nothing to an ordinary one; every descendant inherits it, and
-//     /proc/PID/limits shows it to everyone, of a zombie too. As a number it
-//     is 2^50 + B·2^20 + the program's number, where B are 20 bits drawn when
-//     the unit starts, so that a mark of another unit or of an earlier boot is
-//     none of ours.
+//   - The soft RLIMIT_RTTIME, set on this process around a fork. It limits the
+//     microseconds that a real-time process may run without sleeping, so it has
+//     no effect on an ordinary one. Every descendant inherits it, and anyone may
+//     read it in /proc/PID/limits, even of a zombie. Its value is 2^50 + B·2^20
+//   - the program's number, where B is 20 bits drawn when the unit starts, so
+//     that marks of other units and of earlier boots are not taken for ours.
 //   - The environment: TOSKOSE_COMPONENT and TOSKOSE_OPERATION for people, and
 //     TOSKOSE_MARK with the same number as above, since names alone could have
 //     been inherited from elsewhere.
+//   - Bits 6 to 8 of /proc/PID/coredump_filter, set around a fork, too: whether core
+//     dumps have shared huge pages and DAX pages. They survive what resets the limit
+//     and the environment (su, runuser, sudo), but have room for three components
+//     only, so they are asked where the two above are silent, and where more
+//     components share a value, it claims nothing.
 //   - Parents, sessions and process groups that were known before.
 //
 // A process that none of them claims is [Unclaimed]: shown, never hidden.
 //
-// The package starts no goroutine. A [Tree] may be used by several at once;
-// what waits ([Tree.End], [Tree.WaitGone]) waits in its caller, on the kernel's
-// word that a process ended and not by looking again and again.
+// The package starts no goroutine. A [Tree] is safe for concurrent use;
+// [Tree.End] and [Tree.WaitGone] block their caller and are woken by the kernel
+// when a process ends, without polling.
 package proctree

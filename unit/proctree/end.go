@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Signalled is a signal that a process got.
-type Signalled struct {
+// SentSignal is a signal that was sent to a process.
+type SentSignal struct {
 	Process Process
 	Signal  syscall.Signal
 }
 
 // Ending is what [Tree.End] did.
 type Ending struct {
-	Signalled []Signalled // in the order sent
-	Refused   []Process   // alive, and may not be signalled by us
-	Left      []Process   // alive when End returned, Refused among them; empty: all have ended
+	Signalled []SentSignal // in order
+	Refused   []Process    // alive, and we may not signal them
+	Left      []Process    // alive when End returned, including Refused; empty: all have ended
 }
 
-// Killed gives the processes that did not end within the grace.
+// Killed returns the processes that got KILL.
 func (e *Ending) Killed() []Process {
 	var killed []Process
 	for _, s := range e.Signalled {
@@ -32,18 +32,17 @@ func (e *Ending) Killed() []Process {
 	return killed
 }
 
-// End ends all processes of these programs and no other: TERM at once, and
-// KILL to what is left after the grace; where that is not positive, KILL at
-// once. It returns when all have ended (a zombie has), when the only ones left
-// may not be signalled, or with ctx's error when ctx ends; give ctx a deadline,
-// since a process inside a stuck system call survives KILL, too. The Ending is
-// valid also beside an error.
+// End ends all processes of these programs and no others: TERM at once, and KILL
+// to those left after the grace; with a grace of 0 or less, KILL at once. It
+// returns when all have ended (a zombie has), when we may not signal those that
+// are left, or with ctx's error when ctx is done. Give ctx a deadline: a process
+// stuck in a system call survives even KILL. The Ending is valid even with an
+// error.
 //
-// Processes fork while they are being ended, so End looks again after it has
-// signalled and whenever one has ended, and signals what is new. One exception:
-// what a living process forks after it got TERM is part of how that process
-// ends, a trap's clean-up for instance. It is left alone until its parent has
-// ended or the grace is over.
+// Processes fork while they are being ended, so End looks again after signalling
+// and whenever one has ended, and signals those that are new. One exception: what
+// a process forks after it got TERM is part of its shutdown, a trap's clean-up
+// for instance. It is left alone until its parent has ended or the grace is over.
 func (t *Tree) End(ctx context.Context, programs []Program, grace time.Duration) (Ending, error) {
 	w, err := t.newWatch()
 	if err != nil {
@@ -73,7 +72,7 @@ func (t *Tree) End(ctx context.Context, programs []Program, grace time.Duration)
 	return e.result, err
 }
 
-// ender is one End under way.
+// ender is a call of End.
 type ender struct {
 	tree     *Tree
 	watch    *watch
@@ -85,15 +84,15 @@ type ender struct {
 	took   time.Duration // and how long it took
 }
 
-// sweep signals all members until none is left, ctx ends, or, for KILL, only
-// those are left that may not be signalled.
+// sweep signals all members until an exact look finds none, ctx is done, or, for
+// KILL, only those are left that we may not signal.
 func (e *ender) sweep(ctx context.Context, sig syscall.Signal) (gone bool, err error) {
-	for {
-		members, err := e.look()
+	for chase := 0; ; {
+		members, settled, err := e.look()
 		if err != nil {
 			return false, err
 		}
-		if len(members) == 0 {
+		if len(members) == 0 && settled {
 			return true, nil
 		}
 		select {
@@ -102,27 +101,48 @@ func (e *ender) sweep(ctx context.Context, sig syscall.Signal) (gone bool, err e
 		default:
 		}
 		fresh, hopeless := e.signal(members, sig)
-		if hopeless && sig == syscall.SIGKILL {
+		if hopeless && sig == syscall.SIGKILL && len(members) > 0 {
 			return false, nil
 		}
-		if fresh {
-			continue // they may have forked between the look and the signal
+		if fresh || len(members) == 0 {
+			// They may have forked between the look and the signal.
+			chase++
+			e.rest(ctx, chase, sig)
+			continue
 		}
+		chase = 0
 		if err := e.wait(ctx); err != nil {
 			return false, err
 		}
 	}
 }
 
-// look finds the live members and lets go of those that have ended.
-func (e *ender) look() ([]*entry, error) {
-	began := time.Now()
-	members, err := e.tree.live(e.programs)
-	if err != nil {
-		return nil, err
+// rest keeps a chase from taking a whole processor: what forks and ends all the
+// time may do so until the grace is over. KILL has to be faster than it.
+func (e *ender) rest(ctx context.Context, chase int, sig syscall.Signal) {
+	const patience = 10
+	if chase > patience && sig != syscall.SIGKILL {
+		pause(ctx, max(share*e.took, time.Millisecond))
 	}
+}
+
+// share is how many times as long as a look the pause after it is, so that
+// looking takes a bounded share of a processor.
+const share = 4
+
+// look finds the live members and drops those that have ended. Unless it is
+// settled, that it finds none means nothing.
+func (e *ender) look() (members []*entry, settled bool, err error) {
+	began := time.Now()
+	members, err = e.tree.live(e.programs)
 	e.looked = time.Now()
 	e.took = e.looked.Sub(began)
+	if errors.Is(err, errUnsettled) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
 	alive := make(map[id]bool, len(members))
 	for _, m := range members {
 		alive[m.id()] = true
@@ -133,11 +153,11 @@ func (e *ender) look() ([]*entry, error) {
 			e.watch.drop(h)
 		}
 	}
-	return members, nil
+	return members, true, nil
 }
 
-// signal sends sig to the members that did not get it yet. fresh tells whether
-// there were such, hopeless whether all members refuse it.
+// signal sends sig to the members that have not got it yet. fresh reports whether
+// there were any, hopeless whether we may not signal any member.
 func (e *ender) signal(members []*entry, sig syscall.Signal) (fresh, hopeless bool) {
 	byPID := make(map[int]*entry, len(members))
 	for _, m := range members {
@@ -147,10 +167,10 @@ func (e *ender) signal(members []*entry, sig syscall.Signal) (fresh, hopeless bo
 	for _, m := range members {
 		h, ok := e.watch.add(m)
 		if !ok {
-			hopeless = false // has just ended; the next look knows what it left
+			hopeless = false // has just ended; the next look finds what it left
 			continue
 		}
-		if h.sent != sig && (sig != syscall.SIGTERM || !e.spared(m, byPID)) {
+		if h.sent != sig && (sig != syscall.SIGTERM || !e.forkedWhileEnding(m, byPID)) {
 			fresh = true
 			e.send(h, sig)
 		}
@@ -162,16 +182,16 @@ func (e *ender) signal(members []*entry, sig syscall.Signal) (fresh, hopeless bo
 func (e *ender) send(h *handle, sig syscall.Signal) {
 	err := e.tree.signal(h, sig)
 	if err == nil {
-		e.result.Signalled = append(e.result.Signalled, Signalled{h.process, sig})
+		e.result.Signalled = append(e.result.Signalled, SentSignal{h.process, sig})
 	}
 	if errors.Is(err, os.ErrProcessDone) {
 		e.watch.drop(h)
 	}
 }
 
-// spared tells whether a member was forked by one that is ending, or by such a
-// child in turn.
-func (e *ender) spared(m *entry, members map[int]*entry) bool {
+// forkedWhileEnding reports whether a member was forked by a process that had
+// already got TERM and lives, or by such a child in turn.
+func (e *ender) forkedWhileEnding(m *entry, members map[int]*entry) bool {
 	for range members { // no chain of parents is longer
 		parent := members[m.ppid]
 		if parent == nil || parent.start > m.start {
@@ -185,15 +205,14 @@ func (e *ender) spared(m *entry, members map[int]*entry) bool {
 	return false
 }
 
-// wait returns when it is worth looking again. Members often end one after
-// the other, and each end is a reason to look; so that many members do not
-// cost as many looks at as many processes, at least four times as long passes
-// between two looks as one takes, unless all members have ended.
+// wait returns when it is worth looking again. Members often end one after the
+// other, and each end is a reason to look. To keep the cost of many members
+// linear, the pause between two looks is at least four times as long as a look,
+// unless all members have ended.
 func (e *ender) wait(ctx context.Context) error {
 	if err := e.watch.wait(ctx); err != nil {
 		return err
 	}
-	const share = 4
 	ctx, cancel := context.WithDeadline(ctx, e.looked.Add(share*e.took))
 	defer cancel()
 	for ctx.Err() == nil && len(e.watch.held) > 0 {
@@ -204,8 +223,8 @@ func (e *ender) wait(ctx context.Context) error {
 	return nil
 }
 
-// Signal sends a signal to all live processes of these programs. It gives
-// those that got it and those that may not be signalled by us.
+// Signal sends a signal to all live processes of these programs. It returns
+// those that got it and those that we may not signal.
 func (t *Tree) Signal(programs []Program, sig syscall.Signal) (reached, refused []Process, err error) {
 	members, err := t.live(programs)
 	if err != nil {
@@ -216,7 +235,7 @@ func (t *Tree) Signal(programs []Program, sig syscall.Signal) (reached, refused 
 		if !ok {
 			continue
 		}
-		h.stopped = false // who sends a signal of his choice sends CONT himself
+		h.suspended = false // who chooses the signal can send CONT as well
 		switch err := t.signal(h, sig); {
 		case err == nil:
 			reached = append(reached, h.process)
@@ -228,33 +247,36 @@ func (t *Tree) Signal(programs []Program, sig syscall.Signal) (reached, refused 
 	return reached, refused, nil
 }
 
-// WaitGone returns when no process of these programs is alive, or with ctx's
-// error when ctx ends. It costs nothing while it waits, and looks at /proc
-// only when all the processes that it knew have ended.
+// WaitGone returns when an exact look finds no live process of these programs, or
+// with ctx's error when ctx is done. Waiting is free: it looks at /proc again only
+// when all processes that it knew have ended.
 func (t *Tree) WaitGone(ctx context.Context, programs ...Program) error {
 	w, err := t.newWatch()
 	if err != nil {
 		return err
 	}
 	defer w.close()
-	for {
+	for look := 0; ; look++ {
+		began := time.Now()
 		members, err := t.live(programs)
-		if err != nil {
+		unsettled := errors.Is(err, errUnsettled)
+		if err != nil && !unsettled {
 			return err
 		}
-		if len(members) == 0 {
+		if len(members) == 0 && !unsettled {
 			return nil
 		}
+		looked := time.Now()
 		for _, m := range members {
 			w.add(m)
 		}
-		for len(w.held) > 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+		for len(w.held) > 0 && ctx.Err() == nil {
 			if err := w.wait(ctx); err != nil {
 				return err
 			}
+		}
+		if look > 0 { // perhaps they end as fast as they are found
+			pause(ctx, time.Until(looked.Add(share*looked.Sub(began))))
 		}
 		if err := ctx.Err(); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -257,6 +258,27 @@ func TestAForkingProgramIsEndedToTheLast(t *testing.T) {
 		w.end(20*time.Millisecond, 1)
 		if left, err := w.Live(1); err != nil || len(left) > 0 {
 			t.Errorf("left are %v, %v", left, err)
+		}
+	})
+}
+
+func TestWhatForksAndEndsAllTheTimeIsEnded(t *testing.T) {
+	reapertest.InWorlds(t, func(t *testing.T) {
+		w := newWorld(t)
+		for stop := range 20 {
+			child, out := w.start(1, reapertest.Relay(100*time.Microsecond))
+			out.line()
+			w.done(child)
+			began := time.Now()
+			const grace = 100 * time.Millisecond
+			ending := w.end(grace, 1)
+			if took := time.Since(began); took < grace {
+				t.Errorf("stop %d took %v, but it ignores TERM: %+v", stop, took, ending)
+			}
+			// Whoever holds the other end of the pipe is alive.
+			if rest, err := out.lines.ReadString('\n'); !errors.Is(err, io.EOF) {
+				t.Fatalf("stop %d: %q, %v", stop, rest, err)
+			}
 		}
 	})
 }

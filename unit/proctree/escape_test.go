@@ -116,7 +116,7 @@ func TestWithoutTheLimitTheEnvironmentClaims(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newWorld(t)
-		if err := w.Degraded(); !errors.Is(err, errLimited) || !strings.Contains(err.Error(), "1000000 µs") {
+		if err := w.Degraded(); !errors.Is(err, errNoLimit) || !strings.Contains(err.Error(), "1000000 µs") {
 			t.Errorf("degraded: %v", err)
 		}
 		_, out := w.start(1, reapertest.Spawn("setsid", reapertest.Spawn("pgid", reapertest.Sleeper()...)...))

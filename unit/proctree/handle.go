@@ -10,24 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handle is a hold on one process, so that a signal reaches it or nobody.
+// handle refers to one process, so that a signal reaches it or nobody.
 type handle struct {
 	id
-	fd      int // its pidfd, -1 where there is none
-	process Process
-	stopped bool // by a signal, when it was opened
+	fd        int // its pidfd, -1 if there is none
+	process   Process
+	suspended bool // by a signal, when the handle was opened
 
 	sent    syscall.Signal // the last signal tried; 0: none
-	sentAt  uint64         // in ticks as start times count
+	sentAt  uint64         // in ticks since boot, as start times are
 	refused bool           // we may not signal it
 	ended   bool
 }
 
-// hold opens a process that a look found. ok is false where it has ended.
+// hold opens a process that a look found. ok is false if it has ended.
 //
-// Which process a pidfd is of is settled when it is opened. Only then is the
-// start time read again: if it is still the one of the process whose marks
-// were read, the pidfd is that one's, or of one that had ended before, which
+// A pidfd refers to one process from the moment it is opened. The start time is
+// read again after that: if it is still that of the process whose marks were
+// read, the pidfd refers to this process, or to one that ended before and that
 // no signal reaches.
 func (t *Tree) hold(e *entry) (h *handle, ok bool) {
 	fd := -1
@@ -36,25 +36,26 @@ func (t *Tree) hold(e *entry) (h *handle, ok bool) {
 		if fd, err = unix.PidfdOpen(e.pid, 0); errors.Is(err, unix.ESRCH) {
 			return nil, false
 		} else if err != nil {
-			fd = -1 // too many open files; what has no pidfd is checked by its start time
+			fd = -1 // too many open files; the start time is checked instead
 		}
 	}
-	h = &handle{id: e.id(), fd: fd, process: t.describe(e), stopped: e.state == 'T'}
-	if !t.same(h) {
+	h = &handle{id: e.id(), fd: fd, process: t.describe(e), suspended: e.suspended()}
+	if !t.alive(h.id) {
 		h.close()
 		return nil, false
 	}
 	return h, true
 }
 
-// same tells whether the pid is still the process's, and it has not ended.
-func (t *Tree) same(h *handle) bool {
-	s, err := t.proc.stat(h.pid)
-	return err == nil && s.start == h.start && !s.ended()
+// alive reports whether the pid still is this process and the process has not
+// ended.
+func (t *Tree) alive(i id) bool {
+	s, err := t.proc.stat(i.pid)
+	return err == nil && s.start == i.start && !s.ended()
 }
 
-// signal sends a signal to the process. It is os.ErrProcessDone when the
-// process has ended, and os.ErrPermission when we may not.
+// signal sends a signal to the process. It returns os.ErrProcessDone if the
+// process has ended, and os.ErrPermission if we may not signal it.
 func (t *Tree) signal(h *handle, sig syscall.Signal) error {
 	h.sent = sig
 	if ticks, ok := now(); ok {
@@ -63,8 +64,8 @@ func (t *Tree) signal(h *handle, sig syscall.Signal) error {
 		h.sentAt = math.MaxUint64
 	}
 	err := t.send(h, sig)
-	if err == nil && sig == syscall.SIGTERM && h.stopped {
-		// What is stopped sees no signal but KILL before it goes on.
+	if err == nil && sig == syscall.SIGTERM && h.suspended {
+		// A stopped process handles no signal but KILL until it continues.
 		err = t.send(h, syscall.SIGCONT)
 	}
 	if errors.Is(err, unix.ESRCH) {
@@ -81,7 +82,7 @@ func (t *Tree) send(h *handle, sig syscall.Signal) error {
 	if h.fd >= 0 {
 		return unix.PidfdSendSignal(h.fd, sig, nil, 0)
 	}
-	if !t.same(h) {
+	if !t.alive(h.id) {
 		return unix.ESRCH
 	}
 	return unix.Kill(h.pid, sig)

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Program is the number that the unit gave to one of its programs, from 1 to
-// [MaxProgram]. It must not change while the unit runs.
+// Program is the number of one of the unit's programs, from 1 to [MaxProgram].
+// It must not change while the unit runs.
 type Program uint32
 
 const (
-	// Unclaimed is the program of the processes that no mark claims.
+	// Unclaimed is the program of processes that no mark claims.
 	Unclaimed Program = 0
-	// MaxProgram is the largest number that a mark has room for.
+	// MaxProgram is the largest number that fits into a mark.
 	MaxProgram Program = 1<<programBits - 1
 
 	programBits = 20
 	bootBits    = 20
-	markBit     = 1 << 50 // 35 years in microseconds: no limit at all to whoever meets it
+	markBit     = 1 << 50 // 35 years in microseconds: in effect no limit
 )
 
 // The environment variables that mark a program's processes.
@@ -33,7 +33,7 @@ const (
 	EnvMark      = "TOSKOSE_MARK"
 )
 
-// boot makes the marks of one run of the unit.
+// boot is the random part of all marks of one run of the unit.
 type boot uint32
 
 func drawBoot(random io.Reader) (boot, error) {
@@ -48,8 +48,7 @@ func (b boot) mark(p Program) uint64 {
 	return markBit + uint64(b)<<programBits + uint64(p&MaxProgram)
 }
 
-// program is the one whose mark this is, and Unclaimed where it is no mark of
-// this boot.
+// program returns the program of a mark, or Unclaimed if it is not of this boot.
 func (b boot) program(mark uint64) Program {
 	if mark&^uint64(MaxProgram) != b.mark(0) {
 		return Unclaimed
@@ -57,7 +56,7 @@ func (b boot) program(mark uint64) Program {
 	return Program(mark) & MaxProgram
 }
 
-// rttimeLine begins the line of /proc/PID/limits that holds the mark.
+// rttimeLine begins the line of /proc/PID/limits with the mark.
 var rttimeLine = []byte("\nMax realtime timeout ")
 
 // inLimits finds the program in the text of /proc/PID/limits.
@@ -93,11 +92,11 @@ func (b boot) parse(decimal []byte) Program {
 	return b.program(mark)
 }
 
-// limited is the program that a process's limit claims it for.
-func (t *Tree) limited(pid int) Program {
+// byLimit returns the program that a process's resource limit names.
+func (t *Tree) byLimit(pid int) Program {
 	var limit unix.Rlimit
-	// A twentieth of what reading the file takes, but only for processes of our
-	// own user unless we have CAP_SYS_RESOURCE.
+	// Takes a twentieth of the time of reading the file, but works only for our
+	// own user's processes unless we have CAP_SYS_RESOURCE.
 	if t.direct && unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &limit) == nil {
 		return t.boot.program(limit.Cur)
 	}
@@ -108,28 +107,28 @@ func (t *Tree) limited(pid int) Program {
 	return t.boot.inLimits(limits)
 }
 
-// errLimited says why the mark cannot be a resource limit here.
-var errLimited = errors.New("cannot mark processes by RLIMIT_RTTIME")
+// errNoLimit is in the chain of why the mark cannot be a resource limit here.
+var errNoLimit = errors.New("cannot mark processes by RLIMIT_RTTIME")
 
-// markSelf sets the soft limit on this process and gives what puts it back.
+// markSelf sets the soft limit on this process and returns what puts it back.
 func markSelf(mark uint64) (restore func(), err error) {
 	var old unix.Rlimit
 	if err := unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &old); err != nil {
-		return nil, fmt.Errorf("%w: %w", errLimited, err)
+		return nil, fmt.Errorf("%w: %w", errNoLimit, err)
 	}
 	if old.Max < mark {
-		return nil, fmt.Errorf("%w: its hard limit here is %d µs", errLimited, old.Max)
+		return nil, fmt.Errorf("%w: its hard limit here is %d µs", errNoLimit, old.Max)
 	}
 	if err := unix.Prlimit(0, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: mark, Max: old.Max}, nil); err != nil {
-		return nil, fmt.Errorf("%w: %w", errLimited, err)
+		return nil, fmt.Errorf("%w: %w", errNoLimit, err)
 	}
 	return func() {
-		// Cannot fail: to move a soft limit below the hard one needs no right.
+		// Cannot fail: moving a soft limit below the hard one needs no privilege.
 		_ = unix.Prlimit(0, unix.RLIMIT_RTTIME, &old, nil)
 	}, nil
 }
 
-// probe sets a mark, reads it back as it will be read of others, and removes it.
+// probe sets a mark, reads it back the way it is read from others, and removes it.
 func (t *Tree) probe() error {
 	const sample = MaxProgram
 	restore, err := markSelf(t.boot.mark(sample))
@@ -139,15 +138,15 @@ func (t *Tree) probe() error {
 	defer restore()
 	limits, err := t.proc.limits(t.self)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errLimited, err)
+		return fmt.Errorf("%w: %w", errNoLimit, err)
 	}
 	if got := t.boot.inLimits(limits); got != sample {
-		return fmt.Errorf("%w: the kernel does not show it in /proc/PID/limits", errLimited)
+		return fmt.Errorf("%w: the kernel does not show it in /proc/PID/limits", errNoLimit)
 	}
 	return nil
 }
 
-// Env is what the environment of a program's processes has to have.
+// Env returns the variables that mark a program's processes.
 func (t *Tree) Env(program Program, component, operation string) []string {
 	return []string{
 		EnvComponent + "=" + component,
@@ -156,11 +155,12 @@ func (t *Tree) Env(program Program, component, operation string) []string {
 	}
 }
 
-// Around gives the hook that makes a fork the program's: the mark is set on
-// this process, fork is called, and the mark is removed. Forks must not
-// overlap; the reaper sees to that. The child must become the leader of a
-// process group of its own.
-func (t *Tree) Around(program Program) func(fork func() (int, error)) (int, error) {
+// Around returns a hook that marks a fork as the program's: it sets the mark on
+// this process, calls fork, and removes the mark. Forks must not overlap, which
+// the reaper ensures. The child must become the leader of a process group of its
+// own. What loses the program's own marks belongs to the program that represents
+// its component, if it can be told; Unclaimed: to none.
+func (t *Tree) Around(program, component Program) func(fork func() (int, error)) (int, error) {
 	return func(fork func() (int, error)) (int, error) {
 		if t.unlimited == nil {
 			restore, err := markSelf(t.boot.mark(program))
@@ -169,6 +169,7 @@ func (t *Tree) Around(program Program) func(fork func() (int, error)) (int, erro
 			}
 			defer restore()
 		}
+		defer t.core.set(component)()
 		pid, err := fork()
 		if err == nil {
 			t.memory.forked(pid, program)

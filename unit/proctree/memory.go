@@ -5,31 +5,31 @@ import (
 	"sync"
 )
 
-// id is a process for good: a pid alone is used again, but not within the
-// clock tick that the process was forked in.
+// id identifies a process for good: a pid is reused, but not within the clock
+// tick in which its process was forked.
 type id struct {
 	pid   int
 	start uint64
 }
 
-// owner is the program that a process group or a session was known to be of.
+// owner is the program that a process group or session was known to belong to.
 type owner struct {
 	program Program
-	look    uint64 // the look that knew it last
-	seen    uint64 // when that was, in ticks as start times count
+	look    uint64 // the last look that knew it
+	seen    uint64 // when that was, in ticks since boot
 }
 
-// memory is what earlier looks knew: the third mark.
+// memory is the result of earlier looks: the third mark.
 type memory struct {
 	mu        sync.Mutex
 	look      uint64
-	processes map[int]*entry // the claimed ones, by pid; they do not change any more
-	strange   bool           // the last look found some that nothing claims
+	processes map[int]*entry // claimed ones, by pid; immutable
+	unclaimed bool           // the last look found unclaimed processes
 	groups    map[int]owner
 	sessions  map[int]owner
 }
 
-// begin counts the looks at /proc.
+// begin numbers the looks at /proc.
 func (m *memory) begin() (look uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -45,12 +45,12 @@ func (m *memory) forked(pid int, program Program) {
 	if m.groups == nil {
 		m.groups = map[int]owner{}
 	}
-	// Of the look that may be under way, so that it does not forget what it
-	// came too early to see.
+	// With the number of the look that may be under way, so that it does not
+	// drop a group that it was too early to see.
 	m.groups[pid] = owner{program: program, look: m.look, seen: seen}
 }
 
-// process is the program that claimed this very process before.
+// process returns the program that claimed this very process before.
 func (m *memory) process(id id) Program {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,25 +60,36 @@ func (m *memory) process(id id) Program {
 	return Unclaimed
 }
 
-// recall gives the process that was claimed when the pid was seen last, nil
-// where none was.
+// recognise remembers a claimed process until a look finds that it has ended.
+func (m *memory) recognise(e *entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.processes == nil {
+		m.processes = map[int]*entry{}
+	}
+	e.look = m.look // the one under way may have been too early to see it
+	m.processes[e.pid] = e
+}
+
+// recall returns the process that was claimed when the pid was last seen, or nil.
 func (m *memory) recall(pid int) *entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.processes[pid]
 }
 
-// strangers tells whether the last look found processes that nothing claims.
-func (m *memory) strangers() bool {
+// sawUnclaimed reports whether the last look found unclaimed processes.
+func (m *memory) sawUnclaimed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.strange
+	return m.unclaimed
 }
 
-// kin is the program that this group, or else this session, was known to be
-// of; 0 is none. leader finds the living process of a pid: one that was forked
-// after the group was last seen leads another group of the same number.
-func (m *memory) kin(pgid, sid int, leader func(pid int) (stat, bool)) Program {
+// byGroupOrSession returns the program that this group, or else this session, was
+// known to belong to. A number of 0 is skipped. leader finds the live process of a
+// pid: one forked after the group was last seen leads another group of the same
+// number.
+func (m *memory) byGroupOrSession(pgid, sid int, leader func(pid int) (stat, bool)) Program {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, known := range []struct {
@@ -97,7 +108,7 @@ func (m *memory) kin(pgid, sid int, leader func(pid int) (stat, bool)) Program {
 	return Unclaimed
 }
 
-// learn takes over what a look found, and forgets what has ended.
+// learn stores what a look found, and drops what has ended.
 func (m *memory) learn(v *view) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,9 +123,9 @@ func (m *memory) learn(v *view) {
 			claimed++
 		}
 	}
-	m.strange = claimed < len(v.entries)
+	m.unclaimed = claimed < len(v.entries)
 	if len(m.processes) > claimed {
-		maps.DeleteFunc(m.processes, func(pid int, e *entry) bool { return v.find(pid) != e })
+		maps.DeleteFunc(m.processes, func(pid int, e *entry) bool { return v.find(pid) != e && e.look < v.look })
 	}
 	m.groups = relearn(m.groups, v.groups, groups, v)
 	m.sessions = relearn(m.sessions, v.sessions, sessions, v)
@@ -129,7 +140,7 @@ func relearn(old map[int]owner, found map[int]Program, exist map[int]bool, v *vi
 	}
 	for number, program := range found {
 		if program == Unclaimed {
-			delete(owners, number) // of two programs: proves nothing
+			delete(owners, number) // shared by two programs: proves nothing
 		} else {
 			owners[number] = owner{program: program, look: v.look, seen: v.seen}
 		}

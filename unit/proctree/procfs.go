@@ -19,32 +19,37 @@ const (
 	ticksPerSecond = 100     // USER_HZ, the same on all of Linux's architectures
 	kernelThread   = 1 << 21 // PF_KTHREAD of include/linux/sched.h
 
-	environMax = 1 << 20 // how far an environment is read in search of a mark
+	environMax = 1 << 20 // how much of an environment is searched for a mark
 	commandMax = 1024    // bytes of a command line that are shown
 )
 
 // procfs reads proc(5).
 type procfs struct{ root string }
 
-// stat is what /proc/PID/stat tells of a process.
+// stat is the content of /proc/PID/stat.
 type stat struct {
 	pid, ppid, pgid, sid int
 	state                byte
 	flags                uint64
 	cpu                  uint64 // ticks
-	waited               uint64 // ticks, of children that it waited for
+	waited               uint64 // ticks of children that it waited for
 	threads              int
 	start                uint64 // ticks since the machine booted
 	rss                  int64  // pages
 	comm                 string // at most 15 bytes of anything
 }
 
-// ended tells whether nothing of the process runs any more. The leader of a
-// process may end before its other threads, which makes it a zombie that is
-// alive.
+// ended reports whether no thread of the process runs any more. The main thread
+// may end before the others, which makes a zombie that is still alive.
 func (s *stat) ended() bool {
 	return s.state == 'X' || (s.state == 'Z' && s.threads <= 1)
 }
+
+// ofKernel reports whether it is a thread of the kernel.
+func (s *stat) ofKernel() bool { return s.flags&kernelThread != 0 }
+
+// suspended reports whether a signal has stopped the process.
+func (s *stat) suspended() bool { return s.state == 'T' }
 
 // pids lists all processes.
 func (p procfs) pids() ([]int, error) {
@@ -90,7 +95,7 @@ func parseStat(text []byte) (stat, error) {
 		return stat{}, errStat
 	}
 	s.comm = string(text[open+1 : shut])
-	// Every look reads this of every process, so it makes no slice of slices.
+	// Every look parses this for every process, so it avoids allocations.
 	var fields [statFields]int64
 	rest := bytes.TrimLeft(text[shut+1:], " ")
 	if len(rest) < 2 || rest[1] != ' ' {
@@ -134,7 +139,7 @@ func (p procfs) limits(pid int) ([]byte, error) {
 	return p.read(pid, "limits", make([]byte, 4096))
 }
 
-// command is the command line, or the name in brackets where there is none.
+// command returns the command line, or the name in brackets if there is none.
 func (p procfs) command(s *stat) string {
 	text, err := p.read(s.pid, "cmdline", make([]byte, commandMax))
 	if err != nil || len(bytes.Trim(text, "\x00")) == 0 {
@@ -144,8 +149,8 @@ func (p procfs) command(s *stat) string {
 	return printable(bytes.ReplaceAll(text, []byte{0}, []byte{' '}))
 }
 
-// lastPID is the pid that was given out last: where it has not moved, nothing
-// was forked. ok is false where the kernel does not tell.
+// lastPID returns the pid that was allocated last: if it has not changed, nothing
+// was forked. ok is false if the kernel does not show it.
 func (p procfs) lastPID() (pid int, ok bool) {
 	var buf [128]byte
 	text, err := readFile(p.root+"/loadavg", buf[:], true)
@@ -160,17 +165,17 @@ func (p procfs) lastPID() (pid int, ok bool) {
 	return pid, err == nil
 }
 
-// read reads a file of a process, as much of it as the buffer holds. A process
-// that is gone is fs.ErrNotExist.
+// read reads a file of a process, up to the size of the buffer. If the process is
+// gone, the error is fs.ErrNotExist.
 func (p procfs) read(pid int, name string, buf []byte) ([]byte, error) {
-	// The kernel prints stat and limits in one piece, so that to read on until
-	// nothing comes would cost a call for each process and gain nothing.
+	// The kernel returns stat and limits in one piece; reading on to the end
+	// would cost a system call per process and gain nothing.
 	whole := name == "stat" || name == "limits"
 	return readFile(p.root+"/"+strconv.Itoa(pid)+"/"+name, buf, whole)
 }
 
-// readFile is read for any file. (os.ReadFile would ask the poller about each
-// of these, which there are thousands of.)
+// readFile is read for any file. (os.ReadFile would register each of these
+// thousands of files with the poller.)
 func readFile(path string, buf []byte, whole bool) ([]byte, error) {
 	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
@@ -209,7 +214,7 @@ func retry(call func() (int, error)) (int, error) {
 	}
 }
 
-// printable makes any bytes one line of valid text.
+// printable converts any bytes to one line of valid text.
 func printable(text []byte) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -229,7 +234,7 @@ func printable(text []byte) string {
 	return b.String()
 }
 
-// now is the time since the machine booted, as start times count it.
+// now returns the time since the machine booted, in the unit of start times.
 func now() (ticks uint64, ok bool) {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
@@ -238,7 +243,7 @@ func now() (ticks uint64, ok bool) {
 	return uint64(ts.Nano()) / uint64(time.Second/ticksPerSecond), true
 }
 
-// environ reads the environment that a process was executed with.
+// environ reads the initial environment of a process.
 func (p procfs) environ(pid int) ([]byte, error) {
 	buf := make([]byte, 8<<10)
 	for {

@@ -7,31 +7,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// face tells one process from every other that has or had its pid, as its
-// start time does, and is found in a tenth of the time: the number and the
-// birth of the inode that /proc/PID has while the process exists. The kernel
-// may draw another one for a process that lives on, which is then read anew;
-// it never gives that of one process to another.
-type face struct {
+// identity distinguishes a process from any other that has or had its pid, as
+// its start time does, at a tenth of the cost: it is the number and the birth of
+// the inode of /proc/PID. The kernel may assign a new inode to a process that
+// lives on, which is then read again; it never assigns that of one process to
+// another.
+type identity struct {
 	inode  uint64
 	sec    int64
 	nanos  int64
 	device uint64
 }
 
-// face looks at a process. ok is false where it does not exist.
-func (p procfs) face(pid int) (f face, ok bool) {
+// identity returns the identity of a process. ok is false if it does not exist.
+func (p procfs) identity(pid int) (i identity, ok bool) {
 	var s unix.Stat_t
 	if err := unix.Lstat(p.root+"/"+strconv.Itoa(pid), &s); err != nil {
-		return face{}, false
+		return identity{}, false
 	}
-	return face{s.Ino, int64(s.Ctim.Sec), int64(s.Ctim.Nsec), uint64(s.Dev)}, true //nolint:unconvert // 32 bits elsewhere
+	return identity{s.Ino, int64(s.Ctim.Sec), int64(s.Ctim.Nsec), uint64(s.Dev)}, true //nolint:unconvert // 32 bits elsewhere
 }
 
-// recall gives a process that an earlier look has claimed for a program that
-// this one does not ask for, without reading it: that it is still the same
-// one, and which group and session it is in now, is all that counts of it. nil
-// means that it has to be read.
+// recall returns a process that an earlier look claimed for a program that this
+// one does not ask for, without reading it: only its identity, group and session
+// are checked. nil means that it has to be read.
 func (t *Tree) recall(pid int, asked []Program) *entry {
 	known := t.memory.recall(pid)
 	if known == nil || slices.Contains(asked, known.program) {
@@ -45,8 +44,8 @@ func (t *Tree) recall(pid int, asked []Program) *entry {
 	if err != nil {
 		return nil
 	}
-	// Last, so that the numbers above are of this process, too.
-	if now, ok := t.proc.face(pid); !ok || now != known.face {
+	// Last, so that the numbers above are known to be of this process.
+	if now, ok := t.proc.identity(pid); !ok || now != known.identity {
 		return nil
 	}
 	if pgid == known.pgid && sid == known.sid {
@@ -57,42 +56,47 @@ func (t *Tree) recall(pid int, asked []Program) *entry {
 	return &moved
 }
 
-// read reads a process. ok is false where it has ended, is hidden from us or
-// is none.
-func (t *Tree) read(pid int) (e *entry, ok bool) {
-	e = &entry{}
+// read reads a process, and returns nil if it has ended or is hidden from us.
+func (t *Tree) read(pid int) *entry {
+	e := &entry{}
+	var err error
 	if t.direct {
-		// Before all else: what is read later may be of another process, but
-		// then the face of that one is never taken for this one.
-		if e.face, ok = t.proc.face(pid); !ok {
-			return nil, false
+		// First: if what is read next is of another process, that one's identity
+		// will not match.
+		var ok bool
+		if e.identity, ok = t.proc.identity(pid); !ok {
+			return nil
 		}
 	}
-	var err error
-	if e.stat, err = t.proc.stat(pid); err != nil || e.flags&kernelThread != 0 {
-		return nil, false
+	if e.stat, err = t.proc.stat(pid); err != nil {
+		return nil
 	}
-	return e, true
+	return e
 }
 
-// glance is a look that reads only what is asked for and what is new; what was
-// claimed for other programs it recalls. ok is false where something is there
-// that bears no mark: whose that is, its kin tell, and a glance does not see them.
-func (t *Tree) glance(v *view, pids []int, asked []Program) (ok bool) {
+// quickLook reads only new processes and those of the programs asked for, and
+// recalls the others. ok is false if a process has no mark: only a full look can
+// attribute it.
+func (t *Tree) quickLook(v *view, pids []int, asked []Program) (ok bool) {
 	for _, pid := range pids {
 		if e := t.recall(pid, asked); e != nil {
 			v.entries = append(v.entries, e)
 			continue
 		}
-		e, exists := t.read(pid)
-		if !exists {
+		e := t.read(pid)
+		if e == nil {
+			v.missed = true
 			continue
 		}
-		if e.program = t.marked(&e.stat); e.program == Unclaimed {
+		if e.ofKernel() {
+			continue
+		}
+		if e.program = t.byMark(&e.stat); e.program == Unclaimed {
 			return false
 		}
+		v.missed = v.missed || e.ended() && slices.Contains(asked, e.program)
 		v.entries = append(v.entries, e)
 	}
-	t.ownBonds(v)
+	t.findGroups(v)
 	return true
 }

@@ -55,7 +55,7 @@ func (w *world) startTwice(one, other Program) int {
 	return 0
 }
 
-// live gives the pids of the processes of a program that have not ended.
+// live returns the pids of the processes of a program that have not ended.
 func (w *world) live(program Program) []int {
 	w.t.Helper()
 	processes, err := w.Live(program)

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Process is one process that exists for the unit.
+// Process is a process in the unit's container.
 type Process struct {
 	PID     int
 	Parent  int
 	Group   int
 	Session int
-	Program Program // whose it is, or Unclaimed
+	Program Program // which it belongs to, or Unclaimed
 	Started time.Time
 	Command string        // its command line, printable, on one line; "[name]" where it has none
 	CPU     time.Duration // user and system time
-	Waited  time.Duration // the same of its children that it has waited for
+	Waited  time.Duration // the same of the children that it waited for
 	Memory  int64         // resident set, bytes
 	Zombie  bool          // ended, and not yet reaped by its parent
 }
@@ -28,27 +28,29 @@ type Process struct {
 // entry is a process during a look.
 type entry struct {
 	stat
-	face
+	identity
 	program Program
+	look    uint64 // during which it was recognised
 }
 
 func (e *entry) id() id { return id{e.pid, e.start} }
 
-// view is what one look at /proc found.
+// view is the result of one look at /proc.
 type view struct {
 	look    uint64
-	seen    uint64         // when it began, in ticks
+	seen    uint64         // when it began, in ticks since boot
 	entries []*entry       // by pid
-	byPID   map[int]*entry // of a glance: nil
-	// exact is set where nothing was forked during the look, so that nothing
-	// can have slipped past it.
+	byPID   map[int]*entry // nil after a quickLook
+	missed  bool           // a process ended between being listed and being read
+	// exact reports that nothing can have slipped past the look.
 	exact bool
-	// The program that the group's or session's members are claimed by;
-	// Unclaimed where two programs claim some.
+	blind bool // the kernel does not show the pid that was allocated last
+	// The program of the claimed members of each process group and session;
+	// Unclaimed if two programs have some.
 	groups, sessions map[int]Program
 }
 
-// find gives the process of a pid, nil where none was found.
+// find returns the process of a pid, or nil.
 func (v *view) find(pid int) *entry {
 	i := sort.Search(len(v.entries), func(i int) bool { return v.entries[i].pid >= pid })
 	if i < len(v.entries) && v.entries[i].pid == pid {
@@ -57,8 +59,8 @@ func (v *view) find(pid int) *entry {
 	return nil
 }
 
-// Scan shows all processes that exist for the unit, by pid: as PID 1 all but
-// itself and kernel threads, otherwise its descendants.
+// Scan returns all processes of the container, by pid: as PID 1 all but itself
+// and kernel threads, otherwise its descendants.
 func (t *Tree) Scan() ([]Process, error) {
 	v, err := t.look(nil)
 	if err != nil {
@@ -73,8 +75,8 @@ func (t *Tree) Scan() ([]Process, error) {
 	return processes, nil
 }
 
-// Live shows the processes of these programs that have not ended, by pid. Of
-// their command lines it gives the short name only: it is cheaper than
+// Live returns the processes of these programs that have not ended, by pid. Of
+// the command lines it has only the short name: so it is cheaper than
 // [Tree.Scan], and never waits for a process that is stuck.
 func (t *Tree) Live(programs ...Program) ([]Process, error) {
 	members, err := t.live(programs)
@@ -88,21 +90,40 @@ func (t *Tree) Live(programs ...Program) ([]Process, error) {
 	return processes, nil
 }
 
-// Identify tells whose one process is, also of a zombie about to be reaped.
-// A process that does not exist is fs.ErrNotExist.
+// Suspended reports whether a signal has stopped a process, which then handles no
+// other one but KILL until it continues.
+func (t *Tree) Suspended(pid int) bool {
+	s, err := t.proc.stat(pid)
+	return err == nil && s.suspended()
+}
+
+// Owner returns the program of a child that has ended and is not reaped yet. Of
+// most the limit alone tells it: a storm of orphans is not read from /proc.
+func (t *Tree) Owner(pid int) Program {
+	if t.unlimited == nil {
+		if program := t.byLimit(pid); program != Unclaimed {
+			return program
+		}
+	}
+	p, err := t.Identify(pid)
+	if err != nil {
+		return Unclaimed
+	}
+	return p.Program
+}
+
+// Identify attributes one process, even a zombie that is about to be reaped. If it
+// does not exist, the error is fs.ErrNotExist.
 func (t *Tree) Identify(pid int) (Process, error) {
 	s, err := t.proc.stat(pid)
 	if err != nil {
 		return Process{}, fmt.Errorf("cannot identify process %d: %w", pid, err)
 	}
 	e := &entry{stat: s}
-	e.program = t.marked(&e.stat)
+	e.program = t.byMark(&e.stat)
 	if e.program == Unclaimed {
-		pgid, sid := t.bonds(&e.stat)
-		e.program = t.memory.kin(pgid, sid, func(pid int) (stat, bool) {
-			s, err := t.proc.stat(pid)
-			return s, err == nil
-		})
+		pgid, sid := t.groupAndSession(&e.stat)
+		e.program = t.memory.byGroupOrSession(pgid, sid, t.leader)
 	}
 	return t.describe(e), nil
 }
@@ -128,9 +149,9 @@ func startTime(start uint64) time.Time {
 	return time.Now().Add(-time.Duration(int64(ticks)-int64(start)) * (time.Second / ticksPerSecond))
 }
 
-// live gives the processes of these programs that have not ended. That there
-// are none it says only when it is sure: a process that forks during a look
-// and ends can pass the child on to a pid that the look has left behind.
+// live returns the processes of these programs that have not ended. That there
+// are none only an exact look can say: without one the error is errUnsettled.
+// Where the kernel does not show what it takes, several looks are as good as one.
 func (t *Tree) live(programs []Program) ([]*entry, error) {
 	const looks = 3
 	for i := 1; ; i++ {
@@ -138,65 +159,88 @@ func (t *Tree) live(programs []Program) ([]*entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		var members []*entry
-		for _, e := range v.entries {
-			if slices.Contains(programs, e.program) && !e.ended() {
-				members = append(members, e)
-			}
-		}
-		if len(members) > 0 || v.exact || i == looks {
+		members := v.members(programs)
+		switch {
+		case len(members) > 0 || v.exact || v.blind && i == looks:
 			return members, nil
+		case i == looks:
+			return nil, errUnsettled
 		}
 	}
 }
 
-// look reads all of /proc once; where certain programs are asked for, of the
-// others only as much as it takes to know them again.
+// members returns the processes of these programs that have not ended.
+func (v *view) members(programs []Program) (members []*entry) {
+	for _, e := range v.entries {
+		if slices.Contains(programs, e.program) && !e.ended() {
+			members = append(members, e)
+		}
+	}
+	return members
+}
+
+// look reads all of /proc once. If certain programs are asked for, it reads of the
+// others only as much as it takes to recognise them.
 func (t *Tree) look(asked []Program) (*view, error) {
 	t.scan.Lock()
 	defer t.scan.Unlock()
 	v := &view{look: t.memory.begin()}
 	v.seen, _ = now()
 	before, known := t.proc.lastPID()
-	pids, err := t.proc.pids()
+	pids, err := t.pids()
 	if err != nil {
 		return nil, fmt.Errorf("cannot see processes: %w", err)
 	}
-	slices.Sort(pids)
-	pids = slices.DeleteFunc(pids, func(pid int) bool { return pid == t.self })
 	v.entries = make([]*entry, 0, len(pids))
-	quick := asked != nil && t.direct && t.init && !t.memory.strangers()
-	if !quick || !t.glance(v, pids, asked) {
+	quick := asked != nil && t.direct && t.init && !t.memory.sawUnclaimed()
+	if !quick || !t.quickLook(v, pids, asked) {
 		t.lookFully(v, pids)
 	}
+	if v.blind = !known; known && len(v.members(asked)) == 0 {
+		if err := t.settle(v, pids, before, asked); err != nil {
+			return nil, fmt.Errorf("cannot see processes: %w", err)
+		}
+	}
 	t.memory.learn(v)
-	after, stillKnown := t.proc.lastPID()
-	v.exact = known && stillKnown && before == after
 	return v, nil
+}
+
+// pids lists the processes other than this one, in ascending order.
+func (t *Tree) pids() ([]int, error) {
+	pids, err := t.proc.pids()
+	slices.Sort(pids)
+	return slices.DeleteFunc(pids, func(pid int) bool { return pid == t.self }), err
 }
 
 func (t *Tree) lookFully(v *view, pids []int) {
 	v.entries, v.byPID = v.entries[:0], make(map[int]*entry, len(pids))
 	for _, pid := range pids {
-		if e, ok := t.read(pid); ok {
+		switch e := t.read(pid); {
+		case e == nil:
+			v.missed = true
+		case !e.ofKernel():
 			v.entries = append(v.entries, e)
 			v.byPID[pid] = e
 		}
 	}
-	v.settle(t)
+	v.refreshParents(t)
 	if !t.init {
 		v.keepDescendants(t.self)
 	}
 	for _, e := range v.entries {
-		e.program = t.marked(&e.stat)
+		e.program = t.byMark(&e.stat)
 	}
 	t.inherit(v)
+	for _, e := range v.entries {
+		// It may have had marks until it ended.
+		v.missed = v.missed || e.program == Unclaimed && (e.ended() || !t.alive(e.id()))
+	}
 }
 
-// settle looks again at processes whose parent ended during the look: they
+// refreshParents reads processes again whose parent ended during the look: they
 // have another one now, and without it the chain to the unit would be broken.
-func (v *view) settle(t *Tree) {
-	const rounds = 5 // each for one more generation that ended
+func (v *view) refreshParents(t *Tree) {
+	const rounds = 5 // one for each generation that ended
 	for range rounds {
 		changed := false
 		v.entries = slices.DeleteFunc(v.entries, func(e *entry) bool {
@@ -206,7 +250,7 @@ func (v *view) settle(t *Tree) {
 			s, err := t.proc.stat(e.pid)
 			if errors.Is(err, fs.ErrNotExist) || (err == nil && s.start != e.start) {
 				delete(v.byPID, e.pid)
-				changed = true
+				changed, v.missed = true, true
 				return true
 			}
 			if err == nil && s.ppid != e.ppid {
@@ -221,7 +265,7 @@ func (v *view) settle(t *Tree) {
 	}
 }
 
-// keepDescendants leaves out what does not descend from the unit.
+// keepDescendants drops what does not descend from the unit.
 func (v *view) keepDescendants(self int) {
 	descends := map[int]bool{self: true, 0: false}
 	var ask func(pid, depth int) bool

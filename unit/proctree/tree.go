@@ -14,18 +14,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options are what may differ from the ordinary; the zero value is it.
+// Options configure a Tree; the zero value is the default.
 type Options struct {
-	Proc   string    // where proc(5) is mounted; empty: /proc
-	Random io.Reader // of the marks' bits; nil: crypto/rand
-	// Tick is how long to wait between two looks at a process that is no
-	// child of this one, on a kernel without pidfd (before Linux 5.3), where
-	// nothing tells of its end. 0: 50 ms. Elsewhere nothing ever waits so.
+	Proc       string    // where proc(5) is mounted; empty: /proc
+	Random     io.Reader // of the marks' bits; nil: crypto/rand
+	NoCoreMark bool      // leave coredump_filter alone
+	// Tick is the interval for polling a process that is not our child on a
+	// kernel without pidfd (before Linux 5.3). 0: 50 ms. Other kernels do not
+	// need to poll.
 	Tick time.Duration
 }
 
-// Tree tells whose the processes around this one are, and ends them. Make one
-// per process, with [New].
+// Tree attributes the processes around this one to programs, and ends them.
+// Make one per process, with [New].
 type Tree struct {
 	proc      procfs
 	self      int
@@ -34,16 +35,17 @@ type Tree struct {
 	boot      boot
 	tick      time.Duration
 	pidfd     bool
-	direct    bool  // the pids of proc are those of system calls
-	unlimited error // why marks cannot be limits, nil: they can
+	direct    bool  // the pids in proc are those of system calls
+	unlimited error // why marks cannot be limits; nil: they can
+	core      *coreMark
 
 	memory  memory
 	drained broadcast
-	scan    sync.Mutex // one scan at a time: each builds on what the one before knew
+	scan    sync.Mutex // one scan at a time: each builds on the one before
 }
 
-// New draws the marks of this boot and finds out what can be used here. It
-// fails only where /proc cannot be read at all.
+// New draws the marks of this boot and probes what the kernel supports. It fails
+// only if /proc cannot be read.
 func New(options Options) (*Tree, error) {
 	self := os.Getpid()
 	t := &Tree{proc: procfs{root: options.Proc}, self: self, init: self == 1, tick: options.Tick}
@@ -74,21 +76,24 @@ func New(options Options) (*Tree, error) {
 		return nil, fmt.Errorf("cannot see processes: %s is of another pid namespace", t.proc.root)
 	}
 	t.unlimited = t.probe()
+	if t.core = (&coreMark{off: errors.New("it is switched off")}); !options.NoCoreMark {
+		t.core = openCoreMark(t.proc)
+	}
 	t.pidfd = havePidfd()
 	return t, nil
 }
 
-// Degraded says why the stronger mark, the resource limit, cannot be used
-// here, and is nil where it can. Processes are then claimed by environment and
-// ancestry only; one that drops both is shown as unclaimed.
+// Degraded returns why the stronger mark, the resource limit, cannot be used
+// here; nil if it can. Without it processes are claimed by environment and
+// ancestry only, and one that drops both is shown as unclaimed.
 func (t *Tree) Degraded() error { return t.unlimited }
 
-// Drained has to be called whenever children were reaped. It wakes those who
-// wait for processes on a kernel without pidfd.
+// Drained must be called whenever children were reaped. It wakes those who wait
+// for processes on a kernel without pidfd.
 func (t *Tree) Drained() { t.drained.wake() }
 
-// havePidfd tells whether the kernel has pidfds, and its seccomp profile lets
-// us use them: an old one of Docker answers EPERM to what it does not know.
+// havePidfd reports whether the kernel has pidfds and the seccomp profile allows
+// them: an old one of Docker's answers EPERM to calls that it does not know.
 func havePidfd() bool {
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
@@ -99,7 +104,7 @@ func havePidfd() bool {
 	return !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM)
 }
 
-// broadcast wakes all who wait on it.
+// broadcast wakes all who wait for it.
 type broadcast struct {
 	mu sync.Mutex
 	ch chan struct{}

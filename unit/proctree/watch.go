@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch waits for the ends of processes. A pidfd becomes readable when its
-// process has ended, whoever the parent is and whether or not it was reaped.
-// They are gathered in an epoll, which is itself waited for by Go's poller, so
-// that waiting takes neither a thread nor a clock.
+// watch waits for processes to end. A pidfd becomes readable when its process has
+// ended, whoever the parent is and whether or not it was reaped. They are
+// collected in an epoll instance, which in turn is watched by Go's poller, so that
+// waiting takes neither a thread nor a timer.
 type watch struct {
-	tree  *Tree
-	file  *os.File // the epoll
-	conn  syscall.RawConn
-	held  map[id]*handle
-	byFD  map[int32]*handle
-	blind int // how many are held without a pidfd
+	tree      *Tree
+	file      *os.File // the epoll
+	conn      syscall.RawConn
+	held      map[id]*handle
+	byFD      map[int32]*handle
+	unwatched int // how many are held without a pidfd
 }
 
 func (t *Tree) newWatch() (*watch, error) {
@@ -48,8 +48,8 @@ func (w *watch) close() {
 	_ = w.file.Close()
 }
 
-// add holds a process that a look found, unless it has ended. Where it is
-// held already, that hold is given.
+// add opens a process that a look found, unless it has ended. For one that is
+// held already it returns the handle.
 func (w *watch) add(e *entry) (h *handle, ok bool) {
 	if h, ok := w.held[e.id()]; ok {
 		return h, !h.ended
@@ -61,14 +61,14 @@ func (w *watch) add(e *entry) (h *handle, ok bool) {
 		event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(h.fd)}
 		err := w.control(func(fd int) error { return unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, h.fd, &event) })
 		if err != nil {
-			h.close() // out of memory or of user watches: do without
+			h.close() // out of memory or of user watches: go without
 		}
 	}
 	w.held[h.id] = h
 	if h.fd >= 0 {
 		w.byFD[int32(h.fd)] = h
 	} else {
-		w.blind++
+		w.unwatched++
 	}
 	return h, true
 }
@@ -80,7 +80,7 @@ func (w *watch) control(f func(fd int) error) (err error) {
 	return err
 }
 
-// drop lets go of a process that has ended.
+// drop removes a process that has ended.
 func (w *watch) drop(h *handle) {
 	if h.ended {
 		return
@@ -88,21 +88,21 @@ func (w *watch) drop(h *handle) {
 	h.ended = true
 	delete(w.held, h.id)
 	if h.fd < 0 {
-		w.blind--
+		w.unwatched--
 		return
 	}
 	delete(w.byFD, int32(h.fd))
-	h.close() // and with it leaves the epoll
+	h.close() // which removes it from the epoll instance
 }
 
-// wait returns when at least one of the held processes has ended, when ctx
-// has, and now and then for no reason. It lets go of those that have ended.
+// wait returns when at least one of the held processes has ended, when ctx is
+// done, or spuriously. It drops those that have ended.
 func (w *watch) wait(ctx context.Context) error {
 	if ctx.Err() != nil || len(w.held) == 0 {
 		return nil
 	}
-	if w.blind > 0 {
-		return w.waitBlind(ctx)
+	if w.unwatched > 0 {
+		return w.waitUnwatched(ctx)
 	}
 	if err := w.file.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("cannot wait for processes: %w", err)
@@ -116,7 +116,7 @@ func (w *watch) wait(ctx context.Context) error {
 	return nil
 }
 
-// collect lets go of the processes that have ended by now, and counts them.
+// collect drops the processes that have ended, and returns how many.
 func (w *watch) collect(epoll int) (ended int) {
 	var events [64]unix.EpollEvent
 	for {
@@ -133,11 +133,11 @@ func (w *watch) collect(epoll int) (ended int) {
 	}
 }
 
-// waitBlind waits where some processes have no pidfd: for a child's end the
-// reaper tells, for that of others nothing does, so they are looked at again.
-func (w *watch) waitBlind(ctx context.Context) error {
+// waitUnwatched waits if some processes have no pidfd: the reaper announces the
+// ends of children; other processes are polled.
+func (w *watch) waitUnwatched(ctx context.Context) error {
 	drained := w.tree.drained.next()
-	if w.dropSeen() > 0 {
+	if w.dropEnded() > 0 {
 		return nil
 	}
 	tick := time.NewTimer(w.tree.tick)
@@ -147,15 +147,14 @@ func (w *watch) waitBlind(ctx context.Context) error {
 	case <-tick.C:
 	case <-ctx.Done():
 	}
-	w.dropSeen()
+	w.dropEnded()
 	return nil
 }
 
-// dropSeen lets go of those without a pidfd that are seen to have ended, and
-// of the others that are known to.
-func (w *watch) dropSeen() (ended int) {
+// dropEnded drops the processes that have ended, with and without a pidfd.
+func (w *watch) dropEnded() (ended int) {
 	for _, h := range w.held {
-		if h.fd < 0 && !w.tree.same(h) {
+		if h.fd < 0 && !w.tree.alive(h.id) {
 			w.drop(h)
 			ended++
 		}

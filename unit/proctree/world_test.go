@@ -46,10 +46,13 @@ func newBenchWorld(t testing.TB) *world {
 	}
 	w.Tree = tree
 	w.reaper, err = reaper.New(reaper.Options{
-		Orphan: func(pid int, exit reaper.Exit) {
+		Orphan: func(pid int, exit reaper.Exit, _ time.Duration) {
 			p, err := tree.Identify(pid)
 			if err != nil {
 				t.Errorf("an orphan that was not reaped yet: %v", err)
+			}
+			if owner := tree.Owner(pid); owner != p.Program {
+				t.Errorf("orphan %d is of program %d, and identified as %+v", pid, owner, p)
 			}
 			w.exits.Store(pid, exit)
 			w.orphans <- p
@@ -101,7 +104,7 @@ type pipe struct {
 func (w *world) start(program Program, argv []string) (*reaper.Child, *pipe) {
 	w.t.Helper()
 	spec := reaper.Spec{
-		Around: w.Around(program),
+		Around: w.Around(program, program),
 		Env:    append(w.Env(program, "api", "Standard.start"), "PATH="+os.Getenv("PATH")),
 	}
 	return w.startSpec(spec, argv)
@@ -148,7 +151,7 @@ func (p *pipe) pid() int {
 	return pid
 }
 
-// find gives one process of a scan.
+// find returns one process of a scan.
 func (w *world) find(pid int) Process {
 	w.t.Helper()
 	processes, err := w.Scan()
@@ -200,7 +203,7 @@ func (w *world) done(child *reaper.Child) {
 	}
 }
 
-// signals gives the signals that a process got.
+// signals returns the signals that a process got.
 func signals(ending Ending, pid int) (got []syscall.Signal) {
 	for _, s := range ending.Signalled {
 		if s.Process.PID == pid {

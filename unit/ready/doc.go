@@ -1,9 +1,9 @@
-// Package ready tells when a program that was started can be used: its port
-// accepts, its address answers, a command succeeds, its output has a line, or
-// it says so itself (sd_notify(3)).
+// Package ready finds out when a started program can be used: its port accepts
+// connections, its URL answers, a command succeeds, a line appears in its
+// output, or it says so itself (sd_notify(3)).
 //
-// [Await] has one goroutine for each check and returns when all of them have;
-// what asks by interval does so only until then. Line and Notify ask nothing:
-// the one is told of output by whoever writes it, the other one sleeps in a
-// read. A [Notify] has a goroutine of its own from [Listen] to Close.
+// [Await] runs one goroutine for each check and returns when all of them have;
+// polling stops then. Line and Notify do not poll: output is passed through a
+// Line's tap, and Notify blocks in a read. A [Notify] owns a goroutine from
+// [Listen] to Close.
 package ready

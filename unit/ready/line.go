@@ -10,18 +10,18 @@ import (
 	"sync/atomic"
 )
 
-// lineBytes bounds how much of one line is looked at.
+// lineBytes is how much of a line is matched at most.
 const lineBytes = 16 << 10
 
-// Line is met when a finished line of a program's output matches.
+// Line is met when a complete line of a program's output matches.
 type Line struct {
 	pattern *regexp.Regexp
 	found   chan struct{}
 	once    sync.Once
-	over    atomic.Bool // found, or nobody waits any more
+	over    atomic.Bool // found, or no longer waited for
 }
 
-// NewLine makes a check of a regular expression.
+// NewLine returns a check that waits for a line matching a regular expression.
 func NewLine(pattern string) (*Line, error) {
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {
@@ -30,7 +30,7 @@ func NewLine(pattern string) (*Line, error) {
 	return &Line{pattern: compiled, found: make(chan struct{})}, nil
 }
 
-// Wait returns when the line is there.
+// Wait returns when the line has appeared.
 func (l *Line) Wait(ctx context.Context) error {
 	select {
 	case <-l.found:
@@ -41,10 +41,10 @@ func (l *Line) Wait(ctx context.Context) error {
 		return nil
 	}
 	l.over.Store(true)
-	return errors.New("there is no such line")
+	return errors.New("no such line appeared")
 }
 
-// Met tells whether the line was there.
+// Met reports whether the line has appeared.
 func (l *Line) Met() bool {
 	select {
 	case <-l.found:
@@ -56,15 +56,15 @@ func (l *Line) Met() bool {
 
 func (l *Line) String() string { return `log line "` + l.pattern.String() + `"` }
 
-// Tap gives a writer that passes on one stream of the output to another one,
-// and looks at it until the line is found or nobody waits for it any more.
-// Each stream needs a tap of its own, which one goroutine writes to.
+// Tap returns a writer that passes a stream of output on to another writer and
+// searches it until the line is found or no longer waited for. Each stream
+// needs a tap of its own, written by one goroutine.
 func (l *Line) Tap(to io.Writer) io.Writer { return &tap{line: l, to: to} }
 
 type tap struct {
 	line *Line
 	to   io.Writer
-	rest []byte // of a line that has not ended
+	rest []byte // the beginning of an incomplete line
 }
 
 func (t *tap) Write(p []byte) (int, error) {
@@ -73,11 +73,11 @@ func (t *tap) Write(p []byte) (int, error) {
 		t.rest = nil
 		return n, err
 	}
-	t.look(p)
+	t.search(p)
 	return n, err
 }
 
-func (t *tap) look(p []byte) {
+func (t *tap) search(p []byte) {
 	for {
 		end := bytes.IndexByte(p, '\n')
 		if end < 0 {
@@ -95,7 +95,7 @@ func (t *tap) look(p []byte) {
 	}
 }
 
-// keep adds to the line, as far as it is looked at.
+// keep adds to the line, up to lineBytes.
 func (t *tap) keep(p []byte) {
 	t.rest = append(t.rest, p[:min(len(p), lineBytes-len(t.rest))]...)
 }

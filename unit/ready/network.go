@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// statusBytes bounds how much of an answer is read: its first line.
+// statusBytes is how much of an answer is read at most, for its first line.
 const statusBytes = 4096
 
 // TCP is met when the address, HOST:PORT, accepts a connection.
@@ -28,9 +28,8 @@ func TCP(address string, interval time.Duration) *Poll {
 	})
 }
 
-// dial connects. To ask for a port of one's own machine that nobody listens on
-// can connect to itself: the kernel may have picked that very port for the
-// connection's other end.
+// dial connects. A connection to an unused local port can connect to itself:
+// the kernel may pick that very port as the connection's source.
 func dial(ctx context.Context, address string) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", address)
@@ -44,7 +43,7 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// plain leaves out what a message says already: the address, and what was done.
+// plain strips what the message says already: the operation and the address.
 func plain(err error) error {
 	var operation *net.OpError
 	if errors.As(err, &operation) {
@@ -57,20 +56,20 @@ func plain(err error) error {
 	return err
 }
 
-// HTTP is met when the address, http://HOST:PORT/PATH, answers a GET with a
-// status from 200 to 399.
+// HTTP is met when the URL, http://HOST:PORT/PATH, answers a GET with a status
+// from 200 to 399.
 func HTTP(address string, interval time.Duration) (*Poll, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
 	if u.Scheme != "http" || u.Host == "" {
-		return nil, fmt.Errorf("%q is no http:// address", address)
+		return nil, fmt.Errorf("%q is not an http:// address", address)
 	}
 	return NewPoll(address, interval, func(ctx context.Context) error { return get(ctx, u) }), nil
 }
 
-// get makes one request by hand: the HTTP client of the standard library would
+// get writes the request itself: the HTTP client of the standard library would
 // be a quarter of the binary.
 func get(ctx context.Context, u *url.URL) error {
 	port := u.Port()

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NotifyVariable is the environment variable that tells a program where to
-// send its state (sd_notify(3)).
+// NotifyVariable is the environment variable with the address that a program
+// sends its state to (sd_notify(3)).
 const NotifyVariable = "NOTIFY_SOCKET"
 
 // Limits of one message, which is a few short lines and, at most, some
@@ -26,16 +26,16 @@ const (
 	controlBytes = 1024
 )
 
-// errSaysStopping is why a program that says so will not become ready.
-var errSaysStopping = errors.New("it said that it is stopping")
+// errStopping is why a program that sent STOPPING=1 will not become ready.
+var errStopping = errors.New("it said that it is stopping")
 
-// Notify is met when the program says that it is ready. It has a socket in
-// the abstract name space, which needs no file system, under a name that
-// nobody can guess, and takes the word of the program's own processes only.
+// Notify is met when the program says that it is ready. Its socket is in the
+// abstract namespace, which needs no file system, under an unguessable name.
+// Only the program's own processes are believed.
 type Notify struct {
 	address string
 	conn    *net.UnixConn
-	mine    func(pid int) bool
+	trusted func(pid int) bool
 	refused func(pid int)
 
 	ready, stopping chan struct{}
@@ -43,10 +43,10 @@ type Notify struct {
 	once, stopOnce  sync.Once
 }
 
-// Listen opens the socket. mine tells whether a process is one of the
-// program's; refused, if not nil, is told of those that are not. Both are
-// called by the goroutine that reads; Close ends that.
-func Listen(mine func(pid int) bool, refused func(pid int)) (*Notify, error) {
+// Listen opens the socket. trusted reports whether a process is one of the
+// program's; refused, if not nil, is called with those that are not. The reading
+// goroutine calls both; Close ends it.
+func Listen(trusted func(pid int) bool, refused func(pid int)) (*Notify, error) {
 	name := "@toskose/notify/" + rand.Text()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
@@ -65,14 +65,14 @@ func Listen(mine func(pid int) bool, refused func(pid int)) (*Notify, error) {
 		refused = func(int) {}
 	}
 	n := &Notify{
-		address: name, conn: conn, mine: mine, refused: refused,
+		address: name, conn: conn, trusted: trusted, refused: refused,
 		ready: make(chan struct{}), stopping: make(chan struct{}), done: make(chan struct{}),
 	}
 	go n.read()
 	return n, nil
 }
 
-// Env is what the program needs in its environment.
+// Env is the variable that the program needs in its environment.
 func (n *Notify) Env() string { return NotifyVariable + "=" + n.address }
 
 // Wait returns when the program has said that it is ready; that it is stopping
@@ -90,10 +90,10 @@ func (n *Notify) Wait(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return errors.New("it never sent READY=1")
 	}
-	return errSaysStopping
+	return errStopping
 }
 
-// Met tells whether the program has said that it is ready.
+// Met reports whether the program has said that it is ready.
 func (n *Notify) Met() bool {
 	select {
 	case <-n.ready:
@@ -111,8 +111,8 @@ func (n *Notify) Close() {
 	<-n.done
 }
 
-// read takes messages, also after the program is ready: nobody who sends one
-// shall find the socket full or gone.
+// read receives messages, even once the program is ready: a sender must not
+// find the socket full or gone.
 func (n *Notify) read() {
 	defer close(n.done)
 	message, control := make([]byte, messageBytes), make([]byte, controlBytes)
@@ -128,13 +128,13 @@ func (n *Notify) read() {
 			return
 		}
 		sender, descriptors := readControl(control[:controlSize])
-		if sender > 0 && n.mine(sender) {
-			n.heard(string(message[:size]))
+		if sender > 0 && n.trusted(sender) {
+			n.handle(string(message[:size]))
 		} else {
 			n.refused(sender)
 		}
 		for _, fd := range descriptors {
-			_ = unix.Close(fd) // whoever sent BARRIER=1 learns by this that it was read
+			_ = unix.Close(fd) // tells a sender of BARRIER=1 that its message was read
 		}
 	}
 }
@@ -143,9 +143,9 @@ func temporary(err error) bool {
 	return errors.Is(err, syscall.EINTR) || errors.Is(err, syscall.EAGAIN) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// heard obeys one message. All else that it may say (STATUS, MAINPID,
-// WATCHDOG, …) means nothing here.
-func (n *Notify) heard(message string) {
+// handle acts on one message. Everything else it may contain (STATUS, MAINPID,
+// WATCHDOG, …) is ignored.
+func (n *Notify) handle(message string) {
 	lines := strings.Split(message, "\n")
 	if slices.Contains(lines, "READY=1") {
 		n.once.Do(func() { close(n.ready) })
@@ -155,8 +155,8 @@ func (n *Notify) heard(message string) {
 	}
 }
 
-// readControl finds the sender, 0 where there is none, and the descriptors that
-// came along.
+// readControl returns the sender, 0 if there is none, and the descriptors that
+// were sent along.
 func readControl(control []byte) (sender int, descriptors []int) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {

@@ -63,8 +63,8 @@ func TestNotifyIsMetByREADY(t *testing.T) {
 		"STATUS=READY=1":                    "READY=1",
 		"READY=0":                           "READY=1",
 		"":                                  "READY=1",
-		"STOPPING=1":                        errSaysStopping.Error(),
-		"STATUS=x\nSTOPPING=1\nWATCHDOG=1":  errSaysStopping.Error(),
+		"STOPPING=1":                        errStopping.Error(),
+		"STATUS=x\nSTOPPING=1\nWATCHDOG=1":  errStopping.Error(),
 		"READY=1\nSTOPPING=1":               "",
 		strings.Repeat("x", 2*messageBytes): "READY=1",
 	} {

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// attemptLimit is how long one attempt may take, so that one that hangs does
-// not use up all of the time.
+// attemptLimit is how long one attempt may take, so that a hanging one does not
+// use up all of the time.
 const attemptLimit = 10 * time.Second
 
-// Check is one thing that has to be so before a program is ready.
+// Check is one condition of a program's readiness.
 type Check interface {
-	// Wait returns when it is so, or an error that says what is missing when
-	// ctx ends, or earlier where it can never be so.
+	// Wait returns nil when the condition is met, and an error that says what
+	// is missing when ctx is done or the condition can no longer be met.
 	Wait(ctx context.Context) error
-	// Met tells whether it was so, without waiting.
+	// Met reports whether the condition has been met, without waiting.
 	Met() bool
 	// String names it in a message: "tcp 127.0.0.1:80".
 	String() string
 }
 
-// Await waits until all checks are met; its error names every one that was
-// not, in order, and why. A check that can never be met ends the wait.
+// Await waits until all checks are met. Its error names every check that was
+// not, in order, and why. A check that can no longer be met ends the wait.
 func Await(ctx context.Context, checks []Check) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -52,7 +52,7 @@ func Await(ctx context.Context, checks []Check) error {
 	return errors.New(strings.Join(missing, "; "))
 }
 
-// Met tells whether all checks are.
+// Met reports whether all checks have been met.
 func Met(checks []Check) bool {
 	for _, c := range checks {
 		if !c.Met() {
@@ -62,7 +62,7 @@ func Met(checks []Check) bool {
 	return true
 }
 
-// Poll is a check that asks until the answer is yes.
+// Poll is a check that tries until it succeeds.
 type Poll struct {
 	name     string
 	interval time.Duration
@@ -70,13 +70,13 @@ type Poll struct {
 	met      atomic.Bool
 }
 
-// NewPoll makes a check of an attempt that is made at once and then again
-// interval after each end of it. One attempt may take 10 seconds.
+// NewPoll returns a check that calls try at once and then again, interval after
+// each attempt has ended. One attempt may take 10 seconds.
 func NewPoll(name string, interval time.Duration, try func(ctx context.Context) error) *Poll {
 	return &Poll{name: name, interval: interval, try: try}
 }
 
-// Wait makes attempts until one succeeds. Its error is that of the last one.
+// Wait tries until an attempt succeeds. Its error is that of the last attempt.
 func (p *Poll) Wait(ctx context.Context) error {
 	var last error
 	for ctx.Err() == nil {
@@ -86,7 +86,7 @@ func (p *Poll) Wait(ctx context.Context) error {
 			return nil
 		}
 		if last == nil || !over(ctx) {
-			last = err // one that was cut off says less than those before
+			last = err // an attempt that ctx cut short says less than those before
 		}
 		timer := time.NewTimer(p.interval)
 		select {
@@ -96,13 +96,13 @@ func (p *Poll) Wait(ctx context.Context) error {
 		timer.Stop()
 	}
 	if last == nil {
-		last = errors.New("there was no time to ask")
+		last = errors.New("there was no time to try")
 	}
 	return last
 }
 
-// over tells whether ctx has ended, or is about to: what it cuts off may see
-// its deadline pass earlier than it does.
+// over reports whether ctx is done, or about to be: an operation that ctx cuts
+// short may see the deadline pass a moment earlier.
 func over(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
@@ -114,7 +114,7 @@ func (p *Poll) attempt(ctx context.Context) error {
 	return p.try(ctx)
 }
 
-// Met tells whether an attempt has succeeded.
+// Met reports whether an attempt has succeeded.
 func (p *Poll) Met() bool { return p.met.Load() }
 
 func (p *Poll) String() string { return p.name }

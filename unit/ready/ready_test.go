@@ -87,7 +87,7 @@ func TestAwaitNamesAllThatIsMissing(t *testing.T) {
 	go func() { first <- Await(ctx, checks) }()
 	cancel()
 	err = <-first
-	if err == nil || !strings.Contains(err.Error(), `log line "x": there is no such line; b: `) || Met(checks) {
+	if err == nil || !strings.Contains(err.Error(), `log line "x": no such line appeared; b: `) || Met(checks) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := Await(t.Context(), checks[:1]); err != nil || !Met(checks[:1]) {

@@ -14,10 +14,10 @@ type Exit struct {
 	Core   bool           // it left a core dump
 }
 
-// Success tells whether the process exited with code 0.
+// Success reports whether the process exited with code 0.
 func (e Exit) Success() bool { return e.Signal == 0 && e.Code == 0 }
 
-// Signalled tells whether a signal ended the process.
+// Signalled reports whether a signal ended the process.
 func (e Exit) Signalled() bool { return e.Signal != 0 }
 
 // String says how it ended: "exit code 7" or "SIGKILL".
@@ -32,14 +32,14 @@ func (e Exit) String() string {
 	return name
 }
 
-// SignalName gives the name of a signal, "SIGKILL", also of those that have a
-// number only: "SIGRTMIN+3".
+// SignalName returns the name of a signal, "SIGKILL". A real-time signal has
+// a number only: "SIGRTMIN+3".
 func SignalName(sig syscall.Signal) string {
 	if name := unix.SignalName(sig); name != "" {
 		return name
 	}
-	// Linux's first real-time signal as programs see it without a libc; glibc
-	// and musl keep the first two or three for themselves.
+	// Linux's real-time signals as the kernel numbers them; glibc and musl
+	// reserve the first two or three.
 	const first, last = 32, 64
 	if sig >= first && sig <= last {
 		return fmt.Sprintf("SIGRTMIN+%d", int(sig)-first)

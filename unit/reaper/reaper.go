@@ -13,20 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drainBatch bounds how many are reaped before [Options.Drained] is called, so
-// that a storm without end does not keep its listeners waiting for ever.
+// drainBatch bounds how many children are reaped before [Options.Drained] is
+// called, so that an endless storm of deaths does not starve its listeners.
 const drainBatch = 4096
 
-// Options are what a Reaper tells its owner. Its functions are called by the
-// goroutine of [Reaper.Run], one at a time, and hold up reaping while they run.
+// Options are the callbacks of a Reaper. The goroutine of [Reaper.Run] calls
+// them one at a time; no child is reaped while one runs.
 type Options struct {
-	// Orphan is told of the end of a process that [Reaper.Start] did not
-	// fork. It is still a zombie then, so that its /proc/PID can be read, and
-	// is reaped when Orphan returns. May be nil.
-	Orphan func(pid int, exit Exit)
-	// Drained is called once after all that were dead have been reaped and
-	// delivered, however many they were, and not at all where none were. (In
-	// a storm it is called every few thousand.) May be nil.
+	// Orphan is called when a process that [Reaper.Start] did not fork has
+	// ended. The process is still a zombie, so that its /proc/PID can be read,
+	// and is reaped when Orphan returns. cpu is its user and system time and that
+	// of the children it waited for. May be nil.
+	Orphan func(pid int, exit Exit, cpu time.Duration)
+	// Drained is called once all dead children have been reaped and
+	// delivered, however many there were; in a storm, after every few
+	// thousand. It is not called if there were none. May be nil.
 	Drained func()
 }
 
@@ -35,19 +36,19 @@ type Reaper struct {
 	options Options
 
 	// mu is held from a fork until the child is registered, and from looking
-	// at a dead child until it is known whose it is. Otherwise a child that
-	// dies at once would be seen before it is registered and be taken for an
-	// orphan, and its end would be lost. It is held while a child is reaped,
-	// too, so that a signal never goes to a pid that has just become free.
+	// at a dead child until its registration is found. Otherwise a child that
+	// dies at once could be seen before it is registered and be taken for an
+	// orphan, and its exit would be lost. It is also held while a child is
+	// reaped, so that a signal never goes to a pid that has just become free.
 	mu       sync.Mutex
 	children map[int]*Child
 
-	draining sync.Mutex // held while the dead are reaped and delivered
+	draining sync.Mutex // held while dead children are reaped and delivered
 }
 
 // New prepares this process to reap: where it is not PID 1, it becomes a
-// subreaper (prctl(2), PR_SET_CHILD_SUBREAPER), so that it still adopts the
-// orphans among its descendants.
+// subreaper (prctl(2), PR_SET_CHILD_SUBREAPER), so that orphans among its
+// descendants become its children all the same.
 func New(options Options) (*Reaper, error) {
 	if os.Getpid() != 1 {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -60,12 +61,12 @@ func New(options Options) (*Reaper, error) {
 	return &Reaper{options: options, children: map[int]*Child{}}, nil
 }
 
-// Run reaps until ctx ends, then returns nil; it fails only where the kernel
-// refuses to let it wait. Children that died before it was called are reaped
-// and delivered first. Call it once.
+// Run reaps until ctx is done, then returns nil. It fails only if the kernel
+// refuses to wait. Children that died before the call are reaped and delivered
+// first. Call it once.
 //
-// Its goroutine waits in the kernel, which no context ends: where children
-// outlive ctx, it stays until one of them ends, and leaves that unreaped.
+// Its goroutine waits in the kernel, which a context cannot interrupt: if
+// children outlive ctx, it remains until one of them ends, and does not reap it.
 func (r *Reaper) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- r.run(ctx) }()
@@ -74,7 +75,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	r.draining.Lock() // until what it was about to deliver is delivered
+	r.draining.Lock() // wait for a delivery that is under way
 	defer r.draining.Unlock()
 	return nil
 }
@@ -98,17 +99,17 @@ func (r *Reaper) run(ctx context.Context) error {
 	return nil
 }
 
-// awaitSignal waits where there are no children until one has died. For a
-// storm of deaths it would not do: to hand on a signal from one goroutine to
-// the next takes Go several times as long as all of the reaping.
+// awaitSignal waits for SIGCHLD while there are no children. In a storm of
+// deaths it would be too slow: handing a signal from one goroutine to the next
+// takes Go several times as long as the reaping itself.
 func (r *Reaper) awaitSignal(ctx context.Context) {
-	// One place in the channel is enough: each signal means "look", and a
-	// signal that comes during a look leaves one for the next.
+	// A buffer of one is enough: each signal means "look again", and one that
+	// arrives during a look stays in the buffer for the next.
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
 	defer signal.Stop(died)
 	if pid, _, _, err := peek(); pid != 0 || err != nil {
-		return // it came and died before the signal counted
+		return // it died before Notify took effect
 	}
 	select {
 	case <-died:
@@ -116,7 +117,7 @@ func (r *Reaper) awaitSignal(ctx context.Context) {
 	}
 }
 
-// drain reaps all that are dead.
+// drain reaps all dead children.
 func (r *Reaper) drain(ctx context.Context) error {
 	for ctx.Err() == nil {
 		reaped, err := r.batch()
@@ -130,7 +131,7 @@ func (r *Reaper) drain(ctx context.Context) error {
 	return nil
 }
 
-// batch reaps up to drainBatch dead children, and counts them.
+// batch reaps up to drainBatch dead children and returns how many.
 func (r *Reaper) batch() (int, error) {
 	for n := range drainBatch {
 		pid, exit, cpu, child, err := r.peek()
@@ -141,7 +142,7 @@ func (r *Reaper) batch() (int, error) {
 			return n, nil
 		}
 		if child == nil && r.options.Orphan != nil {
-			r.options.Orphan(pid, exit)
+			r.options.Orphan(pid, exit, cpu)
 		}
 		if err := r.reap(pid); err != nil {
 			return n, fmt.Errorf("cannot reap process %d: %w", pid, err)
@@ -154,7 +155,7 @@ func (r *Reaper) batch() (int, error) {
 	return drainBatch, nil
 }
 
-// peek finds one dead child, and whether Start forked it.
+// peek finds one dead child; child is nil if Start did not fork it.
 func (r *Reaper) peek() (int, Exit, time.Duration, *Child, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +180,7 @@ type Child struct {
 	cpu    time.Duration
 }
 
-// PID is the child's process id, also after its end.
+// PID is the child's process id. It stays valid after the child has ended.
 func (c *Child) PID() int { return c.pid }
 
 // Done is closed when the child has ended and was reaped.
@@ -196,8 +197,8 @@ func (c *Child) Exit() Exit {
 	}
 }
 
-// CPU is the user and system time that the child used, and the children it had
-// waited for. It is valid once Done is closed, and 0 before.
+// CPU is the user and system time of the child and of the children it waited
+// for. It is valid once Done is closed, and 0 before.
 func (c *Child) CPU() time.Duration {
 	select {
 	case <-c.done:
@@ -207,13 +208,13 @@ func (c *Child) CPU() time.Duration {
 	}
 }
 
-// Signal sends a signal to the child. It is [os.ErrProcessDone] when the child
-// was reaped, so that it never reaches another process of the same pid.
+// Signal sends a signal to the child. It returns [os.ErrProcessDone] once the
+// child has been reaped, so that it never hits another process of the same pid.
 func (c *Child) Signal(sig syscall.Signal) error { return c.kill(c.pid, sig) }
 
-// SignalGroup sends a signal to all of the child's process group. It is
-// [os.ErrProcessDone] when the child was reaped: from then on the number of
-// the group may belong to others.
+// SignalGroup sends a signal to the child's process group. It returns
+// [os.ErrProcessDone] once the child has been reaped: from then on the group's
+// number may belong to others.
 func (c *Child) SignalGroup(sig syscall.Signal) error { return c.kill(-c.pid, sig) }
 
 func (c *Child) kill(target int, sig syscall.Signal) error {

@@ -45,7 +45,7 @@ func newReaper(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{orphans: make(chan orphan, 1<<16), drained: make(chan struct{}, 1<<16)}
 	r, err := reaper.New(reaper.Options{
-		Orphan: func(pid int, exit reaper.Exit) {
+		Orphan: func(pid int, exit reaper.Exit, _ time.Duration) {
 			dir := filepath.Join("/proc", strconv.Itoa(pid))
 			limits, _ := os.ReadFile(filepath.Join(dir, "limits"))
 			status, _ := os.ReadFile(filepath.Join(dir, "status"))

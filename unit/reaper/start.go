@@ -18,7 +18,7 @@ import (
 // Spec says what to run, and as whom. The child is the leader of a process
 // group of its own, and inherits no descriptor but the three below.
 type Spec struct {
-	Path string   // of the executable, absolute: nothing is searched for
+	Path string   // of the executable, absolute: PATH is not searched
 	Args []string // argv, with the program's name first; empty: Path alone
 	Env  []string // all of its environment, as NAME=value
 	Dir  string   // its working directory; empty: this process's
@@ -32,20 +32,20 @@ type Spec struct {
 	// under it, too.
 	Umask *int
 
-	// The child's standard files; nil: /dev/null. They stay open here.
+	// The child's standard files; nil: /dev/null. The caller closes them.
 	Stdin, Stdout, Stderr *os.File
 
-	// Around, if not nil, is called in place of the fork and has to call
-	// fork once and return its results. What it changes about this process
-	// meanwhile, the child inherits; no other fork runs at that time.
+	// Around, if not nil, wraps the fork: it must call fork once and return
+	// its results. The child inherits what Around has changed about this
+	// process; no other fork runs meanwhile.
 	Around func(fork func() (int, error)) (int, error)
 }
 
-// Start forks a child and executes its program. It fails where that cannot be
-// executed; the error says what was tried, and wraps the system's error, so
-// that errors.Is with fs.ErrNotExist, fs.ErrPermission and syscall.ENOEXEC
-// tells why. The end of a child is delivered by [Child.Done], once, and is
-// seen only while [Reaper.Run] runs.
+// Start forks a child and executes its program. It fails if the program cannot
+// be executed; the error says what was tried and wraps the system's error, so
+// that errors.Is works with fs.ErrNotExist, fs.ErrPermission and
+// syscall.ENOEXEC. [Child.Done] is closed when the child ends; that is noticed
+// only while [Reaper.Run] runs.
 func (r *Reaper) Start(spec Spec) (*Child, error) {
 	if !strings.HasPrefix(spec.Path, "/") {
 		return nil, fmt.Errorf("exec %q: the path is not absolute", spec.Path)
@@ -66,13 +66,13 @@ func (r *Reaper) Start(spec Spec) (*Child, error) {
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Credential: spec.Credential},
 	}
 	if attr.Env == nil {
-		attr.Env = []string{} // nil would hand on ours
+		attr.Env = []string{} // nil would pass on ours
 	}
 	child := &Child{reaper: r, done: make(chan struct{})}
-	// Not os/exec and not os.StartProcess: their Wait would compete with the
-	// one of Run, and the first use of either forks a child of its own to
-	// probe the kernel. ForkExec waits for its child only when the program
-	// could not be executed, and under the lock nobody sees that one.
+	// Not os/exec or os.StartProcess: their Wait would compete with Run, and
+	// the first use of either forks a child of its own to probe the kernel.
+	// ForkExec waits for its child only if the program could not be executed,
+	// and under the lock the reaper cannot see that child.
 	fork := func() (int, error) { return syscall.ForkExec(spec.Path, argv, attr) }
 	if spec.Umask != nil {
 		fork = underUmask(*spec.Umask, fork)
@@ -92,8 +92,8 @@ func (r *Reaper) Start(spec Spec) (*Child, error) {
 	return child, nil
 }
 
-// files are the descriptors that the child gets as 0, 1 and 2. Fd makes each
-// of them blocking, as programs expect of their standard files.
+// files returns the descriptors that become the child's 0, 1 and 2. Fd makes
+// each of them blocking, as programs expect of their standard files.
 func (s *Spec) files() (fds []uintptr, closeFiles func(), err error) {
 	var null *os.File
 	for _, f := range []*os.File{s.Stdin, s.Stdout, s.Stderr} {
@@ -124,8 +124,8 @@ func underUmask(umask int, fork func() (int, error)) func() (int, error) {
 	}
 }
 
-// explain makes a sentence of the bare number that a failed fork gives: the
-// same one stands for a working directory, a user and a program.
+// explain turns the bare errno of a failed fork into a sentence: the same
+// number may be about the working directory, the user or the program.
 func (s *Spec) explain(err error) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -149,7 +149,8 @@ func (s *Spec) explain(err error) error {
 	return fmt.Errorf("exec %q: %w", s.Path, err)
 }
 
-// missingInterpreter names what an existing program needs and lacks.
+// missingInterpreter names the interpreter or loader that a program needs and
+// that does not exist.
 func missingInterpreter(path string) string {
 	const loader = "its dynamic loader is missing"
 	f, err := os.Open(path)
@@ -168,15 +169,16 @@ func missingInterpreter(path string) string {
 	return fmt.Sprintf("its #! line asks for %q", name)
 }
 
-// closeOnExec marks all descriptors that this process was started with, above
-// the standard ones, so that no child gets them. Go opens all others so.
+// closeOnExec marks all descriptors above the standard ones that this process
+// was started with, so that no child inherits them. Go opens all others with
+// the flag set.
 func closeOnExec() error {
 	const first = 3
 	err := unix.CloseRange(first, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {
 		return nil
 	}
-	// Linux before 5.11, or a seccomp profile that does not know close_range.
+	// Linux before 5.11, or a seccomp profile without close_range.
 	dir, err := os.Open("/proc/self/fd")
 	if err != nil {
 		return fmt.Errorf("cannot see which files are open: %w", err)

@@ -25,9 +25,9 @@ type childInfo struct {
 	Status int32
 }
 
-// peek tells of one dead child without reaping it: whoever looks may still
-// read of it in /proc. pid is 0 when there is none; cpu is its user and system
-// time with that of the children it had waited for.
+// peek returns one dead child without reaping it, so that its /proc entry can
+// still be read. pid is 0 if there is none; cpu is its user and system time,
+// including that of the children it waited for.
 func peek() (pid int, exit Exit, cpu time.Duration, err error) {
 	var info unix.Siginfo
 	var used unix.Rusage
@@ -53,8 +53,8 @@ func peek() (pid int, exit Exit, cpu time.Duration, err error) {
 	return int(child.PID), exit, time.Duration(used.Utime.Nano() + used.Stime.Nano()), nil
 }
 
-// await waits until a child is dead, which it does not reap. alone is true
-// where there is no child.
+// await waits until a child is dead, without reaping it. alone reports whether
+// there are no children.
 func await() (alone bool, err error) {
 	for {
 		err = unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -68,8 +68,8 @@ func await() (alone bool, err error) {
 	return false, err
 }
 
-// release reaps a child that peek has shown. A child that is gone already is
-// no error: its end is known.
+// release reaps a child that peek returned. A child that is gone already is
+// not an error: its exit is known.
 func release(pid int) error {
 	for {
 		got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
@@ -87,4 +87,4 @@ func release(pid int) error {
 	}
 }
 
-var errNotDead = errors.New("the kernel takes back that it is dead")
+var errNotDead = errors.New("it is no longer reported dead")

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// authenticator knows one user and the password as a hash, and logs failed
-// logins without letting whoever fails fill the log.
+// authenticator checks one user's password, of which it keeps a hash. It limits
+// how often failed logins are logged, so that they cannot fill the log.
 type authenticator struct {
 	required bool
 	hashed   bool // the password was given as {SHA}
 	user     [sha256.Size]byte
 	password [sha256.Size]byte
-	empty    bool // no password admits anyone
+	empty    bool // nobody is admitted
 
 	logger   *slog.Logger
 	now      func() time.Time
@@ -48,14 +48,14 @@ func newAuthenticator(user, password string, logger *slog.Logger, now func() tim
 	}
 }
 
-// admits tells whether the request may be answered. The time it takes does not
-// depend on how much of the name or the password is right: their hashes are
-// compared, both always.
+// admits reports whether the request may be answered. It takes the same time
+// however much of the name or the password is right: it compares both hashes,
+// always.
 func (a *authenticator) admits(r *http.Request) bool {
 	if !a.required {
 		return true
 	}
-	user, password, given := r.BasicAuth()
+	user, password, ok := r.BasicAuth()
 	if a.hashed {
 		sum := sha1.Sum([]byte(password)) //nolint:gosec // see the import
 		password = hex.EncodeToString(sum[:])
@@ -63,15 +63,15 @@ func (a *authenticator) admits(r *http.Request) bool {
 	userSum, passwordSum := sha256.Sum256([]byte(user)), sha256.Sum256([]byte(password))
 	same := subtle.ConstantTimeCompare(userSum[:], a.user[:]) &
 		subtle.ConstantTimeCompare(passwordSum[:], a.password[:])
-	if given && same == 1 && !a.empty {
+	if ok && same == 1 && !a.empty {
 		return true
 	}
-	a.refused(r, given)
+	a.logRefusal(r, ok)
 	return false
 }
 
-// refused logs the first failure at once and the rest as a number.
-func (a *authenticator) refused(r *http.Request, given bool) {
+// logRefusal logs the first failure at once and counts the others.
+func (a *authenticator) logRefusal(r *http.Request, credentials bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
@@ -80,6 +80,6 @@ func (a *authenticator) refused(r *http.Request, given bool) {
 		return
 	}
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	a.logger.Warn("login refused", "remote", host, "path", clip(r.URL.Path), "credentials", given, "refused_before", a.unlogged)
+	a.logger.Warn("login refused", "remote", host, "path", clip(r.URL.Path), "credentials", credentials, "refused_before", a.unlogged)
 	a.lastLog, a.unlogged = now, 0
 }

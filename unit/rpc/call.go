@@ -22,7 +22,7 @@ func (s *server) serveRPC(a *answer, r *http.Request) error {
 	}
 	c, err := decodeCall(body, s.limits)
 	if err != nil {
-		return refuse(http.StatusBadRequest, "%w", err)
+		return statusErrorf(http.StatusBadRequest, "%w", err)
 	}
 	var text []byte
 	value, err := s.dispatch(r.Context(), c)
@@ -45,14 +45,14 @@ func (s *server) serveRPC(a *answer, r *http.Request) error {
 // readBody reads a body whose length was announced, as Supervisor demands.
 func (s *server) readBody(a *answer, r *http.Request) ([]byte, error) {
 	if r.Header.Get("Content-Length") == "" || r.ContentLength < 0 {
-		return nil, refuse(http.StatusLengthRequired, "a Content-Length is needed")
+		return nil, statusErrorf(http.StatusLengthRequired, "a Content-Length is needed")
 	}
 	if r.ContentLength > s.limits.RequestBytes {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "a request has at most %d bytes", s.limits.RequestBytes)
+		return nil, statusErrorf(http.StatusRequestEntityTooLarge, "a request has at most %d bytes", s.limits.RequestBytes)
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, s.limits.RequestBytes))
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "cannot read the request: %w", err)
+		return nil, statusErrorf(http.StatusBadRequest, "cannot read the request: %w", err)
 	}
 	_ = a.control.SetReadDeadline(time.Time{})
 	return body, nil
@@ -81,9 +81,8 @@ type fault struct {
 	Text string `json:"faultString"`
 }
 
-// faultOf turns any error into a fault; one that is not meant for the client
-// is also logged, since it is more likely the machine's trouble than the
-// client's.
+// faultOf turns any error into a fault. One that is not meant for the client is
+// logged, too: it is more likely the machine's trouble than the client's.
 func (s *server) faultOf(method string, err error) fault {
 	var f *wire.Fault
 	switch {
@@ -97,20 +96,20 @@ func (s *server) faultOf(method string, err error) fault {
 	return fault{Code: int(f.Code), Text: f.Error()}
 }
 
-// encoded is a value whose XML exists already.
-type encoded []byte
+// rawXML is a value that is encoded already.
+type rawXML []byte
 
-var encodedType = reflect.TypeFor[encoded]()
+var rawXMLType = reflect.TypeFor[rawXML]()
 
-// multicall calls one after the other and answers their bare values, as
-// Supervisor does (the convention elsewhere is an array of one). What the
-// answers hold together is bounded: beyond it nothing more is called.
-func (s *server) multicall(ctx context.Context, calls []any) ([]encoded, error) {
-	answers := make([]encoded, 0, len(calls))
+// multicall makes calls one after the other and returns their bare values, as
+// Supervisor does (elsewhere each is in an array of its own). Once the answers
+// together exceed the limit, nothing more is called.
+func (s *server) multicall(ctx context.Context, calls []any) ([]rawXML, error) {
+	answers := make([]rawXML, 0, len(calls))
 	var size int64
 	for _, one := range calls {
 		var b bytes.Buffer
-		value, err := s.oneOf(ctx, one, size)
+		value, err := s.nested(ctx, one, size)
 		if err == nil {
 			err = encodeValue(&b, reflect.ValueOf(value))
 		}
@@ -126,7 +125,7 @@ func (s *server) multicall(ctx context.Context, calls []any) ([]encoded, error) 
 	return answers, nil
 }
 
-func (s *server) oneOf(ctx context.Context, one any, size int64) (any, error) {
+func (s *server) nested(ctx context.Context, one any, size int64) (any, error) {
 	if size > s.limits.AnswerBytes {
 		return nil, wire.NewFault(wire.Failed, fmt.Sprintf(
 			"not called: the answers before it have more than %d bytes", s.limits.AnswerBytes))
@@ -142,8 +141,8 @@ func (s *server) oneOf(ctx context.Context, one any, size int64) (any, error) {
 	if name == "system.multicall" {
 		return nil, wire.NewFault(wire.IncorrectParameters, "Recursive system.multicall forbidden")
 	}
-	params, given := members["params"].([]any)
-	if !given && members["params"] != nil {
+	params, ok := members["params"].([]any)
+	if !ok && members["params"] != nil {
 		return nil, wire.NewFault(wire.IncorrectParameters, "params is an array")
 	}
 	return s.dispatch(ctx, call{method: name, params: params})

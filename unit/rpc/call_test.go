@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -77,15 +76,14 @@ func TestCallsReachTheUnitAndAreAnswered(t *testing.T) {
 		{"supervisor.clearProcessLogs", []string{"api:start"}, "clear api:start", yes},
 		{"supervisor.clearProcessLog", []string{"api:start"}, "clear api:start", yes},
 		{"supervisor.clearAllProcessLogs", nil, "clear all", statusXML},
-		{"system.methodHelp", []string{"supervisor.getPID"}, "", "<value><string>Gives the process id of the unit.</string></value>"},
+		{"system.methodHelp", []string{"supervisor.getPID"}, "", "<value><string>Returns the process id of the unit.</string></value>"},
 		{"system.methodSignature", []string{"supervisor.startProcess"}, "", "<value><array><data><value><string>boolean</string></value>" +
 			"<value><string>string</string></value><value><string>boolean</string></value></data></array></value>"},
-		{"toskose.getInstance", nil, "components", "<value><string>4d1f</string></value>"},
 	} {
 		t.Run(tt.method+" "+strings.Join(tt.params, " "), func(t *testing.T) {
 			t.Parallel()
 			f := newFake()
-			f.log, f.snapshot.Instance = "log \x00", "4d1f"
+			f.log = "log \x00"
 			if got := answered(t, post(t, handlerOf(f), methodCall(tt.method, tt.params...))); got != tt.want {
 				t.Errorf("answer %s\nwant   %s", got, tt.want)
 			}
@@ -151,8 +149,7 @@ func TestEveryMethodOfSupervisorExists(t *testing.T) {
 	for i := range want {
 		want[i] = "supervisor." + want[i]
 	}
-	want = append(want, "system.listMethods", "system.methodHelp", "system.methodSignature", "system.multicall",
-		"toskose.cancel", "toskose.execute", "toskose.getComponents", "toskose.getExecution", "toskose.getInstance")
+	want = append(want, "system.listMethods", "system.methodHelp", "system.methodSignature", "system.multicall")
 	s := New(Options{Unit: newFake(), Logger: quiet()}).(*server)
 	if !slices.Equal(s.names, want) {
 		t.Errorf("got %v\nwant %v", s.names, want)
@@ -177,7 +174,7 @@ func TestWhileTheUnitShutsDownOnlySupervisorsMethodsAreRefused(t *testing.T) {
 	h := handlerOf(f)
 	for method, refused := range map[string]bool{
 		"supervisor.getState": true, "supervisor.getAllProcessInfo": true, "supervisor.shutdown": true,
-		"system.listMethods": false, "toskose.getComponents": false,
+		"system.listMethods": false,
 	} {
 		got := answered(t, post(t, h, methodCall(method)))
 		if isFault := got == faultXML(6, "SHUTDOWN_STATE"); isFault != refused {
@@ -235,44 +232,5 @@ func TestMulticallStopsWhenItsAnswersGrowTooLong(t *testing.T) {
 	got := answered(t, post(t, h, multicallOf(read, read, read, read)))
 	if n := len(f.asked()); n != 2 || strings.Count(got, "not called: the answers before it have more than 1500 bytes") != 2 {
 		t.Errorf("%d calls, answer %s", n, got)
-	}
-}
-
-func TestExecuteTakesARequestAsAStruct(t *testing.T) {
-	t.Parallel()
-	member := func(name, value string) string {
-		return "<member><name>" + name + "</name><value>" + value + "</value></member>"
-	}
-	needed := member("id", "e1") + member("component", "api") + member("operation", "Standard.start")
-	all := needed + member("by", "me") + member("timeout", "<double>1.5</double>") + member("instance", "i") + member("after", "<i8>5000000000</i8>") +
-		member("inputs", "<struct>"+member("PORT", "80")+member("BYTES", "<base64>/w==</base64>")+"</struct>")
-	f := newFake()
-	f.execution = wire.Execution{ID: "e1", Outcome: wire.OutcomeRunning}
-	got := answered(t, post(t, handlerOf(f), methodCall("toskose.execute", "<struct>"+all+"</struct>")))
-	if !strings.HasPrefix(got, "<value><struct><member><name>id</name><value><string>e1</string></value></member>") {
-		t.Errorf("answer %s", got)
-	}
-	want := wire.ExecuteRequest{
-		ID: "e1", Component: "api", Operation: "Standard.start", By: "me", Timeout: 1.5, Instance: "i", After: 5000000000,
-		Inputs: map[string]string{"PORT": "80", "BYTES": "\xff"},
-	}
-	if !reflect.DeepEqual(f.request, want) {
-		t.Errorf("the unit got %+v", f.request)
-	}
-	for given, want := range map[string]string{
-		needed + member("colour", "red"):                                              "an execution has no \"colour\"",
-		needed + member("timeout", "5"):                                               "timeout of an execution cannot be this string",
-		needed + member("timeout", "<int>-1</int>"):                                   "timeout of an execution cannot be this int",
-		needed + member("after", "<int>-1</int>"):                                     "after of an execution cannot be this int",
-		needed + member("inputs", "<array><data/></array>"):                           "inputs of an execution cannot be this array",
-		needed + member("inputs", "<struct>"+member("A", "<int>1</int>")+"</struct>"): "inputs of an execution cannot be this struct",
-		needed + member("by", "<boolean>1</boolean>"):                                 "by of an execution cannot be this boolean",
-		member("id", "") + member("component", "a") + member("operation", "b"):        "an execution needs id",
-		member("id", "a") + member("component", "a"):                                  "an execution needs operation",
-	} {
-		got := answered(t, post(t, handlerOf(newFake()), methodCall("toskose.execute", "<struct>"+given+"</struct>")))
-		if want := faultXML(2, "INCORRECT_PARAMETERS: "+want); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
 	}
 }

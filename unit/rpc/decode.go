@@ -43,7 +43,7 @@ func decodeCall(body []byte, limits Limits) (call, error) {
 	return c, nil
 }
 
-// asciiOnly admits the one encoding beside UTF-8 that needs no conversion.
+// asciiOnly accepts the only encoding besides UTF-8 that needs no conversion.
 func asciiOnly(charset string, input io.Reader) (io.Reader, error) {
 	if strings.EqualFold(charset, "us-ascii") || strings.EqualFold(charset, "ascii") {
 		return input, nil
@@ -153,7 +153,7 @@ func (d *decoder) typed(kind string, depth int) (any, error) {
 		}
 		return scalar(kind, text)
 	}
-	return nil, fmt.Errorf("%q is no type of a value", kind)
+	return nil, fmt.Errorf("%q is not a type of XML-RPC", kind)
 }
 
 func scalar(kind, text string) (any, error) {

@@ -79,8 +79,8 @@ func TestDecodeCallRefuses(t *testing.T) {
 		"an answer":             {"<methodResponse/>", `"methodCall" is missing`},
 		"no name":               {"<methodCall><params/></methodCall>", `"methodName" is missing`},
 		"an empty name":         {"<methodCall><methodName> </methodName></methodCall>", "name is empty"},
-		"a type not known":      {methodCall("m", "<nil/>"), `"nil" is no type`},
-		"a namespace":           {methodCall("m", "<int xmlns='x'>1</int>"), "is no type"},
+		"a type not known":      {methodCall("m", "<nil/>"), `"nil" is not a type`},
+		"a namespace":           {methodCall("m", "<int xmlns='x'>1</int>"), "is not a type"},
 		"text before a type":    {methodCall("m", "x<int>1</int>"), "text before"},
 		"two types":             {methodCall("m", "<int>1</int><int>1</int>"), "does not belong"},
 		"text after a type":     {methodCall("m", "<int>1</int>x"), "between elements"},
@@ -142,13 +142,10 @@ func FuzzDecodeCallGivesAnErrorOrACallWithinLimits(f *testing.F) {
 		if values > limits.Values {
 			t.Errorf("%d values", values)
 		}
-		if _, err := encodeAnswer(append([]any{}, c.params...)); err != nil {
-			t.Errorf("what was read cannot be written: %v", err)
-		}
 	})
 }
 
-// measure gives how deep a decoded value is, and counts its values.
+// measure returns how deep a decoded value is, and counts its values.
 func measure(t *testing.T, v any, values *int) int {
 	t.Helper()
 	*values++

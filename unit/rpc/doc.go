@@ -1,12 +1,17 @@
-// Package rpc is the network face of a unit: Supervisor's XML-RPC interface
-// under /RPC2 with the toskose.* methods beside it, and, over plain HTTP, the
-// logs as they grow, the journal and the unit's health.
+// Package rpc is the HTTP server of a unit: Supervisor's XML-RPC under /RPC2, to
+// the letter, and beside it, as JSON, what Supervisor lacks: executions,
+// components, the journal. docs/unit-api.md has the fields and statuses.
 //
 //	POST /RPC2…                              XML-RPC, see the table in methods.go
 //	GET  /logtail/NAMESPEC[/stdout|/stderr]  a process' log, followed for ever
 //	GET  /mainlogtail                        the unit's own log, followed for ever
 //	GET  /log/NAMESPEC/{stdout,stderr}?after=CURSOR&wait=30s
 //	GET  /mainlog?after=CURSOR&wait=30s      a piece of a log, to go on after a gap
+//	POST /executions                         begins an operation, once for each id
+//	GET  /executions/ID?wait=30s             its end, with the end of its output
+//	DELETE /executions/ID                    cancels it
+//	GET  /components?processes=true          where the components stand
+//	GET  /instance                           whose journal it is, and how far
 //	GET  /metrics                            OpenMetrics text
 //	GET  /journal?after=CURSOR&wait=30s      journal entries as JSON lines
 //	GET  /healthz                            open; {"status":"ok"}
@@ -50,7 +55,5 @@
 // as they are. Lengths and offsets of log methods always count the bytes of the
 // file.
 //
-// The structs of unit/wire travel as XML-RPC structs under their JSON names and
-// with the JSON rules for what is left out; a time is an RFC 3339 string with
-// nanoseconds.
+// Structs of unit/wire travel as XML-RPC structs under their JSON names.
 package rpc

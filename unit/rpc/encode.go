@@ -2,21 +2,18 @@ package rpc
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"sort"
 	"strconv"
-	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 )
 
 // encodeAnswer writes a methodResponse with one value. It fails only on a value
-// that XML-RPC cannot say, which is the unit's mistake and answered as a fault.
+// that XML-RPC cannot express: a mistake in the unit, answered as a fault.
 func encodeAnswer(v any) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<methodResponse><params><param>")
@@ -37,8 +34,6 @@ func encodeFault(f fault) []byte {
 	return b.Bytes()
 }
 
-var timeType = reflect.TypeFor[time.Time]()
-
 func encodeValue(b *bytes.Buffer, v reflect.Value) error {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -46,7 +41,7 @@ func encodeValue(b *bytes.Buffer, v reflect.Value) error {
 	if !v.IsValid() {
 		return errors.New("XML-RPC has no value for nil")
 	}
-	if v.Type() == encodedType {
+	if v.Type() == rawXMLType {
 		b.Write(v.Bytes())
 		return nil
 	}
@@ -67,27 +62,13 @@ func encodeTyped(b *bytes.Buffer, v reflect.Value) error {
 		element(b, "boolean", bit)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		encodeInt(b, v.Int())
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		if v.Uint() > math.MaxInt64 {
-			return fmt.Errorf("XML-RPC has no integer %d", v.Uint())
-		}
-		encodeInt(b, int64(v.Uint()))
-	case reflect.Float32, reflect.Float64:
-		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
-			return fmt.Errorf("XML-RPC has no number %v", f)
-		}
-		element(b, "double", strconv.FormatFloat(v.Float(), 'f', -1, 64))
 	case reflect.String:
 		encodeString(b, v.String())
-	case reflect.Slice, reflect.Array:
+	case reflect.Slice:
 		return encodeList(b, v)
 	case reflect.Map:
 		return encodeMap(b, v)
 	case reflect.Struct:
-		if v.Type() == timeType {
-			encodeString(b, v.Interface().(time.Time).Format(time.RFC3339Nano))
-			return nil
-		}
 		return encodeStruct(b, v)
 	default:
 		return fmt.Errorf("XML-RPC has no value for a %s", v.Type())
@@ -117,10 +98,6 @@ func encodeString(b *bytes.Buffer, s string) {
 }
 
 func encodeList(b *bytes.Buffer, v reflect.Value) error {
-	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
-		element(b, "base64", base64.StdEncoding.EncodeToString(v.Bytes()))
-		return nil
-	}
 	b.WriteString("<array><data>")
 	for i := range v.Len() {
 		if err := encodeValue(b, v.Index(i)); err != nil {
@@ -148,76 +125,33 @@ func encodeMap(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// member is a field of a struct as it is named on the wire.
-type member struct {
-	index   int
-	name    string
-	options string
-}
+// members remembers the names of a type's fields on the wire: to find them anew
+// for every process of an answer was half of the work.
+var members sync.Map // reflect.Type to []string
 
-// members remembers what reflection finds of a type: to find it anew for every
-// process of an answer was half of the work.
-var members sync.Map // reflect.Type to []member
-
-func membersOf(t reflect.Type) []member {
+func membersOf(t reflect.Type) []string {
 	if known, ok := members.Load(t); ok {
-		return known.([]member)
+		return known.([]string)
 	}
-	var found []member
+	names := make([]string, 0, t.NumField())
 	for i := range t.NumField() {
-		field := t.Field(i)
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !field.IsExported() || name == "-" {
-			continue
-		}
-		if name == "" {
-			name = field.Name
-		}
-		found = append(found, member{i, name, options})
+		names = append(names, t.Field(i).Tag.Get("json"))
 	}
-	members.Store(t, found)
-	return found
+	members.Store(t, names)
+	return names
 }
 
-// encodeStruct writes the fields under the names of their json tags, leaving
-// out what encoding/json would. Embedded structs do not occur in unit/wire.
+// encodeStruct writes the fields under the names of their json tags. What
+// Supervisor's methods answer leaves nothing out.
 func encodeStruct(b *bytes.Buffer, v reflect.Value) error {
 	b.WriteString("<struct>")
-	for _, m := range membersOf(v.Type()) {
-		field := v.Field(m.index)
-		if m.options != "" && leftOut(field, m.options) {
-			continue
-		}
-		if err := encodeMember(b, m.name, field); err != nil {
+	for i, name := range membersOf(v.Type()) {
+		if err := encodeMember(b, name, v.Field(i)); err != nil {
 			return err
 		}
 	}
 	b.WriteString("</struct>")
 	return nil
-}
-
-func leftOut(v reflect.Value, options string) bool {
-	for option := range strings.SplitSeq(options, ",") {
-		switch option {
-		case "omitzero":
-			if v.IsZero() {
-				return true
-			}
-		case "omitempty":
-			switch v.Kind() {
-			case reflect.Slice, reflect.Map:
-				if v.Len() == 0 {
-					return true
-				}
-			case reflect.Struct: // encoding/json never finds a struct empty
-			default:
-				if v.IsZero() {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }
 
 func encodeMember(b *bytes.Buffer, name string, v reflect.Value) error {
@@ -234,7 +168,7 @@ func encodeMember(b *bytes.Buffer, name string, v reflect.Value) error {
 // escape writes s as XML text that any client parses. The package's
 // documentation has the rule.
 func escape(b *bytes.Buffer, s string) {
-	plain := 0 // where what needs no change began
+	plain := 0 // start of the text that needs no change
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		if other, ok := escaped(r, size); ok {
@@ -247,7 +181,7 @@ func escape(b *bytes.Buffer, s string) {
 	b.WriteString(s[plain:])
 }
 
-// escaped is what stands for a rune of so many bytes that cannot stand for itself.
+// escaped returns what stands for a rune of so many bytes that cannot stand for itself.
 func escaped(r rune, size int) (text string, ok bool) {
 	switch {
 	case r == '&':

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/toskose/toskose/unit/wire"
@@ -26,18 +25,14 @@ func TestEncodeAnswerWritesEveryType(t *testing.T) {
 		"the largest int": {math.MaxInt32, "<int>2147483647</int>"},
 		"beyond 32 bits":  {int64(math.MaxInt32) + 1, "<i8>2147483648</i8>"},
 		"below 32 bits":   {int64(math.MinInt32) - 1, "<i8>-2147483649</i8>"},
-		"uint64":          {uint64(1), "<int>1</int>"},
 		"a fault code":    {wire.Success, "<int>80</int>"},
 		"true":            {true, "<boolean>1</boolean>"},
-		"double":          {1e21, "<double>1000000000000000000000</double>"},
 		"string":          {"a\r\n<b>&", "<string>a&#13;\n&lt;b&gt;&amp;</string>"},
 		"empty string":    {"", "<string></string>"},
-		"bytes":           {[]byte{0, 255}, "<base64>AP8=</base64>"},
 		"nil slice":       {[]string(nil), "<array><data></data></array>"},
 		"array":           {[]any{1, "x"}, "<array><data><value><int>1</int></value><value><string>x</string></value></data></array>"},
 		"map, sorted":     {map[string]any{"b": 2, "a": 1}, "<struct><member><name>a</name><value><int>1</int></value></member><member><name>b</name><value><int>2</int></value></member></struct>"},
 		"pointer":         {&seven, "<int>7</int>"},
-		"time":            {time.Date(2025, 1, 2, 3, 4, 5, 60, time.UTC), "<string>2025-01-02T03:04:05.00000006Z</string>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,40 +48,22 @@ func TestEncodeAnswerWritesEveryType(t *testing.T) {
 
 func TestEncodeAnswerRefusesWhatXMLRPCCannotSay(t *testing.T) {
 	t.Parallel()
-	for _, v := range []any{nil, (*int)(nil), math.NaN(), math.Inf(1), uint64(math.MaxUint64), make(chan int), map[int]int{}, []any{nil}} {
+	for _, v := range []any{nil, (*int)(nil), 1.5, uint64(1), make(chan int), map[int]int{}, []any{nil}} {
 		if text, err := encodeAnswer(v); err == nil {
 			t.Errorf("%v became %s", v, text)
 		}
 	}
 }
 
-func TestStructsOfTheWireHaveTheirJSONNamesAndLeaveOutWhatIsEmpty(t *testing.T) {
+func TestStructsOfTheWireHaveTheirJSONNames(t *testing.T) {
 	t.Parallel()
-	code := 0
-	at := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
-	running := wire.Execution{ID: "e", Instance: "i", Component: "api", Interface: "Standard", Operation: "start", Outcome: wire.OutcomeRunning, From: "created", Started: at, Seq: 1 << 40}
-	ended := running
-	ended.ExitCode, ended.Ended, ended.Inputs = &code, at.Add(time.Nanosecond), []string{"PORT"}
-	member := func(name, value string) string {
-		return "<member><name>" + name + "</name><value>" + value + "</value></member>"
-	}
-	common := member("id", "<string>e</string>") + member("instance", "<string>i</string>") + member("component", "<string>api</string>") +
-		member("interface", "<string>Standard</string>") + member("operation", "<string>start</string>")
-	outcome := member("outcome", "<string>running</string>") + member("from", "<string>created</string>") +
-		member("started", "<string>2025-01-02T03:04:05Z</string>")
-	seq := member("seq", "<i8>1099511627776</i8>")
-	for name, tt := range map[string]struct {
-		v    wire.Execution
-		want string
-	}{
-		"running": {running, common + outcome + seq},
-		"ended": {ended, common + member("inputs", "<array><data><value><string>PORT</string></value></data></array>") + outcome +
-			member("ended", "<string>2025-01-02T03:04:05.000000001Z</string>") + member("exit_code", "<int>0</int>") + seq},
-	} {
-		text, err := encodeAnswer(tt.v)
-		if err != nil || !strings.Contains(string(text), "<value><struct>"+tt.want+"</struct></value>") {
-			t.Errorf("%s: got %s, %v", name, text, err)
-		}
+	text, err := encodeAnswer(wire.ProcessStatus{Name: "start", Group: "api", Status: wire.Success})
+	want := "<struct><member><name>name</name><value><string>start</string></value></member>" +
+		"<member><name>group</name><value><string>api</string></value></member>" +
+		"<member><name>status</name><value><int>80</int></value></member>" +
+		"<member><name>description</name><value><string></string></value></member></struct>"
+	if err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("got %s, %v", text, err)
 	}
 }
 
@@ -114,7 +91,7 @@ func TestAnyStringArrivesAsXMLThatParses(t *testing.T) {
 	}
 }
 
-// throughXML gives what a client reads where the unit wrote s.
+// throughXML returns what a client reads where the unit wrote s.
 func throughXML(t *testing.T, s string) string {
 	t.Helper()
 	text, err := encodeAnswer(s)
@@ -167,9 +144,9 @@ func TestWhatIsEncodedIsDecodedAsItWas(t *testing.T) {
 }
 
 func randomValue(r *rand.Rand, depth int) any {
-	kinds := 7
+	kinds := 5
 	if depth == 0 {
-		kinds = 5
+		kinds = 3
 	}
 	switch r.IntN(kinds) {
 	case 0:
@@ -177,16 +154,8 @@ func randomValue(r *rand.Rand, depth int) any {
 	case 1:
 		return r.IntN(2) == 1
 	case 2:
-		return math.Float64frombits(r.Uint64()&^(1<<62) | 1<<61)
-	case 3:
 		return randomText(r)
-	case 4:
-		b := make([]byte, r.IntN(9))
-		for i := range b {
-			b[i] = byte(r.Uint32())
-		}
-		return b
-	case 5:
+	case 3:
 		list := make([]any, r.IntN(4))
 		for i := range list {
 			list[i] = randomValue(r, depth-1)

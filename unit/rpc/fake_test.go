@@ -30,6 +30,7 @@ type fakeUnit struct {
 	log       string
 	request   wire.ExecuteRequest
 	execution wire.Execution
+	known     bool // the id of the execution
 	snapshot  wire.Snapshot
 	follow    unit.Follow
 	journal   func(ctx context.Context, after string, wait time.Duration) (unit.JournalPage, error)
@@ -97,8 +98,8 @@ func (f *fakeUnit) SendProcessStdin(_ context.Context, name, chars string) error
 	return f.note("stdin %s %q", name, chars)
 }
 
-func (f *fakeUnit) ReloadConfig(context.Context) (unit.Reloaded, error) {
-	return unit.Reloaded{Added: []string{"a"}, Changed: []string{}, Removed: []string{"b", "c"}}, f.note("reload")
+func (f *fakeUnit) ReloadConfig(context.Context) (unit.Differences, error) {
+	return unit.Differences{Added: []string{"a"}, Changed: []string{}, Removed: []string{"b", "c"}}, f.note("reload")
 }
 
 func (f *fakeUnit) AddProcessGroup(_ context.Context, name string) error {
@@ -176,22 +177,24 @@ func (f *fakeUnit) ClearAllProcessLogs() ([]wire.ProcessStatus, error) {
 	return f.statuses("clear all")
 }
 
-func (f *fakeUnit) Execute(_ context.Context, request wire.ExecuteRequest) (wire.Execution, error) {
+func (f *fakeUnit) Execute(_ context.Context, request wire.ExecuteRequest) (wire.Execution, bool, error) {
 	f.request = request
-	return f.execution, f.note("execute %s", request.ID)
+	return f.execution, !f.known, f.note("execute %s", request.ID)
 }
 
-func (f *fakeUnit) Execution(id string) (wire.Execution, error) {
-	return f.execution, f.note("execution %s", id)
+func (f *fakeUnit) Execution(_ context.Context, id string, wait time.Duration) (wire.Execution, error) {
+	return f.execution, f.note("execution %s %v", id, wait)
 }
 
 func (f *fakeUnit) Cancel(_ context.Context, id string) (wire.Execution, error) {
 	return f.execution, f.note("cancel %s", id)
 }
 
-func (f *fakeUnit) Components(context.Context) (wire.Snapshot, error) {
-	return f.snapshot, f.note("components")
+func (f *fakeUnit) Components(processes bool) (wire.Snapshot, error) {
+	return f.snapshot, f.note("components %v", processes)
 }
+
+func (f *fakeUnit) Identity() wire.Identity { return f.snapshot.Identity }
 
 func (f *fakeUnit) Journal(ctx context.Context, after string, wait time.Duration) (unit.JournalPage, error) {
 	if f.journal != nil {
@@ -204,7 +207,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func handlerOf(f *fakeUnit) http.Handler { return New(Options{Unit: f, Logger: quiet()}) }
 
-// post sends a body to /RPC2 and gives the answer.
+// post sends a body to /RPC2 and returns the answer.
 func post(t *testing.T, h http.Handler, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/RPC2", strings.NewReader(body))

@@ -34,8 +34,8 @@ func (s *server) sendRemoteCommEvent(_ context.Context, a args) (any, error) {
 }
 
 func (s *server) reloadConfig(ctx context.Context, _ args) (any, error) {
-	found, err := s.unit.ReloadConfig(ctx)
-	return []any{[]any{found.Added, found.Changed, found.Removed}}, err
+	reloaded, err := s.unit.ReloadConfig(ctx)
+	return []any{[]any{reloaded.Added, reloaded.Changed, reloaded.Removed}}, err
 }
 
 func (s *server) addProcessGroup(ctx context.Context, a args) (any, error) {
@@ -62,7 +62,7 @@ func (s *server) sendProcessStdin(ctx context.Context, a args) (any, error) {
 	return true, s.unit.SendProcessStdin(ctx, a.str(0), a.str(1))
 }
 
-// trueOr answers Supervisor's true for one process, statuses for `group:*`.
+// trueOr returns Supervisor's true for one process, statuses for `group:*`.
 func trueOr(name string, statuses []wire.ProcessStatus, err error) (any, error) {
 	if strings.HasSuffix(name, ":*") || strings.HasSuffix(name, ":") {
 		return statuses, err

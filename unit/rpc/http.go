@@ -1,9 +1,8 @@
 package rpc
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -11,11 +10,11 @@ import (
 	"time"
 )
 
-// Options are what a server needs.
+// Options configure a server.
 type Options struct {
 	Unit     Unit
 	User     string
-	Password string // clear, or {SHA} and 40 hexadecimal digits
+	Password string // in the clear, or {SHA} and 40 hexadecimal digits
 	Version  string // the answer of supervisor.getSupervisorVersion; "dev" when empty
 	Limits   Limits
 	Logger   *slog.Logger
@@ -34,9 +33,9 @@ type server struct {
 	names   []string // of methods, sorted
 }
 
-// New makes the handler of everything a unit answers over HTTP. With neither
-// user nor password, all of it is open; with one of them empty, nobody is let in
-// but to /healthz, except that a user may be the empty name.
+// New returns the handler of everything that a unit answers over HTTP. With
+// neither user nor password, all of it is open. With a user but no password,
+// only /healthz is; the empty name may be a user.
 func New(o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -44,33 +43,64 @@ func New(o Options) http.Handler {
 	s := &server{
 		unit:    o.Unit,
 		auth:    newAuthenticator(o.User, o.Password, o.Logger, o.Now),
-		version: or(o.Version, "dev"),
+		version: cmp.Or(o.Version, "dev"),
 		limits:  o.Limits.withDefaults(),
 		logger:  o.Logger,
 	}
 	s.routes = []route{
-		{path: "/RPC2", method: http.MethodPost, otherMethod: http.StatusBadRequest, handle: s.serveRPC},
-		{path: "/logtail/", method: http.MethodGet, otherMethod: http.StatusBadRequest, handle: s.serveLogTail},
-		{path: "/mainlogtail", method: http.MethodGet, otherMethod: http.StatusBadRequest, handle: s.serveMainLogTail, exact: true},
-		{path: "/log/", method: http.MethodGet, otherMethod: http.StatusMethodNotAllowed, handle: s.serveLog},
-		{path: "/mainlog", method: http.MethodGet, otherMethod: http.StatusMethodNotAllowed, handle: s.serveMainLog, exact: true},
-		{path: "/metrics", method: http.MethodGet, otherMethod: http.StatusMethodNotAllowed, handle: s.serveMetrics, exact: true},
-		{path: "/journal", method: http.MethodGet, otherMethod: http.StatusMethodNotAllowed, handle: s.serveJournal, exact: true},
-		{path: "/healthz", method: http.MethodGet, otherMethod: http.StatusMethodNotAllowed, handle: s.serveHealth, exact: true, open: true},
+		{path: "/RPC2", supervisors: true, post: s.serveRPC},
+		{path: "/logtail/", supervisors: true, get: s.serveLogTail},
+		{path: "/mainlogtail", supervisors: true, exact: true, get: s.serveMainLogTail},
+		{path: "/log/", get: s.getLog},
+		{path: "/mainlog", exact: true, get: s.getMainLog},
+		{path: "/executions", exact: true, post: s.postExecution},
+		{path: "/executions/", get: s.getExecution, del: s.deleteExecution},
+		{path: "/components", exact: true, get: s.getComponents},
+		{path: "/instance", exact: true, get: s.getInstance},
+		{path: "/journal", exact: true, get: s.getJournal},
+		{path: "/metrics", exact: true, get: s.getMetrics},
+		{path: "/healthz", exact: true, open: true, get: s.getHealth},
 	}
 	s.fillMethods()
 	return s
 }
 
-// route is one row of what the server answers. Its handler writes an answer or
-// returns an error, which ServeHTTP turns into one.
+// route is one row of the table of paths.
 type route struct {
-	path        string
-	exact       bool // else a prefix, as Supervisor matches
-	open        bool // without a password
-	method      string
-	otherMethod int // the status for any other method
-	handle      func(*answer, *http.Request) error
+	path           string
+	exact          bool // else a prefix, as Supervisor matches
+	open           bool // without a password
+	supervisors    bool // answered as Supervisor answers it, errors too
+	get, post, del handler
+}
+
+// handler writes an answer or returns an error, which ServeHTTP turns into one.
+type handler func(*answer, *http.Request) error
+
+// handler returns the handler of a method, or else the methods that have one.
+func (r route) handler(method string) (h handler, allow string) {
+	var allowed []string
+	for _, one := range []struct {
+		method string
+		handler
+	}{{http.MethodGet, r.get}, {http.MethodHead, r.head()}, {http.MethodPost, r.post}, {http.MethodDelete, r.del}} {
+		if one.handler == nil {
+			continue
+		}
+		if one.method == method {
+			return one.handler, ""
+		}
+		allowed = append(allowed, one.method)
+	}
+	return nil, strings.Join(allowed, ", ")
+}
+
+// head is get, of whose answer net/http drops the body. Supervisor has none.
+func (r route) head() handler {
+	if r.supervisors {
+		return nil
+	}
+	return r.get
 }
 
 func (s *server) route(path string) (route, bool) {
@@ -91,7 +121,7 @@ type statusError struct {
 func (e *statusError) Error() string { return e.err.Error() }
 func (e *statusError) Unwrap() error { return e.err }
 
-func refuse(status int, format string, args ...any) error {
+func statusErrorf(status int, format string, args ...any) error {
 	return &statusError{status: status, err: fmt.Errorf(format, args...)}
 }
 
@@ -100,7 +130,7 @@ func refuse(status int, format string, args ...any) error {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := &answer{ResponseWriter: w, control: http.NewResponseController(w), writeTime: s.limits.WriteTime}
 	defer s.recovered(a, r)
-	_ = a.control.SetWriteDeadline(time.Time{}) // the one of the connection's request before
+	_ = a.control.SetWriteDeadline(time.Time{}) // of the connection's last request
 	if r.ContentLength != 0 {
 		// Stands until the body is read, be it by the handler or, where the
 		// handler does not, by net/http after it.
@@ -115,31 +145,38 @@ func (s *server) serve(a *answer, r *http.Request) error {
 	route, known := s.route(r.URL.Path)
 	if !route.open && !s.auth.admits(r) {
 		a.Header().Set("WWW-Authenticate", `Basic realm="default"`)
-		return refuse(http.StatusUnauthorized, "user and password are needed")
+		return statusErrorf(http.StatusUnauthorized, "user and password are needed")
+	}
+	if c := connectionOf(r); c != nil && !route.open {
+		if err := c.admit(r.Context()); err != nil {
+			return statusErrorf(http.StatusServiceUnavailable, "too many calls are under way: %w", err)
+		}
 	}
 	if !known {
-		return refuse(http.StatusNotFound, "nothing is at this path")
+		return statusErrorf(http.StatusNotFound, "nothing is at this path")
 	}
-	if r.Method != route.method {
-		a.Header().Set("Allow", route.method)
-		return refuse(route.otherMethod, "only %s is answered here", route.method)
+	handle, allow := route.handler(r.Method)
+	if handle != nil {
+		return handle(a, r)
 	}
-	return route.handle(a, r)
+	a.Header().Set("Allow", allow)
+	if route.supervisors {
+		return statusErrorf(http.StatusBadRequest, "only %s is answered here", allow)
+	}
+	return statusErrorf(http.StatusMethodNotAllowed, "only %s is answered here", allow)
 }
 
-// answerError closes the connection with every refusal, so that one who is
-// refused holds none.
 func (s *server) answerError(a *answer, r *http.Request, err error) {
-	status := http.StatusServiceUnavailable
-	var refused *statusError
-	if errors.As(err, &refused) {
-		status = refused.status
+	p := problemOf(err)
+	s.logger.Debug("request refused", "method", clip(r.Method), "path", clip(r.URL.Path), "status", p.Status, "error", err)
+	if route, _ := s.route(r.URL.Path); route.supervisors {
+		a.failPlainly(p.Status, err.Error())
+		return
 	}
-	s.logger.Debug("request refused", "method", clip(r.Method), "path", clip(r.URL.Path), "status", status, "error", err)
-	a.fail(status, err.Error())
+	a.fail(p)
 }
 
-// recovered answers 500: what was sent is never to blame.
+// recovered answers 500, which is never the client's fault.
 func (s *server) recovered(a *answer, r *http.Request) {
 	cause := recover()
 	if cause == nil {
@@ -152,11 +189,11 @@ func (s *server) recovered(a *answer, r *http.Request) {
 	if a.wrote {
 		panic(http.ErrAbortHandler)
 	}
-	a.fail(http.StatusInternalServerError, "the unit made a mistake; its log has it")
+	s.answerError(a, r, statusErrorf(http.StatusInternalServerError, "the unit made a mistake; its log has it"))
 }
 
-// answer is a ResponseWriter that knows whether it was used, and gives the
-// client a bounded time to take each piece.
+// answer is a ResponseWriter that knows whether it was used, and bounds the time
+// that the client has to take each piece.
 type answer struct {
 	http.ResponseWriter
 	control   *http.ResponseController
@@ -189,17 +226,9 @@ func (a *answer) flush() error {
 	return a.control.Flush()
 }
 
-func (a *answer) fail(status int, text string) {
-	a.Header().Set("Connection", "close")
-	a.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	a.Header().Set("X-Content-Type-Options", "nosniff")
-	a.WriteHeader(status)
-	_, _ = io.WriteString(a, text+"\n")
-}
-
-// serveHealth closes its connection: nobody needs a password to come here, so
-// nobody may keep a connection by it.
-func (s *server) serveHealth(a *answer, _ *http.Request) error {
+// getHealth closes its connection: it takes no password, so nobody may hold a
+// connection by it.
+func (s *server) getHealth(a *answer, _ *http.Request) error {
 	status, word := http.StatusOK, "ok"
 	switch {
 	case s.unit.State() < 1:

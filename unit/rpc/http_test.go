@@ -37,7 +37,7 @@ func TestEveryRouteButHealthNeedsThePassword(t *testing.T) {
 	f := newFake()
 	h := New(Options{Unit: f, User: "admin", Password: "secret", Logger: quiet()})
 	call := methodCall("supervisor.getPID")
-	for _, target := range []string{"/", "/RPC2", "/RPC2/x", "/logtail/api:start", "/logtail/api:start/stderr", "/mainlogtail", "/journal", "/log/api:start/stdout", "/mainlog", "/metrics", "/nothing", "/healthz/", "/../healthz/x"} {
+	for _, target := range []string{"/", "/RPC2", "/RPC2/x", "/logtail/api:start", "/logtail/api:start/stderr", "/mainlogtail", "/journal", "/log/api:start/stdout", "/mainlog", "/metrics", "/executions", "/executions/x", "/components", "/instance", "/nothing", "/healthz/", "/../healthz/x"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 			for name, login := range map[string]func(*http.Request){
 				"none":           func(*http.Request) {},

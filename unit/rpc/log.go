@@ -12,35 +12,29 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// serveLog answers a piece of a process's log.
-func (s *server) serveLog(a *answer, r *http.Request) error {
+// getLog answers with a piece of a process's log.
+func (s *server) getLog(a *answer, r *http.Request) error {
 	name, stream, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/log/"), "/")
 	if stream != string(wire.Stdout) && stream != string(wire.Stderr) {
-		return refuse(http.StatusNotFound, "a log is at /log/NAMESPEC/stdout or /log/NAMESPEC/stderr")
+		return statusErrorf(http.StatusNotFound, "a log is at /log/NAMESPEC/stdout or /log/NAMESPEC/stderr")
 	}
 	return s.logPage(a, r, func(ctx context.Context, after string, wait time.Duration) (unit.LogPage, error) {
 		return s.unit.ProcessLogAfter(ctx, name, wire.Stream(stream), after, wait)
 	})
 }
 
-// serveMainLog answers a piece of the unit's own log.
-func (s *server) serveMainLog(a *answer, r *http.Request) error {
+// getMainLog answers with a piece of the unit's own log.
+func (s *server) getMainLog(a *answer, r *http.Request) error {
 	return s.logPage(a, r, s.unit.LogAfter)
 }
 
 func (s *server) logPage(a *answer, r *http.Request, read func(context.Context, string, time.Duration) (unit.LogPage, error)) error {
-	query := r.URL.Query()
-	wait, err := journalWait(query.Get("wait"))
+	wait, err := waitOf(r)
 	if err != nil {
 		return err
 	}
-	page, err := read(r.Context(), query.Get("after"), wait)
-	switch code, isFault := wire.FaultCodeOf(err); {
-	case isFault && code == wire.BadArguments:
-		return refuse(http.StatusBadRequest, "%w", err)
-	case isFault && code != wire.ShutdownState:
-		return refuse(http.StatusNotFound, "%w", err)
-	case err != nil:
+	page, err := read(r.Context(), r.URL.Query().Get("after"), wait)
+	if err != nil {
 		return err
 	}
 	a.Header().Set("Content-Type", "application/octet-stream")
@@ -57,8 +51,8 @@ func (s *server) logPage(a *answer, r *http.Request, read func(context.Context, 
 	return nil
 }
 
-// serveMetrics writes what is measured, all of it or an error.
-func (s *server) serveMetrics(a *answer, _ *http.Request) error {
+// getMetrics answers with all that is measured, or with an error.
+func (s *server) getMetrics(a *answer, _ *http.Request) error {
 	var text bytes.Buffer
 	if err := s.unit.WriteMetrics(&text); err != nil {
 		return err

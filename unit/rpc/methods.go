@@ -13,7 +13,7 @@ import (
 func (s *server) fillMethods() {
 	s.methods = map[string]method{}
 	for _, m := range slices.Concat(s.daemonMethods(), s.groupMethods(), s.processMethods(), s.controlMethods(),
-		s.logMethods(), s.systemMethods(), s.toskoseMethods()) {
+		s.logMethods(), s.systemMethods()) {
 		for _, name := range append(m.aliases, m.name) {
 			m.name = name
 			s.methods[name] = m
@@ -27,8 +27,7 @@ var (
 	processName = param{name: "name", kind: "string"}
 	groupName   = param{name: "name", kind: "string"}
 	methodName  = param{name: "name", kind: "string"}
-	executionID = param{name: "id", kind: "string"}
-	wait        = param{name: "wait", kind: "boolean", otherwise: true}
+	wait        = param{name: "wait", kind: "boolean", fallback: true}
 	signalName  = param{name: "signal", kind: "string", number: true}
 	logOffset   = param{name: "offset", kind: "int"}
 	logLength   = param{name: "length", kind: "int"}
@@ -36,35 +35,13 @@ var (
 
 func (s *server) daemonMethods() []method {
 	return []method{
-		{
-			name: "supervisor.getAPIVersion", aliases: []string{"supervisor.getVersion"}, returns: "string",
-			help: "Gives the version of Supervisor's API that is spoken here.", do: s.getAPIVersion,
-		},
-		{
-			name: "supervisor.getSupervisorVersion", returns: "string",
-			help: "Gives the version of the unit, which is not one of Supervisor's.", do: s.getSupervisorVersion,
-		},
-		{
-			name: "supervisor.getIdentification", returns: "string",
-			help: "Gives the identifier of the configuration.", do: s.getIdentification,
-		},
-		{
-			name: "supervisor.getPID", returns: "int",
-			help: "Gives the process id of the unit.", do: s.getPID,
-		},
-		{
-			name: "supervisor.getState", returns: "struct",
-			help: "Gives the state of the unit, as statecode and statename.", do: s.getState,
-		},
-		{
-			name: "supervisor.shutdown", returns: "boolean",
-			help: "Begins to stop every process and then the unit; answers true at once.", do: s.shutdown,
-		},
-		{
-			name: "supervisor.restart", returns: "boolean",
-			help: "Begins to stop every process and start the unit anew with the same process id; answers true at once.",
-			do:   s.restart,
-		},
+		{name: "supervisor.getAPIVersion", aliases: []string{"supervisor.getVersion"}, returns: "string", help: "Returns the version of Supervisor's API.", do: s.getAPIVersion},
+		{name: "supervisor.getSupervisorVersion", returns: "string", help: "Returns the version of the unit, which is not one of Supervisor's.", do: s.getSupervisorVersion},
+		{name: "supervisor.getIdentification", returns: "string", help: "Returns the identifier in the configuration.", do: s.getIdentification},
+		{name: "supervisor.getPID", returns: "int", help: "Returns the process id of the unit.", do: s.getPID},
+		{name: "supervisor.getState", returns: "struct", help: "Returns the state of the unit, as statecode and statename.", do: s.getState},
+		{name: "supervisor.shutdown", returns: "boolean", help: "Begins to stop every process and then the unit; returns true at once.", do: s.shutdown},
+		{name: "supervisor.restart", returns: "boolean", help: "Begins to stop every process and to restart the unit with the same process id; returns true at once.", do: s.restart},
 	}
 }
 
@@ -72,46 +49,34 @@ func (s *server) groupMethods() []method {
 	return []method{
 		{
 			name: "supervisor.reloadConfig", returns: "array",
-			help: "Reads the configuration again and gives the groups that are to be added, changed and removed. What takes no restart is applied to running processes at once.",
+			help: "Reads the configuration again and returns the groups that are to be added, changed and removed. What needs no restart is applied to running processes at once.",
 			do:   s.reloadConfig,
 		},
 		{
 			name: "supervisor.addProcessGroup", params: []param{groupName}, returns: "boolean",
-			help: "Brings a group into use as it was last read; where it is in use already, those of its processes that changed.", do: s.addProcessGroup,
+			help: "Activates a group of the configuration as it was last read; of one that is active, the processes that changed.", do: s.addProcessGroup,
 		},
-		{
-			name: "supervisor.removeProcessGroup", params: []param{groupName}, returns: "boolean",
-			help: "Takes a group out of use, all of which is stopped.", do: s.removeProcessGroup,
-		},
+		{name: "supervisor.removeProcessGroup", params: []param{groupName}, returns: "boolean", help: "Deactivates a group, which must be stopped.", do: s.removeProcessGroup},
 		{
 			name:   "supervisor.sendRemoteCommEvent",
 			params: []param{{name: "type", kind: "string", number: true}, {name: "data", kind: "string", number: true}}, returns: "boolean",
-			help: "Sends a REMOTE_COMMUNICATION event to the listeners that subscribed.", always: true, do: s.sendRemoteCommEvent,
+			help: "Sends a REMOTE_COMMUNICATION event to the listeners that subscribed to it.", always: true, do: s.sendRemoteCommEvent,
 		},
 	}
 }
 
 func (s *server) processMethods() []method {
 	return []method{
-		{
-			name: "supervisor.getProcessInfo", params: []param{processName}, returns: "struct",
-			help: "Gives the state of a process.", do: s.getProcessInfo,
-		},
-		{
-			name: "supervisor.getAllProcessInfo", returns: "array",
-			help: "Gives the state of every process, by group and name.", do: s.getAllProcessInfo,
-		},
-		{
-			name: "supervisor.getAllConfigInfo", returns: "array",
-			help: "Gives the configuration of every process, by name.", do: s.getAllConfigInfo,
-		},
+		{name: "supervisor.getProcessInfo", params: []param{processName}, returns: "struct", help: "Returns the state of a process.", do: s.getProcessInfo},
+		{name: "supervisor.getAllProcessInfo", returns: "array", help: "Returns the state of every process, by group and name.", do: s.getAllProcessInfo},
+		{name: "supervisor.getAllConfigInfo", returns: "array", help: "Returns the configuration of every process, by name.", do: s.getAllConfigInfo},
 		{
 			name: "supervisor.sendProcessStdin", params: []param{processName, {name: "chars", kind: "string"}}, returns: "boolean",
 			help: "Writes characters to the standard input of a process.", do: s.sendProcessStdin,
 		},
 		{
 			name: "supervisor.signalProcess", params: []param{processName, signalName}, returns: "boolean",
-			help: "Sends a signal, by name or number, to a process (to a group's, if it ends in \":*\": answers statuses).", do: s.signalProcess,
+			help: "Sends a signal, by name or number, to a process (or to a group's, if the name ends in \":*\"; returns statuses then).", do: s.signalProcess,
 		},
 		{
 			name: "supervisor.signalProcessGroup", params: []param{groupName, signalName}, returns: "array",
@@ -128,19 +93,16 @@ func (s *server) controlMethods() []method {
 	return []method{
 		{
 			name: "supervisor.startProcess", params: []param{processName, wait}, returns: "boolean",
-			help: "Starts a process (a group's, if it ends in \":*\": answers statuses), and waits until it runs.", do: s.startProcess,
+			help: "Starts a process (or a group's that are not operations, if the name ends in \":*\"; returns statuses then), and waits until it runs.", do: s.startProcess,
 		},
 		{
 			name: "supervisor.startProcessGroup", params: []param{groupName, wait}, returns: "array",
-			help: "Starts the processes of a group that do not run, and waits until they do.", do: s.startProcessGroup,
+			help: "Starts the processes of a group that do not run and are not operations of a component, and waits until they do.", do: s.startProcessGroup,
 		},
-		{
-			name: "supervisor.startAllProcesses", params: []param{wait}, returns: "array",
-			help: "Starts every process that does not run, and waits until they do.", do: s.startAllProcesses,
-		},
+		{name: "supervisor.startAllProcesses", params: []param{wait}, returns: "array", help: "Starts every process that does not run and is not an operation of a component, and waits until they do.", do: s.startAllProcesses},
 		{
 			name: "supervisor.stopProcess", params: []param{processName, wait}, returns: "boolean",
-			help: "Stops a process and its descendants (a group's, if it ends in \":*\": answers statuses), and waits until none is left.",
+			help: "Stops a process and its descendants (or a group's, if the name ends in \":*\"; returns statuses then), and waits until none is left.",
 			do:   s.stopProcess,
 		},
 		{
@@ -161,85 +123,47 @@ func (s *server) logMethods() []method {
 			name: "supervisor.readLog", aliases: []string{"supervisor.readMainLog"}, params: []param{logOffset, logLength}, returns: "string",
 			help: "Reads length bytes of the unit's log from offset; to its end with length 0, its last bytes with a negative offset.", do: s.readLog,
 		},
-		{
-			name: "supervisor.clearLog", returns: "boolean",
-			help: "Empties the unit's log.", do: s.clearLog,
-		},
+		{name: "supervisor.clearLog", returns: "boolean", help: "Empties the unit's log.", do: s.clearLog},
 		{
 			name: "supervisor.readProcessStdoutLog", aliases: []string{"supervisor.readProcessLog"}, params: read, returns: "string",
-			help: "Reads length bytes of a process' standard output from offset; to its end with length 0, its last bytes with a negative offset.",
+			help: "Reads length bytes of a process's standard output from offset; to its end with length 0, its last bytes with a negative offset.",
 			do:   s.readProcessLog(wire.Stdout),
 		},
 		{
 			name: "supervisor.readProcessStderrLog", params: read, returns: "string",
-			help: "Reads length bytes of a process' standard error from offset; to its end with length 0, its last bytes with a negative offset.",
+			help: "Reads length bytes of a process's standard error from offset; to its end with length 0, its last bytes with a negative offset.",
 			do:   s.readProcessLog(wire.Stderr),
 		},
 		{
 			name: "supervisor.tailProcessStdoutLog", aliases: []string{"supervisor.tailProcessLog"}, params: read, returns: "array",
-			help: "Gives what was added to a process' standard output since offset, length bytes at most, the next offset, and whether there was more.",
+			help: "Returns what was added to a process's standard output since offset, at most length bytes, the next offset, and whether there was more.",
 			do:   s.tailProcessLog(wire.Stdout),
 		},
 		{
 			name: "supervisor.tailProcessStderrLog", params: read, returns: "array",
-			help: "Gives what was added to a process' standard error since offset, length bytes at most, the next offset, and whether there was more.",
+			help: "Returns what was added to a process's standard error since offset, at most length bytes, the next offset, and whether there was more.",
 			do:   s.tailProcessLog(wire.Stderr),
 		},
 		{
 			name: "supervisor.clearProcessLogs", aliases: []string{"supervisor.clearProcessLog"}, params: []param{processName}, returns: "boolean",
 			help: "Empties the logs of a process.", do: s.clearProcessLogs,
 		},
-		{
-			name: "supervisor.clearAllProcessLogs", returns: "array",
-			help: "Empties the logs of every process.", do: s.clearAllProcessLogs,
-		},
+		{name: "supervisor.clearAllProcessLogs", returns: "array", help: "Empties the logs of every process.", do: s.clearAllProcessLogs},
 	}
 }
 
 func (s *server) systemMethods() []method {
 	return []method{
-		{
-			name: "system.listMethods", returns: "array", always: true,
-			help: "Gives the names of everything that can be called, sorted.", do: s.listMethods,
-		},
-		{
-			name: "system.methodHelp", params: []param{methodName}, returns: "string", always: true,
-			help: "Tells what a method does.", do: s.methodHelp,
-		},
+		{name: "system.listMethods", returns: "array", always: true, help: "Returns the names of all methods, sorted.", do: s.listMethods},
+		{name: "system.methodHelp", params: []param{methodName}, returns: "string", always: true, help: "Returns a description of a method.", do: s.methodHelp},
 		{
 			name: "system.methodSignature", params: []param{methodName}, returns: "array", always: true,
-			help: "Gives the types of a method: of its answer, then of each parameter.", do: s.methodSignature,
+			help: "Returns the types of a method: of its result, then of each parameter.", do: s.methodSignature,
 		},
 		{
 			name: "system.multicall", params: []param{{name: "calls", kind: "array"}}, returns: "array", always: true,
-			help: "Makes calls, each a struct of methodName and params, one after the other; gives their values, a struct of faultCode and faultString for a failed one.",
+			help: "Makes calls, each a struct of methodName and params, one after the other; returns their values, a struct of faultCode and faultString for one that failed.",
 			do:   func(ctx context.Context, a args) (any, error) { return s.multicall(ctx, a.list(0)) },
-		},
-	}
-}
-
-func (s *server) toskoseMethods() []method {
-	return []method{
-		{
-			name: "toskose.execute", params: []param{{name: "request", kind: "struct"}}, returns: "struct", always: true,
-			help: "Begins an operation of a component and answers its execution at once. The request has id, component, operation, and may have by, timeout (seconds), inputs, instance, after. The same id is the same execution.",
-			do:   s.execute,
-		},
-		{
-			name: "toskose.getExecution", params: []param{executionID}, returns: "struct", always: true,
-			help: "Gives an execution by its id.", do: s.getExecution,
-		},
-		{
-			name: "toskose.cancel", params: []param{executionID}, returns: "struct", always: true,
-			help: "Ends an execution with all its processes, and gives it as it ended.", do: s.cancel,
-		},
-		{
-			name: "toskose.getComponents", returns: "struct", always: true,
-			help: "Gives every component with its state, what is allowed now, and its processes.", do: s.getComponents,
-		},
-		{
-			name: "toskose.getInstance", returns: "string", always: true,
-			help: "Gives the instance of this container's journal.", do: s.getInstance,
 		},
 	}
 }

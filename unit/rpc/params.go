@@ -21,22 +21,21 @@ type method struct {
 
 // param is a parameter of a method.
 type param struct {
-	name      string
-	kind      string // XML-RPC's name of the type
-	number    bool   // an int is taken for a string, too
-	otherwise any    // what an optional one is when it is missing; nil: it is needed
+	name     string
+	kind     string // XML-RPC's name of the type
+	number   bool   // an int is taken for a string, too
+	fallback any    // of an optional parameter that is missing; nil: it is required
 }
 
-// args are parameters that were checked, so that the getters cannot fail.
+// args are checked parameters, so that the getters cannot fail.
 type args []any
 
-func (a args) str(i int) string            { return a[i].(string) }
-func (a args) int(i int) int64             { return a[i].(int64) }
-func (a args) bool(i int) bool             { return a[i].(bool) }
-func (a args) list(i int) []any            { return a[i].([]any) }
-func (a args) fields(i int) map[string]any { return a[i].(map[string]any) }
+func (a args) str(i int) string { return a[i].(string) }
+func (a args) int(i int) int64  { return a[i].(int64) }
+func (a args) bool(i int) bool  { return a[i].(bool) }
+func (a args) list(i int) []any { return a[i].([]any) }
 
-// signature is the answer of system.methodSignature.
+// signature returns the answer of system.methodSignature.
 func (m method) signature() []string {
 	types := []string{m.returns}
 	for _, p := range m.params {
@@ -45,31 +44,31 @@ func (m method) signature() []string {
 	return types
 }
 
-// check fills in what is optional and refuses what does not fit.
-func (m method) check(given []any) (args, error) {
-	if len(given) > len(m.params) {
-		return nil, incorrect("%s takes at most %d parameters, not %d", m.name, len(m.params), len(given))
+// check fills in optional parameters and returns an error for wrong ones.
+func (m method) check(params []any) (args, error) {
+	if len(params) > len(m.params) {
+		return nil, incorrect("%s takes at most %d parameters, not %d", m.name, len(m.params), len(params))
 	}
 	checked := make(args, 0, len(m.params))
 	for i, p := range m.params {
-		if i >= len(given) {
-			if p.otherwise == nil {
+		if i >= len(params) {
+			if p.fallback == nil {
 				return nil, incorrect("%s needs parameter %d, %s", m.name, i+1, p.name)
 			}
-			checked = append(checked, p.otherwise)
+			checked = append(checked, p.fallback)
 			continue
 		}
-		v, ok := p.take(given[i])
+		v, ok := p.take(params[i])
 		if !ok {
-			return nil, incorrect("parameter %d of %s, %s, is of type %s, not %s", i+1, m.name, p.name, p.kind, typeName(given[i]))
+			return nil, incorrect("parameter %d of %s, %s, is of type %s, not %s", i+1, m.name, p.name, p.kind, typeName(params[i]))
 		}
 		checked = append(checked, v)
 	}
 	return checked, nil
 }
 
-// take converts as Supervisor's clients rely on: base64 is a string of bytes,
-// and a number tells yes from no.
+// take converts as Supervisor's clients expect: base64 is a string of bytes, and
+// an int is a boolean.
 func (p param) take(v any) (any, bool) {
 	switch v := v.(type) {
 	case []byte:

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/internal/freeport"
+	"github.com/toskose/toskose/internal/testunit"
 )
 
 const realConf = `[supervisord]
@@ -40,26 +41,26 @@ toskose_operation=start
 [group:api]
 programs=api.start
 [toskose:component:api]
-toskose_protocol={"initial":"down","states":["down","up"],"transitions":[{"source":"down","target":"up","operation":"Standard.start"}]}
+toskose_protocol={"initial":"down","states":[{"name":"down"},{"name":"up"}],"transitions":[{"source":"down","target":"up","interface":"Standard","operation":"start"}]}
 `
 
-// realUnit builds and runs toskose-unit until the test ends, and gives its port
-// and its configuration file.
+// realUnit runs toskose-unit until the test ends, and returns its port and its
+// configuration file.
 func realUnit(t *testing.T) (string, string) {
 	t.Helper()
+	return runUnit(t, realConf)
+}
+
+func runUnit(t *testing.T, configuration string) (string, string) {
+	t.Helper()
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "toskose-unit")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/toskose/toskose/cmd/toskose-unit")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build the unit: %v\n%s", err, out)
-	}
 	port := strconv.Itoa(freeport.Find(t))
 	conf := filepath.Join(dir, "supervisord.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, realConf, dir, port), 0o600); err != nil {
+	if err := os.WriteFile(conf, fmt.Appendf(nil, configuration, dir, port), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	unit := exec.CommandContext(ctx, binary, "run", "-c", conf)
+	unit := exec.CommandContext(ctx, testunit.Shipped(t), "run", "-c", conf)
 	unit.Cancel = func() error { return unit.Process.Signal(syscall.SIGTERM) }
 	unit.WaitDelay = patience
 	var out strings.Builder
@@ -151,6 +152,7 @@ func TestARealUnitExecutesOnceAndJournalsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.SetBasicAuth("u", "p")
+		request.Header.Set("Content-Type", "application/json")
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 		response, err := client.Do(request)
 		if err != nil {
@@ -165,11 +167,11 @@ func TestARealUnitExecutesOnceAndJournalsIt(t *testing.T) {
 	}
 	before, _ := do(http.MethodGet, "/journal", "")
 	cursor := before.Header.Get("Toskose-Cursor")
-	request := "<struct><member><name>id</name><value>e1</value></member><member><name>component</name><value>api</value></member>" +
-		"<member><name>operation</name><value>Standard.start</value></member></struct>"
-	for range 2 { // the same id is the same execution
-		if _, got := do(http.MethodPost, "/RPC2", methodCall("toskose.execute", request)); !strings.Contains(got, "<string>e1</string>") {
-			t.Fatalf("execute: %s", got)
+	request := `{"id": "e1", "component": "api", "operation": "start"}`
+	for _, status := range []int{http.StatusCreated, http.StatusOK} { // the same id is the same execution
+		response, got := do(http.MethodPost, "/executions", request)
+		if response.StatusCode != status || response.Header.Get("Location") != "/executions/e1" || !strings.Contains(got, `"id":"e1"`) {
+			t.Fatalf("execute: %s %v %s", response.Status, response.Header, got)
 		}
 	}
 	var lines strings.Builder
@@ -187,10 +189,44 @@ func TestARealUnitExecutesOnceAndJournalsIt(t *testing.T) {
 	if got := strings.Count(lines.String(), `"kind":"start"`); got != 1 {
 		t.Errorf("%d starts: %s", got, lines.String())
 	}
-	if _, got := do(http.MethodPost, "/RPC2", methodCall("toskose.getComponents")); !strings.Contains(got, "<member><name>state</name><value><string>up</string></value></member>") {
+	if _, got := do(http.MethodGet, "/components", ""); !strings.Contains(got, `"state":"up"`) {
 		t.Errorf("components: %s", got)
 	}
 	if response, text := do(http.MethodGet, "/journal?after=other:7", ""); response.Header.Get("Toskose-Reset") != "true" {
 		t.Errorf("a cursor of another instance: header %v, %s", response.Header, text)
+	}
+}
+
+func TestWithoutAWritableJournalOrdinaryProgramsStartAndOperationsDoNot(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds and runs a unit; not with -short")
+	}
+	api := strings.Replace(realConf, "exec sleep 3600'\nautostart=false\n", "touch %[1]s/operated; exec sleep 3600'\nautostart=true\n", 1)
+	port, conf := runUnit(t, strings.Replace(api, "%[1]s/journal", "/proc%[1]s/journal", 1)+`[program:web]
+command=/bin/sh -c 'touch %[1]s/up; exec sleep 3600'
+startsecs=0
+`)
+	up := filepath.Join(filepath.Dir(conf), "up")
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(up); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the ordinary program does not start")
+		}
+	}
+	_, r := dialed(t, "127.0.0.1:"+port, "POST /executions HTTP/1.1\r\nHost: x\r\n"+login+
+		"Content-Type: application/json\r\nContent-Length: 39\r\n\r\n"+`{"component":"api","operation":"start"}`)
+	response, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text), "JOURNAL_UNAVAILABLE") {
+		t.Errorf("an operation is answered with %d, %s", response.StatusCode, text)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(conf), "operated")); err == nil {
+		t.Error("an operation that starts by itself has run")
 	}
 }

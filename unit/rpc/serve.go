@@ -1,24 +1,26 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
 // Limits bounds what clients can make a unit spend. A zero field means its
 // default.
 type Limits struct {
-	RequestBytes int64         // the body of a request; 1 MiB
+	RequestBytes int64         // of a request's body; 1 MiB
 	Depth        int           // how deep arrays and structs nest; 32
 	Values       int           // values in one request; 10,000
-	AnswerBytes  int64         // of the answers before a call of system.multicall is not made; 64 MiB
-	Connections  int           // at the same time; more wait to be accepted; 128
+	AnswerBytes  int64         // of the answers of one system.multicall, beyond which it calls no more; 64 MiB
+	Strangers    int           // connections that have not sent the password yet; beyond that one of them is closed; 64
+	Connections  int           // with a call, or idle after one; beyond that an idle one is closed, or the call waits; 128
+	Tails        int           // connections that follow a log; 256
 	HeaderBytes  int           // of a request; 16 KiB
 	HeaderTime   time.Duration // to send the header; 5 s
 	BodyTime     time.Duration // to send the body; 30 s
@@ -28,42 +30,35 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	l.RequestBytes = or(l.RequestBytes, 1<<20)
-	l.Depth = or(l.Depth, 32)
-	l.Values = or(l.Values, 10_000)
-	l.AnswerBytes = or(l.AnswerBytes, 64<<20)
-	l.Connections = or(l.Connections, 128)
-	l.HeaderBytes = or(l.HeaderBytes, 16<<10)
-	l.HeaderTime = or(l.HeaderTime, 5*time.Second)
-	l.BodyTime = or(l.BodyTime, 30*time.Second)
-	l.WriteTime = or(l.WriteTime, 30*time.Second)
-	l.IdleTime = or(l.IdleTime, 2*time.Minute)
-	l.CloseTime = or(l.CloseTime, time.Second)
+	l.RequestBytes = cmp.Or(l.RequestBytes, 1<<20)
+	l.Depth = cmp.Or(l.Depth, 32)
+	l.Values = cmp.Or(l.Values, 10_000)
+	l.AnswerBytes = cmp.Or(l.AnswerBytes, 64<<20)
+	l.Strangers = cmp.Or(l.Strangers, 64)
+	l.Connections = cmp.Or(l.Connections, 128)
+	l.Tails = cmp.Or(l.Tails, 256)
+	l.HeaderBytes = cmp.Or(l.HeaderBytes, 16<<10)
+	l.HeaderTime = cmp.Or(l.HeaderTime, 5*time.Second)
+	l.BodyTime = cmp.Or(l.BodyTime, 30*time.Second)
+	l.WriteTime = cmp.Or(l.WriteTime, 30*time.Second)
+	l.IdleTime = cmp.Or(l.IdleTime, 2*time.Minute)
+	l.CloseTime = cmp.Or(l.CloseTime, time.Second)
 	return l
 }
 
-func or[T comparable](given, otherwise T) T {
-	var zero T
-	if given == zero {
-		return otherwise
-	}
-	return given
-}
-
-// Serve answers on the listener until ctx ends, and then returns nil when every
+// Serve serves on the listener until ctx ends, and returns nil once every
 // connection is closed: endless answers and waiting calls end at once, answers
-// being written have limits.CloseTime. It closes the listener. Any other end is
-// an error.
+// being written have limits.CloseTime. It closes the listener. It returns an
+// error if it ends for any other reason.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, limits Limits, logger *slog.Logger) error {
 	limits = limits.withDefaults()
-	return serveLimited(ctx, limitConnections(listener, limits.Connections), handler, limits, logger)
+	return serveLimited(ctx, newConnections(listener, limits), handler, limits, logger)
 }
 
-// ServeTLS is Serve over TLS. The handshake counts as part of the header, for
-// its time, and as a connection.
+// ServeTLS is Serve over TLS. The time for the header includes the handshake.
 func ServeTLS(ctx context.Context, listener net.Listener, config *tls.Config, handler http.Handler, limits Limits, logger *slog.Logger) error {
 	limits = limits.withDefaults()
-	limited := tls.NewListener(limitConnections(listener, limits.Connections), config)
+	limited := tls.NewListener(newConnections(listener, limits), config)
 	return serveLimited(ctx, limited, handler, limits, logger)
 }
 
@@ -80,6 +75,8 @@ func serveLimited(ctx context.Context, listener net.Listener, handler http.Handl
 		MaxHeaderBytes:    limits.HeaderBytes,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return requests },
+		ConnContext:       withConnection,
+		ConnState:         noteState,
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(listener) }()
@@ -99,61 +96,4 @@ func serveLimited(ctx context.Context, listener net.Listener, handler http.Handl
 		return err
 	}
 	return nil
-}
-
-// limitedListener accepts no more connections than it has slots.
-type limitedListener struct {
-	net.Listener
-	slots  chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func limitConnections(l net.Listener, n int) net.Listener {
-	return &limitedListener{Listener: l, slots: make(chan struct{}, n), closed: make(chan struct{})}
-}
-
-// Accept waits for a free slot first.
-func (l *limitedListener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { <-l.slots })}, nil
-}
-
-// Close also ends an Accept that waits for a slot.
-func (l *limitedListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-type limitedConn struct {
-	net.Conn
-	release func()
-}
-
-// Read passes over empty lines between requests, which RFC 9112, 2.2 asks a
-// server to ignore. While a handler runs, net/http reads one byte ahead, to
-// learn that the client hung up; supervisorctl sends one line end too many, and
-// with that as the byte its end would be known only when the log grows.
-func (c *limitedConn) Read(p []byte) (int, error) {
-	for {
-		n, err := c.Conn.Read(p)
-		if lineEnd := n == 1 && (p[0] == '\r' || p[0] == '\n'); err != nil || len(p) > 1 || !lineEnd {
-			return n, err
-		}
-	}
-}
-
-// Close gives the slot back, once.
-func (c *limitedConn) Close() error {
-	defer c.release()
-	return c.Conn.Close()
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { leak.Main(m) }
 // patience is how long a test waits for what must happen.
 const patience = time.Minute
 
-// running serves a unit on loopback and gives its address, and what ends it and
+// running serves a unit on loopback and returns its address, and what ends it and
 // answers Serve's error.
 func running(t *testing.T, u Unit, limits Limits) (string, func() error) {
 	t.Helper()
@@ -162,23 +162,6 @@ func TestServeReportsAListenerThatFails(t *testing.T) {
 	}
 }
 
-func TestAClientThatIsSlowToAskIsCutOff(t *testing.T) {
-	t.Parallel()
-	// Long enough for this test to say what it says before it is cut off.
-	address, _ := running(t, newFake(), Limits{HeaderTime: 4 * time.Second, BodyTime: 4 * time.Second})
-	_, header := dialed(t, address, "POST /RPC2 HTTP/1.1\r\nHost: x\r\nX-Slow: ")
-	_, call := dialed(t, address, "POST /RPC2 HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n<methodCall>")
-	_, health := dialed(t, address, "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
-	if rest, err := io.ReadAll(header); err != nil || len(rest) != 0 {
-		t.Errorf("a slow header got %q, %v", rest, err)
-	}
-	for name, body := range map[string]io.Reader{"call": call, "health": health} {
-		if _, err := io.ReadAll(body); err != nil {
-			t.Errorf("%s: the connection stays open: %v", name, err)
-		}
-	}
-}
-
 func TestALongHeaderIsRefused(t *testing.T) {
 	t.Parallel()
 	address, _ := running(t, newFake(), Limits{HeaderBytes: 1024})
@@ -212,27 +195,6 @@ func TestAChunkedCallNeedsALength(t *testing.T) {
 	}
 }
 
-func TestOneMoreConnectionThanAllowedWaitsForAnother(t *testing.T) {
-	t.Parallel()
-	f := newFake()
-	f.follow = endless
-	address, _ := running(t, f, Limits{Connections: 1})
-	first, r := dialed(t, address, "GET /mainlogtail HTTP/1.1\r\nHost: x\r\n\r\n")
-	if _, err := r.ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	second, answer := dialed(t, address, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-	_ = second.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if _, err := answer.Peek(1); err == nil {
-		t.Error("the second was answered while the first was open")
-	}
-	_ = second.SetReadDeadline(time.Now().Add(patience))
-	first.Close()
-	if got := status(t, bufio.NewReader(second)); got != http.StatusOK {
-		t.Errorf("status %d", got)
-	}
-}
-
 // waiting answers a start when its context ends or a time has passed.
 type waiting struct {
 	*fakeUnit
@@ -249,20 +211,6 @@ func (w waiting) StartAllProcesses(ctx context.Context, _ bool) ([]wire.ProcessS
 	}
 	w.ended <- ctx.Err()
 	return nil, ctx.Err()
-}
-
-func TestACallMayTakeLongerThanItsBodyMay(t *testing.T) {
-	t.Parallel()
-	w := waiting{newFake(), make(chan struct{}), make(chan error, 1), 5 * time.Second}
-	address, _ := running(t, w, Limits{HeaderTime: 4 * time.Second, BodyTime: 4 * time.Second, WriteTime: 4 * time.Second})
-	body := methodCall("supervisor.startAllProcesses")
-	_, r := dialed(t, address, "POST /RPC2 HTTP/1.1\r\nHost: x\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
-	if got := status(t, r); got != http.StatusOK {
-		t.Errorf("status %d", got)
-	}
-	if err := <-w.ended; err != nil {
-		t.Errorf("the call ended with %v", err)
-	}
 }
 
 func TestACallIsToldThatItsClientHungUp(t *testing.T) {

@@ -3,6 +3,7 @@ package rpc
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -12,32 +13,34 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// maxJournalWait bounds how long one request of the journal waits.
-const maxJournalWait = time.Minute
+// maxWait bounds how long one request waits for something to happen.
+const maxWait = time.Minute
 
-// serveLogTail follows a log of a process. Names hold no slash, so what comes
-// after one is the stream.
+// serveLogTail follows a log of a process. Names contain no slash, so what
+// follows one is the stream.
 func (s *server) serveLogTail(a *answer, r *http.Request) error {
-	name, stream, given := strings.Cut(strings.TrimPrefix(r.URL.Path, "/logtail/"), "/")
-	if !given {
+	name, stream, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/logtail/"), "/")
+	if !ok {
 		stream = string(wire.Stdout)
 	}
 	if stream != string(wire.Stdout) && stream != string(wire.Stderr) {
-		return refuse(http.StatusNotFound, "a process has no log %q", clip(stream))
+		return statusErrorf(http.StatusNotFound, "a process has no log %q", clip(stream))
 	}
-	follow, err := s.unit.FollowProcessLog(name, wire.Stream(stream))
-	return s.follow(a, r, follow, err)
+	return s.follow(a, r, func() (unit.Follow, error) { return s.unit.FollowProcessLog(name, wire.Stream(stream)) })
 }
 
 func (s *server) serveMainLogTail(a *answer, r *http.Request) error {
-	follow, err := s.unit.FollowLog()
-	return s.follow(a, r, follow, err)
+	return s.follow(a, r, s.unit.FollowLog)
 }
 
 // follow sends a log until the client or the unit ends it.
-func (s *server) follow(a *answer, r *http.Request, follow unit.Follow, err error) error {
+func (s *server) follow(a *answer, r *http.Request, open func() (unit.Follow, error)) error {
+	if c := connectionOf(r); c != nil && !c.follow() {
+		return statusErrorf(http.StatusServiceUnavailable, "at most %d logs are followed at the same time", s.limits.Tails)
+	}
+	follow, err := open()
 	if code, isFault := wire.FaultCodeOf(err); isFault && code != wire.ShutdownState {
-		return refuse(http.StatusNotFound, "%w", err)
+		return statusErrorf(http.StatusNotFound, "%w", err)
 	}
 	if err != nil {
 		return err
@@ -67,22 +70,18 @@ func (f flusher) Write(p []byte) (int, error) {
 	return n, f.a.flush()
 }
 
-// serveJournal answers the entries after a cursor, waiting for the first if
+// getJournal answers with the entries after a cursor, and waits for the first if
 // asked to.
-func (s *server) serveJournal(a *answer, r *http.Request) error {
-	query := r.URL.Query()
-	after := query.Get("after")
+func (s *server) getJournal(a *answer, r *http.Request) error {
+	after := r.URL.Query().Get("after")
 	if !validCursor(after) {
-		return refuse(http.StatusBadRequest, "after is no cursor INSTANCE:SEQ: %q", clip(after))
+		return statusErrorf(http.StatusBadRequest, "after is not a cursor INSTANCE:SEQ: %q", clip(after))
 	}
-	wait, err := journalWait(query.Get("wait"))
+	wait, err := waitOf(r)
 	if err != nil {
 		return err
 	}
 	page, err := s.unit.Journal(r.Context(), after, wait)
-	if code, isFault := wire.FaultCodeOf(err); isFault && (code == wire.IncorrectParameters || code == wire.BadArguments) {
-		return refuse(http.StatusBadRequest, "%w", err)
-	}
 	if err != nil {
 		return err
 	}
@@ -93,17 +92,23 @@ func (s *server) serveJournal(a *answer, r *http.Request) error {
 		a.Header().Set("Toskose-Reset", "true")
 	}
 	a.WriteHeader(http.StatusOK)
-	lines := json.NewEncoder(a)
-	for _, entry := range page.Entries {
+	if err := writeLines(a, page.Entries); err != nil {
+		s.logger.Debug("journal not delivered", "error", err)
+	}
+	return nil
+}
+
+func writeLines(w io.Writer, entries []wire.Entry) error {
+	lines := json.NewEncoder(w)
+	for _, entry := range entries {
 		if err := lines.Encode(entry); err != nil {
-			s.logger.Debug("journal not delivered", "error", err)
-			return nil
+			return err
 		}
 	}
 	return nil
 }
 
-// validCursor tells whether text is a cursor; none is the beginning.
+// validCursor reports whether text is a cursor; an empty one is the beginning.
 func validCursor(text string) bool {
 	if text == "" {
 		return true
@@ -113,18 +118,20 @@ func validCursor(text string) bool {
 	return instance != "" && err == nil
 }
 
-func journalWait(text string) (time.Duration, error) {
+// waitOf returns how long a request is ready to wait.
+func waitOf(r *http.Request) (time.Duration, error) {
+	text := r.URL.Query().Get("wait")
 	if text == "" {
 		return 0, nil
 	}
 	wait, err := time.ParseDuration(text)
 	if err != nil || wait < 0 {
-		return 0, refuse(http.StatusBadRequest, "wait is no duration such as 30s: %q", clip(text))
+		return 0, statusErrorf(http.StatusBadRequest, "wait is not a duration such as 30s: %q", clip(text))
 	}
-	return min(wait, maxJournalWait), nil
+	return min(wait, maxWait), nil
 }
 
-// nextCursor is where a reader goes on who has read this page.
+// nextCursor returns where to go on after this page.
 func nextCursor(page unit.JournalPage, after string) string {
 	if n := len(page.Entries); n > 0 {
 		return fmt.Sprintf("%s:%d", page.Instance, page.Entries[n-1].Seq)

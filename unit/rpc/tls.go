@@ -12,33 +12,33 @@ import (
 	"sync"
 )
 
-// TLSFiles are what a server that speaks TLS needs, each in PEM.
+// TLSFiles are the files of a server that speaks TLS, in PEM.
 type TLSFiles struct {
-	Cert     string // the server's certificate, and those between it and its root
+	Cert     string // the server's certificate and the intermediate ones
 	Key      string // its private key
-	ClientCA string // who signs the certificates of clients; empty: they need none
+	ClientCA string // signs the certificates of clients; empty: they need none
 }
 
-// NewTLS makes the configuration of a server: TLS 1.2 or newer, and, where
-// there is a ClientCA, only clients with a certificate that it has signed, or
-// with the server's own: who has its key is the unit itself, asking for its
-// health. A handshake finds files that have changed and reads them again;
-// where that fails, it is logged, and what was read before still holds.
+// NewTLS returns the configuration of a server: TLS 1.2 or newer and, if there
+// is a ClientCA, only clients with a certificate that it has signed, or with the
+// server's own: whoever has its key is the unit itself, asking for its health. A
+// handshake reads files again that have changed; if that fails, it is logged,
+// and the old ones stay in use.
 func NewTLS(files TLSFiles, logger *slog.Logger) (*tls.Config, error) {
-	k := &keeper{files: files, logger: logger}
-	k.seen = k.look()
+	c := &certificates{files: files, logger: logger}
+	c.seen = c.stat()
 	config, err := files.load()
 	if err != nil {
 		return nil, err
 	}
-	k.config = config
+	c.config = config
 	outer := config.Clone()
-	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.current(), nil }
+	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(), nil }
 	return outer, nil
 }
 
-// keeper has the configuration that was read last.
-type keeper struct {
+// certificates keeps the configuration that was read last.
+type certificates struct {
 	files  TLSFiles
 	logger *slog.Logger
 
@@ -47,9 +47,9 @@ type keeper struct {
 	config *tls.Config
 }
 
-func (k *keeper) look() []os.FileInfo {
+func (c *certificates) stat() []os.FileInfo {
 	var infos []os.FileInfo
-	for _, path := range []string{k.files.Cert, k.files.Key, k.files.ClientCA} {
+	for _, path := range []string{c.files.Cert, c.files.Key, c.files.ClientCA} {
 		info, err := os.Stat(path)
 		if err != nil {
 			info = nil
@@ -59,8 +59,8 @@ func (k *keeper) look() []os.FileInfo {
 	return infos
 }
 
-// unchanged tells whether a file is as it was. A clock of files may stand still
-// for 10 ms, but two files are never one.
+// unchanged reports whether a file is as it was. Two files may have the same
+// time, which advances in steps of up to 10 ms, but they are never the same file.
 func unchanged(now, before os.FileInfo) bool {
 	if now == nil || before == nil {
 		return now == nil && before == nil
@@ -68,25 +68,25 @@ func unchanged(now, before os.FileInfo) bool {
 	return now.ModTime().Equal(before.ModTime()) && now.Size() == before.Size() && os.SameFile(now, before)
 }
 
-func (k *keeper) current() *tls.Config {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := k.look()
-	if slices.EqualFunc(now, k.seen, unchanged) {
-		return k.config
+func (c *certificates) current() *tls.Config {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.stat()
+	if slices.EqualFunc(now, c.seen, unchanged) {
+		return c.config
 	}
-	k.seen = now // also where it fails: one message is enough
-	config, err := k.files.load()
+	c.seen = now // even if it fails: one message is enough
+	config, err := c.files.load()
 	if err != nil {
-		k.logger.Error("certificates have changed, but cannot be used; the old ones still are", "error", err)
-		return k.config
+		c.logger.Error("certificates have changed, but cannot be used; the old ones stay in use", "error", err)
+		return c.config
 	}
-	k.logger.Info("certificates have changed", "certificate", k.files.Cert)
-	k.config = config
+	c.logger.Info("certificates have changed", "certificate", c.files.Cert)
+	c.config = config
 	return config
 }
 
-// load reads the files. No error has anything of the key in it.
+// load reads the files. No error contains anything of the key.
 func (f TLSFiles) load() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
@@ -102,11 +102,11 @@ func (f TLSFiles) load() (*tls.Config, error) {
 	}
 	text, err := os.ReadFile(f.ClientCA)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read who signs clients' certificates: %w", err)
+		return nil, fmt.Errorf("cannot read the authority of clients' certificates: %w", err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("cannot use %s: it has no certificate in PEM", f.ClientCA)
+		return nil, fmt.Errorf("cannot use %s: it contains no certificate in PEM", f.ClientCA)
 	}
 	config.ClientCAs = roots
 	config.ClientAuth = tls.RequireAnyClientCert // which VerifyConnection verifies
@@ -115,7 +115,7 @@ func (f TLSFiles) load() (*tls.Config, error) {
 	return config, nil
 }
 
-// admit verifies a client's certificate, of a resumed session too.
+// admit verifies a client's certificate, also of a resumed session.
 func admit(state tls.ConnectionState, roots *x509.CertPool, own []byte) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the client has no certificate")
@@ -124,12 +124,12 @@ func admit(state tls.ConnectionState, roots *x509.CertPool, own []byte) error {
 	if bytes.Equal(leaf.Raw, own) {
 		return nil
 	}
-	between := x509.NewCertPool()
+	intermediates := x509.NewCertPool()
 	for _, certificate := range state.PeerCertificates[1:] {
-		between.AddCert(certificate)
+		intermediates.AddCert(certificate)
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{
-		Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		Roots: roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	return err
 }

@@ -107,7 +107,7 @@ func (f TLSFiles) write(t *testing.T, pair tls.Certificate) {
 	replace(t, f.Key, "PRIVATE KEY", key)
 }
 
-// serveTLS serves over TLS and gives the address and where its log goes.
+// serveTLS serves over TLS and returns the address and where its log goes.
 func serveTLS(t *testing.T, u Unit, files TLSFiles, limits Limits) (string, *syncBuffer) {
 	t.Helper()
 	log := &syncBuffer{}
@@ -260,35 +260,6 @@ func TestAClientNeedsACertificateOfItsAuthority(t *testing.T) {
 	}
 	if err := ask(strangers.client()); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestAHandshakeIsLimitedAsAHeaderIs(t *testing.T) {
-	t.Parallel()
-	a, files := newAuthority(t), tlsFiles(t)
-	pair, _ := a.server()
-	files.write(t, pair)
-	address, _ := serveTLS(t, newFake(), files, Limits{Connections: 1, HeaderTime: 5 * time.Second})
-	// It says nothing, and has the only connection until its time is over.
-	_, silent := dialed(t, address, "")
-	if response, err := get(t, address, "/healthz", &tls.Config{RootCAs: a.pool(), ServerName: "unit"}); err != nil || response.StatusCode != http.StatusOK {
-		t.Errorf("after it: %v", err)
-	}
-	if rest, err := io.ReadAll(silent); err != nil || len(rest) != 0 {
-		t.Errorf("the silent one got %q, %v", rest, err)
-	}
-	// So has one that stops within its header.
-	conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: a.pool(), ServerName: "unit"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "); err != nil {
-		t.Fatal(err)
-	}
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
-	if rest, err := io.ReadAll(conn); err != nil || len(rest) != 0 {
-		t.Errorf("a slow header got %q, %v", rest, err)
 	}
 }
 

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// token gives the next start, end or text. Comments and processing
-// instructions mean nothing here; a document type could define entities.
+// token returns the next start, end or text. Comments and processing
+// instructions are skipped; a document type, which could define entities, is an
+// error.
 func (d *decoder) token() (xml.Token, error) {
 	for {
 		token, err := d.xml.Token()
@@ -28,7 +29,7 @@ func (d *decoder) token() (xml.Token, error) {
 	}
 }
 
-// elementName refuses namespaces by giving a name that no element has.
+// elementName returns a name that no element has for one in a namespace.
 func elementName(e xml.StartElement) string {
 	if e.Name.Space != "" {
 		return e.Name.Space + ":" + e.Name.Local
@@ -36,7 +37,7 @@ func elementName(e xml.StartElement) string {
 	return e.Name.Local
 }
 
-// open gives the next child's name, or "" at the end of the parent, which it
+// open returns the next child's name, or "" at the end of the parent, which it
 // consumes. Between elements there may be white space only.
 func (d *decoder) open() (string, error) {
 	for {

@@ -2,14 +2,15 @@ package wire
 
 import "time"
 
-// ExecuteRequest asks a unit to run one operation of a component once.
+// ExecuteRequest asks a unit to run one operation of a component once. It is
+// the body of POST /executions.
 type ExecuteRequest struct {
-	ID        string            `json:"id"`               // chosen by the caller; the same id is the same execution
-	Component string            `json:"component"`        // name of the component
-	Operation string            `json:"operation"`        // "interface.operation", or the bare name where it is unique
-	By        string            `json:"by,omitempty"`     // who asked, for the journal
-	Timeout   float64           `json:"timeout"`          // seconds; 0: the operation's own limit, or none
-	Inputs    map[string]string `json:"inputs,omitempty"` // values for declared input names, without INPUT_
+	ID        string            `json:"id,omitempty"`      // chosen by the caller; the same id is the same execution; empty: a new one
+	Component string            `json:"component"`         // name of the component
+	Operation string            `json:"operation"`         // "interface.operation", or the bare name where it is unique
+	By        string            `json:"by,omitempty"`      // who asked, for the journal
+	Timeout   float64           `json:"timeout,omitempty"` // seconds; 0: the operation's own limit, or none
+	Inputs    map[string]string `json:"inputs,omitempty"`  // values for declared input names, without INPUT_
 	Instance  string            `json:"instance,omitempty"`
 	After     uint64            `json:"after,omitempty"` // the last entry of the component that the caller knows; 0: any
 }
@@ -22,13 +23,20 @@ const (
 	OutcomeRunning   Outcome = "running"
 	OutcomeSucceeded Outcome = "succeeded"
 	OutcomeFailed    Outcome = "failed"    // ended with another code, by a signal, or could not be started
-	OutcomeCancelled Outcome = "cancelled" // by toskose.cancel, a stop, or the unit's shutdown
+	OutcomeCancelled Outcome = "cancelled" // by DELETE, a stop, or the unit's shutdown
 	OutcomeTimeout   Outcome = "timeout"   // its time limit passed
 	OutcomeLost      Outcome = "lost"      // cut off by a boot: nobody saw its end
 )
 
-// Done tells whether the execution has ended.
+// Done reports whether the execution has ended.
 func (o Outcome) Done() bool { return o != OutcomeRunning }
+
+// Exit is how a process ended: with a code or by a signal. It is empty while
+// the process runs and where there was none.
+type Exit struct {
+	ExitCode *int   `json:"exit_code,omitempty"`
+	Signal   string `json:"signal,omitempty"` // "SIGKILL"
+}
 
 // Execution is one run of an operation.
 type Execution struct {
@@ -46,11 +54,10 @@ type Execution struct {
 	Started   time.Time `json:"started"`
 	Ended     time.Time `json:"ended,omitzero"`
 	PID       int       `json:"pid,omitempty"`
-	ExitCode  *int      `json:"exit_code,omitempty"` // nil: not exited, or ended by a signal
-	Signal    string    `json:"signal,omitempty"`    // "SIGKILL": what ended it
-	Stdout    string    `json:"stdout,omitempty"`    // the end of its output, at most TailBytes
-	Stderr    string    `json:"stderr,omitempty"`
-	Seq       uint64    `json:"seq"` // the journal's last entry about it
+	Exit
+	Stdout string `json:"stdout,omitempty"` // the end of its output, at most TailBytes
+	Stderr string `json:"stderr,omitempty"`
+	Seq    uint64 `json:"seq"` // the journal's last entry about it
 }
 
 // TailBytes is how much of the end of each stream an execution keeps.
@@ -66,7 +73,7 @@ type Component struct {
 	Allowed   []string  `json:"allowed"`             // "interface.operation" the protocol allows now
 	Executing string    `json:"executing,omitempty"` // id of the execution under way
 	Seq       uint64    `json:"seq"`                 // its last journal entry
-	Processes []Process `json:"processes"`
+	Processes []Process `json:"processes,omitzero"`  // nil: not asked for
 }
 
 // Process is a live process of a component.
@@ -80,12 +87,17 @@ type Process struct {
 	Zombie    bool    `json:"zombie,omitempty"`
 }
 
-// Snapshot is a unit's answer to toskose.getComponents.
+// Identity is a unit's answer to GET /instance.
+type Identity struct {
+	Instance string            `json:"instance"` // of its journal: another container has another one
+	Seq      uint64            `json:"seq"`      // of the journal's last entry
+	Booted   time.Time         `json:"booted"`
+	Labels   map[string]string `json:"labels,omitempty"` // host, slot: passed on from the environment
+}
+
+// Snapshot is a unit's answer to GET /components.
 type Snapshot struct {
-	Instance   string            `json:"instance"`
-	Seq        uint64            `json:"seq"`
-	Booted     time.Time         `json:"booted"`
-	Labels     map[string]string `json:"labels,omitempty"` // host, slot: passed on from the environment
-	Components []Component       `json:"components"`
-	Unclaimed  []Process         `json:"unclaimed"` // processes that no mark claims
+	Identity
+	Components []Component `json:"components"`
+	Unclaimed  []Process   `json:"unclaimed,omitzero"` // processes that no mark claims; nil: not asked for
 }

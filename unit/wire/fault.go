@@ -2,9 +2,13 @@ package wire
 
 import "errors"
 
-// FaultCode is the number of an XML-RPC fault. Codes up to 92 are
-// Supervisor's; those from 200 on are answered by toskose.* only.
+// FaultCode is the number of a fault. Codes up to 92 are Supervisor's, and
+// XML-RPC answers no other; those from 200 on are of the JSON API, which answers
+// their names.
 type FaultCode int
+
+// Supervisors reports whether clients of Supervisor's know the code.
+func (c FaultCode) Supervisors() bool { return c < NotAllowed }
 
 // The fault codes of Supervisor.
 const (
@@ -28,7 +32,7 @@ const (
 	CantReread           FaultCode = 92
 )
 
-// The fault codes of the toskose.* namespace.
+// The fault codes of executions.
 const (
 	// NotAllowed: the component's protocol has no such transition from its state.
 	NotAllowed FaultCode = 200
@@ -62,7 +66,17 @@ var faultNames = map[FaultCode]string{
 	OtherExecution: "OTHER_EXECUTION",
 }
 
-// String gives the fault's name, as it begins the fault's text.
+// FaultNamed returns the code of a name, 0 where no fault has it.
+func FaultNamed(name string) FaultCode {
+	for code, known := range faultNames {
+		if known == name {
+			return code
+		}
+	}
+	return 0
+}
+
+// String returns the fault's name, as it begins the fault's text.
 func (c FaultCode) String() string {
 	if name, ok := faultNames[c]; ok {
 		return name
@@ -70,13 +84,16 @@ func (c FaultCode) String() string {
 	return "UNKNOWN"
 }
 
-// Fault is an error that a client is meant to see, with its code.
+// Fault is an error that a client is meant to see, with its code. One that
+// refuses an execution says what its caller would have to ask for next.
 type Fault struct {
-	Code   FaultCode
-	Detail string // empty where the name says it all
+	Code      FaultCode
+	Detail    string     // empty where the name says it all
+	Instance  string     // of the unit that refuses; empty: it is not about an execution
+	Component *Component // as it was when the execution was refused; nil: it is not about one
 }
 
-// NewFault makes a fault as an error.
+// NewFault returns a fault as an error.
 func NewFault(code FaultCode, detail string) error { return &Fault{Code: code, Detail: detail} }
 
 // Error is the text that goes over the wire: `NAME` or `NAME: detail`.
@@ -87,7 +104,7 @@ func (f *Fault) Error() string {
 	return f.Code.String() + ": " + f.Detail
 }
 
-// FaultCodeOf gives the code of the fault in err's chain, and whether there is one.
+// FaultCodeOf returns the code of the fault in err's chain, and whether there is one.
 func FaultCodeOf(err error) (FaultCode, bool) {
 	var f *Fault
 	if errors.As(err, &f) {

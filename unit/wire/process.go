@@ -12,20 +12,20 @@ const (
 // ProcessInfo is the answer of supervisor.getProcessInfo. Times are seconds
 // since 1970, 0 for never.
 type ProcessInfo struct {
-	Name          string       `json:"name"`
-	Group         string       `json:"group"`
-	Start         int64        `json:"start"`
-	Stop          int64        `json:"stop"`
-	Now           int64        `json:"now"`
-	State         ProcessState `json:"state"`
-	StateName     string       `json:"statename"`
-	SpawnErr      string       `json:"spawnerr"`
-	ExitStatus    int          `json:"exitstatus"` // -1: ended by a signal
-	Logfile       string       `json:"logfile"`    // the same as StdoutLogfile
-	StdoutLogfile string       `json:"stdout_logfile"`
-	StderrLogfile string       `json:"stderr_logfile"`
-	PID           int          `json:"pid"` // 0: none
-	Description   string       `json:"description"`
+	Name          string       `json:"name" xmlrpc:"name"`
+	Group         string       `json:"group" xmlrpc:"group"`
+	Start         int64        `json:"start" xmlrpc:"start"`
+	Stop          int64        `json:"stop" xmlrpc:"stop"`
+	Now           int64        `json:"now" xmlrpc:"now"`
+	State         ProcessState `json:"state" xmlrpc:"state"`
+	StateName     string       `json:"statename" xmlrpc:"statename"`
+	SpawnErr      string       `json:"spawnerr" xmlrpc:"spawnerr"`
+	ExitStatus    int          `json:"exitstatus" xmlrpc:"exitstatus"` // -1: ended by a signal
+	Logfile       string       `json:"logfile" xmlrpc:"logfile"`       // the same as StdoutLogfile
+	StdoutLogfile string       `json:"stdout_logfile" xmlrpc:"stdout_logfile"`
+	StderrLogfile string       `json:"stderr_logfile" xmlrpc:"stderr_logfile"`
+	PID           int          `json:"pid" xmlrpc:"pid"` // 0: none
+	Description   string       `json:"description" xmlrpc:"description"`
 }
 
 // ConfigInfo is one element of the answer of supervisor.getAllConfigInfo. A
@@ -67,10 +67,10 @@ type ConfigInfo struct {
 // ProcessStatus is one process's part in the answer of a method that acts on
 // several: Success and "OK", or the fault and its text.
 type ProcessStatus struct {
-	Name        string    `json:"name"`
-	Group       string    `json:"group"`
-	Status      FaultCode `json:"status"`
-	Description string    `json:"description"`
+	Name        string    `json:"name" xmlrpc:"name"`
+	Group       string    `json:"group" xmlrpc:"group"`
+	Status      FaultCode `json:"status" xmlrpc:"status"`
+	Description string    `json:"description" xmlrpc:"description"`
 }
 
 // LogTail is the answer of supervisor.tailProcessStdoutLog and its sibling.

@@ -21,7 +21,7 @@ var processStateNames = map[ProcessState]string{
 	Stopping: "STOPPING", Exited: "EXITED", Fatal: "FATAL", Unknown: "UNKNOWN",
 }
 
-// String gives the name that Supervisor's clients print.
+// String returns the name that Supervisor's clients print.
 func (s ProcessState) String() string {
 	if name, ok := processStateNames[s]; ok {
 		return name
@@ -29,15 +29,15 @@ func (s ProcessState) String() string {
 	return "UNKNOWN"
 }
 
-// InRunningSet tells whether Supervisor counts the state as running.
+// InRunningSet reports whether Supervisor counts the state as running.
 func (s ProcessState) InRunningSet() bool { return s == Starting || s == Running || s == Backoff }
 
-// InStoppedSet tells whether Supervisor counts the state as stopped.
+// InStoppedSet reports whether Supervisor counts the state as stopped.
 func (s ProcessState) InStoppedSet() bool {
 	return s == Stopped || s == Exited || s == Fatal || s == Unknown
 }
 
-// Signallable tells whether a signal can be sent in this state.
+// Signallable reports whether a signal can be sent in this state.
 func (s ProcessState) Signallable() bool { return s == Starting || s == Running || s == Stopping }
 
 // DaemonState is a state of the unit itself as Supervisor numbers it.
@@ -51,7 +51,7 @@ const (
 	DaemonFatal      DaemonState = 2
 )
 
-// String gives the name that supervisor.getState answers.
+// String returns the name that supervisor.getState answers.
 func (s DaemonState) String() string {
 	switch s {
 	case DaemonShutdown:

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/rpc"
 	"github.com/toskose/toskose/unit/wire"
@@ -51,7 +52,7 @@ type Unit struct {
 	Operations map[string]map[string]Operation // by component and "interface.operation"
 	Logs       map[string]string               // by process
 	UnitLog    string
-	Reload     unit.Reloaded // what reading the configuration again finds
+	Reload     unit.Differences // what reading the configuration again finds
 	ReloadErr  error
 	Wrap       func(http.Handler) http.Handler // between the network and the unit
 
@@ -68,7 +69,7 @@ type Unit struct {
 	over       chan struct{} // closed when the test ends
 }
 
-// Start makes the unit answer until the test ends, and gives its address.
+// Start makes the unit answer until the test ends, and returns its address.
 func (u *Unit) Start(t *testing.T, states map[string]string) netip.AddrPort {
 	t.Helper()
 	u.states, u.executing, u.executions = maps.Clone(states), map[string]string{}, map[string]wire.Execution{}
@@ -91,14 +92,14 @@ func (u *Unit) Start(t *testing.T, states map[string]string) netip.AddrPort {
 	return netip.MustParseAddrPort(srv.Listener.Addr().String())
 }
 
-// Executed gives what was run, each time it was.
+// Executed returns what was run, each time it was.
 func (u *Unit) Executed() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.executed)
 }
 
-// Signals gives the signals that were sent, as "process SIGNAL".
+// Signals returns the signals that were sent, as "process SIGNAL".
 func (u *Unit) Signals() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -130,32 +131,36 @@ func (u *Unit) appendLocked(e wire.Entry) uint64 {
 }
 
 // Execute begins an operation once.
-func (u *Unit) Execute(_ context.Context, req wire.ExecuteRequest) (wire.Execution, error) {
+func (u *Unit) Execute(_ context.Context, req wire.ExecuteRequest) (x wire.Execution, begun bool, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if known, ok := u.executions[req.ID]; ok {
-		return known, nil
+		return known, false, nil
+	}
+	refuse := func(code wire.FaultCode, detail string) error {
+		c := u.component(req.Component)
+		return &wire.Fault{Code: code, Detail: detail, Instance: u.Instance, Component: &c}
 	}
 	if req.Instance != "" && req.Instance != u.Instance {
-		return wire.Execution{}, wire.NewFault(wire.OtherInstance, "this is "+u.Instance)
+		return x, false, refuse(wire.OtherInstance, "this is "+u.Instance)
 	}
 	op, ok := u.Operations[req.Component][req.Operation]
 	if !ok {
-		return wire.Execution{}, wire.NewFault(wire.BadName, req.Component+":"+req.Operation)
+		return x, false, wire.NewFault(wire.BadName, req.Component+":"+req.Operation)
 	}
 	if u.executing[req.Component] != "" {
-		return wire.Execution{}, wire.NewFault(wire.Busy, u.executing[req.Component])
+		return x, false, refuse(wire.Busy, u.executing[req.Component])
 	}
 	if !slices.Contains(op.From, u.states[req.Component]) {
-		return wire.Execution{}, wire.NewFault(wire.NotAllowed, "in state "+u.states[req.Component])
+		return x, false, refuse(wire.NotAllowed, "in state "+u.states[req.Component])
 	}
-	return u.begin(req, op), nil
+	return u.begin(req, op), true, nil
 }
 
 func (u *Unit) begin(req wire.ExecuteRequest, op Operation) wire.Execution {
-	iface, name, _ := strings.Cut(req.Operation, ".")
+	name, _ := protocol.ParseOperation(req.Operation)
 	x := wire.Execution{
-		ID: req.ID, Instance: u.Instance, Component: req.Component, Interface: iface, Operation: name, By: req.By,
+		ID: req.ID, Instance: u.Instance, Component: req.Component, Interface: name.Interface, Operation: name.Name, By: req.By,
 		Outcome: wire.OutcomeRunning, From: u.states[req.Component], Started: time.Now(), PID: 100 + len(u.executions),
 	}
 	ran := req.Component + ":" + req.Operation
@@ -216,14 +221,29 @@ func (u *Unit) end(x wire.Execution, end End) wire.Execution {
 	return x
 }
 
-// Execution gives an execution by its id.
-func (u *Unit) Execution(id string) (wire.Execution, error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if x, ok := u.executions[id]; ok {
-		return x, nil
+// Execution returns an execution by its id, once it has ended or the wait is over.
+func (u *Unit) Execution(ctx context.Context, id string, wait time.Duration) (wire.Execution, error) {
+	timeout := time.NewTimer(wait)
+	defer timeout.Stop()
+	for {
+		u.mu.Lock()
+		x, known := u.executions[id]
+		instance, grown := u.Instance, u.grown
+		u.mu.Unlock()
+		if !known {
+			return x, &wire.Fault{Code: wire.NoExecution, Detail: id, Instance: instance}
+		}
+		if x.Outcome.Done() || wait == 0 {
+			return x, nil
+		}
+		select {
+		case <-grown:
+		case <-timeout.C:
+			return x, nil
+		case <-ctx.Done():
+			return x, ctx.Err()
+		}
 	}
-	return wire.Execution{}, wire.NewFault(wire.NoExecution, id)
 }
 
 // Cancel ends an execution and waits for that.
@@ -234,45 +254,51 @@ func (u *Unit) Cancel(ctx context.Context, id string) (wire.Execution, error) {
 		close(cancel)
 	}
 	u.mu.Unlock()
-	for {
-		u.mu.Lock()
-		x, grown := u.executions[id], u.grown
-		u.mu.Unlock()
-		if x.Outcome.Done() {
-			return x, nil
-		}
-		select {
-		case <-grown:
-		case <-ctx.Done():
-			return x, ctx.Err()
-		}
+	return u.Execution(ctx, id, time.Hour)
+}
+
+// Identity says whose journal it is.
+func (u *Unit) Identity() wire.Identity {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.identity()
+}
+
+func (u *Unit) identity() wire.Identity {
+	return wire.Identity{
+		Instance: u.Instance, Seq: uint64(len(u.entries)), Booted: time.Unix(1e9, 5), Labels: map[string]string{"host": "h1"},
 	}
 }
 
-// Components tells the states.
-func (u *Unit) Components(context.Context) (wire.Snapshot, error) {
+// Components says where the components stand.
+func (u *Unit) Components(processes bool) (wire.Snapshot, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s := wire.Snapshot{
-		Instance: u.Instance, Seq: uint64(len(u.entries)), Booted: time.Unix(1e9, 5), Labels: map[string]string{"host": "h1"},
-		Components: []wire.Component{}, Unclaimed: []wire.Process{},
+	s := wire.Snapshot{Identity: u.identity(), Components: []wire.Component{}}
+	if processes {
+		s.Unclaimed = []wire.Process{}
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.states)) {
-		c := wire.Component{
-			Name: name, State: u.states[name], Since: time.Unix(1e9, 0), Why: "so the test wants it",
-			Allowed: []string{}, Executing: u.executing[name], Processes: []wire.Process{},
-		}
-		for _, op := range slices.Sorted(maps.Keys(u.Operations[name])) {
-			if slices.Contains(u.Operations[name][op].From, c.State) {
-				c.Allowed = append(c.Allowed, op)
-			}
-		}
-		if c.Executing != "" {
+		c := u.component(name)
+		if processes && c.Executing != "" {
 			c.Processes = append(c.Processes, wire.Process{PID: 7, Parent: 1, Command: "sh", CPU: 0.25, Memory: 1 << 33})
 		}
 		s.Components = append(s.Components, c)
 	}
 	return s, nil
+}
+
+func (u *Unit) component(name string) wire.Component {
+	c := wire.Component{
+		Name: name, State: u.states[name], Since: time.Unix(1e9, 0), Why: "so the test wants it",
+		Allowed: []string{}, Executing: u.executing[name],
+	}
+	for _, op := range slices.Sorted(maps.Keys(u.Operations[name])) {
+		if slices.Contains(u.Operations[name][op].From, c.State) {
+			c.Allowed = append(c.Allowed, op)
+		}
+	}
+	return c
 }
 
 // Journal waits for entries after a cursor.

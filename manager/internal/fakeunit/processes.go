@@ -4,24 +4,25 @@ import (
 	"context"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// State tells that the unit works.
+// State says that the unit works.
 func (u *Unit) State() wire.DaemonState { return wire.DaemonRunning }
 
-// Healthy tells that the unit works.
+// Healthy says that the unit works.
 func (u *Unit) Healthy() error { return nil }
 
-// knows tells whether a process is one of an operation.
+// knows reports whether a process is one of an operation.
 func (u *Unit) knows(process string) bool {
 	component, op, _ := strings.Cut(process, ":")
 	_, ok := u.Operations[component][op]
 	return ok
 }
 
-// ProcessInfo tells what Supervisor would.
+// ProcessInfo returns what Supervisor would.
 func (u *Unit) ProcessInfo(_ context.Context, process string) (wire.ProcessInfo, error) {
 	if !u.knows(process) {
 		return wire.ProcessInfo{}, wire.NewFault(wire.BadName, process)
@@ -36,12 +37,13 @@ func (u *Unit) ProcessInfo(_ context.Context, process string) (wire.ProcessInfo,
 	return info, nil
 }
 
-// current gives the execution under way of a process.
+// current returns the execution under way of a process.
 func (u *Unit) current(process string) (wire.Execution, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, x := range u.executions {
-		if !x.Outcome.Done() && x.Component+":"+x.Interface+"."+x.Operation == process {
+		name := protocol.Operation{Interface: x.Interface, Name: x.Operation}.String()
+		if !x.Outcome.Done() && x.Component+":"+name == process {
 			return x, true
 		}
 	}
@@ -62,7 +64,7 @@ func (u *Unit) StopProcess(ctx context.Context, process string, _ bool) ([]wire.
 }
 
 // ReloadConfig answers what the test says.
-func (u *Unit) ReloadConfig(context.Context) (unit.Reloaded, error) { return u.Reload, u.ReloadErr }
+func (u *Unit) ReloadConfig(context.Context) (unit.Differences, error) { return u.Reload, u.ReloadErr }
 
 // StopAllProcesses cancels all that run.
 func (u *Unit) StopAllProcesses(ctx context.Context, _ bool) ([]wire.ProcessStatus, error) {

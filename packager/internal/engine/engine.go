@@ -1,4 +1,4 @@
-// Package engine gives the packager's tests a Docker engine, and bases to
+// Package engine has a Docker engine for the packager's tests, and bases to
 // build on that need no registry. What it makes is gone after the test.
 package engine
 
@@ -18,7 +18,7 @@ import (
 	"github.com/docker/docker/client"
 )
 
-// Connect gives the engine at hand; without one the test is skipped.
+// Connect returns the engine at hand; without one the test is skipped.
 func Connect(t *testing.T) *client.Client {
 	t.Helper()
 	cli, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
@@ -37,20 +37,7 @@ func Connect(t *testing.T) *client.Client {
 // Import makes an image of a few files, with changes as in a Dockerfile.
 func Import(t *testing.T, cli *client.Client, ref string, files map[string]string, changes ...string) {
 	t.Helper()
-	var buf bytes.Buffer
-	tw := tar.NewWriter(&buf)
-	for name, text := range files {
-		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tw.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := tw.Close(); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := cli.ImageImport(t.Context(), image.ImportSource{Source: &buf, SourceName: "-"}, ref, image.ImportOptions{Changes: changes})
+	answer, err := cli.ImageImport(t.Context(), image.ImportSource{Source: archive(t, files), SourceName: "-"}, ref, image.ImportOptions{Changes: changes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,18 +51,8 @@ func Import(t *testing.T, cli *client.Client, ref string, files map[string]strin
 // Build makes an image from a Dockerfile that copies nothing.
 func Build(t *testing.T, cli *client.Client, ref, dockerfile string) {
 	t.Helper()
-	var buf bytes.Buffer
-	tw := tar.NewWriter(&buf)
-	if err := tw.WriteHeader(&tar.Header{Name: "Dockerfile", Mode: 0o644, Size: int64(len(dockerfile))}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tw.Write([]byte(dockerfile)); err != nil {
-		t.Fatal(err)
-	}
-	if err := tw.Close(); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := cli.ImageBuild(t.Context(), &buf, build.ImageBuildOptions{Tags: []string{ref}, Remove: true, ForceRemove: true})
+	files := archive(t, map[string]string{"Dockerfile": dockerfile})
+	answer, err := cli.ImageBuild(t.Context(), files, build.ImageBuildOptions{Tags: []string{ref}, Remove: true, ForceRemove: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +62,24 @@ func Build(t *testing.T, cli *client.Client, ref, dockerfile string) {
 		t.Fatalf("cannot build %q: %v\n%s", ref, err, said)
 	}
 	Remove(t, cli, ref)
+}
+
+func archive(t *testing.T, files map[string]string) io.Reader {
+	t.Helper()
+	var buf bytes.Buffer
+	tw := tar.NewWriter(&buf)
+	for name, text := range files {
+		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(tw, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &buf
 }
 
 // Remove removes an image after the test, if it is there by then.
@@ -117,7 +112,7 @@ func RemoveUnnamed(t *testing.T, cli *client.Client, label string) {
 	})
 }
 
-// Files gives all files of an image by their path, without a leading slash.
+// Files returns all files of an image by their path, without a leading slash.
 func Files(t *testing.T, cli *client.Client, ref string) map[string]*tar.Header {
 	t.Helper()
 	made, err := cli.ContainerCreate(t.Context(), &container.Config{Image: ref, Cmd: []string{"none"}}, nil, nil, nil, "")

@@ -9,7 +9,7 @@ import (
 )
 
 // Hidden looks for what the files of an output folder's secrets hold in all its
-// other files, and gives how many lines it looked for.
+// other files, and returns how many lines it looked for.
 func Hidden(t *testing.T, dir string) (compared int) {
 	t.Helper()
 	const secrets, shortest = "secrets/", 12 // shorter ones may be elsewhere by chance

@@ -89,9 +89,9 @@ func nodes() []tosca.Node {
 
 func components() []tosca.Component {
 	standard := []protocol.Transition{
-		{Source: "deleted", Target: "created", Interface: "Standard", Operation: "create"},
-		{Source: "created", Target: "running", Interface: "Standard", Operation: "start"},
-		{Source: "running", Target: "created", Interface: "Standard", Operation: "stop"},
+		{Source: "deleted", Target: "created", Operation: protocol.Operation{Interface: "Standard", Name: "create"}},
+		{Source: "created", Target: "running", Operation: protocol.Operation{Interface: "Standard", Name: "start"}},
+		{Source: "running", Target: "created", Operation: protocol.Operation{Interface: "Standard", Name: "stop"}},
 	}
 	usual := protocol.Protocol{
 		Initial:     "deleted",

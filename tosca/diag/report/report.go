@@ -22,7 +22,7 @@ type Options struct {
 	Colour  bool                                     // for people
 }
 
-// Count gives the numbers of errors and warnings.
+// Count returns the numbers of errors and warnings.
 func Count(list diag.List) (errors, warnings int) {
 	for _, d := range list {
 		if d.Severity == diag.Warning {

@@ -109,7 +109,7 @@ func SARIF(w io.Writer, list diag.List, opts Options) error {
 	})
 }
 
-// locations gives a position as SARIF does: a place in a file, or a name where
+// locations returns a position as SARIF does: a place in a file, or a name where
 // it is in none.
 func locations(at diag.Position, opts Options) []sarifLocation {
 	if at.File == "" {
@@ -129,7 +129,7 @@ func locations(at diag.Position, opts Options) []sarifLocation {
 	return []sarifLocation{{Physical: place}}
 }
 
-// uri gives a path as a URI: relative, or of the scheme of files (SARIF 2.1.0,
+// uri returns a path as a URI: relative, or of the scheme of files (SARIF 2.1.0,
 // 3.10.2), and either without steps that lead nowhere.
 func uri(at string) string {
 	u := url.URL{Path: path.Clean(at)}

@@ -115,7 +115,7 @@ func (p *printer) line(d diag.Diagnostic, shade string) {
 	fmt.Fprintf(&p.out, "%s %s%s\n", p.colour(blue, "      |"), pad, p.colour(shade, "^"))
 }
 
-// runes gives the characters of a line.
+// runes returns the characters of a line.
 func (p *printer) runes(d diag.Diagnostic, line string) []rune {
 	at := diag.Position{File: d.File, Line: d.Line}
 	if p.text == nil || at != p.last {

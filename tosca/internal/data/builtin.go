@@ -34,36 +34,36 @@ var builtins = []string{
 
 var builtinsOfSecond = []string{tBytes, tNil, tScalar}
 
-// builtin gives the plain name of a type that is built into the version of a
+// builtin returns the plain name of a type that is built into the version of a
 // document; ok is false for others.
 func builtin(name string, doc *grammar.Document) (plain string, ok bool) {
 	plain = strings.TrimPrefix(strings.TrimPrefix(name, "tosca:"), "tosca.datatypes.")
 	if plain == "null" {
 		return tNil, true
 	}
-	if slices.Contains(builtins, plain) || second(doc) && slices.Contains(builtinsOfSecond, plain) {
+	if slices.Contains(builtins, plain) || doc.V2() && slices.Contains(builtinsOfSecond, plain) {
 		return plain, true
 	}
 	return name, false
 }
 
-// IsBuiltin tells whether a name is a type that is built into the version of a
+// IsBuiltin reports whether a name is a type that is built into the version of a
 // document.
 func IsBuiltin(name string, doc *grammar.Document) bool {
 	_, ok := builtin(name, doc)
 	return ok
 }
 
-// dropped tells whether a name is that of a built-in type that a document's
+// dropped reports whether a name is that of a built-in type that a document's
 // version has no more, so that its author may define a type of the name.
 func dropped(plain string, doc *grammar.Document) bool {
-	return second(doc) && (plain == tRange || isUnit(plain))
+	return doc.V2() && (plain == tRange || isUnit(plain))
 }
 
 // TypeNames lists what a type of a value may be called in a document.
 func TypeNames(doc *grammar.Document) []string {
 	names := slices.Clone(builtins)
-	if second(doc) {
+	if doc.V2() {
 		names = append(names, builtinsOfSecond...)
 	}
 	if doc != nil && doc.Scope() != nil {
@@ -72,7 +72,7 @@ func TypeNames(doc *grammar.Document) []string {
 	return names
 }
 
-// isUnit tells whether a plain type is one of an amount and a unit.
+// isUnit reports whether a plain type is one of an amount and a unit.
 func isUnit(plain string) bool { return plain == tUnit || units[plain] != nil }
 
 // units are the scalar-unit types (TOSCA 1.3, 3.3.6) with the worth of their

@@ -3,13 +3,14 @@ package data
 import (
 	"strings"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
 // call evaluates a function.
 func (e *Evaluator) call(f *function, fn, arg *source.Node, p Place) Value {
 	if e.nested >= maxNested {
-		e.errorf(fn.Pos(), CodeFunction, "%s: functions lead through each other more than %d deep", p.Of, maxNested)
+		e.errorf(fn.Pos(), code.Function, "%s: functions lead through each other more than %d deep", p.Of, maxNested)
 		return Value{}
 	}
 	if arg != nil && !e.spend(1+len(arg.Items)) {
@@ -45,16 +46,16 @@ type call struct {
 	p    Place
 	vals []Value // evaluated
 
-	lacking *walked // what a path led to and does not have what was asked for
+	lacking *reach // what a path led to and does not have what was asked for
 }
 
 func (c *call) misuse() Value {
-	c.e.errorf(c.fn.Pos(), CodeFunction, "%s: %s takes %s", c.p.Of, c.fn.Text, c.f.takes)
+	c.e.errorf(c.fn.Pos(), code.Function, "%s: %s takes %s", c.p.Of, c.fn.Text, c.f.takes)
 	return Value{}
 }
 
 func (c *call) wrong(format string, args ...any) Value {
-	c.e.errorf(c.fn.Pos(), CodeFunction, "%s: %s "+format, append([]any{c.p.Of, c.fn.Text}, args...)...)
+	c.e.errorf(c.fn.Pos(), code.Function, "%s: %s "+format, append([]any{c.p.Of, c.fn.Text}, args...)...)
 	return Value{}
 }
 
@@ -63,9 +64,7 @@ func (c *call) wrong(format string, args ...any) Value {
 func (c *call) run() Value {
 	ok, later := true, (*source.Node)(nil)
 	p := c.p
-	if !c.f.reckons {
-		p.Meant = nil
-	}
+	p.Meant = nil
 	for i, a := range c.args {
 		v := c.e.Eval(a, p).orNull(c.fn)
 		c.vals = append(c.vals, v)
@@ -74,15 +73,15 @@ func (c *call) run() Value {
 			continue
 		}
 		if want := c.f.want(i); !c.e.accepts(want, v) {
-			c.e.errorf(a.Pos(), CodeFunction, "%s: %s takes %s, and %s is %s", c.p.Of, c.fn.Text, c.f.takes, Show(v.Node), article(c.e.plainOf(v)))
+			c.e.errorf(a.Pos(), code.Function, "%s: %s takes %s, and %s is %s", c.p.Of, c.fn.Text, c.f.takes, Show(v.Node), article(c.e.plainOf(v)))
 			ok = false
 		}
-		if n := notText(v, c.f.name != "concat"); n != nil && i < c.f.texts && second(c.p.Doc) {
-			c.e.errorf(n.Pos(), CodeFunction, "%s: %s puts strings together: put %s in quotes", c.p.Of, c.fn.Text, n.Text)
+		if n := notText(v, c.f.name != "concat"); n != nil && i < c.f.texts && c.p.Doc.V2() {
+			c.e.errorf(n.Pos(), code.Function, "%s: %s puts strings together: put %s in quotes", c.p.Of, c.fn.Text, n.Text)
 			ok = false
 		}
-		if n := notWord(v); n != nil && c.f.texts > 0 && !second(c.p.Doc) {
-			c.e.errorf(n.Pos(), CodeFunction, "%s: %s puts strings together, and %s is %s", c.p.Of, c.fn.Text, Show(n), article(n.Kind.String()))
+		if n := notWord(v); n != nil && c.f.texts > 0 && !c.p.Doc.V2() {
+			c.e.errorf(n.Pos(), code.Function, "%s: %s puts strings together, and %s is %s", c.p.Of, c.fn.Text, Show(n), article(n.Kind.String()))
 			ok = false
 		}
 		if later == nil && (v.Later != nil || hasLater(v.Node) && !c.putsTogether()) {
@@ -105,13 +104,10 @@ func (c *call) run() Value {
 		v.Later = later
 		return v
 	}
-	if c.unmeasured() {
-		return c.e.runTime(c.fn, Of(tScalar, c.p.Doc))
-	}
 	return c.f.call(c)
 }
 
-// notText gives a number or boolean that is written where a string should be, or
+// notText returns a number or boolean that is written where a string should be, or
 // in a list where strings should be; nil if there is none.
 func notText(v Value, inLists bool) *source.Node {
 	if v.Def != nil || v.Node.IsNull() {
@@ -131,7 +127,7 @@ func notText(v Value, inLists bool) *source.Node {
 	return nil
 }
 
-// notWord gives a list or map among the entries of a list; nil if there is none.
+// notWord returns a list or map among the entries of a list; nil if there is none.
 func notWord(v Value) *source.Node {
 	if v.Node == nil || v.Node.Kind != source.List {
 		return nil
@@ -144,7 +140,7 @@ func notWord(v Value) *source.Node {
 	return nil
 }
 
-// putsTogether tells whether the function takes texts as they are, so that the
+// putsTogether reports whether the function takes texts as they are, so that the
 // path of an artifact may be one.
 func (c *call) putsTogether() bool { return c.f.name == "concat" || c.f.name == "join" }
 
@@ -156,7 +152,7 @@ func (c *call) result() *Definition {
 		return c.def()
 	case c.f.result != "":
 		return Of(c.f.result, c.p.Doc)
-	case c.f.name == "concat" && (!second(c.p.Doc) || c.e.plainOf(c.vals[0]) != tList):
+	case c.f.name == "concat" && (!c.p.Doc.V2() || c.e.plainOf(c.vals[0]) != tList):
 		return Of(tString, c.p.Doc)
 	case c.f.reckons:
 		return c.reckoned()
@@ -174,7 +170,7 @@ func (c *call) def() *Definition {
 	return nil
 }
 
-// plainOf gives the built-in type of a value, "" where it is not known.
+// plainOf returns the built-in type of a value, "" where it is not known.
 func (e *Evaluator) plainOf(v Value) string {
 	if v.Node != nil && v.Node.Kind == source.Later {
 		return v.Node.Text
@@ -190,7 +186,7 @@ func (e *Evaluator) plainOf(v Value) string {
 	return v.Node.Kind.String()
 }
 
-// accepts tells whether a value may be an argument: of one of the types, parted
+// accepts reports whether a value may be an argument: of one of the types, parted
 // by "|", if any is wanted.
 func (e *Evaluator) accepts(want string, v Value) bool {
 	plain := e.plainOf(v)

@@ -13,10 +13,11 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Check tells whether an evaluated value fits a definition, and reports why it
+// Check reports whether an evaluated value fits a definition, and reports why it
 // does not. Null fits, for it means that there is no value; whether there may
 // be none is the caller's to say. What is known only at run time fits as far as
 // its type is known to. Of names the subject, and validation clauses are
@@ -29,11 +30,9 @@ func (e *Evaluator) Check(n *source.Node, d *Definition, p Place) bool {
 	if t == nil {
 		return true // said where the type is named
 	}
-	whole := p
-	p.Default = false
 	ok := e.checkType(n, t, p)
 	for at := d; ok && at != nil; at = at.Refines {
-		ok = e.constrain(n, t, at.Schema.Constraints, whole) && e.validate(n, d, at.Schema.Validation, at.Doc, p)
+		ok = e.constrain(n, t, at.Schema.Constraints, p) && e.validate(n, d, at.Schema.Validation, at.Doc, p)
 		if at.Schema.Entry != nil || at.Schema.Key != nil {
 			ok = ok && e.checkEntries(n, at.nested(at.Schema.Key), at.nested(at.Schema.Entry), p)
 		}
@@ -83,11 +82,11 @@ func (e *Evaluator) misfit(n *source.Node, p Place, want string) {
 	if n.Kind == source.Map && len(n.Keys) == 1 && e.quiet == 0 && e.Suggesting() {
 		known := functionNames(p.Doc)
 		if near := diag.Nearest(n.Keys[0].Text, known); e.spend(len(known)) && near != "" {
-			e.unknown(n.Pos(), CodeType, n.Keys[0].Text, []string{near}, "%s must be %s", p.Of, want)
+			e.unknown(n.Pos(), code.ValueType, n.Keys[0].Text, []string{near}, "%s must be %s", p.Of, want)
 			return
 		}
 	}
-	e.errorf(n.Pos(), CodeType, "%s must be %s", p.Of, want)
+	e.errorf(n.Pos(), code.ValueType, "%s must be %s", p.Of, want)
 }
 
 // checkLater compares the type that a value of run time will have with the one
@@ -97,14 +96,14 @@ func (e *Evaluator) checkLater(n *source.Node, t *Type, p Place) bool {
 	if want == "" && len(t.fields) > 0 {
 		want = tMap
 	}
-	if becomes(n.Text, want, second(p.Doc)) {
+	if becomes(n.Text, want, p.Doc.V2()) {
 		return true
 	}
-	e.errorf(n.Pos(), CodeType, "%s must be %s, and the function makes %s", p.Of, article(want), article(n.Text))
+	e.errorf(n.Pos(), code.ValueType, "%s must be %s, and the function makes %s", p.Of, article(want), article(n.Text))
 	return false
 }
 
-// becomes tells whether a value of one built-in type can stand for another: an
+// becomes reports whether a value of one built-in type can stand for another: an
 // integer for a float, a text for what is written as one, and in 1.x anything
 // that is written in a word for a string.
 func becomes(is, want string, second bool) bool {
@@ -135,7 +134,7 @@ func (e *Evaluator) checkEntries(n *source.Node, key, entry *Definition, p Place
 			if k.Kind == source.Later {
 				continue
 			}
-			if plain := e.Plain(key); k.Kind != source.String && (plain == tString || plain == "") && !second(key.Doc) { // as written, a number is a name as well
+			if plain := e.Plain(key); k.Kind != source.String && (plain == tString || plain == "") && !key.Doc.V2() { // as written, a number is a name as well
 				k = source.Scalar(source.String, k.Text, k)
 			}
 			ok = e.spend(len(p.Of)/16) && e.Check(k, key, p.part("key "+quote(k.Text))) && ok
@@ -153,8 +152,8 @@ func (e *Evaluator) checkEntries(n *source.Node, key, entry *Definition, p Place
 			return false
 		}
 		p := p.at(at)
-		if item.IsNull() && second(entry.Doc) && e.Plain(entry) != tNil && e.Plain(entry) != "" {
-			e.errorf(item.Pos(), CodeType, "%s must be %s, not null", p.Of, article(e.Plain(entry)))
+		if item.IsNull() && entry.Doc.V2() && e.Plain(entry) != tNil && e.Plain(entry) != "" {
+			e.errorf(item.Pos(), code.ValueType, "%s must be %s, not null", p.Of, article(e.Plain(entry)))
 			ok = false
 			continue
 		}
@@ -167,13 +166,13 @@ func (e *Evaluator) checkEntries(n *source.Node, key, entry *Definition, p Place
 // nil, which alone has it (TOSCA 2.0, 9.1.1.6).
 func (e *Evaluator) Null(n *source.Node, d *Definition, p Place) (refused bool) {
 	if refused = e.hasNull(n, d); refused {
-		e.errorf(n.Pos(), CodeType, "%s must be %s, not null", p.Of, article(e.Plain(d)))
+		e.errorf(n.Pos(), code.ValueType, "%s must be %s, not null", p.Of, article(e.Plain(d)))
 	}
 	return refused
 }
 
 func (e *Evaluator) hasNull(n *source.Node, d *Definition) bool {
-	return n.WrittenNull() && d != nil && second(d.Doc) && e.Plain(d) != tNil && e.Plain(d) != ""
+	return n.WrittenNull() && d != nil && d.Doc.V2() && e.Plain(d) != tNil && e.Plain(d) != ""
 }
 
 func (e *Evaluator) checkFields(n *source.Node, t *Type, p Place) bool {
@@ -187,7 +186,7 @@ func (e *Evaluator) checkFields(n *source.Node, t *Type, p Place) bool {
 		def := t.fields[k.Text]
 		if def == nil {
 			if t.whole && k.Kind != source.Later {
-				meant := e.unknown(k.Pos(), CodeFieldUnknown, k.Text, slices.Sorted(maps.Keys(t.fields)), "%s has no property %q", p.Of, k.Text)
+				meant := e.unknown(k.Pos(), code.PropUnknown, k.Text, slices.Sorted(maps.Keys(t.fields)), "%s has no property %q", p.Of, k.Text)
 				misspelt = append(misspelt, meant)
 			}
 			continue
@@ -204,7 +203,7 @@ func (e *Evaluator) checkFields(n *source.Node, t *Type, p Place) bool {
 			continue
 		}
 		if def.Required && def.Fallback() == nil && n.Get(name).IsNull() && (n.Get(name) == nil || e.Plain(def) != tNil && !e.hasNull(n.Get(name), def)) {
-			e.errorf(n.Pos(), CodeFieldMissing, "%s lacks property %q, which is required", p.Of, name)
+			e.errorf(n.Pos(), code.PropMissing, "%s lacks property %q, which is required", p.Of, name)
 		}
 	}
 	return e.wrong() == before
@@ -224,13 +223,17 @@ func (e *Evaluator) checkNumber(n *source.Node, t *Type, p Place) bool {
 	return e.checkType(number, t.scalar.number, p)
 }
 
-// fits gives an empty string, or what the value should have been.
+// fits returns an empty string, or what the value should have been.
 func (e *Evaluator) fits(n *source.Node, t *Type) string {
 	ok, want := false, article(t.plain)
 	switch t.plain {
 	case tString:
 		ok = n.Kind == source.String
-		if !ok && n.IsScalar() {
+		switch {
+		case ok || !n.IsScalar():
+		case n.IsMoved():
+			return fmt.Sprintf("a string: %s is %s", n.Text, article(n.Kind.String()))
+		default:
 			return fmt.Sprintf("a string: put %s in quotes", n.Text)
 		}
 	case tInteger:
@@ -240,9 +243,12 @@ func (e *Evaluator) fits(n *source.Node, t *Type) string {
 		}
 	case tFloat:
 		_, ok = Number(n)
+		if _, err := strconv.ParseFloat(n.Text, 64); errors.Is(err, strconv.ErrRange) {
+			return fmt.Sprintf("a float: %s is too large", n.Text)
+		}
 	case tBoolean:
 		_, ok = n.Word()
-		ok = ok && (!second(t.doc) || n.Text == "true" || n.Text == "false")
+		ok = ok && (!t.doc.V2() || n.Text == "true" || n.Text == "false")
 		want = "true or false"
 	case tBytes:
 		ok, want = n.Kind == source.String && isBase64(n.Text), "bytes in base 64"
@@ -252,19 +258,19 @@ func (e *Evaluator) fits(n *source.Node, t *Type) string {
 		ok = n.Kind == source.List
 	case tMap:
 		ok = n.Kind == source.Map
-		if i := slices.IndexFunc(n.Keys, func(k *source.Node) bool { return k.Kind != source.String && k.Kind != source.Later }); ok && i >= 0 && second(t.doc) {
+		if i := slices.IndexFunc(n.Keys, func(k *source.Node) bool { return k.Kind != source.String && k.Kind != source.Later }); ok && i >= 0 && t.doc.V2() {
 			return fmt.Sprintf("a map whose keys are strings: put %s in quotes", n.Keys[i].Text)
 		}
 	case tTimestamp:
-		_, ok = instant(n.Text, second(t.doc))
+		_, ok = instant(n.Text, t.doc.V2())
 		ok = ok && n.Kind == source.String
 		want = "a timestamp of a day that exists, such as \"2025-07-22T10:00:00Z\""
 	case tVersion:
-		ok = n.Kind == source.String || n.IsScalar() && n.Kind != source.Bool && !second(t.doc)
-		if IsVersion(n.Text, second(t.doc)) && !ok {
+		ok = n.Kind == source.String || n.IsScalar() && n.Kind != source.Bool && !t.doc.V2()
+		if IsVersion(n.Text, t.doc.V2()) && !ok {
 			return fmt.Sprintf("a version: put %s in quotes", n.Text)
 		}
-		ok = ok && IsVersion(n.Text, second(t.doc))
+		ok = ok && IsVersion(n.Text, t.doc.V2())
 		want = "a version, such as \"1.2\" or \"1.2.3.beta-4\""
 	case tRange:
 		return misfitsRange(n)
@@ -324,13 +330,13 @@ func (e *Evaluator) checkFormat(n *source.Node, t *Type, p Place) bool {
 		err = json.Unmarshal([]byte(n.Text), new(any))
 	}
 	if err != nil {
-		e.errorf(n.Pos(), CodeType, "%s is not written in %s: %v", p.Of, format, err)
+		e.errorf(n.Pos(), code.ValueType, "%s is not written in %s: %v", p.Of, format, err)
 		return false
 	}
 	return true
 }
 
-// wellFormed tells whether a text is an XML document, with an element in it.
+// wellFormed reports whether a text is an XML document, with an element in it.
 func wellFormed(text string) error {
 	elements := 0
 	for dec := xml.NewDecoder(strings.NewReader(text)); ; {

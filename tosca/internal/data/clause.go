@@ -3,6 +3,7 @@ package data
 import (
 	"slices"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -43,7 +44,7 @@ func constrains(n *source.Node) bool {
 	return n.Kind == source.Map && len(n.Keys) == 1 && slices.Contains(constraintNames, n.Keys[0].Text) && !isAssertion(n.Items[0])
 }
 
-// isAssertion tells whether what stands with a name are constraints of it.
+// isAssertion reports whether what stands with a name are constraints of it.
 func isAssertion(n *source.Node) bool {
 	if n.IsNull() {
 		return false
@@ -59,13 +60,13 @@ func (e *Evaluator) clause(n *source.Node, p Place) {
 			e.clause(item, p)
 		}
 	case n.Kind != source.Map:
-		e.errorf(n.Pos(), CodeConstraint, "%s must be a list of conditions, not %s", p.Of, Show(n))
+		e.errorf(n.Pos(), code.ConstraintWrong, "%s must be a list of conditions, not %s", p.Of, Show(n))
 	default:
 		for k, v := range n.Pairs() {
 			switch k.Text {
 			case "and", "or", "not", "assert":
 				if v.IsScalar() {
-					e.errorf(v.Pos(), CodeConstraint, "%s: %q must have a list of conditions, not %s", p.Of, k.Text, Show(v))
+					e.errorf(v.Pos(), code.ConstraintWrong, "%s: %q must have a list of conditions, not %s", p.Of, k.Text, Show(v))
 					continue
 				}
 				e.clause(v, p)
@@ -90,8 +91,7 @@ func (e *Evaluator) assertion(name, n *source.Node, p Place) {
 	switch {
 	case answer == Missing:
 		_, of := self.Describe()
-		// The standard's own example has one (TOSCA 1.3, 7.3.3.1).
-		e.warnf(name.Pos(), CodeFunctionName, "%s names attribute %q, which %s does not have", p.Of, name.Text, of)
+		e.errorf(name.Pos(), code.FunctionName, "%s names attribute %q, which %s does not have", p.Of, name.Text, of)
 	case v.Def != nil && e.Type(v.Def) != nil:
 		for _, k := range constraints {
 			e.declareConstraint(k, e.Type(v.Def), p.part(quote(name.Text)))
@@ -108,12 +108,12 @@ func (e *Evaluator) constraintsOf(n *source.Node, p Place) (all []*grammar.Const
 	ok = true
 	for _, item := range items {
 		if item.IsNull() || item.Kind != source.Map || len(item.Keys) != 1 {
-			e.errorf(orElse(item, n).Pos(), CodeConstraint, "%s must be a list of constraints, each a map of one key, not %s", p.Of, Show(n))
+			e.errorf(orElse(item, n).Pos(), code.ConstraintWrong, "%s must be a list of constraints, each a map of one key, not %s", p.Of, Show(n))
 			return nil, false
 		}
 		k := item.Keys[0]
 		if !slices.Contains(constraintNames, k.Text) {
-			e.unknown(k.Pos(), CodeConstraint, k.Text, constraintNames, "%s: unknown constraint %q", p.Of, k.Text)
+			e.unknown(k.Pos(), code.ConstraintWrong, k.Text, constraintNames, "%s: unknown constraint %q", p.Of, k.Text)
 			ok = false
 			continue
 		}

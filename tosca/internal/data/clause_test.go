@@ -15,7 +15,7 @@ func TestConditionsOfTheFirstFamilyAreAssertionsOnAttributes(t *testing.T) {
 		`[{and: [{port: [{greater_than: 1}]}, {not: [{address: [{equal: a}]}]}]}]`: ``,
 		`{or: [{port: {equal: 80}}]}`:                                              ``,
 		`utilization greater_than 50%`:                                             ``,
-		`[prt: [{equal: 80}]]`:                                                     `warning TOSCA-FUN-004 it names attribute "prt", which node "api" does not have`,
+		`[prt: [{equal: 80}]]`:                                                     `TOSCA-FUN-004 it names attribute "prt", which node "api" does not have`,
 		`[port: [{equals: 80}]]`:                                                   `TOSCA-VAL-003 it: "port": unknown constraint "equals" (equal?)`,
 		`[port: [{greater_than: a}]]`:                                              `TOSCA-VAL-003 it: "port": constraint "greater_than" has "a", which must be an integer`,
 		`[port: 80]`:                                                               `TOSCA-VAL-003 it: "port" must be a list of constraints, each a map of one key, not 80`,

@@ -57,7 +57,7 @@ func (t *Type) worth(n *source.Node) (*big.Rat, bool) {
 	return worth, ok
 }
 
-// Equal tells whether two values of a type are equal: those that have an order
+// Equal reports whether two values of a type are equal: those that have an order
 // by it, whatever they look like; lists and maps by what is in them.
 func (e *Evaluator) Equal(a, b *source.Node, d *Definition) bool {
 	return e.equal(a, b, d, 0)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -31,7 +32,7 @@ const (
 	kSchema         = "schema"
 )
 
-// constrain tells whether a value of a type keeps constraints. One that makes
+// constrain reports whether a value of a type keeps constraints. One that makes
 // no sense is reported where it is written, and holds here.
 func (e *Evaluator) constrain(n *source.Node, t *Type, constraints []*grammar.Constraint, p Place) bool {
 	if len(constraints) == 0 || hasLater(n) {
@@ -46,23 +47,18 @@ func (e *Evaluator) constrain(n *source.Node, t *Type, constraints []*grammar.Co
 		if kept || !sensible {
 			continue
 		}
-		complain := e.errorf
-		if p.Default && k.Operator == kMinLength {
-			complain = e.warnf
-		} else {
-			ok = false
-		}
+		ok = false
 		const broken = "%s is %s, which breaks the constraint %s: %s"
 		if near := nearestValue(n, k); near != "" {
-			e.unknown(n.Pos(), CodeBroken, n.Text, []string{near}, broken, p.Of, Show(n), k.Operator, Show(k.Operand))
+			e.unknown(n.Pos(), code.ValueConstraint, n.Text, []string{near}, broken, p.Of, Show(n), k.Operator, Show(k.Operand))
 			continue
 		}
-		complain(n.Pos(), CodeBroken, broken, p.Of, Show(n), k.Operator, Show(k.Operand))
+		e.errorf(n.Pos(), code.ValueConstraint, broken, p.Of, Show(n), k.Operator, Show(k.Operand))
 	}
 	return ok
 }
 
-// nearestValue gives what may have been meant by a text that is none of the valid
+// nearestValue returns what may have been meant by a text that is none of the valid
 // values, or an empty string.
 func nearestValue(n *source.Node, k *grammar.Constraint) string {
 	if k.Operator != kValidValues || n.Kind != source.String || k.Operand.Kind != source.List || len(k.Operand.Items) > maxShown {
@@ -77,7 +73,7 @@ func nearestValue(n *source.Node, k *grammar.Constraint) string {
 	return diag.Nearest(n.Text, valid)
 }
 
-// keeps tells whether a value keeps a constraint; sensible is false where that
+// keeps reports whether a value keeps a constraint; sensible is false where that
 // cannot be told.
 func (e *Evaluator) keeps(n *source.Node, t *Type, k *grammar.Constraint) (kept, sensible bool) {
 	if k.Operand == nil || e.isFunction(k.Operand, t.doc) {
@@ -115,12 +111,25 @@ func (e *Evaluator) keeps(n *source.Node, t *Type, k *grammar.Constraint) (kept,
 		return n.IsScalar() && re.MatchString(n.Text), true
 	case grammar.Software:
 		return supports(n, k.Operand), n.Kind == source.Map
+	case grammar.Entries:
+		return holds(n, k.Operand), n.Kind == source.Map
 	default: // schema: of an external language, which nobody checks
 		return false, false
 	}
 }
 
-// supports tells whether there is software of all the versions that are asked for,
+// holds reports whether a map has all entries of another one, of which one without a
+// value may have any.
+func holds(n, wanted *source.Node) bool {
+	for name, value := range wanted.Pairs() {
+		if has := n.Get(name.Text); has == nil || !value.IsNull() && Text(has) != Text(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// supports reports whether there is software of all the versions that are asked for,
 // each of as many parts as its author cares for, or with an x for any.
 func supports(n, wanted *source.Node) bool {
 	for name, version := range wanted.Pairs() {
@@ -180,7 +189,7 @@ func ordered(a, b *source.Node, t *Type, operator string) (kept, sensible bool) 
 	return ok && compares(order, operator), ok
 }
 
-// inRange tells whether a value is between two bounds; of a range, both its
+// inRange reports whether a value is between two bounds; of a range, both its
 // ends must be (as the normative PortSpec has it).
 func inRange(n, bounds *source.Node, t *Type) (kept, sensible bool) {
 	if bounds.Kind != source.List || len(bounds.Items) != 2 {
@@ -224,7 +233,7 @@ func matching(text, pattern string) int {
 	return len(text) * (1 + len(pattern)/16)
 }
 
-var errNoText = errors.New("it is no string")
+var errNoText = errors.New("it is not a string")
 
 // pattern compiles a regular expression, once; one that is anchored must match
 // a text as a whole.
@@ -250,7 +259,7 @@ func (e *Evaluator) pattern(n *source.Node, anchored bool) (*regexp.Regexp, erro
 	return re, err
 }
 
-// foreignSyntax tells whether a regular expression cannot be read because it is
+// foreignSyntax reports whether a regular expression cannot be read because it is
 // of a language that has more than the one that is read here: look-around, back
 // references, possessive repeats, classes of XML Schema. The standard names no
 // language, so such an expression is not wrong.

@@ -150,7 +150,7 @@ func TestAConstraintThatMakesNoSenseIsReportedWhereItIs(t *testing.T) {
 		{"integer", "in_range", `[a, 4]`, `TOSCA-VAL-003 it: constraint "in_range" has "a", which must be an integer`},
 		{"string", "length", `-1`, `TOSCA-VAL-003 it: constraint "length" must have a number of at least 0, not -1`},
 		{"string", "max_length", `a`, `TOSCA-VAL-003 it: constraint "max_length" must have a number of at least 0, not "a"`},
-		{"string", "pattern", `"[a"`, `TOSCA-VAL-003 it: constraint "pattern" has "[a", which is no regular expression`},
+		{"string", "pattern", `"[a"`, `TOSCA-VAL-003 it: constraint "pattern" has "[a", which is not a regular expression`},
 		{"string", "pattern", `"(?!a)b"`, `warning TOSCA-VAL-007 it: pattern "(?!a)b" is in a syntax that is not known here, so values are not checked with it`},
 		{"string", "pattern", `'(a)\1'`, `warning TOSCA-VAL-007 it: pattern "(a)\\1" is in a syntax that is not known here, so values are not checked with it`},
 		{"string", "pattern", `'\p{IsGreek}'`, `warning TOSCA-VAL-007 it: pattern "\\p{IsGreek}" is in a syntax that is not known here, so values are not checked with it`},

@@ -63,7 +63,7 @@ func document(t testing.TB, yaml string) *grammar.Document {
 
 func evaluator() *data.Evaluator { return &data.Evaluator{Collector: &diag.Collector{}} }
 
-// said gives the codes and sentences, without positions.
+// said returns the codes and sentences, without positions.
 func said(e *data.Evaluator) string {
 	var lines []string
 	for _, d := range e.List() {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -22,8 +23,8 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 	}
 	p.Doc = d.Doc
 	known := e.declareSchema(d, d.Schema, p)
-	if d.Default != nil && !d.Required && second(d.Doc) {
-		e.warnf(d.Default.Pos(), CodeDefault, "%s is not required, so its default is never used", p.Of)
+	if d.Default != nil && !d.Required && d.Doc.V2() {
+		e.warnf(d.Default.Pos(), code.Default, "%s is not required, so its default is never used", p.Of)
 	}
 	fits := func(v *source.Node, what string) {
 		if v == nil || !known || e.Null(v, d, p.part(strings.TrimPrefix(what, ": "))) {
@@ -59,7 +60,7 @@ func (e *Evaluator) declareSchema(d *Definition, s *grammar.Schema, p Place) boo
 		t = &Type{doc: d.Doc}
 	}
 	if t.plain == tScalar && t.scalar == nil {
-		e.errorf(s.Type.Pos, CodeType, "%s cannot be of type %q, which is abstract: derive a type with units from it", p.Of, t.name)
+		e.errorf(s.Type.Pos, code.ValueType, "%s cannot be of type %q, which is abstract: derive a type with units from it", p.Of, t.name)
 	}
 	e.declareParts(d, s, t, p)
 	for _, k := range s.Constraints {
@@ -79,14 +80,14 @@ func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place)
 		return false
 	}
 	if doc.Scope().Open() {
-		e.warnf(ref.Pos, CodeTypeUnknown, "%s: data type %q is not known here; it may be in a file that is not at hand", p.Of, ref.Name)
+		e.warnf(ref.Pos, code.TypeUnknown, "%s: data type %q is not known here; it may be in a file that is not at hand", p.Of, ref.Name)
 		return false
 	}
 	if ok {
-		e.errorf(ref.Pos, CodeTypeUnknown, "%s: data type %q is one of TOSCA 1.x, and 2.0 does not have it", p.Of, ref.Name)
+		e.errorf(ref.Pos, code.TypeUnknown, "%s: data type %q is one of TOSCA 1.x, and 2.0 does not have it", p.Of, ref.Name)
 		return false
 	}
-	e.unknown(ref.Pos, CodeTypeUnknown, ref.Name, TypeNames(doc), "%s: unknown data type %q", p.Of, ref.Name)
+	e.unknown(ref.Pos, code.TypeUnknown, ref.Name, TypeNames(doc), "%s: unknown data type %q", p.Of, ref.Name)
 	return false
 }
 
@@ -101,19 +102,19 @@ func (e *Evaluator) declareParts(d *Definition, s *grammar.Schema, t *Type, p Pl
 	}
 	switch {
 	case s.Entry != nil && known && !collection:
-		e.errorf(position(s.Entry.Pos, s), CodeSchema, "%s %s, which has no entries, so it cannot have an entry_schema", p.Of, is)
-	case s.Entry == nil && collection && second(d.Doc) && s.Type.Name != "" && e.entry(d) == nil:
-		e.errorf(position(s.Type.Pos, s), CodeSchema, "%s is a %s without an entry_schema, which must say what its entries are", p.Of, t.plain)
+		e.errorf(position(s.Entry.Pos, s), code.Schema, "%s %s, which has no entries, so it cannot have an entry_schema", p.Of, is)
+	case s.Entry == nil && collection && d.Doc.V2() && s.Type.Name != "" && e.entry(d) == nil:
+		e.errorf(position(s.Type.Pos, s), code.Schema, "%s is a %s without an entry_schema, which must say what its entries are", p.Of, t.plain)
 	}
 	if s.Key != nil && known && t.plain != tMap {
-		e.errorf(position(s.Key.Pos, s), CodeSchema, "%s %s, which has no keys, so it cannot have a key_schema", p.Of, is)
+		e.errorf(position(s.Key.Pos, s), code.Schema, "%s %s, which has no keys, so it cannot have a key_schema", p.Of, is)
 	}
 	if s.Key != nil {
 		p := p
 		p.Of += ": key_schema"
 		key := d.nested(s.Key)
-		if e.declareSchema(key, s.Key, p) && second(d.Doc) && e.Plain(key) != "" && e.Plain(key) != tString {
-			e.errorf(position(s.Key.Type.Pos, s.Key), CodeSchema, "%s must be a string or derived from it, not %s", p.Of, article(e.Plain(key)))
+		if e.declareSchema(key, s.Key, p) && d.Doc.V2() && e.Plain(key) != "" && e.Plain(key) != tString {
+			e.errorf(position(s.Key.Type.Pos, s.Key), code.Schema, "%s must be a string or derived from it, not %s", p.Of, article(e.Plain(key)))
 		}
 	}
 	if s.Entry != nil {
@@ -144,7 +145,7 @@ func (e *Evaluator) declareConstraint(k *grammar.Constraint, t *Type, p Place) {
 		if k.Operand != nil {
 			at = k.Operand.Pos()
 		}
-		e.errorf(at, CodeConstraint, "%s: constraint %q %s", p.Of, k.Operator, fmt.Sprintf(format, args...))
+		e.errorf(at, code.ConstraintWrong, "%s: constraint %q %s", p.Of, k.Operator, fmt.Sprintf(format, args...))
 	}
 	if k.Operand.IsNull() {
 		wrong("has no value")
@@ -155,8 +156,8 @@ func (e *Evaluator) declareConstraint(k *grammar.Constraint, t *Type, p Place) {
 	}
 	complex := t.plain == "" && len(t.fields) > 0
 	if (t.plain != "" || complex) && !applies(k.Operator, t.plain) {
-		if k.Operator == kMaxLength && (t.plain == tInteger || t.plain == tFloat) && !second(t.doc) {
-			e.warnf(k.Pos, CodeConstraint, "%s: constraint %q means nothing for type %q", p.Of, k.Operator, t.name) // the standard has it so (TOSCA 1.3, 3.3.4.2.1)
+		if k.Operator == kMaxLength && (t.plain == tInteger || t.plain == tFloat) && !t.doc.V2() {
+			e.warnf(k.Pos, code.ConstraintWrong, "%s: constraint %q means nothing for type %q", p.Of, k.Operator, t.name) // the standard has it so (TOSCA 1.3, 3.3.4.2.1)
 			return
 		}
 		of := ""
@@ -196,7 +197,7 @@ func applies(operator, plain string) bool {
 		return ordersOf(plain) || plain == tRange
 	case kLength, kMinLength, kMaxLength:
 		return plain == tString || plain == tBytes || plain == tList || plain == tMap
-	case grammar.Software:
+	case grammar.Software, grammar.Entries:
 		return plain == tMap
 	case kPattern, kSchema:
 		return plain == tString || plain == tVersion || plain == tTimestamp
@@ -245,9 +246,9 @@ func (e *Evaluator) declarePattern(n *source.Node, of string, wrong func(string,
 	switch _, err := e.pattern(n, true); {
 	case err == nil:
 	case foreignSyntax(err):
-		e.warnf(n.Pos(), CodePattern, "%s: pattern %s is in a syntax that is not known here, so values are not checked with it", of, Show(n))
+		e.warnf(n.Pos(), code.Pattern, "%s: pattern %s is in a syntax that is not known here, so values are not checked with it", of, Show(n))
 	default:
-		wrong("has %s, which is no regular expression", Show(n))
+		wrong("has %s, which is not a regular expression", Show(n))
 	}
 }
 
@@ -257,8 +258,8 @@ func (e *Evaluator) DeclareType(t *grammar.Type, p Place) {
 	if p.Self == nil {
 		p.Self = Anything
 	}
-	if plain, ok := builtin(t.Name, t.Doc); ok && plain == t.Name && second(t.Doc) && !dropped(plain, t.Doc) {
-		e.errorf(t.Pos, CodeType, "%s has the name of a built-in type", p.Of)
+	if plain, ok := builtin(t.Name, t.Doc); ok && plain == t.Name && t.Doc.V2() && !dropped(plain, t.Doc) {
+		e.errorf(t.Pos, code.ValueType, "%s has the name of a built-in type", p.Of)
 		return
 	}
 	made := e.named(t.Name, t.Doc)
@@ -266,14 +267,14 @@ func (e *Evaluator) DeclareType(t *grammar.Type, p Place) {
 		return
 	}
 	// The root of the data types is defined so in TOSCA 1.3, 5.3.1.1.
-	root := t.Name == "tosca.datatypes.Root" && !second(t.Doc)
+	root := t.Name == "tosca.datatypes.Root" && !t.Doc.V2()
 	if t.DerivedFrom.Name == "" && len(t.Properties) == 0 && !root {
-		e.errorf(t.Pos, CodeType, "%s must be derived from another type, or have properties", p.Of)
-	} else if t.Empty.Line != 0 && second(t.Doc) {
-		e.errorf(t.Empty, CodeType, "%s has properties, and none in them", p.Of)
+		e.errorf(t.Pos, code.ValueType, "%s must be derived from another type, or have properties", p.Of)
+	} else if t.Empty.Line != 0 && t.Doc.V2() {
+		e.errorf(t.Empty, code.ValueType, "%s has properties, and none in them", p.Of)
 	}
-	if made.plain != "" && (made.plain != tMap || second(t.Doc)) && len(t.Properties) > 0 {
-		e.errorf(t.Properties[0].Pos, CodeType, "%s is derived from %q, so it cannot have properties", p.Of, made.plain)
+	if made.plain != "" && (made.plain != tMap || t.Doc.V2()) && len(t.Properties) > 0 {
+		e.errorf(t.Properties[0].Pos, code.ValueType, "%s is derived from %q, so it cannot have properties", p.Of, made.plain)
 	}
 	e.declareParts(&Definition{Schema: &grammar.Schema{Pos: t.Pos, Type: t.DerivedFrom, Key: t.Key, Entry: t.Entry}, Doc: t.Doc},
 		&grammar.Schema{Pos: t.Pos, Type: t.DerivedFrom, Key: t.Key, Entry: t.Entry}, made, p)
@@ -299,7 +300,7 @@ func (e *Evaluator) declareScalar(t *grammar.Type, made *Type, p Place) {
 	s := t.Scalar
 	if made.scalar == nil {
 		if s.Units != nil || s.Prefixes != nil || s.DataType.Name != "" || s.Canonical.Name != "" {
-			e.errorf(t.Pos, CodeScalar, "%s has units, and is not derived from scalar", p.Of)
+			e.errorf(t.Pos, code.Scalar, "%s has units, and is not derived from scalar", p.Of)
 		}
 		return
 	}
@@ -314,15 +315,15 @@ func (e *Evaluator) declareScalar(t *grammar.Type, made *Type, p Place) {
 		e.declareMore(s.Units, parent.scalar.bare, p)
 	}
 	if made.scalar.prefixed && s.Units != nil && len(s.Units.Keys) > 1 { // an example has it so (TOSCA 2.0, 9.1.2.2.2)
-		e.warnf(s.Units.Pos(), CodeScalar, "%s has prefixes and more than one unit, though prefixes are for one", p.Of)
+		e.warnf(s.Units.Pos(), code.Scalar, "%s has prefixes and more than one unit, though prefixes are for one", p.Of)
 	}
 	switch {
 	case s.Units == nil && !inherits:
-		e.errorf(t.Pos, CodeScalar, "%s must have units", p.Of)
+		e.errorf(t.Pos, code.Scalar, "%s must have units", p.Of)
 	case ones == 0 && !inherits && len(made.scalar.units) > 0:
-		e.errorf(s.Units.Pos(), CodeScalar, "%s must have a unit with the multiplier 1", p.Of)
+		e.errorf(s.Units.Pos(), code.Scalar, "%s must have a unit with the multiplier 1", p.Of)
 	case ones > 1 && made.scalar.canonical == "":
-		e.errorf(s.Units.Pos(), CodeScalar, "%s has more than one unit with the multiplier 1, so it must say which is the canonical_unit", p.Of)
+		e.errorf(s.Units.Pos(), code.Scalar, "%s has more than one unit with the multiplier 1, so it must say which is the canonical_unit", p.Of)
 	}
 	if c := s.Canonical; c.Name != "" && made.scalar.units[c.Name] == nil {
 		names := make([]string, 0, len(made.scalar.units))
@@ -330,14 +331,14 @@ func (e *Evaluator) declareScalar(t *grammar.Type, made *Type, p Place) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		e.unknown(c.Pos, CodeScalar, c.Name, names, "%s: canonical_unit %q is none of its units", p.Of, c.Name)
+		e.unknown(c.Pos, code.Scalar, c.Name, names, "%s: canonical_unit %q is none of its units", p.Of, c.Name)
 	}
 }
 
 // declareSame refuses to change what a scalar type inherits and may not change.
 func (e *Evaluator) declareSame(ref grammar.Ref, inherited, keyword string, p Place) {
 	if ref.Name != "" && ref.Name != inherited {
-		e.errorf(ref.Pos, CodeScalar, "%s cannot change the %s that it inherits", p.Of, keyword)
+		e.errorf(ref.Pos, code.Scalar, "%s cannot change the %s that it inherits", p.Of, keyword)
 	}
 }
 
@@ -347,12 +348,12 @@ func (e *Evaluator) declareMore(units *source.Node, inherited map[string]*big.Ra
 	for k, v := range units.Pairs() {
 		worth, ok := rational(v.Text)
 		if old := inherited[k.Text]; ok && old != nil && old.Cmp(worth) != 0 {
-			e.errorf(v.Pos(), CodeScalar, "%s: units: %q is inherited, and cannot be changed", p.Of, k.Text)
+			e.errorf(v.Pos(), code.Scalar, "%s: units: %q is inherited, and cannot be changed", p.Of, k.Text)
 		}
 	}
 }
 
-// declareNumberType tells whether the numbers of a scalar type are integers.
+// declareNumberType reports whether the numbers of a scalar type are integers.
 func (e *Evaluator) declareNumberType(ref grammar.Ref, made *Type, p Place) (whole bool) {
 	if ref.Name != "" && !e.declareName(ref, made.doc, p) {
 		return false
@@ -361,7 +362,7 @@ func (e *Evaluator) declareNumberType(ref grammar.Ref, made *Type, p Place) (who
 	if number == nil || number.plain == "" || number.plain == tInteger || number.plain == tFloat {
 		return number != nil && number.plain == tInteger
 	}
-	e.errorf(ref.Pos, CodeScalar, "%s: data_type must be integer or float, or derived from one of them, not %q", p.Of, ref.Name)
+	e.errorf(ref.Pos, code.Scalar, "%s: data_type must be integer or float, or derived from one of them, not %q", p.Of, ref.Name)
 	return false
 }
 
@@ -371,7 +372,7 @@ func (e *Evaluator) multipliers(n *source.Node, whole bool, of string) (ones int
 		return 0
 	}
 	if n.Kind != source.Map || len(n.Keys) == 0 {
-		e.errorf(n.Pos(), CodeScalar, "%s must be a map of names and what they multiply by", of)
+		e.errorf(n.Pos(), code.Scalar, "%s must be a map of names and what they multiply by", of)
 		return 0
 	}
 	for k, v := range n.Pairs() {
@@ -379,14 +380,14 @@ func (e *Evaluator) multipliers(n *source.Node, whole bool, of string) (ones int
 		_, isInt := Integer(v)
 		switch {
 		case v.Kind != source.Int && v.Kind != source.Float || !ok || worth.Sign() <= 0:
-			e.errorf(v.Pos(), CodeScalar, "%s: %q must multiply by a number above 0, not %s", of, k.Text, Show(v))
+			e.errorf(v.Pos(), code.Scalar, "%s: %q must multiply by a number above 0, not %s", of, k.Text, Show(v))
 		case whole && !isInt:
-			e.errorf(v.Pos(), CodeScalar, "%s: %q must multiply by an integer, as the data_type is one, not %s", of, k.Text, Show(v))
+			e.errorf(v.Pos(), code.Scalar, "%s: %q must multiply by an integer, as the data_type is one, not %s", of, k.Text, Show(v))
 		case worth.IsInt() && worth.Num().IsInt64() && worth.Num().Int64() == 1:
 			ones++
 		}
 		if strings.ContainsAny(k.Text, " \t\n") {
-			e.errorf(k.Pos(), CodeScalar, "%s: %q has white space in it", of, k.Text)
+			e.errorf(k.Pos(), code.Scalar, "%s: %q has white space in it", of, k.Text)
 		}
 	}
 	return ones

@@ -128,7 +128,7 @@ func TestAValidationClauseIsCheckedForAnyValueAndEvaluatedForEach(t *testing.T) 
 		{"integer", `{$greater_than: [$value, a]}`, `TOSCA-FUN-001 it: validation: $greater_than takes two values of one type: a value of run time is an integer, and "a" is a string`, ``, ``},
 		{"integer", `{$value: [low]}`, `TOSCA-FUN-004 it: validation: $value finds no "low" in the value`, ``, ``},
 		{"version", `{$less_than: [$value, "1.x"]}`, `TOSCA-FUN-001 it: validation: $less_than compares "1.x" with a value that is a version, such as "1.2" or "1.2.3.beta-4", not "1.x"`, ``, ``},
-		{"string", `{$matches: [$value, "[a"]}`, `TOSCA-VAL-003 it: validation: $matches has "[a", which is no regular expression`, ``, ``},
+		{"string", `{$matches: [$value, "[a"]}`, `TOSCA-VAL-003 it: validation: $matches has "[a", which is not a regular expression`, ``, ``},
 		{"string", `{$has_prefix: [$value, [a]]}`, `TOSCA-FUN-001 it: validation: $has_prefix takes two strings or two lists: a value of run time is a string, and ["a"] is a list`, ``, ``},
 		{"string", `{$equl: [$value, a]}`, `TOSCA-FUN-008 it: validation: unknown function "$equl" ($equal?)`, ``, ``},
 		{"string", `a`, `TOSCA-VAL-003 it: validation must be a boolean expression, not "a"`, ``, ``},

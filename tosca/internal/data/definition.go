@@ -71,11 +71,11 @@ func (e *Evaluator) blame(v *source.Node) {
 	e.blamed[v] = true
 }
 
-// Blamed tells whether a default or fixed value is wrong, and Declare said so:
+// Blamed reports whether a default or fixed value is wrong, and Declare said so:
 // whoever falls back on it need not say it again.
 func (e *Evaluator) Blamed(v *source.Node) bool { return e.blamed[v] }
 
-// Fixed tells whether the value may not be assigned, for it was said where the
+// Fixed reports whether the value may not be assigned, for it was said where the
 // property was defined (TOSCA 2.0, 9.4).
 func (d *Definition) Fixed() bool {
 	for ; d != nil; d = d.Refines {
@@ -86,7 +86,7 @@ func (d *Definition) Fixed() bool {
 	return false
 }
 
-// Type gives the data type; nil where it is not known.
+// Type returns the data type; nil where it is not known.
 func (e *Evaluator) Type(d *Definition) *Type {
 	for ; d != nil; d = d.Refines {
 		if d.Schema.Type.Name != "" {
@@ -96,7 +96,7 @@ func (e *Evaluator) Type(d *Definition) *Type {
 	return nil
 }
 
-// Plain gives the built-in type that a definition comes down to, "map" for a
+// Plain returns the built-in type that a definition comes down to, "map" for a
 // complex type, and "" where that is not known.
 func (e *Evaluator) Plain(d *Definition) string {
 	t := e.Type(d)
@@ -109,7 +109,7 @@ func (e *Evaluator) Plain(d *Definition) string {
 	return t.plain
 }
 
-// Entry and Key give what the entries and keys of a list or map are; nil where
+// Entry and Key return what the entries and keys of a list or map are; nil where
 // that is not known.
 func (e *Evaluator) Entry(d *Definition) *Definition { return e.entry(d) }
 
@@ -126,7 +126,7 @@ func (e *Evaluator) Key(d *Definition) *Definition {
 	return nil
 }
 
-// entry gives what the entries of a list or map are; nil where that is not
+// entry returns what the entries of a list or map are; nil where that is not
 // known.
 func (e *Evaluator) entry(d *Definition) *Definition {
 	for at := d; at != nil; at = at.Refines {
@@ -140,7 +140,7 @@ func (e *Evaluator) entry(d *Definition) *Definition {
 	return nil
 }
 
-// Within gives what a part of a value is, by keys and indices; nil where that
+// Within returns what a part of a value is, by keys and indices; nil where that
 // is not known. ok is false where there can be no such part.
 func (e *Evaluator) Within(d *Definition, path ...string) (part *Definition, ok bool) {
 	for i, step := range path {

@@ -17,32 +17,6 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// The codes of what is wrong with values. A released code never changes its
-// meaning.
-const (
-	CodeType       = "TOSCA-VAL-001" // a value of another type
-	CodeBroken     = "TOSCA-VAL-002" // a value that breaks a constraint or validation
-	CodeConstraint = "TOSCA-VAL-003" // a constraint or validation that makes no sense
-	CodeLarge      = "TOSCA-VAL-004"
-	CodeSchema     = "TOSCA-VAL-006" // a key or entry schema that makes no sense, or is missing
-	CodePattern    = "TOSCA-VAL-007" // a pattern that cannot be checked here
-	CodeScalar     = "TOSCA-VAL-008" // units of a scalar type that make no sense
-	CodeDefault    = "TOSCA-VAL-009" // a default that is never used
-
-	CodeTypeUnknown = "TOSCA-TYPE-001"
-
-	CodeFieldUnknown = "TOSCA-PROP-001"
-	CodeFieldMissing = "TOSCA-PROP-002"
-
-	CodeFunction        = "TOSCA-FUN-001" // arguments that a function does not take
-	CodeFunctionInput   = "TOSCA-FUN-002"
-	CodeFunctionEntity  = "TOSCA-FUN-003"
-	CodeFunctionName    = "TOSCA-FUN-004" // a property, attribute, artifact or output that is not there
-	CodeFunctionCycle   = "TOSCA-FUN-005"
-	CodeFunctionPlace   = "TOSCA-FUN-007" // a function where it means nothing
-	CodeFunctionUnknown = "TOSCA-FUN-008"
-)
-
 // The bounds of what functions make. A concat of two concats of two… doubles
 // at each step, so what is short to write can be too long for any machine.
 const (
@@ -85,7 +59,7 @@ type pattern struct {
 	err error
 }
 
-// Mute makes an evaluator that only tells whether, and never why not.
+// Mute makes an evaluator that only reports whether, and never why not.
 func (e *Evaluator) Mute() *Evaluator {
 	e.quiet++
 	return e
@@ -118,15 +92,12 @@ func (e *Evaluator) wrong() int { return e.Errors() + e.failed }
 
 func (e *Evaluator) spend(n int) bool { return e.Spend == nil || e.Spend(n) }
 
-// second tells whether the rules of TOSCA 2.0 apply, instead of those of 1.x.
-func second(doc *grammar.Document) bool { return doc != nil && doc.Version == "tosca_2_0" }
-
 func quote(s string) string { return diag.Quote(s) }
 
-// Settled tells whether all of a value is known before the application runs.
+// Settled reports whether all of a value is known before the application runs.
 func Settled(n *source.Node) bool { return !hasLater(n) }
 
-// hasLater tells whether a part of a value is known only at run time. A string
+// hasLater reports whether a part of a value is known only at run time. A string
 // with the path of an artifact is such a part.
 func hasLater(n *source.Node) bool {
 	if n == nil {

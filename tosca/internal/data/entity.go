@@ -6,12 +6,12 @@ import (
 
 // World is the topology as functions see it.
 type World interface {
-	// Input gives the value of an input of the topology; of one that is Open, as it
+	// Input returns the value of an input of the topology; of one that is Open, as it
 	// is still to be given, the definition.
 	Input(name string) (Value, Answer)
 	// Inputs lists the inputs.
 	Inputs() []string
-	// Entity gives a node template, or else a relationship template or group, by
+	// Entity returns a node template, or else a relationship template or group, by
 	// its name; nil if there is none.
 	Entity(name string) Entity
 	// Templates lists the names that Entity knows, for suggestions.
@@ -21,11 +21,11 @@ type World interface {
 // Entity is a node, a relationship, a capability, or anything else that has
 // properties.
 type Entity interface {
-	// Describe gives what the entity is and what messages call it.
+	// Describe returns what the entity is and what messages call it.
 	Describe() (EntityKind, string)
-	// Lead gives what a step of a path leads to.
+	// Lead returns what a step of a path leads to.
 	Lead(Step) (Entity, Answer)
-	// Get gives what the entity has of a name, evaluated; of what is Open, the
+	// Get returns what the entity has of a name, evaluated; of what is Open, the
 	// definition if there is one. The name of an Output is
 	// an interface, an operation, and an output of it.
 	Get(m Member, name ...string) (Value, Answer)

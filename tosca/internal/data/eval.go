@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -16,14 +17,11 @@ type Place struct {
 	Of        string            // names the subject in messages, as in `component "api": property "port"`
 	Doc       *grammar.Document // whose names and version apply
 	Self      Entity            // what SELF means; nil: nothing
-	Artifacts bool              // get_artifact gives a path here, and not only at run time
+	Artifacts bool              // get_artifact returns a path here, and not only at run time
 	Value     *Value            // what $value means; nil: nothing
 	// Inputs are those of a workflow, which get_input finds before those of the
 	// topology; their values are those of run time.
 	Inputs map[string]*Definition
-	// Default tells that the value is the default of an input of 1.x: the
-	// standard's example has one that is too short (TOSCA 1.3, 3.9.2.1.2).
-	Default bool
 	// Meant is what the value is to be: text among numbers that are reckoned with
 	// is a scalar of that type, where nothing else says of which it is.
 	Meant *Definition
@@ -47,7 +45,7 @@ func (e *Evaluator) Eval(n *source.Node, p Place) Value {
 		return Known(n)
 	}
 	if n.IsScalar() {
-		if n.Kind == source.String && second(p.Doc) && strings.HasPrefix(n.Text, "$") {
+		if n.Kind == source.String && p.Doc.V2() && strings.HasPrefix(n.Text, "$") {
 			return e.word(n, p)
 		}
 		return Known(n)
@@ -60,7 +58,7 @@ func (e *Evaluator) Eval(n *source.Node, p Place) Value {
 			return Value{}
 		}
 		if k := malformed(n, p.Doc); k != nil {
-			e.errorf(k.Pos(), CodeFunction, "%s: %q would be a function, and must be the only key of its map then; a key that begins with \"$\" is written with \"$$\"", p.Of, k.Text)
+			e.errorf(k.Pos(), code.Function, "%s: %q would be a function, and must be the only key of its map then; a key that begins with \"$\" is written with \"$$\"", p.Of, k.Text)
 			return Value{}
 		}
 	}
@@ -100,7 +98,7 @@ func (e *Evaluator) parts(n *source.Node, p Place) Value {
 		return Value{}
 	}
 	if v.Size > maxValues {
-		e.errorf(n.Pos(), CodeLarge, "%s has more than %d values", p.Of, maxValues)
+		e.errorf(n.Pos(), code.ValueLarge, "%s has more than %d values", p.Of, maxValues)
 		return Value{}
 	}
 	if !v.OK {
@@ -126,12 +124,12 @@ func entryName(keys []*source.Node, i int) string {
 	return strconv.Itoa(i)
 }
 
-// keys gives the keys of a map of 2.0: those that begin with two dollars with
+// keys returns the keys of a map of 2.0: those that begin with two dollars with
 // one, and what functions make that stand for keys (TOSCA 2.0, 10.1). A key of
 // run time keeps its text, which tells it from others.
 func (e *Evaluator) keys(n *source.Node, p Place) (keys []*source.Node, changed, ok bool) {
 	keys, ok = n.Keys, true
-	if !second(p.Doc) {
+	if !p.Doc.V2() {
 		return keys, false, true
 	}
 	for i, k := range n.Keys {
@@ -157,9 +155,9 @@ func (e *Evaluator) keys(n *source.Node, p Place) (keys []*source.Node, changed,
 	return keys, changed, ok
 }
 
-// malformed gives a key that would be a function in 2.0, were it alone.
+// malformed returns a key that would be a function in 2.0, were it alone.
 func malformed(n *source.Node, doc *grammar.Document) *source.Node {
-	if !second(doc) {
+	if !doc.V2() {
 		return nil
 	}
 	for _, k := range n.Keys {
@@ -175,7 +173,7 @@ func malformed(n *source.Node, doc *grammar.Document) *source.Node {
 // error, or one that has other keys beside it, which is a warning. What has a type
 // is checked against that, which says so as well.
 func (e *Evaluator) slipped(n *source.Node, p Place) bool {
-	if second(p.Doc) || p.Meant != nil {
+	if p.Doc.V2() || p.Meant != nil {
 		return false
 	}
 	for _, k := range n.Keys {
@@ -184,12 +182,12 @@ func (e *Evaluator) slipped(n *source.Node, p Place) bool {
 		}
 		if len(n.Keys) > 1 {
 			if firstFunctions[k.Text] != nil {
-				e.warnf(k.Pos(), CodeFunctionUnknown, "%s: %s is no function here, for it is not the only key of its map", p.Of, k.Text)
+				e.warnf(k.Pos(), code.FunctionUnknown, "%s: %s is not a function here: it is not the only key of its map", p.Of, k.Text)
 			}
 			continue
 		}
 		if known := slices.Sorted(maps.Keys(firstFunctions)); diag.Nearest(k.Text, known) != "" {
-			e.unknown(k.Pos(), CodeFunctionUnknown, k.Text, known, "%s: unknown function %q", p.Of, k.Text)
+			e.unknown(k.Pos(), code.FunctionUnknown, k.Text, known, "%s: unknown function %q", p.Of, k.Text)
 			return true
 		}
 	}
@@ -200,13 +198,13 @@ func isCall(k *source.Node) bool {
 	return k.Kind == source.String && strings.HasPrefix(k.Text, "$") && !strings.HasPrefix(k.Text, "$$")
 }
 
-// isFunction tells whether a value is a call of a function as a whole.
+// isFunction reports whether a value is a call of a function as a whole.
 func (e *Evaluator) isFunction(n *source.Node, doc *grammar.Document) bool {
 	if n == nil {
 		return false
 	}
 	if n.IsScalar() {
-		return second(doc) && isCall(n)
+		return doc.V2() && isCall(n)
 	}
 	_, ok := e.functionOf(n, doc)
 	return ok
@@ -219,7 +217,7 @@ func (e *Evaluator) functionOf(n *source.Node, doc *grammar.Document) (*function
 		return nil, false
 	}
 	k := n.Keys[0]
-	if second(doc) {
+	if doc.V2() {
 		if !isCall(k) {
 			return nil, false
 		}
@@ -234,7 +232,7 @@ func (e *Evaluator) functionOf(n *source.Node, doc *grammar.Document) (*function
 }
 
 // lookup finds a function of 2.0, the built-in ones before those that the
-// document knows, and never gives nil.
+// document knows, and never returns nil.
 func (e *Evaluator) lookup(name string, doc *grammar.Document) *function {
 	if f := secondFunctions[name]; f != nil {
 		return f
@@ -246,7 +244,7 @@ func (e *Evaluator) lookup(name string, doc *grammar.Document) *function {
 }
 
 // shortName is how long a name is that may be near another one and still no slip:
-// $add is no $and.
+// $add is not $and.
 const shortName = 3
 
 // foreign is a function that nobody defined. An orchestrator may have it
@@ -264,10 +262,10 @@ func (e *Evaluator) foreign(c *call) Value {
 		if near != "" {
 			suggested = []string{"$" + near}
 		}
-		e.unknown(c.fn.Pos(), CodeFunctionUnknown, "$"+name, suggested, "%s: unknown function %q", c.p.Of, "$"+name)
+		e.unknown(c.fn.Pos(), code.FunctionUnknown, "$"+name, suggested, "%s: unknown function %q", c.p.Of, "$"+name)
 		return Value{}
 	}
-	e.warnf(c.fn.Pos(), CodeFunctionUnknown, "%s: function %q is not defined here: only an orchestrator that has it can use it", c.p.Of, "$"+name)
+	e.warnf(c.fn.Pos(), code.FunctionUnknown, "%s: function %q is not defined here: only an orchestrator that has it can use it", c.p.Of, "$"+name)
 	for _, arg := range c.args {
 		if !e.Eval(arg, c.p).OK {
 			return Value{}

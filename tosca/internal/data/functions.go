@@ -20,7 +20,7 @@ func (v Value) orNull(at *source.Node) Value {
 type function struct {
 	name     string
 	min, max int      // arguments; a max of -1: any number
-	single   bool     // an argument that is no list will do
+	single   bool     // an argument that is not a list will do
 	takes    string   // the arguments in words
 	types    []string // of the arguments, each one or more parted by "|"; the last is that of all others, too
 	result   string   // the built-in type of what it makes; "": it depends
@@ -31,7 +31,7 @@ type function struct {
 	texts    int                              // so many of the arguments, and the entries of lists among them, are strings in 2.0
 }
 
-// want gives the types that an argument may have.
+// want returns the types that an argument may have.
 func (f *function) want(i int) string {
 	if len(f.types) == 0 {
 		return ""
@@ -143,14 +143,14 @@ func collections() []*function {
 func arithmetic() []*function {
 	numbers := []string{"integer|float|scalar"}
 	return []*function{
-		{name: "sum", min: 1, max: -1, takes: takesNumbers, types: numbers, reckons: true, call: sum, early: ofOneKind},
-		{name: "difference", min: 2, max: 2, takes: "two numbers, or two scalars of one type", types: numbers, reckons: true, call: sum, early: ofOneKind},
-		{name: "product", min: 1, max: -1, takes: "numbers, or a scalar and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: product},
-		{name: "quotient", min: 2, max: 2, takes: "a number or scalar, and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: quotient},
-		{name: "remainder", min: 2, max: 2, takes: "an integer or scalar, and an integer", types: []string{"integer|scalar", tInteger}, reckons: true, call: quotient},
-		{name: "round", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: round},
-		{name: "floor", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: round},
-		{name: "ceil", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: round},
+		{name: "sum", min: 1, max: -1, takes: takesNumbers, types: numbers, reckons: true, call: reckon, early: ofOneKind},
+		{name: "difference", min: 2, max: 2, takes: "two numbers, or two scalars of one type", types: numbers, reckons: true, call: reckon, early: ofOneKind},
+		{name: "product", min: 1, max: -1, takes: "numbers, or a scalar and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: reckon},
+		{name: "quotient", min: 2, max: 2, takes: "a number or scalar, and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: reckon},
+		{name: "remainder", min: 2, max: 2, takes: "an integer or scalar, and an integer", types: []string{"integer|scalar", tInteger}, reckons: true, call: reckon},
+		{name: "round", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: reckon},
+		{name: "floor", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: reckon},
+		{name: "ceil", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: reckon},
 	}
 }
 
@@ -166,7 +166,7 @@ func formerConstraints() []*function {
 
 // functionNames lists what a call may be written as, for suggestions.
 func functionNames(doc *grammar.Document) []string {
-	if !second(doc) {
+	if !doc.V2() {
 		return slices.Sorted(maps.Keys(firstFunctions))
 	}
 	names := secondNames(doc)

@@ -1,6 +1,9 @@
 package data
 
-import "github.com/toskose/toskose/tosca/internal/source"
+import (
+	"github.com/toskose/toskose/tosca/internal/code"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
 
 // CheckValue is Check for what a function made. Of a value of run time it compares
 // in 2.0 what is known of its type, down to the entries of lists and maps.
@@ -8,26 +11,26 @@ func (e *Evaluator) CheckValue(v Value, d *Definition, p Place) bool {
 	if !e.Check(v.Node, d, p) {
 		return false
 	}
-	if d == nil || v.Def == nil || v.Node.IsNull() || v.Node.Kind != source.Later || !second(p.Doc) || !e.differs(v.Def, d, 0) {
+	if d == nil || v.Def == nil || v.Node.IsNull() || v.Node.Kind != source.Later || !p.Doc.V2() || !e.differs(v.Def, d, 0) {
 		return true
 	}
-	e.errorf(v.Node.Pos(), CodeType, "%s must be %s, and the function makes %s", p.Of, e.described(d, 0), e.described(v.Def, 0))
+	e.errorf(v.Node.Pos(), code.ValueType, "%s must be %s, and the function makes %s", p.Of, e.described(d, 0), e.described(v.Def, 0))
 	return false
 }
 
-// Moved gives the value the place of a node, such as the call that made it.
+// Moved returns the value the place of a node, such as the call that made it.
 func (v Value) Moved(to *source.Node) Value {
 	v.Node = v.Node.Moved(to)
 	return v
 }
 
-// Differs tells whether no value of one definition can be one of another.
+// Differs reports whether no value of one definition can be one of another.
 func (e *Evaluator) Differs(is, want *Definition) bool { return e.differs(is, want, 0) }
 
 // Described names a type with its entries.
 func (e *Evaluator) Described(d *Definition) string { return e.described(d, 0) }
 
-// differs tells whether no value of one definition can be one of another: scalars
+// differs reports whether no value of one definition can be one of another: scalars
 // whose types have no ancestor in common, and lists and maps of other entries.
 func (e *Evaluator) differs(is, want *Definition, depth int) bool {
 	t, u := e.Type(is), e.Type(want)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -14,7 +15,7 @@ func (c *call) lists(combine func([][]*source.Node) []*source.Node) Value {
 	size := 1
 	for _, v := range c.vals {
 		if !isList(v) {
-			return c.wrong("takes strings or lists, and not both: %s is no list", Show(v.Node))
+			return c.wrong("takes strings or lists, and not both: %s is not a list", Show(v.Node))
 		}
 		all = append(all, v.Node.Items)
 		size += max(v.Size, count(v.Node))
@@ -23,7 +24,7 @@ func (c *call) lists(combine func([][]*source.Node) []*source.Node) Value {
 		return Value{}
 	}
 	if size > maxValues {
-		c.e.errorf(c.fn.Pos(), CodeLarge, "%s: %s makes a list of more than %d values", c.p.Of, c.fn.Text, maxValues)
+		c.e.errorf(c.fn.Pos(), code.ValueLarge, "%s: %s makes a list of more than %d values", c.p.Of, c.fn.Text, maxValues)
 		return Value{}
 	}
 	v := Known(source.At(source.List, nil, combine(all), c.fn))
@@ -31,7 +32,7 @@ func (c *call) lists(combine func([][]*source.Node) []*source.Node) Value {
 	return v
 }
 
-// count gives how many values there are in one.
+// count returns how many values there are in one.
 func count(n *source.Node) int {
 	size := 1
 	if n != nil {
@@ -70,7 +71,7 @@ func (c *call) distinct(made, items []*source.Node, wanted func(*source.Node) bo
 	return made
 }
 
-// has tells whether a list has an entry that is equal to a value; no, when there
+// has reports whether a list has an entry that is equal to a value; no, when there
 // was too much work already.
 func (c *call) has(items []*source.Node, item *source.Node) bool {
 	if !c.e.spend(len(items)) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -42,7 +43,7 @@ func anyTrue(c *call) (v Value, told bool) {
 	return c.truth(true), slices.ContainsFunc(c.vals, isTrue)
 }
 
-// likely tells whether two values can be compared at all, and reports it where
+// likely reports whether two values can be compared at all, and reports it where
 // they cannot: they are of two types, or one is written as none of the other's.
 func (c *call) likely(a, b Value) bool {
 	x, y := c.e.plainOf(a), c.e.plainOf(b)
@@ -63,7 +64,7 @@ func (c *call) likely(a, b Value) bool {
 	return true
 }
 
-// comparableTypes tells whether values of two types can be compared. A plain
+// comparableTypes reports whether values of two types can be compared. A plain
 // number stands for a scalar's of its canonical unit.
 func comparableTypes(is, want string) bool {
 	number := is == tInteger || is == tFloat
@@ -136,7 +137,7 @@ func isValid(c *call) Value {
 	}))
 }
 
-// validate tells whether a value fulfils a validation clause. One whose outcome
+// validate reports whether a value fulfils a validation clause. One whose outcome
 // only a running application has holds here. One that makes no sense for any
 // value was refused where it is written; what only shows here, such as a
 // property that SELF does not have, is said once.
@@ -160,7 +161,7 @@ func (e *Evaluator) validate(n *source.Node, d *Definition, clause *source.Node,
 		return e.Eval(clause, at).OK
 	}
 	if v.OK && isFalse(v) {
-		e.errorf(n.Pos(), CodeBroken, "%s is %s, which breaks the validation %s", p.Of, Show(n), Show(clause))
+		e.errorf(n.Pos(), code.ValueConstraint, "%s is %s, which breaks the validation %s", p.Of, Show(n), Show(clause))
 		return false
 	}
 	return true
@@ -194,7 +195,7 @@ func (e *Evaluator) Condition(n *source.Node, p Place) Value {
 		return v
 	}
 	if plain := e.plainOf(v); v.Node.IsNull() || plain != "" && plain != tBoolean {
-		e.errorf(n.Pos(), CodeConstraint, "%s must be a boolean expression, not %s", p.Of, Show(n))
+		e.errorf(n.Pos(), code.ConstraintWrong, "%s must be a boolean expression, not %s", p.Of, Show(n))
 		return Value{}
 	}
 	return v

@@ -7,7 +7,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Meant gives a value that fits a definition as the definition means it, within
+// Meant returns a value that fits a definition as the definition means it, within
 // lists, maps and complex types, too: yes is true where a boolean is meant, and a
 // text everywhere else; 1.10 is a text where a version is meant, which is another
 // one than 1.1, and a number everywhere else.
@@ -37,7 +37,7 @@ func (e *Evaluator) Meant(n *source.Node, d *Definition) *source.Node {
 	return n
 }
 
-// withItems gives a list or map with what is made of its values; it is the same
+// withItems returns a list or map with what is made of its values; it is the same
 // one where nothing is made of them.
 func withItems(n *source.Node, def func(i int) *Definition, made func(*source.Node, *Definition) *source.Node) *source.Node {
 	var items []*source.Node

@@ -1,12 +1,13 @@
 package data
 
 import (
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
 // find looks for a member: of the entity, of one of its hosts, or of what a
 // requirement or capability of the next name stands for (TOSCA 1.3, 4.4.2).
-func (c *call) find(w walked, m Member) (v Value, rest []*source.Node, answer Answer) {
+func (c *call) find(w reach, m Member) (v Value, rest []*source.Node, answer Answer) {
 	name := w.rest[0].Text
 	for range maxSteps {
 		if !c.e.spend(1) {
@@ -32,7 +33,7 @@ func (c *call) find(w walked, m Member) (v Value, rest []*source.Node, answer An
 
 // through looks for a member where the name of a requirement or capability
 // stands between.
-func (c *call) through(w walked, m Member) (Value, []*source.Node, Answer) {
+func (c *call) through(w reach, m Member) (Value, []*source.Node, Answer) {
 	if kind, _ := w.entity.Describe(); kind != NodeEntity || len(w.rest) < 2 {
 		return Value{}, nil, Missing
 	}
@@ -92,7 +93,7 @@ func (c *call) along(rel Entity, rest []*source.Node, m Member) (v Value, answer
 // that leads to its node, as people write it in 1.x.
 func (c *call) beyond(rel Entity, rest []*source.Node, m Member) (Value, Answer) {
 	target, led := rel.Lead(Step{Kind: ToTarget})
-	if second(c.p.Doc) || len(rest) < 2 || led != Found {
+	if c.p.Doc.V2() || len(rest) < 2 || led != Found {
 		return Value{}, Missing
 	}
 	next, led := target.Lead(Step{Kind: ToCapability, Name: rest[0].Text})
@@ -106,7 +107,7 @@ func (c *call) beyond(rel Entity, rest []*source.Node, m Member) (Value, Answer)
 func (c *call) of(entity Entity, rest []*source.Node, m Member) (Value, Answer) {
 	v, answer := c.e.get(entity, m, rest[0].Text)
 	if answer == Missing {
-		c.lacking = &walked{entity: entity, rest: rest}
+		c.lacking = &reach{entity: entity, rest: rest}
 	}
 	return v, answer
 }
@@ -139,7 +140,7 @@ func (c *call) getMember(m Member) Value {
 	case answer == Open:
 		return c.inside(c.e.runTime(c.fn, v.Def), rest)
 	case v.Busy:
-		c.e.errorf(c.fn.Pos(), CodeFunctionCycle, "%s: what %s asks for, %q of %s, is made from itself", c.p.Of, c.fn.Text, w.rest[0].Text, describe(w.entity))
+		c.e.errorf(c.fn.Pos(), code.FunctionCycle, "%s: what %s asks for, %q of %s, is made from itself", c.p.Of, c.fn.Text, w.rest[0].Text, describe(w.entity))
 		return Value{}
 	}
 	return c.inside(v, rest)
@@ -152,7 +153,7 @@ func describe(of Entity) string {
 
 // lacks reports that there is no such member: of what the path has led to, or
 // of what the name of a requirement or capability stands for.
-func (c *call) lacks(w walked, m Member) Value {
+func (c *call) lacks(w reach, m Member) Value {
 	if c.lacking != nil {
 		w = *c.lacking
 	}
@@ -161,7 +162,7 @@ func (c *call) lacks(w walked, m Member) Value {
 		names = w.entity.Names(m)
 	}
 	at := w.rest[0]
-	c.e.unknown(at.Pos(), CodeFunctionName, at.Text, names, "%s: %s asks %s for %q, which it does not have", c.p.Of, c.fn.Text, describe(w.entity), at.Text)
+	c.e.unknown(at.Pos(), code.FunctionName, at.Text, names, "%s: %s asks %s for %q, which it does not have", c.p.Of, c.fn.Text, describe(w.entity), at.Text)
 	return Value{}
 }
 
@@ -175,11 +176,11 @@ func (c *call) inside(v Value, path []*source.Node) Value {
 	return v
 }
 
-// part gives one part of a value. Where there is no value, there is none of its
+// part returns one part of a value. Where there is no value, there is none of its
 // parts either, and a field that was left out has its default.
 func (c *call) part(v Value, step *source.Node) Value {
 	t, at := c.e.Type(v.Def), v.Node
-	if step.Text == "INDEX" && !second(c.p.Doc) && (at.IsNull() || at.Kind == source.List) {
+	if step.Text == "INDEX" && !c.p.Doc.V2() && (at.IsNull() || at.Kind == source.List) {
 		return c.e.runTime(c.fn, c.e.entry(v.Def)) // of the node that is made (TOSCA 1.3, 2.20.2)
 	}
 	def, can := c.e.Within(v.Def, step.Text)
@@ -190,7 +191,7 @@ func (c *call) part(v Value, step *source.Node) Value {
 	switch {
 	case at.IsNull():
 		return Value{Def: def, Size: 1, OK: true}
-	case at.Kind == source.Later && second(c.p.Doc) && t != nil && t.plain == tList && step.IsScalar() && asInteger(step).Kind != source.Int:
+	case at.Kind == source.Later && c.p.Doc.V2() && t != nil && t.plain == tList && step.IsScalar() && asInteger(step).Kind != source.Int:
 		return c.nothing(step)
 	case at.Kind == source.Later:
 		return c.e.runTime(v.Later, def)
@@ -218,6 +219,6 @@ func (c *call) part(v Value, step *source.Node) Value {
 }
 
 func (c *call) nothing(step *source.Node) Value {
-	c.e.errorf(step.Pos(), CodeFunctionName, "%s: %s finds no %q in the value", c.p.Of, c.fn.Text, step.Text)
+	c.e.errorf(step.Pos(), code.FunctionName, "%s: %s finds no %q in the value", c.p.Of, c.fn.Text, step.Text)
 	return Value{}
 }

@@ -1,14 +1,15 @@
 package data
 
 import (
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
 // maxSteps bounds how many hosts HOST looks through.
 const maxSteps = 1000
 
-// walked is where a path has led: an entity, or somewhere that is not known.
-type walked struct {
+// reach is where a path has led: an entity, or somewhere that is not known.
+type reach struct {
 	entity Entity // nil: not known
 	rest   []*source.Node
 	host   bool // the hosts of the entity may be meant as well
@@ -36,28 +37,28 @@ func (c *call) arguments() (args []*source.Node, later, ok bool) {
 
 // walk follows the path at the beginning of the arguments; ok is false where
 // it leads nowhere, which is reported.
-func (c *call) walk(args []*source.Node) (w walked, ok bool) {
+func (c *call) walk(args []*source.Node) (w reach, ok bool) {
 	w.rest = args[1:]
 	name := args[0].Text
 	_, relative := ends[name]
 	switch {
 	case name == "SELF":
 		if c.p.Self == nil {
-			c.e.errorf(args[0].Pos(), CodeFunctionEntity, "%s: SELF means nothing here", c.p.Of)
+			c.e.errorf(args[0].Pos(), code.FunctionEntity, "%s: SELF means nothing here", c.p.Of)
 			return w, false
 		}
 		w.entity = c.p.Self
-	case relative && !second(c.p.Doc):
+	case relative && !c.p.Doc.V2():
 		return c.relative(args[0], w)
 	case relative && (c.e.World == nil || c.e.entity(name) == nil):
-		c.e.errorf(args[0].Pos(), CodeFunctionEntity, "%s: %s begins with %s, as in TOSCA 1.x; in 2.0 a path begins with SELF or a node template", c.p.Of, c.fn.Text, name)
+		c.e.errorf(args[0].Pos(), code.FunctionEntity, "%s: %s begins with %s, as in TOSCA 1.x; in 2.0 a path begins with SELF or a node template", c.p.Of, c.fn.Text, name)
 		return w, false
 	default:
 		if c.e.World == nil {
 			return w, true
 		}
 		if w.entity = c.e.entity(name); w.entity == nil {
-			c.e.unknown(args[0].Pos(), CodeFunctionEntity, name, c.templates(),
+			c.e.unknown(args[0].Pos(), code.FunctionEntity, name, c.templates(),
 				"%s: %s names %q, which is not in the topology", c.p.Of, c.fn.Text, name)
 			return w, false
 		}
@@ -66,7 +67,7 @@ func (c *call) walk(args []*source.Node) (w walked, ok bool) {
 				return w, false
 			}
 			if w.rest[0].Text == "ALL" {
-				return walked{many: true}, true
+				return reach{many: true}, true
 			}
 			w.rest = w.rest[1:]
 		}
@@ -89,7 +90,7 @@ func (c *call) counts(n *source.Node) bool {
 	if n.Kind != source.Int || ok && i >= 0 {
 		return true
 	}
-	c.e.errorf(n.Pos(), CodeFunction, "%s: %s counts from 0, and cannot ask for %s", c.p.Of, c.fn.Text, n.Text)
+	c.e.errorf(n.Pos(), code.Function, "%s: %s counts from 0, and cannot ask for %s", c.p.Of, c.fn.Text, n.Text)
 	return false
 }
 
@@ -97,23 +98,19 @@ func (c *call) counts(n *source.Node) bool {
 var ends = map[string]StepKind{"HOST": ToHost, "SOURCE": ToSource, "TARGET": ToTarget}
 
 // relative begins at an entity that is named by what it is to SELF.
-func (c *call) relative(name *source.Node, w walked) (walked, bool) {
+func (c *call) relative(name *source.Node, w reach) (reach, bool) {
 	step := ends[name.Text]
-	if c.p.Self == nil && step == ToHost { // an example has it in an output (TOSCA 1.3, 3.9.2.4.2)
-		c.e.warnf(name.Pos(), CodeFunctionEntity, "%s: HOST means nothing here", c.p.Of)
-		return w, true
-	}
 	if c.p.Self == nil {
-		c.e.errorf(name.Pos(), CodeFunctionEntity, "%s: %s means nothing here", c.p.Of, name.Text)
+		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: %s means nothing here", c.p.Of, name.Text)
 		return w, false
 	}
 	if kind, _ := c.p.Self.Describe(); step != ToHost && kind == NodeEntity {
-		c.e.errorf(name.Pos(), CodeFunctionEntity, "%s: %s means something in a relationship only", c.p.Of, name.Text)
+		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: %s means something in a relationship only", c.p.Of, name.Text)
 		return w, false
 	}
 	next, answer := c.p.Self.Lead(Step{Kind: step})
 	if answer == Missing {
-		c.e.errorf(name.Pos(), CodeFunctionEntity, "%s: there is no %s", c.p.Of, name.Text)
+		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: there is no %s", c.p.Of, name.Text)
 		return w, false
 	}
 	w.entity, w.host = next, step == ToHost
@@ -121,7 +118,7 @@ func (c *call) relative(name *source.Node, w walked) (walked, bool) {
 }
 
 // follow takes the steps that are written as such.
-func (c *call) follow(w walked) (walked, bool) {
+func (c *call) follow(w reach) (reach, bool) {
 	for len(w.rest) > 1 && w.entity != nil {
 		kind, name := w.entity.Describe()
 		step, used := stepAt(kind, w.rest)
@@ -138,7 +135,7 @@ func (c *call) follow(w walked) (walked, bool) {
 			if step.Name == "" {
 				what, at = "", w.rest[0]
 			}
-			c.e.errorf(at.Pos(), CodeFunctionName, "%s: %s asks %s for %s%q, which it does not have", c.p.Of, c.fn.Text, name, what, at.Text)
+			c.e.errorf(at.Pos(), code.FunctionName, "%s: %s asks %s for %s%q, which it does not have", c.p.Of, c.fn.Text, name, what, at.Text)
 			return w, false
 		}
 		w.rest, w.host = w.rest[used:], false

@@ -3,11 +3,12 @@ package data
 import (
 	"slices"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// isPortSpec tells whether a type is the normative PortSpec, or derived from it.
+// isPortSpec reports whether a type is the normative PortSpec, or derived from it.
 func (t *Type) isPortSpec() bool {
 	return slices.ContainsFunc(t.chain, func(at *grammar.Type) bool {
 		return at.Name == "tosca.datatypes.network.PortSpec" && at.Doc.Embedded
@@ -26,12 +27,12 @@ func (e *Evaluator) checkPorts(n *source.Node, p Place) bool {
 			continue
 		}
 		if within, can := inRange(port, ports, &Type{plain: tInteger}); can && !within {
-			e.errorf(port.Pos(), CodeBroken, "%s.%s is %s, which is not in its range: %s", p.Of, side, Show(port), Show(ports))
+			e.errorf(port.Pos(), code.ValueConstraint, "%s.%s is %s, which is not in its range: %s", p.Of, side, Show(port), Show(ports))
 			ok = false
 		}
 	}
 	if !named {
-		e.errorf(n.Pos(), CodeFieldMissing, "%s names no port: it must have a source, a source_range, a target or a target_range", p.Of)
+		e.errorf(n.Pos(), code.PropMissing, "%s names no port: it must have a source, a source_range, a target or a target_range", p.Of)
 	}
 	return ok && named
 }

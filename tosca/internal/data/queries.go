@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -22,7 +23,7 @@ func (e *Evaluator) getInput(c *call) Value {
 	}
 	switch {
 	case answer == Missing:
-		e.unknown(args[0].Pos(), CodeFunctionInput, args[0].Text, e.World.Inputs(),
+		e.unknown(args[0].Pos(), code.FunctionInput, args[0].Text, e.World.Inputs(),
 			"%s: %s names %q, which is not an input of the topology", c.p.Of, c.fn.Text, args[0].Text)
 		return Value{}
 	case answer == Open:
@@ -48,7 +49,7 @@ func (e *Evaluator) getProperty(c *call) Value { return c.getMember(Property) }
 // getAttribute: every property is an attribute, too (TOSCA 1.3, 3.6.12).
 func (e *Evaluator) getAttribute(c *call) Value { return c.getMember(Attribute) }
 
-// getArtifact gives the path of an artifact's file, where a path means
+// getArtifact returns the path of an artifact's file, where a path means
 // something. What may follow the name says where the file shall be put.
 func (e *Evaluator) getArtifact(c *call) Value {
 	args, later, ok := c.arguments()
@@ -67,7 +68,7 @@ func (e *Evaluator) getArtifact(c *call) Value {
 	case len(w.rest) == 0 || len(w.rest) > 3:
 		return c.misuse()
 	case len(w.rest) == 3 && !isRemoval(w.rest[2]):
-		c.e.errorf(w.rest[2].Pos(), CodeFunction, "%s: %s: whether the artifact is removed must be true or false, not %s", c.p.Of, c.fn.Text, Show(w.rest[2]))
+		c.e.errorf(w.rest[2].Pos(), code.Function, "%s: %s: whether the artifact is removed must be true or false, not %s", c.p.Of, c.fn.Text, Show(w.rest[2]))
 		return Value{}
 	}
 	v, _, answer := c.find(w, Artifact)
@@ -82,7 +83,7 @@ func (e *Evaluator) getArtifact(c *call) Value {
 	return v
 }
 
-// isRemoval tells whether an argument can say that an artifact is removed (TOSCA
+// isRemoval reports whether an argument can say that an artifact is removed (TOSCA
 // 1.3, 4.8.1.2).
 func isRemoval(n *source.Node) bool {
 	_, ok := n.Word()
@@ -113,7 +114,7 @@ func (e *Evaluator) getOutput(c *call) Value {
 		known := w.entity.Names(Output, path...)
 		name := w.rest[i].Text
 		if known != nil && !slices.Contains(known, name) {
-			e.unknown(w.rest[i].Pos(), CodeFunctionName, name, known, "%s: %s asks %s for %s %q, which it does not have",
+			e.unknown(w.rest[i].Pos(), code.FunctionName, name, known, "%s: %s asks %s for %s %q, which it does not have",
 				c.p.Of, c.fn.Text, describe(w.entity), what, strings.Join(append(path, name), "."))
 			return Value{}
 		}
@@ -132,7 +133,7 @@ func (e *Evaluator) getOutput(c *call) Value {
 	return e.runTime(c.fn, def)
 }
 
-// getNodes gives the nodes of a type, which only a running application has.
+// getNodes returns the nodes of a type, which only a running application has.
 func (e *Evaluator) getNodes(c *call) Value {
 	args, later, ok := c.arguments()
 	if !ok {
@@ -141,7 +142,7 @@ func (e *Evaluator) getNodes(c *call) Value {
 	if doc := c.p.Doc; !later && doc != nil && doc.Scope() != nil {
 		name := args[0].Text
 		if doc.Scope().Lookup(grammar.NodeType, name) == nil && !doc.Scope().Open() {
-			e.unknown(args[0].Pos(), CodeTypeUnknown, name, doc.Scope().Names(grammar.NodeType), "%s: %s names node type %q, which is not known", c.p.Of, c.fn.Text, name)
+			e.unknown(args[0].Pos(), code.TypeUnknown, name, doc.Scope().Names(grammar.NodeType), "%s: %s names node type %q, which is not known", c.p.Of, c.fn.Text, name)
 			return Value{}
 		}
 	}
@@ -155,7 +156,7 @@ func (e *Evaluator) getSubject(c *call) Value {
 	case !ok:
 		return Value{}
 	case c.p.Value == nil:
-		e.errorf(c.fn.Pos(), CodeFunctionPlace, "%s: %s means something in a validation clause only", c.p.Of, c.fn.Text)
+		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s means something in a validation clause only", c.p.Of, c.fn.Text)
 		return Value{}
 	case later:
 		return e.runTime(c.fn, nil)
@@ -171,11 +172,11 @@ func (e *Evaluator) getSubject(c *call) Value {
 // 10.2.1.6).
 func (e *Evaluator) getIndex(c *call) Value {
 	if c.p.Self == nil {
-		e.errorf(c.fn.Pos(), CodeFunctionPlace, "%s: %s means something in a node or relationship only", c.p.Of, c.fn.Text)
+		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s means something in a node or relationship only", c.p.Of, c.fn.Text)
 		return Value{}
 	}
 	if kind, _ := c.p.Self.Describe(); c.f.name == "relationship_index" && (kind == NodeEntity || kind == CapabilityEntity) {
-		e.errorf(c.fn.Pos(), CodeFunctionPlace, "%s: %s means something in a relationship only", c.p.Of, c.fn.Text)
+		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s means something in a relationship only", c.p.Of, c.fn.Text)
 		return Value{}
 	}
 	return e.runTime(c.fn, Of(tInteger, c.p.Doc))

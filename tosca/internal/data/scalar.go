@@ -24,12 +24,12 @@ type scalar struct {
 }
 
 var (
-	scalarUnit  = regexp.MustCompile(`^([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]+)$`)
+	scalarUnit  = regexp.MustCompile(`^([+-]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]+)$`)
 	scalarValue = regexp.MustCompile(`^([+-]?(?:0x[0-9a-fA-F]+|0o[0-7]+|(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?))\s+(\S+)$`)
 )
 
 // amount is a scalar's number, as written, with its worth in the smallest unit
-// of the type, exactly; ok is false where the text is no such scalar.
+// of the type, exactly; ok is false where the text is not such a scalar.
 func (t *Type) amount(n *source.Node) (number string, worth *big.Rat, ok bool) {
 	if n.Kind != source.String {
 		return "", nil, false
@@ -96,20 +96,6 @@ func rational(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// written gives a worth in the canonical unit of the type.
-func (t *Type) written(worth *big.Rat) string {
-	unit, by := t.base(), big.NewRat(1, 1)
-	if t.scalar != nil {
-		if t.scalar.units[t.scalar.canonical] != nil {
-			unit = t.scalar.canonical
-		}
-		if worthOfUnit := t.scalar.units[unit]; worthOfUnit != nil {
-			by = worthOfUnit
-		}
-	}
-	return decimal(new(big.Rat).Quo(worth, by)) + " " + unit
-}
-
 // base is a unit that has the multiplier one, or else the first by name: without
 // an empty prefix there may be none.
 func (t *Type) base() string {
@@ -132,15 +118,6 @@ func (t *Type) base() string {
 		}
 	}
 	return ""
-}
-
-// decimal writes a number without an exponent where it is a whole one.
-func decimal(r *big.Rat) string {
-	if r.IsInt() {
-		return r.Num().String()
-	}
-	f, _ := r.Float64()
-	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
 // example is a value of the type for a message.

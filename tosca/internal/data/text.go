@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -14,7 +15,7 @@ func (c *call) string(s string) Value {
 		return Value{}
 	}
 	if len(s) > MaxText {
-		c.e.errorf(c.fn.Pos(), CodeLarge, "%s: %s makes a string of more than %d bytes", c.p.Of, c.fn.Text, MaxText)
+		c.e.errorf(c.fn.Pos(), code.ValueLarge, "%s: %s makes a string of more than %d bytes", c.p.Of, c.fn.Text, MaxText)
 		return Value{}
 	}
 	v := Known(source.Scalar(source.String, s, c.fn))
@@ -25,7 +26,7 @@ func (c *call) string(s string) Value {
 // concat puts strings together; in 2.0 lists, too.
 // eitherKind refuses strings among lists, and what is neither.
 func eitherKind(c *call) (v Value, told bool) {
-	if !second(c.p.Doc) {
+	if !c.p.Doc.V2() {
 		return Value{}, false
 	}
 	first := ""
@@ -45,7 +46,7 @@ func eitherKind(c *call) (v Value, told bool) {
 }
 
 func concat(c *call) Value {
-	if isList(c.vals[0]) && second(c.p.Doc) {
+	if isList(c.vals[0]) && c.p.Doc.V2() {
 		return c.lists(func(all [][]*source.Node) []*source.Node {
 			var made []*source.Node
 			for _, items := range all {
@@ -56,7 +57,7 @@ func concat(c *call) Value {
 	}
 	var b strings.Builder
 	for _, v := range c.vals {
-		if second(c.p.Doc) && !v.Node.IsScalar() {
+		if c.p.Doc.V2() && !v.Node.IsScalar() {
 			return c.wrong("takes strings or lists, and not both: %s is %s", Show(v.Node), article(v.Node.Kind.String()))
 		}
 		b.WriteString(Text(v.Node))
@@ -73,7 +74,7 @@ func join(c *call) Value {
 		return c.misuse()
 	}
 	for _, item := range list.Items {
-		if second(c.p.Doc) && !item.IsNull() && !item.IsScalar() {
+		if c.p.Doc.V2() && !item.IsNull() && !item.IsScalar() {
 			return c.wrong("joins strings, and %s is %s", Show(item), article(item.Kind.String()))
 		}
 	}
@@ -162,9 +163,9 @@ func (c *call) matchable() bool {
 	switch {
 	case err == nil:
 	case foreignSyntax(err):
-		c.e.warnf(n.Pos(), CodePattern, "%s: pattern %s is in a syntax that is not known here, so values are not checked with it", c.p.Of, Show(n))
+		c.e.warnf(n.Pos(), code.Pattern, "%s: pattern %s is in a syntax that is not known here, so values are not checked with it", c.p.Of, Show(n))
 	default:
-		c.e.errorf(n.Pos(), CodeConstraint, "%s: %s has %s, which is no regular expression", c.p.Of, c.fn.Text, Show(n))
+		c.e.errorf(n.Pos(), code.ConstraintWrong, "%s: %s has %s, which is not a regular expression", c.p.Of, c.fn.Text, Show(n))
 		return false
 	}
 	return true
@@ -178,6 +179,6 @@ func partsPath(c *call) (v Value, told bool) {
 	if text := c.vals[0].Node; text.IsNull() || !strings.Contains(text.Text, Marker) {
 		return Value{}, false
 	}
-	c.e.errorf(c.fn.Pos(), CodeFunctionPlace, "%s: %s cannot part the path of an artifact, which is not known before packaging", c.p.Of, c.fn.Text)
+	c.e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s cannot part the path of an artifact, which is not known before packaging", c.p.Of, c.fn.Text)
 	return Value{}, true
 }

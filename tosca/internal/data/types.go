@@ -36,7 +36,7 @@ func (t *Type) definition() *Definition {
 // named finds a data type by the name that a document knows it by; nil if there
 // is none, which is said where the name is checked.
 func (e *Evaluator) named(name string, doc *grammar.Document) *Type {
-	key := builtinName{name, second(doc)}
+	key := builtinName{name, doc.V2()}
 	if made := e.plain[key]; made != nil && !dropped(made.plain, doc) {
 		return made
 	}

@@ -8,14 +8,14 @@ import (
 
 // A version is major.minor[.fix[.qualifier[-build]]] (TOSCA 1.3, 3.3.2). What
 // people write in 1.x, the major number alone, is one there. Zero means that there
-// is no version, so it has no qualifier (TOSCA 1.0, 3.2.2.4; 1.3, 3.3.2.4).
+// is not a version, so it has no qualifier (TOSCA 1.0, 3.2.2.4; 1.3, 3.3.2.4).
 var (
 	versionRule      = regexp.MustCompile(`^([0-9]+)(?:\.([0-9]+)(?:\.([0-9]+)(?:\.([0-9A-Za-z_]+)(?:-([0-9]+))?)?)?)?$`)
 	versionRuleMinor = regexp.MustCompile(`^[0-9]+\.[0-9]+`)
 	versionRuleZero  = regexp.MustCompile(`^0+\.0+\.0+\.`)
 )
 
-// IsVersion tells whether a text is a version, with a minor one if it has to be.
+// IsVersion reports whether a text is a version, with a minor one if it has to be.
 func IsVersion(text string, minor bool) bool {
 	return versionRule.MatchString(text) && (!minor || versionRuleMinor.MatchString(text)) && !versionRuleZero.MatchString(text)
 }

@@ -58,6 +58,7 @@ type Document struct {
 	Topology     *Topology       // topology_template, or service_template of 2.0
 	InputsRead   map[string]bool // names that a get_input in the file names, wherever it stands
 
+	keywords []*source.Node
 	imported []importedDoc
 	open     bool        // something that it imports is not at hand
 	unread   [kinds]bool // its types of a kind could not be read, and that was said

@@ -17,6 +17,8 @@ type Topology struct {
 	Outputs       []*Output
 	Substitution  *Substitution
 	Workflows     []*Workflow
+
+	keywords []*source.Node
 }
 
 // Output is an output of a topology.
@@ -155,8 +157,6 @@ type Precondition struct {
 	Target         Ref
 	TargetRelation Ref
 	Condition      *source.Node
-	States         *source.Node // valid_states of an example of 1.x
-	Attributes     *source.Node // beside it: lists of values
 }
 
 // Step is a step of a workflow.

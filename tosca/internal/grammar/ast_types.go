@@ -72,6 +72,7 @@ type Schema struct {
 	Constraints []*Constraint
 	Validation  *source.Node
 	Key, Entry  *Schema
+	Untyped     bool // of 2.0: the type is inherited
 }
 
 // Constraint is one constraint clause (TOSCA 1.3, 3.6.3).
@@ -95,6 +96,7 @@ type RequirementDef struct {
 	Filter             *NodeFilter
 	Min, Max           int           // Max -1: unbounded
 	Counted            diag.Position // where occurrences or count_range is written, if it is
+	Short              bool          // written as its capability alone
 }
 
 // CapabilityDef defines a capability of a node type.
@@ -174,7 +176,7 @@ type Artifact struct {
 	long       bool           // written with keywords, and not as its file alone
 }
 
-// Artifacts gives those that are written in place.
+// Artifacts returns those that are written in place.
 func (o *Operation) Artifacts() []*Artifact {
 	if o.Primary == nil {
 		return o.Inline
@@ -182,6 +184,6 @@ func (o *Operation) Artifacts() []*Artifact {
 	return append([]*Artifact{o.Primary}, o.Inline...)
 }
 
-// Untyped tells whether the type is left out where keywords are written, so
+// Untyped reports whether the type is left out where keywords are written, so
 // that nothing says what the artifact is.
 func (a *Artifact) Untyped() bool { return a.long && a.Type.Name == "" }

@@ -67,7 +67,7 @@ func TestEveryTestThatTheConformanceTableNamesIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	sections, _ := tables(t)
-	if len(sections) < 60 {
+	if len(sections) < 25 {
 		t.Errorf("the tables have %d sections only", len(sections))
 	}
 	for _, row := range sections {
@@ -75,7 +75,8 @@ func TestEveryTestThatTheConformanceTableNamesIsThere(t *testing.T) {
 			if strings.HasPrefix(name, "Test") && tests[name] {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			_, err := os.Stat(filepath.Join(root, "tosca", "testdata", name+".txtar"))
+			if _, here := os.Stat(filepath.Join("testdata", name+".txtar")); err != nil && here != nil {
 				t.Errorf("section %s: there is no test %q", strings.TrimSpace(row[0]), name)
 			}
 		}
@@ -87,21 +88,23 @@ func TestEveryKeywordIsInTheConformanceTableAndInItsCases(t *testing.T) {
 	listed := map[string]bool{}
 	_, keywords := tables(t)
 	for _, row := range keywords {
-		keyword := names(row[0])[0]
-		listed[keyword] = true
-		written := regexp.MustCompile(`(^|[^\w-])` + regexp.QuoteMeta(keyword) + `:`)
-		for _, name := range names(row[2]) {
+		for _, name := range names(row[1]) {
 			data, err := os.ReadFile(filepath.Join("testdata", "read", name+".txtar"))
 			if err != nil {
 				t.Error(err)
 				continue
 			}
-			if input, _, _ := strings.Cut(string(data), "-- want --"); !written.MatchString(input) {
-				t.Errorf("keyword %q is not in case %q", keyword, name)
+			input, _, _ := strings.Cut(string(data), "-- want --")
+			for _, keyword := range names(row[2]) {
+				listed[keyword] = true
+				written := regexp.MustCompile(`(^|[^\w-])` + regexp.QuoteMeta(keyword) + `:`)
+				if !written.MatchString(input) {
+					t.Errorf("keyword %q is not in case %q", keyword, name)
+				}
 			}
 		}
-		if versions := strings.TrimSpace(row[1]); versions != "1.x" && !slices.Contains(names(row[2]), "2.0") {
-			t.Errorf("keyword %q of %s has no case of 2.0", keyword, versions)
+		if versions := strings.TrimSpace(row[0]); versions != "1.x" && !slices.Contains(names(row[1]), "2.0") {
+			t.Errorf("the keywords of %s have no case of 2.0", versions)
 		}
 	}
 	for keyword := range readKeywords(t) {

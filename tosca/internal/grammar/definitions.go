@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -14,18 +15,18 @@ import (
 // tells.
 func (r *reader) properties(n *source.Node, of string, isValue func(*source.Node) bool) []*Property {
 	var all []*Property
-	r.named(n, of, func(k, v *source.Node) {
+	r.byName(n, of, func(k, v *source.Node) {
 		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
 		all = append(all, p)
 		switch {
 		case isValue(v):
 			p.Value = v
-		case v.Kind == source.String && !r.second(): // the short form of a parameter is its type
+		case v.Kind == source.String && !r.doc.V2(): // the short form of a parameter is its type
 			p.Type, p.Short = r.ref(v, of), v
 		default:
 			of := fmt.Sprintf("%s: %q", of, p.Name)
 			r.property(p, v, of)
-			if r.second() {
+			if r.doc.V2() {
 				r.never(v, of, "what is given to an operation, or a property,", "mapping")
 			}
 		}
@@ -51,26 +52,30 @@ func (r *reader) isFixed(n *source.Node) bool {
 	switch {
 	case n.IsNull():
 		return false
-	case r.second():
+	case r.doc.V2():
 		return !r.defines(n)
 	}
-	return r.doc.Version == version13 && n.Kind != source.String && (n.Kind != source.Map || isCall(n))
+	fixed := n.Kind != source.String && (n.Kind != source.Map || isCall(n))
+	if fixed && r.doc.Version != version13 {
+		r.Warnf(n.Pos(), code.Shape, "a value in the place of a definition is of TOSCA 1.3: it is that of the property that is inherited")
+	}
+	return fixed
 }
 
 // attributes reads definitions of attributes, which have no short form in 2.0. In
 // 1.x a type may say by a function alone where the value comes from (TOSCA 1.3,
 // 13.4.1).
 func (r *reader) attributes(n *source.Node, of string) []*Property {
-	if !r.second() {
+	if !r.doc.V2() {
 		for k, v := range n.Pairs() {
 			if required := v.Get("required"); v.Kind == source.Map && required != nil {
-				r.Warnf(required.Pos(), codeKeyword, "%s: %q: an attribute cannot be required, as a property is", of, k.Text)
+				r.Warnf(required.Pos(), code.Keyword, "%s: %q: an attribute cannot be required, as a property is", of, k.Text)
 			}
 		}
 		return r.properties(n, of, isCall)
 	}
 	var all []*Property
-	r.named(n, of, func(k, v *source.Node) {
+	r.byName(n, of, func(k, v *source.Node) {
 		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
 		all = append(all, p)
 		of := fmt.Sprintf("%s: %q", of, p.Name)
@@ -84,16 +89,16 @@ func (r *reader) attributes(n *source.Node, of string) []*Property {
 // form is the attribute that the value goes to, and no input has a value (TOSCA
 // 2.0, 9.8).
 func (r *reader) inputs(n *source.Node, of string) []*Property {
-	if !r.second() {
+	if !r.doc.V2() {
 		for k, v := range n.Pairs() {
 			if r.isLoneInput(v) {
-				r.Warnf(v.Pos(), codeShape, "%s: %q is a value alone, which it always has then: a definition has a type and perhaps a default", of, k.Text)
+				r.Warnf(v.Pos(), code.Shape, "%s: %q is a value alone, which it always has then: a definition has a type and perhaps a default", of, k.Text)
 			}
 		}
 		return r.properties(n, of, r.isLoneInput)
 	}
 	var all []*Property
-	r.named(n, of, func(k, v *source.Node) {
+	r.byName(n, of, func(k, v *source.Node) {
 		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
 		all = append(all, p)
 		if v.Kind == source.List {
@@ -111,7 +116,7 @@ func (r *reader) inputs(n *source.Node, of string) []*Property {
 func (r *reader) never(n *source.Node, of, what string, keys ...string) {
 	for k := range n.Pairs() {
 		if slices.Contains(keys, k.Text) {
-			r.Errorf(k.Pos(), codeKeyword, "%s: %s cannot have %q", of, what, k.Text)
+			r.Errorf(k.Pos(), code.Keyword, "%s: %s cannot have %q", of, what, k.Text)
 		}
 	}
 }
@@ -125,7 +130,7 @@ var parameterKeywords = map[string]bool{
 
 // isDefinition tells a parameter's definition from a value that happens to be
 // a map: it has nothing but keywords, or what is a slip of one. A type alone that
-// is no name is a value.
+// is not a name is a value.
 func isDefinition(n *source.Node) bool {
 	if n.Kind != source.Map {
 		return false
@@ -158,7 +163,7 @@ func (r *reader) defines(n *source.Node) bool {
 		return true
 	}
 	typ := n.Get("type")
-	return typ != nil && typ.Kind == source.String || r.second() && (n.Get("entry_schema") != nil || n.Get("key_schema") != nil)
+	return typ != nil && typ.Kind == source.String || r.doc.V2() && (n.Get("entry_schema") != nil || n.Get("key_schema") != nil)
 }
 
 // property reads the keywords of a property, attribute or parameter (TOSCA 1.3,
@@ -175,8 +180,8 @@ func (r *reader) property(p *Property, n *source.Node, of string) {
 		{"value", setNode(&p.Value), everyVersion},
 		{"mapping", func(n *source.Node) {
 			p.Mapping = n
-			if !n.IsNull() && n.Kind != source.List && r.second() {
-				r.Errorf(n.Pos(), codeShape, "%s must be mapped to an attribute by a list, not %s", of, aKind(n.Kind))
+			if !n.IsNull() && n.Kind != source.List && r.doc.V2() {
+				r.Errorf(n.Pos(), code.Shape, "%s must be mapped to an attribute by a list, not %s", of, aKind(n.Kind))
 			}
 		}, everyVersion},
 		{"status", func(n *source.Node) { p.Status = r.status(n, of) }, everyVersion},
@@ -190,7 +195,7 @@ func (r *reader) property(p *Property, n *source.Node, of string) {
 		}, everyVersion},
 	})
 	if p.Value != nil && p.Mapping != nil {
-		r.Errorf(p.Pos, codeTogether, "%s has a value and a mapping, and may have one of them only", of)
+		r.Errorf(p.Pos, code.Together, "%s has a value and a mapping, and may have one of them only", of)
 	}
 }
 
@@ -199,8 +204,8 @@ var statuses = []string{"supported", "unsupported", "experimental", "deprecated"
 
 func (r *reader) status(n *source.Node, of string) Ref {
 	status := r.ref(n, of+": status")
-	if status.Name != "" && !r.second() && !slices.Contains(statuses, status.Name) {
-		r.Unknown(status.Pos, codeShape, status.Name, statuses, "%s: status %q is none of TOSCA's: supported, unsupported, experimental, deprecated", of, status.Name)
+	if status.Name != "" && !r.doc.V2() && !slices.Contains(statuses, status.Name) {
+		r.Unknown(status.Pos, code.Shape, status.Name, statuses, "%s: status %q is none of TOSCA's: supported, unsupported, experimental, deprecated", of, status.Name)
 	}
 	return status
 }
@@ -208,14 +213,16 @@ func (r *reader) status(n *source.Node, of string) Ref {
 // schema reads what keys or entries are: a type, or more than that.
 func (r *reader) schema(n *source.Node, of string) *Schema {
 	s := &Schema{Pos: n.Pos()}
-	if n.IsNull() && r.second() {
-		r.Errorf(s.Pos, codeMissing, "%s has no type", of)
+	if n.IsNull() && r.doc.V2() {
+		r.Errorf(s.Pos, code.Untyped, "%s has no type", of)
 		return s
 	}
 	if !n.IsNull() && n.IsScalar() {
 		s.Type = r.ref(n, of)
 		return s
 	}
+	refines := r.refines && r.doc.V2()
+	r.refines = false
 	r.fields(n, of, []field{
 		{"type", r.setRef(&s.Type, of+": type"), everyVersion},
 		{"required", ignored, first},
@@ -225,8 +232,13 @@ func (r *reader) schema(n *source.Node, of string) *Schema {
 		{"key_schema", func(n *source.Node) { s.Key = r.schema(n, of+": key_schema") }, everyVersion},
 		{"entry_schema", func(n *source.Node) { s.Entry = r.schema(n, of+": entry_schema") }, everyVersion},
 	})
-	if s.Type.Name == "" && n.Kind == source.Map {
-		r.Errorf(s.Pos, codeMissing, "%s has no type", of)
+	r.refines = refines
+	switch {
+	case s.Type.Name != "" || n.Kind != source.Map:
+	case refines:
+		s.Untyped = true
+	default:
+		r.Errorf(s.Pos, code.Untyped, "%s has no type", of)
 	}
 	return s
 }
@@ -246,7 +258,7 @@ func (r *reader) constraints(n *source.Node, of string) []*Constraint {
 		}
 	}
 	alone := func(n *source.Node) { all = append(all, equal(n)) }
-	r.namedOrAlone(n, of+": constraints", add, alone)
+	r.entriesOrAlone(n, of+": constraints", add, alone)
 	return all
 }
 
@@ -260,6 +272,6 @@ func (r *reader) constraint(k, v *source.Node, of string) *Constraint {
 			return &Constraint{Pos: k.Pos(), Operator: k.Text, Operand: v}
 		}
 	}
-	r.Unknown(k.Pos(), codeConstraint, k.Text, operators, "%s: unknown constraint %q", of, k.Text)
+	r.Unknown(k.Pos(), code.Constraint, k.Text, operators, "%s: unknown constraint %q", of, k.Text)
 	return nil
 }

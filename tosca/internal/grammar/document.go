@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -13,18 +14,24 @@ func readDocument(c *diag.Collector, file string, embedded bool, root *source.No
 	doc := &Document{File: file, Pos: root.Pos(), Embedded: embedded, Repositories: map[string]*Repository{}}
 	r := &reader{Collector: c, doc: doc}
 	if root.Kind != source.Map {
-		r.Errorf(root.Pos(), codeShape, "a service template must be a map, not %s", aKind(root.Kind))
+		r.Errorf(root.Pos(), code.Shape, "a service template must be a map, not %s", aKind(root.Kind))
 		return doc
 	}
-	doc.InputsRead = inputsRead(root)
+	doc.keywords, doc.InputsRead = root.Keys, inputsRead(root)
 	r.version(root)
 	r.fields(root, "the service template", r.documentFields())
 	r.checkNamespace()
-	if r.second() && doc.Profile.Name != "" && doc.Topology != nil {
-		r.Errorf(doc.Topology.Pos, codeTogether, "the file defines profile %q, so it cannot have a service template", doc.Profile.Name)
+	if r.doc.V2() && doc.Profile.Name != "" && doc.Topology != nil {
+		r.Errorf(doc.Topology.Pos, code.Together, "the file defines profile %q, so it cannot have a service template", doc.Profile.Name)
 	}
 	return doc
 }
+
+// Keywords are those that the file has, where they are written.
+func (d *Document) Keywords() []*source.Node { return d.keywords }
+
+// Keywords are those that the topology has, where they are written.
+func (t *Topology) Keywords() []*source.Node { return t.keywords }
 
 // checkNamespace keeps TOSCA's own namespace for what TOSCA approved (TOSCA 1.3,
 // 3.1.3.1): a file that defines nothing but types by TOSCA's names may be that.
@@ -44,7 +51,7 @@ func (r *reader) checkNamespace() {
 	if theirs && some {
 		report = r.Warnf
 	}
-	report(doc.Namespace.Pos, codeTogether, "namespace %q is TOSCA's own (TOSCA 1.3, 3.1.3.1): a service template has one of its author's", doc.Namespace.Name)
+	report(doc.Namespace.Pos, code.Together, "namespace %q is TOSCA's own (TOSCA 1.3, 3.1.3.1): a service template has one of its author's", doc.Namespace.Name)
 }
 
 // documentFields are the keywords of a file (TOSCA 1.3, 3.10; 2.0, 6.1).
@@ -75,8 +82,8 @@ func (r *reader) documentFields() []field {
 }
 
 func (r *reader) metadata(n *source.Node) {
-	r.named(n, "metadata", func(k, v *source.Node) {
-		if r.second() && (v.IsNull() || v.Kind != source.String) {
+	r.byName(n, "metadata", func(k, v *source.Node) {
+		if r.doc.V2() && (v.IsNull() || v.Kind != source.String) {
 			return // values may be of any type (TOSCA 2.0, 5.3.1)
 		}
 		switch k.Text {
@@ -85,7 +92,7 @@ func (r *reader) metadata(n *source.Node) {
 		case "template_version":
 			r.doc.AppVersion = r.text(v, "metadata: template_version")
 		default:
-			if !r.second() {
+			if !r.doc.V2() {
 				r.text(v, "metadata: "+k.Text)
 			}
 		}
@@ -93,7 +100,7 @@ func (r *reader) metadata(n *source.Node) {
 }
 
 func (r *reader) repositories(n *source.Node) {
-	r.named(n, "repositories", func(k, v *source.Node) {
+	r.byName(n, "repositories", func(k, v *source.Node) {
 		repo := &Repository{Pos: k.Pos()}
 		r.doc.Repositories[k.Text] = repo
 		of := fmt.Sprintf("repository %q", k.Text)
@@ -113,15 +120,15 @@ func (r *reader) repositories(n *source.Node) {
 
 // imports reads a list of imports; early drafts have a map of them.
 func (r *reader) imports(n *source.Node) {
-	if !n.IsNull() && n.Kind == source.Map && !r.second() {
-		r.named(n, "imports", func(_, v *source.Node) { r.anImport(v) })
+	if !n.IsNull() && n.Kind == source.Map && !r.doc.V2() {
+		r.byName(n, "imports", func(_, v *source.Node) { r.anImport(v) })
 		return
 	}
 	if !n.IsNull() && n.Kind != source.List {
 		r.doc.open = true // what it was to import is not known
 	}
-	r.listed(n, "imports", func(item *source.Node) {
-		if !r.second() && !item.IsNull() && item.Kind == source.Map && len(item.Keys) == 1 && !importKeyword[item.Keys[0].Text] {
+	r.items(n, "imports", func(item *source.Node) {
+		if !r.doc.V2() && !item.IsNull() && item.Kind == source.Map && len(item.Keys) == 1 && !importKeyword[item.Keys[0].Text] {
 			item = item.Items[0] // the named notation
 		}
 		r.anImport(item)
@@ -154,20 +161,20 @@ func (r *reader) anImport(item *source.Node) {
 	switch {
 	case i.File == "" && i.Profile == "" && r.Errors() > before: // said so
 		r.doc.open = true
-	case i.File == "" && i.Profile == "" && r.second():
+	case i.File == "" && i.Profile == "" && r.doc.V2():
 		r.doc.open = true
-		r.Errorf(i.Pos, codeMissing, "an import has neither a url nor a profile")
+		r.Errorf(i.Pos, code.Untyped, "an import has neither a url nor a profile")
 	case i.File == "" && i.Profile == "":
 		r.doc.open = true
-		r.Errorf(i.Pos, codeMissing, "an import has no file")
+		r.Errorf(i.Pos, code.Untyped, "an import has no file")
 	case i.File != "" && i.Profile != "":
-		r.Errorf(i.Pos, codeTogether, "an import has a url and a profile, and may have one of them only")
+		r.Errorf(i.Pos, code.Together, "an import has a url and a profile, and may have one of them only")
 	case i.Repository != "" && i.Profile != "":
-		r.Errorf(i.Pos, codeTogether, "an import of a profile cannot have a repository")
-	case i.Repository != "" && r.second() && hasScheme.MatchString(i.File):
-		r.Errorf(i.Pos, codeTogether, "import %q is a whole URL, so it cannot be in repository %q", i.File, i.Repository)
-	case i.Prefix == "tosca" && !r.second():
-		r.Errorf(i.Pos, codeTogether, "import %q has the namespace_prefix \"tosca\", which is TOSCA's own (TOSCA 1.3, 3.6.8.2.3)", i.File)
+		r.Errorf(i.Pos, code.Together, "an import of a profile cannot have a repository")
+	case i.Repository != "" && r.doc.V2() && hasScheme.MatchString(i.File):
+		r.Errorf(i.Pos, code.Together, "import %q is a whole URL, so it cannot be in repository %q", i.File, i.Repository)
+	case i.Prefix == "tosca" && !r.doc.V2():
+		r.Errorf(i.Pos, code.Together, "import %q has the namespace_prefix \"tosca\", which is TOSCA's own (TOSCA 1.3, 3.6.8.2.3)", i.File)
 	default:
 		r.doc.Imports = append(r.doc.Imports, i)
 	}

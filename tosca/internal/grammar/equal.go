@@ -6,7 +6,7 @@ import "github.com/toskose/toskose/tosca/internal/source"
 // make a document of few lines a tree of many values.
 const maxCompared = 10000
 
-// Same tells whether two types are one: also where two files of 1.x define it in
+// Same reports whether two types are one: also where two files of 1.x define it in
 // the same words, for what is imported with one namespace, name and version has
 // to be equivalent (TOSCA 1.0, 3.1.3.1). That their parents are the same is not
 // looked at, for these have to be so, too.
@@ -21,7 +21,7 @@ func (t *Type) Same(other *Type) bool {
 	return t.written != nil && other.written != nil && same(t.written, other.written, &left)
 }
 
-// same tells whether two values are written alike; the order of keys says
+// same reports whether two values are written alike; the order of keys says
 // nothing.
 func same(a, b *source.Node, left *int) bool {
 	*left--

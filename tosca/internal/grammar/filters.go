@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -11,7 +12,7 @@ import (
 // condition that takes its place in 2.0.
 func (r *reader) nodeFilter(n *source.Node, of string) *NodeFilter {
 	f := &NodeFilter{Pos: n.Pos()}
-	if r.second() && n.Get("properties") == nil && n.Get("capabilities") == nil {
+	if r.doc.V2() && n.Get("properties") == nil && n.Get("capabilities") == nil {
 		f.Validation = n
 		return f
 	}
@@ -27,7 +28,7 @@ func (r *reader) nodeFilter(n *source.Node, of string) *NodeFilter {
 func (r *reader) capabilityFilters(n *source.Node, of string) []*CapabilityFilter {
 	var all []*CapabilityFilter
 	alone := func(n *source.Node) { all = append(all, &CapabilityFilter{Name: n.Text, Pos: n.Pos()}) }
-	named := func(k, v *source.Node) {
+	each := func(k, v *source.Node) {
 		c := &CapabilityFilter{Name: k.Text, Pos: k.Pos()}
 		all = append(all, c)
 		of := fmt.Sprintf("%s: capability %q", of, c.Name)
@@ -35,7 +36,7 @@ func (r *reader) capabilityFilters(n *source.Node, of string) []*CapabilityFilte
 			{"properties", func(n *source.Node) { c.Properties = r.propertyFilters(n, of) }, everyVersion},
 		})
 	}
-	r.namedOrAlone(n, of+": capabilities", named, alone)
+	r.entriesOrAlone(n, of+": capabilities", each, alone)
 	return all
 }
 
@@ -48,10 +49,10 @@ func (r *reader) propertyFilters(n *source.Node, of string) []*PropertyFilter {
 		all = append(all, p)
 		of := fmt.Sprintf("%s: property %q", of, p.Name)
 		switch {
-		case p.Name == Software && namesSoftware(v):
-			p.add(software(v))
+		case slices.Contains(listed, p.Name) && namesEntries(v):
+			p.add(entries(p.Name, v))
 		case v.Kind == source.List:
-			r.listed(v, of, func(item *source.Node) {
+			r.items(v, of, func(item *source.Node) {
 				if !item.IsNull() && item.IsScalar() {
 					p.add(equal(item))
 					return
@@ -71,36 +72,45 @@ func (r *reader) propertyFilters(n *source.Node, of string) []*PropertyFilter {
 	return all
 }
 
-// Software is the property of TosKer's containers that lists the software in them,
-// by its versions, and the constraint by which a filter asks for some.
-const Software = "supported_sw"
+// Software and Entries are the constraints by which a filter of TosKer's documents
+// asks for what a map of a container has: software by its versions, and all else as
+// it is written.
+const (
+	Software = "supported_sw"
+	Entries  = "entries"
+)
 
-// namesSoftware tells whether a filter on supported_sw lists software, as
-// TosKer's documents do, and no constraints.
-func namesSoftware(v *source.Node) bool {
-	maps := []*source.Node{v}
+// listed are the maps of TosKer's containers, of which a filter may list entries.
+var listed = []string{Software, "ports", "env_variable", "share_data"}
+
+// mapsOf are the maps of a list of them, or the map alone.
+func mapsOf(v *source.Node) []*source.Node {
 	if v.Kind == source.List {
-		maps = v.Items
+		return v.Items
 	}
-	for _, m := range maps {
-		if m.Kind != source.Map || isCall(m) || slices.ContainsFunc(m.Keys, func(k *source.Node) bool { return slices.Contains(operators, k.Text) }) {
-			return false
-		}
-	}
-	return len(maps) > 0
+	return []*source.Node{v}
 }
 
-// software makes one map of software and versions.
-func software(v *source.Node) *Constraint {
-	maps := []*source.Node{v}
-	if v.Kind == source.List {
-		maps = v.Items
+// namesEntries reports whether a filter on a map lists entries, and no constraints.
+func namesEntries(v *source.Node) bool {
+	maps := mapsOf(v)
+	return len(maps) > 0 && !slices.ContainsFunc(maps, func(m *source.Node) bool {
+		return m.IsNull() || m.Kind != source.Map || isCall(m) ||
+			slices.ContainsFunc(m.Keys, func(k *source.Node) bool { return slices.Contains(operators, k.Text) })
+	})
+}
+
+// entries makes one map of them all.
+func entries(property string, v *source.Node) *Constraint {
+	var keys, items []*source.Node
+	for _, m := range mapsOf(v) {
+		keys, items = append(keys, m.Keys...), append(items, m.Items...)
 	}
-	var keys, versions []*source.Node
-	for _, m := range maps {
-		keys, versions = append(keys, m.Keys...), append(versions, m.Items...)
+	c := &Constraint{Pos: v.Pos(), Operator: Entries, Operand: source.At(source.Map, keys, items, v)}
+	if property == Software {
+		c.Operator = Software
 	}
-	return &Constraint{Pos: v.Pos(), Operator: Software, Operand: source.At(source.Map, keys, versions, v)}
+	return c
 }
 
 func (p *PropertyFilter) add(c *Constraint) {
@@ -111,12 +121,12 @@ func (p *PropertyFilter) add(c *Constraint) {
 
 func (r *reader) clause(n *source.Node, of string) *source.Node {
 	if n.Kind != source.Map {
-		r.Errorf(n.Pos(), codeShape, "%s: a constraint must be an operator and its operand, not %s", of, aKind(n.Kind))
+		r.Errorf(n.Pos(), code.Shape, "%s: a constraint must be an operator and its operand, not %s", of, aKind(n.Kind))
 	}
 	return n
 }
 
-// isCall tells whether a value of 1.x is made by a function.
+// isCall reports whether a value of 1.x is made by a function.
 func isCall(n *source.Node) bool {
 	return n.Kind == source.Map && len(n.Keys) == 1 && slices.Contains([]string{
 		"get_input", "get_property", "get_attribute", "get_operation_output", "get_nodes_of_type", "get_artifact", "concat", "join", "token",

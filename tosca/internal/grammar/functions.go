@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -12,18 +13,18 @@ import (
 // service template refine those of the same name outside.
 func (r *reader) functions(local bool) func(*source.Node) {
 	return func(n *source.Node) {
-		r.named(n, "functions", func(k, v *source.Node) {
+		r.byName(n, "functions", func(k, v *source.Node) {
 			made := &FunctionDef{Name: k.Text, Pos: k.Pos(), Doc: r.doc, Local: local}
 			of := fmt.Sprintf("function %q", made.Name)
 			if strings.Contains(made.Name, "$") {
-				r.Errorf(k.Pos(), codeShape, "%s: the name of a function cannot have a \"$\" in it", of)
+				r.Errorf(k.Pos(), code.Shape, "%s: the name of a function cannot have a \"$\" in it", of)
 			}
 			r.fields(v, of, []field{
 				{"description", r.setText(&made.Description, of+": description"), everyVersion},
 				{"signatures", func(n *source.Node) { made.Signatures = r.signatures(n, of) }, everyVersion},
 			})
 			if len(made.Signatures) == 0 {
-				r.Errorf(made.Pos, codeMissing, "%s has no signatures", of)
+				r.Errorf(made.Pos, code.Untyped, "%s has no signatures", of)
 			}
 			r.doc.Functions = append(r.doc.Functions, made)
 		})
@@ -42,7 +43,7 @@ func (l *loader) refined(f, by *FunctionDef) *FunctionDef {
 			continue
 		}
 		if !s.same(made.Signatures[i]) {
-			l.Errorf(s.Pos, codeTogether, "function %q: signature %d is defined outside of the service template, so only its implementation can be changed", f.Name, i+1)
+			l.Errorf(s.Pos, code.Together, "function %q: signature %d is defined outside of the service template, so only its implementation can be changed", f.Name, i+1)
 		}
 		if s.Implementation != nil {
 			changed := *made.Signatures[i]
@@ -53,7 +54,7 @@ func (l *loader) refined(f, by *FunctionDef) *FunctionDef {
 	return &made
 }
 
-// same tells whether a signature says of arguments and result what another one
+// same reports whether a signature says of arguments and result what another one
 // says, or nothing.
 func (s *Signature) same(as *Signature) bool {
 	said := len(s.Arguments) > 0 || len(s.Optional) > 0 || s.Variadic != nil || s.Result != nil
@@ -72,10 +73,10 @@ func (r *reader) signatures(n *source.Node, of string) []*Signature {
 	var all []*Signature
 	each := func(n *source.Node) { all = append(all, r.signature(n, of+": a signature")) }
 	if !n.IsNull() && n.Kind == source.Map { // the table of the standard has a map, its grammar a list
-		r.named(n, of+": signatures", func(_, v *source.Node) { each(v) })
+		r.byName(n, of+": signatures", func(_, v *source.Node) { each(v) })
 		return all
 	}
-	r.listed(n, of+": signatures", each)
+	r.items(n, of+": signatures", each)
 	return all
 }
 
@@ -105,6 +106,6 @@ func (r *reader) signature(n *source.Node, of string) *Signature {
 
 func (r *reader) schemas(n *source.Node, of string) []*Schema {
 	var all []*Schema
-	r.listed(n, of, func(item *source.Node) { all = append(all, r.schema(item, "an entry of "+of)) })
+	r.items(n, of, func(item *source.Node) { all = append(all, r.schema(item, "an entry of "+of)) })
 	return all
 }

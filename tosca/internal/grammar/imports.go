@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -35,7 +36,7 @@ func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
 		return l.profile(doc, i)
 	}
 	if toskerTypes.MatchString(path.Base(i.File)) {
-		return l.builtin(toskerFile), nil
+		return l.tosker(doc, i)
 	}
 	if doc.Version != version20 && (strings.HasPrefix(i.File, "tosca_simple_yaml_1_") || namespaceURI.MatchString(i.File)) {
 		return l.builtin(normativeFile), nil // by its namespace (TOSCA 1.3, 3.6.8.2.4)
@@ -43,33 +44,90 @@ func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
 	switch repo := doc.Repositories[i.Repository]; {
 	case i.Repository != "" && repo == nil:
 		doc.open = true
-		l.Unknown(i.Pos, codeImportRepo, i.Repository, keys(doc.Repositories), "import %q: unknown repository %q", i.File, i.Repository)
+		l.Unknown(i.Pos, code.ImportRepo, i.Repository, keys(doc.Repositories), "import %q: unknown repository %q", i.File, i.Repository)
 		return nil, nil
 	case i.Repository != "":
-		l.away(doc, i, codeImportFetch, "import %q is in repository %q, and nothing is fetched: names that it may define are not checked", i.File, i.Repository)
+		l.away(doc, i, code.ImportFetch, "import %q is in repository %q, and nothing is fetched: names that it may define are not checked", i.File, i.Repository)
 		return nil, nil
 	case hasScheme.MatchString(i.File):
-		l.away(doc, i, codeImportFetch, "import %q is a URL, and nothing is fetched: names that it may define are not checked", i.File)
+		l.away(doc, i, code.ImportFetch, "import %q is a URL, and nothing is fetched: names that it may define are not checked", i.File)
 		return nil, nil
 	}
 	name, ok := Within(doc.File, i.File)
 	if !ok && l.lone {
-		l.away(doc, i, codeImport, "import %q is outside of the folder of the template, where nothing is read: names that it may define are not checked", i.File)
+		name, ok = outside(doc.File, i.File)
+	}
+	if !ok && l.lone {
+		l.away(doc, i, code.Import, "import %q leads out of the folder of the template, and its name is not that of a YAML file: names that it may define are not checked", i.File)
 		return nil, nil
 	}
 	if !ok {
 		doc.open = true
-		l.Errorf(i.Pos, codeImport, "import %q leaves the archive", i.File)
+		l.Errorf(i.Pos, code.Import, "import %q leaves the archive", i.File)
 		return nil, nil
 	}
 	return l.imported(doc, i, name)
 }
 
+// tosker returns TosKer's types. A file of this name that is at hand is a copy of
+// them, with mistakes in what was published: of it is read what the embedded one does
+// not define.
+func (l *loader) tosker(doc *Document, i Import) (*Document, error) {
+	types := l.builtin(toskerFile)
+	name, ok := Within(doc.File, i.File)
+	if !ok && l.lone {
+		name, ok = outside(doc.File, i.File)
+	}
+	if !ok || hasScheme.MatchString(i.File) || i.Repository != "" {
+		return types, nil
+	}
+	if own, read := l.docs[name]; read {
+		return own, nil
+	}
+	data, err := l.archive.ReadFile(name, source.MaxBytes)
+	if err != nil {
+		return types, nil //nolint:nilerr // what is not there, or cannot be read, is not needed
+	}
+	own := readWithout(l.Collector, name, data, types)
+	own.imported = []importedDoc{{doc: types}}
+	l.docs[name] = own
+	l.order = append(l.order, own)
+	return own, nil
+}
+
+// readWithout reads a document without the types that another one defines.
+func readWithout(c *diag.Collector, name string, data []byte, other *Document) *Document {
+	root, bad := source.ParseWith(name, data, source.Options{ListKeys: listKeys})
+	c.Add(bad...)
+	if root == nil {
+		return &Document{File: name, open: true}
+	}
+	defined := map[string]bool{}
+	for _, types := range other.Types {
+		for _, t := range types {
+			defined[t.Name] = true
+		}
+	}
+	for i, section := range root.Items {
+		if root.Kind != source.Map || !strings.HasSuffix(root.Keys[i].Text, "_types") || section.IsNull() || section.Kind != source.Map {
+			continue
+		}
+		var keys, items []*source.Node
+		for k, v := range section.Pairs() {
+			if !defined[k.Text] {
+				keys, items = append(keys, k), append(items, v)
+			}
+		}
+		root.Items[i] = source.At(source.Map, keys, items, section)
+	}
+	return readDocument(c, name, false, root)
+}
+
 // imported reads what an import names. What is not there, or no YAML, is an error;
-// that names are unknown which it may define is no other.
+// that names are unknown which it may define is not another.
 func (l *loader) imported(doc *Document, i Import, name string) (*Document, error) {
 	if len(l.docs) >= maxFiles {
-		l.Errorf(i.Pos, codeTooManyFiles, "import %q: at most %d files are imported", i.name(), maxFiles)
+		l.Errorf(i.Pos, code.TooManyFiles, "import %q: at most %d files are imported", i.name(), maxFiles)
 		return nil, nil
 	}
 	target, err := l.file(name)
@@ -77,7 +135,7 @@ func (l *loader) imported(doc *Document, i Import, name string) (*Document, erro
 	var bad diag.List
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && l.lone && strings.HasPrefix(i.File, "/"):
-		l.away(doc, i, codeImport, "import %q begins at the root of a repository, which the folder of the template is not: names that it may define are not checked", i.File)
+		l.away(doc, i, code.Import, "import %q begins at the root of a repository, which the folder of the template is not: names that it may define are not checked", i.File)
 		return nil, nil
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid):
 		l.gone(doc, i, name)
@@ -92,7 +150,7 @@ func (l *loader) imported(doc *Document, i Import, name string) (*Document, erro
 		if errors.As(err, &cause) {
 			err = cause.Err
 		}
-		l.Errorf(i.Pos, codeImport, "import %q cannot be read: %v", i.name(), err)
+		l.Errorf(i.Pos, code.Import, "import %q cannot be read: %v", i.name(), err)
 		return nil, nil
 	}
 	return target, nil
@@ -103,7 +161,7 @@ func (l *loader) imported(doc *Document, i Import, name string) (*Document, erro
 func (l *loader) gone(doc *Document, i Import, name string) {
 	near := l.beside(doc, i, name)
 	if near == "" && l.lone {
-		l.away(doc, i, codeImport, "import %q is not at hand (looked for %q): names that it may define are not checked", i.File, name)
+		l.away(doc, i, code.Import, "import %q is not at hand (looked for %q): names that it may define are not checked", i.File, name)
 		return
 	}
 	where := "in the archive"
@@ -111,12 +169,12 @@ func (l *loader) gone(doc *Document, i Import, name string) {
 		where = "at hand"
 	}
 	l.Add(diag.Diagnostic{
-		Position: i.Pos, Code: codeImport, Suggestion: near,
+		Position: i.Pos, Code: code.Import, Suggestion: near,
 		Message: fmt.Sprintf("import %q is not %s (looked for %q)", i.File, where, name),
 	})
 }
 
-// beside gives the file that an import may have meant: one that lies where it was
+// beside returns the file that an import may have meant: one that lies where it was
 // looked for, and whose name is nearly the same.
 func (l *loader) beside(doc *Document, i Import, name string) string {
 	found, err := fs.ReadDir(l.archive, path.Dir(name))
@@ -177,7 +235,7 @@ func (l *loader) profile(doc *Document, i Import) (*Document, error) {
 	if simpleProfile.MatchString(i.Profile) {
 		return l.builtin(profileFile), nil
 	}
-	l.away(doc, i, codeProfile, "profile %q is not at hand: names that it may define are not checked", i.Profile)
+	l.away(doc, i, code.Profile, "profile %q is not at hand: names that it may define are not checked", i.Profile)
 	return nil, nil
 }
 
@@ -201,6 +259,14 @@ func (l *loader) findProfiles() error {
 		}
 		return nil
 	})
+}
+
+// outside resolves a path that leads out of the folder of a lone template, to a file
+// that may be a definition (TOSCA 2.0, 6.8.2.2).
+func outside(file, name string) (string, bool) {
+	joined := path.Join(path.Dir(file), name)
+	_, isYAML := yamlStem(joined)
+	return joined, isYAML && strings.HasPrefix(joined, "../") && !strings.HasPrefix(name, "/") && !strings.Contains(name, `\`)
 }
 
 // Within resolves a path that is written in a file of the archive, relative to

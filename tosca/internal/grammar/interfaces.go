@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -14,14 +15,14 @@ const standardType = "tosca.interfaces.node.lifecycle.Standard"
 
 func (r *reader) interfaces(n *source.Node, of string) []*Interface {
 	var all []*Interface
-	r.named(n, of+": interfaces", func(k, v *source.Node) {
+	r.byName(n, of+": interfaces", func(k, v *source.Node) {
 		i := &Interface{Name: k.Text, Pos: k.Pos()}
 		if i.Name == standardType || i.Name == "tosca:Standard" {
 			i.Name = "Standard"
 		}
 		all = append(all, i)
 		of := of + ": interface " + diag.Quote(i.Name)
-		r.named(v, of, func(k, v *source.Node) {
+		r.byName(v, of, func(k, v *source.Node) {
 			if k.Text == "type" {
 				i.Type = r.ref(v, of, ": type")
 				return
@@ -43,7 +44,7 @@ func (r *reader) onceEach(all []*Interface, of string) {
 	for _, i := range all {
 		for _, o := range i.Operations {
 			if name := [2]string{i.Name, o.Name}; seen[name] {
-				r.Errorf(o.Pos, codeTogether, "%s: operation %s is here twice", of, diag.Quote(i.Name+"."+o.Name))
+				r.Errorf(o.Pos, code.Together, "%s: operation %s is here twice", of, diag.Quote(i.Name+"."+o.Name))
 			} else {
 				seen[name] = true
 			}
@@ -63,8 +64,8 @@ func (r *reader) interfaceKeyword(i *Interface, k, v *source.Node, of string) {
 		i.Notifications = append(i.Notifications, r.operations(v, of, "notification")...)
 	default:
 		if !r.common(k, v, of) {
-			if r.second() {
-				r.Errorf(k.Pos(), codeOther, "%s: operation %q stands outside of \"operations\", as in TOSCA 1.2", of, k.Text)
+			if r.doc.V2() {
+				r.Errorf(k.Pos(), code.Other, "%s: operation %q stands outside of \"operations\", as in TOSCA 1.2", of, k.Text)
 			}
 			i.Operations = append(i.Operations, r.operation(k, v, of, "operation"))
 		}
@@ -73,13 +74,13 @@ func (r *reader) interfaceKeyword(i *Interface, k, v *source.Node, of string) {
 
 func (r *reader) operations(n *source.Node, of, what string) []*Operation {
 	var all []*Operation
-	if n.Kind == source.List && !r.second() { // names without more
-		r.listed(n, of, func(item *source.Node) {
+	if n.Kind == source.List && !r.doc.V2() { // names without more
+		r.items(n, of, func(item *source.Node) {
 			all = append(all, r.operation(item, source.Scalar(source.Null, "", item), of, what))
 		})
 		return all
 	}
-	r.named(n, of+": "+what+"s", func(k, v *source.Node) { all = append(all, r.operation(k, v, of, what)) })
+	r.byName(n, of+": "+what+"s", func(k, v *source.Node) { all = append(all, r.operation(k, v, of, what)) })
 	return all
 }
 
@@ -108,19 +109,19 @@ func (r *reader) operation(k, v *source.Node, of, what string) *Operation {
 // definition with its type.
 func (r *reader) mappings(n *source.Node, of string) []*Property {
 	var all []*Property
-	r.named(n, of, func(k, v *source.Node) {
+	r.byName(n, of, func(k, v *source.Node) {
 		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
 		all = append(all, p)
 		if r.defines(v) || v.IsNull() {
 			of := fmt.Sprintf("%s: %q", of, p.Name)
 			r.property(p, v, of)
-			if r.second() {
+			if r.doc.V2() {
 				r.never(v, of, "an output of an operation", "value")
 			}
 			return
 		}
-		if v.Kind != source.List && r.second() {
-			r.Errorf(v.Pos(), codeShape, "%s: %q must be mapped to an attribute by a list, not %s", of, p.Name, aKind(v.Kind))
+		if v.Kind != source.List && r.doc.V2() {
+			r.Errorf(v.Pos(), code.Shape, "%s: %q must be mapped to an attribute by a list, not %s", of, p.Name, aKind(v.Kind))
 		}
 		p.Mapping = v
 	})
@@ -132,14 +133,14 @@ func (r *reader) implementation(o *Operation, n *source.Node, of string) {
 		o.Implementation = r.ref(n, of)
 		return
 	}
-	if n.Get("file") != nil && !r.second() { // an artifact written in place
+	if n.Get("file") != nil && !r.doc.V2() { // an artifact written in place
 		o.Primary, o.Implementation = r.inlineArtifact(n, of)
 		return
 	}
 	r.fields(n, of, []field{
 		{"primary", func(n *source.Node) { o.Primary, o.Implementation = r.inlineArtifact(n, of+": primary") }, everyVersion},
 		{"dependencies", func(n *source.Node) {
-			r.listed(n, of+": dependencies", func(item *source.Node) {
+			r.items(n, of+": dependencies", func(item *source.Node) {
 				a, file := r.inlineArtifact(item, of+": a dependency")
 				o.Dependencies = append(o.Dependencies, file)
 				if a != nil {
@@ -159,8 +160,8 @@ func (r *reader) inlineArtifact(n *source.Node, of string) (*Artifact, Ref) {
 	}
 	a := &Artifact{Pos: n.Pos(), In: r.doc.File}
 	r.artifact(a, n, of)
-	if a.Type.Name == "" && a.File.Name != "" && r.second() {
-		r.Errorf(a.Pos, codeMissing, "%s has no type", of)
+	if a.Type.Name == "" && a.File.Name != "" && r.doc.V2() {
+		r.Errorf(a.Pos, code.Untyped, "%s has no type", of)
 	}
 	return a, a.File
 }
@@ -185,18 +186,18 @@ func (r *reader) timeout(o *Operation, n *source.Node, of string) {
 // artifacts reads artifacts by their names (TOSCA 1.3, 3.6.7; 2.0, 12.2).
 func (r *reader) artifacts(n *source.Node, of string) []*Artifact {
 	var all []*Artifact
-	r.mapped(n, of+": artifacts", func(k, v *source.Node) {
+	r.definitions(n, of+": artifacts", func(k, v *source.Node) {
 		a := &Artifact{Name: k.Text, Pos: k.Pos(), In: r.doc.File}
 		all = append(all, a)
 		of := of + ": artifact " + diag.Quote(a.Name)
-		if !v.IsNull() && v.IsScalar() && !r.second() {
+		if !v.IsNull() && v.IsScalar() && !r.doc.V2() {
 			a.File = r.ref(v, of)
 			return
 		}
 		a.long = true
 		r.artifact(a, v, of)
-		if a.File.Name != "" && a.Type.Name == "" && (r.second() || !r.assigns) { // of a template of 1.x the type may be that of its type's artifact
-			r.Errorf(a.Pos, codeMissing, "%s has no type", of)
+		if a.File.Name != "" && a.Type.Name == "" && (r.doc.V2() || !r.assigns) { // of a template of 1.x the type may be that of its type's artifact
+			r.Errorf(a.Pos, code.Untyped, "%s has no type", of)
 		}
 	})
 	return all
@@ -219,14 +220,11 @@ func (r *reader) artifact(a *Artifact, n *source.Node, of string) {
 		{"checksum_algorithm", r.setComputed(&a.Algorithm, &a.Computed, of, ": checksum_algorithm"), everyVersion},
 		{"properties", r.setAssignments(&a.Properties, of, ": properties"), everyVersion},
 		{"mime_type", ignored, first},
-		{"topology", func(n *source.Node) { // in an example (TOSCA 1.3, 11.1.2)
-			r.Warnf(n.Pos(), codeKeyword, "%s: keyword \"topology\" is one that TOSCA does not define, so it says nothing", of)
-		}, first},
 	})
 	if a.File.Name == "" && !computed {
-		r.Errorf(a.Pos, codeMissing, "%s needs a file", of)
+		r.Errorf(a.Pos, code.Untyped, "%s needs a file", of)
 	}
 	if a.Checksum.Name != "" && n.Get("checksum_algorithm").IsNull() {
-		r.Errorf(a.Checksum.Pos, codeMissing, "%s has a checksum, and no checksum_algorithm that says which", of)
+		r.Errorf(a.Checksum.Pos, code.Untyped, "%s has a checksum, and no checksum_algorithm that says which", of)
 	}
 }

@@ -30,7 +30,7 @@ type loader struct {
 	work     int               // done to build scopes
 }
 
-// Load reads the document entry and all that it imports, and gives them, the
+// Load reads the document entry and all that it imports, and returns them, the
 // entry first; none where the entry itself cannot be read. The error is for
 // what is no fault of the documents.
 func Load(ctx context.Context, archive Archive, entry string, c *diag.Collector) ([]*Document, error) {
@@ -65,10 +65,23 @@ func Load(ctx context.Context, archive Archive, entry string, c *diag.Collector)
 	for _, d := range l.order {
 		l.buildScope(d, embedded[normativeFile])
 	}
+	borrow(l.order)
 	for _, name := range keys(l.used) {
 		all = append(all, embedded[name])
 	}
 	return all, nil
+}
+
+// borrow lets documents of 1.x know what those know that import them.
+func borrow(docs []*Document) {
+	borrows := map[*Document]bool{docs[0]: true}
+	for _, doc := range docs {
+		for _, i := range doc.imported {
+			if to := i.doc; !borrows[to] && !to.Embedded && !to.V2() && to.scope != nil && doc.scope != nil {
+				borrows[to], to.scope.importer = true, doc.scope
+			}
+		}
+	}
 }
 
 func (l *loader) builtin(name string) *Document {
@@ -91,7 +104,7 @@ func (l *loader) file(name string) (*Document, error) {
 	return doc, nil
 }
 
-// read makes a document, empty where it is no YAML: what it may define is not known
+// read makes a document, empty where it is not YAML: what it may define is not known
 // then.
 func read(c *diag.Collector, name string, data []byte, embedded bool) *Document {
 	root, bad := source.ParseWith(name, data, source.Options{ListKeys: listKeys})

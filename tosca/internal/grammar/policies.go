@@ -3,11 +3,12 @@ package grammar
 import (
 	"fmt"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
 func (r *reader) groups(t *Topology, n *source.Node) {
-	r.named(n, "groups", func(k, v *source.Node) {
+	r.byName(n, "groups", func(k, v *source.Node) {
 		g := &Group{Name: k.Text, Pos: k.Pos()}
 		t.Groups = append(t.Groups, g)
 		of := fmt.Sprintf("group %q", g.Name)
@@ -32,7 +33,7 @@ func (r *reader) policies(t *Topology, n *source.Node) {
 		t.Policies = append(t.Policies, p)
 		of := fmt.Sprintf("policy %q", p.Name)
 		if names[p.Name] {
-			r.Errorf(p.Pos, codeTogether, "%s is here twice", of)
+			r.Errorf(p.Pos, code.Together, "%s is here twice", of)
 		}
 		names[p.Name] = true
 		r.assigning(v, of, []field{
@@ -52,7 +53,7 @@ func (r *reader) policies(t *Topology, n *source.Node) {
 // condition.
 func (r *reader) triggers(n *source.Node, of string) []*Trigger {
 	var all []*Trigger
-	r.mapped(n, of+": triggers", func(k, v *source.Node) {
+	r.definitions(n, of+": triggers", func(k, v *source.Node) {
 		t := &Trigger{Name: k.Text, Pos: k.Pos()}
 		all = append(all, t)
 		of := fmt.Sprintf("%s: trigger %q", of, t.Name)
@@ -70,12 +71,12 @@ func (r *reader) triggers(n *source.Node, of string) []*Trigger {
 			{"action", func(n *source.Node) { t.Action = r.actions(n, of+": action") }, everyVersion},
 		})
 		if t.Event.Name == "" {
-			r.Errorf(t.Pos, codeMissing, "%s has no event", of)
+			r.Errorf(t.Pos, code.Untyped, "%s has no event", of)
 		}
 		switch action := v.Get("action"); {
 		case v.Kind == source.Map && action == nil && len(t.Action) == 0:
-			r.Errorf(t.Pos, codeMissing, "%s has no action", of)
-		case r.second() && action != nil && len(t.Action) == 0:
+			r.Errorf(t.Pos, code.Untyped, "%s has no action", of)
+		case r.doc.V2() && action != nil && len(t.Action) == 0:
 			r.lacksActivities(action, t.Pos, of+" has no action")
 		}
 	})
@@ -85,7 +86,7 @@ func (r *reader) triggers(n *source.Node, of string) []*Trigger {
 // event reads the name of an event, or what 1.0 has in its place: a type with
 // what implements it.
 func (r *reader) event(n *source.Node, of string) Ref {
-	if n.Kind == source.Map && !r.second() {
+	if n.Kind == source.Map && !r.doc.V2() {
 		if typ := n.Get("type"); typ != nil {
 			return r.ref(typ, of)
 		}
@@ -96,7 +97,7 @@ func (r *reader) event(n *source.Node, of string) Ref {
 // actions reads activities, or what 1.0 to 1.2 have in their place: the name of
 // an operation, or one defined in place.
 func (r *reader) actions(n *source.Node, of string) []*Activity {
-	if r.second() || n.Kind == source.List {
+	if r.doc.V2() || n.Kind == source.List {
 		return r.activities(n, of)
 	}
 	if n.Kind != source.Map {

@@ -6,24 +6,8 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
-)
-
-// The codes of what is wrong with a document's grammar.
-const (
-	codeKeyword      = "TOSCA-DOC-001" // an unknown keyword
-	codeShape        = "TOSCA-DOC-002" // a value of another shape than the keyword's
-	codeMissing      = "TOSCA-DOC-003" // a keyword that must be there
-	codeVersion      = "TOSCA-DOC-004" // no or an unknown tosca_definitions_version
-	codeConstraint   = "TOSCA-DOC-005" // an unknown constraint
-	codeImport       = "TOSCA-IMP-001" // an imported file that is not in the archive
-	codeImportFetch  = "TOSCA-IMP-002" // an import that would have to be fetched
-	codeImportRepo   = "TOSCA-IMP-003" // an import from an unknown repository
-	codeTypeTwice    = "TOSCA-TYPE-002"
-	codeTooManyFiles = "TOSCA-IMP-004"
-	codeProfile      = "TOSCA-IMP-005" // a profile that is not at hand
-	codeOther        = "TOSCA-DOC-006" // a keyword of another version
-	codeTogether     = "TOSCA-DOC-007" // keywords or definitions that exclude each other
 )
 
 // reader reads the values of one document.
@@ -31,6 +15,7 @@ type reader struct {
 	*diag.Collector
 	doc     *Document
 	assigns bool // within a template: inputs are values, never definitions
+	refines bool // within what may refine something: a schema of 2.0 may inherit its type
 }
 
 // field is a keyword, what reads its value, and which versions have it.
@@ -50,7 +35,7 @@ func (r *reader) fields(n *source.Node, of string, known []field) {
 		return
 	}
 	if n.Kind != source.Map {
-		r.Errorf(n.Pos(), codeShape, "%s must be a map, not %s", of, aKind(n.Kind))
+		r.Errorf(n.Pos(), code.Shape, "%s must be a map, not %s", of, aKind(n.Kind))
 		return
 	}
 	var recovered map[string]bool
@@ -80,24 +65,24 @@ keys:
 	}
 }
 
-// unknownKeyword reports a keyword and gives the one that it is surely a
+// unknownKeyword reports a keyword and returns the one that it is surely a
 // misspelling of, or an empty string: what stands there is read as that, so that
 // all that is wrong is said at once, and nothing is missed for the slip's sake.
 func (r *reader) unknownKeyword(k *source.Node, of string, known []field) string {
 	var names []string
 	for _, f := range known {
-		if f.in == everyVersion || f.in == second == r.second() {
+		if f.in == everyVersion || f.in == second == r.doc.V2() {
 			names = append(names, strings.Clone(f.key)) // else a table of keywords would live as long as its suggestions
 		}
 	}
-	return r.Unknown(k.Pos(), codeKeyword, k.Text, append(names, "description", "metadata"), "%s: unknown keyword %q", of, k.Text)
+	return r.Unknown(k.Pos(), code.Keyword, k.Text, append(names, "description", "metadata"), "%s: unknown keyword %q", of, k.Text)
 }
 
 // missing reports a keyword that must be there, unless it is there and wrong, or
-// stands in what is no map, which is said already.
+// stands in what is not a map, which is said already.
 func (r *reader) missing(n *source.Node, at diag.Position, key, of string) {
 	if n.IsNull() || n.Kind == source.Map && n.Get(key).IsNull() {
-		r.Errorf(at, codeMissing, "%s has no %s", of, key)
+		r.Errorf(at, code.Untyped, "%s has no %s", of, key)
 	}
 }
 
@@ -114,11 +99,24 @@ func (r *reader) common(k, v *source.Node, of string) bool {
 	return true
 }
 
+// refining reads what may refine what a type inherits.
+func (r *reader) refining(read func(*source.Node)) func(*source.Node) {
+	return func(n *source.Node) {
+		r.refines = true
+		read(n)
+		r.refines = false
+	}
+}
+
 // texts checks a map of texts, whose values may be of any type in 2.0 (TOSCA
 // 1.3, 3.6.2; 2.0, 5.3.1).
 func (r *reader) texts(n *source.Node, of string) {
-	r.named(n, of, func(k, v *source.Node) {
-		if !r.second() {
+	r.byName(n, of, func(k, v *source.Node) {
+		switch {
+		case r.doc.V2():
+		case !v.IsNull() && !v.IsScalar():
+			r.Warnf(v.Pos(), code.Shape, "%s: %s is %s, and of metadata a string", of, k.Text, aKind(v.Kind))
+		default:
 			r.text(v, of+": "+k.Text)
 		}
 	})
@@ -135,13 +133,13 @@ func aKind(k source.Kind) string {
 	}
 }
 
-// named walks a map of definitions by name.
-func (r *reader) named(n *source.Node, of string, each func(key, value *source.Node)) {
+// byName walks a map of definitions by name.
+func (r *reader) byName(n *source.Node, of string, each func(key, value *source.Node)) {
 	if n.IsNull() {
 		return
 	}
 	if n.Kind != source.Map {
-		r.Errorf(n.Pos(), codeShape, "%s must be a map of names, not %s", of, aKind(n.Kind))
+		r.Errorf(n.Pos(), code.Shape, "%s must be a map of names, not %s", of, aKind(n.Kind))
 		return
 	}
 	for k, v := range n.Pairs() {
@@ -149,13 +147,13 @@ func (r *reader) named(n *source.Node, of string, each func(key, value *source.N
 	}
 }
 
-// listed walks a list.
-func (r *reader) listed(n *source.Node, of string, each func(*source.Node)) {
+// items walks a list.
+func (r *reader) items(n *source.Node, of string, each func(*source.Node)) {
 	if n.IsNull() {
 		return
 	}
 	if n.Kind != source.List {
-		r.Errorf(n.Pos(), codeShape, "%s must be a list, not %s", of, aKind(n.Kind))
+		r.Errorf(n.Pos(), code.Shape, "%s must be a list, not %s", of, aKind(n.Kind))
 		return
 	}
 	for _, item := range n.Items {
@@ -166,34 +164,34 @@ func (r *reader) listed(n *source.Node, of string, each func(*source.Node)) {
 // entries walks a list of maps with one key each, or a map, which documents of
 // 1.x write in its place.
 func (r *reader) entries(n *source.Node, of string, each func(key, value *source.Node)) {
-	r.namedOrAlone(n, of, each, func(item *source.Node) {
-		r.Errorf(item.Pos(), codeShape, "%s: each entry must be one name and its value", of)
+	r.entriesOrAlone(n, of, each, func(item *source.Node) {
+		r.Errorf(item.Pos(), code.Shape, "%s: each entry must be one name and its value", of)
 	})
 }
 
-// namedOrAlone is entries for a list that may have scalars as well.
-func (r *reader) namedOrAlone(n *source.Node, of string, each func(key, value *source.Node), alone func(*source.Node)) {
-	if !n.IsNull() && n.Kind == source.Map && !r.second() {
-		r.named(n, of, each)
+// entriesOrAlone is entries for a list that may have scalars as well.
+func (r *reader) entriesOrAlone(n *source.Node, of string, each func(key, value *source.Node), alone func(*source.Node)) {
+	if !n.IsNull() && n.Kind == source.Map && !r.doc.V2() {
+		r.byName(n, of, each)
 		return
 	}
-	r.listed(n, of, func(item *source.Node) {
+	r.items(n, of, func(item *source.Node) {
 		switch {
 		case !item.IsNull() && item.Kind == source.Map && len(item.Keys) == 1:
 			each(item.Keys[0], item.Items[0])
 		case !item.IsNull() && item.IsScalar():
 			alone(item)
 		default:
-			r.Errorf(item.Pos(), codeShape, "%s: each entry must be one name and its value", of)
+			r.Errorf(item.Pos(), code.Shape, "%s: each entry must be one name and its value", of)
 		}
 	})
 }
 
-// mapped walks a map of definitions by name, or a list of maps with one key
+// definitions walks a map of definitions by name, or a list of maps with one key
 // each, which documents of 1.x write in its place.
-func (r *reader) mapped(n *source.Node, of string, each func(key, value *source.Node)) {
-	if r.second() {
-		r.named(n, of, each)
+func (r *reader) definitions(n *source.Node, of string, each func(key, value *source.Node)) {
+	if r.doc.V2() {
+		r.byName(n, of, each)
 		return
 	}
 	r.entries(n, of, each)
@@ -207,10 +205,10 @@ func (r *reader) text(n *source.Node, of ...string) string {
 	case n.IsNull():
 		return ""
 	case !n.IsScalar():
-		r.Errorf(n.Pos(), codeShape, "%s must be a string, not %s", strings.Join(of, ""), aKind(n.Kind))
+		r.Errorf(n.Pos(), code.Shape, "%s must be a string, not %s", strings.Join(of, ""), aKind(n.Kind))
 		return ""
-	case n.Kind != source.String && r.second():
-		r.Errorf(n.Pos(), codeShape, "%s must be a string, not %s: put %s in quotes", strings.Join(of, ""), aKind(n.Kind), n.Text)
+	case n.Kind != source.String && r.doc.V2():
+		r.Errorf(n.Pos(), code.Shape, "%s must be a string, not %s: put %s in quotes", strings.Join(of, ""), aKind(n.Kind), n.Text)
 	}
 	return n.Text
 }
@@ -228,9 +226,9 @@ func (r *reader) setRef(to *Ref, of ...string) func(*source.Node) {
 	return func(n *source.Node) { *to = r.ref(n, of...) }
 }
 
-// isCall tells whether a value is a function of 2.0 with its arguments.
+// isCall reports whether a value is a function of 2.0 with its arguments.
 func (r *reader) isCall(n *source.Node) bool {
-	return r.second() && n != nil && n.Kind == source.Map && len(n.Keys) == 1 &&
+	return r.doc.V2() && n != nil && n.Kind == source.Map && len(n.Keys) == 1 &&
 		strings.HasPrefix(n.Keys[0].Text, "$") && !strings.HasPrefix(n.Keys[0].Text, "$$")
 }
 
@@ -248,8 +246,8 @@ func (r *reader) setComputed(to *Ref, computed *[]*source.Node, of ...string) fu
 func (r *reader) setBool(to *bool, of string) func(*source.Node) {
 	return func(n *source.Node) {
 		value, ok := n.Word()
-		if !ok || r.second() && (n.Kind != source.Bool || n.Text != "true" && n.Text != "false") {
-			r.Errorf(n.Pos(), codeShape, "%s must be true or false", of)
+		if !ok || r.doc.V2() && (n.Kind != source.Bool || n.Text != "true" && n.Text != "false") {
+			r.Errorf(n.Pos(), code.Shape, "%s must be true or false", of)
 			return
 		}
 		*to = value
@@ -261,8 +259,8 @@ func (r *reader) setBool(to *bool, of string) func(*source.Node) {
 func (r *reader) setRefs(to *[]Ref, parts ...string) func(*source.Node) {
 	return func(n *source.Node) {
 		of := strings.Join(parts, "")
-		if !n.IsNull() && n.IsScalar() && r.second() {
-			r.Errorf(n.Pos(), codeShape, "%s must be a list of names, not %s", of, aKind(n.Kind))
+		if !n.IsNull() && n.IsScalar() && r.doc.V2() {
+			r.Errorf(n.Pos(), code.Shape, "%s must be a list of names, not %s", of, aKind(n.Kind))
 		}
 		*to = r.refs(n, of)
 	}
@@ -277,7 +275,7 @@ func (r *reader) setAssignments(to **source.Node, of ...string) func(*source.Nod
 	return func(n *source.Node) { *to = r.assignments(n, of...) }
 }
 
-// setMap is setAssignments for what is one value: nothing is kept of what is no map.
+// setMap is setAssignments for what is one value: nothing is kept of what is not a map.
 func (r *reader) setMap(to **source.Node, of string) func(*source.Node) {
 	return func(n *source.Node) {
 		if n = r.assignments(n, of); !n.IsNull() && n.Kind == source.Map {
@@ -293,7 +291,7 @@ func (r *reader) assignments(n *source.Node, of ...string) *source.Node {
 		return nil
 	}
 	if n.Kind != source.Map {
-		r.Errorf(n.Pos(), codeShape, "%s must be a map of names, not %s", strings.Join(of, ""), aKind(n.Kind))
+		r.Errorf(n.Pos(), code.Shape, "%s must be a map of names, not %s", strings.Join(of, ""), aKind(n.Kind))
 		return source.Scalar(source.String, "", n)
 	}
 	return n
@@ -303,7 +301,7 @@ func (r *reader) setInt(to *int, of string) func(*source.Node) {
 	return func(n *source.Node) {
 		value, err := strconv.Atoi(n.Text)
 		if n.Kind != source.Int || err != nil || value < 0 {
-			r.Errorf(n.Pos(), codeShape, "%s must be an integer of at least 0", of)
+			r.Errorf(n.Pos(), code.Shape, "%s must be an integer of at least 0", of)
 			return
 		}
 		*to = value
@@ -316,10 +314,10 @@ func (r *reader) refs(n *source.Node, of string) []Ref {
 		return []Ref{r.ref(n, of)}
 	}
 	var all []Ref
-	r.listed(n, of, func(item *source.Node) {
+	r.items(n, of, func(item *source.Node) {
 		of := fmt.Sprintf("an entry of %s", of)
-		if item.IsNull() && r.second() {
-			r.Errorf(item.Pos(), codeShape, "%s must be a string, not null", of)
+		if item.IsNull() && r.doc.V2() {
+			r.Errorf(item.Pos(), code.Shape, "%s must be a string, not null", of)
 			return
 		}
 		all = append(all, r.ref(item, of))

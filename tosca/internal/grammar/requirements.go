@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -16,17 +17,20 @@ func (r *reader) requirementDefs(n *source.Node, of string) []*RequirementDef {
 	r.sequenced(n, of)
 	r.entries(n, of+": requirements", func(k, v *source.Node) {
 		d := &RequirementDef{Name: k.Text, Pos: k.Pos(), Min: 1, Max: 1}
-		if r.second() {
+		if r.doc.V2() {
 			d.Min, d.Max = 0, -1
 		}
 		all = append(all, d)
 		of := fmt.Sprintf("%s: requirement %q", of, d.Name)
 		if names[d.Name] {
-			r.Errorf(d.Pos, codeTogether, "%s is defined twice", of)
+			r.Errorf(d.Pos, code.Together, "%s is defined twice", of)
 		}
 		names[d.Name] = true
-		if v.Kind == source.String && !r.second() {
-			d.Capability = r.ref(v, of)
+		if v.Kind == source.String {
+			d.Capability, d.Short = r.ref(v, of), true
+			if r.doc.V2() {
+				r.Warnf(v.Pos(), code.Shape, "%s is in the short form of TOSCA 1.x: 2.0 has a map with capability and relationship", of)
+			}
 			return
 		}
 		counted := func(n *source.Node) {
@@ -62,7 +66,7 @@ func (r *reader) relationshipDef(d *RequirementDef, n *source.Node, of string) {
 
 // occurrences reads a range; high is -1 where it has no end.
 func (r *reader) occurrences(n *source.Node, of string) (low, high int) {
-	if n.Kind == source.List && len(n.Items) == 2 && (!r.second() || n.Items[0].Kind == source.Int && (n.Items[1].Kind == source.Int || n.Items[1].Text == "UNBOUNDED")) {
+	if n.Kind == source.List && len(n.Items) == 2 && (!r.doc.V2() || n.Items[0].Kind == source.Int && (n.Items[1].Kind == source.Int || n.Items[1].Text == "UNBOUNDED")) {
 		low, errLow := strconv.Atoi(n.Items[0].Text)
 		if n.Items[1].Text == "UNBOUNDED" && errLow == nil && low >= 0 {
 			return low, -1
@@ -73,10 +77,10 @@ func (r *reader) occurrences(n *source.Node, of string) (low, high int) {
 		}
 	}
 	key := "occurrences"
-	if r.second() {
+	if r.doc.V2() {
 		key = "count_range"
 	}
-	r.Errorf(n.Pos(), codeShape, "%s: %s must be two numbers, least and most, or UNBOUNDED as most", of, key)
+	r.Errorf(n.Pos(), code.Shape, "%s: %s must be two numbers, least and most, or UNBOUNDED as most", of, key)
 	return 0, -1
 }
 
@@ -89,11 +93,11 @@ func (r *reader) capabilityDefs(n *source.Node, of string) []*CapabilityDef {
 		typ := r.ref(n, of+": capabilities")
 		all = append(all, &CapabilityDef{Name: typ.Name, Pos: typ.Pos, Type: typ, Max: -1})
 	}
-	if n.Kind == source.List && !r.second() {
-		r.listed(n, of+": capabilities", alone)
+	if n.Kind == source.List && !r.doc.V2() {
+		r.items(n, of+": capabilities", alone)
 		return all
 	}
-	r.named(n, of+": capabilities", func(k, v *source.Node) {
+	r.byName(n, of+": capabilities", func(k, v *source.Node) {
 		d := &CapabilityDef{Name: k.Text, Pos: k.Pos(), Max: -1}
 		all = append(all, d)
 		of := fmt.Sprintf("%s: capability %q", of, d.Name)
@@ -103,8 +107,8 @@ func (r *reader) capabilityDefs(n *source.Node, of string) []*CapabilityDef {
 		}
 		r.fields(v, of, []field{
 			{"type", r.setRef(&d.Type, of, ": type"), everyVersion},
-			{"properties", func(n *source.Node) { d.Properties = r.properties(n, of+": properties", r.isFixed) }, everyVersion},
-			{"attributes", func(n *source.Node) { d.Attributes = r.attributes(n, of+": attributes") }, everyVersion},
+			{"properties", r.refining(func(n *source.Node) { d.Properties = r.properties(n, of+": properties", r.isFixed) }), everyVersion},
+			{"attributes", r.refining(func(n *source.Node) { d.Attributes = r.attributes(n, of+": attributes") }), everyVersion},
 			{"valid_source_types", r.setRefs(&d.Sources, of, ": valid_source_types"), first},
 			{"valid_source_node_types", r.setRefs(&d.Sources, of, ": valid_source_node_types"), second},
 			{"valid_relationship_types", r.setRefs(&d.Relations, of, ": valid_relationship_types"), second},
@@ -117,11 +121,11 @@ func (r *reader) capabilityDefs(n *source.Node, of string) []*CapabilityDef {
 // capabilities reads what a node template assigns to its capabilities.
 func (r *reader) capabilities(n *source.Node, of string) []*Capability {
 	var all []*Capability
-	r.mapped(n, of+": capabilities", func(k, v *source.Node) {
+	r.definitions(n, of+": capabilities", func(k, v *source.Node) {
 		c := &Capability{Name: k.Text, Pos: k.Pos()}
 		all = append(all, c)
 		of := fmt.Sprintf("%s: capability %q", of, c.Name)
-		if v.Kind == source.String && !r.second() {
+		if v.Kind == source.String && !r.doc.V2() {
 			c.Type = r.ref(v, of)
 			return
 		}
@@ -142,29 +146,29 @@ func (r *reader) capabilities(n *source.Node, of string) []*Capability {
 // them: a list says in which order they are fulfilled (TOSCA 1.0, 3.6.8.3 and
 // 3.7.3.1; 1.3, 3.7.9.3).
 func (r *reader) sequenced(n *source.Node, of string) {
-	if !n.IsNull() && n.Kind == source.Map && !r.second() {
-		r.Warnf(n.Pos(), codeShape, "%s: requirements are a list in TOSCA, not a map: put a dash before each", of)
+	if !n.IsNull() && n.Kind == source.Map && !r.doc.V2() {
+		r.Warnf(n.Pos(), code.Shape, "%s: requirements are a list in TOSCA, not a map: put a dash before each", of)
 	}
 }
 
 // requirements reads what a node template requires.
 func (r *reader) requirements(n *source.Node, of string) []*Requirement {
 	var all []*Requirement
-	if !n.IsNull() && n.Kind == source.Map && !r.second() {
+	if !n.IsNull() && n.Kind == source.Map && !r.doc.V2() {
 		r.sequenced(n, of)
-		r.named(n, of+": requirements", func(k, v *source.Node) { all = append(all, r.requirement(k, v, of)) })
+		r.byName(n, of+": requirements", func(k, v *source.Node) { all = append(all, r.requirement(k, v, of)) })
 		return all
 	}
 	if !n.IsNull() {
 		all = slices.Grow(all, len(n.Items))
 	}
-	r.listed(n, of+": requirements", func(item *source.Node) {
-		if !r.second() && !item.IsNull() && item.IsScalar() { // a requirement that the type fills
+	r.items(n, of+": requirements", func(item *source.Node) {
+		if !r.doc.V2() && !item.IsNull() && item.IsScalar() { // a requirement that the type fills
 			all = append(all, &Requirement{Name: item.Text, Pos: item.Pos(), details: noDetails})
 			return
 		}
 		if item.Kind != source.Map || len(item.Keys) != 1 {
-			r.Errorf(item.Pos(), codeShape, "%s: each requirement must be one name and its value", of)
+			r.Errorf(item.Pos(), code.Shape, "%s: each requirement must be one name and its value", of)
 			return
 		}
 		all = append(all, r.requirement(item.Keys[0], item.Items[0], of))
@@ -192,7 +196,7 @@ func (r *reader) requirement(k, v *source.Node, of string) *Requirement {
 		}, everyVersion},
 		{"occurrences", func(n *source.Node) {
 			r.occurrences(n, of)
-			if !r.second() {
+			if !r.doc.V2() {
 				q.Count = n
 			}
 		}, first},
@@ -208,7 +212,7 @@ func (r *reader) requirement(k, v *source.Node, of string) *Requirement {
 // those that a template makes.
 func (r *reader) target(q *Requirement, n *source.Node, of string) {
 	switch {
-	case n.Kind != source.List || !r.second():
+	case n.Kind != source.List || !r.doc.V2():
 		q.Node = r.ref(n, of)
 	case len(n.Items) == 2 && !n.Items[0].IsNull() && !n.Items[1].IsNull():
 		if q.details == noDetails {
@@ -216,7 +220,7 @@ func (r *reader) target(q *Requirement, n *source.Node, of string) {
 		}
 		q.Node, q.Index = r.ref(n.Items[0], of), n.Items[1]
 	default:
-		r.Errorf(n.Pos(), codeShape, "%s must be a name, or a list of the name of a node template and an index", of)
+		r.Errorf(n.Pos(), code.Shape, "%s must be a name, or a list of the name of a node template and an index", of)
 	}
 }
 

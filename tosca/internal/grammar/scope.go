@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/toskose/toskose/tosca/internal/code"
 )
 
 // importedDoc is a document together with the import that brought it.
@@ -24,21 +26,36 @@ type Scope struct {
 	unread       [kinds]bool
 	sorted       [kinds]func() []string // the names of types
 	sortedCalls  func() []string        // the names of functions
+	importer     *Scope                 // of a document of 1.x: of the first one that imports it
 }
 
-// Scope gives the document's scope.
+// Scope returns the document's scope.
 func (d *Document) Scope() *Scope { return d.scope }
 
-// Open tells whether something that the document imports, itself or through
+// Open reports whether something that the document imports, itself or through
 // another, is not at hand: a name that is not known may be defined there.
 func (s *Scope) Open() bool { return s.open }
 
-// Unread tells whether types of a kind could not be read, so that a name that is
+// Unread reports whether types of a kind could not be read, so that a name that is
 // not known may be one of theirs. That was said where they are written.
 func (s *Scope) Unread(kind Kind) bool { return s.unread[kind] }
 
-// Lookup finds a type by the name that a document knows it by; nil if none.
+// Lookup finds a type by the name that a document knows it by; nil if none. One of 1.x
+// knows those of the documents that import it, too, though it should not.
 func (s *Scope) Lookup(kind Kind, name string) *Type {
+	t := s.lookup(kind, name)
+	for up := s.importer; t == nil && up != nil && name != ""; up = up.importer {
+		t = up.lookup(kind, name)
+	}
+	return t
+}
+
+// Borrowed reports whether a document knows a type only by one that imports it.
+func (s *Scope) Borrowed(kind Kind, name string) bool {
+	return s.lookup(kind, name) == nil && s.Lookup(kind, name) != nil
+}
+
+func (s *Scope) lookup(kind Kind, name string) *Type {
 	types := s.types[kind]
 	if t := types[name]; t != nil || name == "" {
 		return t
@@ -137,7 +154,7 @@ func (s *Scope) fill(from *Document) {
 	}
 }
 
-func (l *loader) define(s *Scope, doc *Document, at reached) {
+func (l *loader) define(s *Scope, doc *Document, at route) {
 	for kind, types := range at.doc.Types {
 		for _, t := range types {
 			name := at.prefix + t.Name
@@ -165,7 +182,7 @@ func (l *loader) define(s *Scope, doc *Document, at reached) {
 
 // defineFunction adds a function. One that a service template defines is for its
 // own document, and refines the one of its name that comes from elsewhere.
-func (l *loader) defineFunction(s *Scope, doc *Document, at reached, f *FunctionDef) {
+func (l *loader) defineFunction(s *Scope, doc *Document, at route, f *FunctionDef) {
 	name := at.prefix + f.Name
 	other := s.functions[name]
 	switch {
@@ -179,11 +196,11 @@ func (l *loader) defineFunction(s *Scope, doc *Document, at reached, f *Function
 		made.Local = false // what comes next collides
 		s.functions[name] = made
 	default:
-		l.Errorf(at.by.Pos, codeTypeTwice, "function %q is defined in %s and in %s", name, other.Doc.File, f.Doc.File)
+		l.Errorf(at.by.Pos, code.TypeTwice, "function %q is defined in %s and in %s", name, other.Doc.File, f.Doc.File)
 	}
 }
 
-// normative tells whether a type is one of those that come with TOSCA.
+// normative reports whether a type is one of those that come with TOSCA.
 func (l *loader) normative(t *Type) bool {
 	return t.Doc == l.embedded[normativeFile] || t.Doc == l.embedded[profileFile]
 }
@@ -197,23 +214,23 @@ func (l *loader) replace(s *Scope, doc *Document, t, other *Type, name string) {
 	}
 	s.types[own.Kind][name] = own
 	if own.Doc == doc {
-		l.Warnf(own.Pos, codeTypeTwice, "%s %q is a normative type, and is defined here anew", own.Kind, name)
+		l.Warnf(own.Pos, code.TypeTwice, "%s %q is a normative type, and is defined here anew", own.Kind, name)
 	}
 }
 
 // complain says at the place where the author can do something that two files
 // define one name.
-func (r reached) complain(l *loader, doc *Document, t, other *Type, name string) {
+func (r route) complain(l *loader, doc *Document, t, other *Type, name string) {
 	if theirs, ours := t.Doc.Namespace.Name, other.Doc.Namespace.Name; theirs != "" && ours != "" && theirs != ours && other.Doc == doc {
-		l.Warnf(r.by.Pos, codeTypeTwice, "%s %q of namespace %q is hidden by the one that is defined here: import it with a namespace_prefix", t.Kind, name, theirs)
+		l.Warnf(r.by.Pos, code.TypeTwice, "%s %q of namespace %q is hidden by the one that is defined here: import it with a namespace_prefix", t.Kind, name, theirs)
 		return
 	}
 	switch {
 	case t.Doc.Embedded && other.Doc == doc:
-		l.Errorf(other.Pos, codeTypeTwice, "%s %q is defined by %s already", t.Kind, name, t.Doc.File)
+		l.Errorf(other.Pos, code.TypeTwice, "%s %q is defined by %s already", t.Kind, name, t.Doc.File)
 	case r.by.name() != "":
-		l.Errorf(r.by.Pos, codeTypeTwice, "%s %q is defined in %s and in %s", t.Kind, name, other.Doc.File, t.Doc.File)
+		l.Errorf(r.by.Pos, code.TypeTwice, "%s %q is defined in %s and in %s", t.Kind, name, other.Doc.File, t.Doc.File)
 	default:
-		l.Errorf(t.Pos, codeTypeTwice, "%s %q is defined in %s too", t.Kind, name, other.Doc.File)
+		l.Errorf(t.Pos, code.TypeTwice, "%s %q is defined in %s too", t.Kind, name, other.Doc.File)
 	}
 }

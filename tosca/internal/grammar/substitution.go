@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -16,11 +17,11 @@ func (r *reader) substitution(n *source.Node) *Substitution {
 	r.fields(n, of, []field{
 		{"node_type", r.setRef(&s.NodeType, of+": node_type"), everyVersion},
 		{"substitution_filter", func(n *source.Node) { s.Filter = r.nodeFilter(n, of+": substitution_filter") }, everyVersion},
-		{"properties", func(n *source.Node) { s.Properties = r.maps(n, of+": properties", r.mapped, r.valueMapping) }, everyVersion},
-		{"attributes", func(n *source.Node) { s.Attributes = r.maps(n, of+": attributes", r.mapped, r.valueMapping) }, everyVersion},
-		{"capabilities", func(n *source.Node) { s.Capabilities = r.maps(n, of+": capabilities", r.mapped, r.pathMapping) }, everyVersion},
+		{"properties", func(n *source.Node) { s.Properties = r.maps(n, of+": properties", r.definitions, r.valueMapping) }, everyVersion},
+		{"attributes", func(n *source.Node) { s.Attributes = r.maps(n, of+": attributes", r.definitions, r.valueMapping) }, everyVersion},
+		{"capabilities", func(n *source.Node) { s.Capabilities = r.maps(n, of+": capabilities", r.definitions, r.pathMapping) }, everyVersion},
 		{"requirements", func(n *source.Node) { s.Requirements = r.maps(n, of+": requirements", r.entries, r.requirementMapping) }, everyVersion},
-		{"interfaces", func(n *source.Node) { s.Interfaces = r.maps(n, of+": interfaces", r.mapped, r.interfaceMapping) }, everyVersion},
+		{"interfaces", func(n *source.Node) { s.Interfaces = r.maps(n, of+": interfaces", r.definitions, r.interfaceMapping) }, everyVersion},
 	})
 	if s.NodeType.Name == "" {
 		r.missing(n, s.Pos, "node_type", of)
@@ -44,8 +45,8 @@ func (r *reader) maps(n *source.Node, of string, walk func(*source.Node, string,
 // attribute: in 1.2 and 1.3 as a list, and a scalar is a value.
 func (r *reader) valueMapping(m *Mapping, v *source.Node, of string) {
 	switch {
-	case r.second() && v.Kind != source.String:
-		r.Errorf(v.Pos(), codeShape, "%s must be mapped to the name of an input or output, not %s", of, aKind(v.Kind))
+	case r.doc.V2() && v.Kind != source.String:
+		r.Errorf(v.Pos(), code.Shape, "%s must be mapped to the name of an input or output, not %s", of, aKind(v.Kind))
 	case v.Kind == source.List:
 		m.To = r.refs(v, of)
 	case v.Kind == source.Map && (v.Get("mapping") != nil || v.Get("value") != nil):
@@ -53,7 +54,7 @@ func (r *reader) valueMapping(m *Mapping, v *source.Node, of string) {
 			{"mapping", r.setRefs(&m.To, of+": mapping"), everyVersion},
 			{"value", setNode(&m.Value), everyVersion},
 		})
-	case v.Kind == source.String && r.second():
+	case v.Kind == source.String && r.doc.V2():
 		m.To = []Ref{r.ref(v, of)}
 	default:
 		m.Value = v
@@ -63,7 +64,7 @@ func (r *reader) valueMapping(m *Mapping, v *source.Node, of string) {
 // pathMapping reads the node template and its capability, or since 1.2 the same
 // or values in its place (TOSCA 1.3, 3.8.10 and 3.8.11).
 func (r *reader) pathMapping(m *Mapping, v *source.Node, of string) {
-	if v.Kind == source.Map && !r.second() {
+	if v.Kind == source.Map && !r.doc.V2() {
 		r.fields(v, of, []field{
 			{"mapping", r.setRefs(&m.To, of+": mapping"), everyVersion},
 			{"properties", r.setAssignments(&m.Value, of+": properties"), everyVersion},
@@ -72,9 +73,9 @@ func (r *reader) pathMapping(m *Mapping, v *source.Node, of string) {
 	} else {
 		m.To = r.refs(v, of)
 	}
-	valued := !r.second() && len(m.To) == 0 && (v.Get("properties") != nil || v.Get("attributes") != nil)
+	valued := !r.doc.V2() && len(m.To) == 0 && (v.Get("properties") != nil || v.Get("attributes") != nil)
 	if len(m.To) != 2 && !valued {
-		r.Errorf(v.Pos(), codeShape, "%s must be mapped to a node template and what it has: a list of two names", of)
+		r.Errorf(v.Pos(), code.Shape, "%s must be mapped to a node template and what it has: a list of two names", of)
 	}
 }
 
@@ -85,22 +86,22 @@ func (r *reader) requirementMapping(m *Mapping, v *source.Node, of string) {
 	part := func(n *source.Node) {
 		p := &Mapping{Name: m.Name, Pos: n.Pos(), To: r.refs(n, of)}
 		if len(p.To) != 1 && len(p.To) != 2 {
-			r.Errorf(n.Pos(), codeShape, "%s must be mapped to a node template, or to one and its requirement", of)
+			r.Errorf(n.Pos(), code.Shape, "%s must be mapped to a node template, or to one and its requirement", of)
 		}
 		m.Parts = append(m.Parts, p)
 	}
 	switch {
-	case v.Kind == source.Map && !r.second():
+	case v.Kind == source.Map && !r.doc.V2():
 		r.pathMapping(m, v, of)
 	case v.Kind == source.List && (len(v.Items) > 2 || hasLists(v)):
-		r.listed(v, of, part)
-	case v.IsScalar() && !r.second():
-		r.Errorf(v.Pos(), codeShape, "%s must be mapped to a node template and its requirement: a list of two names", of)
+		r.items(v, of, part)
+	case v.IsScalar() && !r.doc.V2():
+		r.Errorf(v.Pos(), code.Shape, "%s must be mapped to a node template and its requirement: a list of two names", of)
 	default:
 		part(v)
 		m.To, m.Parts = m.Parts[0].To, nil
-		if len(m.To) == 1 && !r.second() {
-			r.Errorf(v.Pos(), codeShape, "%s must be mapped to a node template and its requirement: a list of two names", of)
+		if len(m.To) == 1 && !r.doc.V2() {
+			r.Errorf(v.Pos(), code.Shape, "%s must be mapped to a node template and its requirement: a list of two names", of)
 		}
 	}
 }
@@ -116,11 +117,11 @@ func hasLists(n *source.Node) bool {
 
 // interfaceMapping reads which workflow stands for each operation.
 func (r *reader) interfaceMapping(m *Mapping, v *source.Node, of string) {
-	if v.Kind == source.List && !r.second() { // of 1.2: a node template and its interface
+	if v.Kind == source.List && !r.doc.V2() { // of 1.2: a node template and its interface
 		m.To = r.refs(v, of)
 		return
 	}
-	r.named(v, of, func(k, v *source.Node) {
+	r.byName(v, of, func(k, v *source.Node) {
 		m.Parts = append(m.Parts, &Mapping{Name: k.Text, Pos: k.Pos(), To: r.refs(v, of)})
 	})
 }
@@ -142,6 +143,6 @@ func (r *reader) countedName(m *Mapping, of string) {
 	case counted && err == nil && n >= 0:
 		m.Count = n
 	default:
-		r.Errorf(m.Pos, codeShape, "%s: a list must be the name of a requirement, and how many of it: a number, or UNBOUNDED", of)
+		r.Errorf(m.Pos, code.Shape, "%s: a list must be the name of a requirement, and how many of it: a number, or UNBOUNDED", of)
 	}
 }

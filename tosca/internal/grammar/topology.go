@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -12,7 +13,7 @@ import (
 // 3.9; 2.0, 6.9).
 func (r *reader) topology(of string) func(*source.Node) {
 	return func(n *source.Node) {
-		t := &Topology{Pos: n.Pos(), Relationships: map[string]*RelationshipTemplate{}}
+		t := &Topology{Pos: n.Pos(), keywords: n.Keys, Relationships: map[string]*RelationshipTemplate{}}
 		r.doc.Topology = t
 		r.fields(n, of, []field{
 			{"description", r.setText(&t.Description, of+": description"), everyVersion},
@@ -26,8 +27,8 @@ func (r *reader) topology(of string) func(*source.Node) {
 			{"workflows", func(n *source.Node) { r.workflows(t, n) }, everyVersion},
 			{"functions", r.functions(true), second},
 		})
-		if r.second() && n.Kind == source.Map && n.Get("node_templates") == nil && t.Nodes == nil {
-			r.Errorf(t.Pos, codeMissing, "%s has no node_templates", of)
+		if r.doc.V2() && n.Kind == source.Map && n.Get("node_templates") == nil && t.Nodes == nil {
+			r.Errorf(t.Pos, code.Untyped, "%s has no node_templates", of)
 		}
 	}
 }
@@ -44,7 +45,7 @@ func (r *reader) assigning(n *source.Node, of string, known []field) {
 var abstract = []string{"select", "selectable", "substitute", "substitutable"}
 
 func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
-	r.named(n, "node_templates", func(k, v *source.Node) {
+	r.byName(n, "node_templates", func(k, v *source.Node) {
 		if t.Nodes == nil {
 			t.Nodes = make([]*NodeTemplate, 0, len(n.Keys))
 		}
@@ -69,10 +70,10 @@ func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
 // nothing to choose (TOSCA 1.0, 3.7.3.1; 1.3, 3.8.3.1). Where another template is
 // copied, that one may say so.
 func (r *reader) filtered(node *NodeTemplate) {
-	if r.second() || node.Copy.Name != "" || slices.ContainsFunc(node.Directives, func(d Ref) bool { return d.Name == "select" || d.Name == "selectable" }) {
+	if r.doc.V2() || node.Copy.Name != "" || slices.ContainsFunc(node.Directives, func(d Ref) bool { return d.Name == "select" || d.Name == "selectable" }) {
 		return
 	}
-	r.Errorf(node.Filter.Pos, codeMissing, "node template %s has a node_filter, which is only valid with the directive \"select\", or \"selectable\" up to 1.2", diag.Quote(node.Name))
+	r.Errorf(node.Filter.Pos, code.Untyped, "node template %s has a node_filter, which is only valid with the directive \"select\", or \"selectable\" up to 1.2", diag.Quote(node.Name))
 }
 
 // nodeTemplate reads the keywords of a node template (TOSCA 1.3, 3.8.3; 2.0,
@@ -80,9 +81,7 @@ func (r *reader) filtered(node *NodeTemplate) {
 func (r *reader) nodeTemplate(k, v *source.Node) *NodeTemplate {
 	node := &NodeTemplate{Name: k.Text, Pos: k.Pos(), Doc: r.doc}
 	of := "node template " + diag.Quote(node.Name)
-	var parent Ref
 	r.assigning(v, of, []field{
-		{"derived_from", r.setRef(&parent, of, ": derived_from"), first}, // in an example (TOSCA 1.3, 10.1.4.3)
 		{"type", r.setRef(&node.Type, of, ": type"), everyVersion},
 		{"copy", r.setRef(&node.Copy, of, ": copy"), everyVersion},
 		{"directives", r.setRefs(&node.Directives, of, ": directives"), everyVersion},
@@ -90,52 +89,18 @@ func (r *reader) nodeTemplate(k, v *source.Node) *NodeTemplate {
 		{"count", setNode(&node.Count), second},
 		{"occurrences", func(n *source.Node) { r.occurrences(n, of) }, first}, // with instance_count an experiment (TOSCA 1.3, 2.20)
 		{"instance_count", setNode(&node.Count), first},
-		{"properties", func(n *source.Node) {
-			if r.wanted(n) {
-				r.wants(node, n, of)
-				return
-			}
-			node.Properties = r.assignments(n, of, ": properties")
-		}, everyVersion},
+		{"properties", r.setAssignments(&node.Properties, of, ": properties"), everyVersion},
 		{"attributes", r.setAssignments(&node.Attributes, of, ": attributes"), everyVersion},
 		{"requirements", func(n *source.Node) { node.Requirements = r.requirements(n, of) }, everyVersion},
 		{"capabilities", func(n *source.Node) { node.Capabilities = r.capabilities(n, of) }, everyVersion},
 		{"interfaces", func(n *source.Node) { node.Interfaces = r.interfaces(n, of) }, everyVersion},
 		{"artifacts", func(n *source.Node) { node.Artifacts = r.artifacts(n, of) }, everyVersion},
 	})
-	switch {
-	case parent.Name == "" || r.second():
-	case node.Type.Name == "" && node.Copy.Name == "":
-		node.Type = parent
-		r.Warnf(parent.Pos, codeKeyword, "%s has a type, and is derived from nothing: \"type\" is meant", of)
-	default:
-		r.Errorf(parent.Pos, codeKeyword, "%s: unknown keyword \"derived_from\"", of)
-	}
 	return node
 }
 
-// wanted tells a list of constraints from a map of values.
-func (r *reader) wanted(n *source.Node) bool {
-	return n.Kind == source.List && !r.second() && len(n.Items) > 0 && !slices.ContainsFunc(n.Items, func(item *source.Node) bool {
-		if item.IsNull() || item.Kind != source.Map || len(item.Keys) != 1 {
-			return true
-		}
-		v := item.Items[0]
-		return v.IsNull() || v.Kind != source.Map || len(v.Keys) != 1 || !slices.Contains(operators, v.Keys[0].Text)
-	})
-}
-
-// wants reads a template that stands for any node whose properties keep some
-// constraints, as an example of the text does without a directive (TOSCA 1.0,
-// 2.9.3).
-func (r *reader) wants(node *NodeTemplate, n *source.Node, of string) {
-	r.Warnf(n.Pos(), codeShape, "%s: its properties are constraints, so it is read as a node_filter of a node to be selected", of)
-	node.Filter = &NodeFilter{Pos: n.Pos(), Properties: r.propertyFilters(n, of)}
-	node.Directives = append(node.Directives, Ref{Name: "selectable", Pos: n.Pos()})
-}
-
 func (r *reader) relationshipTemplates(t *Topology, n *source.Node) {
-	r.named(n, "relationship_templates", func(k, v *source.Node) {
+	r.byName(n, "relationship_templates", func(k, v *source.Node) {
 		rel := &RelationshipTemplate{Name: k.Text, Pos: k.Pos()}
 		t.Relationships[rel.Name] = rel
 		of := fmt.Sprintf("relationship template %q", rel.Name)
@@ -156,17 +121,17 @@ func (r *reader) relationshipTemplates(t *Topology, n *source.Node) {
 // (TOSCA 1.3, 3.6.14.2). A map is a definition there, unless it calls a function;
 // in 2.0, if it has a value or a type, whatever else is in it.
 func (r *reader) outputs(t *Topology, n *source.Node) {
-	r.named(n, "outputs", func(k, v *source.Node) {
+	r.byName(n, "outputs", func(k, v *source.Node) {
 		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
-		defined := r.second() && v.Kind == source.Map && (v.Get("value") != nil || v.Get("type") != nil)
+		defined := r.doc.V2() && v.Kind == source.Map && (v.Get("value") != nil || v.Get("type") != nil)
 		if r.isFixed(v) && !defined || r.doc.Version == version13 && v.Kind == source.String {
 			p.Value = v
 		} else {
 			of := fmt.Sprintf("output %q", p.Name)
 			r.property(p, v, of)
 			r.never(v, of, "an output of the whole", "mapping")
-			if p.Value == nil && !r.second() {
-				r.Warnf(p.Pos, codeMissing, "%s has no value, so it never has one", of)
+			if p.Value == nil && !r.doc.V2() {
+				r.Warnf(p.Pos, code.Untyped, "%s has no value, so it never has one", of)
 			}
 		}
 		t.Outputs = append(t.Outputs, &Output{Name: p.Name, Pos: p.Pos, Definition: p, Value: p.Value})

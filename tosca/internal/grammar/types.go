@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -16,11 +17,11 @@ var sections = [kinds]string{
 
 func (r *reader) types(kind Kind) func(*source.Node) {
 	return func(n *source.Node) {
-		walk := r.named
+		walk := r.byName
 		if kind == PolicyType { // the table of 1.x has a list of them (TOSCA 1.3, 3.10.1)
-			walk = r.mapped
+			walk = r.definitions
 		}
-		r.doc.unread[kind] = !n.IsNull() && n.IsScalar() || n.Kind == source.List && (kind != PolicyType || r.second())
+		r.doc.unread[kind] = !n.IsNull() && n.IsScalar() || n.Kind == source.List && (kind != PolicyType || r.doc.V2())
 		walk(n, sections[kind], func(k, v *source.Node) {
 			t := &Type{Kind: kind, Name: k.Text, Pos: k.Pos(), Doc: r.doc, Unread: unread(v), written: v}
 			of := fmt.Sprintf("%s %q", kind, t.Name)
@@ -36,7 +37,7 @@ func (r *reader) types(kind Kind) func(*source.Node) {
 	}
 }
 
-// unread tells whether a part of a type has the wrong shape, as is said where it is
+// unread reports whether a part of a type has the wrong shape, as is said where it is
 // read: what nodes then have beyond the type is no mistake of theirs.
 func unread(n *source.Node) bool {
 	if n.IsNull() {
@@ -64,14 +65,14 @@ func (r *reader) typeFields(t *Type, of string) []field {
 	all := []field{
 		{"derived_from", func(n *source.Node) { t.DerivedFrom = r.parent(n, of) }, everyVersion},
 		{"version", r.setRef(&t.Version, of+": version"), everyVersion},
-		{"properties", func(n *source.Node) {
+		{"properties", r.refining(func(n *source.Node) {
 			t.Properties = r.properties(n, of+": properties", r.isFixed)
 			if n.Kind == source.Map && len(n.Keys) == 0 {
 				t.Empty = n.Pos()
 			}
-		}, everyVersion},
+		}), everyVersion},
 	}
-	attributes := field{"attributes", func(n *source.Node) { t.Attributes = r.attributes(n, of+": attributes") }, everyVersion}
+	attributes := field{"attributes", r.refining(func(n *source.Node) { t.Attributes = r.attributes(n, of+": attributes") }), everyVersion}
 	interfaces := field{"interfaces", func(n *source.Node) { t.Interfaces = r.interfaces(n, of) }, everyVersion}
 	requirements := field{"requirements", func(n *source.Node) { t.Requirements = r.requirementDefs(n, of) }, everyVersion}
 	capabilities := field{"capabilities", func(n *source.Node) { t.Capabilities = r.capabilityDefs(n, of) }, everyVersion}
@@ -111,7 +112,10 @@ func (r *reader) typeFields(t *Type, of string) []field {
 // 5.8.3.1 and 5.9.1.3).
 func (r *reader) parent(n *source.Node, of string) Ref {
 	parent := r.ref(n, of+": derived_from")
-	if parent.Name == "tosca.entity.Root" && !r.second() {
+	if n != nil && n.Kind == source.String && n.Text == "" {
+		r.Errorf(n.Pos(), code.Untyped, "%s: derived_from names no type", of)
+	}
+	if parent.Name == "tosca.entity.Root" && !r.doc.V2() {
 		return Ref{}
 	}
 	return parent
@@ -123,8 +127,8 @@ func (r *reader) dataFields(t *Type, of string) []field {
 	return []field{
 		{"constraints", func(n *source.Node) { t.Constraints = r.constraints(n, of) }, first},
 		{"validation", setNode(&t.Validation), second},
-		{"key_schema", func(n *source.Node) { t.Key = r.schema(n, of+": key_schema") }, everyVersion},
-		{"entry_schema", func(n *source.Node) { t.Entry = r.schema(n, of+": entry_schema") }, everyVersion},
+		{"key_schema", r.refining(func(n *source.Node) { t.Key = r.schema(n, of+": key_schema") }), everyVersion},
+		{"entry_schema", r.refining(func(n *source.Node) { t.Entry = r.schema(n, of+": entry_schema") }), everyVersion},
 		{"data_type", r.setRef(&t.Scalar.DataType, of+": data_type"), second},
 		{"units", r.setMap(&t.Scalar.Units, of+": units"), second},
 		{"prefixes", r.setMap(&t.Scalar.Prefixes, of+": prefixes"), second},
@@ -141,29 +145,29 @@ func (r *reader) complete(t *Type, of string) {
 	for _, defs := range [][]*Property{t.Properties, t.Attributes} {
 		for _, p := range defs {
 			if p.Type.Name == "" {
-				r.Errorf(p.Pos, codeMissing, "%s: %q has no type", of, p.Name)
-				p.Value, p.Required = nil, false // {} is no fixed value, but what lacks a type
+				r.Errorf(p.Pos, code.Untyped, "%s: %q has no type", of, p.Name)
+				p.Value, p.Required = nil, false // {} is not a fixed value, but what lacks a type
 			}
 		}
 	}
 	for _, d := range t.Capabilities {
 		if d.Type.Name == "" {
-			r.Errorf(d.Pos, codeMissing, "%s: capability %q has no type", of, d.Name)
+			r.Errorf(d.Pos, code.Untyped, "%s: capability %q has no type", of, d.Name)
 		}
 	}
 	for _, d := range t.Requirements {
 		switch {
 		case d.Capability.Name == "":
-			r.Errorf(d.Pos, codeMissing, "%s: requirement %q has no capability", of, d.Name)
-		case d.Relationship.Name == "" && r.second() && d.Related.Line != 0:
-			r.Errorf(d.Related, codeMissing, "%s: the relationship of requirement %q has no type", of, d.Name)
-		case d.Relationship.Name == "" && r.second():
-			r.Errorf(d.Pos, codeMissing, "%s: requirement %q has no relationship", of, d.Name)
+			r.Errorf(d.Pos, code.Untyped, "%s: requirement %q has no capability", of, d.Name)
+		case d.Relationship.Name == "" && r.doc.V2() && d.Related.Line != 0:
+			r.Errorf(d.Related, code.Untyped, "%s: the relationship of requirement %q has no type", of, d.Name)
+		case d.Relationship.Name == "" && r.doc.V2() && !d.Short:
+			r.Errorf(d.Pos, code.Untyped, "%s: requirement %q has no relationship", of, d.Name)
 		}
 	}
 	for _, i := range t.Interfaces {
-		if i.Type.Name == "" && r.second() {
-			r.Errorf(i.Pos, codeMissing, "%s: interface %q has no type", of, i.Name)
+		if i.Type.Name == "" && r.doc.V2() {
+			r.Errorf(i.Pos, code.Untyped, "%s: interface %q has no type", of, i.Name)
 		}
 	}
 }
@@ -171,8 +175,8 @@ func (r *reader) complete(t *Type, of string) {
 // notEmpty reports a data type that has properties, and none of them (TOSCA 1.0,
 // 3.6.5.3; 1.3, 3.7.6.3). One that is derived from nothing is reported anyhow.
 func (r *reader) notEmpty(t *Type, n *source.Node, of string) {
-	if t.Kind == DataType && t.DerivedFrom.Name != "" && !n.IsNull() && n.Kind == source.Map && len(n.Keys) == 0 && !r.second() {
-		r.Errorf(n.Pos(), codeMissing, "%s: properties must define at least one", of)
+	if t.Kind == DataType && t.DerivedFrom.Name != "" && !n.IsNull() && n.Kind == source.Map && len(n.Keys) == 0 && !r.doc.V2() {
+		r.Errorf(n.Pos(), code.Untyped, "%s: properties must define at least one", of)
 	}
 }
 
@@ -181,7 +185,7 @@ func (r *reader) notEmpty(t *Type, n *source.Node, of string) {
 func (r *reader) interfaceType(t *Type, n *source.Node, of string) {
 	i := &Interface{Name: t.Name, Pos: t.Pos}
 	t.Interfaces = []*Interface{i}
-	r.named(n, of, func(k, v *source.Node) {
+	r.byName(n, of, func(k, v *source.Node) {
 		switch k.Text {
 		case "derived_from":
 			t.DerivedFrom = r.parent(v, of)
@@ -192,17 +196,17 @@ func (r *reader) interfaceType(t *Type, n *source.Node, of string) {
 		}
 	})
 	r.onceEach(t.Interfaces, of)
-	if !r.second() {
+	if !r.doc.V2() {
 		return
 	}
 	for _, list := range [][]*Operation{i.Operations, i.Notifications} {
 		for _, o := range list {
 			if o.Implementation.Name != "" || o.Primary != nil {
-				r.Errorf(o.Pos, codeTogether, "%s: %q cannot have an implementation where it is first defined (TOSCA 2.0, 11.1)", of, o.Name)
+				r.Errorf(o.Pos, code.Together, "%s: %q cannot have an implementation where it is first defined (TOSCA 2.0, 11.1)", of, o.Name)
 			}
 			for _, p := range o.Outputs {
 				if p.Mapping != nil {
-					r.Errorf(p.Pos, codeTogether, "%s: output %q of %q cannot be mapped where it is first defined (TOSCA 2.0, 11.4)", of, p.Name, o.Name)
+					r.Errorf(p.Pos, code.Together, "%s: output %q of %q cannot be mapped where it is first defined (TOSCA 2.0, 11.4)", of, p.Name, o.Name)
 				}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -41,22 +42,19 @@ var instead = map[string]string{
 	"file": "url", "namespace_prefix": "namespace", "preconditions": "precondition",
 }
 
-// second tells whether the document is of 2.0.
-func (r *reader) second() bool { return r.doc.Version == version20 }
-
-// suits tells whether the document's version has a keyword; one that it has not
+// suits reports whether the document's version has a keyword; one that it has not
 // is an error. What 2.0 dropped is still understood and read, so that no more is
 // said than that.
 func (r *reader) suits(k *source.Node, versions in, of string) bool {
 	switch {
-	case versions == second && !r.second():
-		r.Errorf(k.Pos(), codeOther, "%s: keyword %q is one of TOSCA 2.0, and the file is of 1.x", of, k.Text)
+	case versions == second && !r.doc.V2():
+		r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 2.0, and the file is of 1.x", of, k.Text)
 		return false
-	case versions == first && r.second():
+	case versions == first && r.doc.V2():
 		if other := instead[k.Text]; other != "" {
-			r.Errorf(k.Pos(), codeOther, "%s: keyword %q is one of TOSCA 1.x; 2.0 has %q in its place", of, k.Text, other)
+			r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 1.x; 2.0 has %q in its place", of, k.Text, other)
 		} else {
-			r.Errorf(k.Pos(), codeOther, "%s: keyword %q is one of TOSCA 1.x; 2.0 does not have it", of, k.Text)
+			r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 1.x; 2.0 does not have it", of, k.Text)
 		}
 	}
 	return true
@@ -70,11 +68,11 @@ func (r *reader) version(root *source.Node) {
 		r.doc.Version = version20
 	}
 	if v.IsNull() {
-		r.Errorf(root.Pos(), codeVersion, "the file has no tosca_definitions_version, so it is no TOSCA")
+		r.Errorf(root.Pos(), code.Version, "the file has no tosca_definitions_version, so it is not a TOSCA document")
 		return
 	}
 	if !v.IsScalar() {
-		r.Errorf(v.Pos(), codeShape, "tosca_definitions_version must be a string, not %s", aKind(v.Kind))
+		r.Errorf(v.Pos(), code.Shape, "tosca_definitions_version must be a string, not %s", aKind(v.Kind))
 		return
 	}
 	if known := versionOf(v.Text); known != "" {
@@ -84,10 +82,10 @@ func (r *reader) version(root *source.Node) {
 	}
 	if otherProfile.MatchString(v.Text) {
 		r.doc.Version, r.doc.open = version13, true
-		r.Warnf(v.Pos(), codeProfile, "profile %q is not at hand: names that it may define are not checked", v.Text)
+		r.Warnf(v.Pos(), code.Profile, "profile %q is not at hand: names that it may define are not checked", v.Text)
 		return
 	}
-	r.Unknown(v.Pos(), codeVersion, v.Text, versions, "unknown tosca_definitions_version %q: 1.0 to 1.3 of the Simple Profile and 2.0 are read", v.Text)
+	r.Unknown(v.Pos(), code.Version, v.Text, versions, "unknown tosca_definitions_version %q: 1.0 to 1.3 of the Simple Profile and 2.0 are read", v.Text)
 }
 
 // versionOf is the version of TOSCA that a file names, in any way; empty if there
@@ -109,10 +107,17 @@ func versionOf(text string) string {
 // nobody knows how to read it (TOSCA 1.0 to 1.3, 3.1.2; 2.0, 6.1).
 func (r *reader) comesFirst(root *source.Node) {
 	first, section := root.Keys[0], "TOSCA 1.0 to 1.3, 3.1.2"
-	if r.second() {
+	if r.doc.V2() {
 		section = "TOSCA 2.0, 6.1"
 	}
 	if first.Text != "tosca_definitions_version" {
-		r.Errorf(first.Pos(), codeVersion, "tosca_definitions_version must come first, before %q (%s)", first.Text, section)
+		r.Errorf(first.Pos(), code.Version, "tosca_definitions_version must come first, before %q (%s)", first.Text, section)
 	}
 }
+
+// V2 reports whether the rules of TOSCA 2.0 apply, instead of those of 1.x.
+func (d *Document) V2() bool { return d != nil && d.Version == version20 }
+
+// V13 reports whether a document is of 1.3, which says more than what was before
+// it.
+func (d *Document) V13() bool { return d.Version == version13 }

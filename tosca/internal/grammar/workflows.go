@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
 // workflows reads imperative workflows (TOSCA 1.3, 3.8.7; 2.0, 13.2).
 func (r *reader) workflows(t *Topology, n *source.Node) {
-	r.named(n, "workflows", func(k, v *source.Node) {
+	r.byName(n, "workflows", func(k, v *source.Node) {
 		w := &Workflow{Name: k.Text, Pos: k.Pos()}
 		t.Workflows = append(t.Workflows, w)
 		of := fmt.Sprintf("workflow %q", w.Name)
@@ -28,7 +29,7 @@ func (r *reader) workflows(t *Topology, n *source.Node) {
 			{"outputs", func(n *source.Node) { w.Outputs = r.mappings(n, of+": outputs") }, everyVersion},
 		})
 		if len(w.Steps) > 0 && w.Implementation != nil {
-			r.Errorf(w.Implementation.Pos, codeTogether, "%s has steps and an implementation, and may have one of them only", of)
+			r.Errorf(w.Implementation.Pos, code.Together, "%s has steps and an implementation, and may have one of them only", of)
 		}
 	})
 }
@@ -36,18 +37,16 @@ func (r *reader) workflows(t *Topology, n *source.Node) {
 func (r *reader) preconditions(n *source.Node, of string) []*Precondition {
 	var all []*Precondition
 	of += ": precondition"
-	r.listed(n, of+"s", func(item *source.Node) {
+	r.items(n, of+"s", func(item *source.Node) {
 		p := &Precondition{Pos: item.Pos()}
 		all = append(all, p)
 		r.fields(item, of, []field{
 			{"target", r.setRef(&p.Target, of+": target"), everyVersion},
 			{"target_relationship", r.setRef(&p.TargetRelation, of+": target_relationship"), everyVersion},
 			{"condition", setNode(&p.Condition), everyVersion},
-			{"valid_states", setNode(&p.States), first}, // in an example (TOSCA 1.3, 7.3.6.1)
-			{"attributes", r.setAssignments(&p.Attributes, of, ": attributes"), first},
 		})
 		if p.Target.Name == "" {
-			r.Errorf(p.Pos, codeMissing, "%s has no target", of)
+			r.Errorf(p.Pos, code.Untyped, "%s has no target", of)
 		}
 	})
 	return all
@@ -55,7 +54,7 @@ func (r *reader) preconditions(n *source.Node, of string) []*Precondition {
 
 func (r *reader) steps(n *source.Node, of string) []*Step {
 	var all []*Step
-	r.named(n, of+": steps", func(k, v *source.Node) {
+	r.byName(n, of+": steps", func(k, v *source.Node) {
 		s := &Step{Name: k.Text, Pos: k.Pos()}
 		all = append(all, s)
 		of := fmt.Sprintf("%s: step %q", of, s.Name)
@@ -74,19 +73,13 @@ func (r *reader) steps(n *source.Node, of string) []*Step {
 	return all
 }
 
-// stepLacks reports what a step must have. The text of 1.x asks for a target and
-// activities, and its own examples leave both out of steps that are there for
-// their order, and the target out of those that inline workflows, where they do
-// more than that, too (TOSCA 1.3, 7.3.1.1 and 7.3.4.1).
+// stepLacks reports what a step must have: activities, and a target, which steps of
+// 1.x that only inline workflows, or are there for their order, need not have (TOSCA
+// 1.3, 7.3.1.1 and 7.3.4.1).
 func (r *reader) stepLacks(s *Step, n *source.Node, of string) {
-	inlines := slices.ContainsFunc(s.Activities, func(a *Activity) bool { return a.Kind == InlineFlow })
 	acts := slices.ContainsFunc(s.Activities, func(a *Activity) bool { return a.Kind != InlineFlow })
-	switch {
-	case s.Target.Name != "" || !acts && !r.second():
-	case inlines && !r.second():
-		r.Warnf(s.Pos, codeMissing, "%s has no target, so it is not said which node its other activities are for", of)
-	default:
-		r.Errorf(s.Pos, codeMissing, "%s has no target", of)
+	if s.Target.Name == "" && (acts || r.doc.V2()) {
+		r.Errorf(s.Pos, code.Untyped, "%s has no target", of)
 	}
 	if len(s.Activities) == 0 {
 		r.lacksActivities(n.Get("activities"), s.Pos, of+" has no activities")
@@ -98,10 +91,10 @@ func (r *reader) stepLacks(s *Step, n *source.Node, of string) {
 // it has was said (TOSCA 2.0, 13.2.2 and 16.5).
 func (r *reader) lacksActivities(written *source.Node, pos diag.Position, sentence string) {
 	switch {
-	case r.second() && written.IsNull():
-		r.Errorf(pos, codeMissing, "%s", sentence)
-	case !r.second() || written.Kind == source.List && len(written.Items) == 0:
-		r.Warnf(pos, codeMissing, "%s", sentence)
+	case r.doc.V2() && written.IsNull():
+		r.Errorf(pos, code.Untyped, "%s", sentence)
+	case !r.doc.V2() || written.Kind == source.List && len(written.Items) == 0:
+		r.Warnf(pos, code.Untyped, "%s", sentence)
 	}
 }
 
@@ -114,16 +107,16 @@ var activityNames = []string{string(Delegate), string(SetState), string(CallOper
 // inputs (TOSCA 1.3, 3.6.23; 2.0, 13.2.3).
 func (r *reader) activities(n *source.Node, of string) []*Activity {
 	var all []*Activity
-	r.listed(n, of, func(item *source.Node) {
+	r.items(n, of, func(item *source.Node) {
 		if item.Kind != source.Map || len(item.Keys) != 1 {
-			r.Errorf(item.Pos(), codeShape, "%s: each activity must be its kind and what it is for", of)
+			r.Errorf(item.Pos(), code.Shape, "%s: each activity must be its kind and what it is for", of)
 			return
 		}
 		k, v := item.Keys[0], item.Items[0]
 		a := &Activity{Kind: ActivityKind(k.Text), Pos: k.Pos()}
 		key, known := activityKey[a.Kind]
 		if !known {
-			r.Unknown(k.Pos(), codeKeyword, k.Text, activityNames, "%s: unknown activity %q", of, k.Text)
+			r.Unknown(k.Pos(), code.Keyword, k.Text, activityNames, "%s: unknown activity %q", of, k.Text)
 			return
 		}
 		all = append(all, a)
@@ -132,7 +125,7 @@ func (r *reader) activities(n *source.Node, of string) []*Activity {
 			a.State = v
 			return
 		}
-		if v.Kind != source.Map || a.Kind == SetState && r.second() {
+		if v.Kind != source.Map || a.Kind == SetState && r.doc.V2() {
 			a.Ref = r.ref(v, of)
 		} else {
 			r.fields(v, of, []field{
@@ -140,8 +133,8 @@ func (r *reader) activities(n *source.Node, of string) []*Activity {
 				{"inputs", func(n *source.Node) { a.Inputs = r.values(n, of+": inputs") }, everyVersion},
 			})
 		}
-		if a.Ref.Name == "" && (v.Kind == source.Map) == (a.Kind != SetState || !r.second()) || v.IsNull() {
-			r.Errorf(a.Pos, codeMissing, "%s names no %s", of, key)
+		if a.Ref.Name == "" && (v.Kind == source.Map) == (a.Kind != SetState || !r.doc.V2()) || v.IsNull() {
+			r.Errorf(a.Pos, code.Untyped, "%s names no %s", of, key)
 		}
 	})
 	return all
@@ -150,7 +143,7 @@ func (r *reader) activities(n *source.Node, of string) []*Activity {
 // values reads a map of assignments.
 func (r *reader) values(n *source.Node, of string) []*Property {
 	var all []*Property
-	r.named(n, of, func(k, v *source.Node) {
+	r.byName(n, of, func(k, v *source.Node) {
 		all = append(all, &Property{Name: k.Text, Pos: k.Pos(), Required: true, Value: v})
 	})
 	return all

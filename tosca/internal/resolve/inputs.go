@@ -11,88 +11,94 @@ import (
 	"unicode/utf8"
 
 	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// input is a topology input with its value.
-type input struct {
+// inputReader reads the values of the topology's inputs.
+type inputReader struct {
+	*Graph
+	unread bool // there is a file of inputs, and it cannot be read
+}
+
+// Input is a topology input with its value.
+type Input struct {
 	*grammar.Property
-	def   *data.Definition
+	Def   *data.Definition
 	value *source.Node // nil: none, and either said so or not required
 	size  int          // values in it
 	bad   bool         // said so
 	open  bool         // a draft lacks its value
 }
 
-// readInputs gives each declared input the user's value, else its default, and
+// readInputs returns each declared input the user's value, else its default, and
 // checks it.
-func (s *Service) readInputs() {
-	given, file := s.opts.Inputs, s.inputFile(s.opts.File)
-	s.inputs = map[string]*input{}
-	for _, p := range s.Topo.Inputs {
-		in := &input{Property: p, def: data.From(p, s.Doc)}
-		s.inputs[p.Name] = in
+func (r *inputReader) readInputs() {
+	given, file := r.opts.Inputs, r.inputFile(r.opts.File)
+	r.InputByName = map[string]*Input{}
+	for _, p := range r.Topo.Inputs {
+		in := &Input{Property: p, Def: data.From(p, r.Doc)}
+		r.InputByName[p.Name] = in
 		of := "input " + quote(p.Name)
-		at := data.Place{Of: of, Doc: s.Doc}
-		declared := *in.def
+		at := data.Place{Of: of, Doc: r.Doc}
+		declared := *in.Def
 		declared.Default, declared.Value = nil, nil // said below, where they are used
-		in.bad = !s.eval.Declare(&declared, at)
+		in.bad = !r.Values.Declare(&declared, at)
 		in.value = p.Default
 		if p.Value != nil {
 			in.value = p.Value
 		}
 		if v := file.Get(p.Name); v != nil {
 			in.value = v
-			s.keepSecret(p.Name, v)
+			r.keepSecret(p.Name, v)
 		}
 		if v, ok := given[p.Name]; ok {
-			in.value = s.given(in, v)
-			s.keepSecret(p.Name, in.value)
+			in.value = r.given(in, v)
+			r.keepSecret(p.Name, in.value)
 		}
-		s.settle(in, at)
+		r.settle(in, at)
 	}
 	for k := range file.Pairs() {
-		s.knownInput(k.Pos(), k.Text)
+		r.knownInput(k.Pos(), k.Text)
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		s.knownInput(onCommandLine(name), name)
+		r.knownInput(onCommandLine(name), name)
 	}
 }
 
 // settle evaluates an input's value and checks it.
-func (s *Service) settle(in *input, at data.Place) {
+func (r *inputReader) settle(in *Input, at data.Place) {
 	switch {
 	case in.bad:
 	case !in.value.IsNull():
-		at.Meant = in.def
-		v := s.eval.Eval(in.value, at)
-		at.Default = in.value == in.Default && !second(s.Doc)
+		at.Meant = in.Def
+		v := r.Values.Eval(in.value, at)
 		in.value, in.size = v.Node, v.Size
-		in.bad = !v.OK || !s.eval.CheckValue(v, in.def, at)
+		in.bad = !v.OK || !r.Values.CheckValue(v, in.Def, at)
 		if !in.bad {
-			in.value, in.size = s.eval.Meant(v.Node, in.def), count(v.Node)
+			in.value, in.size = r.Values.Meant(v.Node, in.Def), count(v.Node)
 		}
-	case in.Required && (in.value == nil || s.eval.Plain(in.def) != "nil"):
+	case in.Required && (in.value == nil || r.Values.Plain(in.Def) != "nil"):
 		in.open = true
-		in.bad = !s.opts.Draft
-		s.lacksValue(in, at.Of)
+		in.bad = !r.opts.Draft
+		r.lacksValue(in, at.Of)
 	}
 }
 
 // lacksValue says that a required input has no value, unless a file may have it that
 // cannot be read.
-func (s *Service) lacksValue(in *input, of string) {
+func (r *inputReader) lacksValue(in *Input, of string) {
 	switch {
 	case in.value != nil && in.value != in.Default:
-		s.Incomplete(in.value.Pos(), codeInputMissing, "%s is required, and null is no value", of)
-	case !s.unread:
-		s.Incomplete(in.Pos, codeInputMissing, "%s is required, and has neither a value nor a default", of)
+		r.Incomplete(in.value.Pos(), code.InputMissing, "%s is required, and null is not a value", of)
+	case !r.unread:
+		r.Incomplete(in.Pos, code.InputMissing, "%s is required, and has neither a value nor a default: give it one with -i %s=VALUE or --inputs FILE", of, in.Name)
 	}
 }
 
-// count gives how many values there are in one.
+// count returns how many values there are in one.
 func count(n *source.Node) int {
 	size := 1
 	if n != nil {
@@ -105,12 +111,12 @@ func count(n *source.Node) int {
 
 // inputNames lists the inputs of the topology, as long as one of them may be
 // suggested.
-func (s *Service) inputNames() []string {
-	if !s.Suggesting() {
+func (g *Graph) inputNames() []string {
+	if !g.Suggesting() {
 		return nil
 	}
-	names := make([]string, 0, len(s.Topo.Inputs))
-	for _, p := range s.Topo.Inputs {
+	names := make([]string, 0, len(g.Topo.Inputs))
+	for _, p := range g.Topo.Inputs {
 		names = append(names, p.Name)
 	}
 	return names
@@ -118,11 +124,11 @@ func (s *Service) inputNames() []string {
 
 // Inputs lists the inputs of the topology, as long as one of them may be
 // suggested.
-func (s *Service) Inputs() []string { return s.inputNames() }
+func (g *Graph) Inputs() []string { return g.inputNames() }
 
-func (s *Service) knownInput(at diag.Position, name string) {
-	if s.inputs[name] == nil {
-		s.Unknown(at, codeInputUnknown, name, s.inputNames(), "the topology has no input %q", name)
+func (r *inputReader) knownInput(at diag.Position, name string) {
+	if r.InputByName[name] == nil {
+		r.Unknown(at, code.InputUnknown, name, r.inputNames(), "the topology has no input %q", name)
 	}
 }
 
@@ -130,7 +136,7 @@ func (s *Service) knownInput(at diag.Position, name string) {
 func onCommandLine(name string) diag.Position { return diag.Position{File: "--input " + name} }
 
 // inputFile reads a file of inputs; nil where there is none, or none to be read.
-func (s *Service) inputFile(f *InputFile) *source.Node {
+func (r *inputReader) inputFile(f *InputFile) *source.Node {
 	if f == nil {
 		return nil
 	}
@@ -140,13 +146,13 @@ func (s *Service) inputFile(f *InputFile) *source.Node {
 	}
 	root, bad := source.Parse(f.Name, data)
 	if len(bad) > 0 {
-		s.unread = true
-		s.Add(withoutQuotes(bad)...)
+		r.unread = true
+		r.Add(withoutQuotes(bad)...)
 		return nil
 	}
 	if !root.IsNull() && root.Kind != source.Map {
-		s.unread = true
-		s.Errorf(root.Pos(), codeInputValue, "a file of inputs must be a map of names and values, not a %s", root.Kind)
+		r.unread = true
+		r.Errorf(root.Pos(), code.InputValue, "a file of inputs must be a map of names and values, not a %s", root.Kind)
 		return nil
 	}
 	return root
@@ -189,15 +195,15 @@ func surrogates(text []byte) rune {
 
 // given makes a value of what the user gave. A string is what a command line
 // can give: where the type is another, it is read as YAML.
-func (s *Service) given(in *input, v any) *source.Node {
+func (r *inputReader) given(in *Input, v any) *source.Node {
 	at := onCommandLine(in.Name)
 	n, err := data.FromAny(v, source.Outside(at.File))
 	if err != nil {
 		in.bad = true
-		s.Errorf(at, codeInputValue, "input %q cannot have this value: %v", in.Name, err)
+		r.Errorf(at, code.InputValue, "input %q cannot have this value: %v", in.Name, err)
 		return nil
 	}
-	plain := s.eval.Plain(in.def)
+	plain := r.Values.Plain(in.Def)
 	text, isText := v.(string)
 	if !isText || plain == "" || plain == "string" {
 		return n
@@ -210,7 +216,7 @@ func (s *Service) given(in *input, v any) *source.Node {
 		return n // said where it is checked
 	}
 	in.bad = true
-	s.Errorf(at, codeInputValue, "input %q must be a %s, written in YAML: %s", in.Name, plain, strings.TrimPrefix(withoutQuotes(bad)[0].Message, "not YAML: "))
+	r.Errorf(at, code.InputValue, "input %q must be a %s, written in YAML: %s", in.Name, plain, strings.TrimPrefix(withoutQuotes(bad)[0].Message, "not YAML: "))
 	return nil
 }
 
@@ -220,11 +226,11 @@ type InputValue struct {
 	Value *source.Node // nil: none
 }
 
-// InputValues gives the inputs of the topology with their values, by name.
-func (s *Service) InputValues() []InputValue {
+// InputValues returns the inputs of the topology with their values, by name.
+func (g *Graph) InputValues() []InputValue {
 	var all []InputValue
-	for _, name := range slices.Sorted(maps.Keys(s.inputs)) {
-		all = append(all, InputValue{s.inputs[name].Property, s.inputs[name].value})
+	for _, name := range slices.Sorted(maps.Keys(g.InputByName)) {
+		all = append(all, InputValue{g.InputByName[name].Property, g.InputByName[name].value})
 	}
 	return all
 }

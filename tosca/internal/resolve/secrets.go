@@ -13,7 +13,7 @@ import (
 // secretName finds names that people give to what is to be kept secret.
 var secretName = regexp.MustCompile(`(?i)pass(word|wd|phrase)|secret|token|credential|(api|private|access)[-_.]?key|(\b|_)(pass|pw)\b`)
 
-// HasSecrets tells whether a file has something in it whose name says that it is
+// HasSecrets reports whether a file has something in it whose name says that it is
 // to be kept secret, so that none of its lines should be shown. A large one is not
 // looked through.
 func (f *InputFile) HasSecrets() bool { return len(f.Data) > maxLooked || secretName.Match(f.Data) }
@@ -31,30 +31,30 @@ const (
 
 // keepSecret remembers what a user gave for an input, where its name or that of a
 // part of it says that it is secret.
-func (s *Service) keepSecret(name string, v *source.Node) {
+func (r *inputReader) keepSecret(name string, v *source.Node) {
 	if v == nil {
 		return
 	}
 	secret := secretName.MatchString(name)
-	if v.IsScalar() && !v.IsNull() && secret && v.Text != "" && len(v.Text) <= maxSecret && len(s.secrets) < maxSecrets {
-		s.secrets = append(s.secrets, v.Text)
+	if v.IsScalar() && !v.IsNull() && secret && v.Text != "" && len(v.Text) <= maxSecret && len(r.secrets) < maxSecrets {
+		r.secrets = append(r.secrets, v.Text)
 	}
 	for i, item := range v.Items {
 		of := name
 		if v.Kind == source.Map && !secret {
 			of = v.Keys[i].Text
 		}
-		s.keepSecret(of, item)
+		r.keepSecret(of, item)
 	}
 }
 
-// List gives all diagnostics, without the secrets of the user.
-func (s *Service) List() diag.List {
-	list := s.Collector.List()
-	if len(s.secrets) == 0 {
+// List returns all diagnostics, without the secrets of the user.
+func (g *Graph) List() diag.List {
+	list := g.Collector.List()
+	if len(g.secrets) == 0 {
 		return list
 	}
-	whole, words := secretTexts(s.secrets)
+	whole, words := secretTexts(g.secrets)
 	for i := range list {
 		list[i].Message = words.ReplaceAllString(whole.ReplaceAllString(list[i].Message, hidden), "${1}"+hidden+"${2}")
 	}

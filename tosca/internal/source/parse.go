@@ -18,7 +18,7 @@ const (
 	codeEmpty     = "TOSCA-YAML-002" // no document
 	codeMany      = "TOSCA-YAML-003" // more than one document
 	codeDuplicate = "TOSCA-YAML-004" // a key that is there twice
-	codeKey       = "TOSCA-YAML-005" // a key that is no scalar
+	codeKey       = "TOSCA-YAML-005" // a key that is not a scalar
 	codeTag       = "TOSCA-YAML-006" // a tag of YAML's own or the author's
 	codeMerge     = "TOSCA-YAML-007" // a merge of something else than maps
 	codeCharacter = "TOSCA-YAML-008" // a character that cannot be passed on
@@ -55,7 +55,7 @@ type Options struct {
 	ListKeys func(key, value string) bool
 }
 
-// ParseWith is Parse with options, and gives a tree also where the list has what
+// ParseWith is Parse with options, and returns a tree also where the list has what
 // leaves the rest as it is: of keys that are there twice the first counts, those
 // that cannot be keys are left out, and tags that mean nothing are ignored.
 func ParseWith(file string, data []byte, opts Options) (*Node, diag.List) {
@@ -78,6 +78,10 @@ func parse(p *parser, file string, data []byte) (*Node, diag.List) {
 			Position: diag.Position{File: file}, Code: codeSize,
 			Message: fmt.Sprintf("the file is too large: at most %d bytes and about %d values are read", MaxBytes, maxMarks),
 		}}
+	}
+	if isXML.Match(data) {
+		at := diag.Position{File: file, Line: 1, Column: 1}
+		return nil, diag.List{{Position: at, Code: codeSyntax, Message: "not YAML but XML: service templates in XML, of TOSCA 1.0, are not read"}}
 	}
 	doc, bad := decode(file, data)
 	if bad != nil {

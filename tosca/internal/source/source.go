@@ -23,7 +23,7 @@ const (
 	Float
 	List
 	Map
-	// Later is no kind of YAML's: it stands for a value that only a running
+	// Later is not a kind of YAML's: it stands for a value that only a running
 	// application has. Its Text is the built-in type that it will be of, if known.
 	Later
 )
@@ -41,6 +41,7 @@ type Node struct {
 	column int32
 	Kind   Kind
 	plain  bool   // of a scalar: written without quotes
+	moved  bool   // it stands elsewhere than it was written
 	Text   string // of a scalar, as written, without quotes
 	*parts        // never nil
 }
@@ -66,13 +67,13 @@ func (n *Node) Pos() diag.Position {
 // File is the path of the node's file.
 func (n *Node) File() string { return *n.file }
 
-// IsScalar tells whether the node is neither a list nor a map.
+// IsScalar reports whether the node is neither a list nor a map.
 func (n *Node) IsScalar() bool { return n.Kind != List && n.Kind != Map }
 
-// IsNull tells whether there is no value: no node, or null.
+// IsNull reports whether there is no value: no node, or null.
 func (n *Node) IsNull() bool { return n == nil || n.Kind == Null }
 
-// Word tells whether the node is true or false in YAML 1.1, where yes, no, on
+// Word reports whether the node is true or false in YAML 1.1, where yes, no, on
 // and off without quotes say so, too; ok is false where it is neither.
 func (n *Node) Word() (value, ok bool) {
 	if n == nil || n.Kind != Bool && (n.Kind != String || !n.plain) {
@@ -87,7 +88,7 @@ func (n *Node) Word() (value, ok bool) {
 	return false, false
 }
 
-// Get gives the value of a map's key, or nil.
+// Get returns the value of a map's key, or nil.
 func (n *Node) Get(key string) *Node {
 	if n == nil || n.Kind != Map {
 		return nil
@@ -98,7 +99,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// find gives the index of a key, or -1.
+// find returns the index of a key, or -1.
 func (n *Node) find(key string) int {
 	if n.index != nil {
 		if i, ok := n.index[key]; ok {
@@ -188,17 +189,21 @@ func At(kind Kind, keys, items []*Node, at *Node) *Node {
 	return n
 }
 
+// IsMoved reports whether a node stands elsewhere than it was written: in the place of
+// the call that made it.
+func (n *Node) IsMoved() bool { return n.moved }
+
 // WrittenNull tells null that is written from what a function makes of nothing.
 func (n *Node) WrittenNull() bool { return n != nil && n.Kind == Null && n.plain }
 
-// Moved gives a value the place of another one, such as the call that it is the
+// Moved returns a value the place of another one, such as the call that it is the
 // result of; what is in it stays where it is. What stands in no file does, too.
 func (n *Node) Moved(to *Node) *Node {
 	if n == nil || to == nil || n == to || n.line == 0 {
 		return n
 	}
 	moved := *n
-	moved.file, moved.line, moved.column = to.file, to.line, to.column
+	moved.file, moved.line, moved.column, moved.moved = to.file, to.line, to.column, true
 	return &moved
 }
 

@@ -183,7 +183,7 @@ func TestWhatIsNoYAMLIsFoundWhereItIs(t *testing.T) {
 		"c: {d: 1]":                            "4:9: not YAML: did not find expected ',' or '}'",
 		"c: d\x01e":                            "4:5: not YAML: control character U+0001",
 		"é: d\u009be":                          "4:5: not YAML: control character U+009B",
-		"c: d\xefe":                            "4:5: not YAML: byte 0xEF is no UTF-8; the file may be in another encoding",
+		"c: d\xefe":                            "4:5: not YAML: byte 0xEF is not UTF-8; the file may be in another encoding",
 		"c: !x!y z":                            "4:9: not YAML: found undefined tag handle",
 		"- c":                                  "4:3: not YAML: did not find expected key",
 		"c: - d":                               "4:4: not YAML: block sequence entries are not allowed in this context",

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// yaml.v3 says of what is no YAML a line at most, and of a map or list often the
+// yaml.v3 says of what is not YAML a line at most, and of a map or list often the
 // one before it. What is here finds the place by how far the library reads.
 
 const (
@@ -27,6 +27,7 @@ var (
 	lineOf   = regexp.MustCompile(`^yaml: line (\d+): `)
 	ofParser = regexp.MustCompile(`^(did not find expected (',' or|key|'-'|node|<)|found undefined tag)`)
 	inFlow   = regexp.MustCompile(`^(did not find expected ',' or|found undefined tag)`)
+	tabbed   = regexp.MustCompile(`^found (a tab character|character that cannot start any token)`)
 	noAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 )
 
@@ -54,10 +55,30 @@ func syntax(file string, data []byte, err error) *diag.Diagnostic {
 	switch {
 	case strings.HasPrefix(text, "exceeded max depth"):
 		d.Code, d.Message = codeDepth, fmt.Sprintf("nested more than %d levels deep", maxDepth)
+	case tabbed.MatchString(text) && toTab(d, data):
+		d.Message = "not YAML: a tab cannot indent; use spaces"
 	case found && strings.HasPrefix(text, "found character that cannot start any token"):
 		d.Message = "not YAML: " + cannotStart(data[offset:])
 	}
 	return d
+}
+
+// toTab moves a diagnostic to the tab that the line before it or its own, or the next, is
+// indented with. It reports whether there is one.
+func toTab(d *diag.Diagnostic, data []byte) bool {
+	lines := bytes.Split(data, []byte("\n"))
+	for _, line := range []int{d.Line, d.Line + 1, d.Line - 1} {
+		if line < 1 || line > len(lines) {
+			continue
+		}
+		text := lines[line-1]
+		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+		if at := bytes.IndexByte(indent, '\t'); at >= 0 {
+			d.Line, d.Column = line, at+1
+			return true
+		}
+	}
+	return false
 }
 
 func cannotStart(rest []byte) string {
@@ -68,13 +89,13 @@ func cannotStart(rest []byte) string {
 	return fmt.Sprintf("%s cannot begin a value; put the value in quotes", diag.Quote(string(r)))
 }
 
-// badCharacter finds the first byte that is no text at all, or -1.
+// badCharacter finds the first byte that is not text at all, or -1.
 func badCharacter(data []byte) (int, string) {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			return i, fmt.Sprintf("byte 0x%02X is no UTF-8; the file may be in another encoding", data[i])
+			return i, fmt.Sprintf("byte 0x%02X is not UTF-8; the file may be in another encoding", data[i])
 		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0 && r != 0x85:
 			return i, fmt.Sprintf("control character U+%04X", r)
 		}
@@ -135,7 +156,7 @@ func place(data []byte, whole, text string) (int, bool) {
 	return wordAt(data, low), true
 }
 
-// beforeLine gives the end of what stands before the line that begins at an
+// beforeLine returns the end of what stands before the line that begins at an
 // offset: looking for comments, the library reads into the next line before its
 // parser sees what is wrong. Within a line the offset stays.
 func beforeLine(data []byte, at int) int {
@@ -153,7 +174,7 @@ func beforeLine(data []byte, at int) int {
 	return at
 }
 
-// failure reads as decode does, and gives the error as text.
+// failure reads as decode does, and returns the error as text.
 func failure(r io.Reader) (text string) {
 	defer func() {
 		if recover() != nil {
@@ -170,7 +191,7 @@ func failure(r io.Reader) (text string) {
 	return ""
 }
 
-// drip gives a byte at a time, so that what was read is what was needed.
+// drip returns a byte at a time, so that what was read is what was needed.
 type drip struct{ rest []byte }
 
 func (d *drip) Read(p []byte) (int, error) {
@@ -181,7 +202,7 @@ func (d *drip) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// wordAt gives where the word at an offset begins; of a colon, its key.
+// wordAt returns where the word at an offset begins; of a colon, its key.
 func wordAt(data []byte, at int) int {
 	at = min(max(at, 0), len(data)-1)
 	if data[at] == ':' && at > 0 {
@@ -218,3 +239,6 @@ func olderYAML(data []byte) []byte {
 	}
 	return data
 }
+
+// isXML finds what begins as XML does.
+var isXML = regexp.MustCompile(`^(\xef\xbb\xbf)?\s*<(\?xml|[A-Za-z])`)

@@ -1,26 +1,26 @@
 package plan
 
-// bound is what every plan from a situation needs at least.
+// bound is a lower bound of every plan from a situation.
 type bound struct {
 	possible   bool
 	operations int
 	levels     int   // an element makes one step a level
 	offer      []set // what each element must offer at one time or another
 
-	cost, queue []int // of each element, and those to look at
+	cost, queue []int // of each element, and elements to visit
 }
 
-// bound is what every plan from a situation needs at least.
+// bound computes the bound of a situation.
 func (w *world) bound(at situation) bound {
 	b := bound{offer: make([]set, len(w.elements)), cost: make([]int, len(w.elements))}
-	w.rebound(at, &b)
+	w.updateBound(at, &b)
 	return b
 }
 
-// rebound makes a bound anew in the place of another: searches have hundreds of
-// thousands. It follows from goals to journeys, from journeys to what they cannot
-// do without, and from there to the journeys of those who offer it.
-func (w *world) rebound(at situation, b *bound) {
+// updateBound computes a bound in the memory of another one, since searches
+// compute hundreds of thousands. It follows goals to paths, paths to what they
+// cannot do without, and from there the paths of the elements that offer it.
+func (w *world) updateBound(at situation, b *bound) {
 	clear(b.offer)
 	clear(b.cost)
 	*b = bound{possible: true, offer: b.offer, cost: b.cost, queue: b.queue[:0]}
@@ -32,7 +32,7 @@ func (w *world) rebound(at situation, b *bound) {
 	for next := 0; next < len(b.queue); next++ {
 		i := b.queue[next]
 		e := &w.elements[i]
-		j := e.journey(int(at[i]), b.offer[i])
+		j := e.path(int(at[i]), b.offer[i])
 		if !j.possible {
 			b.possible = false
 			return
@@ -55,12 +55,12 @@ func (w *world) rebound(at situation, b *bound) {
 	}
 }
 
-// forced tells whether every plan with as few operations as the bound makes the
-// same steps: then the levels that they take are the fewest, too.
+// forced reports whether every plan with as few operations as the bound has the
+// same steps: then it has the fewest levels, too.
 func (w *world) forced(b bound) bool {
 	for i := range w.elements {
 		if w.elements[i].wanted || b.offer[i] != 0 {
-			if !w.elements[i].journey(int(w.start[i]), b.offer[i]).unique {
+			if !w.elements[i].path(int(w.start[i]), b.offer[i]).unique {
 				return false
 			}
 		}
@@ -68,12 +68,12 @@ func (w *world) forced(b bound) bool {
 	return true
 }
 
-// relaxed is what can be reached if nothing that is offered ever went away: the
-// level in which an element can be in a state at the earliest, or -1.
-type relaxed [][]int
+// relaxation is what can be reached if nothing that is offered is ever withdrawn:
+// the earliest level in which an element can be in a state, or -1.
+type relaxation [][]int
 
-func (w *world) relax() relaxed {
-	r := make(relaxed, len(w.elements))
+func (w *world) relax() relaxation {
+	r := make(relaxation, len(w.elements))
 	for i := range w.elements {
 		r[i] = make([]int, len(w.elements[i].states))
 		for s := range r[i] {
@@ -97,7 +97,7 @@ func (w *world) relax() relaxed {
 				if r[i][s] < 0 || r[i][s] >= level {
 					continue
 				}
-				for _, m := range e.better[s] {
+				for _, m := range e.useful[s] {
 					if r[i][m.to] >= 0 || !w.everOffered(r, i, m.needs, level) {
 						continue
 					}
@@ -116,9 +116,9 @@ func (w *world) relax() relaxed {
 	return r
 }
 
-// everOffered tells whether all needs of an element are offered by states
+// everOffered reports whether all needs of an element are offered by states
 // reached before a level.
-func (w *world) everOffered(r relaxed, i int, needs set, level int) bool {
+func (w *world) everOffered(r relaxation, i int, needs set, level int) bool {
 	for ; needs != 0; needs &= needs - 1 {
 		for _, l := range w.elements[i].uses[lowest(needs)] {
 			if !w.reachesOffer(r, l, level) {
@@ -129,7 +129,7 @@ func (w *world) everOffered(r relaxed, i int, needs set, level int) bool {
 	return true
 }
 
-func (w *world) reachesOffer(r relaxed, l link, level int) bool {
+func (w *world) reachesOffer(r relaxation, l link, level int) bool {
 	for s, at := range r[l.element] {
 		if at >= 0 && at < level && w.elements[l.element].offers[s]&l.names != 0 {
 			return true
@@ -138,9 +138,9 @@ func (w *world) reachesOffer(r relaxed, l link, level int) bool {
 	return false
 }
 
-// levels gives the level in which all goals are reached at the earliest, or -1
-// where one never is.
-func (r relaxed) levels(w *world) int {
+// levels returns the earliest level in which all goals are reached, or -1 where
+// one never is.
+func (r relaxation) levels(w *world) int {
 	last := 0
 	for i := range r {
 		first := -1

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Refusal is a step of a plan that is not allowed.
+// Refusal is the error for a step of a plan that is not allowed.
 type Refusal struct {
 	Step      int // counts from 1
 	Operation Operation
@@ -21,12 +21,11 @@ func (r *Refusal) Error() string {
 type Outcome struct {
 	Steps  []Step            // in the order of the plan
 	States map[string]string // by element
-	Unmet  []string          // what the goal asks for and the plan does not reach, a sentence each
+	Unmet  []string          // what the goal asks for and the plan does not reach, one sentence each
 }
 
 // Check makes the steps of a plan one after the other. The error is a *Refusal
-// for the first that is not allowed, or ErrProblem's
-// or ErrStart's.
+// for the first that is not allowed, or wraps ErrProblem or ErrStart.
 func Check(p Problem, operations []Operation) (*Outcome, error) {
 	w, err := compile(p)
 	if err != nil {
@@ -63,42 +62,41 @@ func Check(p Problem, operations []Operation) (*Outcome, error) {
 	return out, nil
 }
 
-// find gives the step that an operation is in a situation, or why it is none.
+// find returns the step that an operation makes in a situation, or why it makes none.
 func (w *world) find(at situation, op Operation) (step, string) {
 	i, ok := w.index[op.Component]
 	if !ok {
-		return step{}, fmt.Sprintf("%q is not in the topology%s", op.Component, meant(op.Component, sortedKeys(w.index)))
+		return step{}, fmt.Sprintf("%q is not in the topology%s", op.Component, suggestion(op.Component, sortedKeys(w.index)))
 	}
 	e := &w.elements[i]
 	from := int(at[i])
-	qualified := op.Interface + "." + op.Operation
 	var allowed []string
 	for _, m := range e.moves[from] {
-		if m.Qualified() == qualified {
+		if m.Operation == op.Operation {
 			return step{element: i, from: from, move: m}, ""
 		}
-		allowed = append(allowed, m.Qualified())
+		allowed = append(allowed, m.Operation.String())
 	}
 	known := map[string]bool{}
 	for _, moves := range e.moves {
 		for _, m := range moves {
-			known[m.Qualified()] = true
+			known[m.Operation.String()] = true
 		}
 	}
-	if !known[qualified] {
-		return step{}, fmt.Sprintf("the protocol of %q has no such operation%s", e.name, meantOf("its operations are", qualified, sortedKeys(known)))
+	if name := op.Operation.String(); !known[name] {
+		return step{}, fmt.Sprintf("the protocol of %q has no such operation%s", e.name, suggestionOr("its operations are", name, sortedKeys(known)))
 	}
 	if len(allowed) == 0 {
-		return step{}, fmt.Sprintf("not allowed in state %q, which allows nothing", e.states[from])
+		return step{}, fmt.Sprintf("not allowed in state %q, which allows no operation", e.states[from])
 	}
 	return step{}, fmt.Sprintf("not allowed in state %q, which allows %s", e.states[from], strings.Join(allowed, ", "))
 }
 
-// refuses says why a step is not allowed, or nothing.
+// refuses returns why a step is not allowed, or nothing.
 func (w *world) refuses(at situation, s step) string {
 	e := &w.elements[s.element]
 	if r, l, found := w.unmet(at, s.element, s.needs); found {
-		return fmt.Sprintf("it requires %s, and %s", e.reqs[r], w.offered(at, l))
+		return fmt.Sprintf("it requires %s, and %s", e.reqs[r], w.whyNotOffered(at, l))
 	}
 	if by, c, found := w.broken(at, s); found {
 		other := &w.elements[by.element]

@@ -14,11 +14,11 @@ type demand struct {
 }
 
 const (
-	maxCore      = 10 // demands that explain something: nobody reads more
-	coreSearches = 4  // so many times the situations of one search may be looked at for them
+	maxCore      = 10 // demands in an explanation: nobody reads more
+	coreSearches = 4  // bounds the situations that are visited for them, in multiples of one search's limit
 )
 
-// demands gives all that is bound.
+// demands returns all bound requirements.
 func (w *world) demands() []demand {
 	var all []demand
 	for i := range w.elements {
@@ -31,7 +31,7 @@ func (w *world) demands() []demand {
 	return all
 }
 
-// demanding is the world with some of its demands only.
+// demanding returns the world with some of its demands only.
 func (w *world) demanding(kept []demand) *world {
 	less := &world{elements: slices.Clone(w.elements), index: w.index, start: w.start}
 	for i := range less.elements {
@@ -49,10 +49,10 @@ func (w *world) demanding(kept []demand) *world {
 	return less
 }
 
-// core gives demands that are together why there is no plan: there is one as
-// soon as any of them is given up, whatever becomes of all others. It leaves out
-// what it can, in large parts first. It is nil where one search takes more than so
-// many situations, or all of them take much more.
+// core returns a minimal set of demands that rule out every plan: without any
+// one of them there is a plan, even without the demands that are not in the set.
+// It drops what it can, large parts first. It returns nil where one search visits
+// more situations than the limit, or all of them many more.
 func (w *world) core(ctx context.Context, limit int) []demand {
 	kept, left := w.demands(), coreSearches*limit
 	for size := max(1, len(kept)/2); ; size /= 2 {
@@ -74,24 +74,22 @@ func (w *world) core(ctx context.Context, limit int) []demand {
 	}
 }
 
-// provenImpossible tells whether there is no plan, and how many situations it
-// looked at. The error says that this is not known.
+// provenImpossible reports whether there is no plan, and how many situations it
+// visited. The error says that this is not known.
 func (w *world) provenImpossible(ctx context.Context, limit int) (impossible bool, looked int, err error) {
-	if w.isHopeless() {
+	if w.blocked() {
 		return true, 0, nil
 	}
 	s := &search{world: w, limit: limit, greedy: true}
 	_, found, err := s.run(ctx)
-	return !found, len(s.found), err
+	return !found, len(s.nodes), err
 }
 
-func (w *world) isHopeless() bool { return w.hopeless() != nil }
-
-// exhausted says that every situation was tried, and what is why: the demands
-// that it takes, or else steps that stand in each other's way on the direct
-// path, where that is known.
-func (w *world) exhausted(ctx context.Context, limit int, cycle []step) *impossible {
-	why := because("no order of operations leads there: all situations that can be reached were tried")
+// exhausted returns the error for a search that tried every situation. It names
+// the demands that are the reason or, where they are not known, the steps that
+// wait for each other on the direct path.
+func (w *world) exhausted(ctx context.Context, limit int, cycle []step) *impossibleError {
+	why := impossibleBecause("no order of operations reaches it: all reachable situations were tried")
 	core := w.coreLines(ctx, limit)
 	switch {
 	case core != nil:
@@ -100,39 +98,39 @@ func (w *world) exhausted(ctx context.Context, limit int, cycle []step) *impossi
 		var names []string
 		for _, s := range slices.Backward(cycle) {
 			e := &w.elements[s.element]
-			names = append(names, fmt.Sprintf("%s:%s (%s to %s)", e.name, s.Qualified(), e.states[s.from], e.states[s.to]))
+			names = append(names, fmt.Sprintf("%s:%s (%s to %s)", e.name, s.Operation, e.states[s.from], e.states[s.to]))
 		}
-		why.lines = append(why.lines, "on the direct path each of these would have to be made before the next, and the last before the first: "+strings.Join(names, ", "))
+		why.lines = append(why.lines, "on the direct path each of these steps has to come before the next, and the last before the first: "+strings.Join(names, ", "))
 	}
 	return why
 }
 
-// complete gives the whole reason: what was found on one way is part of it only,
-// where there are other ways that are barred by something else.
-func (w *world) complete(ctx context.Context, limit int, why *impossible) *impossible {
-	if len(why.named) > 0 && !w.demanding(why.named).isHopeless() {
+// complete returns the whole reason: what was found on one path is only a part
+// of it where other paths are ruled out by something else.
+func (w *world) complete(ctx context.Context, limit int, why *impossibleError) *impossibleError {
+	if len(why.named) > 0 && w.demanding(why.named).obstacle() == nil {
 		if core := w.coreLines(ctx, limit); core != nil {
-			return &impossible{lines: core}
+			return &impossibleError{lines: core}
 		}
 	}
 	return why
 }
 
-// coreLines tells the core; nil where there is none, or none that can be read.
+// coreLines describes the core; nil where there is none, or it is too long to be read.
 func (w *world) coreLines(ctx context.Context, limit int) []string {
 	core := w.core(ctx, limit)
 	if len(core) == 0 || len(core) > maxCore {
 		return nil
 	}
-	lines := []string{"these requirements are why; without any one of them there is an order:"}
+	lines := []string{"together these requirements rule it out; without any one of them there is a plan:"}
 	for _, d := range core {
 		e := &w.elements[d.element]
-		lines = append(lines, fmt.Sprintf("%q %s%s", e.name, w.demanded(e, d.requirement, d.on), e.when(d.requirement)))
+		lines = append(lines, fmt.Sprintf("%q %s%s", e.name, w.requirementText(e, d.requirement, d.on), e.when(d.requirement)))
 	}
 	return lines
 }
 
-// when says in which states and for which operations something is required.
+// when describes in which states and for which operations something is required.
 func (k *kind) when(requirement int) string {
 	var states, operations []string
 	for s, name := range k.states {
@@ -141,7 +139,7 @@ func (k *kind) when(requirement int) string {
 		}
 		for _, m := range k.moves[s] {
 			if slices.Contains(m.Requires, k.reqs[requirement]) {
-				operations = append(operations, m.Qualified())
+				operations = append(operations, m.Operation.String())
 			}
 		}
 	}

@@ -101,8 +101,8 @@ func TestEachReasonIsGiven(t *testing.T) {
 	for _, states := range []int{0, 1} {
 		_, err := plan.Make(t.Context(), p, plan.Options{MaxStates: states})
 		want := "the goal cannot be reached:\n" +
-			"\"lamp\" cannot come from state \"on\" to state \"off\": its operations do not lead there\n" +
-			"\"torch\" cannot come from state \"on\" to state \"off\": its operations do not lead there"
+			"\"lamp\" cannot get from state \"on\" to state \"off\": its operations do not lead there\n" +
+			"\"torch\" cannot get from state \"on\" to state \"off\": its operations do not lead there"
 		if !errors.Is(err, plan.ErrImpossible) || err.Error() != want {
 			t.Errorf("with a limit of %d: %v", states, err)
 		}

@@ -1,6 +1,6 @@
 package plan
 
-// direct puts one journey of each element in order by who waits for whom.
+// direct orders one path of each element by who waits for whom.
 type direct struct {
 	*world
 	ways   [][]move // by element
@@ -11,9 +11,9 @@ type direct struct {
 	after  [][]int
 }
 
-// direct gives steps that lead to the goal, in an order that is allowed. It
-// gives up where an offer comes more than once or is not there to stay; cycle
-// are then steps that wait for each other, if that is why.
+// direct returns steps that lead to the goal, in an order that is allowed. It
+// gives up where something is offered more than once or withdrawn too early; cycle
+// is then the steps that wait for each other, if that is the reason.
 func (w *world) direct() (steps, cycle []step, ok bool) {
 	d := &direct{world: w, ways: make([][]move, len(w.elements)), first: make([]int, len(w.elements))}
 	if !d.choose() {
@@ -43,8 +43,8 @@ func (w *world) direct() (steps, cycle []step, ok bool) {
 	return d.sort()
 }
 
-// choose gives each element its journey: to its goal, and through the states
-// that offer what the journeys of others need.
+// choose picks the path of each element: to its goal, through the states that
+// offer what the paths of others need.
 func (d *direct) choose() bool {
 	n := len(d.elements)
 	offer, queue, queued := make([]set, n), make([]int, 0, n), make([]bool, n)
@@ -55,7 +55,7 @@ func (d *direct) choose() bool {
 		i := queue[0]
 		queued[i] = false
 		e := &d.elements[i]
-		j := e.journey(int(d.start[i]), offer[i])
+		j := e.path(int(d.start[i]), offer[i])
 		if !j.possible {
 			return false
 		}
@@ -88,8 +88,8 @@ func (d *direct) wait(step, before int) {
 	d.waits[step]++
 }
 
-// order lets the steps of element i that need r wait until it is offered, and
-// the other element with ceasing to offer it until they are made.
+// order makes the steps of element i that need r wait until it is offered, and
+// the other element wait for them before it withdraws it.
 func (d *direct) order(i int, r set, l link) bool {
 	way, needed := d.ways[i], d.elements[i].requires[d.start[i]]&r != 0
 	atStart, first, last := needed, -1, -1
@@ -112,7 +112,7 @@ func (d *direct) order(i int, r set, l link) bool {
 		now := y.offers[m.to]&l.names != 0
 		switch {
 		case now && !offers && came:
-			return false // it comes again
+			return false // it is offered again
 		case now && !offers:
 			begin, came = s, true
 		case !now && offers:
@@ -132,7 +132,7 @@ func (d *direct) order(i int, r set, l link) bool {
 	return true
 }
 
-// sort gives the steps in order, or a cycle of them.
+// sort returns the steps in order, or a cycle of them.
 func (d *direct) sort() (steps, cycle []step, ok bool) {
 	var ready []int
 	for s, n := range d.waits {
@@ -154,7 +154,7 @@ func (d *direct) sort() (steps, cycle []step, ok bool) {
 	return nil, d.cycle(), false
 }
 
-// cycle follows steps that still wait until one comes again.
+// cycle follows waiting steps until one repeats.
 func (d *direct) cycle() []step {
 	at := 0
 	for d.waits[at] == 0 {

@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// impossible is why a goal cannot be reached, a sentence a line.
-type impossible struct {
+// impossibleError is why a goal cannot be reached, one sentence a line.
+type impossibleError struct {
 	lines []string
-	named []demand // that are said to be why
+	named []demand // that the lines blame
 }
 
-func (e *impossible) Error() string {
+func (e *impossibleError) Error() string {
 	return ErrImpossible.Error() + ":\n" + strings.Join(e.lines, "\n")
 }
 
-func (e *impossible) add(line string) *impossible {
+func (e *impossibleError) add(line string) *impossibleError {
 	e.lines = append(e.lines, line)
 	return e
 }
 
-func (e *impossible) Unwrap() error { return ErrImpossible }
+func (e *impossibleError) Unwrap() error { return ErrImpossible }
 
-func because(format string, args ...any) *impossible {
-	return &impossible{lines: []string{fmt.Sprintf(format, args...)}}
+func impossibleBecause(format string, args ...any) *impossibleError {
+	return &impossibleError{lines: []string{fmt.Sprintf(format, args...)}}
 }
 
-// hopeless says why there is no plan where that is seen without a search: the
+// obstacle returns why there is no plan where that shows without a search: the
 // goal contradicts itself, or an element would not reach its goal even if
-// nothing that is offered ever went away.
-func (w *world) hopeless() *impossible {
+// nothing that is offered were ever withdrawn. It returns nil otherwise.
+func (w *world) obstacle() *impossibleError {
 	for i := range w.elements {
 		e := &w.elements[i]
 		goals := e.goals()
@@ -38,13 +38,13 @@ func (w *world) hopeless() *impossible {
 			continue
 		}
 		if w.route(nil, i, e.goal) == nil {
-			return because("%q cannot come from state %q to %s: its operations do not lead there",
+			return impossibleBecause("%q cannot get from state %q to %s: its operations do not lead there",
 				e.name, e.states[w.start[i]], e.goalName(goals))
 		}
 		for _, needs := range goalNeeds(e, goals) {
 			for _, l := range e.uses[needs] {
 				if y := &w.elements[l.element]; !slices.ContainsFunc(y.goals(), func(s int) bool { return y.offers[s]&l.names != 0 }) {
-					return because("in the goal %q %s, and that %s", e.name, w.demanded(e, needs, l), w.goalOffers(l))
+					return impossibleBecause("in the goal %q %s, and that %s", e.name, w.requirementText(e, needs, l), w.goalOffers(l))
 				}
 			}
 		}
@@ -59,7 +59,9 @@ func (w *world) hopeless() *impossible {
 	return nil
 }
 
-// goals are the states that are the goal.
+func (w *world) blocked() bool { return w.obstacle() != nil }
+
+// goals returns the states that are the goal.
 func (k *kind) goals() []int {
 	var states []int
 	for s, is := range k.goal {
@@ -77,7 +79,7 @@ func (e *element) goalName(goals []int) string {
 	return "where the operations that must run have run"
 }
 
-// goalNeeds are the requirements that all goal states of an element have.
+// goalNeeds returns the requirements that all goal states of an element have.
 func goalNeeds(e *element, goals []int) []int {
 	needs := e.requires[goals[0]]
 	for _, s := range goals {
@@ -103,10 +105,10 @@ type hop struct {
 	move
 }
 
-// route gives the shortest way of an element from its start to one of a set of
-// states, whatever it needs; nil when there is none. Only the first move out of
-// what r has reached is given, if r is given.
-func (w *world) route(r relaxed, i int, to []bool) *hop {
+// route finds the shortest path of an element from its start to one of a set of
+// states, whatever it needs, and returns its first move, or, if r is not nil, the
+// first out of what r reaches. It returns nil when there is no path.
+func (w *world) route(r relaxation, i int, to []bool) *hop {
 	e := &w.elements[i]
 	start := int(w.start[i])
 	before := map[int]hop{start: {from: -1}}
@@ -124,7 +126,7 @@ func (w *world) route(r relaxed, i int, to []bool) *hop {
 				}
 			}
 		}
-		for _, m := range e.better[at] {
+		for _, m := range e.useful[at] {
 			if _, known := before[m.to]; !known {
 				before[m.to] = hop{at, m}
 				queue = append(queue, m.to)
@@ -134,10 +136,10 @@ func (w *world) route(r relaxed, i int, to []bool) *hop {
 	return nil
 }
 
-// trace follows from an element that does not reach its goal to whom it waits
-// for, until somebody never offers what is needed or is waited for already.
-func (w *world) trace(r relaxed, i int) *impossible {
-	var why impossible
+// trace follows an element that does not reach its goal to the one that it waits
+// for, and so on, until one never offers what is needed or closes a cycle.
+func (w *world) trace(r relaxation, i int) *impossibleError {
+	var why impossibleError
 	seen := map[int]int{}
 	targets := w.elements[i].goal
 	for {
@@ -155,7 +157,7 @@ func (w *world) trace(r relaxed, i int) *impossible {
 		seen[i] = len(why.lines)
 		h := w.route(r, i, targets)
 		if h == nil {
-			return why.add(fmt.Sprintf("%q never comes from state %q to one that does: its operations do not lead there",
+			return why.add(fmt.Sprintf("%q never gets from state %q to one that does: its operations do not lead there",
 				e.name, e.states[w.start[i]]))
 		}
 		var need int
@@ -169,8 +171,8 @@ func (w *world) trace(r relaxed, i int) *impossible {
 		}
 		why.named = append(why.named, demand{i, need, on})
 		y := &w.elements[on.element]
-		line := fmt.Sprintf("%q cannot come from state %q to %q: %s %s",
-			e.name, e.states[h.from], e.states[h.to], h.Qualified(), w.demanded(e, need, on))
+		line := fmt.Sprintf("%q cannot get from state %q to %q: %s %s",
+			e.name, e.states[h.from], e.states[h.to], h.Operation, w.requirementText(e, need, on))
 		states := w.offering(on)
 		if len(states) == 0 {
 			return why.add(line + ", which offers it in no state")
@@ -186,7 +188,7 @@ func (w *world) trace(r relaxed, i int) *impossible {
 // maxLevels is above the level in which a state of one element is reached.
 const maxLevels = 1 << 16
 
-// sortedValues gives the elements that were seen from a line on, in that order.
+// sortedValues returns the elements that were seen from a line on, in that order.
 func sortedValues(seen map[int]int, from int) []int {
 	byLine := map[int]int{}
 	last := from

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// Formats are the names that Format knows.
+// Formats are the formats of Format.
 var Formats = []string{"text", "json", "dot", "plan", "csv"}
 
-// Format writes the plan of an application: for people as text, as JSON, as a
+// Format returns the plan of an application as text for people, as JSON, as a
 // graph in Graphviz's language, or as TosKer's .plan and .csv. The same plan
 // gives the same bytes.
 func (p *Plan) Format(format, application string) ([]byte, error) {
@@ -33,7 +35,7 @@ func (p *Plan) Format(format, application string) ([]byte, error) {
 	}
 }
 
-// Summary is a sentence on the plan's size, and on what is proven of it.
+// Summary returns a sentence on the plan's size and on what is proven of it.
 func (p *Plan) Summary() string {
 	if p.Operations == 0 {
 		return "nothing to do, the goal is reached already"
@@ -43,7 +45,7 @@ func (p *Plan) Summary() string {
 	case !p.Minimal.Operations:
 		return size + "; not proven minimal: " + p.Limit
 	case !p.Minimal.Levels:
-		return size + "; no plan has fewer operations, but fewer levels may do: " + p.Limit
+		return size + "; no plan has fewer operations, but fewer levels may be possible: " + p.Limit
 	default:
 		return size
 	}
@@ -59,6 +61,9 @@ func count(n int, what string) string {
 func (p *Plan) text(application string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n", application, p.Summary())
+	for _, note := range p.Notes {
+		fmt.Fprintf(&b, "  %s\n", note)
+	}
 	width := 0
 	for _, s := range p.Steps() {
 		width = max(width, len(s.String()))
@@ -67,7 +72,11 @@ func (p *Plan) text(application string) []byte {
 		fmt.Fprintf(&b, "\nlevel %d\n", i+1)
 		for _, s := range level {
 			fmt.Fprintf(&b, "  %-*s  %s to %s", width, s.Operation, s.Source, s.Target)
-			if !s.Implemented {
+			switch {
+			case s.Implemented:
+			case s.Kind() == protocol.KindStop:
+				b.WriteString(", not implemented: the unit ends what start left")
+			default:
 				b.WriteString(", not implemented: changes the state only")
 			}
 			b.WriteByte('\n')
@@ -90,8 +99,8 @@ func (p *Plan) json(application string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// dot draws a step as a box, with an arrow from each that it waits for; what
-// can be made at the same time stands beside each other.
+// dot draws a step as a box, with an arrow from each step that it waits for.
+// Steps of one level stand side by side.
 func (p *Plan) dot(application string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "digraph %q {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n", application)
@@ -102,7 +111,7 @@ func (p *Plan) dot(application string) []byte {
 			if !s.Implemented {
 				style = `, style="rounded,dashed"`
 			}
-			label := s.Component + "\n" + s.Interface + "." + s.Operation.Operation
+			label := s.Component + "\n" + s.Operation.Operation.String()
 			fmt.Fprintf(&b, "    s%d [label=%q%s];\n", s.ID, label, style)
 		}
 		b.WriteString("  }\n")
@@ -119,6 +128,9 @@ func (p *Plan) dot(application string) []byte {
 func (p *Plan) toskerPlan(application string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s: %s\n", application, p.Summary())
+	for _, note := range p.Notes {
+		fmt.Fprintf(&b, "# %s\n", note)
+	}
 	for i, level := range p.Levels {
 		fmt.Fprintf(&b, "# level %d\n", i+1)
 		for _, s := range level {
@@ -132,7 +144,7 @@ func (p *Plan) toskerCSV() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	for _, s := range p.Steps() {
-		if err := w.Write([]string{s.Component, s.Interface, s.Operation.Operation}); err != nil {
+		if err := w.Write([]string{s.Component, s.Interface, s.Name}); err != nil {
 			return nil, fmt.Errorf("cannot write a plan as CSV: %w", err)
 		}
 	}
@@ -140,7 +152,7 @@ func (p *Plan) toskerCSV() ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
-// Text says for people what a plan leads to.
+// Text returns for people what a plan leads to.
 func (o *Outcome) Text(application string) []byte {
 	var b bytes.Buffer
 	allowed := fmt.Sprintf("all %d steps are allowed", len(o.Steps))
@@ -148,7 +160,7 @@ func (o *Outcome) Text(application string) []byte {
 	case 0:
 		allowed = "there are no steps"
 	case 1:
-		allowed = "its step is allowed"
+		allowed = "the step is allowed"
 	}
 	fmt.Fprintf(&b, "%s: %s; it ends with\n", application, allowed)
 	for _, name := range sortedKeys(o.States) {
@@ -162,8 +174,8 @@ const maxPlan = 16 << 20
 
 // Read reads a plan in either of TosKer's formats: a line is
 // component:Interface.operation, or component,Interface,operation. Empty lines,
-// and lines that begin with "#", are left out. lines has the line of each
-// operation. The error names every line that is neither.
+// and lines that begin with "#", are skipped. lines has the line number of each
+// operation. The error names every malformed line.
 func Read(r io.Reader) (operations []Operation, lines []int, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxPlan+1))
 	if err != nil {
@@ -190,7 +202,7 @@ func Read(r io.Reader) (operations []Operation, lines []int, err error) {
 	return operations, lines, errors.Join(errs...)
 }
 
-// LineError is a line of a plan that is no step.
+// LineError is the error for a malformed line of a plan.
 type LineError struct {
 	Line int
 	Err  error
@@ -213,5 +225,5 @@ func readLine(line string) (Operation, error) {
 			return Operation{}, fmt.Errorf("%q is not component,interface,operation", line)
 		}
 	}
-	return Operation{fields[0], fields[1], fields[2]}, nil
+	return Operation{fields[0], protocol.Operation{Interface: fields[1], Name: fields[2]}}, nil
 }

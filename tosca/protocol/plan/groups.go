@@ -2,9 +2,8 @@ package plan
 
 import "slices"
 
-// groups gives the elements that have to do with each other, directly or
-// through others, by their indices. What is in different groups never matters
-// to each other, so that each can be planned alone.
+// groups returns the connected components of the elements, by index: elements of
+// different groups do not affect each other, so each group is planned alone.
 func (w *world) groups() [][]int {
 	in := make([]int, len(w.elements)) // an element of the same group
 	for i := range in {
@@ -39,7 +38,7 @@ func (w *world) groups() [][]int {
 	return groups
 }
 
-// part is the world of one group.
+// part returns the world of one group.
 func (w *world) part(group []int) *world {
 	if len(group) == len(w.elements) {
 		return w
@@ -67,8 +66,8 @@ func (w *world) part(group []int) *world {
 	return p
 }
 
-// add puts the steps of a group beside those of the others.
-func (p *partial) add(q partial, group []int) {
+// add adds the steps of a group to those of the others.
+func (p *partialOrder) add(q partialOrder, group []int) {
 	offset := len(p.steps)
 	for s, st := range q.steps {
 		st.element = group[st.element]

@@ -17,6 +17,8 @@ const (
 	maxNames  = 64 // requirements, and capabilities
 	maxStates = 64
 	maxRun    = 10 // operations that must run
+
+	maxVariants = 1 << 16 // of states: a situation has 16 bits for each element
 )
 
 func (s set) has(i int) bool { return s>>i&1 == 1 }
@@ -28,38 +30,98 @@ func (s set) each(f func(i int)) {
 	}
 }
 
-// move is what one operation makes of a state.
+// move is what one operation does in a state.
 type move struct {
 	protocol.Transition
 	implemented bool
 	to          int
-	needs       set // of the transition, of those passed through, and of the target state
+	needs       set // of the transition, of those skipped, and of the target state
 }
 
 // kind is what elements with the same protocol and the same goal have in
-// common. Where operations must run, its states are those of the protocol times
-// which of them did.
+// common. Its states are those of the protocol, combined with whether the element
+// is open, where that matters, and with which of the operations that must run did.
 type kind struct {
 	states   []string // the protocol's name of each state
+	index    map[localState]int
 	requires []set
 	offers   []set
 	goal     []bool // any state where there is no goal
 	wanted   bool   // there is a goal
 	moves    [][]move
-	better   [][]move // moves, without those that another makes needless
+	useful   [][]move // moves without those that another one makes needless
 	reqs     []string
 	caps     []string
-	journeys map[journeyKey]*journey
+	paths    map[pathKey]*path
 }
 
-// kindSpec is what makes a kind.
+// localState is a state of the protocol, and whether processes of a start are
+// live in it.
+type localState struct {
+	state string
+	open  bool
+}
+
+// start returns where an element begins: in the initial state or in a given one,
+// in which it counts as open if it can be.
+func (k *kind) start(initial, given string) int {
+	if given == "" {
+		return k.index[localState{initial, false}]
+	}
+	if i, ok := k.index[localState{given, true}]; ok {
+		return i
+	}
+	return k.index[localState{given, false}]
+}
+
+// kindSpec is what a kind is made of.
 type kindSpec struct {
 	element *Element
-	goal    string   // empty: none
-	run     []string // qualified operations that must run
+	goal    string               // empty: none
+	run     []protocol.Operation // that must run
 }
 
-// key is the same for elements of one kind.
+func (s kindSpec) implemented(op protocol.Operation) bool {
+	return !slices.Contains(s.element.Unimplemented, op)
+}
+
+// opens reports whether the element is open after an operation.
+func (s kindSpec) opens(op protocol.Operation, before bool) bool {
+	switch op.Kind() {
+	case protocol.KindStart:
+		return before || s.implemented(op)
+	case protocol.KindStop:
+		return false
+	default:
+		return before
+	}
+}
+
+// opened returns the states in which the element can be open; none where nothing
+// is skipped, since it makes no difference there.
+func (s kindSpec) opened() map[string]bool {
+	opened := map[string]bool{}
+	if len(s.element.Unimplemented) == 0 {
+		return opened
+	}
+	p := s.element.Protocol
+	var queue []localState
+	for _, state := range p.States {
+		queue = append(queue, localState{state.Name, false})
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		for _, step := range p.Allowed(at.state, at.open, s.implemented) {
+			if s.opens(step.Operation, at.open) && !opened[step.Target] {
+				opened[step.Target] = true
+				queue = append(queue, localState{step.Target, true})
+			}
+		}
+	}
+	return opened
+}
+
+// key is equal for elements of one kind.
 func (s kindSpec) key() string {
 	var b strings.Builder
 	list := func(names []string) {
@@ -71,8 +133,8 @@ func (s kindSpec) key() string {
 	}
 	p := &s.element.Protocol
 	list([]string{p.Initial, s.goal})
-	list(s.run)
-	list(s.element.Unimplemented)
+	list(names(s.run))
+	list(names(s.element.Unimplemented))
 	for i := range p.States {
 		list([]string{p.States[i].Name})
 		list(p.States[i].Requires)
@@ -80,14 +142,19 @@ func (s kindSpec) key() string {
 	}
 	for i := range p.Transitions {
 		t := &p.Transitions[i]
-		list([]string{t.Source, t.Target, t.Interface, t.Operation})
+		list([]string{t.Source, t.Target, t.Interface, t.Name})
 		list(t.Requires)
+	}
+	for _, f := range p.Free {
+		list([]string{f.Interface, f.Name})
+		list(f.States)
+		list(f.Requires)
 	}
 	return b.String()
 }
 
 func newKind(s kindSpec) (*kind, error) {
-	k := &kind{journeys: map[journeyKey]*journey{}, wanted: s.goal != "" || len(s.run) > 0}
+	k := &kind{index: map[localState]int{}, paths: map[pathKey]*path{}, wanted: s.goal != "" || len(s.run) > 0}
 	p := s.element.Protocol
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("its protocol: %w", err)
@@ -102,41 +169,48 @@ func newKind(s kindSpec) (*kind, error) {
 		return nil, fmt.Errorf("%d operations must run, and at most %d can be asked for", len(s.run), maxRun)
 	}
 	runs := 1 << len(s.run)
-	index := map[string]int{}
-	for i, state := range p.States {
-		index[state.Name] = i * runs
-		for done := range runs {
-			k.states = append(k.states, state.Name)
-			k.requires = append(k.requires, setOf(k.reqs, state.Requires))
-			k.offers = append(k.offers, setOf(k.caps, state.Offers))
-			k.goal = append(k.goal, (s.goal == "" || s.goal == state.Name) && done == runs-1)
+	opened := s.opened()
+	for _, state := range p.States {
+		for _, open := range []bool{false, true} {
+			if open && !opened[state.Name] {
+				continue
+			}
+			k.index[localState{state.Name, open}] = len(k.states)
+			for done := range runs {
+				k.states = append(k.states, state.Name)
+				k.requires = append(k.requires, setOf(k.reqs, state.Requires))
+				k.offers = append(k.offers, setOf(k.caps, state.Offers))
+				k.goal = append(k.goal, (s.goal == "" || s.goal == state.Name) && done == runs-1)
+			}
 		}
 	}
-	implemented := func(op string) bool { return !slices.Contains(s.element.Unimplemented, op) }
-	for _, state := range p.States {
-		passages := p.Passages(state.Name, implemented)
+	if len(k.states) > maxVariants {
+		return nil, fmt.Errorf("its protocol has %d states and %d operations must run, which is too much to plan with", len(p.States), len(s.run))
+	}
+	k.moves, k.useful = make([][]move, len(k.states)), make([][]move, len(k.states))
+	for at, first := range k.index {
+		steps := p.Allowed(at.state, at.open, s.implemented)
 		for done := range runs {
-			var moves []move
-			for _, passage := range passages {
-				m := move{Transition: passage.Transition, implemented: implemented(passage.Qualified())}
-				m.to = index[passage.Target] + done
-				if i := slices.Index(s.run, passage.Qualified()); i >= 0 {
-					m.to = index[passage.Target] + (done | 1<<i)
+			from := first + done
+			for _, step := range steps {
+				m := move{Transition: step.Transition, implemented: s.implemented(step.Operation)}
+				m.to = k.index[localState{step.Target, opened[step.Target] && s.opens(step.Operation, at.open)}] + done
+				if i := slices.Index(s.run, step.Operation); i >= 0 && done>>i&1 == 0 {
+					m.to += 1 << i
 				}
-				m.needs = setOf(k.reqs, passage.Requires) | k.requires[m.to]
-				for _, t := range passage.Through {
+				m.needs = setOf(k.reqs, step.Requires) | k.requires[m.to]
+				for _, t := range step.Skipped {
 					m.needs |= setOf(k.reqs, t.Requires)
 				}
-				moves = append(moves, m)
+				k.moves[from] = append(k.moves[from], m)
 			}
-			k.moves = append(k.moves, moves)
-			k.better = append(k.better, best(moves, len(k.better)))
+			k.useful[from] = usefulMoves(k.moves[from], from)
 		}
 	}
 	return k, nil
 }
 
-// nameSets gives each requirement and capability of a protocol its index.
+// nameSets assigns an index to each requirement and capability of a protocol.
 func (k *kind) nameSets(p protocol.Protocol) error {
 	for _, s := range p.States {
 		k.reqs = append(k.reqs, s.Requires...)
@@ -145,6 +219,9 @@ func (k *kind) nameSets(p protocol.Protocol) error {
 	for _, t := range p.Transitions {
 		k.reqs = append(k.reqs, t.Requires...)
 	}
+	for _, f := range p.Free {
+		k.reqs = append(k.reqs, f.Requires...)
+	}
 	for _, names := range []*[]string{&k.reqs, &k.caps} {
 		slices.Sort(*names)
 		if *names = slices.Compact(*names); len(*names) > maxNames {
@@ -152,6 +229,14 @@ func (k *kind) nameSets(p protocol.Protocol) error {
 		}
 	}
 	return nil
+}
+
+func names(operations []protocol.Operation) []string {
+	all := make([]string, len(operations))
+	for i, op := range operations {
+		all[i] = op.String()
+	}
+	return all
 }
 
 func setOf(all, names []string) set {
@@ -163,9 +248,9 @@ func setOf(all, names []string) set {
 	return s
 }
 
-// best leaves out moves that lead nowhere, and those that need more than
+// usefulMoves drops moves that change nothing, and those that need more than
 // another one to the same state, or as much and come later.
-func best(moves []move, from int) []move {
+func usefulMoves(moves []move, from int) []move {
 	var kept []move
 	for i, m := range moves {
 		worse := m.to == from || slices.ContainsFunc(moves[:i], func(o move) bool { return o.to == m.to && o.needs&^m.needs == 0 }) ||

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// together is a situation after some levels.
-type together struct {
+// levelNode is a situation after some levels.
+type levelNode struct {
 	at     situation
 	cost   int // operations
 	level  int
@@ -15,29 +15,29 @@ type together struct {
 	via    []step
 }
 
-// levelSearch looks, breadth first, for a plan of so many operations with fewer
-// levels. All sets of steps that can be made at the same time are tried, since
-// to make one later can be what lets others be made at all.
+// levelSearch searches breadth first for a plan of so many operations with fewer
+// levels. It tries all sets of steps that can be made at the same time, since
+// delaying one step can be what allows others.
 type levelSearch struct {
 	*world
 	operations int
 	below      int // levels
 	limit      int
-	found      []together
+	nodes      []levelNode
 	cheapest   map[string]int // operations by situation
 	tried      int
 	bound      bound
 }
 
-// run gives the levels of the best plan, or nil when none has fewer.
+// run returns the levels of the best plan, or nil when none has fewer.
 func (s *levelSearch) run(ctx context.Context) ([][]step, error) {
 	s.cheapest, s.bound = map[string]int{}, s.world.bound(s.start)
-	s.found = []together{{at: slices.Clone(s.start), before: -1}}
-	for i := 0; i < len(s.found); i++ {
+	s.nodes = []levelNode{{at: slices.Clone(s.start), before: -1}}
+	for i := 0; i < len(s.nodes); i++ {
 		if ctx.Err() != nil {
 			return nil, ended(ctx)
 		}
-		v := s.found[i]
+		v := s.nodes[i]
 		if s.reached(v.at) {
 			return s.way(i), nil
 		}
@@ -48,18 +48,18 @@ func (s *levelSearch) run(ctx context.Context) ([][]step, error) {
 	return nil, nil
 }
 
-// candidates are the steps from a situation after which there may be a plan.
-func (s *levelSearch) candidates(v together) []step {
+// candidates returns the steps from a situation after which there may be a plan.
+func (s *levelSearch) candidates(v levelNode) []step {
 	var steps []step
 	for e := range s.elements {
-		for _, m := range s.elements[e].better[v.at[e]] {
+		for _, m := range s.elements[e].useful[v.at[e]] {
 			st := step{element: e, from: int(v.at[e]), move: m}
 			if !s.allows(v.at, st) {
 				continue
 			}
 			next := slices.Clone(v.at)
 			next[e] = uint16(m.to)
-			if s.rebound(next, &s.bound); s.bound.possible && v.cost+1+s.bound.operations <= s.operations {
+			if s.updateBound(next, &s.bound); s.bound.possible && v.cost+1+s.bound.operations <= s.operations {
 				steps = append(steps, st)
 			}
 		}
@@ -67,8 +67,8 @@ func (s *levelSearch) candidates(v together) []step {
 	return steps
 }
 
-// subsets visits what comes of every set of the steps; false when that is too
-// much.
+// subsets visits the result of every set of the steps; false when there are too
+// many.
 func (s *levelSearch) subsets(i int, steps, chosen []step, at situation) bool {
 	for n, st := range steps {
 		if s.tried++; s.tried > s.limit {
@@ -87,28 +87,27 @@ func (s *levelSearch) subsets(i int, steps, chosen []step, at situation) bool {
 	return true
 }
 
-// visit is false when no plan with few enough operations comes here, nor after
-// more steps.
+// visit reports whether a plan with few enough operations can lead through here.
 func (s *levelSearch) visit(i int, via []step, at situation) bool {
-	v := s.found[i]
-	made := together{at: at, cost: v.cost + len(via), level: v.level + 1, before: i, via: via}
+	v := s.nodes[i]
+	made := levelNode{at: at, cost: v.cost + len(via), level: v.level + 1, before: i, via: via}
 	b := &s.bound
-	s.rebound(at, b)
+	s.updateBound(at, b)
 	if !b.possible || made.cost+b.operations > s.operations {
 		return false
 	}
 	key := at.key()
 	if cost, known := s.cheapest[key]; made.level+b.levels < s.below && (!known || made.cost < cost) {
 		s.cheapest[key] = made.cost
-		s.found = append(s.found, made)
+		s.nodes = append(s.nodes, made)
 	}
 	return true
 }
 
 func (s *levelSearch) way(i int) [][]step {
 	var levels [][]step
-	for ; s.found[i].before >= 0; i = s.found[i].before {
-		levels = append(levels, s.found[i].via)
+	for ; s.nodes[i].before >= 0; i = s.nodes[i].before {
+		levels = append(levels, s.nodes[i].via)
 	}
 	slices.Reverse(levels)
 	return levels

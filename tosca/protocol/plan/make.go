@@ -7,29 +7,29 @@ import (
 	"slices"
 )
 
-// Make finds a plan. The error is ErrProblem's or ErrStart's when the problem is none,
-// ErrImpossible's when there is no plan, and says why, ErrLimit's when none was
-// found within the limits, and the context's when that was cancelled. A plan
-// that is found but not proven minimal says so.
+// Make finds a plan. The error wraps ErrProblem or ErrStart when the problem is
+// not valid, ErrImpossible when there is no plan, with the reasons, ErrLimit when
+// none was found within the limits, and the context's error when that was
+// cancelled. A plan that is not proven minimal says so.
 func Make(ctx context.Context, p Problem, opts Options) (*Plan, error) {
 	w, err := compile(p)
 	if err != nil {
 		return nil, err
 	}
 	minimal, limit := Minimal{Operations: true, Levels: true}, ""
-	var all partial
-	var none impossible
+	var all partialOrder
+	var none impossibleError
 	var unknown error
 	for _, group := range w.groups() {
 		part := w.part(group)
 		m := &maker{world: part, limit: opts.states(len(group)), bound: part.bound(part.start)}
 		err := m.operations(ctx)
-		why := (*impossible)(nil)
+		why := (*impossibleError)(nil)
 		switch {
 		case errors.As(err, &why):
-			none.lines = append(none.lines, why.lines...) // as many reasons as there are
+			none.lines = append(none.lines, why.lines...) // all reasons
 			continue
-		case errors.Is(err, ErrLimit): // others may be impossible, which is proven then
+		case errors.Is(err, ErrLimit): // another group may be proven impossible
 			unknown = err
 			continue
 		case err != nil:
@@ -42,7 +42,7 @@ func Make(ctx context.Context, p Problem, opts Options) (*Plan, error) {
 		minimal.Operations = minimal.Operations && m.minimal.Operations
 		minimal.Levels = minimal.Levels && m.minimal.Levels
 		if limit == "" {
-			limit = m.met
+			limit = m.limitMet
 		}
 	}
 	if len(none.lines) > 0 {
@@ -51,9 +51,9 @@ func Make(ctx context.Context, p Problem, opts Options) (*Plan, error) {
 	if unknown != nil {
 		return nil, unknown
 	}
-	made := w.plan(all)
-	made.Minimal, made.Limit = minimal, limit
-	return made, nil
+	result := w.plan(all)
+	result.Minimal, result.Limit, result.Notes = minimal, limit, p.Notes
+	return result, nil
 }
 
 // maker is Make for one group of elements.
@@ -61,10 +61,11 @@ type maker struct {
 	*world
 	limit   int
 	bound   bound // of the start
-	best    partial
+	best    partialOrder
 	minimal Minimal
-	inOrder bool   // best is the direct path: whom its steps wait for is not a choice
-	met     string // the limit that was met
+	inOrder bool // best is the direct path, whose order is not a choice
+
+	limitMet string
 }
 
 // operations finds the plan with the fewest operations.
@@ -73,7 +74,7 @@ func (m *maker) operations(ctx context.Context) error {
 	ok = ok && m.leads(steps)
 	direct := ok
 	if !ok {
-		if why := m.hopeless(); why != nil {
+		if why := m.obstacle(); why != nil {
 			return m.complete(ctx, m.limit, why)
 		}
 		var err error
@@ -89,31 +90,31 @@ func (m *maker) operations(ctx context.Context) error {
 		m.best, m.minimal.Operations = m.loosen(steps), true
 		return nil
 	}
-	better, found, err := (&search{world: m.world, limit: m.limit, below: len(steps)}).run(ctx)
+	fewer, found, err := (&search{world: m.world, limit: m.limit, below: len(steps)}).run(ctx)
 	switch {
 	case err != nil && !errors.Is(err, errFull):
 		return fmt.Errorf("cannot plan: %w", err)
 	case err != nil && !ok:
-		return fmt.Errorf("%w: %w; there may be a plan all the same", ErrLimit, err)
+		return fmt.Errorf("%w: %w; a plan may still exist", ErrLimit, err)
 	case err != nil:
-		m.met = err.Error()
+		m.limitMet = err.Error()
 		steps = m.shorter(ctx, steps)
 	case !found && !ok:
 		return m.exhausted(ctx, m.limit, cycle)
 	case found:
-		steps, m.inOrder = better, false
+		steps, m.inOrder = fewer, false
 	}
 	m.best, m.minimal.Operations = m.loosen(steps), err == nil
 	return nil
 }
 
-// shorter looks for plans with fewer operations where the fewest were not found: the
-// more the bound weighs, the sooner a search comes to its end.
+// shorter searches for plans with fewer operations where the fewest were not
+// found: the greater the weight of the bound, the sooner a search ends.
 func (m *maker) shorter(ctx context.Context, steps []step) []step {
 	for _, weight := range []int32{5, 3, 2} {
-		better, found, err := (&search{world: m.world, limit: max(1, m.limit/4), below: len(steps), weight: weight}).run(ctx)
+		fewer, found, err := (&search{world: m.world, limit: max(1, m.limit/4), below: len(steps), weight: weight}).run(ctx)
 		if err == nil && found {
-			steps, m.inOrder = better, false
+			steps, m.inOrder = fewer, false
 		}
 	}
 	return steps
@@ -135,7 +136,7 @@ func (m *maker) levels(ctx context.Context) error {
 	}).run(ctx)
 	switch {
 	case errors.Is(err, errFull):
-		m.met = err.Error()
+		m.limitMet = err.Error()
 		return nil
 	case err != nil:
 		return fmt.Errorf("cannot plan: %w", err)

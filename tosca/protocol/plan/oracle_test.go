@@ -8,18 +8,20 @@ import (
 )
 
 // oracle plays by the rules that the package's documentation gives, by brute
-// force and without anything of the planner or of how it passes through
-// operations: what it says of at most four elements is what plans are held to.
+// force and without anything of the planner or of how protocols skip operations:
+// what it says of at most four elements is what plans are held to.
 type oracle struct {
 	p     plan.Problem
 	index map[string]int // of elements
 	moves map[stand][]oracleMove
 }
 
-// stand is an element, by its index, in a state.
+// stand is an element, by its index, in a state, with processes of its start or
+// without.
 type stand struct {
 	element int
 	state   string
+	open    bool
 }
 
 // oracleMove is what an operation makes of a state, and what that requires of
@@ -33,6 +35,7 @@ type oracleMove struct {
 // oracleState is a situation, and which of the operations that must run did.
 type oracleState struct {
 	states [4]string
+	open   [4]bool
 	ran    [4]bool
 }
 
@@ -41,7 +44,8 @@ func newOracle(p plan.Problem) *oracle {
 	for i, e := range p.Elements {
 		o.index[e.Name] = i
 		for _, s := range e.Protocol.States {
-			o.moves[stand{i, s.Name}] = movesFrom(e, s.Name)
+			o.moves[stand{i, s.Name, false}] = movesFrom(e, s.Name, false)
+			o.moves[stand{i, s.Name, true}] = movesFrom(e, s.Name, true)
 		}
 	}
 	return o
@@ -49,14 +53,15 @@ func newOracle(p plan.Problem) *oracle {
 
 // movesFrom tries every way through operations that are not implemented, shorter
 // ones first and those written first before others: an operation is the first
-// transition that such a way leads to.
-func movesFrom(e plan.Element, state string) []oracleMove {
+// transition that such a way leads to. No way leads through the initial state,
+// and an element with processes has none.
+func movesFrom(e plan.Element, state string, open bool) []oracleMove {
 	type way struct {
 		at      string
 		through []protocol.Transition
 	}
 	var moves []oracleMove
-	known := map[string]bool{}
+	known := map[protocol.Operation]bool{}
 	for ways, length := []way{{at: state}}, 0; len(ways) > 0 && length < len(e.Protocol.States); length++ {
 		var longer []way
 		for _, w := range ways {
@@ -64,16 +69,15 @@ func movesFrom(e plan.Element, state string) []oracleMove {
 				if t.Source != w.at {
 					continue
 				}
-				name := t.Interface + "." + t.Operation
-				if !known[name] {
-					known[name] = true
-					m := oracleMove{plan.Operation{Component: e.Name, Interface: t.Interface, Operation: t.Operation}, t.Target, slices.Clone(t.Requires)}
-					for _, passed := range w.through {
-						m.requires = append(m.requires, passed.Requires...)
+				if !known[t.Operation] {
+					known[t.Operation] = true
+					m := oracleMove{plan.Operation{Component: e.Name, Operation: t.Operation}, t.Target, slices.Clone(t.Requires)}
+					for _, skipped := range w.through {
+						m.requires = append(m.requires, skipped.Requires...)
 					}
 					moves = append(moves, m)
 				}
-				if slices.Contains(e.Unimplemented, name) {
+				if !open && t.Target != e.Protocol.Initial && slices.Contains(e.Unimplemented, t.Operation) {
 					longer = append(longer, way{t.Target, append(slices.Clone(w.through), t)})
 				}
 			}
@@ -81,6 +85,38 @@ func movesFrom(e plan.Element, state string) []oracleMove {
 		ways = longer
 	}
 	return moves
+}
+
+// opens reports whether element i has processes after an operation: a start that
+// is implemented leaves some, and a stop ends them.
+func (o *oracle) opens(i int, op protocol.Operation, before bool) bool {
+	switch op.String() {
+	case "Standard.start":
+		return before || !slices.Contains(o.p.Elements[i].Unimplemented, op)
+	case "Standard.stop":
+		return false
+	}
+	return before
+}
+
+// canBeOpen reports whether operations lead from any state without processes to
+// one with some.
+func (o *oracle) canBeOpen(i int, state string) bool {
+	seen := map[stand]bool{}
+	var visit func(at stand)
+	visit = func(at stand) {
+		if seen[at] {
+			return
+		}
+		seen[at] = true
+		for _, m := range o.moves[at] {
+			visit(stand{i, m.to, o.opens(i, m.operation.Operation, at.open)})
+		}
+	}
+	for _, s := range o.p.Elements[i].Protocol.States {
+		visit(stand{i, s.Name, false})
+	}
+	return seen[stand{i, state, true}]
 }
 
 func (o *oracle) state(i int, s oracleState) protocol.State {
@@ -92,7 +128,7 @@ func (o *oracle) state(i int, s oracleState) protocol.State {
 	panic("no state " + s.states[i])
 }
 
-// holds tells whether all those offer who are bound to what element i requires.
+// holds reports whether all that element i requires is offered by whom it is bound to.
 func (o *oracle) holds(i int, requires []string, s oracleState) bool {
 	for _, b := range o.p.Elements[i].Bindings {
 		if slices.Contains(requires, b.Requirement) && !slices.Contains(o.state(o.index[b.Target], s).Offers, b.Capability) {
@@ -111,13 +147,14 @@ func (o *oracle) sound(s oracleState) bool {
 	return true
 }
 
-// start is where a plan begins.
+// start is where a plan begins. An element of which only the state is given has
+// processes if it can have some there.
 func (o *oracle) start() oracleState {
 	var s oracleState
 	for i, e := range o.p.Elements {
 		s.states[i] = e.Protocol.Initial
 		if given, ok := o.p.From[e.Name]; ok {
-			s.states[i] = given
+			s.states[i], s.open[i] = given, o.canBeOpen(i, given)
 		}
 	}
 	return s
@@ -137,7 +174,7 @@ func (o *oracle) step(s oracleState, i int, m oracleMove) (next oracleState, ok 
 	if !o.holds(i, m.requires, s) {
 		return s, false
 	}
-	s.states[i] = m.to
+	s.states[i], s.open[i] = m.to, o.opens(i, m.operation.Operation, s.open[i])
 	for r, op := range o.p.Run {
 		s.ran[r] = s.ran[r] || op == m.operation
 	}
@@ -145,9 +182,11 @@ func (o *oracle) step(s oracleState, i int, m oracleMove) (next oracleState, ok 
 }
 
 // options are the moves of an element.
-func (o *oracle) options(s oracleState, i int) []oracleMove { return o.moves[stand{i, s.states[i]}] }
+func (o *oracle) options(s oracleState, i int) []oracleMove {
+	return o.moves[stand{i, s.states[i], s.open[i]}]
+}
 
-// next gives all situations that are one step away.
+// next returns all situations that are one step away.
 func (o *oracle) next(s oracleState) []oracleState {
 	var all []oracleState
 	for i := range o.p.Elements {
@@ -160,26 +199,31 @@ func (o *oracle) next(s oracleState) []oracleState {
 	return all
 }
 
-// run makes operations one after the other: it gives the first that is not
+// run makes operations one after the other: it returns the first that is not
 // allowed, counted from 1, or 0 and where they lead.
 func (o *oracle) run(operations []plan.Operation) (refused int, end oracleState) {
 	s := o.start()
 	for n, op := range operations {
-		i, known := o.index[op.Component]
-		at := slices.IndexFunc(o.options(s, i), func(m oracleMove) bool { return m.operation == op })
-		if !known || at < 0 {
-			return n + 1, s
-		}
 		var ok bool
-		if s, ok = o.step(s, i, o.options(s, i)[at]); !ok {
+		if s, ok = o.make(s, op); !ok {
 			return n + 1, s
 		}
 	}
 	return 0, s
 }
 
-// distances gives for each situation that can be come to how many operations
-// lead from there to the goal at least; those that never lead there are left out.
+// make makes one operation.
+func (o *oracle) make(s oracleState, op plan.Operation) (next oracleState, ok bool) {
+	i, known := o.index[op.Component]
+	at := slices.IndexFunc(o.options(s, i), func(m oracleMove) bool { return m.operation == op })
+	if !known || at < 0 {
+		return s, false
+	}
+	return o.step(s, i, o.options(s, i)[at])
+}
+
+// distances returns for each reachable situation the fewest operations that lead
+// from there to the goal; those that never lead there are left out.
 func (o *oracle) distances() map[oracleState]int {
 	before := map[oracleState][]oracleState{}
 	seen := map[oracleState]bool{o.start(): true}
@@ -209,7 +253,7 @@ func (o *oracle) distances() map[oracleState]int {
 	return left
 }
 
-// best gives the fewest operations that reach the goal and, with as few, the
+// best returns the fewest operations that reach the goal and, with as few, the
 // fewest levels.
 func (o *oracle) best() (operations, levels int, ok bool) {
 	left := o.distances()

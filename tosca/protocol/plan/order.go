@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// partial is an order of steps that says of each only what it must wait for.
-type partial struct {
+// partialOrder holds steps with only what each must wait for.
+type partialOrder struct {
 	steps []step
-	after [][]int // indices of steps that come before
+	after [][]int // indices of the steps that it waits for
 	level []int
 }
 
-// loosen keeps of a sequence of steps only the order that matters: a step waits
-// for the one that gives it what it needs, for those who need what it withdraws,
-// and for the one of its own element before it. So every step is made as early
-// as this sequence allows.
-func (w *world) loosen(steps []step) partial {
-	p := partial{steps: steps, after: make([][]int, len(steps)), level: make([]int, len(steps))}
+// loosen keeps only the order that matters of a sequence of steps: a step waits
+// for the one that offers what it needs, for those that need what it withdraws,
+// and for its own element's step before it. So every step is made as early as
+// the sequence allows.
+func (w *world) loosen(steps []step) partialOrder {
+	p := partialOrder{steps: steps, after: make([][]int, len(steps)), level: make([]int, len(steps))}
 	made := make([][]int, len(w.elements)) // the steps of each element so far
 	last := func(of int, which func(step) bool) int {
 		for _, s := range slices.Backward(made[of]) {
@@ -51,16 +51,16 @@ func (w *world) loosen(steps []step) partial {
 	return p
 }
 
-// levels counts the levels.
-func (p partial) levels() int {
+// levels returns the number of levels.
+func (p partialOrder) levels() int {
 	if len(p.level) == 0 {
 		return 0
 	}
 	return slices.Max(p.level) + 1
 }
 
-// sequence gives the steps level by level, by element within a level.
-func (p partial) sequence() []int {
+// sequence returns the indices of the steps by level, then element.
+func (p partialOrder) sequence() []int {
 	order := make([]int, len(p.steps))
 	for i := range order {
 		order[i] = i
@@ -71,12 +71,12 @@ func (p partial) sequence() []int {
 	return order
 }
 
-// plan makes what others read.
-func (w *world) plan(p partial) *Plan {
-	made := &Plan{Operations: len(p.steps), Levels: make([][]Step, p.levels())}
+// plan returns the order as a Plan.
+func (w *world) plan(p partialOrder) *Plan {
+	result := &Plan{Operations: len(p.steps), Levels: make([][]Step, p.levels())}
 	order := p.sequence()
 	id := make([]int, len(order))
-	before := map[int]int{} // the step of an element that was made before
+	before := map[int]int{} // each element's latest step
 	for n, s := range order {
 		id[s] = n + 1
 		st := p.steps[s]
@@ -85,21 +85,21 @@ func (w *world) plan(p partial) *Plan {
 		var after []int
 		for _, o := range p.after[s] {
 			if follows && o != own && slices.Contains(p.after[own], o) {
-				continue // the element waited for it before
+				continue // the element has waited for it already
 			}
 			after = append(after, id[o])
 		}
 		slices.Sort(after)
 		before[st.element] = s
-		made.Levels[p.level[s]] = append(made.Levels[p.level[s]], Step{
-			ID: n + 1, Operation: Operation{e.name, st.Interface, st.Operation},
+		result.Levels[p.level[s]] = append(result.Levels[p.level[s]], Step{
+			ID: n + 1, Operation: Operation{e.name, st.Operation},
 			Source: e.states[st.from], Target: e.states[st.to], Implemented: st.implemented, After: after,
 		})
 	}
-	return made
+	return result
 }
 
-// leads tells whether steps are allowed one after the other and reach the goal.
+// leads reports whether steps are allowed one after the other and reach the goal.
 func (w *world) leads(steps []step) bool {
 	at := slices.Clone(w.start)
 	for _, s := range steps {

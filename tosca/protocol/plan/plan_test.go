@@ -78,7 +78,7 @@ func custom(lines ...string) protocol.Protocol {
 		label, to, _ := strings.Cut(rest, "-> ")
 		operation, _, _ := strings.Cut(label, " ")
 		p.Transitions = append(p.Transitions, protocol.Transition{
-			Source: from, Target: to, Interface: "Own", Operation: operation, Requires: list(label, "requires"),
+			Source: from, Target: to, Operation: protocol.Operation{Interface: "Own", Name: operation}, Requires: list(label, "requires"),
 		})
 	}
 	p.Initial = p.States[0].Name
@@ -156,17 +156,31 @@ func goal(pairs ...string) map[string]string {
 
 func up(t *testing.T, elements []plan.Element) map[string]string {
 	t.Helper()
-	states, err := plan.Up(elements, nil)
-	if err != nil {
-		t.Fatal(err)
+	states, notes := plan.Up(elements, nil)
+	if len(notes) > 0 {
+		t.Fatal(notes)
 	}
 	return states
+}
+
+// named parses component:interface.operation; without a component it has none.
+func named(text string) plan.Operation {
+	if !strings.Contains(text, ":") {
+		text = "nobody:" + text
+	}
+	op, err := plan.ParseOperation(text)
+	if err != nil {
+		panic(err)
+	}
+	return op
 }
 
 func unimplemented(elements []plan.Element, name string, ops ...string) []plan.Element {
 	for i := range elements {
 		if elements[i].Name == name {
-			elements[i].Unimplemented = ops
+			for _, text := range ops {
+				elements[i].Unimplemented = append(elements[i].Unimplemented, named(text).Operation)
+			}
 		}
 	}
 	return elements
@@ -192,8 +206,8 @@ func problems(t *testing.T) map[string]plan.Problem {
 		},
 		"comes and goes":    {Elements: comesAndGoes(), Goal: goal("owner=home", "first=open", "second=open")},
 		"again":             {Elements: again(), Goal: goal("owner=lent", "second=sat")},
-		"must run":          {Elements: []plan.Element{element("api", pushed)}, Goal: goal("api=running"), Run: []plan.Operation{{Component: "api", Interface: "Own", Operation: "push"}}},
-		"must run too late": {Elements: []plan.Element{element("api", pushed)}, From: goal("api=running"), Run: []plan.Operation{{Component: "api", Interface: "Own", Operation: "push"}}},
+		"must run":          {Elements: []plan.Element{element("api", pushed)}, Goal: goal("api=running"), Run: []plan.Operation{named("api:Own.push")}},
+		"must run too late": {Elements: []plan.Element{element("api", pushed)}, From: goal("api=running"), Run: []plan.Operation{named("api:Own.push")}},
 		"each other":        {Elements: waiting(), Goal: up(t, waiting())},
 		"one at a time":     {Elements: halfway(), Goal: goal("left=in")},
 		"both at once":      {Elements: halfway(), Goal: goal("left=in", "right=in")},
@@ -217,7 +231,7 @@ func problems(t *testing.T) map[string]plan.Problem {
 		"a start that cannot be": {Elements: shop(), From: goal("api=running"), Goal: goal("api=deleted")},
 		"unknown names": {
 			Elements: shop(), From: goal("apj=running"), Goal: goal("api=rnning", "nobody=there"),
-			Run: []plan.Operation{{Component: "api", Interface: "Standard", Operation: "stat"}, {Component: "box2", Interface: "i", Operation: "o"}},
+			Run: []plan.Operation{named("api:Standard.stat"), named("box2:i.o")},
 		},
 	}
 }
@@ -276,7 +290,7 @@ func TestReadingAPlanSaysAllThatIsWrong(t *testing.T) {
 	t.Parallel()
 	text := "\ufeff# a comment\r\n\r\napi:Standard.create\r\n api , Standard , start \r\napi Standard.stop\na,b\na,,c\n:i.o\na:i\na:.o\na:i.\nx:my.own.op\n"
 	operations, lines, err := plan.Read(strings.NewReader(text))
-	want := []plan.Operation{{"api", "Standard", "create"}, {"api", "Standard", "start"}, {"x", "my.own", "op"}}
+	want := []plan.Operation{named("api:Standard.create"), named("api:Standard.start"), {Component: "x", Operation: protocol.Operation{Interface: "my.own", Name: "op"}}}
 	if diff := cmp.Diff(want, operations); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -325,6 +339,37 @@ func TestCheckSaysWhichStepIsNotAllowedAndWhy(t *testing.T) {
 		fmt.Fprintf(&b, "%s%s\n", out.Text("shop"), strings.Join(append(out.Unmet, ""), "\n"))
 	}
 	golden(t, "check.txt", []byte(b.String()))
+}
+
+// TestNothingIsCreatedTwice checks plans of a component with create and start
+// only: it is never created again, since there is no delete, and its start has
+// to be stopped before anything else is done.
+func TestNothingIsCreatedTwice(t *testing.T) {
+	t.Parallel()
+	of := func() []plan.Element {
+		elements := []plan.Element{element("box", protocol.Container()), software("s", "box")}
+		return unimplemented(elements, "s", "Standard.configure", "Standard.stop", "Standard.delete")
+	}
+	for steps, want := range map[string]string{
+		"s:Standard.create s:Standard.create":                                                                                     `step 2, s:Standard.create: not allowed in state "created", which allows Standard.configure, Standard.delete, Standard.start`,
+		"s:Standard.create s:Standard.start s:Standard.create":                                                                    `step 3, s:Standard.create: not allowed in state "running", which allows Standard.stop`,
+		"s:Standard.create s:Standard.start s:Standard.delete":                                                                    `step 3, s:Standard.delete: not allowed in state "running", which allows Standard.stop`,
+		"s:Standard.create s:Standard.start s:Standard.start":                                                                     `step 3, s:Standard.start: not allowed in state "running", which allows Standard.stop`,
+		"s:Standard.create s:Standard.start s:Standard.stop s:Standard.start s:Standard.stop s:Standard.delete s:Standard.create": "",
+	} {
+		var operations []plan.Operation
+		for _, text := range strings.Fields(steps) {
+			operations = append(operations, named(text))
+		}
+		_, err := plan.Check(plan.Problem{Elements: of(), From: goal("box=running")}, operations)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s:\n%s, want\n%s", steps, got, want)
+		}
+	}
 }
 
 func TestAPlanOfAnEndedSearchSaysThatItIsNotProven(t *testing.T) {
@@ -420,10 +465,7 @@ func TestASearchIsForThoseWhoNeedIt(t *testing.T) {
 func BenchmarkMake(b *testing.B) {
 	for _, n := range []int{100, 1000, 10000} {
 		elements := large(n)
-		goal, err := plan.Up(elements, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		goal, _ := plan.Up(elements, nil)
 		for name, p := range map[string]plan.Problem{
 			"up":   {Elements: elements, Goal: goal},
 			"down": {Elements: elements, From: goal, Goal: plan.Down(elements)},

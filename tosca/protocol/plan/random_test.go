@@ -36,7 +36,7 @@ func randomProblem(r *rand.Rand) plan.Problem {
 			})
 		}
 		for t := range 2*states + r.IntN(2) {
-			op := fmt.Sprintf("o%d", t)
+			op := protocol.Operation{Interface: "i", Name: fmt.Sprintf("o%d", t)}
 			from, to := r.IntN(states), r.IntN(states)
 			switch { // a way forward and, perhaps, back
 			case t < states-1:
@@ -45,10 +45,10 @@ func randomProblem(r *rand.Rand) plan.Problem {
 				from, to = t-states+2, t-states+1
 			}
 			e.Protocol.Transitions = append(e.Protocol.Transitions, protocol.Transition{
-				Source: fmt.Sprint(from), Target: fmt.Sprint(to), Interface: "i", Operation: op, Requires: some(words, 0.25),
+				Source: fmt.Sprint(from), Target: fmt.Sprint(to), Operation: op, Requires: some(words, 0.25),
 			})
 			if r.IntN(6) == 0 {
-				e.Unimplemented = append(e.Unimplemented, "i."+op)
+				e.Unimplemented = append(e.Unimplemented, op)
 			}
 		}
 		for _, w := range words {
@@ -61,7 +61,7 @@ func randomProblem(r *rand.Rand) plan.Problem {
 		}
 		if r.IntN(8) == 0 {
 			t := e.Protocol.Transitions[r.IntN(len(e.Protocol.Transitions))]
-			p.Run = append(p.Run, plan.Operation{Component: name, Interface: "i", Operation: t.Operation})
+			p.Run = append(p.Run, plan.Operation{Component: name, Operation: t.Operation})
 		}
 		p.Elements = append(p.Elements, e)
 	}
@@ -100,7 +100,7 @@ func TestPlansOfSmallTopologiesAreAsShortAsCanBe(t *testing.T) {
 				t.Errorf("seed %d: %+v is claimed of %s, where %d in %d will do", seed, hasty.Minimal, hasty.Summary(), operations, levels)
 			}
 			if !hasty.Minimal.Levels {
-				if unproven++; !strings.Contains(hasty.Summary(), "the search met its limit of 6 ") {
+				if unproven++; !strings.Contains(hasty.Summary(), "the search reached its limit of 6 ") {
 					t.Errorf("seed %d: it does not say why it is not proven: %s", seed, hasty.Summary())
 				}
 			}

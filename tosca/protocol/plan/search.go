@@ -9,36 +9,36 @@ import (
 	"slices"
 )
 
-// visited is a situation that the search has come to, and how.
-type visited struct {
+// searchNode is a situation that the search has reached, and how.
+type searchNode struct {
 	key     string // the situation's
 	cost    int32
 	rest    int32 // the bound from here
 	before  int32 // -1: the start
 	element int32 // whose step led here
-	move    int32 // which of its best moves
+	move    int32 // which of its useful moves
 	next    int32 // greedy search: the step to try next
 }
 
-// search is A* over situations. Where it is greedy it looks at the bound only:
-// it finds a plan soon, which may not be the shortest.
+// search is A* over situations. A greedy search follows the bound only: it finds
+// a plan soon, which may not be the shortest.
 type search struct {
 	*world
 	greedy bool
-	weight int32 // of the bound, against what is behind; 0: 1, above it what is found may not be the shortest
+	weight int32 // of the bound; 0 means 1, and above it the result may not be the shortest
 	limit  int
-	below  int // operations that a plan must have less of; 0: any
-	found  []visited
-	known  map[string]int32 // the cheapest way to each situation
+	below  int // a plan must have fewer operations; 0: any number
+	nodes  []searchNode
+	known  map[string]int32 // the cheapest node of each situation
 	open   frontier
 	bound  bound
-	at     situation // that is looked at, and one after it
+	at     situation // that is expanded, and one after it
 	next   situation
 	buffer []byte
 }
 
-// errFull says that the search met its limit.
-var errFull = errors.New("the search met its limit")
+// errFull says that the search reached its limit.
+var errFull = errors.New("the search reached its limit")
 
 func (s situation) key() string { return string(s.appendKey(nil)) }
 
@@ -49,26 +49,26 @@ func (s situation) appendKey(b []byte) []byte {
 	return b
 }
 
-// stateIn gives the state of an element in the situation of a key.
+// stateIn returns the state of an element in the situation of a key.
 func stateIn(key string, element int) uint16 {
 	return uint16(key[2*element]) | uint16(key[2*element+1])<<8
 }
 
-// run gives the steps to the goal; ok is false when all situations were looked at and
-// none reaches it.
+// run returns the steps to the goal; ok is false when all situations were visited
+// and none reaches it.
 func (s *search) run(ctx context.Context) (steps []step, ok bool, err error) {
 	s.known = map[string]int32{}
 	s.bound = s.world.bound(s.start)
 	s.at, s.next = make(situation, len(s.start)), make(situation, len(s.start))
-	s.visit(s.start, visited{before: -1})
+	s.visit(s.start, searchNode{before: -1})
 	for s.open.Len() > 0 {
 		if ctx.Err() != nil {
 			return nil, false, ended(ctx)
 		}
 		i := int(heap.Pop(&s.open).(candidate).index)
-		v := s.found[i]
+		v := s.nodes[i]
 		if int(s.known[v.key]) != i {
-			continue // there is a cheaper way
+			continue // a cheaper node has replaced it
 		}
 		for e := range s.at {
 			s.at[e] = stateIn(v.key, e)
@@ -76,7 +76,7 @@ func (s *search) run(ctx context.Context) (steps []step, ok bool, err error) {
 		if v.rest == 0 && s.reached(s.at) {
 			return s.way(i), true, nil
 		}
-		if len(s.found) >= s.limit {
+		if len(s.nodes) >= s.limit {
 			return nil, false, fmt.Errorf("%w of %d situations", errFull, s.limit)
 		}
 		s.expand(i)
@@ -84,7 +84,7 @@ func (s *search) run(ctx context.Context) (steps []step, ok bool, err error) {
 	return nil, false, nil
 }
 
-// ended says why a context ended the search.
+// ended returns why a context ended the search.
 func ended(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w of time", errFull)
@@ -92,13 +92,13 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// expand makes all steps from the situation that is looked at; when greedy only up to the first
-// that brings the goal nearer, and the others when that leads nowhere.
+// expand makes all steps from a node. A greedy search stops at the first that
+// brings the goal nearer, and makes the others when that leads nowhere.
 func (s *search) expand(i int) {
-	v := s.found[i]
+	v := s.nodes[i]
 	n := int32(0)
 	for e := range s.elements {
-		for number, m := range s.elements[e].better[s.at[e]] {
+		for number, m := range s.elements[e].useful[s.at[e]] {
 			if n++; n <= v.next {
 				continue
 			}
@@ -108,9 +108,9 @@ func (s *search) expand(i int) {
 			}
 			copy(s.next, s.at)
 			s.next[e] = uint16(m.to)
-			rest, ok := s.visit(s.next, visited{cost: v.cost + 1, before: int32(i), element: int32(e), move: int32(number)})
+			rest, ok := s.visit(s.next, searchNode{cost: v.cost + 1, before: int32(i), element: int32(e), move: int32(number)})
 			if s.greedy && ok && rest < v.rest {
-				s.found[i].next = n
+				s.nodes[i].next = n
 				s.push(i)
 				return
 			}
@@ -118,31 +118,31 @@ func (s *search) expand(i int) {
 	}
 }
 
-// visit opens a situation unless it is known at this cost or leads nowhere.
-func (s *search) visit(at situation, v visited) (rest int32, ok bool) {
+// visit opens a situation unless it is known at this cost or the goal cannot be reached from it.
+func (s *search) visit(at situation, v searchNode) (rest int32, ok bool) {
 	s.buffer = at.appendKey(s.buffer[:0])
 	known, has := s.known[string(s.buffer)]
-	if has && s.found[known].cost <= v.cost {
+	if has && s.nodes[known].cost <= v.cost {
 		return 0, false
 	}
-	s.rebound(at, &s.bound)
+	s.updateBound(at, &s.bound)
 	operations := int32(s.bound.operations)
 	if !s.bound.possible || (s.below > 0 && int(v.cost+operations) >= s.below) {
 		return 0, false
 	}
 	if v.rest = operations; has {
-		v.key = s.found[known].key
+		v.key = s.nodes[known].key
 	} else {
 		v.key = string(s.buffer)
 	}
-	s.found = append(s.found, v)
-	s.known[v.key] = int32(len(s.found) - 1)
-	s.push(len(s.found) - 1)
+	s.nodes = append(s.nodes, v)
+	s.known[v.key] = int32(len(s.nodes) - 1)
+	s.push(len(s.nodes) - 1)
 	return v.rest, true
 }
 
 func (s *search) push(i int) {
-	v := s.found[i]
+	v := s.nodes[i]
 	c := candidate{index: int32(i), total: v.cost + max(s.weight, 1)*v.rest, rest: v.rest}
 	if s.greedy {
 		c.total = v.rest
@@ -152,11 +152,11 @@ func (s *search) push(i int) {
 
 func (s *search) way(i int) []step {
 	var steps []step
-	for s.found[i].before >= 0 {
-		v := &s.found[i]
+	for s.nodes[i].before >= 0 {
+		v := &s.nodes[i]
 		i = int(v.before)
-		from := int(stateIn(s.found[i].key, int(v.element)))
-		steps = append(steps, step{element: int(v.element), from: from, move: s.elements[v.element].better[from][v.move]})
+		from := int(stateIn(s.nodes[i].key, int(v.element)))
+		steps = append(steps, step{element: int(v.element), from: from, move: s.elements[v.element].useful[from][v.move]})
 	}
 	slices.Reverse(steps)
 	return steps
@@ -165,8 +165,8 @@ func (s *search) way(i int) []step {
 // candidate is a situation on the frontier.
 type candidate struct{ index, total, rest int32 }
 
-// frontier is a heap: the least total first, then what is nearest to the goal,
-// then what was found first.
+// frontier is a heap: the least total first, then the nearest to the goal, then
+// the oldest.
 type frontier []candidate
 
 func (f frontier) Len() int { return len(f) }

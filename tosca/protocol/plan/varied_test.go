@@ -57,7 +57,7 @@ func variedProblem(r *rand.Rand) plan.Problem {
 	for range r.IntN(5) / 2 {
 		e := p.Elements[r.IntN(len(p.Elements))]
 		t := e.Protocol.Transitions[r.IntN(len(e.Protocol.Transitions))]
-		op := plan.Operation{Component: e.Name, Interface: t.Interface, Operation: t.Operation}
+		op := plan.Operation{Component: e.Name, Operation: t.Operation}
 		if !slices.Contains(p.Run, op) {
 			p.Run = append(p.Run, op)
 		}
@@ -110,7 +110,7 @@ func ownElements(r *rand.Rand, names []string) []plan.Element {
 		}
 		add := func(from, to, operation int) {
 			t := protocol.Transition{
-				Source: fmt.Sprint(from), Target: fmt.Sprint(to), Interface: "i", Operation: fmt.Sprintf("o%d", operation), Requires: some(needs),
+				Source: fmt.Sprint(from), Target: fmt.Sprint(to), Operation: protocol.Operation{Interface: "i", Name: fmt.Sprintf("o%d", operation)}, Requires: some(needs),
 			}
 			if !slices.ContainsFunc(e.Protocol.Transitions, func(o protocol.Transition) bool { return o.Source == t.Source && o.Operation == t.Operation }) {
 				e.Protocol.Transitions = append(e.Protocol.Transitions, t)
@@ -138,11 +138,11 @@ func ownElements(r *rand.Rand, names []string) []plan.Element {
 	return all
 }
 
-func notImplemented(r *rand.Rand, e plan.Element, one float64) []string {
-	var all []string
+func notImplemented(r *rand.Rand, e plan.Element, one float64) []protocol.Operation {
+	var all []protocol.Operation
 	for _, t := range e.Protocol.Transitions {
-		if !slices.Contains(all, t.Qualified()) && r.Float64() < one {
-			all = append(all, t.Qualified())
+		if !slices.Contains(all, t.Operation) && r.Float64() < one {
+			all = append(all, t.Operation)
 		}
 	}
 	return all
@@ -184,6 +184,29 @@ func hostedElements(r *rand.Rand, names []string) []plan.Element {
 	return all
 }
 
+// startAndStop gives operations of elements with protocols of their own the
+// names that start and stop processes, so that elements are open.
+func startAndStop(r *rand.Rand, p *plan.Problem) {
+	standard := map[string]string{fmt.Sprintf("o%d", 1+r.IntN(3)): "start", fmt.Sprintf("o%d", 10+r.IntN(3)): "stop"}
+	rename := func(op *protocol.Operation) {
+		if name := standard[op.Name]; name != "" {
+			*op = protocol.Operation{Interface: "Standard", Name: name}
+		}
+	}
+	for i := range p.Elements {
+		e := &p.Elements[i]
+		for t := range e.Protocol.Transitions {
+			rename(&e.Protocol.Transitions[t].Operation)
+		}
+		for u := range e.Unimplemented {
+			rename(&e.Unimplemented[u])
+		}
+	}
+	for i := range p.Run {
+		rename(&p.Run[i].Operation)
+	}
+}
+
 // choices are rare: the journeys that come first make a plan with as few operations
 // as can be, and others, as short, one with fewer levels.
 var choices = []uint64{3738, 5409, 6001, 16773, 18838, 34510, 84065, 90354}
@@ -221,28 +244,28 @@ func TestASearchTakesMemoryInProportionToItsLimit(t *testing.T) {
 }
 
 // tally counts what the random applications were.
-type tally struct{ contradict, impossible, found, still, long, cyclic int }
+type tally struct{ contradict, impossible, found, still, long, cyclic, open int }
 
 func TestPlansAreAsShortAsAnOracleSays(t *testing.T) {
 	t.Parallel()
 	var n tally
 	for s := *seed; s < *seed+uint64(*varied); s++ {
-		n.compare(t, s)
+		p := variedProblem(rand.New(rand.NewPCG(s, 7)))
+		startAndStop(rand.New(rand.NewPCG(s, 13)), &p)
+		n.compare(t, s, p)
 	}
 	for _, s := range choices {
-		n.compare(t, s)
+		n.compare(t, s, variedProblem(rand.New(rand.NewPCG(s, 7))))
 	}
 	t.Logf("%+v", n)
 	few := *varied / 50
-	if n.contradict < few/4 || n.impossible < few || n.found < few || n.still < few || n.long < few || n.cyclic < few {
+	if n.contradict < few/4 || n.impossible < few || n.found < few || n.still < few || n.long < few || n.cyclic < few || n.open < few {
 		t.Errorf("the applications are not the mixture that this test is for: %+v", n)
 	}
 }
 
-func (n *tally) compare(t *testing.T, s uint64) {
+func (n *tally) compare(t *testing.T, s uint64, p plan.Problem) {
 	t.Helper()
-	r := rand.New(rand.NewPCG(s, 7))
-	p := variedProblem(r)
 	o := newOracle(p)
 	made, err := plan.Make(t.Context(), p, plan.Options{})
 	if sound := o.sound(o.start()); !sound || errors.Is(err, plan.ErrStart) {
@@ -265,6 +288,9 @@ func (n *tally) compare(t *testing.T, s uint64) {
 	}
 	if levels > 3 {
 		n.long++
+	}
+	if opened(o, made) {
+		n.open++
 	}
 	if backAndForth(made) {
 		n.cyclic++
@@ -312,7 +338,21 @@ func (o *oracle) checkLevels(t *testing.T, seed uint64, made *plan.Plan) {
 	}
 }
 
-// backAndForth tells whether an element of a plan is in one state twice.
+// opened reports whether something could be skipped in a state that a plan leads
+// to, if no processes of a start were live there.
+func opened(o *oracle, made *plan.Plan) bool {
+	s := o.start()
+	for _, step := range made.Steps() {
+		s, _ = o.make(s, step.Operation)
+		i := o.index[step.Component]
+		if s.open[i] && len(o.moves[stand{i, s.states[i], false}]) > len(o.options(s, i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// backAndForth reports whether an element of a plan is in one state twice.
 func backAndForth(made *plan.Plan) bool {
 	been := map[[2]string]bool{}
 	for _, s := range made.Steps() {
@@ -365,7 +405,7 @@ func mutate(r *rand.Rand, p plan.Problem, operations []plan.Operation) []plan.Op
 	default:
 		e := p.Elements[r.IntN(len(p.Elements))]
 		of := e.Protocol.Transitions[r.IntN(len(e.Protocol.Transitions))]
-		made[i] = plan.Operation{Component: e.Name, Interface: of.Interface, Operation: of.Operation}
+		made[i] = plan.Operation{Component: e.Name, Operation: of.Operation}
 	}
 	return made
 }
@@ -376,6 +416,7 @@ func TestPlansAreCheckedAsAnOracleDoes(t *testing.T) {
 	for s := *seed; s < *seed+uint64(*varied); s++ {
 		r := rand.New(rand.NewPCG(s, 11))
 		p := variedProblem(r)
+		startAndStop(r, &p)
 		o := newOracle(p)
 		if !o.sound(o.start()) {
 			continue

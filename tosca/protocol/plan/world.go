@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // link is the other end of a binding: an element, and its capability that
@@ -15,7 +17,7 @@ type link struct {
 	name    string
 }
 
-// element is an Element that is compiled.
+// element is a compiled Element.
 type element struct {
 	*kind
 	name   string
@@ -33,7 +35,7 @@ type step struct {
 	move
 }
 
-// world is a Problem that is compiled.
+// world is a compiled Problem.
 type world struct {
 	elements []element
 	index    map[string]int
@@ -46,10 +48,10 @@ func compile(p Problem) (*world, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	run := map[string][]string{}
+	run := map[string][]protocol.Operation{}
 	for _, op := range p.Run {
-		if q := op.Interface + "." + op.Operation; !slices.Contains(run[op.Component], q) {
-			run[op.Component] = append(run[op.Component], q)
+		if !slices.Contains(run[op.Component], op.Operation) {
+			run[op.Component] = append(run[op.Component], op.Operation)
 		}
 	}
 	kinds := map[string]*kind{}
@@ -66,11 +68,7 @@ func compile(p Problem) (*world, error) {
 			kinds[key] = k
 		}
 		w.elements[i] = element{kind: k, name: e.Name, uses: make([][]link, len(k.reqs)), usedBy: make([][]link, len(k.caps))}
-		state := e.Protocol.Initial
-		if given, ok := p.From[e.Name]; ok {
-			state = given
-		}
-		w.start[i] = uint16(slices.Index(k.states, state))
+		w.start[i] = uint16(k.start(e.Protocol.Initial, p.From[e.Name]))
 	}
 	for i := range p.Elements {
 		for _, b := range p.Elements[i].Bindings {
@@ -97,7 +95,7 @@ func (w *world) bind(i int, b Binding) {
 	}
 }
 
-// checkNames fills the index and says what is wrong with the problem itself.
+// checkNames fills the index and returns what is wrong with the problem itself.
 func (w *world) checkNames(p Problem) []error {
 	var errs []error
 	wrong := func(format string, args ...any) {
@@ -105,7 +103,7 @@ func (w *world) checkNames(p Problem) []error {
 	}
 	for i, e := range p.Elements {
 		if _, twice := w.index[e.Name]; twice {
-			wrong("%q is there twice", e.Name)
+			wrong("%q is defined twice", e.Name)
 		}
 		w.index[e.Name] = i
 	}
@@ -124,41 +122,41 @@ func (w *world) checkNames(p Problem) []error {
 			i, ok := w.index[name]
 			switch state := given.states[name]; {
 			case !ok:
-				wrong("%s names %q, which is not in the topology%s", given.what, name, meant(name, sortedKeys(w.index)))
+				wrong("%s names %q, which is not in the topology%s", given.what, name, suggestion(name, sortedKeys(w.index)))
 			case !p.Elements[i].Protocol.Has(state):
 				names := p.Elements[i].Protocol.StateNames()
-				wrong("%s names state %q of %q, whose states are %s%s", given.what, state, name, strings.Join(names, ", "), meant(state, names))
+				wrong("%s names state %q of %q, whose states are %s%s", given.what, state, name, strings.Join(names, ", "), suggestion(state, names))
 			}
 		}
 	}
 	for _, op := range p.Run {
 		i, ok := w.index[op.Component]
 		if !ok {
-			wrong("%s must run, but %q is not in the topology%s", op, op.Component, meant(op.Component, sortedKeys(w.index)))
+			wrong("%s must run, but %q is not in the topology%s", op, op.Component, suggestion(op.Component, sortedKeys(w.index)))
 			continue
 		}
 		names := operations(p.Elements[i])
-		if q := op.Interface + "." + op.Operation; !slices.Contains(names, q) {
-			wrong("%s must run, but the protocol of %q has no such operation%s", op, op.Component, meantOf("its operations are", q, names))
+		if name := op.Operation.String(); !slices.Contains(names, name) {
+			wrong("%s must run, but the protocol of %q has no such operation%s", op, op.Component, suggestionOr("its operations are", name, names))
 		}
 	}
 	return errs
 }
 
-// checkStart says what does not hold in the first situation.
+// checkStart returns what does not hold in the first situation.
 func (w *world) checkStart() error {
 	var errs []error
 	for i := range w.elements {
 		e := &w.elements[i]
 		if r, l, ok := w.unmet(w.start, i, e.requires[w.start[i]]); ok {
 			errs = append(errs, fmt.Errorf("%w: %q in state %q requires %s, and %s",
-				ErrStart, e.name, e.states[w.start[i]], e.reqs[r], w.offered(w.start, l)))
+				ErrStart, e.name, e.states[w.start[i]], e.reqs[r], w.whyNotOffered(w.start, l)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// unmet gives the first of an element's requirements that does not hold.
+// unmet returns the first of an element's requirements that does not hold.
 func (w *world) unmet(at situation, i int, needs set) (requirement int, to link, found bool) {
 	for ; needs != 0; needs &= needs - 1 {
 		r := lowest(needs)
@@ -171,7 +169,7 @@ func (w *world) unmet(at situation, i int, needs set) (requirement int, to link,
 	return 0, link{}, false
 }
 
-// broken gives the first element whose state requires what a step withdraws.
+// broken returns the first element whose state requires what a step withdraws.
 func (w *world) broken(at situation, s step) (by link, capability int, found bool) {
 	e := &w.elements[s.element]
 	for lost := e.offers[s.from] &^ e.offers[s.to]; lost != 0; lost &= lost - 1 {
@@ -185,7 +183,7 @@ func (w *world) broken(at situation, s step) (by link, capability int, found boo
 	return link{}, 0, false
 }
 
-// allows tells whether a step is allowed by the rules.
+// allows reports whether the rules allow a step.
 func (w *world) allows(at situation, s step) bool {
 	if _, _, found := w.unmet(at, s.element, s.needs); found {
 		return false
@@ -203,23 +201,23 @@ func (w *world) reached(at situation) bool {
 	return true
 }
 
-// needed is all that a step needs, from the state that it leaves to the one
+// needed returns all that a step needs, from the state that it leaves to the one
 // that it enters.
 func (w *world) needed(s step) set { return s.needs | w.elements[s.element].requires[s.from] }
 
-// changes are the capabilities that a step begins or ceases to offer.
+// changes returns the capabilities that a step begins or ceases to offer.
 func (w *world) changes(s step) set {
 	e := &w.elements[s.element]
 	return e.offers[s.from] ^ e.offers[s.to]
 }
 
-// interferes tells whether two steps of different elements cannot be made at
+// interferes reports whether two steps of different elements cannot be made at
 // the same time.
 func (w *world) interferes(a, b step) bool {
 	return w.concerns(a, b) || w.concerns(b, a)
 }
 
-// concerns tells whether a needs what b begins or ceases to offer.
+// concerns reports whether a needs what b begins or ceases to offer.
 func (w *world) concerns(a, b step) bool {
 	changed := w.changes(b)
 	for needs := w.needed(a); needs != 0; needs &= needs - 1 {

@@ -4,14 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-const helperArg = "reapertest-helper"
+const (
+	helperArg = "reapertest-helper"
+	relayArg  = "reapertest-relay"
+)
 
 // Spawn is the command line of a helper program that starts another program
 // and at once exits 0 without waiting for it, as daemons do. It takes these
@@ -36,6 +43,31 @@ func Shell(script string) []string { return []string{"/bin/sh", "-c", script} }
 
 // Sleeper prints its pid and sleeps for ever.
 func Sleeper() []string { return Shell("echo $$; exec sleep 100000") }
+
+// Relay is the command line of a program that ignores TERM, and that every so
+// often forks and ends, so that its life passes on from process to process. It
+// prints a line when it begins.
+func Relay(every time.Duration) []string {
+	return []string{self(), relayArg, strconv.FormatInt(every.Nanoseconds(), 10)}
+}
+
+func runRelay(args []string) error {
+	pause, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGTERM)
+	fmt.Println("relaying")
+	runtime.LockOSThread()
+	for every := unix.NsecToTimespec(pause); ; {
+		// Go's runtime has no other thread in the child, and nothing here needs one.
+		child, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno == 0 && child != 0 {
+			_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+		_, _, _ = syscall.RawSyscall(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&every)), 0, 0) //nolint:gosec // as the kernel has it
+	}
+}
 
 func self() string {
 	path, err := os.Executable()

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toskose/toskose/internal/testunit"
 )
 
 // worldEnv tells the executed test binary which world it is in.
@@ -28,13 +30,7 @@ const (
 
 // Main is for TestMain: it runs the package's tests, or a helper program.
 func Main(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == helperArg {
-		if err := runHelper(os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(125) //nolint:revive // it stands for main
-		}
-		os.Exit(0) //nolint:revive // it stands for main
-	}
+	Help()
 	if os.Getenv(worldEnv) == asInit {
 		if err := mountProc(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -42,6 +38,24 @@ func Main(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run()) //nolint:revive // it stands for main
+}
+
+// Help ends this process as a helper program, if it was executed as one. [Main]
+// calls it; so does the TestMain of a package that needs nothing but helpers.
+func Help() {
+	if len(os.Args) < 2 {
+		return
+	}
+	run := map[string]func(args []string) error{helperArg: runHelper, relayArg: runRelay}[os.Args[1]]
+	if run == nil {
+		return
+	}
+	if err := run(os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(125) //nolint:revive // it stands for main
+	}
+	// Unlike os.Exit, without a second of sleep where the race detector is.
+	syscall.Exit(0) //nolint:revive // it stands for main
 }
 
 // InWorlds runs body twice, as PID 1 and as a subreaper, each in a process of
@@ -73,7 +87,7 @@ func elsewhere(t *testing.T, world string) {
 	t.Parallel()
 	name, _, _ := strings.Cut(t.Name(), "/")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+name+"$", "-test.v", "-test.count=1", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), worldEnv+"="+world)
+	cmd.Env = append(os.Environ(), worldEnv+"="+world, testunit.EndsAtOnce)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

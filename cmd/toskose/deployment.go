@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toskose/toskose/packager/deploy"
+)
+
+// The kinds of JSON lines that deploying prints, besides eventError.
+const (
+	eventStep       = "step"       // one step
+	eventDeployed   = "deployed"   // the last line, if everything runs
+	eventUndeployed = "undeployed" // the last line, if everything is gone
+)
+
+// jsonSteps writes each line it is given as a JSON object.
+type jsonSteps struct{ w io.Writer }
+
+func (s jsonSteps) Write(p []byte) (int, error) {
+	for line := range strings.Lines(string(p)) {
+		printJSON(s.w, struct {
+			Kind string `json:"event"`
+			Text string `json:"text"`
+		}{eventStep, strings.TrimSuffix(line, "\n")})
+	}
+	return len(p), nil
+}
+
+// deployment is the outcome of deploy or undeploy; as JSON it is the last line.
+type deployment struct {
+	Kind        string   `json:"event"`
+	Application string   `json:"application,omitempty"`
+	Path        string   `json:"path"`
+	Address     string   `json:"address,omitempty"` // of the manager
+	Forward     string   `json:"forward,omitempty"` // a command: while it runs, the manager is at Address
+	Next        []string `json:"next,omitempty"`    // commands
+}
+
+func newDeployment(opts deploy.Options, result deploy.Result) *deployment {
+	down := []string{"toskose undeploy"}
+	if opts.Target != "" {
+		down = append(down, "--target", opts.Target)
+	}
+	if opts.Context != "" {
+		down = append(down, "--context", opts.Context)
+	}
+	curl := login(opts.Dir, result.Info.Manager.User, len(result.Info.External) > 0)
+	return &deployment{
+		Kind: eventDeployed, Application: result.Info.App, Path: opts.Dir, Address: result.Address, Forward: result.Forward,
+		Next: []string{fmt.Sprintf("curl %s %s/api/v1/node/", curl, result.Address), strings.Join(down, " ") + " " + opts.Dir},
+	}
+}
+
+// print prints it for people.
+func (d *deployment) print(w io.Writer) {
+	if d.Kind == eventUndeployed {
+		return // each step has been printed
+	}
+	fmt.Fprintf(w, "\n%s is running. Its manager is at %s, with the API's documentation under /docs", d.Application, d.Address)
+	if d.Forward != "" {
+		fmt.Fprintf(w, ", while this command runs:\n  %s\nThen:\n", d.Forward)
+	} else {
+		fmt.Fprintln(w, ".")
+	}
+	fmt.Fprintf(w, "  %s\n", strings.Join(d.Next, "\n  "))
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// page is a page of the documentation, in parts.
+type page struct {
+	name   string
+	text   string
+	blocks []block
+}
+
+// block is a fenced block of a page.
+type block struct{ language, text string }
+
+// fileName is the comment with a name that the block of a file begins with, a
+// script after the line of its interpreter.
+var fileName = regexp.MustCompile(`^(?:#!/.*\n)?# ([a-z./-]+\.ya?ml|[a-z/-]+\.sh|[a-z/-]+/Dockerfile)\n`)
+
+// file is the name of the file that a block shows, if it does.
+func (b block) file() string {
+	if match := fileName.FindStringSubmatch(b.text); match != nil {
+		return match[1]
+	}
+	return ""
+}
+
+// commands are a block's lines for a shell that toskose can be asked for, or that
+// make files.
+func (b block) commands() []string {
+	var lines []string
+	if b.file() != "" {
+		return nil
+	}
+	for line := range strings.Lines(b.text) {
+		line = strings.TrimSuffix(line, "\n")
+		synopsis := strings.ContainsAny(line, "[…") || strings.Contains(line, " DIR ")
+		if b.language == "sh" && !synopsis && regexp.MustCompile(`^(toskose|printf|chmod) `).MatchString(line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// documentation reads the README and docs/.
+func documentation(t *testing.T) []page {
+	t.Helper()
+	names, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := filepath.Glob("../../*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages []page
+	for _, name := range append(top, names...) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := page{name: name, text: string(text)}
+		for i, part := range strings.Split("\n"+p.text, "\n```") {
+			if i%2 == 1 {
+				language, text, _ := strings.Cut(part, "\n")
+				p.blocks = append(p.blocks, block{language, text + "\n"})
+			}
+		}
+		pages = append(pages, p)
+	}
+	return pages
+}
+
+// TestEveryLinkOfTheDocumentationLeadsSomewhere follows those within the repository.
+func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading := regexp.MustCompile("(?m)^#+ (.*)$")
+	anchors := func(text string) string {
+		var all strings.Builder
+		for _, match := range heading.FindAllStringSubmatch(text, -1) {
+			name := strings.ReplaceAll(strings.ToLower(match[1]), " ", "-")
+			all.WriteString("#" + regexp.MustCompile(`[^a-z0-9_-]`).ReplaceAllString(name, "") + "\n")
+		}
+		return all.String()
+	}
+	links := 0
+	for _, p := range documentation(t) {
+		for _, match := range link.FindAllStringSubmatch(p.text, -1) {
+			target, anchor, _ := strings.Cut(match[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			links++
+			text := p.text
+			if target != "" {
+				data, err := os.ReadFile(filepath.Join(filepath.Dir(p.name), filepath.FromSlash(target)))
+				if err != nil {
+					t.Errorf("%s: %v", p.name, err)
+					continue
+				}
+				text = string(data)
+			}
+			if anchor != "" && !strings.Contains(anchors(text), "#"+anchor+"\n") {
+				t.Errorf("%s: %s has no such heading", p.name, match[1])
+			}
+		}
+	}
+	if links < 30 {
+		t.Errorf("there are %d links", links)
+	}
+}
+
+// TestTheGuideHasEveryNameOfTosKersTypes looks for each property, attribute,
+// requirement and capability in the table of its type.
+func TestTheGuideHasEveryNameOfTosKersTypes(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../tosca/internal/grammar/types/tosker-types.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide, err := os.ReadFile("../../docs/writing-applications.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := func(name string) string {
+		_, after, _ := strings.Cut(string(guide), "### "+name+"\n")
+		table, _, _ := strings.Cut(after, "\n#")
+		return table
+	}
+	typeLine := regexp.MustCompile(`^  (tosker\.(?:nodes|policies)\.\w+|toskose\.policies\.\w+|[a-z]+\.[a-z]+\.\S+):`)
+	nameLine := regexp.MustCompile(`^      (?:- )?(\w+):`)
+	name, found := "", 0
+	for line := range strings.Lines(string(text)) {
+		if match := typeLine.FindStringSubmatch(line); match != nil {
+			name = strings.Replace(match[1], "toskose.policies", "tosker.policies", 1)
+		} else if match := nameLine.FindStringSubmatch(line); match != nil {
+			found++
+			if !strings.Contains(table(name), "`"+match[1]+"`") {
+				t.Errorf("the guide's table of %s has no %q", name, match[1])
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("the types have %d names", found)
+	}
+}
+
+// TestTheDocumentationShowsWhatValidatePrints misspells the host that the example
+// in docs/tosca.md misspells.
+func TestTheDocumentationShowsWhatValidatePrints(t *testing.T) {
+	t.Parallel()
+	shown := ""
+	for _, p := range documentation(t) {
+		for _, b := range p.blocks {
+			if filepath.Base(p.name) == "tosca.md" && b.language == "" {
+				shown = b.text
+			}
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "examples", "thinking")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "examples", "thinking"))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "thinking.yaml")
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := bytes.Replace(doc, []byte("host: frontend"), []byte("host: frontnd"), 1)
+	if err := os.WriteFile(path, wrong, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	code := run(t.Context(), []string{"validate", dir}, environment{out: &out, err: &out})
+	printed := strings.ReplaceAll(out.String(), dir, "examples/thinking")
+	if code != exitError || strings.TrimSpace(printed) != strings.TrimSpace(shown) {
+		t.Errorf("validate exits with %d and prints\n%s\nand docs/tosca.md shows\n%s", code, printed, shown)
+	}
+}
+
+func TestColourIsForPeopleWhoWantIt(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		environ  []string
+		terminal bool
+		want     bool
+	}{
+		{nil, true, true},
+		{nil, false, false},
+		{[]string{"NO_COLOR=1"}, true, false},
+		{[]string{"NO_COLOR="}, true, true},
+		{[]string{"TERM=dumb"}, true, false},
+	} {
+		if got := (environment{environ: tt.environ}).colour(tt.terminal); got != tt.want {
+			t.Errorf("%v on a terminal %v: %v", tt.environ, tt.terminal, got)
+		}
+	}
+}

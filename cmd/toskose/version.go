@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+)
+
+// version and commit are set when building, by -ldflags "-X main.version=… -X main.commit=…".
+var version, commit string
+
+// build says what this program was built from.
+type build struct{ version, commit string }
+
+var built = sync.OnceValue(func() build {
+	info, _ := debug.ReadBuildInfo()
+	return buildOf(version, commit, info)
+})
+
+// buildOf returns what make has set, or else what the Go command knows: the version
+// of the module, of `go install MODULE@VERSION`, or the commit of the checkout.
+func buildOf(version, commit string, info *debug.BuildInfo) build {
+	b := build{version, commit}
+	if info != nil && version == "" && info.Main.Version != "(devel)" {
+		b.version = info.Main.Version
+	}
+	if b.version == "" {
+		b.version = "dev"
+	}
+	if info == nil || commit != "" {
+		return b
+	}
+	for _, setting := range info.Settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			b.commit = setting.Value[:min(len(setting.Value), 12)]
+		case setting.Key == "vcs.modified" && setting.Value == "true" && b.commit != "":
+			b.commit += "-dirty"
+		}
+	}
+	return b
+}
+
+func (b build) String() string {
+	with := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	if b.commit != "" {
+		with = append([]string{"commit " + b.commit}, with...)
+	}
+	return fmt.Sprintf("%s (%s)", b.version, strings.Join(with, ", "))
+}
+
+func newVersion(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version, the commit and what it was built with", Args: args(0, 0),
+		Run: func(*cobra.Command, []string) { fmt.Fprintln(env.out, "toskose", built()) },
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package testunit
+
+const race = true

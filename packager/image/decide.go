@@ -1,0 +1,147 @@
+package image
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/image/dockerfile"
+	"github.com/toskose/toskose/packager/image/event"
+	"github.com/toskose/toskose/packager/image/layer"
+	"github.com/toskose/toskose/packager/image/recipe"
+	"github.com/toskose/toskose/packager/image/source"
+)
+
+// task is what is done for an image of a plan. Build does it on each platform; a
+// dry run says it.
+type task struct {
+	image    packager.Image
+	archive  *dockerfile.Context // what the base is built from; nil: it is there
+	prebuilt bool                // the engine builds that
+	base     string              // its reference
+	layers   bool                // layers are put on the base, otherwise it is the image itself
+	binary   *ownBinary          // Toskose's, in the first layer; nil: there is none
+	from     string              // the user's image that has the binary; empty: none
+	files    layer.Tree          // the application's
+	entry    []string            // entry point; empty: the base's
+	user     string              // empty: the base's
+	written  bool                // the image goes elsewhere than to the engine
+}
+
+// decide decides what is done for the images of a plan, and asks nobody.
+func (b *Builder) decide(plan *packager.Plan, archive fs.FS) ([]*task, error) {
+	tasks := make([]*task, len(plan.Images))
+	for i, image := range plan.Images {
+		var err error
+		if tasks[i], err = b.decideOne(image, archive); err != nil {
+			return nil, err
+		}
+	}
+	return tasks, nil
+}
+
+func (b *Builder) decideOne(image packager.Image, archive fs.FS) (t *task, err error) {
+	t = &task{image: image, base: image.Base, layers: !image.Alone(), entry: image.Entry}
+	t.written = b.opts.Output != Engine && b.opts.Contexts == ""
+	switch {
+	case image.Unit:
+		t.binary, t.from = &unitBinary, b.opts.UnitImage
+	case t.base == "" && b.opts.ManagerImage != "":
+		t.base = b.opts.ManagerImage
+	case t.base == "":
+		t.base, t.binary = source.ScratchRef, &managerBinary
+		t.user, t.entry = managerBinary.user, []string{managerBinary.path}
+	}
+	if image.Dockerfile != "" {
+		if t.archive, err = dockerfile.Read(archive, image.Dockerfile); err != nil {
+			return nil, t.cannotBuild(err)
+		}
+		t.prebuilt = b.opts.Contexts == "" || t.layers // for its configuration
+	}
+	if t.layers {
+		t.files, err = recipe.Files(image, archive)
+	}
+	return t, err
+}
+
+// cannotBuild says whose base cannot be built from the archive.
+func (t *task) cannotBuild(err error) error {
+	return fmt.Errorf("container %q: cannot build its image from %q: %w", t.image.Node, t.image.Dockerfile, err)
+}
+
+// basesOf are the bases that have to be there.
+func basesOf(tasks []*task) (refs []string) {
+	for _, t := range tasks {
+		if t.archive == nil && t.base != source.ScratchRef {
+			refs = append(refs, t.base)
+		}
+	}
+	return refs
+}
+
+// DryRun says what Build would do, and asks nobody.
+func (b *Builder) DryRun(plan *packager.Plan, archive fs.FS) error {
+	tasks, err := b.decide(plan, archive)
+	if err != nil {
+		return err
+	}
+	platforms := ""
+	if len(b.opts.Platforms) > 0 {
+		platforms = " for " + strings.Join(b.opts.Platforms, ", ")
+	}
+	for _, t := range tasks {
+		if t.archive != nil {
+			b.sayArchive(t, platforms)
+		}
+		if t.layers {
+			b.sayLayers(t, platforms)
+		}
+		if t.written {
+			b.would(t.image.Name, "write %s to %s", t.image.Name, b.opts.Output.text())
+		}
+		if b.opts.Push {
+			b.would(t.image.Name, "push %s", t.image.Name)
+		}
+	}
+	return nil
+}
+
+// would says what would be done to an image.
+func (b *Builder) would(name, format string, args ...any) {
+	b.log.Send(event.Event{Image: name, State: event.Planned, Text: "would " + fmt.Sprintf(format, args...)})
+}
+
+// sayArchive says what would be done with a Dockerfile of the archive.
+func (b *Builder) sayArchive(t *task, platforms string) {
+	what, by := "build", ", by the engine"
+	switch {
+	case !t.prebuilt:
+		what, by = "write a build context for", ""
+	case b.opts.Contexts != "":
+		what = "write a build context for, and build,"
+	}
+	on := ""
+	if len(t.archive.Parents) > 0 {
+		on = ", on " + strings.Join(t.archive.Parents, ", ")
+	}
+	tree := t.archive.Tree
+	b.would(t.base, "%s %s from %s%s%s%s: %d files, %s", what, t.base, t.image.Dockerfile, on, by, platforms, tree.Files(), event.Bytes(tree.Bytes()))
+}
+
+// sayLayers says what would be put on a base.
+func (b *Builder) sayLayers(t *task, platforms string) {
+	from := ""
+	if t.archive == nil && t.base != source.ScratchRef {
+		from = b.opts.Bases.text()
+		if b.opts.Bases == Engine {
+			from += map[string]string{PullAlways: ", after a pull", PullMissing: ", pulled if missing", PullNever: ", never pulled"}[b.opts.Pull]
+		}
+		from = " (from " + from + ")"
+	}
+	what := "build"
+	if b.opts.Contexts != "" {
+		what = "write a build context for"
+	}
+	b.would(t.image.Name, "%s %s on %s%s%s: %d files of the application, %s", what, t.image.Name, t.base, from, platforms, t.files.Files(), event.Bytes(t.files.Bytes()))
+}

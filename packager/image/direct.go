@@ -1,0 +1,137 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/image/event"
+	"github.com/toskose/toskose/packager/image/layer"
+	"github.com/toskose/toskose/packager/image/sink"
+)
+
+// directAll makes the images here. jobs has those of one image, for each
+// platform, one after the other.
+func (b *Builder) directAll(ctx context.Context, jobs []*job, images int) error {
+	out, err := b.output()
+	if err != nil {
+		return err
+	}
+	defer out.Abort() // of what was not committed
+	shared := b.sharedLayers(ctx, jobs)
+	all := slices.Collect(slices.Chunk(jobs, len(jobs)/images))
+	alike := func(same []*job) string {
+		if b.opts.Output != Engine {
+			return same[0].image.Name // places that know blobs by their digests
+		}
+		return same[0].Base.Ref + " " + same[0].Shared
+	}
+	err = inTurns(ctx, all, alike, func(ctx context.Context, same []*job, _ func()) error { return b.direct(ctx, out, same, shared) })
+	if err != nil {
+		return err
+	}
+	return out.Commit(ctx)
+}
+
+// output is where images go that are made here.
+func (b *Builder) output() (sink.Sink, error) {
+	registry := &sink.Registry{Registry: b.registry(), Log: b.log}
+	switch b.opts.Output {
+	case Engine:
+		return b.toEngine(), nil
+	case Registry:
+		return registry, nil
+	default:
+		out, err := sink.NewLayout(b.opts.Output.dir, b.log)
+		if b.opts.Push {
+			return sink.Both(out, registry), err
+		}
+		return out, err
+	}
+}
+
+func (b *Builder) toEngine() sink.Sink { return &sink.Engine{Engine: b.engine} }
+
+// sharedLayers makes one layer of each tree that jobs have in common, so that
+// it is read and compressed once.
+func (b *Builder) sharedLayers(ctx context.Context, jobs []*job) map[string]*layer.Layer {
+	shared := map[string]*layer.Layer{}
+	for _, j := range jobs {
+		if j.Shared != "" && shared[j.Shared] == nil {
+			shared[j.Shared] = b.layer(ctx, j.Trees[0])
+		}
+	}
+	return shared
+}
+
+func (b *Builder) layer(ctx context.Context, t layer.Tree) *layer.Layer {
+	return layer.New(ctx, b.temp, t, b.opts.Output != Engine)
+}
+
+// assemble makes the image of a job.
+func (b *Builder) assemble(ctx context.Context, j *job, shared map[string]*layer.Layer) (*sink.Image, error) {
+	layers := make([]*layer.Layer, len(j.Trees))
+	for k, t := range j.Trees {
+		if k == 0 && j.Shared != "" {
+			layers[k] = shared[j.Shared]
+		} else {
+			layers[k] = b.layer(ctx, t)
+		}
+	}
+	return sink.Assemble(j.image.Name, j.Platform, j.Base, j.Config(), layers)
+}
+
+// direct makes one image, for all platforms.
+func (b *Builder) direct(ctx context.Context, out sink.Sink, jobs []*job, shared map[string]*layer.Layer) error {
+	began, j := time.Now(), jobs[0]
+	name := j.image.Name
+	if !j.layers && !j.written {
+		return nil // it is built
+	}
+	images := make([]*sink.Image, len(jobs))
+	for i, j := range jobs {
+		b.log.Send(event.Event{Image: name, State: event.Packing, Total: j.Bytes()})
+		var err error
+		if images[i], err = b.assemble(ctx, j, shared); err != nil {
+			return fmt.Errorf("cannot build image %q: %w", name, err)
+		}
+	}
+	before := ""
+	if !j.written {
+		before = b.engine.ID(ctx, name)
+	}
+	if before == images[0].ID.String() {
+		b.log.Line(event.Event{Image: name, State: event.Unchanged, Base: j.Base.Ref}, "unchanged, on %s", j.Base.Ref)
+		return nil
+	}
+	if err := out.Put(ctx, name, images); err != nil {
+		return err
+	}
+	if j.written {
+		about, err := aboutAll(images)
+		if err != nil {
+			return fmt.Errorf("cannot build image %q: %w", name, err)
+		}
+		b.remember(name, about)
+	}
+	b.sayBuilt(jobs, time.Since(began))
+	b.engine.RemoveReplaced(ctx, before, packager.LabelApp, j.App())
+	return nil
+}
+
+// sayBuilt says what was built, and by how much it is more than its base.
+func (b *Builder) sayBuilt(jobs []*job, took time.Duration) {
+	j := jobs[0]
+	if !j.layers {
+		return // that is said where it was built
+	}
+	grows, text := j.Growth()
+	e := event.Event{Image: j.image.Name, State: event.Built, Base: j.Base.Ref, Seconds: took.Seconds(), Grows: grows}
+	for _, j := range jobs {
+		e.Platforms = append(e.Platforms, j.Platform.String())
+	}
+	b.log.Line(e, "built on %s for %s in %.1f s: %s", e.Base, strings.Join(e.Platforms, ", "), e.Seconds, text)
+}

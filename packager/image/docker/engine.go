@@ -1,0 +1,102 @@
+// Package docker has a Docker engine pull, build, load, name, push and remove
+// images. A goroutine that writes to the engine ends before the call does.
+package docker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
+	"github.com/google/go-containerregistry/pkg/authn"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/toskose/toskose/packager/image/event"
+)
+
+// Engine is a Docker engine.
+type Engine struct {
+	Client   *client.Client
+	Keychain authn.Keychain // for registries
+	Log      *event.Log
+	Retry    time.Duration // before a push is tried again, three times longer each time
+
+	// Platforms has pulls and builds name a platform; otherwise it is the engine's.
+	Platforms bool
+}
+
+func (e *Engine) platform(p v1.Platform) string {
+	if e.Platforms {
+		return p.String()
+	}
+	return ""
+}
+
+// cleaning is how long an engine has, after an interruption, to answer and to
+// remove what must not be left.
+const cleaning = time.Minute
+
+// Lasting is for what an engine has to finish, as it makes what it was asked
+// for, whether or not somebody waits: it ends a minute after ctx.
+func Lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(cleaning, cancel) })
+	return last, func() { stop(); cancel() }
+}
+
+// ID returns the id of an image, or nothing where the engine has none.
+func (e *Engine) ID(ctx context.Context, ref string) string {
+	has, err := e.Client.ImageInspect(ctx, ref)
+	if err != nil {
+		return ""
+	}
+	return has.ID
+}
+
+// Tag names an image, unless there was an interruption before.
+func (e *Engine) Tag(ctx context.Context, id, name string) error {
+	last, cancel := Lasting(ctx)
+	defer cancel()
+	err := ctx.Err()
+	if err == nil {
+		err = e.Client.ImageTag(last, id, name)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot name image %q: %w", name, err)
+	}
+	return nil
+}
+
+// Discard removes an image that has got no name.
+func (e *Engine) Discard(ctx context.Context, id string) {
+	ctx, cancel := Lasting(ctx)
+	defer cancel()
+	has, err := e.Client.ImageInspect(ctx, id)
+	if err == nil && len(has.RepoTags) == 0 {
+		_, err = e.Client.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true})
+	}
+	if err != nil && !errdefs.IsNotFound(err) {
+		e.Log.Debugf("the unfinished image %s stays: %v\n", id, err)
+	}
+}
+
+// RemoveReplaced removes the image that had a name before, so that building
+// again and again fills no disk. One that is in use, has another name or lacks
+// the label with that value stays.
+func (e *Engine) RemoveReplaced(ctx context.Context, id, label, value string) {
+	if id == "" {
+		return
+	}
+	old, err := e.Client.ImageInspect(ctx, id)
+	if err != nil || old.Config == nil || len(old.RepoTags) > 0 || len(old.RepoDigests) > 0 {
+		return
+	}
+	if got, ok := old.Config.Labels[label]; !ok || got != value {
+		return
+	}
+	if _, err := e.Client.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil {
+		e.Log.Debugf("the replaced image %s stays: %v\n", id, err)
+	}
+}

@@ -1,0 +1,117 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/docker/docker/api/types/build"
+	"github.com/docker/docker/client"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/toskose/toskose/packager/image/event"
+)
+
+// Build builds an image by the classic builder, which every engine has, from a
+// context of about total bytes, as it is written. each gets the lines of the
+// builder, with the number of the step that one begins, otherwise 0. The image
+// gets its name last, so that an engine which builds on after an interruption
+// moves no name.
+func (e *Engine) Build(ctx context.Context, name string, platform v1.Platform, opts build.ImageBuildOptions, total int64, writeContext func(context.Context, io.Writer) error, each func(step int, line string)) error {
+	opts.Version, opts.Remove, opts.ForceRemove, opts.Platform = build.BuilderV1, true, true, e.platform(platform)
+	out := e.send(ctx, event.Event{Image: name, Total: total}, writeContext)
+	id := ""
+	answer, err := e.Client.ImageBuild(ctx, out, opts)
+	if err == nil {
+		err = e.follow(answer.Body, func(m message) {
+			if m.Aux.ID != "" {
+				id = m.Aux.ID
+			}
+			step, of := stepOf(m.Stream)
+			if step > 0 {
+				e.Log.Send(event.Event{Image: name, State: event.Building, Step: step, Steps: of})
+			}
+			each(step, m.Stream)
+		})
+		answer.Body.Close()
+	}
+	if writeErr := out.end(); writeErr != nil {
+		return writeErr
+	}
+	if err == nil && id == "" {
+		err = errors.New("the engine does not say what it has built")
+	}
+	if err != nil {
+		return err
+	}
+	return e.Tag(ctx, id, name)
+}
+
+// stepOf reads what the engine says when it begins a step of a Dockerfile.
+func stepOf(text string) (step, of int) {
+	if n, _ := fmt.Sscanf(text, "Step %d/%d", &step, &of); n < 2 { // what does not fit is something else
+		return 0, 0
+	}
+	return step, of
+}
+
+// Load loads an image from an archive, as it is written, and returns the id by
+// which the engine knows it: id, if it names no other. An engine that was sent
+// all of it finishes what it began, whether or not somebody waits: so an
+// interruption breaks off what is sent, or else the answer is waited for.
+func (e *Engine) Load(ctx context.Context, name, id string, write func(context.Context, io.Writer) error) (string, error) {
+	out := e.send(ctx, event.Event{Image: name}, write)
+	last, cancel := Lasting(ctx)
+	defer cancel()
+	// It never fails, as below, and does nothing where all was written.
+	defer context.AfterFunc(ctx, func() { _ = out.writer.CloseWithError(ctx.Err()) })()
+	answer, err := e.Client.ImageLoad(last, out, client.ImageLoadWithQuiet(true))
+	if err == nil {
+		err = e.follow(answer.Body, func(m message) {
+			if other, ok := strings.CutPrefix(m.Stream, "Loaded image ID: "); ok {
+				id = strings.TrimSpace(other)
+			}
+		})
+		answer.Body.Close()
+	}
+	if writeErr := out.end(); writeErr != nil {
+		return "", writeErr
+	}
+	if err == nil && ctx.Err() != nil {
+		e.Discard(ctx, id)
+		err = ctx.Err()
+	}
+	return id, err
+}
+
+// upload is what an engine reads while it is written.
+type upload struct {
+	*io.PipeReader
+	writer  *io.PipeWriter
+	written chan error
+}
+
+// send begins to write what an engine reads. end has to be called.
+func (e *Engine) send(ctx context.Context, what event.Event, write func(context.Context, io.Writer) error) *upload {
+	what.State = event.Sending
+	u := &upload{written: make(chan error, 1)}
+	u.PipeReader, u.writer = io.Pipe()
+	go func() {
+		err := write(ctx, e.Log.Writer(u.writer, what))
+		_ = u.writer.CloseWithError(err) // never fails, by its documentation
+		u.written <- err
+	}()
+	return u
+}
+
+// end ends the writer where the engine read no further, and returns the error
+// of what was to be written: what the engine says follows from it.
+func (u *upload) end() error {
+	_ = u.Close() // never fails, by its documentation
+	if err := <-u.written; !errors.Is(err, io.ErrClosedPipe) {
+		return err
+	}
+	return nil
+}

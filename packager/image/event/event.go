@@ -1,0 +1,144 @@
+// Package event says what happens to images: to programs as events, to people
+// as lines. It starts no goroutine.
+package event
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// The states of an image: what is being done to it, and then what it has become.
+const (
+	Pulling  = "pulling"  // by the engine
+	Packing  = "packing"  // its files are read, to know the layers they make
+	Sending  = "sending"  // to the engine
+	Building = "building" // by the engine, step by step
+	Writing  = "writing"  // to a layout
+	Pushing  = "pushing"  // to a registry
+
+	Retrying  = "retrying" // a push that has ended early is tried again
+	Built     = "built"
+	Unchanged = "unchanged"
+	Written   = "written"
+	Pushed    = "pushed"
+	Context   = "context" // its build context is left
+	Planned   = "planned" // by a dry run
+)
+
+// Event is something that happens to an image.
+type Event struct {
+	Image     string           `json:"image,omitempty"`
+	State     string           `json:"state,omitempty"`
+	Text      string           `json:"text,omitempty"`        // the line for people; empty: it only comes along
+	Done      int64            `json:"done_bytes,omitempty"`  // of Total
+	Total     int64            `json:"total_bytes,omitempty"` // 0: not known
+	Step      int              `json:"step,omitempty"`        // of Steps
+	Steps     int              `json:"steps,omitempty"`
+	Base      string           `json:"base,omitempty"`
+	Platforms []string         `json:"platforms,omitempty"`
+	Seconds   float64          `json:"seconds,omitempty"`
+	Grows     map[string]int64 `json:"grows_bytes,omitempty"` // what it is more than its base, by layer
+}
+
+// Log passes on what happens, one event at a time.
+type Log struct {
+	Events func(Event) // takes all events; may be nil
+	Lines  io.Writer   // gets the lines of events, unless there is Events; may be nil
+	Debug  io.Writer   // gets all that the engine says; may be nil
+
+	mu sync.Mutex
+}
+
+// Send passes on an event.
+func (l *Log) Send(e Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.Events != nil:
+		l.Events(e)
+	case l.Lines != nil && e.Text != "":
+		fmt.Fprintln(l.Lines, e.Text)
+	}
+}
+
+// Line passes on an event with a line for people, which begins with the image.
+func (l *Log) Line(e Event, format string, args ...any) {
+	e.Text = e.Image + ": " + fmt.Sprintf(format, args...)
+	l.Send(e)
+}
+
+// Transferred passes on how far a transfer is, with a line for people at each
+// quarter.
+func (l *Log) Transferred(e Event, quarters *Quarters) {
+	if at, ok := quarters.next(e.Done, e.Total); ok {
+		l.Line(e, "%s, %d%% of %s", e.State, at, Bytes(e.Total))
+		return
+	}
+	l.Send(e)
+}
+
+// Debugf writes to Debug, in whole lines.
+func (l *Log) Debugf(format string, args ...any) {
+	if l.Debug == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintln(l.Debug, strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"))
+}
+
+// Writer wraps a writer so that e is passed on, with how much was written, at
+// each hundredth of its total and no oftener than each megabyte.
+func (l *Log) Writer(w io.Writer, e Event) io.Writer {
+	return &countingWriter{w: w, event: e, send: l.Send, each: max(1<<20, e.Total/100)}
+}
+
+type countingWriter struct {
+	w     io.Writer
+	event Event
+	send  func(Event)
+	each  int64
+	sent  int64
+}
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	n, err := w.w.Write(p)
+	w.event.Done += int64(n)
+	if w.event.Done-w.sent >= w.each {
+		w.sent = w.event.Done
+		w.send(w.event)
+	}
+	return n, err
+}
+
+// Quarters remembers which quarter a transfer has reached.
+type Quarters struct{ last int64 }
+
+func (q *Quarters) next(done, total int64) (percent int64, ok bool) {
+	const least = 1 << 20 // what is smaller takes no time
+	if total < least {
+		return 0, false
+	}
+	at := done * 100 / total / 25 * 25
+	if at <= q.last || at >= 100 {
+		return 0, false
+	}
+	q.last = at
+	return at, true
+}
+
+// Bytes formats a size for people.
+func Bytes(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f KB", float64(n)/1e3)
+	default:
+		return fmt.Sprintf("%d bytes", n)
+	}
+}

@@ -1,0 +1,169 @@
+// Package layer makes layers of files: tars with the same bytes whoever makes
+// them, compressed where somebody wants that. The goroutine of a layer that is
+// read ends with its reader.
+package layer
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// sum is a digest of what was written to it.
+func sum(h hash.Hash) v1.Hash {
+	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(h.Sum(nil))}
+}
+
+// Blob is a compressed layer in a temporary file.
+type Blob struct {
+	Path   string
+	Digest v1.Hash
+	Size   int64
+	DiffID v1.Hash
+}
+
+// Compress compresses what write writes into a temporary file and computes the
+// digests of both on the way: whatever its size, nothing of it is kept in
+// memory.
+func Compress(folder *Temp, write func(io.Writer) error) (b Blob, err error) {
+	f, err := folder.file("layer-")
+	if err != nil {
+		return Blob{}, fmt.Errorf("cannot keep a layer: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			_ = os.Remove(f.Name()) // the folder is removed, too
+		}
+	}()
+	packed, plain, n := sha256.New(), sha256.New(), counter(0)
+	file := bufio.NewWriterSize(f, 256<<10)
+	zw, err := gzip.NewWriterLevel(io.MultiWriter(file, packed, &n), gzip.BestSpeed)
+	if err != nil {
+		return Blob{}, err
+	}
+	if err := write(io.MultiWriter(zw, plain)); err != nil {
+		return Blob{}, err
+	}
+	if err := zw.Close(); err != nil {
+		return Blob{}, fmt.Errorf("cannot keep a layer: %w", err)
+	}
+	if err := file.Flush(); err != nil {
+		return Blob{}, fmt.Errorf("cannot keep a layer: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return Blob{}, fmt.Errorf("cannot keep a layer: %w", err)
+	}
+	return Blob{Path: f.Name(), Digest: sum(packed), Size: int64(n), DiffID: sum(plain)}, nil
+}
+
+// Packed is the compressed side of a layer, made when it is asked for.
+type Packed func() (Blob, error)
+
+// Digest implements v1.Layer.
+func (p Packed) Digest() (v1.Hash, error) {
+	b, err := p()
+	return b.Digest, err
+}
+
+// Size implements v1.Layer.
+func (p Packed) Size() (int64, error) {
+	b, err := p()
+	return b.Size, err
+}
+
+// Compressed implements v1.Layer.
+func (p Packed) Compressed() (io.ReadCloser, error) {
+	b, err := p()
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(b.Path)
+}
+
+// MediaType implements v1.Layer.
+func (p Packed) MediaType() (types.MediaType, error) { return types.OCILayer, nil }
+
+// Layer is a layer that is made of a tree, when it is needed: an engine takes
+// the tree as it is, a registry and a layout want it compressed.
+type Layer struct {
+	Packed
+	Tree Tree
+
+	ctx   context.Context // of the build: v1.Layer has no other way to end
+	plain func() (v1.Hash, error)
+}
+
+var _ v1.Layer = (*Layer)(nil)
+
+// New makes a layer. Where it goes compressed, it is read once for both of its
+// digests.
+func New(ctx context.Context, folder *Temp, t Tree, compressed bool) *Layer {
+	l := &Layer{Tree: t, ctx: ctx}
+	l.Packed = sync.OnceValues(func() (Blob, error) {
+		return Compress(folder, func(w io.Writer) error { return t.WriteTar(ctx, w) })
+	})
+	l.plain = sync.OnceValues(func() (v1.Hash, error) {
+		if compressed {
+			packed, err := l.Packed()
+			return packed.DiffID, err
+		}
+		h := sha256.New()
+		err := t.WriteTar(ctx, h)
+		return sum(h), err
+	})
+	return l
+}
+
+// DiffID implements v1.Layer.
+func (l *Layer) DiffID() (v1.Hash, error) { return l.plain() }
+
+// Uncompressed implements v1.Layer.
+func (l *Layer) Uncompressed() (io.ReadCloser, error) {
+	r, w := io.Pipe()
+	go func() { _ = w.CloseWithError(l.Tree.WriteTar(l.ctx, w)) }() // never fails, by its documentation
+	return r, nil
+}
+
+// Names are those of the layers that images get: Toskose's own binary, where
+// one is put in, and the application's files.
+var Names = []string{"toskose", "application"}
+
+// Temp is a folder for temporary files, which is made when the first is.
+type Temp struct {
+	In string // empty: the system's
+
+	mu  sync.Mutex
+	dir string
+}
+
+// file makes a file.
+func (t *Temp) file(pattern string) (*os.File, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dir == "" {
+		dir, err := os.MkdirTemp(t.In, "toskose-")
+		if err != nil {
+			return nil, fmt.Errorf("cannot make a folder for temporary files: %w", err)
+		}
+		t.dir = dir
+	}
+	return os.CreateTemp(t.dir, pattern)
+}
+
+// Remove removes the folder and all that is in it, when nobody makes files any more.
+func (t *Temp) Remove() {
+	if t.dir != "" {
+		_ = os.RemoveAll(t.dir) // what stays is the system's to remove
+	}
+}

@@ -1,0 +1,124 @@
+package recipe
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/image/layer"
+)
+
+// Config is the base's with what has to be different: the same that the
+// Dockerfile says.
+func (i *Image) Config() *v1.ConfigFile {
+	c := i.Base.Config.DeepCopy()
+	c.Created = v1.Time{Time: layer.Epoch}
+	c.Container, c.DockerVersion, c.Author = "", "", "" //nolint:staticcheck // of the base's build, where it has them
+	c.Config.Image = ""
+	if i.Plan.Alone() {
+		return c
+	}
+	if signal := i.signal(); signal != "" {
+		c.Config.StopSignal = signal
+	}
+	if len(i.Plan.Health) > 0 {
+		c.Config.Healthcheck = &v1.HealthConfig{
+			Test: append([]string{"CMD"}, i.Plan.Health...), Interval: packager.HealthInterval, Timeout: packager.HealthTimeout, Retries: packager.HealthRetries,
+		}
+	}
+	if len(i.Entry) > 0 {
+		c.Config.Entrypoint, c.Config.Cmd = i.Entry, nil
+	}
+	if i.User != "" {
+		c.Config.User = i.User
+	}
+	c.Config.Labels = maps.Clone(c.Config.Labels)
+	if c.Config.Labels == nil {
+		c.Config.Labels = map[string]string{}
+	}
+	maps.Copy(c.Config.Labels, i.labels())
+	for _, name := range slices.Sorted(maps.Keys(i.Plan.Env)) {
+		c.Config.Env = setEnv(c.Config.Env, name, i.Plan.Env[name])
+	}
+	return c
+}
+
+func setEnv(env []string, name, value string) []string {
+	env = slices.Clone(env)
+	for at, pair := range env {
+		if n, _, _ := strings.Cut(pair, "="); n == name {
+			env[at] = name + "=" + value
+			return env
+		}
+	}
+	return append(env, name+"="+value)
+}
+
+// signal is the STOPSIGNAL to set: units and managers end on TERM, whatever
+// the base had.
+func (i *Image) signal() string {
+	if s := i.Base.Config.Config.StopSignal; s == "" || s == "SIGTERM" {
+		return ""
+	}
+	return "SIGTERM"
+}
+
+// labels are the plan's, and what the base would run by itself.
+func (i *Image) labels() map[string]string {
+	labels := maps.Clone(i.Plan.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	if !i.Plan.Unit {
+		return labels
+	}
+	for label, words := range map[string][]string{
+		packager.LabelBaseEntrypoint: i.Base.Config.Config.Entrypoint,
+		packager.LabelBaseCommand:    i.Base.Config.Config.Cmd,
+	} {
+		if len(words) > 0 {
+			text, err := json.Marshal(words)
+			if err == nil { // there is no list of words that it cannot encode
+				labels[label] = string(text)
+			}
+		}
+	}
+	return labels
+}
+
+// baseCommand is a script that runs what the base runs by itself, with other
+// arguments if it is given any, as the engine would; nil where that is
+// nothing.
+func baseCommand(c v1.Config) []byte {
+	if len(c.Entrypoint)+len(c.Cmd) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString("#!/bin/sh\n# What the base image runs by itself: its entry point, and its command or the arguments given.\n")
+	if c.WorkingDir != "" {
+		fmt.Fprintf(&b, "cd %s || exit\n", words(c.WorkingDir))
+	}
+	if len(c.Cmd) > 0 {
+		fmt.Fprintf(&b, "[ $# -gt 0 ] || set -- %s\n", words(c.Cmd...))
+	}
+	if len(c.Entrypoint) > 0 {
+		fmt.Fprintf(&b, "exec %s \"$@\"\n", words(c.Entrypoint...))
+	} else {
+		b.WriteString("exec \"$@\"\n")
+	}
+	return []byte(b.String())
+}
+
+// words quotes words for a shell.
+func words(list ...string) string {
+	quoted := make([]string, len(list))
+	for i, w := range list {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
+}

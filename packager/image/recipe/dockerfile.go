@@ -1,0 +1,141 @@
+package recipe
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/image/layer"
+	"github.com/toskose/toskose/packager/internal/files"
+	"github.com/toskose/toskose/packager/internal/once"
+	"github.com/toskose/toskose/templates"
+)
+
+// WriteContext writes a build context as a tar: a Dockerfile, and an archive
+// for each layer, which a builder unpacks with owners and times as they are.
+func (i *Image) WriteContext(ctx context.Context, w io.Writer) error {
+	tw := tar.NewWriter(w)
+	text, err := i.Dockerfile()
+	if err != nil {
+		return err
+	}
+	file := layer.Data("Dockerfile", 0o644, text)
+	if err := file.AddTo(ctx, tw); err != nil {
+		return err
+	}
+	for at, t := range i.Trees {
+		if err := t.AddTarTo(ctx, tw, i.archiveName(at)); err != nil {
+			return err
+		}
+	}
+	return tw.Close()
+}
+
+// Folders writes contexts to folders, several at the same time. The binary's
+// layer is the same in many, so it is written once and then linked.
+type Folders struct {
+	shared once.Group[string] // paths of layers by Image.Shared
+}
+
+// Write writes the context of an image.
+func (w *Folders) Write(ctx context.Context, i *Image, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // they are no secret
+		return err
+	}
+	text, err := i.Dockerfile()
+	if err != nil {
+		return err
+	}
+	if err := files.Copy(filepath.Join(dir, "Dockerfile"), bytes.NewReader(text)); err != nil {
+		return err
+	}
+	for at, t := range i.Trees {
+		path := filepath.Join(dir, i.archiveName(at))
+		create := func() (string, error) { return path, t.WriteFile(ctx, path) }
+		if at > 0 || i.Shared == "" {
+			_, err = create()
+		} else if first, e := w.shared.Do(i.Shared, create); e != nil || first != path {
+			err = e
+			if e == nil && os.Link(first, path) != nil { // not every file system can
+				_, err = create()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CommonSteps is how many steps of a Dockerfile are those of all images on its
+// base: down to the binary.
+func (i *Image) CommonSteps(dockerfile string) int {
+	before, _, ok := strings.Cut(dockerfile, "\nADD "+i.archiveName(0)+" ")
+	if !ok || len(i.Trees) < len(layer.Names) {
+		return 0
+	}
+	return strings.Count(before, "\n") + 2
+}
+
+// archiveName is a layer's file in the build context.
+func (i *Image) archiveName(at int) string { return i.layerName(at) + ".tar" }
+
+// Dockerfile says of the base only what has to be different: each step takes
+// the classic builder up to a second.
+func (i *Image) Dockerfile() ([]byte, error) {
+	health := i.Plan.Health
+	if has := i.Base.Config.Config.Healthcheck; has != nil && slices.Equal(has.Test, append([]string{"CMD"}, health...)) {
+		health = nil
+	}
+	start := false // a builder takes none for the base's own, so the shortest that there is
+	if has := i.Base.Config.Config.Healthcheck; has != nil {
+		start = has.StartPeriod > 0
+	}
+	own := ""
+	if len(i.Trees) == len(layer.Names) {
+		own = i.archiveName(0)
+	}
+	return templates.Render(templates.ToskosedImage, map[string]any{
+		"Base": i.Base.Ref, "Signal": i.signal(), "Health": list(health), "Start": start, "Interval": packager.HealthInterval, "Timeout": packager.HealthTimeout, "Retries": packager.HealthRetries,
+		"Entry": list(i.Entry), "User": i.User,
+		"Own": own, "Files": i.archiveName(len(i.Trees) - 1), "Env": pairs(i.Plan.Env), "Labels": pairs(i.labels()),
+	})
+}
+
+// pairs writes ENV and LABEL pairs as one line's worth, so that the builder
+// makes one step of them; none is no line.
+func pairs(m map[string]string) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, key+"="+quote(m[key]))
+	}
+	return []string{strings.Join(out, " ")}
+}
+
+var dockerfileQuote = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`)
+
+// quote writes a value that a Dockerfile neither splits nor expands.
+func quote(s string) string { return `"` + dockerfileQuote.Replace(s) + `"` }
+
+// list writes words in the form that runs no shell; none is nothing.
+func list(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = strconv.Quote(w) // as JSON has it: these are paths and words of ours
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}

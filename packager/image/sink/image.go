@@ -1,0 +1,181 @@
+package sink
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/toskose/toskose/packager/image/layer"
+	"github.com/toskose/toskose/packager/image/source"
+)
+
+// Image is an image that was made here: a base with layers on it. Its manifest,
+// for which all layers are compressed, is made when it is asked for; an engine
+// never does.
+type Image struct {
+	v1.Image // by its manifest
+
+	ID       v1.Hash // of its configuration
+	name     string
+	base     source.Base
+	platform v1.Platform
+	config   []byte
+	own      []*layer.Layer
+}
+
+// Assemble puts layers on a base, with a configuration to which it adds them.
+// Their digests are those of what is not compressed.
+func Assemble(name string, platform v1.Platform, base source.Base, c *v1.ConfigFile, own []*layer.Layer) (*Image, error) {
+	for i, l := range own {
+		diffID, err := l.DiffID()
+		if err != nil {
+			return nil, err
+		}
+		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, diffID)
+		if len(c.History) > 0 || len(base.Config.RootFS.DiffIDs) == 0 { // all of it or none
+			c.History = append(c.History, v1.History{Created: v1.Time{Time: layer.Epoch}, CreatedBy: "toskose " + layer.Names[i]})
+		}
+	}
+	m := &Image{name: name, base: base, platform: platform, own: own}
+	var err error
+	if m.config, err = json.Marshal(c); err != nil {
+		return nil, fmt.Errorf("cannot encode the configuration of image %q: %w", m.name, err)
+	}
+	if m.ID, _, err = v1.SHA256(bytes.NewReader(m.config)); err != nil {
+		return nil, err
+	}
+	m.Image, err = partial.CompressedToImage(&imageCore{Image: m, layers: sync.OnceValues(m.Layers), manifest: sync.OnceValues(m.makeManifest)})
+	return m, err
+}
+
+// Layers implements v1.Image: the base's as they are, so that a registry that
+// has them is not sent them again.
+func (m *Image) Layers() ([]v1.Layer, error) {
+	layers, err := m.base.Layers()
+	if err != nil {
+		return nil, fmt.Errorf("cannot get the layers of base image %q: %w", m.base.Ref, err)
+	}
+	all := append([]v1.Layer{}, layers...)
+	for _, l := range m.own {
+		all = append(all, typedLayer{l, m.layerType()})
+	}
+	return all, nil
+}
+
+// mediaType is the base's manifest's, so that its layers keep their types.
+func (m *Image) mediaType() types.MediaType {
+	if m.base.Media == types.DockerManifestSchema2 {
+		return types.DockerManifestSchema2
+	}
+	return types.OCIManifestSchema1
+}
+
+func (m *Image) layerType() types.MediaType {
+	if m.mediaType() == types.DockerManifestSchema2 {
+		return types.DockerLayer
+	}
+	return types.OCILayer
+}
+
+func (m *Image) makeManifest() ([]byte, error) {
+	configType := types.OCIConfigJSON
+	if m.mediaType() == types.DockerManifestSchema2 {
+		configType = types.DockerConfigJSON
+	}
+	layers, err := m.Layers()
+	if err != nil {
+		return nil, err
+	}
+	manifest := v1.Manifest{
+		SchemaVersion: 2, MediaType: m.mediaType(), Layers: []v1.Descriptor{},
+		Config: v1.Descriptor{MediaType: configType, Size: int64(len(m.config)), Digest: m.ID},
+	}
+	for _, l := range layers {
+		desc, err := partial.Descriptor(l)
+		if err != nil {
+			return nil, fmt.Errorf("cannot describe image %q: %w", m.name, err)
+		}
+		manifest.Layers = append(manifest.Layers, *desc)
+	}
+	return json.Marshal(manifest)
+}
+
+// imageCore is what the rest of v1.Image is made of.
+type imageCore struct {
+	*Image
+	layers   func() ([]v1.Layer, error)
+	manifest func() ([]byte, error)
+}
+
+var _ partial.CompressedImageCore = (*imageCore)(nil)
+
+// RawConfigFile implements partial.CompressedImageCore.
+func (m *imageCore) RawConfigFile() ([]byte, error) { return m.config, nil }
+
+// MediaType implements partial.CompressedImageCore.
+func (m *imageCore) MediaType() (types.MediaType, error) { return m.mediaType(), nil }
+
+// RawManifest implements partial.CompressedImageCore.
+func (m *imageCore) RawManifest() ([]byte, error) { return m.manifest() }
+
+// LayerByDigest implements partial.CompressedImageCore.
+func (m *imageCore) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
+	if h == m.ID {
+		return partial.ConfigLayer(m)
+	}
+	layers, err := m.layers()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range layers {
+		if digest, err := l.Digest(); err != nil || digest == h {
+			return l, err
+		}
+	}
+	return nil, fmt.Errorf("image %q has no layer %s", m.name, h)
+}
+
+// typedLayer is a layer of the kind that its manifest has.
+type typedLayer struct {
+	*layer.Layer
+	media types.MediaType
+}
+
+// MediaType implements v1.Layer.
+func (l typedLayer) MediaType() (types.MediaType, error) { return l.media, nil }
+
+// indexOf is the index of one image for several platforms.
+func indexOf(images []*Image) v1.ImageIndex {
+	media := types.OCIImageIndex
+	if images[0].mediaType() == types.DockerManifestSchema2 {
+		media = types.DockerManifestList
+	}
+	index := mutate.IndexMediaType(empty.Index, media)
+	for _, m := range images {
+		platform := m.platform
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: m, Descriptor: v1.Descriptor{Platform: &platform}})
+	}
+	return index
+}
+
+// manifest is what a name stands for: an image, or an index of several.
+type manifest interface {
+	Digest() (v1.Hash, error)
+	Size() (int64, error)
+	MediaType() (types.MediaType, error)
+	RawManifest() ([]byte, error)
+}
+
+func manifestOf(images []*Image) manifest {
+	if len(images) == 1 {
+		return images[0]
+	}
+	return indexOf(images)
+}

@@ -1,0 +1,224 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/distribution/reference"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/toskose/toskose/packager/image/event"
+	"github.com/toskose/toskose/packager/image/layer"
+	"github.com/toskose/toskose/packager/image/source"
+	"github.com/toskose/toskose/packager/internal/files"
+)
+
+// Layout writes images to a folder with an OCI image layout. The blobs
+// come first and the index at the end, so that it never names half an image;
+// what was written in vain is removed.
+type Layout struct {
+	dir string
+	log *event.Log
+
+	mu    sync.Mutex
+	wrote []string // files and folders that were not there, in order
+	add   []v1.Descriptor
+}
+
+// NewLayout refuses a folder with something else in it.
+func NewLayout(dir string, log *event.Log) (*Layout, error) {
+	s := &Layout{dir: dir, log: log}
+	if _, err := os.Stat(filepath.Join(dir, "oci-layout")); err == nil {
+		return s, nil
+	}
+	list, err := os.ReadDir(dir)
+	if err == nil && len(list) > 0 {
+		return nil, fmt.Errorf("cannot write images to %q: it holds something other than an OCI image layout", dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot write images to %q: %w", dir, err)
+	}
+	return s, nil
+}
+
+// Put implements Sink.
+func (s *Layout) Put(ctx context.Context, name string, images []*Image) error {
+	full, err := reference.ParseDockerRef(name)
+	if err != nil {
+		return fmt.Errorf("%q is not a name for an image: %w", name, err)
+	}
+	for _, m := range images {
+		if err := s.image(ctx, m); err != nil {
+			return fmt.Errorf("cannot write image %q to %q: %w", name, s.dir, err)
+		}
+	}
+	desc, err := s.top(ctx, images)
+	if err != nil {
+		return fmt.Errorf("cannot write image %q to %q: %w", name, s.dir, err)
+	}
+	desc.Annotations = map[string]string{source.AnnotationRef: name, source.AnnotationName: full.String()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add = append(s.add, desc)
+	s.log.Line(event.Event{Image: name, State: event.Written}, "written as %s", desc.Digest)
+	return nil
+}
+
+// image writes all blobs of an image, its manifest last.
+func (s *Layout) image(ctx context.Context, m *Image) error {
+	layers, err := m.Layers()
+	if err != nil {
+		return err
+	}
+	e := event.Event{Image: m.name, State: event.Writing}
+	for _, l := range layers {
+		size, err := l.Size()
+		if err != nil {
+			return err
+		}
+		e.Total += size
+	}
+	done := s.log.Writer(io.Discard, e)
+	for _, l := range layers {
+		digest, err := l.Digest()
+		if err != nil {
+			return err
+		}
+		open := func() (io.ReadCloser, error) {
+			r, err := l.Compressed()
+			return &teeReader{Reader: io.TeeReader(r, done), Closer: r}, err
+		}
+		if err := s.blob(ctx, digest, open); err != nil {
+			return err
+		}
+	}
+	if err := s.data(ctx, m.ID, m.config); err != nil {
+		return err
+	}
+	return s.raw(ctx, m)
+}
+
+// teeReader is a reader that can be closed.
+type teeReader struct {
+	io.Reader
+	io.Closer
+}
+
+// top describes what a name stands for.
+func (s *Layout) top(ctx context.Context, images []*Image) (v1.Descriptor, error) {
+	top := manifestOf(images)
+	digest, digestErr := top.Digest()
+	size, sizeErr := top.Size()
+	media, mediaErr := top.MediaType()
+	desc := v1.Descriptor{MediaType: media, Digest: digest, Size: size}
+	if len(images) == 1 {
+		desc.Platform = &images[0].platform
+		return desc, errors.Join(digestErr, sizeErr, mediaErr)
+	}
+	return desc, errors.Join(digestErr, sizeErr, mediaErr, s.raw(ctx, top))
+}
+
+func (s *Layout) raw(ctx context.Context, m manifest) error {
+	digest, err := m.Digest()
+	if err != nil {
+		return err
+	}
+	data, err := m.RawManifest()
+	if err != nil {
+		return err
+	}
+	return s.data(ctx, digest, data)
+}
+
+func (s *Layout) data(ctx context.Context, digest v1.Hash, data []byte) error {
+	return s.blob(ctx, digest, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
+}
+
+// blob writes a blob unless it is there.
+func (s *Layout) blob(ctx context.Context, digest v1.Hash, open func() (io.ReadCloser, error)) error {
+	path := filepath.Join(s.dir, "blobs", digest.Algorithm, digest.Hex)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := s.folder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	r, err := open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err := files.Copy(path, layer.Stoppable(ctx, r)); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrote = append(s.wrote, path)
+	return nil
+}
+
+func (s *Layout) folder(path string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made, err := files.MakeFolder(path, 0o755)
+	s.wrote = append(s.wrote, made...)
+	return err
+}
+
+// Commit names what was written, in place of what had the names before.
+func (s *Layout) Commit(ctx context.Context) error {
+	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
+	path := filepath.Join(s.dir, "index.json")
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &index)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the index of the OCI image layout %q: %w", s.dir, err)
+	}
+	index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool {
+		return slices.ContainsFunc(s.add, func(a v1.Descriptor) bool {
+			return a.Annotations[source.AnnotationName] == d.Annotations[source.AnnotationName]
+		})
+	})
+	index.Manifests = append(index.Manifests, s.add...)
+	slices.SortFunc(index.Manifests, func(a, b v1.Descriptor) int {
+		return strings.Compare(a.Annotations[source.AnnotationName], b.Annotations[source.AnnotationName])
+	})
+	if data, err = json.MarshalIndent(index, "", "  "); err != nil {
+		return fmt.Errorf("cannot encode an index: %w", err)
+	}
+	for _, f := range []struct{ name, text string }{{"oci-layout", `{"imageLayoutVersion": "1.0.0"}`}, {"index.json", string(data)}} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(s.dir, f.name)); errors.Is(err, fs.ErrNotExist) {
+			s.wrote = append(s.wrote, filepath.Join(s.dir, f.name))
+		}
+		if err := files.Copy(filepath.Join(s.dir, f.name), strings.NewReader(f.text+"\n")); err != nil {
+			return fmt.Errorf("cannot write images to %q: %w", s.dir, err)
+		}
+	}
+	s.wrote = nil
+	return nil
+}
+
+// Abort removes what was written, if it is not named.
+func (s *Layout) Abort() {
+	for _, path := range slices.Backward(s.wrote) {
+		_ = os.Remove(path) // a folder stays if something else is in it by now
+	}
+}

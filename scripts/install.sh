@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# install.sh BIN PREFIX ARCHS: installs what `make build` left in BIN, for the architectures ARCHS of units and
+# managers. COMPLETIONS is a toskose that runs on this machine, if that in BIN does not.
+set -euo pipefail
+bin=$1 prefix=$2 archs=$3
+toskose=$(realpath "${COMPLETIONS:-$bin/toskose}")
+
+umask 022
+install -d "$prefix/bin" "$prefix/lib/toskose" \
+	"$prefix/share/bash-completion/completions" "$prefix/share/zsh/vendor-completions" "$prefix/share/fish/vendor_completions.d"
+install -m 755 "$bin/toskose" "$prefix/bin/"
+for arch in $archs; do
+	install -m 755 "$bin/toskose-unit-linux-$arch" "$bin/toskose-manager-linux-$arch" "$prefix/lib/toskose/"
+done
+"$toskose" completion bash >"$prefix/share/bash-completion/completions/toskose"
+"$toskose" completion zsh >"$prefix/share/zsh/vendor-completions/_toskose"
+"$toskose" completion fish >"$prefix/share/fish/vendor_completions.d/toskose.fish"

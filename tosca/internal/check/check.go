@@ -1,0 +1,47 @@
+// Package check says what TOSCA's rules forbid, or advise against, in types and in
+// a resolved service template: a file for each subject. It changes nothing, and
+// starts no goroutine.
+package check
+
+import (
+	"context"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
+	"github.com/toskose/toskose/tosca/internal/resolve"
+)
+
+// Document resolves a service template, and checks its types before and the whole
+// graph after; the error is that of ctx.
+func Document(ctx context.Context, g *resolve.Graph) error {
+	if g.Doc.Scope() == nil || (g.Doc.Version == "" && g.Errors() > 0 && g.Topo == nil) {
+		return nil // unreadable, and said so
+	}
+	g.ReadShort()
+	g.ReadSchemas()
+	checkTypes(g)
+	if g.Topo == nil {
+		checkRepositories(g)
+		keyword := "topology_template"
+		if g.Doc.V2() {
+			keyword = "service_template"
+		}
+		g.Incomplete(diag.Position{File: g.Doc.File}, code.NoTopology, "the file has no %s, so there is no application in it", keyword)
+		return nil
+	}
+	if err := g.Resolve(ctx); err != nil {
+		return err
+	}
+	for _, check := range []func(*resolve.Graph){
+		checkRepositories, checkNodes, checkRelations, checkEdges, checkGroups, checkPolicies,
+		checkSubstitution, checkWorkflows, checkOutputs, checkUnused,
+	} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		check(g)
+	}
+	return nil
+}
+
+func quote(s string) string { return diag.Quote(s) }

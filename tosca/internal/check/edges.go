@@ -1,0 +1,296 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/inherit"
+	"github.com/toskose/toskose/tosca/internal/resolve"
+)
+
+// selfOfFilter is what SELF means in the filter of a requirement: the
+// relationship with the node that is to be chosen (TOSCA 2.0, 8.6).
+func selfOfFilter(g *resolve.Graph, e *resolve.Edge) data.Entity {
+	if !e.Source.Doc.V2() {
+		return data.Anything
+	}
+	var target *grammar.Type
+	if t := g.Filtered(e); t != nil {
+		target = t.Type.Type
+	}
+	return g.AnyRelationOf(e.Source.Typ.Type.Type, e.Relation, target, g.Sought(e))
+}
+
+// checkUnmet checks what a requirement says that leads to no node template yet:
+// the capability that it asks for, what it takes of it, and what it assigns to its
+// relationship.
+func checkUnmet(g *resolve.Graph, e *resolve.Edge) {
+	if !e.Left || !e.Source.Doc.V2() || e.Source.Owned() || e.Def == nil {
+		return
+	}
+	if e.Node.Name == "" && !checkSought(g, e) {
+		return
+	}
+	if e.Provided != nil {
+		checkAllocation(g, e)
+	}
+	checkEdge(g, e)
+}
+
+// checkSought checks the capability that a requirement asks any node for: a type
+// of that of the definition, or the name of one that some node type has.
+func checkSought(g *resolve.Graph, e *resolve.Edge) bool {
+	want, scope, demanded := e.Capability.Name, e.Source.Doc.Scope(), e.Def.Capability
+	if want == "" || demanded == nil || !g.Inherit(demanded).Whole {
+		return true
+	}
+	if t := scope.Lookup(grammar.CapabilityType, want); t != nil {
+		if !g.Inherit(t).Whole || inherit.Derives(t, demanded) {
+			return true
+		}
+		g.Errorf(e.Capability.Pos, code.ReqCapability, "%s asks for a capability of type %q, which is not a %q", e.Of(), want, demanded.Name)
+		return false
+	}
+	if scope.Open() {
+		return true
+	}
+	for _, name := range scope.Names(grammar.NodeType) {
+		t := g.WholeNodeType(scope.Lookup(grammar.NodeType, name))
+		if t == nil || !g.Spend(1+len(t.Caps)) {
+			return true
+		}
+		if c := t.Caps[want]; c != nil && (c.Typ == nil || inherit.Derives(c.Typ, demanded)) {
+			return true
+		}
+	}
+	g.Unknown(e.Capability.Pos, code.ReqCapability, want, scope.Names(grammar.CapabilityType),
+		"%s asks for capability %q, which is neither a type nor what a node type has", e.Of(), want)
+	return false
+}
+
+// checkFulfilled checks that a node which a requirement names passes its filters
+// and those of the definition (TOSCA 2.0, 8.6). What is known only at run time
+// may.
+func checkFulfilled(g *resolve.Graph, e *resolve.Edge) {
+	if !e.Source.Doc.V2() || e.Source.Owned() || e.Target.Selected() {
+		return
+	}
+	filters := []*grammar.NodeFilter{e.NodeFilter}
+	if e.Def != nil {
+		filters = append(filters, e.Def.Filters...)
+	}
+	for _, f := range filters {
+		if f == nil || f.Validation == nil {
+			continue
+		}
+		quiet := &data.Evaluator{Collector: &diag.Collector{}, World: g, Spend: g.Spend}
+		v := quiet.Condition(f.Validation, data.Place{Of: e.Of(), Doc: e.Source.Doc, Self: e})
+		if v.OK && v.Later == nil && v.Node != nil && v.Node.Text == "false" {
+			g.Errorf(resolve.PosOf(e), code.ReqKind, "%s names %q, which does not pass the node_filter %s", e.Of(), e.Target.Name, data.Show(f.Validation))
+		}
+	}
+}
+
+// checkRelationTargets checks the ends of an edge against what its
+// relationship's type allows, if that is not a normative one.
+func checkRelationTargets(g *resolve.Graph, e *resolve.Edge) {
+	for _, t := range g.Chain(e.Relation) {
+		if t.Doc.Embedded {
+			return
+		}
+		if len(t.Targets) > 0 && !allowsTarget(g, t, e) {
+			g.Errorf(resolve.PosOf(e), code.ReqSource, "%s: %s leads to none of what %q has", e.Of(), inherit.Quoted(t), e.Target.Name)
+			return
+		}
+		if !allows(g, t.Doc, grammar.NodeType, t.TargetNodes, e.Target.Typ.Chain) {
+			g.Errorf(resolve.PosOf(e), code.ReqSource, "%s: %s does not lead to nodes of type %q", e.Of(), inherit.Quoted(t), e.Target.Type.Name)
+			return
+		}
+		if !allows(g, t.Doc, grammar.NodeType, t.Sources, e.Source.Typ.Chain) {
+			g.Errorf(resolve.PosOf(e), code.ReqSource, "%s: %s does not begin at nodes of type %q", e.Of(), inherit.Quoted(t), e.Source.Type.Name)
+			return
+		}
+	}
+}
+
+// allowsTarget reports whether the target has a capability that the relationship
+// may lead to; up to 1.3 types of nodes are written there as well.
+func allowsTarget(g *resolve.Graph, t *grammar.Type, e *resolve.Edge) bool {
+	if allows(g, t.Doc, grammar.NodeType, slices.DeleteFunc(slices.Clone(t.Targets), func(r grammar.Ref) bool {
+		return t.Doc.Scope().Lookup(grammar.NodeType, r.Name) == nil
+	}), e.Target.Typ.Chain) && slices.ContainsFunc(t.Targets, func(r grammar.Ref) bool {
+		return t.Doc.Scope().Lookup(grammar.NodeType, r.Name) != nil
+	}) {
+		return true
+	}
+	if e.Provided != nil {
+		return allows(g, t.Doc, grammar.CapabilityType, t.Targets, inherit.Ancestors(e.Provided.Typ))
+	}
+	for _, c := range e.Target.Typ.Caps {
+		if allows(g, t.Doc, grammar.CapabilityType, t.Targets, inherit.Ancestors(c.Typ)) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkEdges checks requirements: how often they are there, what they say, where
+// they lead, and what they assign to their relationships.
+func checkEdges(g *resolve.Graph) {
+	incoming := map[end]int{} // edges that lead there, where there may be only so many
+	for _, n := range g.Nodes {
+		if n.Typ == nil || !g.Spend(len(n.Typ.Reqs)) {
+			continue
+		}
+		checkOccurrences(g, n)
+		for _, e := range n.Edges {
+			checkKeywords(g, e)
+			checkEnds(g, e, incoming)
+			checkEdge(g, e)
+		}
+		for _, e := range n.Unmet {
+			checkKeywords(g, e)
+			checkUnmet(g, e)
+		}
+	}
+}
+
+// checkKeywords checks what most requirements do not say.
+func checkKeywords(g *resolve.Graph, e *resolve.Edge) {
+	r, n := e.Requirement, e.Source
+	for _, d := range r.Directives {
+		checkScope(g, d, e.Of())
+	}
+	if r.Count != nil {
+		checkCount(g, r.Count, placeOf(g, e, ": count"))
+	}
+	if r.Index != nil {
+		checkCount(g, r.Index, placeOf(g, e, ": the index of its node"))
+	}
+	if r.Optional != nil {
+		checkOptional(g, r.Optional, placeOf(g, e, ": optional"))
+	}
+	if r.NodeFilter != nil {
+		checkFilter(g, r.NodeFilter, g.Filtered(e), n.Doc, e.Of()+nodeFilter, selfOfFilter(g, e))
+	}
+}
+
+// placeOf is the place of what a requirement says before it is known where it
+// leads: SELF is its relationship (TOSCA 2.0, 10.3).
+func placeOf(g *resolve.Graph, e *resolve.Edge, what string) data.Place {
+	p := e.Source.Place(e.Of() + what)
+	if e.Source.Doc.V2() {
+		p.Self = selfOfFilter(g, e)
+	}
+	return p
+}
+
+// checkEnds checks an edge against what is said of its ends: by the capability, by
+// the relationship, and by filters.
+func checkEnds(g *resolve.Graph, e *resolve.Edge, incoming map[end]int) {
+	if e.Provided != nil {
+		checkCapability(g, e, incoming)
+		checkAllocation(g, e)
+	}
+	checkRelationTargets(g, e)
+	checkFulfilled(g, e)
+}
+
+// end is a capability of a node, where edges end.
+type end struct {
+	node       *resolve.Node
+	capability *inherit.CapabilityDef
+}
+
+// checkCapability checks the ends of an edge against what the capability
+// allows. What the normative types say there is advice: the standard's own
+// examples break it.
+func checkCapability(g *resolve.Graph, e *resolve.Edge, incoming map[end]int) {
+	c := e.Provided
+	if c.Doc.Embedded {
+		return
+	}
+	sources, relations := allowed(c)
+	if !allows(g, c.Doc, grammar.NodeType, sources, e.Source.Typ.Chain) {
+		g.Errorf(resolve.PosOf(e), code.ReqSource, "%s leads to capability %q of %q, which is not for nodes of type %q", e.Of(), c.Name, e.Target.Name, e.Source.Type.Name)
+	}
+	if e.Relation != nil && !allows(g, c.Doc, grammar.RelationshipType, relations, inherit.Ancestors(e.Relation)) {
+		g.Errorf(resolve.PosOf(e), code.ReqSource, "%s leads to capability %q of %q, which is not for relationships of type %q", e.Of(), c.Name, e.Target.Name, e.Relation.Name)
+	}
+	if c.Max <= 0 || c.Doc.V2() {
+		return
+	}
+	at := end{e.Target, c}
+	if incoming[at]++; incoming[at] == c.Max+1 {
+		g.Errorf(resolve.PosOf(e), code.ReqMany, "%s: capability %q of %q is there for at most %d requirements", e.Of(), c.Name, e.Target.Name, c.Max)
+	}
+}
+
+// allowed returns the types that a capability is for: by its definition, or else
+// by its type.
+func allowed(c *inherit.CapabilityDef) (sources, relations []grammar.Ref) {
+	sources, relations = c.Sources, c.Relations
+	for _, t := range inherit.Ancestors(c.Typ) {
+		if t.Doc.Embedded {
+			break
+		}
+		if len(sources) == 0 {
+			sources = t.Sources
+		}
+		if len(relations) == 0 {
+			relations = t.Relations
+		}
+	}
+	return sources, relations
+}
+
+// allows reports whether a chain of types has one of a list, which may be empty.
+// A type that is not known may be any.
+func allows(g *resolve.Graph, doc *grammar.Document, kind grammar.Kind, list []grammar.Ref, chain []*grammar.Type) bool {
+	if len(list) == 0 || !g.Spend(len(list)) {
+		return true
+	}
+	for _, ref := range list {
+		t := doc.Scope().Lookup(kind, ref.Name)
+		if t == nil && !isOther(doc, ref.Name) || t != nil && slices.ContainsFunc(chain, t.Same) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOther reports whether a name is that of a node or group type: a list of the
+// targets of policies has both.
+func isOther(doc *grammar.Document, name string) bool {
+	return doc.Scope().Lookup(grammar.NodeType, name) != nil || doc.Scope().Lookup(grammar.GroupType, name) != nil
+}
+
+// checkAllocation checks what a requirement takes of its target's capability
+// (TOSCA 2.0, 8.5.5).
+func checkAllocation(g *resolve.Graph, e *resolve.Edge) {
+	known := e.Provided.Props
+	for k, v := range e.Allocation.Pairs() {
+		of := e.Of() + ": allocation of " + quote(k.Text)
+		def := known[k.Text]
+		if def == nil {
+			if e.Provided.Whole {
+				g.Unknown(k.Pos(), code.Allocation, k.Text, inherit.Candidates(g, known), "%s: capability %q has no such property", of, e.Provided.Name)
+			}
+			continue
+		}
+		switch g.Values.Plain(def) {
+		case "", "integer", "float", "scalar", "scalar-unit", "scalar-unit.size", "scalar-unit.time", "scalar-unit.frequency", "scalar-unit.bitrate":
+		default:
+			g.Errorf(k.Pos(), code.Allocation, "%s: it is not a number", of)
+			continue
+		}
+		p := e.Source.Place(of)
+		p.Self, p.Meant = e, def
+		if made := g.Values.Eval(v, p); made.OK {
+			g.Values.Check(made.Node, data.Of(def.TypeName(), def.Doc), p)
+		}
+	}
+}

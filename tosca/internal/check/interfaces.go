@@ -1,0 +1,197 @@
+package check
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/internal/code"
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/inherit"
+	"github.com/toskose/toskose/tosca/internal/resolve"
+)
+
+// Interfaces returns the interfaces of a node, and reports what its template names
+// that its type does not have.
+func Interfaces(g *resolve.Graph, n *resolve.Node) map[string]*inherit.Interface {
+	return checkAssigned(g, g.TypeInterfaces(n.Typ.Type), n.Interfaces, n.Doc, n.Of())
+}
+
+// checkAssigned puts interfaces together, and reports what a template assigns to interfaces that
+// its type does not have.
+func checkAssigned(g *resolve.Graph, faces map[string]*inherit.Interface, assigned []*grammar.Interface, doc *grammar.Document, of string) map[string]*inherit.Interface {
+	first := map[[2]string]string{} // by interface and operation: what the interface is called where it is assigned
+	return g.AssignTo(faces, assigned, doc, func(i *grammar.Interface, name string, made *inherit.Interface) {
+		switch {
+		case made == nil && inherit.MayAdd(i, doc):
+			g.Known(doc, grammar.InterfaceType, i.Type, of+": interface "+quote(i.Name))
+		case made == nil && g.Nearest(i.Name, inherit.Candidates(g, faces)) == "":
+			g.Errorf(i.Pos, code.IfaceUnknown, "%s has no interface %q: declare an interface type, and an interface of that type in its own type", of, i.Name)
+		case made == nil:
+			g.Unknown(i.Pos, code.IfaceUnknown, i.Name, inherit.Candidates(g, faces), "%s has no interface %q", of, i.Name)
+		default:
+			onceEach(g, first, name, i, of)
+			if !made.Vague {
+				onlyDefined(g, i, made, doc, of+": interface "+quote(i.Name))
+				notFixed(g, i, inherit.Find(faces, i.Name, doc), doc, of+": interface "+quote(i.Name))
+			}
+		}
+	})
+}
+
+// onceEach says which operations a template assigns twice, in an interface by its
+// name and by that of its type. Where one name is there twice, that was said.
+func onceEach(g *resolve.Graph, first map[[2]string]string, name string, i *grammar.Interface, of string) {
+	for _, o := range i.Operations {
+		key := [2]string{name, o.Name}
+		before, again := first[key]
+		if again && before != i.Name {
+			g.Errorf(o.Pos, code.Together, "%s: operation %s is here twice, in interface %q and in %q", of, quote(name+"."+o.Name), before, i.Name)
+		}
+		if !again {
+			first[key] = i.Name
+		}
+	}
+}
+
+// checkInterfaces evaluates and checks what a template assigns to its
+// interfaces.
+func checkInterfaces(g *resolve.Graph, assigned []*grammar.Interface, faces map[string]*inherit.Interface, h *resolve.Holder) {
+	for _, i := range assigned {
+		made := inherit.Find(faces, i.Name, h.Doc)
+		if made == nil {
+			continue // said so
+		}
+		of := h.Of + ": interface " + quote(i.Name)
+		for _, p := range i.Inputs {
+			checkInput(g, made.Inputs[p.Name], p, h.Place(of+": input "+quote(p.Name)))
+		}
+		for _, o := range append(slices.Clone(i.Operations), i.Notifications...) {
+			checkOperation(g, o, made.Operations[o.Name], h, i.Name)
+		}
+	}
+}
+
+func checkOperation(g *resolve.Graph, o *grammar.Operation, made *inherit.Operation, h *resolve.Holder, face string) {
+	of := h.Of + ": operation " + quote(face+"."+o.Name)
+	for _, p := range o.Inputs {
+		if made != nil {
+			checkInput(g, made.Inputs[p.Name], p, h.Place(of+": input "+quote(p.Name)))
+		}
+	}
+	if made != nil && inherit.Implemented(made.At) && g.Spend(len(made.Inputs)) {
+		for _, name := range slices.Sorted(maps.Keys(made.Inputs)) {
+			p := made.Inputs[name]
+			if p.Def != nil && p.Def.Required && p.Value.IsNull() && p.Def.Fallback().IsNull() && p.Def.TypeName() != "" {
+				g.Warnf(o.Pos, code.OpMissing, "%s: input %q is required, and has neither a value nor a default", of, name)
+			}
+		}
+	}
+	for _, p := range o.Outputs {
+		var def *data.Definition
+		if made != nil {
+			def = made.Outputs[p.Name]
+		}
+		checkMapping(g, p.Mapping, def, h.Place(of+": output "+quote(p.Name)))
+	}
+	checkImplementation(g, o, h, of)
+}
+
+// isFixed reports whether nobody can assign the parameter. 1.x knows no such value
+// (TOSCA 1.3, 3.6.14).
+func isFixed(p inherit.Parameter, doc *grammar.Document) bool {
+	return p.Def != nil && p.Def.Fixed() && doc.V2()
+}
+
+// checkInput evaluates a value that is assigned to an input and checks it
+// against the definition, if there is one. That one is fixed is said elsewhere.
+func checkInput(g *resolve.Graph, made inherit.Parameter, p *grammar.Property, at data.Place) {
+	if p.Value == nil || isFixed(made, g.Doc) {
+		return
+	}
+	at.Meant = made.Def
+	if v := g.Values.Eval(p.Value, at); v.OK && made.Def != nil {
+		g.Values.CheckValue(v.Moved(p.Value), made.Def, at)
+	}
+}
+
+// checkInterfaceDefs checks the interfaces that a type defines.
+func checkInterfaceDefs(g *resolve.Graph, t *grammar.Type, faces []*grammar.Interface, of string) {
+	for _, i := range faces {
+		of := of
+		if t.Kind != grammar.InterfaceType {
+			of += ": interface " + quote(i.Name)
+			g.Known(t.Doc, grammar.InterfaceType, i.Type, of)
+			checkDefinedOperations(g, t, i, of)
+		}
+		d := newDefining(g, t, i)
+		d.parameters(i.Inputs, d.under.Inputs, of)
+		for _, o := range append(slices.Clone(i.Operations), i.Notifications...) {
+			of := of + ": operation " + quote(o.Name)
+			inherited := d.under.Operations[o.Name]
+			if inherited == nil {
+				inherited = &inherit.Operation{}
+			}
+			d.parameters(o.Inputs, inherited.Inputs, of)
+			d.outputs(o.Outputs, inherited.Outputs, of)
+			if t.Kind == grammar.InterfaceType && inherit.Implemented(o) && !t.Doc.V2() { // the grammar of 2.0 has no such keyword there
+				g.Warnf(o.Pos, code.OpImplemented, "%s has an implementation, which only nodes and relationships can have", of)
+			}
+			checkInlineArtifacts(g, o, data.Place{Of: of, Doc: t.Doc, Self: d.self})
+			checkHost(g, o, t.Kind == grammar.NodeType, t.Doc, of)
+		}
+	}
+}
+
+// checkHost checks where an operation is to run: what has its interface, or what
+// that is hosted on, or of a relationship one of its ends (TOSCA 1.3, 3.6.16).
+func checkHost(g *resolve.Graph, o *grammar.Operation, ofNode bool, doc *grammar.Document, of string) {
+	places := []string{"SELF", "HOST", "ORCHESTRATOR"}
+	if !ofNode {
+		places = append(places, "SOURCE", "TARGET")
+	}
+	if o.Host.Name != "" && doc.V13() && !slices.Contains(places, o.Host.Name) {
+		g.Unknown(o.Host.Pos, code.Shape, o.Host.Name, places, "%s: operation_host %q is none of %s", of, o.Host.Name, strings.Join(places, ", "))
+	}
+}
+
+// checkDefinedOperations: since 2.0 only the type of an interface says which
+// operations there are (TOSCA 2.0, 11.4).
+func checkDefinedOperations(g *resolve.Graph, t *grammar.Type, i *grammar.Interface, of string) {
+	if !t.Doc.V2() {
+		return
+	}
+	typ := interfaceType(t, i)
+	if typ == nil {
+		if i.Type.Name == "" && t.DerivedFrom.Name != "" && g.Inherit(t).Whole { // else the grammar says so
+			g.Errorf(i.Pos, code.IfaceType, "%s has no type, and inherits none", of)
+		}
+		return
+	}
+	if !g.Inherit(typ).Whole {
+		return
+	}
+	made := g.NewInterface()
+	for _, base := range slices.Backward(inherit.Ancestors(typ)) {
+		for _, inherited := range base.Interfaces {
+			g.Lay(made, inherited, base.Doc)
+		}
+	}
+	onlyDefined(g, i, made, t.Doc, of+": "+inherit.Quoted(typ))
+}
+
+// interfaceType finds the type of an interface, which may be inherited.
+func interfaceType(t *grammar.Type, i *grammar.Interface) *grammar.Type {
+	if i.Type.Name != "" {
+		return t.Doc.Scope().Lookup(grammar.InterfaceType, i.Type.Name)
+	}
+	for _, at := range inherit.Ancestors(t)[1:] {
+		for _, old := range at.Interfaces {
+			if old.Name == i.Name && old.Type.Name != "" {
+				return at.Doc.Scope().Lookup(grammar.InterfaceType, old.Type.Name)
+			}
+		}
+	}
+	return nil
+}

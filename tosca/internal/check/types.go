@@ -1,0 +1,212 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/internal/code"
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/inherit"
+	"github.com/toskose/toskose/tosca/internal/resolve"
+)
+
+// checkTypes looks at the types that are written in the archive, so that a
+// mistake in a type is reported whether it is used or not.
+func checkTypes(g *resolve.Graph) {
+	for _, doc := range g.Docs {
+		if doc.Embedded || doc.Scope() == nil {
+			continue
+		}
+		for _, types := range doc.Types {
+			for _, t := range types {
+				checkType(g, t)
+			}
+		}
+		for _, f := range doc.Functions {
+			checkFunction(g, f, doc)
+		}
+	}
+}
+
+// checkFunction checks the definition of a function (TOSCA 2.0, 10.4).
+func checkFunction(g *resolve.Graph, f *grammar.FunctionDef, doc *grammar.Document) {
+	for i, sig := range f.Signatures {
+		p := data.Place{Of: fmt.Sprintf("function %q: signature %d", f.Name, i+1), Doc: doc}
+		for _, schema := range append(slices.Clone(sig.Arguments), sig.Optional...) {
+			g.Values.DeclareSchema(schema, doc, p)
+		}
+		g.Values.DeclareSchema(sig.Result, doc, p)
+		if sig.Implementation != nil {
+			checkInlineArtifacts(g, sig.Implementation, p)
+		}
+	}
+}
+
+func checkType(g *resolve.Graph, t *grammar.Type) {
+	of := inherit.Quoted(t)
+	if v := t.Version; v.Name != "" && !data.IsVersion(v.Name, t.Doc.V2()) {
+		g.Errorf(v.Pos, code.TypeVersion, "%s: %q is not a version, such as \"1.2\" or 1.2.3.beta-4", of, v.Name)
+	}
+	if t.Kind == grammar.DataType {
+		chain(g, t)
+		g.Values.DeclareType(t, data.Place{Of: of})
+		checkTyped(g, t, of)
+		checkRefined(g, t)
+		return
+	}
+	chain(g, t)
+	for _, r := range t.Requirements {
+		checkRequirementDef(g, t, r, of+": requirement "+quote(r.Name))
+	}
+	for _, d := range t.Capabilities {
+		checkCapabilityDef(g, t, d, of+": capability "+quote(d.Name))
+	}
+	checkInterfaceDefs(g, t, t.Interfaces, of)
+	checkTypeArtifacts(g, t, of)
+	for _, trigger := range t.Triggers {
+		checkWhen(g, trigger, of+": trigger "+quote(trigger.Name), data.Place{Doc: t.Doc, Self: data.Anything}, data.Anything)
+	}
+	checkValidLists(g, t, of)
+	checkDefinitions(g, t, of)
+	checkTyped(g, t, of)
+	checkRefined(g, t)
+}
+
+// checkTyped reports what has no type, and inherits none. Of a type that is
+// derived from nothing the grammar says so.
+func checkTyped(g *resolve.Graph, t *grammar.Type, of string) {
+	whole := g.Inherit(t)
+	if t.DerivedFrom.Name == "" || !whole.Whole || t.Doc.V2() {
+		return
+	}
+	for _, list := range []struct {
+		written []*grammar.Property
+		made    map[string]*data.Definition
+	}{{t.Properties, whole.Props}, {t.Attributes, whole.Attrs}} {
+		for _, p := range list.written {
+			if made := list.made[p.Name]; made != nil && made.TypeName() == "" && (p.Value == nil || !slices.Contains(t.Attributes, p)) {
+				g.Errorf(p.Pos, code.Untyped, "%s: %q has no type, and inherits none", of, p.Name)
+				made.Value, made.Required = nil, false // nobody can tell what fits it
+			}
+		}
+	}
+	if !slices.ContainsFunc(t.Capabilities, func(d *grammar.CapabilityDef) bool { return d.Type.Name == "" }) {
+		return
+	}
+	typed := map[string]bool{} // of all that it inherits
+	for _, at := range whole.Chain {
+		if !g.Spend(len(at.Capabilities)) {
+			return
+		}
+		for _, c := range at.Capabilities {
+			typed[c.Name] = typed[c.Name] || c.Type.Name != ""
+		}
+	}
+	for _, d := range t.Capabilities {
+		if !typed[d.Name] {
+			g.Errorf(d.Pos, code.Untyped, "%s: capability %q has no type, and inherits none", of, d.Name)
+		}
+	}
+}
+
+// checkDefinitions checks the properties and attributes of a type and of its
+// capabilities, where they are written.
+func checkDefinitions(g *resolve.Graph, t *grammar.Type, of string) {
+	whole := g.Inherit(t)
+	declareAll(g, t.Properties, whole.Props, t, whole.Whole, of)
+	declareAll(g, t.Attributes, whole.Attrs, t, whole.Whole, of)
+	if t.Kind != grammar.NodeType {
+		return
+	}
+	made := g.Flatten(t)
+	for _, d := range t.Capabilities {
+		of := of + ": capability " + quote(d.Name)
+		c := made.Caps[d.Name]
+		declareAll(g, d.Properties, c.Props, t, false, of)
+		declareAll(g, d.Attributes, c.Attrs, t, false, of)
+		if c.Typ == nil && d.Type.Name == "" && t.DerivedFrom.Name != "" && whole.Whole && t.Doc.V2() { // else the grammar says so
+			g.Errorf(d.Pos, code.Untyped, "%s has no type, and inherits none", of)
+		}
+	}
+}
+
+// declareAll checks definitions of properties or attributes. One that refines
+// nothing needs a type; where a type is derived from nothing, the grammar says
+// so.
+func declareAll(g *resolve.Graph, props []*grammar.Property, made map[string]*data.Definition, t *grammar.Type, whole bool, of string) {
+	for _, p := range props {
+		def := refining(made[p.Name], p, t.Doc)
+		of := of + ": " + quote(p.Name)
+		if def.TypeName() == "" && whole && t.Doc.V2() {
+			if t.DerivedFrom.Name != "" {
+				g.Errorf(p.Pos, code.Untyped, "%s has no type, and inherits none", of)
+			}
+			continue
+		}
+		g.Values.Declare(def, data.Place{Of: of, Self: g.SelfOfType(t)})
+	}
+}
+
+// refining is the definition that was made of a property, which knows what it
+// refines; where too much was made of others, one that does not.
+func refining(made *data.Definition, p *grammar.Property, doc *grammar.Document) *data.Definition {
+	if made != nil && made.Schema.Pos == p.Pos {
+		return made
+	}
+	return data.From(p, doc)
+}
+
+// checkValidLists checks that the types exist which a type restricts others to.
+func checkValidLists(g *resolve.Graph, t *grammar.Type, of string) {
+	targets := map[grammar.Kind][]grammar.Kind{
+		grammar.RelationshipType: {grammar.CapabilityType, grammar.NodeType},
+		grammar.GroupType:        {grammar.NodeType, grammar.GroupType},
+		grammar.PolicyType:       {grammar.NodeType, grammar.GroupType, grammar.RelationshipType},
+	}
+	if t.Doc.V2() {
+		targets[grammar.RelationshipType] = []grammar.Kind{grammar.CapabilityType}
+		targets[grammar.PolicyType] = []grammar.Kind{grammar.NodeType, grammar.GroupType}
+	}
+	if kinds := targets[t.Kind]; kinds != nil {
+		allKnown(g, t.Doc, t.Targets, of, kinds...)
+	}
+	allKnown(g, t.Doc, t.Sources, of, grammar.NodeType)
+	allKnown(g, t.Doc, t.TargetNodes, of, grammar.NodeType)
+	allKnown(g, t.Doc, t.Relations, of, grammar.RelationshipType)
+}
+
+// allKnown looks types up, each of which may be of one of some kinds.
+func allKnown(g *resolve.Graph, doc *grammar.Document, refs []grammar.Ref, of string, kinds ...grammar.Kind) {
+next:
+	for _, ref := range refs {
+		for _, kind := range kinds {
+			if doc.Scope().Lookup(kind, ref.Name) != nil {
+				continue next
+			}
+		}
+		g.Known(doc, kinds[0], ref, of)
+	}
+}
+
+// chain walks a type and its ancestors. A cycle is reported, and so is an
+// unknown ancestor.
+func chain(g *resolve.Graph, t *grammar.Type) {
+	var chain []*grammar.Type
+	for t != nil {
+		if slices.Contains(chain, t) {
+			g.Errorf(t.DerivedFrom.Pos, code.TypeCycle, "%s is derived from itself", inherit.Quoted(t))
+			return
+		}
+		if len(chain) == inherit.MaxDerived {
+			g.Errorf(t.DerivedFrom.Pos, code.TypeCycle, "%s is derived through more than %d types", inherit.Quoted(chain[0]), inherit.MaxDerived)
+			return
+		}
+		chain = append(chain, t)
+		parent := t.DerivedFrom
+		if parent.Name == "" || (t.Kind == grammar.DataType && data.IsBuiltin(parent.Name, t.Doc)) {
+			return
+		}
+		t = g.Lookup(t.Doc, t.Kind, parent, inherit.Quoted(t))
+	}
+}

@@ -1,0 +1,137 @@
+// Package code has the codes of diagnostics that are not of archives or YAML. A
+// released code never changes its meaning.
+package code
+
+const (
+	Keyword    = "TOSCA-DOC-001" // an unknown keyword
+	Shape      = "TOSCA-DOC-002" // a value of another shape than the keyword's
+	Untyped    = "TOSCA-DOC-003" // as where the grammar can tell what is missing
+	Version    = "TOSCA-DOC-004" // no or an unknown tosca_definitions_version
+	Constraint = "TOSCA-DOC-005" // an unknown constraint
+	Other      = "TOSCA-DOC-006" // a keyword of another version
+	Together   = "TOSCA-DOC-007" // keywords or definitions that exclude each other
+
+	Import       = "TOSCA-IMP-001" // an imported file that is not in the archive
+	ImportFetch  = "TOSCA-IMP-002" // an import that would have to be fetched
+	ImportRepo   = "TOSCA-IMP-003" // an import from an unknown repository
+	TooManyFiles = "TOSCA-IMP-004"
+	Profile      = "TOSCA-IMP-005" // a profile that is not at hand
+
+	TypeUnknown = "TOSCA-TYPE-001" // 002: a name defined twice
+	TypeTwice   = "TOSCA-TYPE-002"
+	TypeCycle   = "TOSCA-TYPE-003"
+	TypeForeign = "TOSCA-TYPE-004" // a node that is none of TosKer's
+	Refined     = "TOSCA-TYPE-005" // a change of what is inherited that is not allowed
+	TypeVersion = "TOSCA-TYPE-006"
+
+	NoTopology = "TOSCA-TOPO-001"
+	NoNodes    = "TOSCA-TOPO-002"
+
+	InputUnknown = "TOSCA-INP-001" // a value for an input that is not declared
+	InputMissing = "TOSCA-INP-002"
+	InputValue   = "TOSCA-INP-003" // a value that is not a TOSCA value
+	InputUnused  = "TOSCA-INP-004" // an input that nothing reads
+
+	ValueType       = "TOSCA-VAL-001" // a value of another type
+	ValueConstraint = "TOSCA-VAL-002" // a value that breaks a constraint or validation
+	ConstraintWrong = "TOSCA-VAL-003" // the constraint itself makes no sense
+	ValueLarge      = "TOSCA-VAL-004"
+	Work            = "TOSCA-VAL-005" // too much work in all
+	Schema          = "TOSCA-VAL-006" // a key or entry schema that makes no sense, or is missing
+	Pattern         = "TOSCA-VAL-007" // a pattern that cannot be checked here
+	Scalar          = "TOSCA-VAL-008" // units of a scalar type that make no sense
+	Default         = "TOSCA-VAL-009" // a default that is never used
+
+	PropUnknown = "TOSCA-PROP-001"
+	PropMissing = "TOSCA-PROP-002"
+	PropFixed   = "TOSCA-PROP-003" // an assignment to what has a fixed value
+	AttrUnknown = "TOSCA-PROP-004"
+
+	Function        = "TOSCA-FUN-001" // arguments that a function does not take
+	FunctionInput   = "TOSCA-FUN-002"
+	FunctionEntity  = "TOSCA-FUN-003"
+	FunctionName    = "TOSCA-FUN-004" // a property, attribute or artifact that is not there
+	FunctionCycle   = "TOSCA-FUN-005"
+	FunctionRuntime = "TOSCA-FUN-006" // known only when the application runs
+	FunctionPlace   = "TOSCA-FUN-007" // get_artifact outside of an operation's input
+	FunctionUnknown = "TOSCA-FUN-008"
+
+	Name      = "TOSCA-NAME-001" // a name that cannot be used
+	NameTwice = "TOSCA-NAME-002" // names that differ by case only
+
+	Copy      = "TOSCA-NODE-001"
+	Abstract  = "TOSCA-NODE-002" // left to be selected or substituted
+	CapName   = "TOSCA-NODE-003" // an unknown capability
+	Directive = "TOSCA-NODE-004"
+	Count     = "TOSCA-NODE-005"
+
+	ReqUnknown    = "TOSCA-REQ-001"
+	ReqClass      = "TOSCA-REQ-002" // a relationship that means nothing to TosKer
+	ReqTarget     = "TOSCA-REQ-003" // a node that is not in the topology
+	ReqKind       = "TOSCA-REQ-004" // a node that cannot fulfil it
+	ReqMissing    = "TOSCA-REQ-005"
+	ReqMany       = "TOSCA-REQ-006"
+	ReqAbstract   = "TOSCA-REQ-007" // no node: incomplete
+	ReqCycle      = "TOSCA-REQ-008"
+	ReqSelf       = "TOSCA-REQ-009"
+	ReqLocation   = "TOSCA-REQ-010"
+	ReqTwice      = "TOSCA-REQ-011" // one location for two volumes
+	ReqRelation   = "TOSCA-REQ-012" // an unknown relationship
+	ReqCapability = "TOSCA-REQ-013"
+	ReqRefined    = "TOSCA-REQ-014" // a relationship that is not of the definition's type
+	ReqSource     = "TOSCA-REQ-015" // an end that a type does not allow
+	Allocation    = "TOSCA-REQ-016"
+	ReqDefined    = "TOSCA-REQ-017" // a definition without a capability or relationship
+	Filter        = "TOSCA-REQ-018" // a node filter that names what is not there
+	ReqAgain      = "TOSCA-REQ-019" // a connection or dependency that is written twice
+
+	ArtFile       = "TOSCA-ART-001" // a file that is not in the archive
+	ArtRepository = "TOSCA-ART-002"
+	ImageMissing  = "TOSCA-ART-003"
+	ImageMany     = "TOSCA-ART-004"
+	ImageName     = "TOSCA-ART-005"
+
+	IfaceUnknown  = "TOSCA-OP-001"
+	OpUnknown     = "TOSCA-OP-002"
+	OpName        = "TOSCA-OP-003"
+	OpInput       = "TOSCA-OP-004" // an input that cannot be a variable
+	OpMissing     = "TOSCA-OP-005" // a required input without a value
+	ScriptMode    = "TOSCA-OP-006" // a script that is not executable
+	ScriptLineEnd = "TOSCA-OP-007" // a #! line with a DOS line end
+	Mapping       = "TOSCA-OP-008" // an output that is written to what is not there
+	OpImplemented = "TOSCA-OP-009" // an implementation in an interface type
+	IfaceType     = "TOSCA-OP-010"
+
+	ContainerValue = "TOSCA-CONT-001" // ports, variables or shares that make no sense
+	PortTwice      = "TOSCA-CONT-002"
+	ContainerOp    = "TOSCA-CONT-003" // an operation that a container would never run
+
+	ComponentPort = "TOSCA-COMP-001" // two components of one container on one port
+
+	GroupMember = "TOSCA-GRP-001"
+	GroupType   = "TOSCA-GRP-002" // a member that the type of the group is not for
+
+	PolicyTarget = "TOSCA-POL-001"
+	PolicyTwice  = "TOSCA-POL-002"
+	PolicyState  = "TOSCA-POL-003"
+	PolicyName   = "TOSCA-POL-004" // an operation, requirement or capability that is not there
+	PolicyShape  = "TOSCA-POL-005"
+	PolicyTwoWay = "TOSCA-POL-006" // ambiguous
+	PolicyType   = "TOSCA-POL-007" // a target that the type of the policy is not for
+	Trigger      = "TOSCA-POL-008" // a trigger that watches what is not there
+	PolicyIdle   = "TOSCA-POL-009" // a protocol without targets
+	PolicyDoubt  = "TOSCA-POL-010" // an operation that leads to two states, past others
+	PolicyFree   = "TOSCA-POL-011" // an operation that no transition names
+
+	FlowTarget  = "TOSCA-FLOW-001"
+	FlowStep    = "TOSCA-FLOW-002"
+	FlowUnknown = "TOSCA-FLOW-003"
+	FlowInput   = "TOSCA-FLOW-004"
+	FlowCall    = "TOSCA-FLOW-005"
+	FlowCycle   = "TOSCA-FLOW-006"
+
+	Mapped      = "TOSCA-SUB-001" // a mapping of what the node type does not have
+	MappedTo    = "TOSCA-SUB-002" // a mapping to what is not in the topology
+	MappedType  = "TOSCA-SUB-003"
+	MappedInput = "TOSCA-SUB-004"
+)

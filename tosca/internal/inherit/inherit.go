@@ -1,0 +1,267 @@
+package inherit
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+)
+
+// Type is a type of any kind with what it inherits. Where it refines what it
+// inherits, its definitions lead on to the parents'.
+type Type struct {
+	*grammar.Type
+	Chain  []*grammar.Type // itself, its parent, …, the one that is derived from nothing
+	Whole  bool            // all of its ancestors are known, and could be read
+	Props  map[string]*data.Definition
+	Attrs  map[string]*data.Definition
+	ifaces []*grammar.Type // of Chain, those that have interfaces, eldest first
+	sorted []string        // the names of Props
+}
+
+// PropertyNames returns the names of the properties, sorted.
+func (t *Type) PropertyNames() []string {
+	if t.sorted == nil {
+		t.sorted = Keys(t.Props)
+	}
+	return t.sorted
+}
+
+// NodeType is a node type with all that it inherits.
+type NodeType struct {
+	*Type
+	Reqs   []*RequirementDef // in the order written, the parents' first
+	Caps   map[string]*CapabilityDef
+	ByName map[string]*RequirementDef
+	sorted []string // the names of Caps
+}
+
+// CapabilityNames returns the names of the capabilities, sorted.
+func (t *NodeType) CapabilityNames() []string {
+	if t.sorted == nil {
+		t.sorted = Keys(t.Caps)
+	}
+	return t.sorted
+}
+
+// RequirementDef is a requirement of a node type with what it inherits; it has
+// nil for what is not said, or unknown.
+type RequirementDef struct {
+	*grammar.RequirementDef
+	Relation, Capability, Node *grammar.Type
+	Advises                    bool   // Node is advice: a normative type says it
+	CapabilityName             string // where the name of the capability is written and not its type
+	Filters                    []*grammar.NodeFilter
+	refines                    []refinement      // of its relationship, the eldest first
+	Doc                        *grammar.Document // where it is written last
+}
+
+// refinement is what a requirement's definition says of the relationship that it
+// makes (TOSCA 2.0, 8.4).
+type refinement struct {
+	*grammar.RequirementDef
+	doc *grammar.Document
+}
+
+// CapabilityDef is a capability of a node type with what its own type gives it.
+type CapabilityDef struct {
+	*grammar.CapabilityDef
+	Typ   *grammar.Type // nil: unknown, and said so
+	Props map[string]*data.Definition
+	Attrs map[string]*data.Definition
+	chain []*grammar.Type // of Typ
+	Whole bool            // all that it could have is known
+	Doc   *grammar.Document
+}
+
+// Is reports whether the type is, or derives from, the one named.
+func (t *Type) Is(name string) bool { return ChainHas(t.Chain, name) }
+
+// Requirement finds a requirement of the type by its name; nil if there is none.
+func (t *NodeType) Requirement(name string) *RequirementDef { return t.ByName[name] }
+
+// Inherit puts together what a type and its ancestors define, once.
+func (ix *Index) Inherit(t *grammar.Type) *Type {
+	if t == nil {
+		return nil
+	}
+	if made, ok := ix.types[t]; ok {
+		return made
+	}
+	made := &Type{Type: t, Chain: Ancestors(t), Props: map[string]*data.Definition{}, Attrs: map[string]*data.Definition{}}
+	ix.types[t] = made
+	made.Whole = made.Chain[len(made.Chain)-1].DerivedFrom.Name == "" &&
+		!slices.ContainsFunc(made.Chain, func(t *grammar.Type) bool { return t.Unread })
+	for _, at := range slices.Backward(made.Chain) {
+		if !ix.Spend(len(at.Properties) + len(at.Attributes)) {
+			break
+		}
+		define(made.Props, at.Properties, at.Doc)
+		define(made.Attrs, at.Attributes, at.Doc)
+		if len(at.Interfaces) > 0 {
+			made.ifaces = append(made.ifaces, at)
+		}
+	}
+	return made
+}
+
+// define adds definitions to those below them, which they refine.
+func define(defs map[string]*data.Definition, more []*grammar.Property, doc *grammar.Document) {
+	for _, p := range more {
+		made := data.From(p, doc)
+		if old := defs[p.Name]; old != nil {
+			made.Refines = old
+			if p.RequiredPos.Line == 0 {
+				made.Required = old.Required
+			}
+		}
+		defs[p.Name] = made
+	}
+}
+
+// Flatten makes a node type with all that it inherits, once.
+func (ix *Index) Flatten(t *grammar.Type) *NodeType {
+	if flat, ok := ix.flat[t]; ok {
+		return flat
+	}
+	flat := &NodeType{Type: ix.Inherit(t), Caps: map[string]*CapabilityDef{}, ByName: map[string]*RequirementDef{}}
+	ix.flat[t] = flat
+	for _, at := range slices.Backward(flat.Chain) {
+		if !ix.Spend(len(at.Requirements) + 10*len(at.Capabilities)) {
+			break
+		}
+		for _, r := range at.Requirements {
+			flat.require(r, at.Doc)
+		}
+		for _, d := range at.Capabilities {
+			flat.Caps[d.Name] = ix.capability(flat.Caps[d.Name], d, at.Doc)
+		}
+	}
+	return flat
+}
+
+// require adds a requirement; one of the same name refines the parent's, and
+// what it leaves out stays.
+func (t *NodeType) require(r *grammar.RequirementDef, doc *grammar.Document) {
+	scope := doc.Scope()
+	made := RequirementDef{
+		RequirementDef: r, Doc: doc,
+		Relation:   scope.Lookup(grammar.RelationshipType, r.Relationship.Name),
+		Capability: scope.Lookup(grammar.CapabilityType, r.Capability.Name),
+		Node:       scope.Lookup(grammar.NodeType, r.Node.Name),
+		Advises:    doc.Embedded,
+	}
+	if made.Capability == nil {
+		made.CapabilityName = r.Capability.Name
+	}
+	if r.Filter != nil {
+		made.Filters = []*grammar.NodeFilter{r.Filter}
+	}
+	if len(r.RelationProperties)+len(r.RelationAttributes) > 0 {
+		made.refines = []refinement{{r, doc}}
+	}
+	old := t.Requirement(r.Name)
+	if old == nil {
+		t.ByName[r.Name] = &made
+		t.Reqs = append(t.Reqs, &made)
+		return
+	}
+	made.Relation = cmp.Or(made.Relation, old.Relation)
+	if made.Capability == nil && made.CapabilityName == "" {
+		made.Capability, made.CapabilityName = old.Capability, old.CapabilityName
+	}
+	if made.Node == nil {
+		made.Node, made.Advises = old.Node, old.Advises
+	}
+	made.Filters = append(slices.Clone(old.Filters), made.Filters...)
+	made.refines = append(slices.Clone(old.refines), made.refines...)
+	if r.Counted.Line == 0 {
+		of := *r
+		of.Min, of.Max = old.Min, old.Max
+		made.RequirementDef = &of
+	}
+	*old = made
+}
+
+// capability puts a capability together: what its type gives it, what the
+// parent's definition of the same name says, and its own.
+func (ix *Index) capability(old *CapabilityDef, d *grammar.CapabilityDef, doc *grammar.Document) *CapabilityDef {
+	made := &CapabilityDef{
+		CapabilityDef: d, Doc: doc, Typ: doc.Scope().Lookup(grammar.CapabilityType, d.Type.Name),
+		Props: map[string]*data.Definition{}, Attrs: map[string]*data.Definition{},
+	}
+	if d.Type.Name == "" && old != nil {
+		made.Typ = old.Typ
+	}
+	if t := ix.Inherit(made.Typ); t != nil {
+		made.chain, made.Whole = t.Chain, t.Whole
+		for name, p := range t.Props {
+			made.Props[name] = p
+		}
+		for name, p := range t.Attrs {
+			made.Attrs[name] = p
+		}
+	}
+	if old != nil && (d.Type.Name == "" || made.Typ == nil || old.Typ == nil || made.Typ.Same(old.Typ)) {
+		redefine(made.Props, old.Props)
+		redefine(made.Attrs, old.Attrs)
+	}
+	define(made.Props, d.Properties, doc)
+	define(made.Attrs, d.Attributes, doc)
+	return made
+}
+
+// redefine keeps what a definition of the parent added to that of the
+// capability's type.
+func redefine(defs, old map[string]*data.Definition) {
+	for name, p := range old {
+		if defs[name] == nil || p.Refines != nil {
+			defs[name] = p
+		}
+	}
+}
+
+// Refine returns what a type of relationships defines, with what the requirement
+// refines of it; what the type does not have is reported where it is written.
+func (d *RequirementDef) Refine(t *Type) (props, attrs map[string]*data.Definition) {
+	if len(d.refines) == 0 {
+		return t.Props, t.Attrs
+	}
+	props, attrs = maps.Clone(t.Props), maps.Clone(t.Attrs)
+	for _, r := range d.refines {
+		define(props, ofThese(t.Props, r.RelationProperties), r.doc)
+		define(attrs, ofThese(t.Attrs, r.RelationAttributes), r.doc)
+	}
+	return props, attrs
+}
+
+// ofThese are the definitions that refine one of those.
+func ofThese(defs map[string]*data.Definition, more []*grammar.Property) []*grammar.Property {
+	return slices.DeleteFunc(slices.Clone(more), func(p *grammar.Property) bool { return defs[p.Name] == nil })
+}
+
+// CapabilityOf returns the capability of a type; where several are, the first by
+// name.
+func (t *NodeType) CapabilityOf(typ *grammar.Type) *CapabilityDef {
+	if typ == nil {
+		return nil
+	}
+	for _, name := range t.CapabilityNames() {
+		if c := t.Caps[name]; IsA(c.chain, typ) {
+			return c
+		}
+	}
+	return nil
+}
+
+// Vague reports whether a capability's type is not known, so that it may be any.
+func (t *NodeType) Vague() bool {
+	for _, c := range t.Caps {
+		if c.Typ == nil || !c.Whole {
+			return true
+		}
+	}
+	return false
+}

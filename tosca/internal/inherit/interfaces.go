@@ -1,0 +1,255 @@
+package inherit
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
+)
+
+// Parameter is an input of an operation while it is put together.
+type Parameter struct {
+	Def   *data.Definition // nil where it was only assigned
+	Value *source.Node     // nil: the definition's default
+	At    *grammar.Property
+}
+
+// Operation is an operation or notification while it is put together from
+// types and template.
+type Operation struct {
+	At      *grammar.Operation // where its implementation stands; else where it was last named
+	Inputs  map[string]Parameter
+	Outputs map[string]*data.Definition
+	Notice  bool            // it is a notification
+	Mapped  map[string]bool // outputs that are written to an attribute
+}
+
+// Interface is an interface while it is put together.
+type Interface struct {
+	Operations map[string]*Operation // notifications, too
+	Typ        *grammar.Type         // nil: none is named, or unknown
+	Inputs     map[string]Parameter  // of all operations
+	Vague      bool                  // its type is not known, so it may have any operation
+}
+
+// TypeInterfaces puts together the interfaces of a node, relationship or group
+// type, once.
+func (ix *Index) TypeInterfaces(t *Type) map[string]*Interface {
+	if made, ok := ix.faces[t.Type]; ok {
+		return made
+	}
+	all := map[string]*Interface{}
+	for _, at := range t.ifaces {
+		for _, i := range at.Interfaces {
+			if all[i.Name] == nil {
+				all[i.Name] = ix.NewInterface()
+			}
+			ix.Extend(all[i.Name], i, at.Doc)
+		}
+	}
+	ix.faces[t.Type] = all
+	return all
+}
+
+func (ix *Index) NewInterface() *Interface {
+	return &Interface{Inputs: map[string]Parameter{}, Operations: map[string]*Operation{}}
+}
+
+// Extend lays a definition over an interface, below it what its own type says.
+func (ix *Index) Extend(made *Interface, i *grammar.Interface, doc *grammar.Document) {
+	if typ := doc.Scope().Lookup(grammar.InterfaceType, i.Type.Name); i.Type.Name != "" {
+		made.Vague = made.Vague || typ == nil || !ix.Inherit(typ).Whole
+		if typ != nil && made.Typ != typ {
+			made.Typ = typ
+			for _, base := range slices.Backward(Ancestors(typ)) {
+				for _, inherited := range base.Interfaces {
+					ix.Lay(made, inherited, base.Doc)
+				}
+			}
+		}
+	}
+	ix.Lay(made, i, doc)
+}
+
+// RelationInterfaces are the interfaces of a relationship: of its type, and as
+// the requirement that makes it refines them.
+func (ix *Index) RelationInterfaces(t *grammar.Type, def *RequirementDef) map[string]*Interface {
+	faces := ix.TypeInterfaces(ix.Inherit(t))
+	if def == nil || len(def.Interfaces) == 0 {
+		return faces
+	}
+	faces = ix.cloned(faces)
+	for _, i := range def.Interfaces {
+		if made := Find(faces, i.Name, def.Doc); made != nil {
+			ix.Extend(made, i, def.Doc)
+		}
+	}
+	return faces
+}
+
+// cloned copies interfaces with all that is in them.
+func (ix *Index) cloned(faces map[string]*Interface) map[string]*Interface {
+	all := make(map[string]*Interface, len(faces))
+	for name, i := range faces {
+		all[name] = ix.Layered(i, nil)
+	}
+	return all
+}
+
+// Layered copies an interface for a definition to be laid over it: what that
+// leaves alone is shared. Nil stands for one that may change everything.
+func (ix *Index) Layered(i *Interface, over *grammar.Interface) *Interface {
+	made := *i
+	made.Operations = maps.Clone(i.Operations)
+	cost := len(i.Operations)
+	touch := func(name string) {
+		if o := i.Operations[name]; o != nil {
+			cost += len(o.Inputs) + len(o.Outputs)
+			made.Operations[name] = &Operation{At: o.At, Inputs: maps.Clone(o.Inputs), Outputs: maps.Clone(o.Outputs), Notice: o.Notice, Mapped: maps.Clone(o.Mapped)}
+		}
+	}
+	if over != nil && len(over.Inputs) == 0 {
+		for _, o := range over.Operations {
+			touch(o.Name)
+		}
+		for _, o := range over.Notifications {
+			touch(o.Name)
+		}
+	} else {
+		made.Inputs = maps.Clone(i.Inputs)
+		for name := range i.Operations {
+			if !ix.Spent() {
+				touch(name)
+			}
+		}
+	}
+	ix.Spend(cost)
+	return &made
+}
+
+// Find returns the interface of a name, which may be that of its type.
+func Find(faces map[string]*Interface, name string, doc *grammar.Document) *Interface {
+	return faces[nameOf(faces, name, doc)]
+}
+
+// nameOf returns the name that an interface has, which may be called by its type;
+// of several of one type it is the first by name.
+func nameOf(faces map[string]*Interface, name string, doc *grammar.Document) string {
+	if faces[name] != nil {
+		return name
+	}
+	typ := doc.Scope().Lookup(grammar.InterfaceType, name)
+	if typ == nil {
+		return name
+	}
+	found, first := false, name
+	for other, i := range faces {
+		if i.Typ == typ && (!found || other < first) {
+			found, first = true, other
+		}
+	}
+	return first
+}
+
+// AssignTo lays what a template says over the interfaces of its type. Up to
+// 1.3 a template may add an interface of its own, if it names the type. Seen, if
+// there is one, gets each with its name and what is there before.
+func (ix *Index) AssignTo(faces map[string]*Interface, assigned []*grammar.Interface, doc *grammar.Document, seen func(*grammar.Interface, string, *Interface)) map[string]*Interface {
+	if len(assigned) == 0 {
+		return faces
+	}
+	if !ix.Spend(len(faces)) {
+		return faces
+	}
+	all := maps.Clone(faces)
+	for _, i := range assigned {
+		if all[i.Name] == nil && !ix.Spend(len(all)) { // all are looked at
+			break
+		}
+		name := nameOf(all, i.Name, doc)
+		made := all[name]
+		if seen != nil {
+			seen(i, name, made)
+		}
+		switch {
+		case made != nil:
+			all[name] = ix.Layered(made, i)
+			ix.Lay(all[name], i, doc)
+		case MayAdd(i, doc):
+			all[i.Name] = ix.added(i, doc)
+		}
+	}
+	return all
+}
+
+// MayAdd reports whether a template may have an interface that its type has not: in
+// 1.x, where it names its type, or is called by it.
+func MayAdd(i *grammar.Interface, doc *grammar.Document) bool {
+	return !doc.V2() && (i.Type.Name != "" || doc.Scope().Lookup(grammar.InterfaceType, i.Name) != nil)
+}
+
+// added is an interface that a template of 1.x has and its type has not.
+func (ix *Index) added(i *grammar.Interface, doc *grammar.Document) *Interface {
+	made, typed := ix.NewInterface(), *i
+	if i.Type.Name == "" {
+		typed.Type = grammar.Ref{Name: i.Name, Pos: i.Pos}
+	}
+	ix.Extend(made, &typed, doc)
+	return made
+}
+
+// Lay merges one level into an interface, unless that is too much work.
+func (ix *Index) Lay(under *Interface, over *grammar.Interface, doc *grammar.Document) {
+	if ix.Spend((1 + len(over.Inputs)) * (1 + len(under.Operations) + len(over.Operations))) {
+		under.merge(over, doc)
+	}
+}
+
+// merge lays one level over the ones below it: at each level an operation's
+// own inputs win over those of its interface.
+func (i *Interface) merge(over *grammar.Interface, doc *grammar.Document) {
+	assign(i.Inputs, over.Inputs, doc)
+	for _, o := range i.Operations {
+		assign(o.Inputs, over.Inputs, doc)
+	}
+	for at, o := range append(slices.Clone(over.Operations), over.Notifications...) {
+		made := i.Operations[o.Name]
+		if made == nil {
+			made = &Operation{
+				Inputs: maps.Clone(i.Inputs), Outputs: map[string]*data.Definition{}, Mapped: map[string]bool{}, Notice: at >= len(over.Operations),
+			}
+			i.Operations[o.Name] = made
+		}
+		if made.At == nil || Implemented(o) || !Implemented(made.At) {
+			made.At = o
+		}
+		assign(made.Inputs, o.Inputs, doc)
+		for _, p := range o.Outputs {
+			def := data.From(p, doc)
+			def.Refines = made.Outputs[p.Name]
+			made.Outputs[p.Name] = def
+			made.Mapped[p.Name] = made.Mapped[p.Name] || p.Mapping != nil
+		}
+	}
+}
+
+func Implemented(o *grammar.Operation) bool { return o.Implementation.Name != "" || o.Primary != nil }
+
+// assign takes definitions and values; a value keeps the definition below it.
+func assign(to map[string]Parameter, inputs []*grammar.Property, doc *grammar.Document) {
+	for _, p := range inputs {
+		made := to[p.Name]
+		made.At = p
+		if p.Type.Name != "" || p.Default != nil || p.Value == nil {
+			under := made.Def
+			made.Def, made.Value = data.From(p, doc), nil
+			made.Def.Refines = under
+		}
+		if p.Value != nil {
+			made.Value = p.Value
+		}
+		to[p.Name] = made
+	}
+}

@@ -1,0 +1,114 @@
+package resolve
+
+import (
+	"path"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/internal/code"
+	"github.com/toskose/toskose/tosca/internal/grammar"
+)
+
+// Files looks into the archive for the files that documents name.
+type Files struct {
+	*diag.Collector
+	archive Archive
+	found   map[string]entry    // what was looked for: many operations are one script
+	lists   map[string][]string // folders that were listed for a suggestion
+}
+
+// entry is what there is in the archive by a name.
+type entry uint8
+
+const (
+	nothing entry = iota
+	aFile
+	aFolder // or what else is not a file
+)
+
+// File finds a file that a document names; ok is false where there is none,
+// which is reported. What says what the file is for, as in `component "api":
+// artifact "csv"`.
+func (f *Files) File(in string, ref grammar.Ref, what string) (string, bool) {
+	if ref.Name == "" {
+		return "", false // said by the grammar
+	}
+	name, ok := grammar.Within(in, ref.Name)
+	if !ok {
+		f.Errorf(ref.Pos, code.ArtFile, "%s: file %q is not a path in the archive", what, ref.Name)
+		return "", false
+	}
+	switch f.look(name) {
+	case aFile:
+		return name, true
+	case aFolder:
+		f.Errorf(ref.Pos, code.ArtFile, "%s: file %q is a folder", what, ref.Name)
+	case nothing:
+		f.Add(f.Gone(in, ref, what))
+	}
+	return "", false
+}
+
+// Gone is what to say of a file that is not there: where it was looked for, and what
+// may have been meant.
+func (f *Files) Gone(in string, ref grammar.Ref, what string) diag.Diagnostic {
+	name, ok := grammar.Within(in, ref.Name)
+	d := diag.Diagnostic{Position: ref.Pos, Code: code.ArtFile, Message: what + ": file " + quote(ref.Name) + " is not in the archive"}
+	if !ok {
+		return d
+	}
+	if name != ref.Name {
+		d.Message += " (looked for " + quote(name) + ")"
+	}
+	if near := f.nearFile(name); near != "" {
+		d.Suggestion = strings.TrimSuffix(ref.Name, path.Base(ref.Name)) + near
+		return d
+	}
+	up := ""
+	for dir := path.Dir(in); dir != "." && !strings.HasPrefix(ref.Name, "/"); { // beside a folder above
+		dir, up = path.Dir(dir), up+"../"
+		if f.look(path.Join(dir, ref.Name)) == aFile {
+			d.Suggestion = up + ref.Name
+			break
+		}
+	}
+	return d
+}
+
+// IsFile reports whether a path that a document names is a file of the archive.
+func (f *Files) IsFile(in, name string) bool {
+	within, ok := grammar.Within(in, name)
+	return ok && f.look(within) == aFile
+}
+
+func (f *Files) look(name string) entry {
+	what, known := f.found[name]
+	if known {
+		return what
+	}
+	if info, err := f.archive.Stat(name); err == nil {
+		what = aFolder
+		if info.Mode().IsRegular() {
+			what = aFile
+		}
+	}
+	f.found[name] = what
+	return what
+}
+
+// nearFile looks in the folder where a file should be for what it may be
+// called there.
+func (f *Files) nearFile(name string) string {
+	dir := path.Dir(name)
+	names, listed := f.lists[dir]
+	if !listed {
+		entries, err := f.archive.ReadDir(dir)
+		if err == nil {
+			for _, e := range entries {
+				names = append(names, e.Name())
+			}
+		}
+		f.lists[dir] = names
+	}
+	return f.Nearest(path.Base(name), names)
+}

@@ -1,0 +1,68 @@
+package protocol
+
+import "slices"
+
+// Up returns the state in which an element is up: the one that a start leads to
+// or, where the protocol has no start, the initial state or the target of a
+// transition, provided it offers anything but alive. Of several, the one that
+// offers most of what is wanted counts, then the one that offers most, then the
+// one written first. ok is false where there is none.
+func (p Protocol) Up(wanted []string) (state string, ok bool) {
+	candidates := []string{p.Initial}
+	for _, t := range p.Transitions {
+		candidates = append(candidates, t.Target)
+	}
+	fits := func(s State) bool {
+		return slices.ContainsFunc(s.Offers, func(c string) bool { return c != Alive })
+	}
+	isStart := func(t Transition) bool { return t.Kind() == KindStart }
+	if slices.ContainsFunc(p.Transitions, isStart) {
+		candidates, fits = nil, func(State) bool { return true }
+		for _, t := range p.Transitions {
+			if isStart(t) {
+				candidates = append(candidates, t.Target)
+			}
+		}
+	}
+	most := [2]int{-1, -1}
+	for _, name := range candidates {
+		s, has := p.State(name)
+		if !has || !fits(s) {
+			continue
+		}
+		if offers := [2]int{s.offered(wanted), len(s.Offers)}; slices.Compare(offers[:], most[:]) > 0 {
+			state, most = name, offers
+		}
+	}
+	return state, state != ""
+}
+
+// FirstOffering returns the nearest state, from a given one on, that offers all of
+// some capabilities.
+func (p Protocol) FirstOffering(from string, capabilities []string) (state string, ok bool) {
+	seen := map[string]bool{from: true}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		s, has := p.State(queue[0])
+		if has && s.offered(capabilities) == len(capabilities) {
+			return s.Name, true
+		}
+		for _, t := range p.Transitions {
+			if t.Source == queue[0] && !seen[t.Target] {
+				seen[t.Target] = true
+				queue = append(queue, t.Target)
+			}
+		}
+	}
+	return "", false
+}
+
+// offered returns how many of some capabilities a state offers.
+func (s State) offered(capabilities []string) int {
+	n := 0
+	for _, c := range capabilities {
+		if slices.Contains(s.Offers, c) {
+			n++
+		}
+	}
+	return n
+}

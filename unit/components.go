@@ -1,0 +1,104 @@
+package unit
+
+import (
+	"context"
+	"time"
+
+	"github.com/toskose/toskose/unit/component"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Executions runs the operations of components, and says where these stand.
+type Executions struct {
+	*core
+	labels map[string]string // where the container runs
+}
+
+// JournalPage is one answer of the journal.
+type JournalPage = component.JournalPage
+
+// Execute begins an operation and returns at once; its end is in the journal
+// and in Execution. The same id is the same execution: begun is false where it
+// was known.
+func (u *Executions) Execute(_ context.Context, r wire.ExecuteRequest) (x wire.Execution, begun bool, err error) {
+	return u.execute(r) //nolint:contextcheck // an execution outlives the call that began it
+}
+
+func (u *core) execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err error) {
+	if err := u.serving(); err != nil {
+		return wire.Execution{}, false, err
+	}
+	u.changing.RLock()
+	defer u.changing.RUnlock()
+	return u.components.Execute(r)
+}
+
+// Execution returns an execution by its id as it is once it has ended or the
+// wait is over; fault NoExecution.
+func (u *Executions) Execution(ctx context.Context, id string, wait time.Duration) (wire.Execution, error) {
+	return u.components.Execution(ctx, id, wait)
+}
+
+// Cancel ends an execution with all of its program's processes, by the stop
+// signal, TERM, and KILL after the grace, and returns it as it ended. One that
+// has ended already is returned as it is.
+func (u *Executions) Cancel(ctx context.Context, id string) (wire.Execution, error) {
+	return u.components.Cancel(ctx, id)
+}
+
+// Journal returns the entries after a cursor; see component.Set.Journal.
+func (u *Executions) Journal(ctx context.Context, after string, wait time.Duration) (JournalPage, error) {
+	return u.components.Journal(ctx, after, wait)
+}
+
+// Identity says whose journal it is, and how far it is.
+func (u *Executions) Identity() wire.Identity {
+	return wire.Identity{Instance: u.components.Instance(), Seq: u.components.Seq(), Booted: u.booted, Labels: u.labels}
+}
+
+// Components says where all components stand and, if asked to, what runs of
+// them, for which all of /proc is read.
+func (u *Executions) Components(processes bool) (wire.Snapshot, error) {
+	snapshot := wire.Snapshot{Identity: u.Identity()}
+	var of map[string][]wire.Process
+	if processes {
+		var err error
+		if of, snapshot.Unclaimed, err = u.processes(); err != nil {
+			return wire.Snapshot{}, err
+		}
+	}
+	snapshot.Seq, snapshot.Components = u.components.Components()
+	for i := range snapshot.Components {
+		c := &snapshot.Components[i]
+		if c.Processes = of[c.Name]; c.Processes == nil && processes {
+			c.Processes = []wire.Process{}
+		}
+	}
+	return snapshot, nil
+}
+
+// processes returns the processes of each component, and those of none.
+func (u *Executions) processes() (of map[string][]wire.Process, unclaimed []wire.Process, err error) {
+	found, err := u.programs.Processes()
+	if err != nil {
+		return nil, nil, err
+	}
+	of, unclaimed = map[string][]wire.Process{}, []wire.Process{}
+	for _, p := range found {
+		seen := wire.Process{
+			PID: p.PID, Parent: p.Parent, Command: p.Command,
+			CPU: p.CPU.Seconds(), Memory: p.Memory, Zombie: p.Zombie,
+		}
+		owner := u.programs.Owner(p.Program)
+		if owner == nil || owner.Config().Component == "" || !u.components.Hosts(owner.Config().Component) {
+			if owner != nil {
+				seen.Operation = owner.Name() // an ordinary program's, or one's that a reload removed: shown as well
+			}
+			unclaimed = append(unclaimed, seen)
+			continue
+		}
+		seen.Operation = owner.Config().Operation.String()
+		of[owner.Config().Component] = append(of[owner.Config().Component], seen)
+	}
+	return of, unclaimed, nil
+}

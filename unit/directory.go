@@ -1,0 +1,133 @@
+package unit
+
+import (
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/toskose/toskose/unit/component"
+	"github.com/toskose/toskose/unit/config"
+	"github.com/toskose/toskose/unit/events"
+	"github.com/toskose/toskose/unit/process"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// group is a group of processes, in the order in which they are started. It
+// never changes: another one takes its place.
+type group struct {
+	name      string
+	priority  int
+	component *config.Component // of that name; nil: there is none
+	listener  *config.Listener  // nil: its processes are not event listeners
+	pool      *events.Pool      // of the event listener
+	programs  []*process.Program
+}
+
+// definition is the component's.
+func (g *group) definition() component.Definition {
+	return component.Definition{Protocol: g.component.Protocol, Programs: g.programs}
+}
+
+// directory finds processes and operations by the names that clients use. What
+// it has given stays as it was when a reload changes it.
+type directory struct {
+	mu     sync.RWMutex
+	groups []*group // replaced as a whole
+	byName map[string]*process.Program
+}
+
+// replace puts other groups in the place of all.
+func (d *directory) replace(groups []*group) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.groups = groups
+	d.byName = map[string]*process.Program{}
+	for _, g := range groups {
+		for _, p := range g.programs {
+			d.byName[p.Name()] = p
+		}
+	}
+}
+
+// process finds a process by its full name; nil: it is not in use.
+func (d *directory) process(name string) *process.Program {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.byName[name]
+}
+
+// every returns all groups in the order in which they are started.
+func (d *directory) every() []*group {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.groups
+}
+
+// namespec finds what a name means: `p` is process p of group p, `g:p` a
+// member, `g:*` and `g:` the whole group (p is nil then). A member is also
+// found by its "interface.operation".
+func (d *directory) namespec(name string) (*group, *process.Program, error) {
+	groupName, processName, ok := strings.Cut(name, ":")
+	if !ok {
+		processName = name
+	}
+	g, err := d.whole(groupName)
+	if err != nil {
+		return nil, nil, wire.NewFault(wire.BadName, name)
+	}
+	if processName == "" || processName == "*" {
+		return g, nil, nil
+	}
+	for _, p := range g.programs {
+		if p.Config().Name == processName {
+			return g, p, nil
+		}
+	}
+	for _, p := range g.programs {
+		if p.Config().Operation.String() == processName {
+			return g, p, nil
+		}
+	}
+	return nil, nil, wire.NewFault(wire.BadName, name)
+}
+
+// one finds a single process; the name of a whole group is a fault.
+func (d *directory) one(name string) (*process.Program, error) {
+	_, p, err := d.namespec(name)
+	if err == nil && p == nil {
+		err = wire.NewFault(wire.BadName, name)
+	}
+	return p, err
+}
+
+// whole finds a group by its bare name.
+func (d *directory) whole(name string) (*group, error) {
+	for _, g := range d.every() {
+		if g.name == name {
+			return g, nil
+		}
+	}
+	return nil, wire.NewFault(wire.BadName, name)
+}
+
+// all returns every process by group and name.
+func (d *directory) all() []*process.Program {
+	var all []*process.Program
+	for _, g := range d.every() {
+		all = append(all, g.programs...)
+	}
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := all[i].Config(), all[j].Config()
+		return a.Group < b.Group || a.Group == b.Group && a.Name < b.Name
+	})
+	return all
+}
+
+// inOrder returns every process in the order in which they are started.
+func (d *directory) inOrder() []*process.Program {
+	var all []*process.Program
+	for _, g := range d.every() {
+		all = append(all, g.programs...)
+	}
+	return all
+}

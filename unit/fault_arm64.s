@@ -1,0 +1,16 @@
+#include "textflag.h"
+
+// A handler of signals: func(signal int32, info *siginfo_t, context *ucontext_t),
+// called as C calls. si_code is above 0 only in what the kernel itself has sent.
+TEXT ·guard(SB), NOSPLIT|NOFRAME, $0-0
+	MOVW 8(R1), R9
+	CMPW $0, R9
+	BGT  fault
+	RET
+
+fault:
+	MOVD ·runtimePC(SB), R9
+	JMP  (R9)
+
+DATA ·guardPC+0(SB)/8, $·guard(SB)
+GLOBL ·guardPC(SB), RODATA, $8

@@ -1,0 +1,1 @@
+// This file lets a function without a body compile.

@@ -1,0 +1,174 @@
+package unit
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/toskose/toskose/unit/logs"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Logs reads and empties the logs of the unit and of its processes.
+type Logs struct {
+	*core
+	own *logs.File // the unit's own; nil: it has none
+}
+
+// Follow writes what a log holds at its end, 1,024 bytes, then what is added to
+// it, until ctx ends or w fails. It follows rotation, and says
+// "==> File truncated <==" where the file shrinks.
+type Follow func(ctx context.Context, w io.Writer) error
+
+func follow(f *logs.File) (Follow, error) {
+	follower, err := f.Follow()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, w io.Writer) error {
+		defer follower.Close()
+		for {
+			data, err := follower.Next(ctx)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(data); err != nil {
+				return err
+			}
+		}
+	}, nil
+}
+
+// ReadLog reads the unit's own log, by Supervisor's rules for offset and length.
+func (u *Logs) ReadLog(offset, length int64) (string, error) {
+	if err := u.serving(); err != nil {
+		return "", err
+	}
+	if u.own == nil {
+		return "", wire.NewFault(wire.NoFile, "the unit has no log file")
+	}
+	data, err := u.own.Read(offset, length)
+	return string(data), err
+}
+
+// ClearLog empties the unit's own log.
+func (u *Logs) ClearLog() error {
+	if err := u.serving(); err != nil {
+		return err
+	}
+	if u.own == nil {
+		return wire.NewFault(wire.NoFile, "the unit has no log file")
+	}
+	return u.own.Clear()
+}
+
+// FollowLog opens the unit's own log for /mainlogtail; fault NoFile when there is none.
+func (u *Logs) FollowLog() (Follow, error) {
+	if u.own == nil {
+		return nil, wire.NewFault(wire.NoFile, "the unit has no log file")
+	}
+	return follow(u.own)
+}
+
+// logFile finds a process's log; nil: it has none.
+func (u *Logs) logFile(name string, stream wire.Stream) (*logs.File, error) {
+	p, err := u.names.one(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.Log(stream)
+}
+
+// ReadProcessLog reads a process's log, by Supervisor's rules for offset and length.
+func (u *Logs) ReadProcessLog(name string, stream wire.Stream, offset, length int64) (string, error) {
+	if err := u.serving(); err != nil {
+		return "", err
+	}
+	f, err := u.logFile(name, stream)
+	if err != nil {
+		return "", err
+	}
+	if f == nil {
+		return "", wire.NewFault(wire.NoFile, name)
+	}
+	data, err := f.Read(offset, length)
+	return string(data), err
+}
+
+// TailProcessLog reads the end of a process's log; no log is an empty answer.
+func (u *Logs) TailProcessLog(name string, stream wire.Stream, offset, length int64) (wire.LogTail, error) {
+	if err := u.serving(); err != nil {
+		return wire.LogTail{}, err
+	}
+	f, err := u.logFile(name, stream)
+	if err != nil || f == nil {
+		return wire.LogTail{}, err
+	}
+	data, next, overflow := f.Tail(offset, length)
+	return wire.LogTail{Data: string(data), Offset: next, Overflow: overflow}, nil
+}
+
+// FollowProcessLog opens a process's log for /logtail; faults BadName and NoFile.
+func (u *Logs) FollowProcessLog(name string, stream wire.Stream) (Follow, error) {
+	f, err := u.logFile(name, stream)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return nil, wire.NewFault(wire.NoFile, name)
+	}
+	return follow(f)
+}
+
+// ClearProcessLogs empties both logs of a process.
+func (u *Logs) ClearProcessLogs(name string) error {
+	if err := u.serving(); err != nil {
+		return err
+	}
+	p, err := u.names.one(name)
+	if err != nil {
+		return err
+	}
+	return p.ClearLogs()
+}
+
+// ClearAllProcessLogs empties all logs of processes.
+func (u *Logs) ClearAllProcessLogs() ([]wire.ProcessStatus, error) {
+	if err := u.serving(); err != nil {
+		return nil, err
+	}
+	statuses := []wire.ProcessStatus{}
+	for _, p := range u.names.inOrder() {
+		statuses = append(statuses, statusOf(p, p.ClearLogs()))
+	}
+	return statuses, nil
+}
+
+// LogPage is a piece of a log and the cursor with which a reader goes on.
+type LogPage = logs.Page
+
+// LogAfter returns what the unit's own log has after a cursor, and waits for it up
+// to wait. Faults: NoFile when there is no log, BadArguments for what is not a
+// cursor.
+func (u *Logs) LogAfter(ctx context.Context, after string, wait time.Duration) (LogPage, error) {
+	return u.logAfter(ctx, u.own, "the unit has no log file", after, wait)
+}
+
+// ProcessLogAfter returns what a process's log has after a cursor; see LogAfter.
+func (u *Logs) ProcessLogAfter(ctx context.Context, name string, stream wire.Stream, after string, wait time.Duration) (LogPage, error) {
+	f, err := u.logFile(name, stream)
+	if err != nil {
+		return LogPage{}, err
+	}
+	return u.logAfter(ctx, f, name, after, wait)
+}
+
+func (u *Logs) logAfter(ctx context.Context, f *logs.File, name, after string, wait time.Duration) (LogPage, error) {
+	if f == nil {
+		return LogPage{}, wire.NewFault(wire.NoFile, name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	defer context.AfterFunc(u.life, cancel)() //nolint:contextcheck // the wait ends with the unit, too
+	return f.After(ctx, after)
+}

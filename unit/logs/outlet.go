@@ -1,0 +1,273 @@
+package logs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// pipeBuf is how much a pipe takes in one piece, whoever else writes to it
+	// (PIPE_BUF).
+	pipeBuf = 4096
+	// outletKeep is how much memory is kept once the queue is empty.
+	outletKeep = 64 << 10
+	// formatted is how much formatted text is collected before it is written.
+	formatted = 64 << 10
+)
+
+// How long Flush waits: for the next bytes to be taken, and in all.
+const (
+	flushPatience = time.Second
+	flushMost     = 5 * time.Second
+)
+
+// outlet is the unit's own stdout or stderr. What is written to it is queued, in
+// order, and a goroutine that lives as long as there is something in the queue
+// waits for the reader. The outlet does not open /dev/stdout, which fails for a socket
+// and for another user's pipe, and does not make the descriptor non-blocking,
+// since others share it.
+type outlet struct {
+	fd    int
+	taken atomic.Uint64 // bytes, counted with every write
+
+	mu      sync.Mutex
+	queue   []byte
+	parts   []part        // of the queue, in order
+	writing bool          // the goroutine lives
+	empty   chan struct{} // closed when the queue is empty; nil: nobody waits for that
+	stats   Stats
+
+	// The goroutine's.
+	spareQueue []byte
+	spareParts []part
+	text       []byte
+}
+
+// part is what one write added to the queue.
+type part struct {
+	spool  *Spool
+	lines  *Lines // formats it; nil: the bytes stay as they are
+	size   int
+	at     time.Time
+	flush  bool // its last line ends here
+	missed missed
+}
+
+// missed counts what was dropped before a part.
+type missed struct{ lines, bytes int }
+
+// outlets returns the unit's stdout and stderr. They are shared by all that write to
+// them, and are one where both are the same file or pipe.
+var outlets = sync.OnceValue(func() [2]*outlet {
+	out, err := &outlet{fd: 1}, &outlet{fd: 2}
+	if sameFile(out.fd, err.fd) {
+		err = out
+	}
+	return [2]*outlet{out, err}
+})
+
+func sameFile(a, b int) bool {
+	var first, second unix.Stat_t
+	return unix.Fstat(a, &first) == nil && unix.Fstat(b, &second) == nil &&
+		first.Dev == second.Dev && first.Ino == second.Ino
+}
+
+// outletOf returns the outlet that a path stands for; nil: none.
+func outletOf(path string) *outlet {
+	switch path {
+	case "/dev/stdout", "/proc/self/fd/1", "/dev/fd/1":
+		return outlets()[0]
+	case "/dev/stderr", "/proc/self/fd/2", "/dev/fd/2":
+		return outlets()[1]
+	}
+	return nil
+}
+
+// Flush waits until the reader of the container's output has taken all that was
+// written to it: not longer than five seconds, and not for a reader that takes
+// nothing for one.
+func Flush() {
+	deadline := time.Now().Add(flushMost)
+	for _, o := range outlets() {
+		o.flush(deadline)
+	}
+}
+
+func (o *outlet) flush(deadline time.Time) {
+	for {
+		before := o.taken.Load()
+		timer := time.NewTimer(min(flushPatience, time.Until(deadline)))
+		select {
+		case <-o.emptied():
+			timer.Stop()
+			return
+		case <-timer.C:
+			if o.taken.Load() == before || time.Now().After(deadline) {
+				return
+			}
+		}
+	}
+}
+
+// emptied returns a channel that is closed when nothing is queued.
+func (o *outlet) emptied() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.empty == nil {
+		o.empty = make(chan struct{})
+	}
+	empty := o.empty
+	if !o.writing {
+		close(o.empty)
+		o.empty = nil
+	}
+	return empty
+}
+
+// put queues a part with its data. It never waits for the reader.
+func (o *outlet) put(p part, data []byte) (ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := p.spool
+	if len(data) > 0 && s.waiting+len(data) > spoolMost {
+		s.missed.lines += bytes.Count(data, newline)
+		s.missed.bytes += len(data)
+		o.stats.Dropped += uint64(len(data))
+		return false
+	}
+	p.size = len(data)
+	o.queue = append(o.queue, data...)
+	o.add(p)
+	if !o.writing {
+		o.writing = true
+		go o.run()
+	}
+	return true
+}
+
+var newline = []byte{'\n'}
+
+// add is called with the lock held.
+func (o *outlet) add(p part) {
+	s := p.spool
+	p.missed, s.missed = s.missed, missed{}
+	o.parts = append(o.parts, p)
+	s.waiting += p.size
+	if s.waiting >= spoolFull && s.room == nil {
+		s.room = make(chan struct{})
+	}
+}
+
+// run is the goroutine.
+func (o *outlet) run() {
+	for {
+		queue, parts := o.next()
+		if len(parts) == 0 {
+			return
+		}
+		for _, p := range parts {
+			o.deliver(p, queue[:p.size])
+			queue = queue[p.size:]
+		}
+		clear(parts)
+	}
+}
+
+// next takes the queue. If it is empty, the goroutine is over.
+func (o *outlet) next() ([]byte, []part) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	queue, parts := o.queue, o.parts
+	if len(parts) == 0 {
+		o.writing = false
+		if o.empty != nil {
+			close(o.empty)
+			o.empty = nil
+		}
+		if cap(queue)+cap(o.spareQueue) > outletKeep {
+			o.queue, o.parts, o.spareQueue, o.spareParts, o.text = nil, nil, nil, nil, nil
+		}
+		return nil, nil
+	}
+	o.queue, o.parts = o.spareQueue[:0], o.spareParts[:0]
+	o.spareQueue, o.spareParts = queue, parts
+	return queue, parts
+}
+
+// deliver writes a part, and makes room in its spool.
+func (o *outlet) deliver(p part, data []byte) {
+	if p.missed.bytes > 0 {
+		if p.lines != nil {
+			p.lines.end()
+		}
+		o.text = append(o.text, p.spool.note(p.at, p.missed)...)
+	}
+	if p.lines == nil {
+		o.send()
+		o.write(data)
+	} else {
+		p.lines.format(p, data)
+		o.send()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := p.spool
+	s.waiting -= p.size
+	if s.room != nil && s.waiting <= spoolFull/2 {
+		close(s.room)
+		s.room = nil
+	}
+	if s.waiting == 0 && s.missed.bytes > 0 {
+		o.add(part{spool: s, at: p.at}) // nothing follows what was dropped: note it now
+	}
+}
+
+// send writes the text that was formatted.
+func (o *outlet) send() {
+	if len(o.text) > 0 {
+		o.write(o.text)
+		o.text = o.text[:0]
+	}
+}
+
+// write waits for the reader. After an error, a gone reader or a full disk, the
+// next write may succeed.
+func (o *outlet) write(text []byte) {
+	var failed error
+	size, left := len(text), text
+	for len(left) > 0 && failed == nil {
+		n, err := unix.Write(o.fd, wholeLines(left))
+		left = left[max(n, 0):]
+		o.taken.Add(uint64(max(n, 0)))
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			// Somebody who shares it has made it non-blocking.
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLOUT}}, -1)
+		case err != nil && !errors.Is(err, unix.EINTR):
+			failed = fmt.Errorf("cannot write to the container's output: %w", err)
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stats.Written += uint64(size - len(left))
+	o.stats.Dropped += uint64(len(left))
+	o.stats.Err = failed
+}
+
+// wholeLines returns as many lines as a pipe takes in one piece, so that others who
+// write to it do not come between.
+func wholeLines(text []byte) []byte {
+	if len(text) <= pipeBuf {
+		return text
+	}
+	if end := bytes.LastIndexByte(text[:pipeBuf], '\n'); end >= 0 {
+		return text[:end+1]
+	}
+	return text[:pipeBuf]
+}

@@ -1,0 +1,250 @@
+package unit
+
+import (
+	"io"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toskose/toskose/unit/logs"
+	"github.com/toskose/toskose/unit/metrics"
+	"github.com/toskose/toskose/unit/process"
+	"github.com/toskose/toskose/unit/proctree"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// MetricsType is the content type of what WriteMetrics writes.
+const MetricsType = metrics.ContentType
+
+// usage is what the processes of one program use now.
+type usage struct {
+	cpu       time.Duration
+	memory    int64
+	processes int
+}
+
+// programMetrics is a program with all its numbers.
+type programMetrics struct {
+	*process.Program
+	labels []string
+	status process.Status
+	counts process.Counts
+	usage  usage
+}
+
+// WriteMetrics writes what is known of the unit, its programs and components as
+// OpenMetrics text.
+func (u *Unit) WriteMetrics(to io.Writer) error {
+	programs, unclaimed, err := u.measure()
+	if err != nil {
+		return err
+	}
+	var w metrics.Writer
+	u.writeUnit(&w, unclaimed)
+	u.writeComponents(&w)
+	writeRuns(&w, programs)
+	writeUse(&w, programs)
+	writeLogs(&w, programs)
+	_, err = to.Write(w.Bytes())
+	return err
+}
+
+// measure takes the counts first: a process that ends meanwhile is then missing
+// for a moment, and not there twice.
+func (u *Unit) measure() (programs []programMetrics, unclaimed int, err error) {
+	index := map[*process.Program]int{}
+	for i, p := range u.names.all() {
+		index[p] = i
+		programs = append(programs, programMetrics{
+			Program: p, labels: []string{"component", p.Config().Group, "operation", p.Config().Name},
+			status: p.Status(), counts: p.Counts(),
+		})
+	}
+	processes, err := u.programs.Processes()
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, found := range processes {
+		owner := u.programs.Owner(found.Program)
+		i, ok := index[owner]
+		if owner == nil || !ok {
+			unclaimed++
+			continue
+		}
+		programs[i].usage.add(found)
+	}
+	return programs, unclaimed, nil
+}
+
+func (m *usage) add(p proctree.Process) {
+	m.cpu += p.CPU + p.Waited
+	m.memory += p.Memory
+	if !p.Zombie {
+		m.processes++
+	}
+}
+
+func (u *Unit) writeUnit(w *metrics.Writer, unclaimed int) {
+	w.Begin(metrics.Family{Name: "toskose_unit", Kind: metrics.Info, Help: "The unit and the journal that it keeps."})
+	w.Add(1, "version", u.version, "go", runtime.Version(), "identifier", u.Identification(), "instance", u.components.Instance())
+	w.Begin(metrics.Family{Name: "toskose_unit_start_time_seconds", Kind: metrics.Gauge, Unit: "seconds", Help: "When the unit started, since 1970."})
+	w.Add(seconds(u.booted))
+	var used syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) == nil {
+		w.Begin(metrics.Family{Name: "toskose_unit_cpu_seconds", Kind: metrics.Counter, Unit: "seconds", Help: "CPU time of the unit itself."})
+		w.Add(time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds())
+	}
+	if resident, ok := ownMemory(); ok {
+		w.Begin(metrics.Family{Name: "toskose_unit_resident_memory_bytes", Kind: metrics.Gauge, Unit: "bytes", Help: "Resident memory of the unit itself."})
+		w.Add(float64(resident))
+	}
+	w.Begin(metrics.Family{Name: "toskose_unit_journal_entries", Kind: metrics.Counter, Help: "Entries that were written to the journal, in all lives of the container."})
+	w.Add(float64(u.components.Seq()))
+	w.Begin(metrics.Family{Name: "toskose_unit_unclaimed_processes", Kind: metrics.Gauge, Help: "Processes of the container that belong to no program."})
+	w.Add(float64(unclaimed))
+	streams := []wire.Stream{wire.Stdout, wire.Stderr}
+	w.Begin(metrics.Family{Name: "toskose_unit_output_bytes", Kind: metrics.Counter, Unit: "bytes", Help: "Bytes that the container's output took."})
+	for _, stream := range streams {
+		w.Add(float64(u.programs.ConsoleStats(stream).Written), "stream", string(stream))
+	}
+	w.Begin(metrics.Family{Name: "toskose_unit_output_dropped_bytes", Kind: metrics.Counter, Unit: "bytes", Help: "Bytes that it did not take."})
+	for _, stream := range streams {
+		w.Add(float64(u.programs.ConsoleStats(stream).Dropped), "stream", string(stream))
+	}
+}
+
+func (u *Unit) writeComponents(w *metrics.Writer) {
+	_, components := u.components.Components()
+	w.Begin(metrics.Family{Name: "toskose_component_state", Kind: metrics.StateSet, Help: "The state of a component, by its protocol."})
+	for _, c := range components {
+		w.States(u.components.States(c.Name, c.State), c.State, "component", c.Name)
+	}
+	w.Begin(metrics.Family{Name: "toskose_component_executing", Kind: metrics.Gauge, Help: "1 while an operation of the component is executed."})
+	for _, c := range components {
+		executing := 0.0
+		if c.Executing != "" {
+			executing = 1
+		}
+		w.Add(executing, "component", c.Name)
+	}
+}
+
+var processStates = []wire.ProcessState{
+	wire.Stopped, wire.Starting, wire.Running, wire.Backoff, wire.Stopping, wire.Exited, wire.Fatal, wire.Unknown,
+}
+
+func writeRuns(w *metrics.Writer, programs []programMetrics) {
+	var states []string
+	for _, s := range processStates {
+		states = append(states, s.String())
+	}
+	w.Begin(metrics.Family{Name: "toskose_program_state", Kind: metrics.StateSet, Help: "The state of a program, by Supervisor's names."})
+	for _, p := range programs {
+		w.States(states, p.status.State.String(), p.labels...)
+	}
+	w.Begin(metrics.Family{Name: "toskose_program_starts", Kind: metrics.Counter, Help: "Starts of the main process."})
+	for _, p := range programs {
+		w.Add(float64(p.counts.Starts), p.labels...)
+	}
+	w.Begin(metrics.Family{Name: "toskose_program_restarts", Kind: metrics.Counter, Help: "Those of the starts that nobody asked for: retries, and restarts after an exit."})
+	for _, p := range programs {
+		w.Add(float64(p.counts.Restarts), p.labels...)
+	}
+	w.Begin(metrics.Family{Name: "toskose_program_exits", Kind: metrics.Counter, Help: "Ends of the main process, by exit code or by the signal that ended it."})
+	for _, p := range programs {
+		for _, exit := range exitsOf(p.counts) {
+			code, signal := strconv.Itoa(exit.Code), ""
+			if exit.Signalled() {
+				code, signal = "", exit.String()
+			}
+			w.Add(float64(p.counts.Exits[exit]), p.with("code", code, "signal", signal)...)
+		}
+	}
+	w.Begin(metrics.Family{Name: "toskose_program_start_time_seconds", Kind: metrics.Gauge, Unit: "seconds", Help: "When the main process was started last, since 1970."})
+	for _, p := range programs {
+		if !p.status.Started.IsZero() {
+			w.Add(seconds(p.status.Started), p.labels...)
+		}
+	}
+}
+
+// exitsOf returns the ways in which a program ended, those by a signal last.
+func exitsOf(c process.Counts) []process.Exit {
+	exits := slices.Collect(maps.Keys(c.Exits))
+	sort.SliceStable(exits, func(i, j int) bool {
+		a, b := exits[i], exits[j]
+		return a.Signal < b.Signal || a.Signal == b.Signal && a.Code < b.Code
+	})
+	return exits
+}
+
+func (m programMetrics) with(labels ...string) []string { return slices.Concat(m.labels, labels) }
+
+func writeUse(w *metrics.Writer, programs []programMetrics) {
+	w.Begin(metrics.Family{Name: "toskose_program_cpu_seconds", Kind: metrics.Counter, Unit: "seconds", Help: "CPU time of the program's processes, those that have ended too."})
+	for _, p := range programs {
+		w.Add(p.CPU(p.counts.CPU+p.usage.cpu).Seconds(), p.labels...)
+	}
+	w.Begin(metrics.Family{Name: "toskose_program_resident_memory_bytes", Kind: metrics.Gauge, Unit: "bytes", Help: "Resident memory of the program's processes."})
+	for _, p := range programs {
+		w.Add(float64(p.usage.memory), p.labels...)
+	}
+	w.Begin(metrics.Family{Name: "toskose_program_processes", Kind: metrics.Gauge, Help: "Live processes of the program."})
+	for _, p := range programs {
+		w.Add(float64(p.usage.processes), p.labels...)
+	}
+}
+
+// writeLogs tells of log files, and of copies to the container's output. Streams
+// that share a file have one number for both.
+func writeLogs(w *metrics.Writer, programs []programMetrics) {
+	type stream struct {
+		labels []string
+		stats  logs.Stats
+	}
+	var files, copied []stream
+	for _, p := range programs {
+		for _, name := range []wire.Stream{wire.Stdout, wire.Stderr} {
+			labels := p.with("stream", string(name))
+			if f, err := p.Log(name); err == nil && f != nil {
+				files = append(files, stream{labels, f.Stats()})
+			}
+			if s, ok := p.CopyStats(name); ok {
+				copied = append(copied, stream{labels, s})
+			}
+		}
+	}
+	family := func(name, help string, streams []stream, value func(logs.Stats) uint64) {
+		w.Begin(metrics.Family{Name: name, Kind: metrics.Counter, Unit: "bytes", Help: help})
+		for _, s := range streams {
+			w.Add(float64(value(s.stats)), s.labels...)
+		}
+	}
+	written := func(s logs.Stats) uint64 { return s.Written }
+	dropped := func(s logs.Stats) uint64 { return s.Dropped }
+	family("toskose_program_log_bytes", "Bytes written to the log.", files, written)
+	family("toskose_program_log_dropped_bytes", "Bytes that the log did not take, as on a full disk.", files, dropped)
+	family("toskose_program_output_bytes", "Bytes of lines copied to the container's output.", copied, written)
+	family("toskose_program_output_dropped_bytes", "Bytes of lines for which that had no room.", copied, dropped)
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
+
+// ownMemory is the unit's resident memory in bytes (proc_pid_statm(5)).
+func ownMemory() (int64, bool) {
+	text, err := os.ReadFile("/proc/self/statm")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 2 {
+		return 0, false
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(unix.Getpagesize()), err == nil
+}

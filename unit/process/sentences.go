@@ -1,0 +1,93 @@
+package process
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/toskose/toskose/unit/logs"
+	"github.com/toskose/toskose/unit/reaper"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// logEntered logs that the program entered a state, in Supervisor's words, which
+// scripts wait for.
+func (p *owner) logEntered(from, to wire.ProcessState) {
+	log, text := p.table.log.Info, "process"
+	exit := p.status.Exit
+	expected := exit != nil && slices.Contains(p.Settings().ExitCodes, supervisorStatus(*exit))
+	unexpected := func() {
+		if !expected {
+			log = p.table.log.Warn
+		}
+	}
+	switch {
+	case to == wire.Running:
+		text = fmt.Sprintf("success: %s entered RUNNING state, process has stayed up for > than %d seconds (startsecs)",
+			p.cfg.Name, p.Settings().StartSecs)
+	case to == wire.Fatal && from == wire.Backoff:
+		text = fmt.Sprintf("gave up: %s entered FATAL state, too many start retries too quickly", p.cfg.Name)
+	case exit == nil:
+	case to == wire.Stopped && from == wire.Stopping:
+		unexpected()
+		text = fmt.Sprintf("stopped: %s (%s)", p.cfg.Name, manner(*exit))
+	case to == wire.Exited && expected:
+		text = fmt.Sprintf("exited: %s (%s; expected)", p.cfg.Name, manner(*exit))
+	case to == wire.Exited, to == wire.Backoff:
+		unexpected()
+		text = fmt.Sprintf("exited: %s (%s; not expected)", p.cfg.Name, manner(*exit))
+	}
+	log(text, "component", p.cfg.Group, "operation", p.cfg.Name, "state", to.String())
+}
+
+// manner says how a process ended as Supervisor does.
+func manner(exit Exit) string {
+	if !exit.Signalled() {
+		return fmt.Sprintf("exit status %d", exit.Code)
+	}
+	text := "terminated by " + reaper.SignalName(exit.Signal)
+	if exit.Core {
+		text += " (core dumped)"
+	}
+	return text
+}
+
+// withDebug copies what goes to a log to the unit's own, if that is for debugging.
+func (p *owner) withDebug(to io.Writer, stream wire.Stream) io.Writer {
+	if !p.table.o.Debug {
+		return to
+	}
+	return debugWriter{to, p, stream}
+}
+
+type debugWriter struct {
+	to     io.Writer
+	p      *owner
+	stream wire.Stream
+}
+
+func (w debugWriter) Write(data []byte) (int, error) {
+	w.p.table.log.Debug(fmt.Sprintf("'%s' %s output:\n%s", w.p.cfg.Name, w.stream, data))
+	return w.to.Write(data)
+}
+
+// syslog returns the connection that the program's streams share.
+func (p *owner) syslog() *logs.Syslog {
+	if p.toSyslog == nil {
+		p.toSyslog = logs.NewSyslog(logs.SyslogSocket, p.cfg.Name+" ", p.table.o.Now)
+	}
+	return p.toSyslog
+}
+
+// withSyslog copies what goes to a log to syslog.
+func withSyslog(log io.Writer, to *logs.Syslog) io.Writer { return syslogWriter{log, to} }
+
+type syslogWriter struct {
+	log io.Writer
+	to  *logs.Syslog
+}
+
+func (w syslogWriter) Write(p []byte) (int, error) {
+	_, _ = w.to.Write(p)
+	return w.log.Write(p)
+}

@@ -1,0 +1,242 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/unit/config"
+	"github.com/toskose/toskose/unit/reaper"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// execFailed is the exit code of a main process that could not become its
+// program, as a shell and Supervisor have it.
+const execFailed = 127
+
+// spawn starts the main process and tells the state machine how that went.
+func (p *owner) spawn(ctx context.Context) error {
+	p.stopWatch()
+	p.mainPID = 0
+	p.use(nil, Output{}) // what the run before wrote is not this one's, should it not start
+	p.publish(func(s *Status) {
+		*s = Status{Run: s.Run + 1, State: s.State, Started: p.table.o.Now(), Stopped: s.Stopped}
+	})
+	child, err := p.fork(ctx)
+	switch {
+	case err == nil:
+		p.child = child
+		p.tally.started()
+		p.publish(func(s *Status) { s.PID = child.PID() })
+		p.table.log.Info(fmt.Sprintf("spawned: '%s' with pid %d", p.cfg.Name, child.PID()), "component", p.cfg.Group, "operation", p.cfg.Name, "pid", child.PID())
+		return p.step(ctx, event{what: spawned})
+	case p.rules.kind != protocol.KindNone || !neverRan(err):
+		p.table.log.Error("cannot start", "process", p.Name(), "error", err)
+		p.publish(func(s *Status) { s.SpawnErr = spawnError(err) })
+		return p.step(ctx, event{what: unspawnable})
+	}
+	// Supervisor forks first and executes then, so that to its clients a
+	// program that cannot be executed is one that exits with 127.
+	p.table.log.Error("cannot start", "process", p.Name(), "error", err)
+	p.publish(func(s *Status) {
+		s.SpawnErr, s.Stopped, s.Exit = err.Error(), p.table.o.Now(), &Exit{Code: execFailed}
+	})
+	p.tally.started()
+	p.tally.ended(Exit{Code: execFailed})
+	if err := p.step(ctx, event{what: spawned}); err != nil {
+		return err
+	}
+	return p.step(ctx, event{what: exited, code: execFailed, early: p.Settings().StartSecs > 0})
+}
+
+// spawnError is a fault's text without its name, as Supervisor shows it.
+func spawnError(err error) string {
+	var fault *wire.Fault
+	if errors.As(err, &fault) {
+		return fault.Detail
+	}
+	return err.Error()
+}
+
+// neverRan reports whether an error is one of executing, not of finding the
+// command or of forking.
+func neverRan(err error) bool {
+	var fault *wire.Fault
+	return !errors.As(err, &fault) && !errors.Is(err, syscall.EAGAIN) &&
+		!errors.Is(err, syscall.ENOMEM) && !errors.Is(err, syscall.EMFILE)
+}
+
+// fork starts the main process with pipes as its standard files.
+func (p *owner) fork(ctx context.Context) (child *reaper.Child, err error) {
+	path, err := p.find(p.cfg.Argv[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := p.prepareChecks(); err != nil {
+		return nil, err
+	}
+	socket, err := p.table.sockets.acquire(ctx, p.cfg.Socket)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			p.table.sockets.release(p.cfg.Socket)
+		}
+	}()
+	ours := Output{author: newAuthor()}
+	stdin, childs, err := ours.open(p)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make pipes: %w", err)
+	}
+	defer childs.close()
+	p.openLogs()
+	spec := reaper.Spec{
+		Path: path, Args: p.cfg.Argv, Env: p.environment(), Dir: p.cfg.Directory,
+		Credential: credential(p.cfg.User),
+		Stdin:      childs.in, Stdout: childs.out, Stderr: childs.err,
+		Around: p.table.tree.Around(p.number, p.table.representative(p.Program)),
+	}
+	if p.cfg.Umask >= 0 {
+		spec.Umask = &p.cfg.Umask
+	}
+	if socket != nil {
+		spec.Stdin = socket
+	}
+	if child, err = p.table.reaper.Start(spec); err != nil {
+		stdin.Close()
+		ours.close()
+		return nil, err
+	}
+	p.connection = p.attachListener(stdin)
+	ours.PID = child.PID()
+	ours.author.is(child.PID(), p.connection)
+	p.use(stdin, ours)
+	return child, nil
+}
+
+// reserve is how many descriptors are kept from programs: without any the unit
+// could neither see what is to be stopped nor answer. Of few, it is a quarter.
+const reserve = 64
+
+// checkReserve refuses a file that was opened into the reserve, or after which
+// more are to be opened than there is room for before it. The kernel gives the lowest
+// number that is free, so that of some files the last tells how many are used:
+// an earlier one may fill the place of one that has been closed since.
+func checkReserve(last *os.File, more int) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return os.NewSyscallError("getrlimit", err)
+	}
+	used := uint64(last.Fd()) + 1
+	if used+uint64(more) > limit.Cur-min(reserve, limit.Cur/4) {
+		return fmt.Errorf("%w: %d of %d are used, and the unit needs the rest", syscall.EMFILE, used, limit.Cur)
+	}
+	return nil
+}
+
+// Executable is an error, a fault, where the program's command cannot be found
+// or executed.
+func (p *Program) Executable() error {
+	_, err := p.find(p.cfg.Argv[0])
+	return err
+}
+
+// find finds a command as Supervisor does: a name without a slash in PATH, the
+// program's own or the unit's. Its errors are faults.
+func (p *Program) find(name string) (string, error) {
+	if strings.Contains(name, "/") {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(p.cfg.Directory, path)
+		}
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return "", wire.NewFault(wire.NoFile, err.Error())
+		}
+		return path, checkExecutable(name, path)
+	}
+	search, ok := p.cfg.Environment["PATH"]
+	if !ok {
+		search = p.table.o.Env["PATH"]
+	}
+	for _, dir := range filepath.SplitList(search) {
+		path, err := filepath.Abs(filepath.Join(dir, name))
+		if err == nil && checkExecutable(name, path) == nil {
+			return path, nil
+		}
+	}
+	return "", wire.NewFault(wire.NoFile, fmt.Sprintf("can't find command '%s'", name))
+}
+
+func checkExecutable(name, path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return wire.NewFault(wire.NoFile, fmt.Sprintf("can't find command '%s'", name))
+	case err != nil:
+		return wire.NewFault(wire.NotExecutable, fmt.Sprintf("no permission to run command '%s'", name))
+	case info.IsDir():
+		return wire.NewFault(wire.NotExecutable, fmt.Sprintf("command at '%s' is a directory", name))
+	case info.Mode()&0o111 == 0:
+		return wire.NewFault(wire.NotExecutable, fmt.Sprintf("command at '%s' is not executable", name))
+	}
+	return nil
+}
+
+// environment is all that the process gets: the unit's own without its
+// credentials, Supervisor's variables, the program's, its mark, and the inputs
+// of this run.
+func (p *owner) environment() []string {
+	env := maps.Clone(p.table.o.Env)
+	env["SUPERVISOR_ENABLED"] = "1"
+	env["SUPERVISOR_PROCESS_NAME"] = p.cfg.Name
+	env["SUPERVISOR_GROUP_NAME"] = p.cfg.Group
+	if url := p.cfg.ServerURL; url != "" {
+		env["SUPERVISOR_SERVER_URL"] = url
+	} else if p.table.o.ServerURL != "" {
+		env["SUPERVISOR_SERVER_URL"] = p.table.o.ServerURL
+	}
+	maps.Copy(env, p.cfg.Environment)
+	component, operation := p.cfg.Component, p.cfg.Operation.String()
+	if operation == "" {
+		component, operation = p.cfg.Group, p.cfg.Name
+	}
+	for _, list := range [][]string{p.table.tree.Env(p.number, component, operation), p.extra, p.readiness.env()} {
+		for _, variable := range list {
+			name, value, _ := strings.Cut(variable, "=")
+			env[name] = value
+		}
+	}
+	list := make([]string, 0, len(env))
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func credential(user *config.User) *syscall.Credential {
+	if user == nil {
+		return nil
+	}
+	c := &syscall.Credential{Uid: uint32(user.UID), Gid: uint32(user.GID)}
+	for _, group := range user.Groups {
+		c.Groups = append(c.Groups, uint32(group))
+	}
+	// Without the right to change groups, being that user already is enough.
+	if os.Geteuid() != 0 && os.Geteuid() == user.UID && os.Getegid() == user.GID {
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,131 @@
+package proctree
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// The bits of /proc/PID/coredump_filter that are the mark of a component:
+// whether core dumps have shared huge pages, and private and shared DAX pages.
+const (
+	coreShift = 6
+	coreMask  = 0b111 << coreShift
+)
+
+// coreValues are the values of these bits that are marks. Virtual machines set
+// single ones for themselves.
+var coreValues = [...]uint64{0b011 << coreShift, 0b101 << coreShift, 0b110 << coreShift}
+
+// coreMark is the mark that survives what resets the limit and the environment:
+// su, runuser, sudo. There are so few values of it that it marks components, of
+// which each is represented by one program.
+type coreMark struct {
+	fd  int   // of this process's filter
+	off error // why there is no such mark; nil: there is
+
+	mu       sync.Mutex
+	values   map[Program]int          // by program, the place of its component's value
+	programs [len(coreValues)]Program // by value; Unclaimed: of nobody, or of several
+}
+
+// openCoreMark finds out whether the mark can be used: where one of its bits is
+// set to begin with, all processes of the container may have it.
+func openCoreMark(proc procfs) *coreMark {
+	m := &coreMark{fd: -1, values: map[Program]int{}}
+	fd, err := unix.Open(proc.root+"/self/coredump_filter", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		m.off = fmt.Errorf("cannot mark processes by coredump_filter: %w", err)
+		return m
+	}
+	m.fd = fd
+	filter, err := m.read()
+	if err == nil {
+		err = m.write(filter)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		m.off = fmt.Errorf("cannot mark processes by coredump_filter: %w", err)
+	}
+	return m
+}
+
+// read returns this process's filter, without error only where no bit of the
+// mark is set.
+func (m *coreMark) read() (uint64, error) {
+	var buf [32]byte
+	n, err := unix.Pread(m.fd, buf[:], 0)
+	if err != nil {
+		return 0, err
+	}
+	filter, ok := parseFilter(buf[:n])
+	if !ok || filter&coreMask != 0 {
+		return 0, fmt.Errorf("it is %q", strings.TrimSpace(string(buf[:n])))
+	}
+	return filter, nil
+}
+
+func (m *coreMark) write(filter uint64) error {
+	_, err := unix.Pwrite(m.fd, []byte("0x"+strconv.FormatUint(filter, 16)), 0)
+	return err
+}
+
+func parseFilter(text []byte) (filter uint64, ok bool) {
+	filter, err := strconv.ParseUint(strings.TrimSpace(string(text)), 16, 64)
+	return filter, err == nil
+}
+
+// set puts the mark of the component that the program represents on this
+// process, and returns what takes it off. Without the mark nothing but the mark
+// is lost.
+func (m *coreMark) set(component Program) (restore func()) {
+	if m.off != nil || component == Unclaimed {
+		return func() {}
+	}
+	old, err := m.read()
+	if err != nil || m.write(old|m.value(component)) != nil {
+		return func() {}
+	}
+	return func() { _ = m.write(old) } // it could be written a moment ago
+}
+
+// value returns the component's value. More components than there are values
+// share them by turns, and a value that is shared claims nothing any more.
+func (m *coreMark) value(component Program) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	place, ok := m.values[component]
+	if !ok {
+		place = len(m.values) % len(coreValues)
+		if m.programs[place] = component; len(m.values) >= len(coreValues) {
+			m.programs[place] = Unclaimed
+		}
+		m.values[component] = place
+	}
+	return coreValues[place]
+}
+
+// byCore returns the program that represents the component that a process's
+// filter names. A zombie has none.
+func (t *Tree) byCore(pid int) Program {
+	m := t.core
+	if m.off != nil {
+		return Unclaimed
+	}
+	text, err := t.proc.read(pid, "coredump_filter", make([]byte, 32))
+	if err != nil {
+		return Unclaimed
+	}
+	filter, _ := parseFilter(text)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for place, value := range coreValues {
+		if filter&coreMask == value {
+			return m.programs[place]
+		}
+	}
+	return Unclaimed
+}

@@ -1,0 +1,142 @@
+package rpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// maxID bounds the id of an execution, which becomes part of a path.
+const maxID = 200
+
+// postExecution begins an operation: 201, or 200 where the id was known.
+func (s *server) postExecution(a *answer, r *http.Request) error {
+	request, err := s.executeRequest(a, r)
+	if err != nil {
+		return err
+	}
+	x, begun, err := s.unit.Execute(r.Context(), request)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if begun {
+		status = http.StatusCreated
+	}
+	a.Header().Set("Location", "/executions/"+url.PathEscape(x.ID))
+	return s.answerJSON(a, status, x)
+}
+
+// executeRequest reads a request strictly: the caller could rely on a field that
+// is not known here.
+func (s *server) executeRequest(a *answer, r *http.Request) (request wire.ExecuteRequest, err error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return request, statusErrorf(http.StatusUnsupportedMediaType, "the body must be application/json")
+	}
+	text, err := io.ReadAll(io.LimitReader(r.Body, s.limits.RequestBytes+1))
+	switch {
+	case err != nil:
+		return request, statusErrorf(http.StatusBadRequest, "cannot read the request: %w", err)
+	case int64(len(text)) > s.limits.RequestBytes:
+		return request, statusErrorf(http.StatusRequestEntityTooLarge, "a request has at most %d bytes", s.limits.RequestBytes)
+	}
+	_ = a.control.SetReadDeadline(time.Time{})
+	if err = json.Unmarshal(text, &request); err == nil { // which reads to the end, as a Decoder does not
+		strict := json.NewDecoder(bytes.NewReader(text))
+		strict.DisallowUnknownFields()
+		err = strict.Decode(&request)
+	}
+	if err != nil {
+		return request, statusErrorf(http.StatusBadRequest, "not the JSON of an execution: %s", jsonMistake(err))
+	}
+	return request, checkRequest(request)
+}
+
+// jsonMistake says what is wrong without naming Go's types.
+func jsonMistake(err error) string {
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return fmt.Sprintf("%q cannot be this %s", mismatch.Field, mismatch.Value)
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+func checkRequest(r wire.ExecuteRequest) error {
+	switch {
+	case r.Component == "" || r.Operation == "":
+		return statusErrorf(http.StatusBadRequest, "an execution needs a component and an operation")
+	case len(r.ID) > maxID:
+		return statusErrorf(http.StatusBadRequest, "an id has at most %d bytes", maxID)
+	case r.Timeout < 0 || r.Timeout > math.MaxInt64/float64(time.Second):
+		return statusErrorf(http.StatusBadRequest, "%v is not a timeout in seconds", r.Timeout)
+	}
+	return nil
+}
+
+// getExecution answers with an execution once it has ended or the wait is over.
+func (s *server) getExecution(a *answer, r *http.Request) error {
+	wait, err := waitOf(r)
+	if err != nil {
+		return err
+	}
+	x, err := s.unit.Execution(r.Context(), executionID(r), wait)
+	if err != nil {
+		return err
+	}
+	return s.answerJSON(a, http.StatusOK, x)
+}
+
+// deleteExecution cancels an execution and answers with it as it ended.
+func (s *server) deleteExecution(a *answer, r *http.Request) error {
+	x, err := s.unit.Cancel(r.Context(), executionID(r))
+	if err != nil {
+		return err
+	}
+	return s.answerJSON(a, http.StatusOK, x)
+}
+
+func executionID(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/executions/") }
+
+// getComponents answers with the components' states and, if asked to, their
+// processes.
+func (s *server) getComponents(a *answer, r *http.Request) error {
+	text := r.URL.Query().Get("processes")
+	processes, err := strconv.ParseBool(text)
+	if err != nil && text != "" {
+		return statusErrorf(http.StatusBadRequest, "processes is neither true nor false: %q", clip(text))
+	}
+	snapshot, err := s.unit.Components(processes)
+	if err != nil {
+		return err
+	}
+	return s.answerJSON(a, http.StatusOK, snapshot)
+}
+
+func (s *server) getInstance(a *answer, _ *http.Request) error {
+	return s.answerJSON(a, http.StatusOK, s.unit.Identity())
+}
+
+func (s *server) answerJSON(a *answer, status int, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	a.Header().Set("Content-Type", "application/json")
+	a.Header().Set("Content-Length", strconv.Itoa(len(text)+1))
+	a.WriteHeader(status)
+	if _, err := a.Write(append(text, '\n')); err != nil {
+		s.logger.Debug("answer not delivered", "error", err)
+	}
+	return nil
+}
