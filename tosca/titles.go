@@ -62,7 +62,7 @@ var titles = map[string]string{
 	"TOSCA-INP-002":  "Required input without a value",
 	"TOSCA-INP-003":  "Value that is not a TOSCA value",
 	"TOSCA-INP-004":  "Input that is never used",
-	"TOSCA-OP-006":   "Script that is not executable",
+	"TOSCA-OP-006":   "Script that names no interpreter",
 	"TOSCA-OP-007":   "Script with DOS line ends",
 	"TOSCA-COMP-001": "Two components of one container on one port",
 

@@ -96,7 +96,7 @@ const (
 	OpName        = "TOSCA-OP-003"
 	OpInput       = "TOSCA-OP-004" // an input that cannot be a variable
 	OpMissing     = "TOSCA-OP-005" // a required input without a value
-	ScriptMode    = "TOSCA-OP-006" // a script that is not executable
+	ScriptShell   = "TOSCA-OP-006" // a script that /bin/sh runs and that does not look like one of its
 	ScriptLineEnd = "TOSCA-OP-007" // a #! line with a DOS line end
 	Mapping       = "TOSCA-OP-008" // an output that is written to what is not there
 	OpImplemented = "TOSCA-OP-009" // an implementation in an interface type
