@@ -35,7 +35,7 @@ func (s *server) serveMainLogTail(a *answer, r *http.Request) error {
 
 // follow sends a log until the client or the unit ends it.
 func (s *server) follow(a *answer, r *http.Request, open func() (unit.Follow, error)) error {
-	if c := connectionOf(r); c != nil && !c.follow() {
+	if c := connectionOf(r); c != nil && !c.follow(!s.auth.required) {
 		return statusErrorf(http.StatusServiceUnavailable, "at most %d logs are followed at the same time", s.limits.Tails)
 	}
 	follow, err := open()
