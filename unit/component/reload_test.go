@@ -90,5 +90,5 @@ func TestAComponentWithAnExecutionIsNotIdle(t *testing.T) {
 	}
 	l.BeginStop("api")
 	fault(t, l.Idle("api"), wire.StillRunning)
-	l.endStop(t.Context(), "api", "", false)
+	l.endStop(t.Context(), "api", "", false, nil)
 }
