@@ -226,6 +226,18 @@ func (l *ledger) unreadable() string {
 	return l.whyUnread()
 }
 
+// unbooted says why nothing can be done yet, empty: it can. The caller holds the
+// lock.
+func (l *ledger) unbooted() string {
+	switch {
+	case l.journal == nil:
+		return l.whyUnread()
+	case !l.booted:
+		return "the boot could not be written yet"
+	}
+	return ""
+}
+
 func (l *ledger) whyUnread() string {
 	return fmt.Sprintf("the journal cannot be read yet: %v", l.unread)
 }
@@ -238,7 +250,12 @@ func (l *ledger) component(name string) wire.Component {
 	s := l.standing[name]
 	c := wire.Component{
 		Name: name, State: s.state, Since: s.since, Why: s.why, Seq: s.seq,
-		Allowed: l.allowed(name, s),
+		Allowed: l.allowed(name, s), Open: s.open(),
+	}
+	for _, x := range s.recent {
+		if !x.Outcome.Done() {
+			c.Executions = append(c.Executions, x)
+		}
 	}
 	if x := s.executing(); x != nil {
 		c.Executing = x.ID

@@ -56,15 +56,15 @@ func (l *ledger) begin(x *execution, r wire.ExecuteRequest) (begun wire.Executio
 // The caller holds the lock.
 func (l *ledger) meant(x *execution, r wire.ExecuteRequest, s standing) error {
 	instance := l.instance()
-	switch {
+	switch why := l.unbooted(); {
 	case l.journal == nil:
-		return l.refuse(x, wire.JournalUnavailable, l.whyUnread())
+		return l.refuse(x, wire.JournalUnavailable, why)
 	case r.Instance != "" && r.Instance != instance:
 		return l.refuse(x, wire.OtherInstance, fmt.Sprintf("this is %s, not %s", instance, r.Instance))
-	case r.After != 0 && s.seq > r.After:
-		return l.refuse(x, wire.NewerEntry, fmt.Sprintf("the last entry of %s is %d, not %d", x.component, s.seq, r.After))
-	case !l.booted:
-		return l.refuse(x, wire.JournalUnavailable, "the boot could not be written yet")
+	case r.After != nil && s.seq > *r.After:
+		return l.refuse(x, wire.NewerEntry, fmt.Sprintf("the last entry of %s is %d, not %d", x.component, s.seq, *r.After))
+	case why != "":
+		return l.refuse(x, wire.JournalUnavailable, why)
 	}
 	return nil
 }

@@ -188,6 +188,25 @@ func (s *Set) waitJournal(ctx context.Context, j *journal.Journal, after string,
 	return page, err
 }
 
+// Hello says how all components in use stand, with the executions that are
+// remembered of each, after the journal's last entry. While the boot is not
+// written, it is the fault JournalUnavailable.
+func (s *Set) Hello(unit wire.Identity) (wire.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if why := s.unbooted(); why != "" {
+		return wire.Entry{}, wire.NewFault(wire.JournalUnavailable, why)
+	}
+	unit.Instance, unit.Seq = s.instance(), s.journal.Seq()
+	inUse := map[string]standing{}
+	for name := range s.lifecycles {
+		inUse[name] = s.standing[name]
+	}
+	return wire.Entry{
+		Seq: unit.Seq, Instance: unit.Instance, Time: s.now(), Kind: wire.EntryHello, Components: checkpoint(inUse), Unit: &unit,
+	}, nil
+}
+
 // EndStop ends what BeginStop began; ended says that nothing of the program that
 // was stopped is left. Where nothing of the other ones that open the component
 // is either, it is recorded that the component was closed. While that cannot be
