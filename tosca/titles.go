@@ -163,5 +163,5 @@ var titles = map[string]string{
 	"TOSCA-SUB-002":  "Mapping to what is not in the topology",
 	"TOSCA-SUB-003":  "Mapping to another type",
 	"TOSCA-SUB-004":  "Input that no property is mapped to",
-	"TOSCA-SUB-005": "Requirements mapped more often than they are there",
+	"TOSCA-SUB-005":  "Requirements mapped more often than they are there",
 }
