@@ -1,9 +1,17 @@
+// Package tosca turns a TOSCA service template into the model of an
+// application: containers, components, volumes and their protocols. It knows
+// nothing of Docker, reports every problem with file, line and column, and
+// starts no goroutine.
 package tosca
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"iter"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
@@ -212,4 +220,17 @@ func (in OperationInput) Resolve(pathOf func(owner, artifact string) string) str
 	default:
 		return in.Value
 	}
+}
+
+// Encode writes an application as indented JSON. The same application gives
+// the same bytes.
+func Encode(app *Application) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(app); err != nil {
+		return nil, fmt.Errorf("cannot encode application %q: %w", app.Name, err)
+	}
+	return diag.VisibleJSON(b.Bytes()), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -248,4 +249,29 @@ func TestWhoWaitsForAnEndThatCannotBeWrittenIsTold(t *testing.T) {
 			t.Errorf("once there is room: %+v, %v", now, err)
 		}
 	})
+}
+
+func TestAStartSaysWhenWhatItLeftHasEndedAndWhetherThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	l, _ := testLedger(t)
+	l.lifecycles["api"] = lifecycleOf("Standard.create", "Standard.start", "Standard.stop")
+	l.must(t, "1", "api", "Standard.create", protocol.KindRun, false)
+	opening := l.must(t, "died", "api", "Standard.start", protocol.KindStart, true)
+	if x, _ := l.execution("died"); !x.Gone.IsZero() {
+		t.Errorf("while it runs: %+v", x)
+	}
+	l.gone(t.Context(), "api", opening, "it died")
+	l.must(t, "operated", "api", "Standard.start", protocol.KindStart, true)
+	l.must(t, "2", "api", "Standard.stop", protocol.KindStop, false)
+	l.must(t, "stopped", "api", "Standard.start", protocol.KindStart, true)
+	l.BeginStop("api")
+	l.endStop(t.Context(), "api", "supervisor.stopProcess", true)
+
+	again := fold(nil, wire.Entry{Kind: wire.EntryCheckpoint, Components: l.checkpoint()})["api"].recent
+	for id, stopped := range map[string]bool{"died": false, "operated": true, "stopped": true} {
+		at := slices.IndexFunc(again, func(x wire.Execution) bool { return x.ID == id })
+		if at < 0 || again[at].Gone.IsZero() || again[at].Stopped != stopped {
+			t.Errorf("%s: %+v, want one that has ended, asked for: %v", id, again, stopped)
+		}
+	}
 }

@@ -58,6 +58,11 @@ type Execution struct {
 	Stdout string `json:"stdout,omitempty"` // the end of its output, at most TailBytes
 	Stderr string `json:"stderr,omitempty"`
 	Seq    uint64 `json:"seq"` // the journal's last entry about it
+
+	// Of a start that succeeded: when the last process that it left had ended, and
+	// whether somebody had asked for that.
+	Gone    time.Time `json:"gone,omitzero"`
+	Stopped bool      `json:"stopped,omitempty"`
 }
 
 // TailBytes is how much of the end of each stream an execution keeps.

@@ -3,9 +3,13 @@ package check
 import (
 	"slices"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/code"
+	"github.com/toskose/toskose/tosca/internal/data"
+	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/internal/resolve"
+	"github.com/toskose/toskose/tosca/internal/source"
 )
 
 // directives are what a node template may say about how it comes to be; those
@@ -66,4 +70,181 @@ func checkNodes(g *resolve.Graph) {
 			checkArtifacts(g, n)
 		}
 	}
+}
+
+// HostName is the requirement for a host, as the normative types call it.
+const HostName = "host"
+
+// checkOccurrences checks how often a node has each requirement. One that is
+// not there at all is left to the orchestrator (TOSCA 2.0, 8.5.4).
+func checkOccurrences(g *resolve.Graph, n *resolve.Node) {
+	counts, needed := map[string]int{}, map[string]int{}
+	for _, r := range n.Requirements {
+		checkRange(g, n, r)
+		times, known := times(r.Count)
+		if !known {
+			return
+		}
+		counts[r.Name] += times
+		if r.Optional == nil || r.Optional.Text != "true" {
+			needed[r.Name] += max(times, most(r.Count))
+		}
+	}
+	for _, def := range n.Typ.Reqs {
+		count, has := counts[def.Name]
+		switch {
+		case n.Owned() && def.Name == HostName: // the caller says it better
+		case count < def.Min && n.Owned():
+			g.Errorf(n.Pos, code.ReqMissing, "%s lacks requirement %q, which %s needs", n.Of(), def.Name, inherit.Quoted(n.Typ.Type.Type))
+		case has && needed[def.Name] < def.Min && !n.Owned():
+			g.Errorf(first(n, def.Name), code.ReqMissing, "%s has requirement %q %d times; at least %d are needed", n.Of(), def.Name, needed[def.Name], def.Min)
+		case def.Max >= 0 && count > def.Max:
+			g.Errorf(surplus(n, def), code.ReqMany, "%s has requirement %q %d times; at most %d are allowed", n.Of(), def.Name, count, def.Max)
+		}
+	}
+}
+
+// first is where a node assigns a requirement first.
+func first(n *resolve.Node, name string) diag.Position {
+	for _, r := range n.Requirements {
+		if r.Name == name {
+			return r.Pos
+		}
+	}
+	return n.Pos
+}
+
+// surplus is where a requirement is there once more than it may be.
+func surplus(n *resolve.Node, def *inherit.RequirementDef) diag.Position {
+	count := 0
+	for _, r := range n.Requirements {
+		if r.Name != def.Name {
+			continue
+		}
+		times, _ := times(r.Count)
+		if count += times; count > def.Max {
+			return r.Pos
+		}
+	}
+	return n.Pos
+}
+
+// checkRange checks the occurrences that 1.3 lets a template restrict against
+// those of the definition.
+func checkRange(g *resolve.Graph, n *resolve.Node, r *grammar.Requirement) {
+	if def := n.Typ.Requirement(r.Name); def != nil && r.Count != nil {
+		checkMost(g, r.Count, def.Max, n.Of()+": requirement "+quote(r.Name))
+	}
+}
+
+// checkMost checks a range against the most that a definition allows.
+func checkMost(g *resolve.Graph, count *source.Node, allowed int, of string) {
+	if allowed < 0 || count.IsNull() || count.Kind != source.List || len(count.Items) != 2 {
+		return
+	}
+	high := count.Items[1]
+	if most, ok := data.Integer(high); high.Text == "UNBOUNDED" || ok && most > int64(allowed) {
+		g.Errorf(count.Pos(), code.ReqMany, "%s occurs up to %s times; at most %d are allowed", of, high.Text, allowed)
+	}
+}
+
+// times reads how often a requirement is meant; known is false where only a
+// function says so. A range of 1.x is as often as it is needed: once.
+func times(count *source.Node) (times int, known bool) {
+	switch {
+	case count.IsNull() || count.Kind == source.List:
+		return 1, true
+	case !count.IsScalar():
+		return 0, false
+	}
+	i, ok := data.Integer(count)
+	return int(i), ok
+}
+
+// most is how often a requirement with a range of 1.x may be meant.
+func most(count *source.Node) int {
+	if count.IsNull() || count.Kind != source.List || len(count.Items) != 2 {
+		return 0
+	}
+	if most, ok := data.Integer(count.Items[1]); ok {
+		return int(min(most, 1<<20))
+	}
+	return 1 << 20 // UNBOUNDED
+}
+
+// checkCount checks a number of nodes or relationships (TOSCA 2.0, 14).
+func checkCount(g *resolve.Graph, count *source.Node, p data.Place) {
+	if count.IsNull() || count.Kind == source.List && !p.Doc.V2() {
+		return // what 1.x writes there was read by the grammar
+	}
+	v := g.Values.Eval(count, p)
+	if !v.OK || v.Node.IsNull() {
+		return
+	}
+	if v.Later != nil {
+		g.Values.Check(v.Node, data.Of("integer", p.Doc), p)
+		return
+	}
+	if i, ok := data.Integer(v.Node); !ok || i < 0 {
+		g.Errorf(count.Pos(), code.Count, "%s must be an integer of at least 0, not %s", p.Of, data.Show(v.Node))
+	}
+}
+
+// checkOptional checks whether a requirement says in so many words that it need
+// not be fulfilled (TOSCA 2.0, 8.5.1).
+func checkOptional(g *resolve.Graph, n *source.Node, p data.Place) {
+	if v := g.Values.Eval(n, p); v.OK {
+		g.Values.Check(v.Node, data.Of("boolean", p.Doc), p)
+	}
+}
+
+// checkRelations evaluates and checks what relationship templates assign.
+func checkRelations(g *resolve.Graph) {
+	for _, name := range inherit.Keys(g.Relations) {
+		r := g.Relations[name]
+		if r.Typ == nil {
+			continue
+		}
+		checkValues(&r.Holder, inherit.Quoted(r.Typ))
+		faces := g.RelationInterfaces(r.Typ, nil)
+		checkInterfaces(g, r.Interfaces, checkAssigned(g, faces, r.Interfaces, r.Doc, r.Of), &r.Holder)
+	}
+}
+
+// checkEdge evaluates and checks what is assigned to a relationship.
+func checkEdge(g *resolve.Graph, e *resolve.Edge) {
+	n := e.Source
+	if e.Properties == nil && e.Inline == nil && n.Owned() {
+		return
+	}
+	h := e.Holds()
+	if h == nil {
+		return
+	}
+	checkValues(h, "")
+	for _, name := range h.PropertyNames() {
+		v := h.Property(name)
+		if v.OK && v.Node.IsNull() && h.Props[name].Required && !n.Owned() && !writtenNull(h, name) && !isUnread(h) {
+			lacks(g, e, h, name)
+		}
+	}
+	if e.Inline != nil && len(e.Inline.Interfaces) > 0 {
+		faces := g.RelationInterfaces(e.Relation, e.Def)
+		checkInterfaces(g, e.Inline.Interfaces, checkAssigned(g, faces, e.Inline.Interfaces, n.Doc, h.Of), h)
+	}
+}
+
+// lacks reports a relationship without a value that its type requires. The 1.x
+// standard's own examples leave out those of normative types, as long as they say
+// nothing of the relationship.
+func lacks(g *resolve.Graph, e *resolve.Edge, h *resolve.Holder, name string) {
+	report := g.Errorf
+	if !e.Source.Doc.V2() && h.Props[name].Doc.Embedded && e.Properties == nil {
+		report = g.Warnf
+	}
+	at := e.Pos
+	if e.Inline != nil {
+		at = e.Inline.Pos
+	}
+	report(at, code.PropMissing, "%s lacks property %q, which %s requires", h.Of, name, inherit.Quoted(e.Relation))
 }
