@@ -153,7 +153,7 @@ func scriptCommand(archive fs.FS, at, script string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("script %q: %w", script, err)
 	}
-	if runsItself(head) {
+	if tosca.RunsItself(head) {
 		return command(at), nil
 	}
 	return command("/bin/sh", at), nil
