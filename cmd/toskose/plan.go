@@ -76,10 +76,7 @@ func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flag
 		return err
 	}
 	problem, err := flags.problem(tosca.PlanElements(app))
-	switch {
-	case errors.Is(err, plan.ErrStart):
-		return err
-	case err != nil:
+	if err != nil {
 		return usageError{err}
 	}
 	if flags.check != "" {
