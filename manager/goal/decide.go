@@ -50,8 +50,6 @@ type Decision struct {
 // Done reports whether the application is what the goal says.
 func (d *Decision) Done() bool { return d.Reached == d.Wanted && len(d.Obstacles) == 0 }
 
-
-
 // Decide returns what to do in a situation for a goal; nothing without one.
 //
 // No step is allowed that a component's protocol does not allow, that lacks what
