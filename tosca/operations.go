@@ -2,8 +2,10 @@ package tosca
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"io"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -32,6 +34,7 @@ func (c *compiler) component(n *node, policies *policies) Component {
 	}
 	m.Connections, m.Depends = n.providers()
 	m.Named = n.namedRequirements()
+	m.Endpoint = c.endpoint(n)
 	m.Artifacts = c.componentArtifacts(n)
 	ifaces := check.Interfaces(c.Graph, n.Node)
 	m.Interfaces = make([]Interface, 0, len(ifaces))
@@ -325,8 +328,13 @@ func (c *compiler) portsOf(n *node) map[int]diag.Position {
 // maxFirstLine bounds what is read of a script: a kernel reads less of a #! line.
 const maxFirstLine = 512
 
-// checkScript warns of a script that cannot be run as it lies in the archive,
-// once for each.
+// RunsItself reports whether a kernel executes a file that begins so; /bin/sh
+// runs other scripts.
+func RunsItself(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("#!")) || bytes.HasPrefix(head, []byte("\x7fELF"))
+}
+
+// checkScript warns of a script that its interpreter cannot run, once for each.
 func (c *compiler) checkScript(name string, at diag.Position, of string) {
 	if c.scripts[name] {
 		return
@@ -335,15 +343,15 @@ func (c *compiler) checkScript(name string, at diag.Position, of string) {
 		c.scripts = map[string]bool{}
 	}
 	c.scripts[name] = true
-	if executable, known := c.archive.Executable(name); known && !executable {
-		c.Warnf(at, code.ScriptMode, "%s: script %q is not executable: chmod +x it", of, name)
-	}
 	f, err := c.archive.Open(name)
 	if err != nil {
 		return // what cannot be read is said when it is packaged
 	}
 	defer f.Close()
 	line, _ := bufio.NewReaderSize(io.LimitReader(f, maxFirstLine), maxFirstLine).ReadString('\n')
+	if ext := path.Ext(name); ext != "" && ext != ".sh" && !RunsItself([]byte(line)) {
+		c.Warnf(at, code.ScriptShell, "%s: script %q does not begin with #!, so /bin/sh runs it", of, name)
+	}
 	if strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r\n") {
 		c.Warnf(at, code.ScriptLineEnd, "%s: script %q has DOS line ends: no system finds the interpreter %s",
 			of, name, strconv.Quote(strings.TrimSpace(line[2:len(line)-2])+"\r"))

@@ -248,7 +248,7 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 	err := p.Stop(ctx)
 	if err != nil {
 		if opened {
-			u.components.EndStop(p.Config().Component, "", false)
+			_ = u.components.EndStop(p.Config().Component, "", false) // which writes nothing
 		}
 		if errors.Is(err, process.ErrNotRunning) {
 			return nil, wire.NewFault(wire.NotRunning, p.Namespec())
@@ -278,11 +278,15 @@ func (u *Processes) stopped(p *process.Program, opened bool) error {
 	if run := s.Run; s.State == wire.Stopping {
 		s, err = p.Await(u.life, func(now process.Status) bool { return now.StopAnswered() || now.Run != run })
 	}
+	var unwritten error
 	if opened {
-		u.components.EndStop(p.Config().Component, p.Config().Name+" was stopped by supervisor.stopProcess", err == nil && s.AtRest())
+		unwritten = u.components.EndStop(p.Config().Component, p.Config().Name+" was stopped by supervisor.stopProcess", err == nil && s.AtRest())
 	}
-	if err == nil && s.Stuck != "" {
+	switch {
+	case err != nil:
+		return faulty(err)
+	case s.Stuck != "":
 		return wire.NewFault(wire.Failed, p.Namespec()+": "+s.Stuck)
 	}
-	return faulty(err)
+	return supervisors(unwritten, wire.Failed)
 }

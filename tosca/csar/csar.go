@@ -5,7 +5,6 @@
 package csar
 
 import (
-	"archive/tar"
 	"archive/zip"
 	"bytes"
 	"compress/flate"
@@ -15,7 +14,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -234,26 +232,6 @@ func unpack(f *zip.File) error {
 func (a *Archive) IsFile(name string) bool {
 	info, err := a.Stat(name)
 	return err == nil && info.Mode().IsRegular()
-}
-
-// Executable reports whether a file may be executed; known is false where the
-// archive does not say, as a zip that was made on Windows.
-func (a *Archive) Executable(name string) (executable, known bool) {
-	info, err := a.Stat(name)
-	if err != nil {
-		return false, false
-	}
-	known = runtime.GOOS != "windows"
-	switch header := info.Sys().(type) {
-	case *tar.Header:
-		known = true
-	case *zip.FileHeader:
-		// The upper byte is the system that made the entry: 3 is Unix, 19 macOS
-		// (APPNOTE 4.4.2). Some programs write no mode at all.
-		system := header.CreatorVersion >> 8
-		known = (system == 3 || system == 19) && header.ExternalAttrs>>16 != 0
-	}
-	return info.Mode()&0o111 != 0, known
 }
 
 // IsYAML reports whether a path names a lone service template, by its ending.

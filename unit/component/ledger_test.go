@@ -225,7 +225,8 @@ func TestWhoWaitsForAnEndThatCannotBeWrittenIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l, f := testLedger(t)
-		s := &Set{ledger: l, history: f.Journal}
+		s := &Set{ledger: l}
+		s.history.Store(f.Journal)
 		x, err := l.try(t, "a", "api", "Standard.create", protocol.KindRun)
 		if err != nil {
 			t.Fatal(err)
@@ -251,6 +252,38 @@ func TestWhoWaitsForAnEndThatCannotBeWrittenIsTold(t *testing.T) {
 	})
 }
 
+func TestAStopThatCannotBeWrittenIsAnsweredAndWrittenLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, f := testLedger(t)
+		s := &Set{ledger: l, life: t.Context()}
+		s.history.Store(f.Journal)
+		for i, operation := range []string{"create", "configure"} {
+			l.must(t, string(rune('a'+i)), "api", "Standard."+operation, protocol.KindRun, false)
+		}
+		l.must(t, "s", "api", "Standard.start", protocol.KindStart, true)
+		s.BeginStop("api")
+		f.fails.Store(true)
+		begin := time.Now()
+		err := s.EndStop("api", "start was stopped", true)
+		if code, _ := wire.FaultCodeOf(err); code != wire.JournalUnavailable || !strings.Contains(err.Error(), "the stop of api cannot be written") ||
+			!strings.Contains(err.Error(), "no space left") || time.Since(begin) != unwrittenWait {
+			t.Errorf("after %s: %v", time.Since(begin), err)
+		}
+		if state := l.state("api"); state != "running" {
+			t.Errorf("%s is told before it is written", state)
+		}
+		f.fails.Store(false)
+		s.tasks.Wait()
+		if state := l.state("api"); state != "configured" {
+			t.Errorf("once there is room api is %s", state)
+		}
+		if err := l.Idle("api"); err != nil {
+			t.Errorf("after the stop: %v", err)
+		}
+	})
+}
+
 func TestAStartSaysWhenWhatItLeftHasEndedAndWhetherThatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	l, _ := testLedger(t)
@@ -265,7 +298,7 @@ func TestAStartSaysWhenWhatItLeftHasEndedAndWhetherThatWasAskedFor(t *testing.T)
 	l.must(t, "2", "api", "Standard.stop", protocol.KindStop, false)
 	l.must(t, "stopped", "api", "Standard.start", protocol.KindStart, true)
 	l.BeginStop("api")
-	l.endStop(t.Context(), "api", "supervisor.stopProcess", true)
+	l.endStop(t.Context(), "api", "supervisor.stopProcess", true, nil)
 
 	again := fold(nil, wire.Entry{Kind: wire.EntryCheckpoint, Components: l.checkpoint()})["api"].recent
 	for id, stopped := range map[string]bool{"died": false, "operated": true, "stopped": true} {

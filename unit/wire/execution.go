@@ -12,7 +12,7 @@ type ExecuteRequest struct {
 	Timeout   float64           `json:"timeout,omitempty"` // seconds; 0: the operation's own limit, or none
 	Inputs    map[string]string `json:"inputs,omitempty"`  // values for declared input names, without INPUT_
 	Instance  string            `json:"instance,omitempty"`
-	After     uint64            `json:"after,omitempty"` // the last entry of the component that the caller knows; 0: any
+	After     *uint64           `json:"after,omitempty"` // the last entry of the component that the caller knows, 0: none; nil: any
 }
 
 // Outcome is how far an execution is, or how it ended.
@@ -76,9 +76,14 @@ type Component struct {
 	Since     time.Time `json:"since"`
 	Why       string    `json:"why"`                 // a sentence: what brought it into this state
 	Allowed   []string  `json:"allowed"`             // "interface.operation" the protocol allows now
+	Open      bool      `json:"open"`                // a start has left processes
 	Executing string    `json:"executing,omitempty"` // id of the execution under way
 	Seq       uint64    `json:"seq"`                 // its last journal entry
 	Processes []Process `json:"processes,omitzero"`  // nil: not asked for
+
+	// Executions are those that have not ended: two, while a stop waits for the
+	// start that it has cancelled.
+	Executions []Execution `json:"executions,omitempty"`
 }
 
 // Process is a live process of a component.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"math/big"
 	"slices"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -36,7 +37,7 @@ func checkUnmet(g *resolve.Graph, e *resolve.Edge) {
 		return
 	}
 	if e.Provided != nil {
-		checkAllocation(g, e)
+		checkAllocation(g, e, nil)
 	}
 	checkEdge(g, e)
 }
@@ -141,7 +142,7 @@ func allowsTarget(g *resolve.Graph, t *grammar.Type, e *resolve.Edge) bool {
 // checkEdges checks requirements: how often they are there, what they say, where
 // they lead, and what they assign to their relationships.
 func checkEdges(g *resolve.Graph) {
-	incoming := map[end]int{} // edges that lead there, where there may be only so many
+	incoming := ends{map[end]int{}, map[allotted]*big.Rat{}}
 	for _, n := range g.Nodes {
 		if n.Typ == nil || !g.Spend(len(n.Typ.Reqs)) {
 			continue
@@ -191,10 +192,10 @@ func placeOf(g *resolve.Graph, e *resolve.Edge, what string) data.Place {
 
 // checkEnds checks an edge against what is said of its ends: by the capability, by
 // the relationship, and by filters.
-func checkEnds(g *resolve.Graph, e *resolve.Edge, incoming map[end]int) {
+func checkEnds(g *resolve.Graph, e *resolve.Edge, incoming ends) {
 	if e.Provided != nil {
-		checkCapability(g, e, incoming)
-		checkAllocation(g, e)
+		checkCapability(g, e, incoming.count)
+		checkAllocation(g, e, incoming.taken)
 	}
 	checkRelationTargets(g, e)
 	checkFulfilled(g, e)
@@ -204,6 +205,18 @@ func checkEnds(g *resolve.Graph, e *resolve.Edge, incoming map[end]int) {
 type end struct {
 	node       *resolve.Node
 	capability *inherit.CapabilityDef
+}
+
+// allotted is a property of a capability that requirements take parts of.
+type allotted struct {
+	end
+	property string
+}
+
+// ends is how many edges lead to a capability, and what they take of it together.
+type ends struct {
+	count map[end]int
+	taken map[allotted]*big.Rat
 }
 
 // checkCapability checks the ends of an edge against what the capability
@@ -269,10 +282,12 @@ func isOther(doc *grammar.Document, name string) bool {
 	return doc.Scope().Lookup(grammar.NodeType, name) != nil || doc.Scope().Lookup(grammar.GroupType, name) != nil
 }
 
-// checkAllocation checks what a requirement takes of its target's capability
-// (TOSCA 2.0, 8.5.5).
-func checkAllocation(g *resolve.Graph, e *resolve.Edge) {
+// checkAllocation checks what a requirement takes of its target's capability, and
+// that all take no more together than it has, where one node is made of each
+// template (TOSCA 2.0, 8.5.5).
+func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allotted]*big.Rat) {
 	known := e.Provided.Props
+	single := taken != nil && e.Source.Count == nil && e.Count == nil && e.Target.Count == nil && !e.Target.Selected() && e.Optional == nil
 	for k, v := range e.Allocation.Pairs() {
 		of := e.Of() + ": allocation of " + quote(k.Text)
 		def := known[k.Text]
@@ -290,8 +305,22 @@ func checkAllocation(g *resolve.Graph, e *resolve.Edge) {
 		}
 		p := e.Source.Place(of)
 		p.Self, p.Meant = e, def
-		if made := g.Values.Eval(v, p); made.OK {
-			g.Values.Check(made.Node, data.Of(def.TypeName(), def.Doc), p)
+		made := g.Values.Eval(v, p)
+		if !made.OK || !g.Values.Check(made.Node, data.Of(def.TypeName(), def.Doc), p) || !single || made.Later != nil {
+			continue
+		}
+		part, ok := g.Values.Worth(made.Node, def)
+		c := e.Target.Capability(e.Provided.Name)
+		if !ok || c == nil {
+			continue
+		}
+		at := allotted{end{e.Target, e.Provided}, k.Text}
+		if taken[at] != nil {
+			part.Add(part, taken[at])
+		}
+		taken[at] = part
+		if whole, ok := g.Values.Worth(c.Property(k.Text).Node, def); ok && part.Cmp(whole) > 0 {
+			g.Errorf(v.Pos(), code.Allocation, "%s: more is taken of it than capability %q of %q has", of, e.Provided.Name, e.Target.Name)
 		}
 	}
 }

@@ -27,7 +27,6 @@ func checkDirectives(g *resolve.Graph, n *resolve.Node) {
 	}
 }
 
-// checkNodes evaluates and checks what node templates assign.
 // checkVolume checks that a BlockStorage has a size or is a volume that exists.
 // Since 1.2 there is a default, so that it is odd only (TOSCA 1.3, 5.9.11.4; 1.0,
 // 5.8.9).
@@ -44,7 +43,64 @@ func checkVolume(g *resolve.Graph, n *resolve.Node) {
 	report(n.Pos, code.PropMissing, "%s lacks property \"size\", and names no volume_id of a volume that exists", n.Of())
 }
 
+// checkTogether checks values of normative properties that the prose of 1.x ties
+// together (TOSCA 1.3, 5.5.14, 8.5.1.1 and 8.5.2.1); ports are the default ones so far.
+func checkTogether(g *resolve.Graph, n *resolve.Node, ports map[*resolve.Node]*resolve.Node) {
+	value := func(h *resolve.Holder, name string) *source.Node {
+		def := h.Props[name]
+		if def == nil || !def.Doc.Embedded {
+			return nil
+		}
+		v := h.Property(name)
+		if !v.OK || v.Later != nil || v.Node.IsNull() {
+			return nil
+		}
+		return v.Node
+	}
+	for _, k := range n.Capabilities {
+		c := n.Capability(k.Name)
+		if c == nil {
+			continue
+		}
+		least, begin, most := value(&c.Holder, "min_instances"), value(&c.Holder, "default_instances"), value(&c.Holder, "max_instances")
+		if less(begin, least) || less(most, begin) {
+			g.Errorf(begin.Pos(), code.PropTogether, "%s: default_instances is %s, which is not between min_instances and max_instances", c.Of, begin.Text)
+		}
+	}
+	if id := value(&n.Holder, "network_id"); id != nil && data.Text(id) != "" && inherit.ChainHas(n.Typ.Chain, "tosca.nodes.network.Network") {
+		for k, v := range n.Properties.Pairs() {
+			if def := n.Holder.Props[k.Text]; def != nil && def.Doc.Embedded && k.Text != "network_id" && k.Text != "network_name" && !v.IsNull() {
+				g.Errorf(k.Pos(), code.PropTogether, "%s is network %s, which is there already, so property %q cannot be chosen: only network_name goes with network_id",
+					n.Of(), quote(data.Text(id)), k.Text)
+			}
+		}
+	}
+	is := value(&n.Holder, "is_default")
+	if is == nil || is.Text != "true" || !inherit.ChainHas(n.Typ.Chain, "tosca.nodes.network.Port") {
+		return
+	}
+	for _, e := range n.Edges {
+		if e.Relation == nil || !inherit.ChainHas(g.Chain(e.Relation), "tosca.relationships.network.BindsTo") {
+			continue
+		}
+		if first := ports[e.Target]; first != nil {
+			g.Errorf(is.Pos(), code.PropTogether, "%s is the default port of %q, and so is %q: one of them can be", n.Of(), e.Target.Name, first.Name)
+			return
+		}
+		ports[e.Target] = n
+	}
+}
+
+// less reports whether both are integers, and in this order.
+func less(a, b *source.Node) bool {
+	i, ok := data.Integer(a)
+	j, also := data.Integer(b)
+	return ok && also && i < j
+}
+
+// checkNodes evaluates and checks what node templates assign.
 func checkNodes(g *resolve.Graph) {
+	ports := map[*resolve.Node]*resolve.Node{}
 	for _, n := range g.Nodes {
 		if n.Typ == nil {
 			continue
@@ -68,6 +124,9 @@ func checkNodes(g *resolve.Graph) {
 		if !n.Owned() {
 			checkInterfaces(g, n.Interfaces, Interfaces(g, n), &n.Holder)
 			checkArtifacts(g, n)
+			if !n.Doc.V2() {
+				checkTogether(g, n, ports)
+			}
 		}
 	}
 }

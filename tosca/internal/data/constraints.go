@@ -318,6 +318,16 @@ func (t *Type) compareScalars(a, b *source.Node) (order int, ok bool) {
 	return x.Cmp(y), true
 }
 
+// Worth is what a number, or a text with a unit, comes to in the smallest unit of a
+// type; ok is false where that is not known.
+func (e *Evaluator) Worth(n *source.Node, d *Definition) (worth *big.Rat, ok bool) {
+	t := e.Type(d)
+	if t == nil || n == nil || !n.IsScalar() {
+		return nil, false
+	}
+	return t.worth(n)
+}
+
 func (t *Type) worth(n *source.Node) (*big.Rat, bool) {
 	if n.Kind != source.Int && n.Kind != source.Float {
 		_, worth, ok := t.amount(n)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
@@ -33,6 +34,9 @@ func reckon(c *call) Value {
 		n, ok := rational(Text(v.Node))
 		switch {
 		case v.Node.Kind == source.String && (c.e.isScalar(v.Def) || scalarValue.MatchString(v.Node.Text)):
+			if !c.addsUp() {
+				return c.misuse()
+			}
 			return c.e.runTime(c.fn, Of(tScalar, c.p.Doc))
 		case v.Node.Kind == source.String || !ok:
 			return c.wrong("takes %s, and %s is none that can be reckoned with", c.f.takes, Show(v.Node))
@@ -64,6 +68,28 @@ func reckon(c *call) Value {
 		}
 	}
 	return c.number(made, whole)
+}
+
+// addsUp reports whether texts with units may be added up: all have one, and are of
+// the type that is meant or that one of them has, or of one that the document knows.
+func (c *call) addsUp() bool {
+	doc := c.p.Doc
+	if c.f.name != "sum" && c.f.name != "difference" || doc == nil || doc.Scope() == nil || doc.Scope().Open() {
+		return true
+	}
+	all := func(t *Type) bool {
+		return t != nil && t.plain == tScalar && !slices.ContainsFunc(c.vals, func(v Value) bool {
+			_, _, ok := t.amount(v.Node)
+			return !ok
+		})
+	}
+	for _, v := range append(slices.Clip(c.vals), Value{Def: c.p.Meant}) {
+		if c.e.isScalar(v.Def) {
+			return all(c.e.Type(v.Def))
+		}
+	}
+	names := doc.Scope().Names(grammar.DataType)
+	return !c.e.spend(len(names)*len(c.vals)) || slices.ContainsFunc(names, func(name string) bool { return all(c.e.named(name, doc)) })
 }
 
 func rounded(r *big.Rat, how string) *big.Rat {
