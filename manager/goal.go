@@ -1,14 +1,17 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/tosca/protocol/plan"
@@ -52,10 +55,14 @@ type PlanView struct {
 }
 
 // goalModel returns the application as goals know it.
-func goalModel(app *tosca.Application) *goal.Model {
-	m := goal.Model{Elements: tosca.PlanElements(app), Node: map[string]string{}, Groups: map[string][]string{}}
-	for _, c := range app.Components {
+func goalModel(app *tosca.Application, conf *config.Config) *goal.Model {
+	m := goal.Model{
+		Elements: tosca.PlanElements(app), Node: map[string]string{}, Groups: map[string][]string{}, Policies: map[string]goal.Policy{},
+	}
+	for i := range app.Components {
+		c := &app.Components[i]
 		m.Node[c.Name] = c.Node
+		m.Policies[c.Name] = policy(c, conf.Nodes[c.Node].Components[c.Name])
 	}
 	for _, u := range app.Units {
 		m.Groups[u.Name] = u.Members
@@ -63,10 +70,38 @@ func goalModel(app *tosca.Application) *goal.Model {
 	return goal.NewModel(m)
 }
 
+// policy returns how toskose.yml wants a component kept.
+func policy(c *tosca.Component, conf config.Component) goal.Policy {
+	p := goal.Policy{
+		Stable: config.ParseDuration(conf.Restart.Stable), MaxDelay: config.ParseDuration(conf.Restart.DelayMax),
+		Attempts: map[protocol.Operation]int{}, Kinds: map[protocol.Operation]protocol.Kind{},
+	}
+	for name, r := range conf.Requirements {
+		if r.WhileAway == config.WhileAwayDown {
+			p.TakeDown = append(p.TakeDown, name)
+		}
+	}
+	slices.Sort(p.TakeDown)
+	for name := range c.Operations() {
+		o := conf.Operations[name.String()]
+		if o.Kind != "" {
+			p.Kinds[name] = protocol.Kind(o.Kind)
+		}
+		kind := cmp.Or(protocol.Kind(o.Kind), name.Kind())
+		switch {
+		case o.Attempts > 0:
+			p.Attempts[name] = o.Attempts
+		case kind == protocol.KindRun && conf.Restart.Attempts > 0:
+			p.Attempts[name] = conf.Restart.Attempts
+		}
+	}
+	return p
+}
+
 // newKeeper returns the keeper of the application, which Close ends.
 func (a *App) newKeeper() *keep.Keeper {
 	return keep.New(keep.Options{
-		Model: a.goals, Observe: a.observe, Copies: a.copies, Execute: a.execute, Default: a.opts.Goal, Logger: a.log,
+		Model: a.goals, Observe: a.observe, Copies: a.copies, Execute: a.execute, Default: a.goal, Logger: a.log,
 		Patience: a.opts.Patience, Retry: time.Second,
 	})
 }
@@ -164,6 +199,15 @@ func (a *App) execute(ctx context.Context, step goal.Step) (seq uint64, err erro
 	return x.Seq, nil
 }
 
+// copies is where a replica keeps the goal. There is none yet.
+func (a *App) copies(string, string) keep.Copies { return noCopies{} }
+
+type noCopies struct{}
+
+func (noCopies) Read(context.Context) ([]byte, error) { return nil, keep.ErrNoRoom }
+
+func (noCopies) Write(context.Context, goal.Revision, []byte) error { return keep.ErrNoRoom }
+
 // Goal returns where the goal stands.
 func (a *App) Goal() GoalView { return goalView(a.keeper.Status()) }
 
@@ -238,11 +282,10 @@ func (a *App) Plan(ctx context.Context, req GoalRequest) PlanView {
 	if status := a.keeper.Status(); req.State == "" && len(req.States) == 0 {
 		document = status.Document
 		if document == nil {
-			document = &goal.Document{All: a.opts.Goal}
+			document = &goal.Document{All: a.goal}
 		}
 	}
 	s, _ := a.observe()
 	d := a.goals.Decide(ctx, document, s)
 	return PlanView{Plan: d.Plan, Targets: d.Targets, Obstacles: d.Obstacles, Notes: d.Notes}
 }
-

@@ -70,9 +70,9 @@ func thinking() *tosca.Application {
 	return &tosca.Application{
 		Name: "thinking",
 		Nodes: []tosca.Node{
-			{Name: "backend", Type: "tosker.nodes.Container"},
-			{Name: "frontend", Type: "tosker.nodes.Container"},
-			{Name: "store", Type: "tosker.nodes.Container", Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}}},
+			{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
+			{Name: "frontend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
+			{Name: "store", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}}},
 		},
 		Components: []tosca.Component{
 			{Name: "api", Type: "thinking.Api", Host: "backend", Node: "backend", Protocol: lifecycle, Interfaces: []tosca.Interface{
@@ -83,7 +83,7 @@ func thinking() *tosca.Application {
 				{Name: "Standard", Operations: []tosca.Operation{script("start")}},
 			}},
 		},
-		Volumes: []tosca.Volume{{Name: "dbvolume", Type: "tosker.nodes.Volume"}},
+		Volumes: []tosca.Volume{{Name: "dbvolume", Type: "tosker.nodes.Volume", Protocol: protocol.Volume()}},
 	}
 }
 
@@ -324,7 +324,7 @@ type trace struct {
 
 func (t *trace) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/journal" && r.URL.Path != "/components" {
+		if r.URL.Path != "/journal" {
 			t.mu.Lock()
 			t.requests = append(t.requests, r.Method+" "+r.URL.Path)
 			t.mu.Unlock()

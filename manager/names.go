@@ -67,7 +67,7 @@ func index(app *tosca.Application, conf *config.Config, passwords map[string]str
 		for name, op := range c.model.Operations() {
 			o := operation{component: c, name: name, model: op}
 			c.operations, c.models = append(c.operations, o), append(c.models, o.view())
-			if kind := conf.Components[c.name()].Operations[name.String()].Kind; kind != "" {
+			if kind := c.node.conf.Components[c.name()].Operations[name.String()].Kind; kind != "" {
 				c.kinds[name] = protocol.Kind(kind)
 			}
 		}

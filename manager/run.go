@@ -190,7 +190,7 @@ func (a *App) begin(ctx context.Context, r *run) (x wire.Execution, err error) {
 		err = a.insist(ctx, false, func() (err error) {
 			x, err = r.replica.unit.Execute(ctx, wire.ExecuteRequest{
 				ID: r.id, Component: r.op.component.name(), Operation: r.op.name.String(), By: r.req.By,
-				Timeout: r.req.Timeout.Seconds(), Inputs: variables(r.req.Inputs), Instance: at.instance, After: at.seq,
+				Timeout: r.req.Timeout.Seconds(), Inputs: variables(r.req.Inputs), Instance: at.instance, After: at.after,
 			})
 			return err
 		})
@@ -203,7 +203,9 @@ func (a *App) begin(ctx context.Context, r *run) (x wire.Execution, err error) {
 		if !errors.As(err, &fault) || tries == maxTries || !at.move(fault, r.replica.pinned) {
 			return x, r.refused(err)
 		}
-		a.settle(ctx, r.replica, at.instance, at.seq)
+		if at.after != nil {
+			a.settle(ctx, r.replica, at.instance, *at.after)
+		}
 	}
 }
 
@@ -213,7 +215,7 @@ const maxTries = 5
 // expectation is how a component is known to be.
 type expectation struct {
 	instance string
-	seq      uint64 // of its last entry
+	after    *uint64 // the number of its last entry, 0: it has none; nil: nothing is known
 }
 
 func (a *App) expected(r replica, component string) (expectation, error) {
@@ -228,7 +230,7 @@ func (a *App) expected(r replica, component string) (expectation, error) {
 	}
 	e := expectation{instance: at.Instance}
 	if c := at.Component(component); c != nil {
-		e.seq = c.Seq
+		e.after = &c.Seq
 	}
 	return e, nil
 }
@@ -240,9 +242,9 @@ func (e *expectation) move(fault *wire.Fault, pinned string) bool {
 	if !other && fault.Code != wire.NewerEntry {
 		return false
 	}
-	e.instance, e.seq = fault.Instance, 0
+	e.instance, e.after = fault.Instance, nil
 	if fault.Component != nil {
-		e.seq = fault.Component.Seq
+		e.after = &fault.Component.Seq
 	}
 	return true
 }

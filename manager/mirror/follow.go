@@ -77,7 +77,9 @@ func (f *follower) follow(ctx context.Context, heard *bool) (err error) {
 		if len(page.Entries) == 0 && time.Since(asked) < f.m.opts.Poll/2 {
 			sleep(ctx, f.m.opts.Backoff) // do not spin if the unit does not wait
 		}
-		r, events = r.after(page.Entries)
+		if r, events, err = f.hear(ctx, r, page.Entries); err != nil {
+			return err
+		}
 	}
 }
 
@@ -100,50 +102,62 @@ func (f *follower) connect(ctx context.Context, known *Replica) (*Replica, []Eve
 			return nil, nil, err
 		}
 		if page.Instance == known.Instance && !page.Reset {
-			r, events := known.after(page.Entries)
-			return r, append([]Event{r.event(EventReachable)}, events...), nil
+			r, events, err := f.hear(ctx, known, page.Entries)
+			return r, append([]Event{known.event(EventReachable)}, events...), err
 		}
 	}
-	said, err := f.unit.Components(ctx, false)
+	r, err := f.greet(ctx, &Replica{Node: known.Node, Address: known.Address, heard: new(atomic.Int64)})
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &Replica{
-		Node: known.Node, Address: known.Address, Instance: said.Instance, Booted: said.Booted, Labels: said.Labels, heard: new(atomic.Int64),
-	}
-	for cursor := ""; ; cursor = unitclient.Cursor(r.Instance, r.Seq) {
-		page, err := f.unit.Journal(ctx, cursor, 0)
-		if err != nil {
-			return nil, nil, err
-		}
-		if page.Instance != r.Instance {
-			return nil, nil, errReplaced
-		}
-		r, _ = r.after(page.Entries)
-		if len(page.Entries) == 0 || r.Seq >= said.Seq {
-			break
-		}
-	}
-	r.keep(said.Components)
 	return r, r.states(), nil
 }
 
-var errReplaced = errors.New("its container is being replaced")
-
-// keep leaves the components that the unit has: the journal has none of those that
-// nothing was done to, and may have others that a reload took out of use.
-func (r *Replica) keep(said []wire.Component) {
-	kept := make([]*Component, 0, len(said))
-	for _, s := range said {
-		c := r.Component(s.Name)
-		if c == nil {
-			c = &Component{Component: s.Name, State: s.State, Since: s.Since, Why: s.Why, Seq: s.Seq}
-		}
-		kept = append(kept, c)
+// hear returns the replica after more entries of its journal, and what they tell.
+// A boot or a reload is more than it says: the unit has to be greeted again.
+func (f *follower) hear(ctx context.Context, known *Replica, entries []wire.Entry) (*Replica, []Event, error) {
+	r, events := known.after(entries)
+	if !slices.ContainsFunc(entries, func(e wire.Entry) bool { return e.Kind == wire.EntryBoot || e.Kind == wire.EntryReload }) {
+		return r, events, nil
 	}
-	slices.SortFunc(kept, func(a, b *Component) int { return compareName(a, b.Component) })
-	r.Components = kept
+	now, err := f.greet(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	page, err := f.unit.Journal(ctx, unitclient.Cursor(r.Instance, r.Seq), 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, more := r.after(slices.DeleteFunc(page.Entries, func(e wire.Entry) bool { return e.Seq > now.Seq }))
+	return now, append(events, more...), nil
 }
+
+// greet returns the replica with all that the unit says of itself and its
+// components.
+func (f *follower) greet(ctx context.Context, known *Replica) (*Replica, error) {
+	page, err := f.unit.Journal(ctx, unitclient.Now, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(page.Entries) != 1 || page.Entries[0].Unit == nil {
+		return nil, fmt.Errorf("%w: it says no hello", unitclient.ErrBadAnswer)
+	}
+	hello := page.Entries[0]
+	if known.Instance != "" && known.Instance != hello.Instance {
+		return nil, errReplaced
+	}
+	r := *known
+	r.Instance, r.Booted, r.Labels, r.Seq = hello.Instance, hello.Unit.Booted, hello.Unit.Labels, hello.Seq
+	r.Components = make([]*Component, len(hello.Components))
+	for i := range hello.Components {
+		r.Components[i] = &hello.Components[i]
+		r.Components[i].Recent = wire.Bounded(r.Components[i].Recent, remembered)
+	}
+	r.heard.Store(time.Now().UnixNano())
+	return &r, nil
+}
+
+var errReplaced = errors.New("its container is being replaced")
 
 // after returns the replica after more entries of its journal, and what they tell.
 func (r *Replica) after(entries []wire.Entry) (*Replica, []Event) {
@@ -157,10 +171,7 @@ func (r *Replica) after(entries []wire.Entry) (*Replica, []Event) {
 	for _, e := range entries {
 		next.Seq = max(next.Seq, e.Seq)
 		switch {
-		case e.Kind == wire.EntryCheckpoint:
-			next.restart(e.Components)
-		case e.Kind == wire.EntryBoot:
-			next.Booted = e.Time
+		case e.Kind == wire.EntryCheckpoint: // says what is known already
 		case e.Component != "":
 			next.fold(e)
 			told := next.event(string(e.Kind))
@@ -169,17 +180,6 @@ func (r *Replica) after(entries []wire.Entry) (*Replica, []Event) {
 		}
 	}
 	return &next, events
-}
-
-// restart takes in a checkpoint; of what is known already it says nothing new.
-func (r *Replica) restart(checkpoint []wire.Checkpointed) {
-	if len(r.Components) > 0 {
-		return
-	}
-	for _, c := range checkpoint {
-		c.Recent = wire.Bounded(slices.Clone(c.Recent), remembered)
-		r.Components = append(r.Components, &c)
-	}
 }
 
 func (r *Replica) fold(e wire.Entry) {

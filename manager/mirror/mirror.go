@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/unitclient"
-	"github.com/toskose/toskose/unit/wire"
 )
 
 // Containers finds containers; *discovery.DNS implements it.
@@ -23,7 +22,6 @@ type Containers interface {
 
 // Unit is what is asked of a unit; *unitclient.Client implements it.
 type Unit interface {
-	Components(ctx context.Context, processes bool) (wire.Snapshot, error)
 	Journal(ctx context.Context, cursor string, wait time.Duration) (unitclient.Page, error)
 }
 

@@ -108,15 +108,20 @@ func (u *unit) requests() int {
 	return u.asked
 }
 
-func (u *unit) Components(context.Context, bool) (wire.Snapshot, error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.asked++
-	s := wire.Snapshot{Identity: wire.Identity{Instance: u.instance, Seq: uint64(len(u.entries)), Labels: map[string]string{"host": "h1"}}}
+// hello is what the unit says to who knows nothing.
+func (u *unit) hello() wire.Entry {
+	id := wire.Identity{Instance: u.instance, Seq: uint64(len(u.entries)), Labels: map[string]string{"host": "h1"}}
+	e := wire.Entry{Kind: wire.EntryHello, Seq: id.Seq, Instance: id.Instance, Unit: &id}
 	for _, name := range u.components {
-		s.Components = append(s.Components, wire.Component{Name: name, State: "deleted", Why: wire.Untouched})
+		c := wire.Checkpointed{Component: name, State: "deleted", Why: wire.Untouched, Since: time.Now()}
+		for _, e := range u.entries {
+			if e.Component == name {
+				c = c.After(e, 64)
+			}
+		}
+		e.Components = append(e.Components, c)
 	}
-	return s, u.down
+	return e
 }
 
 func (u *unit) Journal(ctx context.Context, cursor string, wait time.Duration) (unitclient.Page, error) {
@@ -141,6 +146,9 @@ func (u *unit) Journal(ctx context.Context, cursor string, wait time.Duration) (
 }
 
 func (u *unit) page(cursor string) unitclient.Page {
+	if cursor == unitclient.Now {
+		return unitclient.Page{Instance: u.instance, Entries: []wire.Entry{u.hello()}}
+	}
 	instance, number, _ := strings.Cut(cursor, ":")
 	seq := 0
 	_, _ = fmt.Sscan(number, &seq)
@@ -402,16 +410,32 @@ func TestAJournalThatDoesNotReachBackIsReadAnew(t *testing.T) {
 		u := w.units[first]
 		u.become(func() { u.down = errors.New("no route to host") })
 		time.Sleep(time.Second)
-		u.write(start("api", "x1"), wire.Entry{Kind: wire.EntryCheckpoint, Components: []wire.Checkpointed{
-			{Component: "api", State: "running", StartedFrom: "configured", Since: time.Now(), Seq: 3},
-			{Component: "old", State: "deleted", Since: time.Now()},
-		}})
+		u.write(start("api", "x1"), exit("api", "x1", wire.OutcomeSucceeded))
 		u.become(func() { u.down, u.oldest = nil, 3 })
 		time.Sleep(3 * time.Second)
 		now := replicas(m)
-		if len(now) != 1 || now[0].Component("api").State != "running" || !now[0].Component("api").Open() || now[0].Component("log") == nil || now[0].Component("old") != nil {
+		if len(now) != 1 || now[0].Component("api").State != "running" || !now[0].Component("api").Open() || now[0].Component("log") == nil {
 			t.Errorf("got %+v", now)
 		}
+	})
+}
+
+func TestAfterAReloadOrABootTheUnitIsGreetedAgain(t *testing.T) {
+	story(t, func(t *testing.T, w *world, m *mirror.Mirror) {
+		u := w.units[first]
+		events := m.Stream(lastID(t, m))
+		u.become(func() { u.components = []string{"api", "new"} })
+		u.write(wire.Entry{Kind: wire.EntryReload}, start("api", "x1"))
+		synctest.Wait()
+		if r := replicas(m)[0]; r.Component("new") == nil || r.Component("log") != nil || r.Component("api").Executing() == nil || r.Seq != 4 {
+			t.Errorf("after a reload: %+v", r)
+		}
+		u.write(wire.Entry{Kind: wire.EntryBoot}, exit("api", "x1", wire.OutcomeLost))
+		synctest.Wait()
+		if r := replicas(m)[0]; r.Component("api").Recent[0].Outcome != wire.OutcomeLost {
+			t.Errorf("after a boot: %+v", r)
+		}
+		equal(t, kinds(t, events), "start api configured", "exit api configured")
 	})
 }
 

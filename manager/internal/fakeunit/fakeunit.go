@@ -155,7 +155,7 @@ func (u *Unit) Execute(_ context.Context, req wire.ExecuteRequest) (x wire.Execu
 	if req.Instance != "" && req.Instance != u.Instance {
 		return x, false, refuse(wire.OtherInstance, "this is "+u.Instance)
 	}
-	if last := u.last(req.Component); req.After != 0 && last > req.After {
+	if last := u.last(req.Component); req.After != nil && last > *req.After {
 		return x, false, refuse(wire.NewerEntry, fmt.Sprintf("the last entry is %d", last))
 	}
 	op, ok := u.Operations[req.Component][req.Operation]
@@ -291,6 +291,22 @@ func (u *Unit) identity() wire.Identity {
 	}
 }
 
+// hello is all that is to be known.
+func (u *Unit) hello() wire.Entry {
+	id := u.identity()
+	e := wire.Entry{Kind: wire.EntryHello, Seq: id.Seq, Instance: id.Instance, Time: time.Now(), Unit: &id}
+	for _, name := range slices.Sorted(maps.Keys(u.states)) {
+		c := wire.Checkpointed{Component: name, State: u.states[name], Since: time.Unix(1e9, 0), Why: "so the test wants it"}
+		for _, e := range u.entries {
+			if e.Component == name {
+				c = c.After(e, len(u.entries))
+			}
+		}
+		e.Components = append(e.Components, c)
+	}
+	return e
+}
+
 // Components says where the components stand.
 func (u *Unit) Components(processes bool) (wire.Snapshot, error) {
 	u.mu.Lock()
@@ -354,6 +370,9 @@ func (u *Unit) Journal(ctx context.Context, after string, wait time.Duration) (u
 }
 
 func (u *Unit) page(after string) unit.JournalPage {
+	if after == unit.Now {
+		return unit.JournalPage{Instance: u.Instance, Entries: []wire.Entry{u.hello()}}
+	}
 	instance, number, _ := strings.Cut(after, ":")
 	var seq int
 	_, _ = fmt.Sscan(number, &seq)
