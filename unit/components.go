@@ -46,8 +46,16 @@ func (u *Executions) Cancel(ctx context.Context, id string) (wire.Execution, err
 	return u.components.Cancel(ctx, id)
 }
 
+// Now is the cursor of one who knows nothing: what it leads to is a hello, which
+// says how all stands.
+const Now = "now"
+
 // Journal returns the entries after a cursor; see component.Set.Journal.
 func (u *Executions) Journal(ctx context.Context, after string, wait time.Duration) (JournalPage, error) {
+	if after == Now {
+		hello, err := u.components.Hello(u.Identity())
+		return JournalPage{Instance: hello.Instance, Entries: []wire.Entry{hello}}, err
+	}
 	return u.components.Journal(ctx, after, wait)
 }
 

@@ -248,7 +248,7 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 	err := p.Stop(ctx)
 	if err != nil {
 		if opened {
-			u.components.EndStop(p.Config().Component, "", false)
+			_ = u.components.EndStop(p.Config().Component, "", false) // which writes nothing
 		}
 		if errors.Is(err, process.ErrNotRunning) {
 			return nil, wire.NewFault(wire.NotRunning, p.Namespec())
@@ -265,7 +265,10 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 	ended := make(chan error, 1)
 	u.tasks.Go(func() { // also where the client is not there any more
 		s, err := stopped(u.life, p, begun)
-		u.components.EndStop(p.Config().Component, p.Config().Name+" was stopped by supervisor.stopProcess", s.AtRest())
+		unwritten := u.components.EndStop(p.Config().Component, p.Config().Name+" was stopped by supervisor.stopProcess", s.AtRest())
+		if err == nil {
+			err = supervisors(unwritten, wire.Failed)
+		}
 		ended <- err
 	})
 	return func(ctx context.Context) error {

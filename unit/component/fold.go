@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -73,6 +74,9 @@ func foldOne(s standing, e wire.Entry) standing {
 	case e.Kind == wire.EntryExit && (s.why == untouched || strings.HasSuffix(s.why, unmoved)):
 		s.why = e.Why + unmoved
 	}
+	if s.open() && e.StartedFrom == "" {
+		s.recent = closed(s.recent, e)
+	}
 	s.state, s.startedFrom, s.seq = e.State, e.StartedFrom, e.Seq
 	if e.Execution != nil {
 		x := *e.Execution
@@ -80,6 +84,19 @@ func foldOne(s standing, e wire.Entry) standing {
 		s.recent = remember(s.recent, x)
 	}
 	return s
+}
+
+// closed marks the start that left processes, now that they have ended.
+func closed(recent []wire.Execution, e wire.Entry) []wire.Execution {
+	recent = slices.Clone(recent)
+	for i := range slices.Backward(recent) {
+		x := &recent[i]
+		if x.Outcome == wire.OutcomeSucceeded && (protocol.Operation{Interface: x.Interface, Name: x.Operation}).Kind() == protocol.KindStart {
+			x.Gone, x.Stopped = e.Time, e.Kind != wire.EntryGone
+			break
+		}
+	}
+	return recent
 }
 
 // remember puts an execution in, in the place of an earlier version of it, and

@@ -76,6 +76,7 @@ func (l *ledger) redefine(component string, life lifecycle) error {
 	}
 	l.standing[component], l.lifecycles[component] = s, life
 	l.changed.Wake()
+	l.reloaded(component + " has another definition")
 	return nil
 }
 
@@ -89,5 +90,17 @@ func (l *ledger) Withdraw(component string) error {
 	}
 	l.former[component] = l.lifecycles[component]
 	delete(l.lifecycles, component)
+	l.reloaded(component + " is no longer in use")
 	return nil
+}
+
+// reloaded has readers of the journal ask how all stands: it is of no component.
+// The caller holds the lock.
+func (l *ledger) reloaded(why string) {
+	if l.journal == nil {
+		return
+	}
+	if err := l.append(wire.Entry{Kind: wire.EntryReload, Why: why}); err != nil {
+		l.log.Warn("a reload is not in the journal", "error", err)
+	}
 }

@@ -22,8 +22,9 @@ import (
 //     the reading began, or has lost it as its parent. The topmost ancestor of that is
 //     found, if only as a zombie, which counts like any other.
 //
-// Whose an orphan is its limit tells, also of a zombie. What has lost the limit may
-// be anybody's, and then nothing is known: a look at all processes has to tell.
+// Whose an orphan is its limit tells, also of a zombie. What has lost the limit, or has
+// another's, may be anybody's, and then nothing is known: a look at all processes has
+// to tell.
 
 // survey is one reading of this process's children, for all who ask.
 type survey struct {
@@ -90,13 +91,13 @@ func (t *Tree) take(asked map[Program]bool, forked func(pid int) bool) (known bo
 		return false
 	}
 	orphans, present := t.memory.sort(children, forked)
-	const most = 1000 // that are worth it: the reaper waits
+	const most = 500 // that are worth it: the reaper waits
 	if len(orphans) > most || len(orphans) > 0 && t.unlimited != nil {
 		return false
 	}
 	for _, pid := range orphans {
 		program := t.byLimit(pid)
-		if program == Unclaimed {
+		if program == Unclaimed || t.deniesCore(pid, program) {
 			return false
 		}
 		present = append(present, program)

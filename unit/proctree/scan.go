@@ -91,9 +91,10 @@ func (t *Tree) Live(programs ...Program) ([]Process, error) {
 }
 
 // Owner returns the program of a child that has ended and is not reaped yet. Of
-// most the limit alone tells it: a storm of orphans is not read from /proc.
+// most, which no look has seen, the limit alone tells it: a storm of orphans is not
+// read from /proc.
 func (t *Tree) Owner(pid int) Program {
-	if t.unlimited == nil {
+	if t.unlimited == nil && t.memory.recall(pid) == nil {
 		if program := t.byLimit(pid); program != Unclaimed {
 			return program
 		}
