@@ -171,10 +171,17 @@ const (
 	TLSAuthorityFile = "tls-ca.key" // the key that signs certificates; no container has it
 )
 
-// How long the end of a container may take, in seconds. A program has
-// ProgramGrace to end after its stop signal, and what no program claims has the
-// same after that; StopGrace, when the engine kills the container, is 5 more.
-const (
-	ProgramGrace = 10
-	StopGrace    = 2*ProgramGrace + 5
-)
+// ProgramGrace is how many seconds a program has to end after its stop signal, unless
+// toskose.yml says otherwise.
+const ProgramGrace = 10
+
+// stopGrace is how many seconds the end of a container may take before its engine
+// kills it: the longest grace of a program, as much again for what no program
+// claims, and 5 more.
+func stopGrace(components map[string]config.Component) int {
+	longest := ProgramGrace
+	for _, c := range components {
+		longest = max(longest, int(config.ParseDuration(c.StopGrace).Seconds()))
+	}
+	return 2*longest + 5
+}

@@ -34,6 +34,7 @@ func (c *compiler) component(n *node, policies *policies) Component {
 	}
 	m.Connections, m.Depends = n.providers()
 	m.Named = n.namedRequirements()
+	m.Endpoint = c.endpoint(n)
 	m.Artifacts = c.componentArtifacts(n)
 	ifaces := check.Interfaces(c.Graph, n.Node)
 	m.Interfaces = make([]Interface, 0, len(ifaces))

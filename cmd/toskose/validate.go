@@ -43,7 +43,7 @@ func newValidate(env environment) *cobra.Command {
 			if print == nil {
 				return usageError{fmt.Errorf("--format %q is not one of text, json, sarif", format)}
 			}
-			doc, err := read(cmd.Context(), &inputs, args[0])
+			doc, err := read(cmd.Context(), &inputs, args[0], withSecrets)
 			if err != nil {
 				return err
 			}
