@@ -48,7 +48,7 @@ func newValidate(env environment) *cobra.Command {
 			if print == nil {
 				return usageError{fmt.Errorf("--format %q is not one of text, json, sarif", format)}
 			}
-			doc, err := read(cmd.Context(), &inputs, args[0], args[1:]...)
+			doc, err := read(cmd.Context(), &inputs, args[0], withSecrets, args[1:]...)
 			if err != nil {
 				return err
 			}
