@@ -40,7 +40,7 @@ func (l *ledger) fits(component string, life lifecycle) error {
 func (l *ledger) standingUnder(component string, life lifecycle) (standing, error) {
 	s, ok := l.standing[component]
 	if !ok || s.seq == 0 && !life.knows(s.state) {
-		return standing{state: life.initial(), why: untouched, since: l.now()}, nil
+		return standing{state: life.initial(), why: wire.Untouched, since: l.now()}, nil
 	}
 	was, ok := l.lifecycles[component]
 	if !ok {
