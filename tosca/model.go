@@ -60,6 +60,7 @@ type Input struct {
 	Type        string `json:"type"`
 	Description string `json:"description,omitempty"`
 	Value       any    `json:"value"`
+	Secret      bool   `json:"secret,omitempty"` // the user gave it as one
 }
 
 // Node is a container of the application (tosker.nodes.Container).
