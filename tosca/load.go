@@ -40,6 +40,9 @@ type Options struct {
 	// topology, and a component leaves its host to a filter that no container fulfils,
 	// it is hosted on a container of this name and image.
 	Hosts map[string]string
+	// Operations are those of components, by their full names, that the user has
+	// decided about. One that no transition names is not warned of then.
+	Operations map[string][]string
 }
 
 // Secret is the value of an input that is shown nowhere, whatever the input's name.
@@ -66,7 +69,7 @@ func Load(ctx context.Context, archive *csar.Archive, opts Options) (*Applicatio
 	if err != nil || len(docs) == 0 {
 		return nil, found.List(), cmp.Or(err, found.List().Err())
 	}
-	c := &compiler{archive: archive, draft: opts.Draft}
+	c := &compiler{archive: archive, draft: opts.Draft, decided: opts.Operations}
 	c.Graph = resolve.New(archive, docs, resolve.Options{
 		Inputs: opts.Inputs, File: (*resolve.InputFile)(opts.InputFile), Draft: opts.Draft, Withhold: opts.Withhold, Noun: noun,
 		Host: hostOf(docs[0], opts.Hosts), Attribute: attribute,
@@ -108,7 +111,8 @@ type compiler struct {
 	*resolve.Graph
 	archive *csar.Archive
 	draft   bool
-	nodes   []*node // in the order written
+	decided map[string][]string // operations by component
+	nodes   []*node             // in the order written
 	byNode  map[*resolve.Node]*node
 	scripts map[string]bool // scripts that were looked into
 	images  map[string]bool // names of images that are right
