@@ -25,6 +25,7 @@ func (c *compiler) container(n *node, policies *policies) Node {
 	m := Node{Name: n.Name, Type: n.Type.Name}
 	m.Image = c.image(n)
 	m.Ports = c.ports(n)
+	m.Endpoint = c.endpoint(n)
 	m.Env = c.environment(n)
 	m.Command = data.Text(n.Property("command").Node)
 	m.Shares = c.shares(n)

@@ -22,7 +22,7 @@ type Options struct {
 	// Inputs are values of topology inputs by name: strings, booleans, numbers,
 	// lists ([]any) and maps (map[string]any). A string for an input of another
 	// type is read as YAML, as from a command line, and where one is wrong, its
-	// place is "--input NAME".
+	// place is "--input NAME". A Secret is a string that no diagnostic has.
 	Inputs map[string]any
 	// InputFile is a file of inputs, YAML or JSON; Inputs win over it. Values in
 	// it have the types that the file gives them.
@@ -33,11 +33,20 @@ type Options struct {
 	// depends on such an input is not in the model, and such nodes are among its
 	// Others.
 	Draft bool
+	// Withhold leaves out of a draft's model the secrets that the user gave, and what
+	// depends on them: each Secret, and what the name of an input calls one.
+	Withhold bool
 	// Hosts are images by the names of containers. Where one of them alone is not in the
 	// topology, and a component leaves its host to a filter that no container fulfils,
 	// it is hosted on a container of this name and image.
 	Hosts map[string]string
+	// Operations are those of components, by their full names, that the user has
+	// decided about. One that no transition names is not warned of then.
+	Operations map[string][]string
 }
+
+// Secret is the value of an input that is shown nowhere, whatever the input's name.
+type Secret = resolve.Secret
 
 // InputFile is a file of inputs as the user named it, with its content.
 type InputFile struct {
@@ -60,9 +69,9 @@ func Load(ctx context.Context, archive *csar.Archive, opts Options) (*Applicatio
 	if err != nil || len(docs) == 0 {
 		return nil, found.List(), cmp.Or(err, found.List().Err())
 	}
-	c := &compiler{archive: archive, draft: opts.Draft}
+	c := &compiler{archive: archive, draft: opts.Draft, decided: opts.Operations}
 	c.Graph = resolve.New(archive, docs, resolve.Options{
-		Inputs: opts.Inputs, File: (*resolve.InputFile)(opts.InputFile), Draft: opts.Draft, Noun: noun,
+		Inputs: opts.Inputs, File: (*resolve.InputFile)(opts.InputFile), Draft: opts.Draft, Withhold: opts.Withhold, Noun: noun,
 		Host: hostOf(docs[0], opts.Hosts), Attribute: attribute,
 	})
 	c.Add(found.List()...)
@@ -102,7 +111,8 @@ type compiler struct {
 	*resolve.Graph
 	archive *csar.Archive
 	draft   bool
-	nodes   []*node // in the order written
+	decided map[string][]string // operations by component
+	nodes   []*node             // in the order written
 	byNode  map[*resolve.Node]*node
 	scripts map[string]bool // scripts that were looked into
 	images  map[string]bool // names of images that are right
@@ -154,7 +164,7 @@ func (c *compiler) application(ctx context.Context) (*Application, error) {
 	app.Units = c.units()
 	for _, in := range c.InputValues() {
 		app.Inputs = append(app.Inputs, Input{
-			Name: in.Name, Type: in.Type.Name, Description: in.Description, Value: data.Any(in.Value),
+			Name: in.Name, Type: in.Type.Name, Description: in.Description, Value: data.Any(in.Value), Secret: in.Secret,
 		})
 	}
 	sortBy(app.Nodes, func(n *Node) string { return n.Name })

@@ -60,6 +60,7 @@ type Input struct {
 	Type        string `json:"type"`
 	Description string `json:"description,omitempty"`
 	Value       any    `json:"value"`
+	Secret      bool   `json:"secret,omitempty"` // the user gave it as one
 }
 
 // Node is a container of the application (tosker.nodes.Container).
@@ -67,7 +68,8 @@ type Node struct {
 	Name        string            `json:"name"`
 	Type        string            `json:"type"`
 	Image       Image             `json:"image"`
-	Ports       []Port            `json:"ports,omitempty"` // by container port
+	Ports       []Port            `json:"ports,omitempty"`    // by container port
+	Endpoint    int               `json:"endpoint,omitempty"` // the TCP port that its capability declares; 0: none
 	Env         map[string]string `json:"env,omitempty"`
 	Command     string            `json:"command,omitempty"`
 	Shares      []Share           `json:"shares,omitempty"`  // by container path
@@ -139,6 +141,7 @@ type Component struct {
 	Connections []string          `json:"connections,omitempty"` // nodes or components it dials by name
 	Depends     []string          `json:"depends,omitempty"`
 	Named       []Requirement     `json:"named,omitempty"`
+	Endpoint    int               `json:"endpoint,omitempty"` // the TCP port that its capability declares; 0: none
 	Artifacts   []Artifact        `json:"artifacts,omitempty"`
 	Interfaces  []Interface       `json:"interfaces"`
 	Protocol    protocol.Protocol `json:"protocol"`

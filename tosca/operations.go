@@ -34,6 +34,7 @@ func (c *compiler) component(n *node, policies *policies) Component {
 	}
 	m.Connections, m.Depends = n.providers()
 	m.Named = n.namedRequirements()
+	m.Endpoint = c.endpoint(n)
 	m.Artifacts = c.componentArtifacts(n)
 	ifaces := check.Interfaces(c.Graph, n.Node)
 	m.Interfaces = make([]Interface, 0, len(ifaces))
@@ -69,6 +70,9 @@ func (c *compiler) withFree(n *node, policies *policies, m Component, ifaces map
 			continue
 		}
 		p = p.WithFree(name)
+		if slices.Contains(c.decided[n.Name], name.String()) {
+			continue
+		}
 		c.Warnf(at, code.PolicyFree, "%s: no transition of its protocol names operation %q: it may run in every state but %q, and changes none", n.Of(), name, p.Initial)
 	}
 	return p

@@ -29,11 +29,14 @@ type Archive interface {
 
 // Options are what is not written in the documents.
 type Options struct {
-	Inputs map[string]any // values of topology inputs; a string may be YAML
+	Inputs map[string]any // values of topology inputs; a string may be YAML, and a Secret is one
 	File   *InputFile     // Inputs win over it
 	// Draft accepts what someone is still writing: what is incomplete is warned
 	// of.
 	Draft bool
+	// Withhold leaves out the secrets among the user's inputs, and what depends on
+	// them, once they are checked: a draft only.
+	Withhold bool
 	// Noun returns what a node of a type is called in messages, or an empty string
 	// where it is a node template like any other. A node that has a noun is the
 	// caller's: its values must be known before the application runs, its

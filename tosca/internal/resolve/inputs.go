@@ -33,6 +33,7 @@ type Input struct {
 	size  int          // values in it
 	bad   bool         // said so
 	open  bool         // a draft lacks its value
+	hush  bool         // the user's value is a secret
 }
 
 // readInputs returns each declared input the user's value, else its default, and
@@ -54,13 +55,21 @@ func (r *inputReader) readInputs() {
 		}
 		if v := file.Get(p.Name); v != nil {
 			in.value = v
-			r.keepSecret(p.Name, v)
+			in.hush = r.keepSecret(p.Name, v, false)
 		}
 		if v, ok := given[p.Name]; ok {
+			text, isSecret := v.(Secret)
+			if isSecret {
+				v = string(text)
+				r.keep(string(text)) // before anything is said of it
+			}
 			in.value = r.given(in, v)
-			r.keepSecret(p.Name, in.value)
+			in.hush = r.keepSecret(p.Name, in.value, isSecret) || isSecret
 		}
 		r.settle(in, at)
+		if in.hush && r.opts.Withhold {
+			in.value, in.open = nil, true
+		}
 	}
 	for k := range file.Pairs() {
 		r.knownInput(k.Pos(), k.Text)
@@ -225,14 +234,15 @@ func (r *inputReader) given(in *Input, v any) *source.Node {
 // InputValue is a topology input with its value.
 type InputValue struct {
 	*grammar.Property
-	Value *source.Node // nil: none
+	Value  *source.Node // nil: none
+	Secret bool         // as the user gave it
 }
 
 // InputValues returns the inputs of the topology with their values, by name.
 func (g *Graph) InputValues() []InputValue {
 	var all []InputValue
 	for _, name := range slices.Sorted(maps.Keys(g.InputByName)) {
-		all = append(all, InputValue{g.InputByName[name].Property, g.InputByName[name].value})
+		all = append(all, InputValue{g.InputByName[name].Property, g.InputByName[name].value, g.InputByName[name].hush})
 	}
 	return all
 }
@@ -251,27 +261,39 @@ const hidden = "…"
 const (
 	longSecret = 4       // characters of a secret that is hidden wherever it stands
 	maxLooked  = 1 << 20 // bytes
-	maxSecret  = 1 << 12
-	maxSecrets = 100 // that are hidden
-	maxShown   = 80  // characters of a value in a message
+	maxSecret  = 1 << 12 // bytes of one that are looked for: messages have no more
+	maxSecrets = 100     // that are hidden
+	maxShown   = 80      // characters of a value in a message
 )
 
-// keepSecret remembers what a user gave for an input, where its name or that of a
-// part of it says that it is secret.
-func (r *inputReader) keepSecret(name string, v *source.Node) {
+// Secret is the value of an input that is shown nowhere, whatever the input's name.
+type Secret string
+
+// keepSecret remembers what a user gave for an input, where it is a secret or its
+// name or that of a part of it says so. It reports whether anything of it is.
+func (r *inputReader) keepSecret(name string, v *source.Node, secret bool) bool {
 	if v == nil {
-		return
+		return false
 	}
-	secret := secretName.MatchString(name)
-	if v.IsScalar() && !v.IsNull() && secret && v.Text != "" && len(v.Text) <= maxSecret && len(r.secrets) < maxSecrets {
-		r.secrets = append(r.secrets, v.Text)
+	secret = secret || secretName.MatchString(name)
+	found := secret
+	if v.IsScalar() && !v.IsNull() && secret {
+		r.keep(v.Text)
 	}
 	for i, item := range v.Items {
 		of := name
 		if v.Kind == source.Map && !secret {
 			of = v.Keys[i].Text
 		}
-		r.keepSecret(of, item)
+		found = r.keepSecret(of, item, secret) || found
+	}
+	return found
+}
+
+// keep has no message show a text.
+func (r *inputReader) keep(text string) {
+	if text != "" && len(r.secrets) < maxSecrets {
+		r.secrets = append(r.secrets, text[:min(len(text), maxSecret)])
 	}
 }
 
