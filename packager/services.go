@@ -1,6 +1,8 @@
 package packager
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -170,6 +172,7 @@ func (p *planner) nodeFiles(node string, components []tosca.Component, secrets m
 			p.report("container %q: %w", node, err)
 		}
 		t.data(UnitConfPath, conf)
+		p.plan.Digests[node] = fmt.Sprintf("%x", sha256.Sum256(conf))
 	}
 	return t.sorted()
 }

@@ -50,15 +50,13 @@ type Decision struct {
 // Done reports whether the application is what the goal says.
 func (d *Decision) Done() bool { return d.Reached == d.Wanted && len(d.Obstacles) == 0 }
 
-var background = context.Background()
-
 // Decide returns what to do in a situation for a goal; nothing without one.
 //
 // No step is allowed that a component's protocol does not allow, that lacks what
 // it requires, or that withdraws what others require, unless these must go down,
 // too. There is never more than one operation at a time on a component of a
 // replica.
-func (m *Model) Decide(d *Document, s Situation) *Decision {
+func (m *Model) Decide(ctx context.Context, d *Document, s Situation) *Decision {
 	made := &Decision{Holds: map[string]Hold{}}
 	if d == nil {
 		return made
@@ -72,7 +70,7 @@ func (m *Model) Decide(d *Document, s Situation) *Decision {
 	made.Targets = targets
 	t := &turn{Model: m, doc: d, s: m.clone(s), targets: targets, made: made}
 	t.fall()
-	t.advance()
+	t.advance(ctx)
 	t.count()
 	slices.SortStableFunc(made.Obstacles, func(a, b Obstacle) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Instance, b.Instance))
@@ -151,9 +149,9 @@ func (t *turn) fall() {
 }
 
 // advance begins the first steps of the plan, on every replica that they are for.
-func (t *turn) advance() {
+func (t *turn) advance(ctx context.Context) {
 	p := t.problem(t.s, t.doc, t.targets)
-	made, blocked := p.way()
+	made, blocked := p.way(ctx)
 	t.made.Plan = made
 	for _, name := range slices.Sorted(maps.Keys(blocked)) {
 		of := p.of[name]

@@ -21,6 +21,7 @@ const MaxDocument = 64 << 10
 const (
 	Up   = "up"   // the state in which it is usable
 	Down = "down" // deleted, or its protocol's initial state
+	None = "none" // whatever it is: the goal observes
 )
 
 // Revision orders documents: the one with the higher counter wins, and of two

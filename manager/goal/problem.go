@@ -1,6 +1,7 @@
 package goal
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -166,9 +167,9 @@ func providers(of []*class) []*class {
 
 // way plans for as many targets as can be reached, and says of the others why they
 // cannot.
-func (p *problem) way() (made *plan.Plan, blocked map[string]string) {
+func (p *problem) way(ctx context.Context) (made *plan.Plan, blocked map[string]string) {
 	whole := p.Goal
-	made, err := p.try(whole)
+	made, err := p.try(ctx, whole)
 	if err == nil {
 		return made, nil
 	}
@@ -183,7 +184,7 @@ func (p *problem) way() (made *plan.Plan, blocked map[string]string) {
 		for _, name := range names {
 			goal[name] = whole[name]
 		}
-		found, err := p.try(goal)
+		found, err := p.try(ctx, goal)
 		switch {
 		case err == nil:
 			made, accepted = found, goal
@@ -212,8 +213,8 @@ func (p *problem) way() (made *plan.Plan, blocked map[string]string) {
 // maxStates bounds one search for a plan: a decision must not take seconds.
 const maxStates = 20_000
 
-func (p *problem) try(goal map[string]string) (*plan.Plan, error) {
+func (p *problem) try(ctx context.Context, goal map[string]string) (*plan.Plan, error) {
 	asked := p.Problem
 	asked.Goal = goal
-	return plan.Make(background, asked, plan.Options{MaxStates: maxStates})
+	return plan.Make(ctx, asked, plan.Options{MaxStates: maxStates})
 }

@@ -138,8 +138,8 @@ func (w *world) die(i int, component string, stopped bool) {
 
 // decide asks for the next steps, holds them against the rules, and begins them.
 func (w *world) decide() *goal.Decision {
-	d := w.m.Decide(w.doc, w.s)
-	again := w.m.Decide(w.doc, w.s)
+	d := w.m.Decide(w.t.Context(), w.doc, w.s)
+	again := w.m.Decide(w.t.Context(), w.doc, w.s)
 	if fmt.Sprint(d.Steps) != fmt.Sprint(again.Steps) {
 		w.t.Fatalf("the same situation gives %v and %v", d.Steps, again.Steps)
 	}

@@ -9,6 +9,7 @@ import (
 // Situation is what is known of an application at one moment.
 type Situation struct {
 	Now        time.Time
+	Complete   bool            // all nodes were looked for
 	Standalone map[string]bool // containers without a unit, by name: whether they run
 	Replicas   []Replica       // of the containers with one
 }
@@ -16,7 +17,8 @@ type Situation struct {
 // Replica is one container of a node that has a unit.
 type Replica struct {
 	Node     string
-	Instance string // of its unit
+	Name     string // for people
+	Instance string // of its unit; empty: it was never heard
 	Problem  string // why it must not be operated: unreachable, outdated; empty: it can be
 	Unknown  bool   // its states are those of the past
 	// Components is what its unit says, by component.

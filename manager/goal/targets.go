@@ -19,6 +19,10 @@ func (m *Model) Targets(d *Document) (targets map[string]string, notes []string)
 	}
 	set := func(asked string, components []string, by string) {
 		for _, c := range components {
+			if asked == None {
+				delete(targets, c)
+				continue
+			}
 			if state, note := m.state(c, asked, by); note != "" {
 				notes = append(notes, note)
 			} else {
@@ -94,7 +98,7 @@ func (m *Model) state(component, asked, by string) (state, note string) {
 	if by != component && by != "" {
 		of += " of " + by
 	}
-	return "", fmt.Sprintf("%s has no state %q; it has %s, and every component has up and down", of, asked, strings.Join(p.StateNames(), ", "))
+	return "", fmt.Sprintf("%s has no state %q; it has %s, and every component has up, down and none", of, asked, strings.Join(p.StateNames(), ", "))
 }
 
 // closure adds the components that others require in their targets: each in the

@@ -60,7 +60,7 @@ func (l *ledger) attach(journal recorder, entries []wire.Entry) {
 	}
 	for name, life := range l.lifecycles {
 		if _, ok := l.standing[name]; !ok {
-			l.standing[name] = standing{state: life.initial(), why: untouched, since: l.now()}
+			l.standing[name] = standing{state: life.initial(), why: wire.Untouched, since: l.now()}
 		}
 	}
 }
@@ -259,7 +259,7 @@ func (l *ledger) component(name string) wire.Component {
 	}
 	if x := s.executing(); x != nil {
 		c.Executing = x.ID
-		if s.why == untouched {
+		if s.why == wire.Untouched {
 			c.Why = x.Operation + " is executing; nothing was done to it before"
 		}
 	}

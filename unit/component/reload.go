@@ -40,7 +40,7 @@ func (l *ledger) fits(component string, life lifecycle) error {
 func (l *ledger) standingUnder(component string, life lifecycle) (standing, error) {
 	s, ok := l.standing[component]
 	if !ok || s.seq == 0 && !life.knows(s.state) {
-		return standing{state: life.initial(), why: untouched, since: l.now()}, nil
+		return standing{state: life.initial(), why: wire.Untouched, since: l.now()}, nil
 	}
 	was, ok := l.lifecycles[component]
 	if !ok {
@@ -92,6 +92,13 @@ func (l *ledger) Withdraw(component string) error {
 	delete(l.lifecycles, component)
 	l.reloaded(component + " is no longer in use")
 	return nil
+}
+
+// Reloaded tells those who follow the journal that they know the unit no longer.
+func (l *ledger) Reloaded(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reloaded(why)
 }
 
 // reloaded has readers of the journal ask how all stands: it is of no component.
