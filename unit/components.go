@@ -61,7 +61,10 @@ func (u *Executions) Journal(ctx context.Context, after string, wait time.Durati
 
 // Identity says whose journal it is, and how far it is.
 func (u *Executions) Identity() wire.Identity {
-	return wire.Identity{Instance: u.components.Instance(), Seq: u.components.Seq(), Booted: u.booted, Labels: u.labels}
+	digest, _ := u.digest.Load().(string)
+	return wire.Identity{
+		Instance: u.components.Instance(), Seq: u.components.Seq(), Booted: u.booted, Labels: u.labels, Digest: digest,
+	}
 }
 
 // Components says where all components stand and, if asked to, what runs of

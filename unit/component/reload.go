@@ -94,6 +94,13 @@ func (l *ledger) Withdraw(component string) error {
 	return nil
 }
 
+// Reloaded tells those who follow the journal that they know the unit no longer.
+func (l *ledger) Reloaded(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reloaded(why)
+}
+
 // reloaded has readers of the journal ask how all stands: it is of no component.
 // The caller holds the lock.
 func (l *ledger) reloaded(why string) {

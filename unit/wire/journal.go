@@ -14,7 +14,7 @@ const (
 	EntryExit       EntryKind = "exit"       // an execution ended
 	EntryStop       EntryKind = "stop"       // a stop was asked for or enforced
 	EntryGone       EntryKind = "gone"       // the last process that a start left has ended
-	EntryReload     EntryKind = "reload"     // a definition of a component came into use, or out of it
+	EntryReload     EntryKind = "reload"     // the configuration was read again, or a definition of it came into use
 )
 
 // Entry is one line of the journal (JSON lines). Its cursor is INSTANCE:SEQ.
