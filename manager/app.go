@@ -11,19 +11,14 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
 )
 
 // Containers finds containers; *discovery.DNS implements it.
-type Containers interface {
-	// Replicas returns the addresses of the units of a node; discovery.ErrNone
-	// when there is none.
-	Replicas(ctx context.Context, alias string, port int) ([]netip.AddrPort, error)
-	// Running returns the addresses of a container without a unit that runs.
-	Running(ctx context.Context, alias string, ports []int) ([]netip.Addr, error)
-}
+type Containers = mirror.Containers
 
 // Options configure an App. A zero duration or number means its default.
 type Options struct {
@@ -33,12 +28,12 @@ type Options struct {
 	TLS        *tls.Config // for requests to units; nil: plain HTTP
 	Logger     *slog.Logger
 
-	Poll       time.Duration // how long one request to a unit waits for something to happen; 30 s
-	Patience   time.Duration // how long a unit may be silent while it executes; 30 s
-	Backoff    time.Duration // before a request is sent again; doubles up to 2 s; 100 ms
-	Rediscover time.Duration // how often Events looks for new replicas; 5 s
-	Fresh      time.Duration // how long the result of Ready is kept; 1 s
-	Remember   int           // how many ended executions are kept; 1,000
+	Poll     time.Duration // how long one request to a unit waits for something to happen; 30 s
+	Patience time.Duration // how long a unit may be silent while it executes; 30 s
+	Backoff  time.Duration // before a request is sent again; doubles up to 2 s; 100 ms
+	Discover time.Duration // how often the replicas of a node are looked for; 1 s
+	Settle   time.Duration // how long an answer waits until reads show what it says; 1 s
+	Remember int           // how many ended executions are kept; 1,000
 }
 
 func (o Options) withDefaults() Options {
@@ -54,11 +49,8 @@ func (o Options) withDefaults() Options {
 	if o.Backoff <= 0 {
 		o.Backoff = 100 * time.Millisecond
 	}
-	if o.Rediscover <= 0 {
-		o.Rediscover = 5 * time.Second
-	}
-	if o.Fresh <= 0 {
-		o.Fresh = time.Second
+	if o.Settle <= 0 {
+		o.Settle = time.Second
 	}
 	if o.Remember <= 0 {
 		o.Remember = 1000
@@ -74,9 +66,8 @@ type App struct {
 	opts  Options
 	log   *slog.Logger
 
+	mirror     *mirror.Mirror
 	executions *memory
-	instances  instances
-	ready      readiness
 
 	life    context.Context // ends with Close
 	end     context.CancelFunc
@@ -98,7 +89,27 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 		pool: newPool(opts), executions: newMemory(opts.Remember),
 	}
 	a.life, a.end = context.WithCancel(context.Background())
+	a.mirror = a.newMirror()
 	return a, nil
+}
+
+func (a *App) newMirror() *mirror.Mirror {
+	opts := mirror.Options{
+		Containers: a.opts.Containers, Logger: a.log, Poll: a.opts.Poll, Backoff: a.opts.Backoff, Discover: a.opts.Discover,
+	}
+	for _, n := range a.nodes {
+		spec := mirror.Spec{Name: n.name(), Alias: n.conf.Alias, Port: n.conf.Port}
+		if n.toskosed {
+			spec.Unit = func(addr netip.AddrPort) mirror.Unit { return a.pool.Client(addr, n.credentials) }
+		}
+		for _, p := range n.model.Ports {
+			if p.Protocol != "udp" {
+				spec.Ports = append(spec.Ports, p.Container)
+			}
+		}
+		opts.Nodes = append(opts.Nodes, spec)
+	}
+	return mirror.New(opts)
 }
 
 // Close ends every wait. What the units are executing goes on there, and their
@@ -106,6 +117,7 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 func (a *App) Close() {
 	a.end()
 	a.running.Wait()
+	a.mirror.Close()
 	a.pool.Close()
 }
 
@@ -124,10 +136,10 @@ func (a *App) bounded(ctx context.Context) (context.Context, context.CancelFunc)
 
 // replica is one container of a toskosed node.
 type replica struct {
-	node     *node
-	addr     netip.AddrPort
-	instance string // that the caller named; empty: any
-	unit     *unitclient.Client
+	node   *node
+	addr   netip.AddrPort
+	pinned string // the instance that the caller named; empty: any
+	unit   *unitclient.Client
 }
 
 // String names the replica in errors.
@@ -135,49 +147,45 @@ func (r replica) String() string {
 	return fmt.Sprintf("replica %s of node %q", r.addr, r.node.name())
 }
 
-// replicas finds the containers of a toskosed node: all, or the one whose
-// address, address and port, or instance is which.
+// replicas returns the containers of a toskosed node that are there: all, or the
+// one whose address, address and port, or instance is which.
 func (a *App) replicas(ctx context.Context, n *node, which string) ([]replica, error) {
 	if !n.toskosed {
 		return nil, &Error{Kind: ErrStandalone, Detail: fmt.Sprintf(
 			"node %q is standalone: its container has no unit, so the orchestrator starts it, stops it and keeps its log", n.name())}
 	}
-	addrs, err := a.opts.Containers.Replicas(ctx, n.conf.Alias, n.conf.Port)
-	if err != nil {
-		return nil, &Error{Kind: ErrUnreachable, Detail: fmt.Sprintf("node %q: %v", n.name(), err), cause: err}
-	}
-	all := make([]replica, 0, len(addrs))
-	for _, addr := range addrs {
-		r := replica{node: n, addr: addr, unit: a.pool.Client(addr, n.credentials)}
-		if which == addr.String() || which == addr.Addr().String() {
-			return []replica{r}, nil
-		}
-		all = append(all, r)
-	}
-	if which == "" {
-		return all, nil
-	}
-	return oneInstance(ctx, all, which)
-}
-
-// oneInstance finds the replica with an instance.
-func oneInstance(ctx context.Context, all []replica, instance string) ([]replica, error) {
-	found := each(all, func(r replica) bool {
-		id, err := r.unit.Identity(ctx)
-		return err == nil && id.Instance == instance
-	})
+	now := a.known(ctx, n)
+	var all []replica
 	var addrs []string
-	for i, r := range all {
-		if found[i] {
-			r.instance = instance
+	for _, at := range now.Replicas {
+		if !at.Gone.IsZero() {
+			continue
+		}
+		r := replica{node: n, addr: at.Address, unit: a.pool.Client(at.Address, n.credentials)}
+		switch which {
+		case "":
+		case at.Instance:
+			r.pinned = which
+			return []replica{r}, nil
+		case at.Address.String(), at.Address.Addr().String():
 			return []replica{r}, nil
 		}
-		addrs = append(addrs, r.addr.String())
+		all, addrs = append(all, r), append(addrs, r.addr.String())
 	}
-	return nil, &Error{
-		Kind: ErrUnknownReplica, Candidates: addrs,
-		Detail: fmt.Sprintf("node %q has no replica with the address or instance %q", all[0].node.name(), instance),
+	if len(all) == 0 {
+		why := now.Problem
+		if why == nil {
+			why = discovery.ErrNone
+		}
+		return nil, &Error{Kind: ErrUnreachable, Detail: fmt.Sprintf("node %q: %v", n.name(), why), cause: why}
 	}
+	if which != "" {
+		return nil, &Error{
+			Kind: ErrUnknownReplica, Candidates: addrs,
+			Detail: fmt.Sprintf("node %q has no replica with the address or instance %q", n.name(), which),
+		}
+	}
+	return all, nil
 }
 
 // each calls f for all items concurrently and returns the results in order.
@@ -190,8 +198,6 @@ func each[T, R any](items []T, f func(T) R) []R {
 	all.Wait()
 	return results
 }
-
-var _ Containers = (*discovery.DNS)(nil)
 
 func newPool(opts Options) *unitclient.Pool {
 	if opts.TLS != nil {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -21,20 +22,21 @@ func (a *App) Stop(ctx context.Context, nodeName, componentName, name, which str
 	}
 	subject := fmt.Sprintf("operation %s of component %q", op.name, componentName)
 	return a.onReplicas(ctx, op.component.node, which, subject, func(ctx context.Context, r replica) Result {
-		return Result{err: op.stop(ctx, r)}
+		err := a.stop(ctx, op, r)
+		a.catchUp(ctx, r)
+		return Result{err: err}
 	})
 }
 
-func (o operation) stop(ctx context.Context, r replica) error {
-	seen := observe(ctx, r, statesOnly)
-	if seen.err != nil {
-		return seen.err
+func (a *App) stop(ctx context.Context, o operation, r replica) error {
+	var c *mirror.Component
+	if at := a.mirror.Snapshot().Node(r.node.name()).At(r.addr); at != nil {
+		c = at.Component(o.component.name())
 	}
-	c, _ := seen.component(o.component.name())
-	if c.Executing != "" {
-		x, err := r.unit.Execution(ctx, c.Executing, 0)
-		if err == nil && o.name == (protocol.Operation{Interface: x.Interface, Name: x.Operation}) {
-			_, err = r.unit.Cancel(ctx, x.ID)
+	if c != nil {
+		x := c.Executing()
+		if x != nil && o.name == (protocol.Operation{Interface: x.Interface, Name: x.Operation}) {
+			_, err := r.unit.Cancel(ctx, x.ID)
 			return err
 		}
 	}
@@ -42,6 +44,13 @@ func (o operation) stop(ctx context.Context, r replica) error {
 		return &Error{Kind: ErrNotRunning, Detail: "it has no script, so it has no process"}
 	}
 	return r.unit.Stop(ctx, o.process())
+}
+
+// catchUp waits until reads show all that the unit has written by now.
+func (a *App) catchUp(ctx context.Context, r replica) {
+	if id, err := r.unit.Identity(ctx); err == nil {
+		a.settle(ctx, r, id.Instance, id.Seq)
+	}
 }
 
 // StopAll stops every operation that runs on a node, on all replicas or one.
@@ -52,6 +61,7 @@ func (a *App) StopAll(ctx context.Context, nodeName, which string) ([]Result, er
 	}
 	return a.onReplicas(ctx, n, which, "all operations", func(ctx context.Context, r replica) Result {
 		stopped, err := r.unit.StopAll(ctx)
+		a.catchUp(ctx, r)
 		return Result{Statuses: stopped, err: errors.Join(err, notStopped(stopped))}
 	})
 }

@@ -91,7 +91,7 @@ func faultKind(code wire.FaultCode) error {
 	switch code {
 	case wire.NotAllowed:
 		return ErrNotAllowed
-	case wire.Busy, wire.AlreadyStarted:
+	case wire.Busy, wire.AlreadyStarted, wire.NewerEntry:
 		return ErrBusy
 	case wire.NotRunning:
 		return ErrNotRunning

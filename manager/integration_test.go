@@ -171,11 +171,11 @@ func TestWithARealUnit(t *testing.T) {
 	if x, err = do("Standard.start", nil); err != nil || x.Runs[0].To != "started" {
 		t.Fatalf("start: got %+v, %v", x, err)
 	}
-	c, err := app.Component(t.Context(), "backend", "api")
+	c, err := app.Component(t.Context(), "backend", "api", manager.WithProcesses)
 	if err != nil || c.State != "started" || len(c.Replicas[0].Processes) != 1 {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	view, err := app.Operation(t.Context(), "backend", "api", "Standard.start")
+	view, err := app.Operation(t.Context(), "backend", "api", "Standard.start", manager.WithProcesses)
 	if err != nil || !view.Running || view.Replicas[0].Process.PID == 0 {
 		t.Errorf("got %+v, %v", view, err)
 	}
@@ -192,7 +192,7 @@ func TestWithARealUnit(t *testing.T) {
 	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, manager.ErrNotRunning) {
 		t.Errorf("stop of what does not run: got %v", err)
 	}
-	if c, err = app.Component(t.Context(), "backend", "api"); err != nil || c.State != "configured" {
+	if c, err = app.Component(t.Context(), "backend", "api", manager.WithProcesses); err != nil || c.State != "configured" {
 		t.Errorf("after the stop: got %+v, %v", c, err)
 	}
 	if _, err := app.Execution(t.Context(), "nobody's"); !errors.Is(err, manager.ErrUnreachable) { // frontend is not there

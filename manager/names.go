@@ -28,6 +28,9 @@ type component struct {
 	model      *tosca.Component
 	node       *node
 	operations []operation
+	models     []OperationModel                     // these, as they are shown
+	kinds      map[protocol.Operation]protocol.Kind // that toskose.yml gives
+	choices    choices
 }
 
 func (c *component) name() string { return c.model.Name }
@@ -55,14 +58,18 @@ func index(app *tosca.Application, conf *config.Config, passwords map[string]str
 		nodes, byName[n.name()] = append(nodes, n), n
 	}
 	for i := range app.Components {
-		c := &component{model: &app.Components[i]}
+		c := &component{model: &app.Components[i], models: []OperationModel{}, kinds: map[protocol.Operation]protocol.Kind{}}
 		c.node = byName[c.model.Node]
 		if c.node == nil {
 			problems = append(problems, fmt.Errorf("component %q is on node %q, which the application does not have", c.name(), c.model.Node))
 			continue
 		}
 		for name, op := range c.model.Operations() {
-			c.operations = append(c.operations, operation{component: c, name: name, model: op})
+			o := operation{component: c, name: name, model: op}
+			c.operations, c.models = append(c.operations, o), append(c.models, o.view())
+			if kind := c.node.conf.Components[c.name()].Operations[name.String()].Kind; kind != "" {
+				c.kinds[name] = protocol.Kind(kind)
+			}
 		}
 		c.node.components = append(c.node.components, c)
 		c.node.toskosed = true

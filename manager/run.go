@@ -128,6 +128,9 @@ func (a *App) run(request context.Context, r *run) {
 	if err == nil {
 		x, err = a.await(ctx, r, x)
 	}
+	if err == nil {
+		a.settle(ctx, r.replica, x.Instance, x.Seq)
+	}
 	if ctx.Err() != nil {
 		return
 	}
@@ -173,36 +176,85 @@ func variables(inputs map[string]string) map[string]string {
 	return byVariable
 }
 
-// begin executes on the instance that is expected at the replica's address. If an
-// answer gets lost, it sends the same id and instance again, which never runs
-// anything twice. If another instance refuses, nothing has run.
+// begin executes on the instance that is known at the replica's address, as its
+// component is known to be. If an answer gets lost, it sends the same request
+// again, which never runs anything twice. If another instance refuses, or there is
+// a newer entry, nothing has run.
 func (a *App) begin(ctx context.Context, r *run) (x wire.Execution, err error) {
+	at, err := a.expected(r.replica, r.op.component.name())
+	if err != nil {
+		return x, err
+	}
 	for tries := 0; ; tries++ {
-		instance, err := a.instance(ctx, r.replica)
-		if err != nil {
-			return x, err
-		}
-		r.rec.update(r.index, func(run *Run) { run.Instance = instance })
+		r.rec.update(r.index, func(run *Run) { run.Instance = at.instance })
 		err = a.insist(ctx, false, func() (err error) {
 			x, err = r.replica.unit.Execute(ctx, wire.ExecuteRequest{
 				ID: r.id, Component: r.op.component.name(), Operation: r.op.name.String(), By: r.req.By,
-				Timeout: r.req.Timeout.Seconds(), Inputs: variables(r.req.Inputs), Instance: instance,
+				Timeout: r.req.Timeout.Seconds(), Inputs: variables(r.req.Inputs), Instance: at.instance, After: at.after,
 			})
 			return err
 		})
 		if err == nil {
+			a.settle(ctx, r.replica, at.instance, x.Seq)
 			r.rec.update(r.index, func(run *Run) { run.fill(x) })
 			return x, nil
 		}
 		var fault *wire.Fault
-		if !errors.As(err, &fault) {
-			a.instances.forget(r.replica.addr)
-		}
-		if fault == nil || fault.Code != wire.OtherInstance || r.replica.instance != "" || tries == 3 {
+		if !errors.As(err, &fault) || tries == maxTries || !at.move(fault, r.replica.pinned) {
 			return x, r.refused(err)
 		}
-		a.instances.remember(r.replica.addr, fault.Instance)
+		if at.after != nil {
+			a.settle(ctx, r.replica, at.instance, *at.after)
+		}
 	}
+}
+
+// maxTries is how often an execution is sent again to what has changed meanwhile.
+const maxTries = 5
+
+// expectation is how a component is known to be.
+type expectation struct {
+	instance string
+	after    *uint64 // the number of its last entry, 0: it has none; nil: nothing is known
+}
+
+func (a *App) expected(r replica, component string) (expectation, error) {
+	at := a.mirror.Snapshot().Node(r.node.name()).At(r.addr)
+	switch {
+	case at == nil:
+		return expectation{}, &Error{Kind: ErrUnreachable, Detail: fmt.Sprintf("%s: it is no longer found", r)}
+	case at.Instance == "":
+		return expectation{}, r.node.unheard(at)
+	case r.pinned != "" && r.pinned != at.Instance:
+		return expectation{instance: r.pinned}, nil
+	}
+	e := expectation{instance: at.Instance}
+	if c := at.Component(component); c != nil {
+		e.after = &c.Seq
+	}
+	return e, nil
+}
+
+// move takes over how the component is by a refusal; false: that is no reason to
+// send the execution again.
+func (e *expectation) move(fault *wire.Fault, pinned string) bool {
+	other := fault.Code == wire.OtherInstance && pinned == ""
+	if !other && fault.Code != wire.NewerEntry {
+		return false
+	}
+	e.instance, e.after = fault.Instance, nil
+	if fault.Component != nil {
+		e.after = &fault.Component.Seq
+	}
+	return true
+}
+
+// settle waits until reads show an entry, so that who was answered sees what he was
+// told. It does not wait for a unit that is not heard.
+func (a *App) settle(ctx context.Context, r replica, instance string, seq uint64) {
+	ctx, cancel := context.WithTimeout(ctx, a.opts.Settle)
+	defer cancel()
+	_ = a.mirror.Await(ctx, r.node.name(), r.addr, instance, seq)
 }
 
 // refused explains a refusal with the component's state.

@@ -7,57 +7,39 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// observation is what one unit answered about its components.
-type observation struct {
-	replica  replica
-	snapshot wire.Snapshot
-	err      error
-}
+// Detail selects what a view has beside what the mirror knows.
+type Detail bool
 
-// detail selects how much to ask for.
-type detail bool
-
+// Whether the units are asked for processes: each reads all of /proc for it.
 const (
-	statesOnly    detail = false
-	withProcesses detail = true // the unit reads all of /proc
+	StatesOnly    Detail = false
+	WithProcesses Detail = true
 )
 
-func observe(ctx context.Context, r replica, d detail) observation {
-	snapshot, err := r.unit.Components(ctx, bool(d))
-	if err != nil {
-		err = unitError(r.String(), err)
-	}
-	return observation{replica: r, snapshot: snapshot, err: err}
+// complete returns what is known, once all nodes are.
+func (a *App) complete(ctx context.Context) *mirror.Snapshot {
+	now, _ := a.mirror.When(ctx, (*mirror.Snapshot).Complete)
+	return now
 }
 
-// component returns the unit's answer about a component, if it has one.
-func (o observation) component(name string) (wire.Component, bool) {
-	i := slices.IndexFunc(o.snapshot.Components, func(c wire.Component) bool { return c.Name == name })
-	if i < 0 {
-		return wire.Component{}, false
-	}
-	return o.snapshot.Components[i], true
-}
-
-// survey asks all replicas of a toskosed node concurrently.
-func (a *App) survey(ctx context.Context, n *node, d detail) ([]observation, error) {
-	replicas, err := a.replicas(ctx, n, "")
-	if err != nil {
-		return nil, err
-	}
-	return each(replicas, func(r replica) observation { return observe(ctx, r, d) }), nil
+// known returns what is known of a node, once anything is.
+func (a *App) known(ctx context.Context, n *node) *mirror.Node {
+	now, _ := a.mirror.When(ctx, func(s *mirror.Snapshot) bool { return s.Node(n.name()).Known })
+	return now.Node(n.name())
 }
 
 // App returns the state of the whole application. What cannot be reached is
 // marked as such; it is not an error.
-func (a *App) App(ctx context.Context) AppView {
+func (a *App) App(ctx context.Context, d Detail) AppView {
 	view := AppView{
 		Name: a.app.Name, Version: a.app.Version, Description: a.app.Description,
-		Nodes: a.Nodes(ctx), Components: []ComponentView{}, Volumes: []VolumeView{},
+		Nodes: a.Nodes(ctx, d), Components: []ComponentView{}, Volumes: []VolumeView{},
 	}
 	running := map[string]bool{}
 	for i := range view.Nodes {
@@ -82,153 +64,198 @@ func (a *App) App(ctx context.Context) AppView {
 }
 
 // Nodes returns the state of every node with its components.
-func (a *App) Nodes(ctx context.Context) []NodeView {
-	return each(a.nodes, func(n *node) NodeView { return a.view(ctx, n, withProcesses) })
+func (a *App) Nodes(ctx context.Context, d Detail) []NodeView {
+	now := a.complete(ctx)
+	if d == WithProcesses {
+		return each(a.nodes, func(n *node) NodeView { return n.view(now.Node(n.name()), a.processes(ctx, n, now.Node(n.name()))) })
+	}
+	views := make([]NodeView, len(a.nodes))
+	for i, n := range a.nodes {
+		views[i] = n.view(now.Nodes[i], nil)
+	}
+	return views
 }
 
 // Node returns the state of one node with its components.
-func (a *App) Node(ctx context.Context, name string) (NodeView, error) {
+func (a *App) Node(ctx context.Context, name string, d Detail) (NodeView, error) {
 	n, err := a.node(name)
 	if err != nil {
 		return NodeView{}, err
 	}
-	return a.view(ctx, n, withProcesses), nil
+	now := a.known(ctx, n)
+	if d == WithProcesses {
+		return n.view(now, a.processes(ctx, n, now)), nil
+	}
+	return n.view(now, nil), nil
 }
 
-func (a *App) view(ctx context.Context, n *node, d detail) NodeView {
-	view := NodeView{
-		Name: n.name(), Type: n.model.Type, Kind: Toskosed, Image: n.model.Image.Name,
-		Replicas: []ReplicaView{},
-	}
-	if !n.toskosed {
-		return a.viewStandalone(ctx, n, view)
-	}
-	seen, err := a.survey(ctx, n, d)
-	answering := 0
-	for _, o := range seen {
-		r := ReplicaView{Address: o.replica.addr.String()}
-		if o.err != nil {
-			r.Problem, view.Why = o.err.Error(), o.err.Error()
-		} else {
-			answering++
-			r.Instance, r.Booted, r.Labels = o.snapshot.Instance, o.snapshot.Booted, o.snapshot.Labels
-			r.Unclaimed = o.snapshot.Unclaimed
-		}
-		view.Replicas = append(view.Replicas, r)
-	}
-	switch {
-	case errors.Is(err, discovery.ErrNone):
-		view.State, view.Why = NodeStopped, err.Error()
-	case err != nil:
-		view.State, view.Why = NodeUnreachable, err.Error()
-	case answering == 0:
-		view.State = NodeUnreachable
-	case answering < len(seen):
-		view.State = NodeDegraded
-	default:
-		view.State = NodeRunning
-	}
-	for _, c := range n.components {
-		view.Components = append(view.Components, c.view(seen))
-	}
-	return view
-}
-
-func (a *App) viewStandalone(ctx context.Context, n *node, view NodeView) NodeView {
-	view.Kind = Standalone
-	var ports []int
-	for _, p := range n.model.Ports {
-		if p.Protocol != "udp" {
-			ports = append(ports, p.Container)
-		}
-	}
-	addrs, err := a.opts.Containers.Running(ctx, n.conf.Alias, ports)
-	switch {
-	case err == nil:
-		view.State = NodeRunning
-	case errors.Is(err, discovery.ErrNone):
-		view.State, view.Why = NodeStopped, err.Error()
-	default:
-		view.State, view.Why = NodeUnreachable, err.Error()
-	}
-	for _, addr := range addrs {
-		view.Replicas = append(view.Replicas, ReplicaView{Address: addr.String()})
-	}
-	return view
-}
-
-// Component returns the state of a component, or an error if no replica of its
-// node answers.
-func (a *App) Component(ctx context.Context, nodeName, name string) (ComponentView, error) {
+// Component returns the state of a component.
+func (a *App) Component(ctx context.Context, nodeName, name string, d Detail) (ComponentView, error) {
 	c, err := a.component(nodeName, name)
 	if err != nil {
 		return ComponentView{}, err
 	}
-	seen, err := a.mustSurvey(ctx, c.node, withProcesses)
-	if err != nil {
-		return ComponentView{}, err
+	now := a.known(ctx, c.node)
+	if d == WithProcesses {
+		return c.view(now, a.processes(ctx, c.node, now)), nil
 	}
-	return c.view(seen), nil
+	return c.view(now, nil), nil
 }
 
-// mustSurvey is survey, but returns an error if no unit answers.
-func (a *App) mustSurvey(ctx context.Context, n *node, d detail) ([]observation, error) {
-	seen, err := a.survey(ctx, n, d)
-	if err != nil {
-		return nil, err
+// processes are what the units of a node answered about processes, by address.
+type processes map[string]observation
+
+type observation struct {
+	snapshot wire.Snapshot
+	err      error
+}
+
+// processes asks the units of a node that are heard.
+func (a *App) processes(ctx context.Context, n *node, now *mirror.Node) processes {
+	heard := slices.DeleteFunc(slices.Clone(now.Replicas), func(r *mirror.Replica) bool { return !r.Reachable() })
+	found := processes{}
+	for i, o := range each(heard, func(r *mirror.Replica) observation {
+		snapshot, err := a.pool.Client(r.Address, n.credentials).Components(ctx, true)
+		return observation{snapshot, err}
+	}) {
+		if o.err != nil {
+			o.err = unitError(replica{node: n, addr: heard[i].Address}.String(), o.err)
+		}
+		found[heard[i].Address.String()] = o
 	}
-	for _, o := range seen {
-		if o.err == nil {
-			return seen, nil
+	return found
+}
+
+// of returns the processes of a component at an address.
+func (p processes) of(addr, component string) []wire.Process {
+	all := p[addr].snapshot.Components
+	i := slices.IndexFunc(all, func(c wire.Component) bool { return c.Name == component })
+	if i < 0 {
+		return nil
+	}
+	return all[i].Processes
+}
+
+func (n *node) view(now *mirror.Node, seen processes) NodeView {
+	view := NodeView{Name: n.name(), Type: n.model.Type, Kind: Toskosed, Image: n.model.Image.Name, Replicas: []ReplicaView{}}
+	if !n.toskosed {
+		view.Kind = Standalone
+		for _, addr := range now.Running {
+			view.Replicas = append(view.Replicas, ReplicaView{Address: addr.String()})
 		}
 	}
-	return nil, seen[0].err
-}
-
-// view joins what the units answered about the component.
-func (c *component) view(seen []observation) ComponentView {
-	view := ComponentView{
-		Name: c.name(), Type: c.model.Type, Node: c.node.name(), State: StateUnknown,
-		Allowed: []string{}, Operations: []OperationModel{}, Replicas: []ComponentReplica{},
-	}
-	for _, op := range c.operations {
-		view.Operations = append(view.Operations, op.view())
-	}
-	first := true
-	for _, o := range seen {
-		r := c.replicaView(o)
-		view.Replicas = append(view.Replicas, r)
-		switch {
-		case r.Problem != "":
-		case first:
-			view.State, view.Allowed, first = r.State, slices.Clone(r.Allowed), false
-		default:
-			if view.State != r.State {
-				view.State = StateMixed
+	there, answering := 0, len(now.Running)
+	for _, r := range now.Replicas {
+		shown := replicaView(r)
+		if r.Gone.IsZero() {
+			there++
+		}
+		if r.Reachable() {
+			answering++
+			o := seen[shown.Address]
+			shown.Unclaimed = o.snapshot.Unclaimed
+			if o.err != nil {
+				shown.Problem = o.err.Error()
 			}
-			view.Allowed = slices.DeleteFunc(view.Allowed, func(op string) bool { return !slices.Contains(r.Allowed, op) })
+		} else if r.Gone.IsZero() {
+			view.Why = n.unheard(r).Error()
 		}
+		view.Replicas = append(view.Replicas, shown)
 	}
-	if view.Allowed == nil {
-		view.Allowed = []string{}
+	switch {
+	case answering > 0 && answering < there:
+		view.State = NodeDegraded
+	case answering > 0:
+		view.State = NodeRunning
+	case there == 0 && errors.Is(now.Problem, discovery.ErrNone):
+		view.State, view.Why = NodeStopped, now.Problem.Error()
+	case there == 0 && now.Problem != nil:
+		view.State, view.Why = NodeUnreachable, now.Problem.Error()
+	default:
+		view.State = NodeUnreachable
+	}
+	for _, c := range n.components {
+		view.Components = append(view.Components, c.view(now, seen))
 	}
 	return view
 }
 
-func (c *component) replicaView(o observation) ComponentReplica {
-	r := ComponentReplica{Address: o.replica.addr.String(), State: StateUnknown}
-	if o.err != nil {
-		r.Problem = o.err.Error()
+func replicaView(r *mirror.Replica) ReplicaView {
+	view := ReplicaView{Address: r.Address.String(), Instance: r.Instance, Booted: r.Booted, Labels: r.Labels, Gone: r.Gone}
+	if r.Problem != nil {
+		view.Problem, view.Since, view.Heard = r.Problem.Error(), r.Since, r.Heard()
+	}
+	if !r.Gone.IsZero() {
+		view.Heard = r.Heard()
+	}
+	return view
+}
+
+// unheard is the error of a replica that is not heard.
+func (n *node) unheard(r *mirror.Replica) *Error {
+	return unitError(replica{node: n, addr: r.Address}.String(), r.Problem)
+}
+
+// view joins what is known of the component on each replica.
+func (c *component) view(now *mirror.Node, seen processes) ComponentView {
+	view := ComponentView{
+		Name: c.name(), Type: c.model.Type, Node: c.node.name(), State: StateUnknown,
+		Allowed: []string{}, Operations: c.models, Replicas: make([]ComponentReplica, 0, len(now.Replicas)),
+	}
+	first := true
+	for _, at := range now.Replicas {
+		if !at.Gone.IsZero() {
+			continue
+		}
+		r := c.replicaView(at)
+		r.Processes = seen.of(r.Address, c.name())
+		view.Replicas = append(view.Replicas, r)
+		switch {
+		case r.State == StateUnknown:
+		case first:
+			view.State, view.Allowed, first = r.State, r.Allowed, false
+		default:
+			if view.State != r.State {
+				view.State = StateMixed
+			}
+			view.Allowed = common(view.Allowed, r.Allowed)
+		}
+	}
+	return view
+}
+
+// common returns the names that are in both; it changes neither.
+func common(a, b []string) []string {
+	if slices.Equal(a, b) {
+		return a
+	}
+	both := []string{}
+	for _, name := range a {
+		if slices.Contains(b, name) {
+			both = append(both, name)
+		}
+	}
+	return both
+}
+
+func (c *component) replicaView(at *mirror.Replica) ComponentReplica {
+	r := ComponentReplica{Address: at.Address.String(), Instance: at.Instance, State: StateUnknown}
+	known := at.Component(c.name())
+	if at.Problem != nil {
+		r.Problem = c.node.unheard(at).Error()
+		if known != nil {
+			r.Last, r.Since, r.Why, r.Heard = known.State, known.Since, known.Why, at.Heard()
+		}
 		return r
 	}
-	r.Instance = o.snapshot.Instance
-	known, ok := o.component(c.name())
-	if !ok {
+	if known == nil {
 		r.Problem = fmt.Sprintf("the unit does not know the component %q", c.name())
 		return r
 	}
-	r.State, r.Since, r.Why, r.Allowed = known.State, known.Since, known.Why, known.Allowed
-	r.Executing, r.Processes = known.Executing, known.Processes
+	r.State, r.Since, r.Why, r.Allowed = known.State, known.Since, known.Why, c.allowed(known)
+	if x := known.Executing(); x != nil {
+		r.Executing = x.ID
+	}
 	return r
 }
 
@@ -241,41 +268,108 @@ func (o operation) view() OperationModel {
 }
 
 // Operation reports whether an operation is allowed or running now.
-func (a *App) Operation(ctx context.Context, nodeName, componentName, name string) (OperationView, error) {
+func (a *App) Operation(ctx context.Context, nodeName, componentName, name string, d Detail) (OperationView, error) {
 	op, err := a.operation(nodeName, componentName, name)
 	if err != nil {
 		return OperationView{}, err
 	}
-	seen, err := a.mustSurvey(ctx, op.component.node, statesOnly)
-	if err != nil {
-		return OperationView{}, err
-	}
 	view := OperationView{
-		OperationModel: op.view(), Node: nodeName, Component: componentName, Allowed: true,
-		Replicas: each(seen, func(o observation) OperationReplica { return op.replicaView(ctx, o) }),
+		OperationModel: op.view(), Node: nodeName, Component: componentName, Replicas: []OperationReplica{},
 	}
-	for _, r := range view.Replicas {
-		view.Allowed = view.Allowed && r.Allowed
-		view.Running = view.Running || r.Process != nil && r.Process.State.InRunningSet()
+	for _, at := range a.known(ctx, op.component.node).Replicas {
+		if at.Gone.IsZero() {
+			view.Replicas = append(view.Replicas, op.replicaView(at))
+		}
+	}
+	view.Allowed = len(view.Replicas) > 0
+	for i := range view.Replicas {
+		view.Allowed = view.Allowed && view.Replicas[i].Allowed
+		view.Running = view.Running || view.Replicas[i].Running
+	}
+	if d == WithProcesses && op.model.Script != "" {
+		a.addProcesses(ctx, op, view.Replicas)
 	}
 	return view, nil
 }
 
-func (o operation) replicaView(ctx context.Context, seen observation) OperationReplica {
-	c := o.component.replicaView(seen)
+func (o operation) replicaView(at *mirror.Replica) OperationReplica {
+	c := o.component.replicaView(at)
 	r := OperationReplica{Address: c.Address, Instance: c.Instance, Executing: c.Executing, Problem: c.Problem}
-	if c.Problem != "" {
-		return r
+	if c.Problem == "" {
+		known := at.Component(o.component.name())
+		r.Allowed = slices.Contains(c.Allowed, o.name.String())
+		r.Running = o.runs(known)
 	}
-	r.Allowed = c.Executing == "" && slices.Contains(c.Allowed, o.name.String())
-	if o.model.Script == "" {
-		return r
-	}
-	info, err := seen.replica.unit.ProcessInfo(ctx, o.process())
-	if err != nil {
-		r.Problem = unitError(seen.replica.String(), err).Error()
-		return r
-	}
-	r.Process = &info
 	return r
 }
+
+// runs reports whether the operation is executing, or a start has left what runs.
+func (o operation) runs(c *mirror.Component) bool {
+	last := protocol.Operation{}
+	for _, x := range c.Recent {
+		name := protocol.Operation{Interface: x.Interface, Name: x.Operation}
+		if !x.Outcome.Done() && name == o.name {
+			return true
+		}
+		if x.Outcome == wire.OutcomeSucceeded && o.component.kind(name) == protocol.KindStart {
+			last = name
+		}
+	}
+	return c.Open() && last == o.name
+}
+
+// addProcesses adds the operation's process as Supervisor's clients see it.
+func (a *App) addProcesses(ctx context.Context, op operation, views []OperationReplica) {
+	all, err := a.replicas(ctx, op.component.node, "")
+	if err != nil {
+		return // the views say it
+	}
+	for i, info := range each(all, func(r replica) *wire.ProcessInfo {
+		info, err := r.unit.ProcessInfo(ctx, op.process())
+		if err != nil {
+			return nil
+		}
+		return &info
+	}) {
+		at := slices.IndexFunc(views, func(v OperationReplica) bool { return v.Address == all[i].addr.String() })
+		if at >= 0 {
+			views[at].Process = info
+		}
+	}
+}
+
+// NotReady is a node that keeps the application from being ready.
+type NotReady struct {
+	Node string `json:"node"`
+	Why  string `json:"why"`
+}
+
+// Ready returns the toskosed nodes without a unit that answers, and the number of
+// units that do.
+func (a *App) Ready() (missing []NotReady, units int) {
+	now := a.mirror.Snapshot()
+	for i, n := range a.nodes {
+		if !n.toskosed {
+			continue
+		}
+		answering := 0
+		for _, r := range now.Nodes[i].Replicas {
+			if r.Reachable() {
+				answering++
+			}
+		}
+		if units += answering; answering == 0 {
+			missing = append(missing, NotReady{Node: n.name(), Why: n.view(now.Nodes[i], nil).Why})
+		}
+	}
+	return missing, units
+}
+
+// Events returns a function that waits for what happens next, from the event with
+// an id on; see mirror.Stream.
+func (a *App) Events(after string) func(context.Context) ([]Event, error) {
+	return a.mirror.Stream(after).Next
+}
+
+// Event is something that happened to a component, or to a replica.
+type Event = mirror.Event

@@ -55,7 +55,10 @@ type ReplicaView struct {
 	Booted    time.Time         `json:"booted,omitzero"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Unclaimed []wire.Process    `json:"unclaimed,omitempty"`
-	Problem   string            `json:"problem,omitempty"` // why nothing is known of it
+	Problem   string            `json:"problem,omitempty"` // why it cannot be heard
+	Since     time.Time         `json:"since,omitzero"`    // since when
+	Heard     time.Time         `json:"heard,omitzero"`    // when it was heard last, if it is not now
+	Gone      time.Time         `json:"gone,omitzero"`     // when it was no longer found, or was replaced
 }
 
 // ComponentView is a component as it is now.
@@ -85,8 +88,10 @@ type ComponentReplica struct {
 	Why       string         `json:"why,omitempty"`
 	Allowed   []string       `json:"allowed,omitempty"`
 	Executing string         `json:"executing,omitempty"` // id of the execution under way
-	Processes []wire.Process `json:"processes,omitempty"`
-	Problem   string         `json:"problem,omitempty"` // why nothing is known
+	Processes []wire.Process `json:"processes,omitempty"` // if they were asked for
+	Problem   string         `json:"problem,omitempty"`   // why the state is not known
+	Last      string         `json:"last,omitempty"`      // the state that it was in when it was heard last
+	Heard     time.Time      `json:"heard,omitzero"`      // and when that was
 }
 
 // OperationView is an operation as it is now.
@@ -104,6 +109,7 @@ type OperationReplica struct {
 	Address   string            `json:"address"`
 	Instance  string            `json:"instance,omitempty"`
 	Allowed   bool              `json:"allowed"`
+	Running   bool              `json:"running"`             // it executes, or has left what runs
 	Executing string            `json:"executing,omitempty"` // of the component, any operation
 	Process   *wire.ProcessInfo `json:"process,omitempty"`   // as Supervisor's clients see it
 	Problem   string            `json:"problem,omitempty"`

@@ -1,7 +1,6 @@
 package packager
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -150,7 +149,7 @@ func FileMode(archive fs.FS, file string, info fs.FileInfo) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	if info.Mode()&0o111 != 0 || runsItself(head) {
+	if info.Mode()&0o111 != 0 || tosca.RunsItself(head) {
 		return modeExecutable, nil
 	}
 	return modeFile, nil
@@ -175,11 +174,6 @@ func (t *tree) sorted() []File {
 
 // appPath is where a component has a file of the archive.
 func appPath(component, file string) string { return path.Join(AppsPath, component, file) }
-
-// runsItself reports whether the kernel can execute a file that begins so.
-func runsItself(head []byte) bool {
-	return bytes.HasPrefix(head, []byte("#!")) || bytes.HasPrefix(head, []byte("\x7fELF"))
-}
 
 func firstBytes(archive fs.FS, file string) ([]byte, error) {
 	f, err := archive.Open(file)

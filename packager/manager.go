@@ -1,6 +1,7 @@
 package packager
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strconv"
@@ -23,12 +24,17 @@ func (p *planner) manager() {
 		p.problems = append(p.problems, err)
 	}
 	t.data(path.Join(ManagerFolder, "toskose.yml"), public)
+	digests, err := json.MarshalIndent(p.plan.Digests, "", "  ")
+	if err != nil {
+		p.problems = append(p.problems, err)
+	}
+	t.data(DigestsPath, append(digests, '\n'))
 	base, err := cfg.Docker.Base("")
 	if err != nil {
 		p.report("manager.docker.base_tag: needs a base_image")
 	}
 	s := Service{
-		Name: cfg.Alias, Image: cfg.Docker.Image(), IsManager: true, StopGrace: StopGrace,
+		Name: cfg.Alias, Image: cfg.Docker.Image(), IsManager: true, StopGrace: stopGrace(nil),
 		UnitPort: cfg.Port, UnitPasswd: ManagerPassword, Health: []string{ManagerPath, "health"},
 		Ports: []Port{{Container: cfg.Port, Host: cfg.Port, Protocol: "tcp"}},
 		Env: map[string]string{

@@ -40,7 +40,7 @@ func TargetOf(app *tosca.Application) config.Target {
 	for _, v := range app.Volumes {
 		target.Volumes = append(target.Volumes, v.Name)
 	}
-	target.Components = operations(app)
+	target.Components = components(app)
 	target.Values = values(app)
 	return target
 }
@@ -63,8 +63,8 @@ func New(app *tosca.Application, archive fs.FS, cfg config.Config, opts Options)
 		return nil, err
 	}
 	p := &planner{
-		app: configured(app, cfg.Components), archive: archive, opts: opts,
-		plan: &Plan{App: name, Version: opts.Version, Config: config.Complete(cfg, TargetOf(app))},
+		app: Configured(app, cfg), archive: archive, opts: opts,
+		plan: &Plan{App: name, Version: opts.Version, Config: config.Complete(cfg, TargetOf(app)), Digests: map[string]string{}},
 	}
 	p.checkNames()
 	p.checkPorts()

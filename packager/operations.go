@@ -1,7 +1,7 @@
 package packager
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/toskose/toskose/packager/config"
@@ -9,47 +9,115 @@ import (
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// operations returns what toskose.yml may say of operations: those that have a
-// script, with the states that are to choose from.
-func operations(app *tosca.Application) map[string]map[string][]string {
-	all := map[string]map[string][]string{}
+// components returns what toskose.yml may say of components.
+func components(app *tosca.Application) map[string]config.TargetComponent {
+	all := map[string]config.TargetComponent{}
 	for _, c := range app.Components {
-		all[c.Name] = map[string][]string{}
-		for name, o := range c.Operations() {
-			if o.Script != "" {
-				all[c.Name][name.String()] = nil
+		t := config.TargetComponent{Node: c.Node, Operations: operations(c), Port: declaredPort(app, c)}
+		if len(c.Connections) > 0 {
+			t.Requires = append(t.Requires, protocol.Connection)
+		}
+		if len(c.Depends) > 0 {
+			t.Requires = append(t.Requires, protocol.Dependency)
+		}
+		for _, r := range c.Named {
+			if r.Class != protocol.Host {
+				t.Requires = append(t.Requires, r.Name)
 			}
 		}
-		for _, f := range c.Protocol.Free {
-			all[c.Name][f.String()] = c.Protocol.StateNames()
-		}
+		slices.Sort(t.Requires)
+		t.Requires = slices.Compact(t.Requires)
+		all[c.Name] = t
 	}
 	return all
 }
 
-// configured returns the application with the states that toskose.yml gives to
-// operations that no transition names.
-func configured(app *tosca.Application, cfg map[string]config.Component) *tosca.Application {
-	if len(cfg) == 0 {
-		return app
+// operations returns the operations of a component that have a script.
+func operations(c tosca.Component) map[string]config.TargetOperation {
+	all := map[string]config.TargetOperation{}
+	for name, o := range c.Operations() {
+		if o.Script == "" {
+			continue
+		}
+		t := config.TargetOperation{Kind: string(c.Protocol.KindOf(name))}
+		if slices.ContainsFunc(c.Protocol.Free, func(f protocol.Free) bool { return f.Operation == name }) {
+			t.States = c.Protocol.StateNames()
+		}
+		all[name.String()] = t
 	}
+	return all
+}
+
+// declaredPort is the TCP port that a component is to accept connections at when it
+// is started; 0: none is declared. It is that of its own endpoint. A container speaks for
+// a component only where no other is started in it: by its endpoint or, where it
+// has none, by its only port.
+func declaredPort(app *tosca.Application, c tosca.Component) int {
+	if c.Endpoint != 0 {
+		return c.Endpoint
+	}
+	for _, other := range app.Components {
+		if other.Name != c.Name && other.Node == c.Node && starts(other) {
+			return 0
+		}
+	}
+	i := slices.IndexFunc(app.Nodes, func(n tosca.Node) bool { return n.Name == c.Node })
+	switch {
+	case i < 0: // a draft
+		return 0
+	case app.Nodes[i].Endpoint != 0:
+		return app.Nodes[i].Endpoint
+	}
+	port := 0
+	for _, p := range app.Nodes[i].Ports {
+		switch {
+		case p.Protocol != "tcp":
+		case port != 0:
+			return 0
+		default:
+			port = p.Container
+		}
+	}
+	return port
+}
+
+// starts reports whether an operation with a script starts a component.
+func starts(c tosca.Component) bool {
+	for name, o := range c.Operations() {
+		if o.Script != "" && c.Protocol.KindOf(name) == protocol.KindStart {
+			return true
+		}
+	}
+	return false
+}
+
+// Configured returns the application with what toskose.yml says of operations: their
+// kinds, and the states of those that no transition names.
+func Configured(app *tosca.Application, cfg config.Config) *tosca.Application {
 	changed := *app
 	changed.Components = slices.Clone(app.Components)
 	for i := range changed.Components {
 		c := &changed.Components[i]
-		c.Protocol.Free = slices.Clone(c.Protocol.Free)
+		written := cfg.Nodes[c.Node].Components[c.Name].Operations
+		if len(written) == 0 {
+			continue
+		}
+		c.Protocol.Free, c.Protocol.Kinds = slices.Clone(c.Protocol.Free), maps.Clone(c.Protocol.Kinds)
 		for j := range c.Protocol.Free {
 			f := &c.Protocol.Free[j]
-			if states := cfg[c.Name].Operations[f.String()].States; states != nil {
+			if states := written[f.String()].States; states != nil {
 				f.States = slices.Sorted(slices.Values(states))
 			}
 		}
+		for name, o := range written {
+			if o.Kind == "" {
+				continue
+			}
+			if c.Protocol.Kinds == nil {
+				c.Protocol.Kinds = map[string]protocol.Kind{}
+			}
+			c.Protocol.Kinds[name] = protocol.Kind(o.Kind)
+		}
 	}
 	return &changed
-}
-
-// kind is an operation's kind: toskose.yml's, else that of its name.
-func (p *planner) kind(component string, name protocol.Operation) protocol.Kind {
-	written := p.plan.Config.Components[component].Operations[name.String()].Kind
-	return cmp.Or(protocol.Kind(written), name.Kind())
 }

@@ -1,15 +1,21 @@
 package packager_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
+	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/protocol"
+	unit "github.com/toskose/toskose/unit/config"
 )
 
 // TestOperationsAreWhatToskoseYmlSays has the unit's configuration and the
@@ -19,15 +25,21 @@ func TestOperationsAreWhatToskoseYmlSays(t *testing.T) {
 	app := sample.App()
 	push := protocol.Operation{Interface: "api_interface", Name: "push_default"}
 	app.Components[0].Protocol = app.Components[0].Protocol.WithFree(push)
-	all := map[string][]string{"Standard.create": nil, "Standard.start": nil, "api_interface.push_default": {"created", "deleted", "running"}, "api_interface.start": nil}
+	all := config.TargetComponent{
+		Node: "backend", Requires: []string{"connection"},
+		Operations: map[string]config.TargetOperation{
+			"Standard.create": {Kind: "run"}, "Standard.start": {Kind: "start"}, "api_interface.start": {Kind: "start"},
+			"api_interface.push_default": {Kind: "run", States: []string{"created", "deleted", "running"}},
+		},
+	}
 	if diff := cmp.Diff(all, packager.TargetOf(app).Components["api"]); diff != "" {
 		t.Errorf("what may be named (-want +got):\n%s", diff)
 	}
-	cfg := config.Config{Components: map[string]config.Component{"api": {Operations: map[string]config.Operation{
+	cfg := withComponent("backend", "api", config.Component{Operations: map[string]config.Operation{
 		"api_interface.push_default": {States: []string{"running", "deleted"}},
 		"api_interface.start":        {Kind: "run"},
 		"Standard.create":            {Kind: "start"},
-	}}}}
+	}})
 	for name, tt := range map[string]struct {
 		cfg           config.Config
 		kinds, states string
@@ -57,6 +69,132 @@ func TestOperationsAreWhatToskoseYmlSays(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"created", "running"}, app.Components[0].Protocol.Free[0].States); diff != "" {
 		t.Errorf("the application has changed (-want +got):\n%s", diff)
+	}
+}
+
+func withComponent(node, name string, c config.Component) config.Config {
+	return config.Config{Nodes: map[string]config.Node{node: {Components: map[string]config.Component{name: c}}}}
+}
+
+// TestTheUnitGetsWhatToskoseYmlSaysOfComponents has the unit read its configuration,
+// which it does strictly.
+func TestTheUnitGetsWhatToskoseYmlSaysOfComponents(t *testing.T) {
+	t.Parallel()
+	cfg := withComponent("backend", "api", config.Component{
+		Readiness: config.Readiness{
+			TCP: "8000", HTTP: "http://127.0.0.1:8000/a b?c=%20#d", Command: `./check "a  b" 100% ; #`, Log: " 100% ;ready #1", Notify: true,
+			Timeout: "1m30s", Interval: "50ms",
+		},
+		Output: "json", StopSignal: "QUIT", StopGrace: "40s", User: "root:0",
+		Operations: map[string]config.Operation{
+			"Standard.create":            {User: "0", Timeout: "1500ms"},
+			"api_interface.push_default": {Timeout: "0s"},
+			"api_interface.start":        {Kind: "run"},
+		},
+	})
+	n, marked := cfg.Nodes["backend"], false
+	n.CoredumpMark, n.Components["viewer"] = &marked, config.Component{Output: "none", Readiness: config.Readiness{None: true}}
+	cfg.Nodes["backend"] = n
+	p := plan(t, sample.App(), cfg)
+	if grace := service(t, p, "backend").StopGrace; grace != 85 {
+		t.Errorf("the container has %d seconds to end, want 85: twice the longest grace, and 5", grace)
+	}
+	c := readByTheUnit(t, p, "backend")
+	if c.Supervisord.Output != unit.OutputPrefixed || c.Supervisord.CoreMark {
+		t.Errorf("[supervisord] is %+v", c.Supervisord)
+	}
+	root := &unit.User{Name: "root", UID: 0, GID: 0, Groups: []int{0}}
+	type settings struct {
+		Ready   *unit.Ready
+		Output  unit.Output
+		Signal  syscall.Signal
+		Grace   int
+		User    *unit.User
+		Timeout time.Duration
+	}
+	ready := &unit.Ready{
+		TCP: "127.0.0.1:8000", HTTP: "http://127.0.0.1:8000/a%20b?c=%20", Argv: []string{"./check", "a  b", "100%", ";", "#"},
+		Log: `(?:) 100% \;ready \#1(?:)`, Notify: true, Timeout: 90 * time.Second, Interval: 50 * time.Millisecond,
+	}
+	term := syscall.SIGTERM
+	for name, want := range map[string]settings{
+		"api:Standard.start":      {ready, unit.OutputJSON, syscall.SIGQUIT, 40, root, 0},
+		"api:create":              {nil, unit.OutputJSON, term, 10, root, 1500 * time.Millisecond},
+		"api:push_default":        {nil, unit.OutputJSON, term, 10, root, 0},
+		"api:api_interface.start": {nil, unit.OutputJSON, term, 10, root, 0},
+		"viewer:start":            {nil, unit.OutputNone, term, 10, nil, 0},
+	} {
+		component, operation, _ := strings.Cut(name, ":")
+		got, ok := c.Program(component, operation)
+		if !ok {
+			t.Errorf("there is no program %s", name)
+			continue
+		}
+		if got.User != nil {
+			got.User.Name, got.User.Groups = "root", []int{0} // of this machine
+		}
+		have := settings{got.Ready, got.Output, got.StopSignal, got.StopWaitSecs, got.User, got.Timeout}
+		if diff := cmp.Diff(want, have); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// readByTheUnit returns the configuration of a container as its unit reads it.
+func readByTheUnit(t *testing.T, p *packager.Plan, node string) *unit.Config {
+	t.Helper()
+	text := fileOf(t, image(t, p, node), func(f packager.File) bool { return f.Path == packager.UnitConfPath })
+	file := filepath.Join(t.TempDir(), "supervisord.conf")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := unit.Load(file, service(t, p, node).Env)
+	if err != nil {
+		t.Fatalf("the unit says %v of:\n%s", err, text)
+	}
+	return c
+}
+
+func TestTheDeclaredPortIsWhatAStartIsReadyAt(t *testing.T) {
+	t.Parallel()
+	tcp := func(ports ...int) (all []tosca.Port) {
+		for _, p := range ports {
+			all = append(all, tosca.Port{Container: p, Protocol: "tcp"})
+		}
+		return all
+	}
+	for name, tt := range map[string]struct {
+		change func(app *tosca.Application) // of frontend, with gui in it
+		cfg    config.Readiness
+		want   string
+	}{
+		"no port":                       {func(*tosca.Application) {}, config.Readiness{}, ""},
+		"its endpoint":                  {func(app *tosca.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{}, "127.0.0.1:81"},
+		"the container's only port":     {func(app *tosca.Application) { app.Nodes[1].Ports = tcp(82) }, config.Readiness{}, "127.0.0.1:82"},
+		"one of several":                {func(app *tosca.Application) { app.Nodes[1].Ports = tcp(82, 83) }, config.Readiness{}, ""},
+		"the container's endpoint":      {func(app *tosca.Application) { app.Nodes[1].Ports, app.Nodes[1].Endpoint = tcp(82, 83), 83 }, config.Readiness{}, "127.0.0.1:83"},
+		"its endpoint before its ports": {func(app *tosca.Application) { app.Nodes[1].Ports, app.Components[1].Endpoint = tcp(82), 81 }, config.Readiness{}, "127.0.0.1:81"},
+		"a port that two could have": {func(app *tosca.Application) {
+			app.Nodes[1].Ports, app.Components[2].Node = tcp(82), "frontend"
+		}, config.Readiness{}, ""},
+		"switched off":    {func(app *tosca.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{None: true}, ""},
+		"with a timeout":  {func(app *tosca.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{Timeout: "5s"}, "127.0.0.1:81"},
+		"something else":  {func(app *tosca.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{Log: "ready"}, ""},
+		"another address": {func(app *tosca.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{TCP: "gui:84"}, "gui:84"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := sample.App()
+			tt.change(app)
+			program, _ := readByTheUnit(t, plan(t, app, withComponent("frontend", "gui", config.Component{Readiness: tt.cfg})), "frontend").Program("gui", "start")
+			got := ""
+			if program.Ready != nil {
+				got = program.Ready.TCP
+			}
+			if got != tt.want {
+				t.Errorf("it is ready at %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -10,14 +10,15 @@ import (
 // Plan is what is built and run for an application. Slices are
 // sorted by name unless a comment says otherwise.
 type Plan struct {
-	App      string        // the application's name, valid as a stack and project name
-	Version  string        // of Toskose
-	Images   []Image       // of nodes: toskosed, or built from the archive; then the manager's
-	Services []Service     // all containers, the manager's last
-	Volumes  []Volume      //
-	Secrets  []Secret      //
-	Config   config.Config // completed
-	Warnings []string      // what is lost or surely not meant, for the user to read
+	App      string            // the application's name, valid as a stack and project name
+	Version  string            // of Toskose
+	Images   []Image           // of nodes: toskosed, or built from the archive; then the manager's
+	Services []Service         // all containers, the manager's last
+	Volumes  []Volume          //
+	Secrets  []Secret          //
+	Config   config.Config     // completed
+	Digests  map[string]string // of the configurations of the units, by node, as these report them
+	Warnings []string          // what is lost or surely not meant, for the user to read
 }
 
 // Image is an image to build by copying files onto a base.
@@ -32,6 +33,8 @@ type Image struct {
 	Env        map[string]string
 	Labels     map[string]string
 	Files      []File   // sorted by path; parents come before what is in them
+	Scripts    []string // of the archive, which operations run; sorted
+	Path       string   // PATH of the container, where the application sets it
 	Entry      []string // entry point; empty: the base's
 	Health     []string // health check
 
@@ -131,6 +134,8 @@ const (
 	SecretsPath     = "/run/secrets"
 	ManagerPath     = "/toskose/manager/toskose-manager"
 	ManagerFolder   = "/toskose/manager"
+	// DigestsPath is a JSON object with the digest of each node's unit.
+	DigestsPath = ManagerFolder + "/digests.json"
 )
 
 // The labels of images and containers, by which they are found again.
@@ -168,10 +173,17 @@ const (
 	TLSAuthorityFile = "tls-ca.key" // the key that signs certificates; no container has it
 )
 
-// How long the end of a container may take, in seconds. A program has
-// ProgramGrace to end after its stop signal, and what no program claims has the
-// same after that; StopGrace, when the engine kills the container, is 5 more.
-const (
-	ProgramGrace = 10
-	StopGrace    = 2*ProgramGrace + 5
-)
+// ProgramGrace is how many seconds a program has to end after its stop signal, unless
+// toskose.yml says otherwise.
+const ProgramGrace = 10
+
+// stopGrace is how many seconds the end of a container may take before its engine
+// kills it: the longest grace of a program, as much again for what no program
+// claims, and 5 more.
+func stopGrace(components map[string]config.Component) int {
+	longest := ProgramGrace
+	for _, c := range components {
+		longest = max(longest, int(config.ParseDuration(c.StopGrace).Seconds()))
+	}
+	return 2*longest + 5
+}

@@ -2,9 +2,14 @@ package packager
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/toskose/toskose/packager/config"
 )
 
 const plainInCommands = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./@+=:,%-"
@@ -27,6 +32,35 @@ func command(words ...string) string {
 	return percent(strings.Join(quoted, " "))
 }
 
+// shellWords writes a command line that is written as for a shell.
+func shellWords(text string) (string, error) {
+	words, err := config.SplitWords(text)
+	return command(words...), err
+}
+
+// seconds writes a duration.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
+
+// address writes a URL without white space; what is none stays as it is.
+func address(text string) string {
+	if u, err := url.Parse(text); err == nil {
+		return u.String()
+	}
+	return text
+}
+
+var afterSpace = regexp.MustCompile(`(\s)([;#])`)
+
+// pattern writes a regular expression: a sign after white space would begin a comment
+// there, and white space at its ends would be lost.
+func pattern(text string) string {
+	text = afterSpace.ReplaceAllString(text, "$1\\$2")
+	if strings.TrimSpace(text) != text {
+		text = "(?:)" + text + "(?:)"
+	}
+	return percent(text)
+}
+
 // percent keeps a value of supervisord.conf from being expanded.
 func percent(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
@@ -40,49 +74,4 @@ func jsonValue(v any) (string, error) {
 		return "", fmt.Errorf("cannot encode as JSON: %w", err)
 	}
 	return percent(commentSigns.Replace(string(data))), nil
-}
-
-// splitWords splits a command as a POSIX shell would, without expanding
-// anything: that is what engines do with a command that is one string.
-func splitWords(s string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	started, escaped := false, false
-	var quote rune
-	for _, r := range s {
-		switch {
-		case escaped:
-			if quote == '"' && !strings.ContainsRune("\"\\$`\n", r) {
-				word.WriteByte('\\')
-			}
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\' && quote != '\'':
-			escaped, started = true, true
-		case quote != 0:
-			if r == quote {
-				quote = 0
-			} else {
-				word.WriteRune(r)
-			}
-		case r == '\'' || r == '"':
-			quote, started = r, true
-		case strings.ContainsRune(" \t\r\n", r):
-			if started {
-				words = append(words, word.String())
-				word.Reset()
-				started = false
-			}
-		default:
-			word.WriteRune(r)
-			started = true
-		}
-	}
-	if quote != 0 || escaped {
-		return nil, errors.New("a quotation mark is not closed")
-	}
-	if started {
-		words = append(words, word.String())
-	}
-	return words, nil
 }

@@ -1,34 +1,6 @@
 package packager
 
-import (
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-)
-
-func TestACommandIsSplitAsAShellWould(t *testing.T) {
-	t.Parallel()
-	tests := map[string][]string{
-		"":                        nil,
-		"  a  b ":                 {"a", "b"},
-		`sh -c 'echo "$x"'`:       {"sh", "-c", `echo "$x"`},
-		`a\ b "c d" ''`:           {"a b", "c d", ""},
-		`"a \"b\" \x"`:            {`a "b" \x`},
-		`--flag="v w"x`:           {"--flag=v wx"},
-		"line one\n\tline\\\ntwo": {"line", "one", "line\ntwo"},
-	}
-	for command, want := range tests {
-		got, err := splitWords(command)
-		if err != nil || !cmp.Equal(got, want) {
-			t.Errorf("%q gives %q, %v; want %q", command, got, err, want)
-		}
-	}
-	for _, open := range []string{`"a`, `'a`, `a\`} {
-		if got, err := splitWords(open); err == nil {
-			t.Errorf("%q gives %q", open, got)
-		}
-	}
-}
+import "testing"
 
 func TestACommandSurvivesSupervisorsComments(t *testing.T) {
 	t.Parallel()
@@ -42,5 +14,18 @@ func TestJSONSurvivesSupervisorsComments(t *testing.T) {
 	got, err := jsonValue(map[string]string{"A": "50% ;b #c\n"})
 	if want := `{"A":"50%% \u003bb \u0023c\n"}`; err != nil || got != want {
 		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
+
+func TestAPatternSurvivesSupervisorsComments(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"ready":       "ready",
+		" 100% ;x #y": `(?:) 100%% \;x \#y(?:)`,
+		"a;b#c":       "a;b#c",
+	} {
+		if got := pattern(given); got != want {
+			t.Errorf("%q gives %q, want %q", given, got, want)
+		}
 	}
 }

@@ -137,9 +137,9 @@ func (p *planner) public() *tosca.Application {
 	for i := range app.Components {
 		p.publicInputs(&app.Components[i])
 	}
-	if len(p.plan.Config.Secrets) > 0 {
-		app.Inputs = slices.Clone(app.Inputs)
-		for i := range app.Inputs {
+	app.Inputs = slices.Clone(app.Inputs)
+	for i := range app.Inputs {
+		if len(p.plan.Config.Secrets) > 0 || app.Inputs[i].Secret {
 			app.Inputs[i].Value = nil
 		}
 	}

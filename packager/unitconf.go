@@ -1,12 +1,15 @@
 package packager
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/templates"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/protocol"
@@ -15,6 +18,8 @@ import (
 // unitConf is the data of the template of supervisord.conf.
 type unitConf struct {
 	App, Node  string
+	Output     string // of all programs but those that have their own
+	Unmarked   bool   // in their coredump_filter
 	TLS        *unitTLS
 	Components []unitComponent
 }
@@ -29,13 +34,22 @@ type unitProgram struct {
 	Component, Interface              string
 	Kind                              protocol.Kind
 	Inputs, SecretInputs, SecretEnv   string
-	Log                               string
-	StopWait, Timeout                 int
+	Log, Output, User                 string
+	StopSignal                        string
+	StopWait                          int
+	Timeout                           string // seconds
+	Ready                             []unitKey
 }
+
+// unitKey is a key of a program with its value.
+type unitKey struct{ Name, Value string }
 
 // unitConf renders the unit's configuration for a node.
 func (p *planner) unitConf(node string, components []tosca.Component, secrets map[string]string) ([]byte, error) {
-	conf := unitConf{App: p.plan.App, Node: node, TLS: p.unitTLS(node)}
+	mark := p.plan.Config.Nodes[node].CoredumpMark
+	conf := unitConf{
+		App: p.plan.App, Node: node, Output: config.DefaultOutput, Unmarked: mark != nil && !*mark, TLS: p.unitTLS(node),
+	}
 	for _, c := range components {
 		protocol, err := jsonValue(c.Protocol)
 		if err != nil {
@@ -58,12 +72,25 @@ func (p *planner) unitConf(node string, components []tosca.Component, secrets ma
 }
 
 func (p *planner) program(c tosca.Component, name protocol.Operation, o tosca.Operation, secrets map[string]string) (unitProgram, error) {
-	process := processName(c, name)
+	process, cfg := processName(c, name), p.plan.Config.Nodes[c.Node].Components[c.Name]
 	program := unitProgram{
 		Name: c.Name + "." + process, Process: process, Component: c.Name, Interface: name.Interface,
-		Directory: appPath(c.Name, ""), Kind: p.kind(c.Name, name), StopWait: ProgramGrace,
-		Timeout: o.Timeout,
-		Log:     path.Join(StatePath, "logs", c.Name, process),
+		Directory: appPath(c.Name, ""), Kind: c.Protocol.KindOf(name), StopWait: ProgramGrace,
+		Log:  path.Join(StatePath, "logs", c.Name, process),
+		User: cmp.Or(cfg.Operations[name.String()].User, cfg.User),
+	}
+	if cfg.Output != config.DefaultOutput {
+		program.Output = cfg.Output
+	}
+	limit := time.Duration(o.Timeout) * time.Second
+	if own := cfg.Operations[name.String()].Timeout; own != "" {
+		limit = config.ParseDuration(own)
+	}
+	if limit > 0 {
+		program.Timeout = seconds(limit)
+	}
+	if err := program.startAndStop(cfg); err != nil {
+		return unitProgram{}, err
 	}
 	script, err := scriptCommand(p.archive, appPath(c.Name, o.Script), o.Script)
 	if err != nil {
@@ -84,6 +111,46 @@ func (p *planner) program(c tosca.Component, name protocol.Operation, o tosca.Op
 	return program, nil
 }
 
+// startAndStop sets what concerns what a start leaves.
+func (u *unitProgram) startAndStop(cfg config.Component) (err error) {
+	if u.Kind == protocol.KindStart || u.Kind == protocol.KindStop {
+		u.StopWait = int(config.ParseDuration(cfg.StopGrace).Seconds())
+	}
+	if u.Kind != protocol.KindStart {
+		return nil
+	}
+	if cfg.StopSignal != config.DefaultStopSignal {
+		u.StopSignal = cfg.StopSignal
+	}
+	u.Ready, err = ready(cfg.Readiness)
+	return err
+}
+
+// ready returns the keys of a readiness.
+func ready(r config.Readiness) ([]unitKey, error) {
+	if r.None {
+		return nil, nil
+	}
+	command, err := shellWords(r.Command)
+	if err != nil {
+		return nil, fmt.Errorf("readiness: command: %w", err)
+	}
+	notify := ""
+	if r.Notify {
+		notify = "true"
+	}
+	keys := []unitKey{
+		{"tcp", r.TCP},
+		{"http", percent(address(r.HTTP))},
+		{"command", command},
+		{"log", pattern(r.Log)},
+		{"notify", notify},
+		{"timeout", seconds(config.ParseDuration(r.Timeout))},
+		{"interval", seconds(config.ParseDuration(r.Interval))},
+	}
+	return slices.DeleteFunc(keys, func(k unitKey) bool { return k.Value == "" }), nil
+}
+
 // scriptCommand returns the command of a script: itself, or sh's where it does
 // not say what runs it.
 func scriptCommand(archive fs.FS, at, script string) (string, error) {
@@ -91,7 +158,7 @@ func scriptCommand(archive fs.FS, at, script string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("script %q: %w", script, err)
 	}
-	if runsItself(head) {
+	if tosca.RunsItself(head) {
 		return command(at), nil
 	}
 	return command("/bin/sh", at), nil

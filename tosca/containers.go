@@ -25,6 +25,7 @@ func (c *compiler) container(n *node, policies *policies) Node {
 	m := Node{Name: n.Name, Type: n.Type.Name}
 	m.Image = c.image(n)
 	m.Ports = c.ports(n)
+	m.Endpoint = c.endpoint(n)
 	m.Env = c.environment(n)
 	m.Command = data.Text(n.Property("command").Node)
 	m.Shares = c.shares(n)
@@ -303,5 +304,26 @@ func (c *compiler) storage(n *node) []Storage {
 	slices.SortFunc(all, func(a, b Storage) int {
 		return cmp.Or(strings.Compare(a.Volume, b.Volume), strings.Compare(a.Location, b.Location))
 	})
+	return all
+}
+
+// componentArtifacts makes the model's artifacts of a component: each must be
+// a file of the archive.
+func (c *compiler) componentArtifacts(n *node) []Artifact {
+	check.ArtifactTypes(c.Graph, n.Node)
+	var all []Artifact
+	for _, a := range c.Artifacts(n.Node) {
+		what := n.Of() + ": artifact " + quote(a.Name)
+		if a.Repository.Name != "" {
+			c.Errorf(a.Repository.Pos, code.ArtRepository, "%s is in repository %q, and nothing is fetched: put the file into the archive", what, a.Repository.Name)
+			continue
+		}
+		if !check.Written(c.Graph, a.Artifact, what) {
+			continue
+		}
+		if p, ok := c.File(a.In, a.File, what); ok {
+			all = append(all, Artifact{Name: a.Name, Type: a.Type.Name, Path: p})
+		}
+	}
 	return all
 }

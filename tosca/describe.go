@@ -81,7 +81,11 @@ func (d *description) inputs(inputs []Input) {
 	d.title("inputs")
 	tab := tabwriter.NewWriter(d, 0, 8, 2, ' ', 0)
 	for _, in := range inputs {
-		fmt.Fprintf(tab, "  %s\t%s\t%s", diag.Visible(in.Name), diag.Visible(in.Type), diag.Visible(shownValue(in.Value)))
+		value := shownValue(in.Value)
+		if in.Secret {
+			value = "(secret)"
+		}
+		fmt.Fprintf(tab, "  %s\t%s\t%s", diag.Visible(in.Name), diag.Visible(in.Type), diag.Visible(value))
 		if in.Description != "" {
 			fmt.Fprintf(tab, "\t%s", diag.Visible(oneLine(in.Description)))
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/check"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/internal/resolve"
 )
 
@@ -21,7 +22,7 @@ type Options struct {
 	// Inputs are values of topology inputs by name: strings, booleans, numbers,
 	// lists ([]any) and maps (map[string]any). A string for an input of another
 	// type is read as YAML, as from a command line, and where one is wrong, its
-	// place is "--input NAME".
+	// place is "--input NAME". A Secret is a string that no diagnostic has.
 	Inputs map[string]any
 	// InputFile is a file of inputs, YAML or JSON; Inputs win over it. Values in
 	// it have the types that the file gives them.
@@ -32,11 +33,20 @@ type Options struct {
 	// depends on such an input is not in the model, and such nodes are among its
 	// Others.
 	Draft bool
+	// Withhold leaves out of a draft's model the secrets that the user gave, and what
+	// depends on them: each Secret, and what the name of an input calls one.
+	Withhold bool
 	// Hosts are images by the names of containers. Where one of them alone is not in the
 	// topology, and a component leaves its host to a filter that no container fulfils,
 	// it is hosted on a container of this name and image.
 	Hosts map[string]string
+	// Operations are those of components, by their full names, that the user has
+	// decided about. One that no transition names is not warned of then.
+	Operations map[string][]string
 }
+
+// Secret is the value of an input that is shown nowhere, whatever the input's name.
+type Secret = resolve.Secret
 
 // InputFile is a file of inputs as the user named it, with its content.
 type InputFile struct {
@@ -59,9 +69,9 @@ func Load(ctx context.Context, archive *csar.Archive, opts Options) (*Applicatio
 	if err != nil || len(docs) == 0 {
 		return nil, found.List(), cmp.Or(err, found.List().Err())
 	}
-	c := &compiler{archive: archive, draft: opts.Draft}
+	c := &compiler{archive: archive, draft: opts.Draft, decided: opts.Operations}
 	c.Graph = resolve.New(archive, docs, resolve.Options{
-		Inputs: opts.Inputs, File: (*resolve.InputFile)(opts.InputFile), Draft: opts.Draft, Noun: noun,
+		Inputs: opts.Inputs, File: (*resolve.InputFile)(opts.InputFile), Draft: opts.Draft, Withhold: opts.Withhold, Noun: noun,
 		Host: hostOf(docs[0], opts.Hosts), Attribute: attribute,
 	})
 	c.Add(found.List()...)
@@ -101,7 +111,8 @@ type compiler struct {
 	*resolve.Graph
 	archive *csar.Archive
 	draft   bool
-	nodes   []*node // in the order written
+	decided map[string][]string // operations by component
+	nodes   []*node             // in the order written
 	byNode  map[*resolve.Node]*node
 	scripts map[string]bool // scripts that were looked into
 	images  map[string]bool // names of images that are right
@@ -153,7 +164,7 @@ func (c *compiler) application(ctx context.Context) (*Application, error) {
 	app.Units = c.units()
 	for _, in := range c.InputValues() {
 		app.Inputs = append(app.Inputs, Input{
-			Name: in.Name, Type: in.Type.Name, Description: in.Description, Value: data.Any(in.Value),
+			Name: in.Name, Type: in.Type.Name, Description: in.Description, Value: data.Any(in.Value), Secret: in.Secret,
 		})
 	}
 	sortBy(app.Nodes, func(n *Node) string { return n.Name })
@@ -202,4 +213,103 @@ func (c *compiler) emptyApplication() *Application {
 		app.Name = strings.TrimSuffix(base, path.Ext(base))
 	}
 	return app
+}
+
+// part is a part of a file, up to the next one.
+type part struct {
+	at      diag.Position
+	matters bool // to a container, component or volume
+}
+
+// demote makes warnings of the errors that no container, component or volume can
+// come to feel, in a document that has some: those in outputs, workflows and
+// substitution mappings, in nodes, groups and policies that are none of TosKer's, and
+// in types that none of these is of.
+func (c *compiler) demote() {
+	if c.Errors() == 0 {
+		return
+	}
+	parts := map[string][]part{}
+	for _, p := range c.parts() {
+		parts[p.at.File] = append(parts[p.at.File], p)
+	}
+	for _, all := range parts {
+		slices.SortFunc(all, func(a, b part) int { return a.at.Compare(b.at) })
+	}
+	c.Demote(func(at diag.Position) bool {
+		all := parts[at.File]
+		i, is := slices.BinarySearchFunc(all, at, func(p part, at diag.Position) int { return p.at.Compare(at) })
+		if !is {
+			i--
+		}
+		return i >= 0 && !all[i].matters
+	})
+}
+
+// idle are the parts of a topology that nobody here executes.
+var idle = map[string]bool{"outputs": true, "workflows": true, "substitution_mappings": true}
+
+// parts lists the parts of all files.
+func (c *compiler) parts() []part {
+	var all []part
+	add := func(at diag.Position, matters bool) { all = append(all, part{at, matters}) }
+	used := c.usedTypes()
+	for _, doc := range c.Docs {
+		for _, k := range doc.Keywords() {
+			add(k.Pos(), true)
+		}
+		for kind, types := range doc.Types {
+			for _, t := range types {
+				of := grammar.Kind(kind)
+				add(t.Pos, of != grammar.NodeType && of != grammar.GroupType && of != grammar.PolicyType || used[t.Name])
+			}
+		}
+	}
+	for _, k := range c.Topo.Keywords() {
+		add(k.Pos(), !idle[k.Text])
+	}
+	for _, n := range c.nodes {
+		add(n.Pos, n.Typ == nil || n.kind != foreign)
+	}
+	for _, g := range c.Groups {
+		add(g.Pos, g.Typ == nil || used[g.Typ.Name])
+	}
+	for _, p := range c.Policies {
+		add(p.Pos, p.Typ == nil || used[p.Typ.Name])
+	}
+	return all
+}
+
+// usedTypes are the names of the types of nodes, groups and policies that TosKer's meaning has to
+// do with: those of its nodes, of deployment units, of protocols, and of groups that
+// protocols are for.
+func (c *compiler) usedTypes() map[string]bool {
+	used := map[string]bool{}
+	add := func(chain []*grammar.Type) {
+		for _, t := range chain {
+			used[t.Name] = true
+		}
+	}
+	for _, n := range c.nodes {
+		if n.Typ == nil || n.kind != foreign {
+			add(inherit.Ancestors(n.Doc.Scope().Lookup(grammar.NodeType, n.Type.Name)))
+		}
+	}
+	for _, g := range c.Groups {
+		if inherit.ChainHas(c.Chain(g.Typ), typeUnit) {
+			add(c.Chain(g.Typ))
+		}
+	}
+	for _, p := range c.Policies {
+		if !inherit.ChainHas(c.Chain(p.Typ), typeProtocol) {
+			continue
+		}
+		add(c.Chain(p.Typ))
+		for _, target := range p.Targets {
+			if g := c.Groups[target.Name]; g != nil {
+				add(c.Chain(g.Typ))
+			}
+		}
+	}
+	return used
 }

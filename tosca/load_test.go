@@ -260,7 +260,9 @@ func TestScriptsThatNoSystemRunsAreWarnedOfOnce(t *testing.T) {
 	}
 	write("good.sh", "#!/bin/sh\necho\r\n", 0o755)
 	write("dos.sh", "#!/bin/sh -e\r\necho\r\n", 0o755)
-	write("mode.sh", "echo\r\n", 0o644)
+	write("bare.sh", "echo\r\n", 0o644)
+	write("app.py", "print()\n", 0o755)
+	write("tool.bin", "\x7fELF", 0o644)
 	write("app.yaml", header+`
 topology_template:
   node_templates:
@@ -268,7 +270,7 @@ topology_template:
     s:
       type: tosker.nodes.Software
       requirements: [{host: box}]
-      interfaces: {Standard: {create: good.sh, configure: dos.sh, start: mode.sh, stop: mode.sh}}
+      interfaces: {Standard: {create: good.sh, configure: dos.sh, start: app.py, stop: bare.sh, delete: tool.bin}}
 `, 0o644)
 	a, err := csar.Open(dir)
 	if err != nil {
@@ -280,7 +282,7 @@ topology_template:
 		t.Fatal(err)
 	}
 	want := `TOSCA-OP-007 app.yaml:10:59: warning: component "s": operation "Standard.configure": script "dos.sh" has DOS line ends: no system finds the interpreter "/bin/sh -e\r"
-TOSCA-OP-006 app.yaml:10:74: warning: component "s": operation "Standard.start": script "mode.sh" is not executable: chmod +x it
+TOSCA-OP-006 app.yaml:10:74: warning: component "s": operation "Standard.start": script "app.py" does not begin with #!, so /bin/sh runs it
 `
 	if diff := cmp.Diff(want, printed(list)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

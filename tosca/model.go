@@ -1,9 +1,17 @@
+// Package tosca turns a TOSCA service template into the model of an
+// application: containers, components, volumes and their protocols. It knows
+// nothing of Docker, reports every problem with file, line and column, and
+// starts no goroutine.
 package tosca
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"iter"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
@@ -52,6 +60,7 @@ type Input struct {
 	Type        string `json:"type"`
 	Description string `json:"description,omitempty"`
 	Value       any    `json:"value"`
+	Secret      bool   `json:"secret,omitempty"` // the user gave it as one
 }
 
 // Node is a container of the application (tosker.nodes.Container).
@@ -59,7 +68,8 @@ type Node struct {
 	Name        string            `json:"name"`
 	Type        string            `json:"type"`
 	Image       Image             `json:"image"`
-	Ports       []Port            `json:"ports,omitempty"` // by container port
+	Ports       []Port            `json:"ports,omitempty"`    // by container port
+	Endpoint    int               `json:"endpoint,omitempty"` // the TCP port that its capability declares; 0: none
 	Env         map[string]string `json:"env,omitempty"`
 	Command     string            `json:"command,omitempty"`
 	Shares      []Share           `json:"shares,omitempty"`  // by container path
@@ -131,6 +141,7 @@ type Component struct {
 	Connections []string          `json:"connections,omitempty"` // nodes or components it dials by name
 	Depends     []string          `json:"depends,omitempty"`
 	Named       []Requirement     `json:"named,omitempty"`
+	Endpoint    int               `json:"endpoint,omitempty"` // the TCP port that its capability declares; 0: none
 	Artifacts   []Artifact        `json:"artifacts,omitempty"`
 	Interfaces  []Interface       `json:"interfaces"`
 	Protocol    protocol.Protocol `json:"protocol"`
@@ -210,4 +221,17 @@ func (in OperationInput) Resolve(pathOf func(owner, artifact string) string) str
 	default:
 		return in.Value
 	}
+}
+
+// Encode writes an application as indented JSON. The same application gives
+// the same bytes.
+func Encode(app *Application) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(app); err != nil {
+		return nil, fmt.Errorf("cannot encode application %q: %w", app.Name, err)
+	}
+	return diag.VisibleJSON(b.Bytes()), nil
 }

@@ -1,9 +1,14 @@
 package tosca
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
+	"io"
+	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -12,6 +17,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/inherit"
+	"github.com/toskose/toskose/tosca/internal/source"
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
@@ -28,6 +34,7 @@ func (c *compiler) component(n *node, policies *policies) Component {
 	}
 	m.Connections, m.Depends = n.providers()
 	m.Named = n.namedRequirements()
+	m.Endpoint = c.endpoint(n)
 	m.Artifacts = c.componentArtifacts(n)
 	ifaces := check.Interfaces(c.Graph, n.Node)
 	m.Interfaces = make([]Interface, 0, len(ifaces))
@@ -63,6 +70,9 @@ func (c *compiler) withFree(n *node, policies *policies, m Component, ifaces map
 			continue
 		}
 		p = p.WithFree(name)
+		if slices.Contains(c.decided[n.Name], name.String()) {
+			continue
+		}
 		c.Warnf(at, code.PolicyFree, "%s: no transition of its protocol names operation %q: it may run in every state but %q, and changes none", n.Of(), name, p.Initial)
 	}
 	return p
@@ -263,4 +273,90 @@ func (n *node) other() Other {
 	})
 	m.Requirements = slices.Compact(m.Requirements)
 	return m
+}
+
+// checkComponentPorts warns of two components of one container that are given
+// one port: the container has one network, so the second cannot listen. A
+// component's port is its property of this name, or that of a capability.
+func (c *compiler) checkComponentPorts() {
+	type socket struct {
+		container *node
+		port      int
+	}
+	first := map[socket]string{}
+	for _, n := range c.nodes {
+		if n.kind != software || n.base == nil || n.Typ == nil {
+			continue
+		}
+		for number, at := range c.portsOf(n) {
+			key := socket{n.base, number}
+			if other, taken := first[key]; taken {
+				c.Warnf(at, code.ComponentPort, "%s listens on port %d, and so does component %q in the same container, %q", n.Of(), number, other, n.base.Name)
+				continue
+			}
+			first[key] = n.Name
+		}
+	}
+}
+
+// portsOf returns the ports that a component says it listens on.
+func (c *compiler) portsOf(n *node) map[int]diag.Position {
+	var ports map[int]diag.Position
+	take := func(v, written *source.Node) {
+		if v.IsNull() || !v.IsScalar() {
+			return
+		}
+		if number, ok := port(v.Text); ok && number != 0 {
+			if ports == nil {
+				ports = map[int]diag.Position{}
+			}
+			ports[number] = n.Pos
+			if written != nil {
+				ports[number] = written.Pos()
+			}
+		}
+	}
+	if n.HasProperty("port") {
+		take(n.Property("port").Node, n.Properties.Get("port"))
+	}
+	for _, k := range n.Capabilities {
+		if d := n.Typ.Caps[k.Name]; d != nil && d.Props["port"] != nil {
+			written := k.Properties.Get("port")
+			take(c.Values.Eval(written, n.Place(n.Of())).Node, written)
+		}
+	}
+	return ports
+}
+
+// maxFirstLine bounds what is read of a script: a kernel reads less of a #! line.
+const maxFirstLine = 512
+
+// RunsItself reports whether a kernel executes a file that begins so; /bin/sh
+// runs other scripts.
+func RunsItself(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("#!")) || bytes.HasPrefix(head, []byte("\x7fELF"))
+}
+
+// checkScript warns of a script that its interpreter cannot run, once for each.
+func (c *compiler) checkScript(name string, at diag.Position, of string) {
+	if c.scripts[name] {
+		return
+	}
+	if c.scripts == nil {
+		c.scripts = map[string]bool{}
+	}
+	c.scripts[name] = true
+	f, err := c.archive.Open(name)
+	if err != nil {
+		return // what cannot be read is said when it is packaged
+	}
+	defer f.Close()
+	line, _ := bufio.NewReaderSize(io.LimitReader(f, maxFirstLine), maxFirstLine).ReadString('\n')
+	if ext := path.Ext(name); ext != "" && ext != ".sh" && !RunsItself([]byte(line)) {
+		c.Warnf(at, code.ScriptShell, "%s: script %q does not begin with #!, so /bin/sh runs it", of, name)
+	}
+	if strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r\n") {
+		c.Warnf(at, code.ScriptLineEnd, "%s: script %q has DOS line ends: no system finds the interpreter %s",
+			of, name, strconv.Quote(strings.TrimSpace(line[2:len(line)-2])+"\r"))
+	}
 }

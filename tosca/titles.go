@@ -62,7 +62,7 @@ var titles = map[string]string{
 	"TOSCA-INP-002":  "Required input without a value",
 	"TOSCA-INP-003":  "Value that is not a TOSCA value",
 	"TOSCA-INP-004":  "Input that is never used",
-	"TOSCA-OP-006":   "Script that is not executable",
+	"TOSCA-OP-006":   "Script that names no interpreter",
 	"TOSCA-OP-007":   "Script with DOS line ends",
 	"TOSCA-COMP-001": "Two components of one container on one port",
 
@@ -132,6 +132,7 @@ var titles = map[string]string{
 
 	"TOSCA-PROP-003": "Assignment to a fixed value",
 	"TOSCA-PROP-004": "Unknown attribute",
+	"TOSCA-PROP-005": "Values that do not go together",
 	"TOSCA-TYPE-005": "Change of what is inherited that is not allowed",
 	"TOSCA-TYPE-006": "Type version that is not a version",
 	"TOSCA-NODE-004": "Unknown directive",
@@ -157,8 +158,10 @@ var titles = map[string]string{
 	"TOSCA-FLOW-004": "Unknown input of a workflow",
 	"TOSCA-FLOW-005": "Call of an operation that is not there",
 	"TOSCA-FLOW-006": "Workflow that inlines itself",
+	"TOSCA-FLOW-007": "Place where no operation of a step can run",
 	"TOSCA-SUB-001":  "Mapping of what the node type does not have",
 	"TOSCA-SUB-002":  "Mapping to what is not in the topology",
 	"TOSCA-SUB-003":  "Mapping to another type",
 	"TOSCA-SUB-004":  "Input that no property is mapped to",
+	"TOSCA-SUB-005":  "Requirements mapped more often than they are there",
 }

@@ -46,14 +46,25 @@ func (u *Executions) Cancel(ctx context.Context, id string) (wire.Execution, err
 	return u.components.Cancel(ctx, id)
 }
 
+// Now is the cursor of one who knows nothing: what it leads to is a hello, which
+// says how all stands.
+const Now = "now"
+
 // Journal returns the entries after a cursor; see component.Set.Journal.
 func (u *Executions) Journal(ctx context.Context, after string, wait time.Duration) (JournalPage, error) {
+	if after == Now {
+		hello, err := u.components.Hello(u.Identity())
+		return JournalPage{Instance: hello.Instance, Entries: []wire.Entry{hello}}, err
+	}
 	return u.components.Journal(ctx, after, wait)
 }
 
 // Identity says whose journal it is, and how far it is.
 func (u *Executions) Identity() wire.Identity {
-	return wire.Identity{Instance: u.components.Instance(), Seq: u.components.Seq(), Booted: u.booted, Labels: u.labels}
+	digest, _ := u.digest.Load().(string)
+	return wire.Identity{
+		Instance: u.components.Instance(), Seq: u.components.Seq(), Booted: u.booted, Labels: u.labels, Digest: digest,
+	}
 }
 
 // Components says where all components stand and, if asked to, what runs of

@@ -248,20 +248,32 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 	err := p.Stop(ctx)
 	if err != nil {
 		if opened {
-			u.components.EndStop(p.Config().Component, "", false)
+			_ = u.components.EndStop(p.Config().Component, "", false) // which writes nothing
 		}
 		if errors.Is(err, process.ErrNotRunning) {
 			return nil, wire.NewFault(wire.NotRunning, p.Namespec())
 		}
 		return nil, faulty(err)
 	}
-	stopped := make(chan error, 1)
-	u.tasks.Go(func() {
-		stopped <- u.stopped(p, opened)
+	begun := p.Status()
+	if !opened {
+		return func(ctx context.Context) error {
+			_, err := stopped(ctx, p, begun)
+			return err
+		}, nil
+	}
+	ended := make(chan error, 1)
+	u.tasks.Go(func() { // also where the client is not there any more
+		s, err := stopped(u.life, p, begun)
+		unwritten := u.components.EndStop(p.Config().Component, p.Config().Name+" was stopped by supervisor.stopProcess", s.AtRest())
+		if err == nil {
+			err = supervisors(unwritten, wire.Failed)
+		}
+		ended <- err
 	})
 	return func(ctx context.Context) error {
 		select {
-		case err := <-stopped:
+		case err := <-ended:
 			return err
 		case <-ctx.Done():
 			return ctx.Err()
@@ -269,20 +281,14 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 	}, nil
 }
 
-// stopped waits for the end of a stop and records what it means, whether or
-// not the client is still there.
-func (u *Processes) stopped(p *process.Program, opened bool) error {
-	// Somebody may have started it again before this looks.
-	s := p.Status()
-	var err error
-	if run := s.Run; s.State == wire.Stopping {
-		s, err = p.Await(u.life, func(now process.Status) bool { return now.StopAnswered() || now.Run != run })
-	}
-	if opened {
-		u.components.EndStop(p.Config().Component, p.Config().Name+" was stopped by supervisor.stopProcess", err == nil && s.AtRest())
+// stopped waits for the end of a stop that has begun. Meanwhile the program may have been
+// started again.
+func stopped(ctx context.Context, p *process.Program, begun process.Status) (s process.Status, err error) {
+	if s = begun; s.State == wire.Stopping {
+		s, err = p.Await(ctx, func(now process.Status) bool { return now.StopAnswered() || now.Run != begun.Run })
 	}
 	if err == nil && s.Stuck != "" {
-		return wire.NewFault(wire.Failed, p.Namespec()+": "+s.Stuck)
+		err = wire.NewFault(wire.Failed, p.Namespec()+": "+s.Stuck)
 	}
-	return faulty(err)
+	return s, faulty(err)
 }

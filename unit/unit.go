@@ -48,6 +48,7 @@ type core struct {
 	components *component.Set
 	state      atomic.Int64 // a wire.DaemonState
 	booted     time.Time
+	digest     atomic.Value    // string: of the configuration that was read last
 	life       context.Context // of programs and executions; ends when all is over
 	tasks      sync.WaitGroup  // goroutines that wait for stops, or emit
 
@@ -100,6 +101,7 @@ func New(o Options) (*Unit, error) {
 		o.Now = time.Now
 	}
 	c := &core{log: o.Logger, now: o.Now, config: o.Config, booted: o.Now()}
+	c.digest.Store(o.Config.Digest)
 	u := &Unit{
 		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env)},
 		version: o.Version, signals: receiveSignals(), ended: make(chan struct{}),

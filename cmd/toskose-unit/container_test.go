@@ -189,6 +189,14 @@ toskose_operation=%s
 // boot starts the unit and waits until it answers.
 func (c *container) boot() *container {
 	c.t.Helper()
+	c.launch()
+	c.journal(func(e wire.Entry) bool { return e.Kind == wire.EntryBoot })
+	return c
+}
+
+// launch starts the unit.
+func (c *container) launch() {
+	c.t.Helper()
 	argv := append(append([]string{}, c.prefix...), os.Args[0], "-c", filepath.Join(c.dir, "supervisord.conf"))
 	c.cmd = exec.Command(argv[0], argv[1:]...)
 	c.cmd.Env = append(os.Environ(), initEnv+"="+unitBinary, "SUPERVISORD_PASSWORD=secret", "TOSKOSE_LABEL_HOST=h1",
@@ -212,8 +220,6 @@ func (c *container) boot() *container {
 		close(exited)
 	}()
 	c.t.Cleanup(c.kill)
-	c.journal(func(e wire.Entry) bool { return e.Kind == wire.EntryBoot })
-	return c
 }
 
 func (c *container) kill() {

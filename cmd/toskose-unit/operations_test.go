@@ -1,6 +1,11 @@
 package main_test
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -205,6 +210,102 @@ func TestWhatMayNotRunIsRefused(t *testing.T) {
 	if strings.Contains(c.read("unit.log"), "81") && strings.Contains(c.read("unit.log"), `"81"`) {
 		t.Error("the log has the value of an input")
 	}
+}
+
+func TestWhoSawLessIsRefusedAndTheSameIDIsNot(t *testing.T) {
+	t.Parallel()
+	c := newContainer(t, component("api", map[string]string{"create": "exit 0", "configure": "exit 0"}, "")).boot()
+	created, err := c.execute("api", "create", map[string]any{"id": "one", "after": 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := c.end(created.ID)
+	_, err = c.execute("api", "configure", map[string]any{"after": 0})
+	var refused *wire.Fault
+	if !errors.As(err, &refused) || refused.Code != wire.NewerEntry || refused.Component == nil || refused.Component.Seq != ended.Seq {
+		t.Errorf("who knows of nothing: %v, not that there is entry %d", err, ended.Seq)
+	}
+	again, err := c.execute("api", "create", map[string]any{"id": "one", "after": 0})
+	if err != nil || again.Seq != ended.Seq || again.Outcome != wire.OutcomeSucceeded {
+		t.Errorf("the same id: %+v, %v", again, err)
+	}
+	if _, err := c.execute("api", "configure", map[string]any{"after": ended.Seq}); err != nil {
+		t.Errorf("who knows all: %v", err)
+	}
+}
+
+func TestAFollowerThatKnowsNothingIsToldHowAllStands(t *testing.T) {
+	t.Parallel()
+	c := newContainer(t, component("api", map[string]string{
+		"create": "exit 0", "configure": "exit 3", "start": daemon, "stop": "kill $(cat pid)",
+	}, "")+component("gui", map[string]string{"create": "sleep 1000"}, "")).boot()
+	outcome(t, c.run("api", "create"), wire.OutcomeSucceeded)
+	outcome(t, c.run("api", "configure"), wire.OutcomeFailed)
+	started, err := c.execute("gui", "create", map[string]any{"id": "long", "by": "somebody"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hello := c.entries("now")
+	if len(hello) != 1 || hello[0].Kind != wire.EntryHello || hello[0].Unit == nil || len(hello[0].Components) != 2 {
+		t.Fatalf("the answer is %+v", hello)
+	}
+	unit, api, gui := hello[0].Unit, hello[0].Components[0], hello[0].Components[1]
+	if want := fmt.Sprintf("%x", sha256.Sum256([]byte(c.read("supervisord.conf")))); unit.Digest != want {
+		t.Errorf("the digest of its configuration is %s, not %s", unit.Digest, want)
+	}
+	if unit.Labels["host"] != "h1" || unit.Instance != started.Instance || unit.Booted.IsZero() || unit.Seq != hello[0].Seq {
+		t.Errorf("the unit is %+v", unit)
+	}
+	if api.State != "created" || api.StartedFrom != "" || len(api.Recent) != 2 || api.Recent[1].Outcome != wire.OutcomeFailed || *api.Recent[1].ExitCode != 3 {
+		t.Errorf("api is %+v", api)
+	}
+	if gui.State != "deleted" || len(gui.Recent) != 1 || gui.Recent[0].ID != "long" || gui.Recent[0].By != "somebody" || gui.Recent[0].Outcome != wire.OutcomeRunning {
+		t.Errorf("gui is %+v", gui)
+	}
+	if now := c.component("gui"); now.Executing != "long" || len(now.Executions) != 1 || now.Executions[0].By != "somebody" || now.Seq != gui.Seq {
+		t.Errorf("of gui is shown %+v", now)
+	}
+	if err := c.ask(&started, http.MethodDelete, "/executions/long", nil); err != nil {
+		t.Fatal(err)
+	}
+	next := c.entries(fmt.Sprintf("%s:%d", unit.Instance, unit.Seq))
+	if len(next) != 1 || next[0].Kind != wire.EntryExit || next[0].Execution.ID != "long" || next[0].Seq != unit.Seq+1 {
+		t.Errorf("what follows is %+v", next)
+	}
+	c.write("supervisord.conf", c.read("supervisord.conf")+"; another\n")
+	if err := c.call(nil, "supervisor.reloadConfig"); err != nil {
+		t.Fatal(err)
+	}
+	if next := c.entries(fmt.Sprintf("%s:%d", unit.Instance, unit.Seq+1)); len(next) != 1 || next[0].Kind != wire.EntryReload {
+		t.Errorf("after a reload there is %+v", next)
+	}
+	if again := c.entries("now"); again[0].Unit.Digest == unit.Digest {
+		t.Error("another configuration has the same digest")
+	}
+}
+
+// entries reads the journal after a cursor.
+func (c *container) entries(after string) []wire.Entry {
+	c.t.Helper()
+	response, err := c.request(http.MethodGet, "/journal?after="+after, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var entries []wire.Entry
+	for lines := json.NewDecoder(response.Body); ; {
+		var e wire.Entry
+		if err := lines.Decode(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			c.t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+	if last := entries[len(entries)-1]; response.Header.Get("Toskose-Cursor") != fmt.Sprintf("%s:%d", last.Instance, last.Seq) {
+		c.t.Errorf("the cursor is %s after entry %d", response.Header.Get("Toskose-Cursor"), last.Seq)
+	}
+	return entries
 }
 
 func TestAStopWhileStartingCancelsTheStart(t *testing.T) {

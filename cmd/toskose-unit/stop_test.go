@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,9 +111,14 @@ func TestWhatForksAndEndsAllTheTimeIsStopped(t *testing.T) {
 	}
 }
 
-// escaping leaves a process that neither the limit nor the environment marks,
-// whose parent has ended.
-const escaping = `su - nobody -s /bin/sh -c "setsid sleep 2000 >/dev/null 2>&1 &"`
+// leaving leaves a process whose parent has ended, with the environment and the
+// limits that su gives it. It ends once the process has a session of its own: until
+// then its group tells whose it is.
+const leaving = `su - nobody -s /bin/sh -c "{ setsid sh -c \"echo; exec sleep 2000 >/dev/null\" 2>/dev/null & } | read line"`
+
+// escaping is leaving once the unit, whose limits su takes, has no mark itself:
+// then neither limit nor environment mark the process.
+const escaping = `until grep -q "realtime timeout *unlimited" /proc/1/limits; do :; done; ` + leaving
 
 // mayEscape skips a test where escaping does not work.
 func mayEscape(t *testing.T) {
@@ -145,6 +151,29 @@ func TestWhatSuLeavesIsStoppedWithItsProgram(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While a program is forked, su in another one takes that program's limits.
+func TestWhatSuStartsIsNotOfAProgramThatIsStartedMeanwhile(t *testing.T) {
+	t.Parallel()
+	mayEscape(t)
+	const rounds = 12
+	script := fmt.Sprintf(`echo up >> up; i=0; while [ $i -lt %d ]; do %s; i=$((i+1)); done; echo all >> up; exec sleep 1000`, rounds, leaving)
+	c := newContainer(t, plain("db", `/bin/sh -c '`+script+`'`, "stopwaitsecs=600")+
+		plain("web", "/bin/sleep 1000", "stopwaitsecs=600")).boot()
+	c.must("supervisor.startProcess", "db", false)
+	c.until("up", "up\n")
+	for !strings.Contains(c.read("up"), "all\n") {
+		c.must("supervisor.startProcess", "web", false)
+		c.must("supervisor.stopProcess", "web")
+	}
+	left := c.snapshot().Unclaimed // with those of programs
+	left = slices.DeleteFunc(left, func(p wire.Process) bool { return p.Operation != "db:db" })
+	if len(left) != 1+rounds {
+		t.Errorf("beside the main process %d were started, and there are %+v", rounds, left)
+	}
+	c.must("supervisor.stopProcess", "db")
+	c.isEmpty()
 }
 
 // What PAM resets is known as the component's, though not as that operation's.

@@ -49,7 +49,7 @@ func newDeployment(opts deploy.Options, result deploy.Result) *deployment {
 	curl := login(opts.Dir, result.Info.Manager.User, len(result.Info.External) > 0)
 	return &deployment{
 		Kind: eventDeployed, Application: result.Info.App, Path: opts.Dir, Address: result.Address, Forward: result.Forward,
-		Next: []string{fmt.Sprintf("curl %s %s/api/v1/node/", curl, result.Address), strings.Join(down, " ") + " " + opts.Dir},
+		Next: []string{fmt.Sprintf("curl %s %s/api/v1/node/", curl, result.Address), strings.Join(down, " ") + " " + word(opts.Dir)},
 	}
 }
 

@@ -74,3 +74,15 @@ func TestDeployingIsShownToPeopleAndPrograms(t *testing.T) {
 		})
 	}
 }
+
+func TestACommandThatPeopleCopyHasItsPathAsOneWord(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"out": "out", "a/b-c_1.x": "a/b-c_1.x", "/srv/für alle": "'/srv/für alle'", "$HOME": "'$HOME'",
+		"it's": `'it'\''s'`, "-rf": "./-rf", "- x": "'./- x'",
+	} {
+		if got := word(path); got != want {
+			t.Errorf("%q is %s, want %s", path, got, want)
+		}
+	}
+}

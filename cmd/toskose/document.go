@@ -30,14 +30,22 @@ type document struct {
 	file *csar.Archive // nil if it is not an archive
 }
 
-// read opens and loads a FILE as a draft. Problems in it are in the list; an error
-// means that it cannot be opened. The caller closes the document.
-func read(ctx context.Context, inputs *inputFlags, path string) (*document, error) {
+// Whether a document is checked with the secrets that the user gave, or its model
+// printed, which has none of them.
+const (
+	withSecrets    = true
+	withoutSecrets = false
+)
+
+// read opens and loads a FILE as a draft, as configurations want it. Problems in it are
+// in the list; an error means that it cannot be opened. The caller closes the document.
+func read(ctx context.Context, inputs *inputFlags, path string, secrets bool, configs ...string) (*document, error) {
 	opts, err := inputs.options()
 	if err != nil {
 		return nil, err
 	}
-	opts.Draft = true
+	opts.Draft, opts.Withhold = true, !secrets
+	heed(&opts, configs)
 	d := &document{opts: report.Options{Subject: path, Title: tosca.Title, Version: built().version, Locate: locate(path, opts.InputFile)}}
 	d.file, err = csar.Open(path)
 	if err == nil {

@@ -36,7 +36,7 @@ func newGraph(env environment) *cobra.Command {
 			if draw == nil {
 				return usageError{fmt.Errorf("--format %q is not one of svg, dot, mermaid", format)}
 			}
-			doc, err := read(cmd.Context(), &inputs, args[0])
+			doc, err := read(cmd.Context(), &inputs, args[0], withoutSecrets)
 			if err != nil {
 				return err
 			}

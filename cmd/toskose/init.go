@@ -47,7 +47,7 @@ func newInit(env environment, engine *engineFlags) *cobra.Command {
 			}
 			out := engine.progress(env)
 			fmt.Fprintf(out, "%s is an application, described by %s.\n", dir, filepath.Join(dir, "app.yaml"))
-			fmt.Fprintf(out, "\nNext:\n  toskose validate %s\n  toskose package %s\n  toskose deploy %s-toskosed\n", dir, dir, name)
+			fmt.Fprintf(out, "\nNext:\n  toskose validate %s\n  toskose package %s\n  toskose deploy %s-toskosed\n", word(dir), word(dir), name)
 			return nil
 		},
 	}

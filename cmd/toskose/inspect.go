@@ -15,14 +15,15 @@ func newInspect(env environment) *cobra.Command {
 		Long: `Print the application that a TOSCA document describes, with everything resolved:
 types, inherited operations, functions and defaults. Documents with the same
 meaning print the same. Inputs without a value, and what depends on them, are
-left out.
+left out; so are secrets: what -i NAME=@FILE gives, and what the user gives an
+input with the name of a secret.
 
 Exit codes are those of ` + "`toskose validate`" + `. Problems are printed to standard error.`,
 		Example:               "  toskose inspect thinking.csar\n  toskose inspect --json examples/thinking | jq .components",
 		Args:                  args(1, 1),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			doc, err := read(cmd.Context(), &inputs, args[0])
+			doc, err := read(cmd.Context(), &inputs, args[0], withoutSecrets)
 			if err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
@@ -54,9 +55,9 @@ func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 		line(output.SecretsDir+"/", "generated passwords; keep them secret")
 	}
 	next := func(format string, args ...any) { s.Next = append(s.Next, fmt.Sprintf(format, args...)) }
-	next("toskose deploy %s", dir)
+	next("toskose deploy %s", word(dir))
 	if swarm && targets.has(targetKubernetes) {
-		next("toskose deploy --target kubernetes %s", dir)
+		next("toskose deploy --target kubernetes %s", word(dir))
 	}
 	if !swarm {
 		next("kubectl --namespace %s port-forward service/%s %d", kubernetes.Namespace(plan, targets.kubernetes), kubernetes.ManagerService(plan), plan.Manager().UnitPort)
@@ -89,7 +90,20 @@ func login(dir, user string, external bool) string {
 	if external {
 		return "--user " + user
 	}
-	return "--netrc-file " + filepath.Join(dir, output.SecretsDir, packager.NetrcFile)
+	return "--netrc-file " + word(filepath.Join(dir, output.SecretsDir, packager.NetrcFile))
+}
+
+// word writes a path as a word of a command that people copy.
+func word(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	if !strings.ContainsFunc(path, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != filepath.Separator && !strings.ContainsRune("_-./", r)
+	}) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // makeSecrets gives the commands that make the secrets which have to exist,

@@ -40,23 +40,28 @@ type app struct {
 	panics  bool
 }
 
-func (a *app) App(context.Context) manager.AppView {
+func (a *app) App(context.Context, manager.Detail) manager.AppView {
 	if a.panics {
 		panic("the secret cause")
 	}
 	return manager.AppView{Name: "thinking"}
 }
-func (a *app) Nodes(context.Context) []manager.NodeView { return []manager.NodeView{{Name: "backend"}} }
+func (a *app) Nodes(_ context.Context, d manager.Detail) []manager.NodeView {
+	if d == manager.WithProcesses {
+		a.called = "processes"
+	}
+	return []manager.NodeView{{Name: "backend"}}
+}
 
-func (a *app) Node(_ context.Context, node string) (manager.NodeView, error) {
+func (a *app) Node(_ context.Context, node string, _ manager.Detail) (manager.NodeView, error) {
 	return manager.NodeView{Name: node}, a.err
 }
 
-func (a *app) Component(_ context.Context, node, component string) (manager.ComponentView, error) {
+func (a *app) Component(_ context.Context, node, component string, _ manager.Detail) (manager.ComponentView, error) {
 	return manager.ComponentView{Name: component, Node: node}, a.err
 }
 
-func (a *app) Operation(_ context.Context, node, component, operation string) (manager.OperationView, error) {
+func (a *app) Operation(_ context.Context, node, component, operation string, _ manager.Detail) (manager.OperationView, error) {
 	return manager.OperationView{Node: node, Component: component, OperationModel: manager.OperationModel{Name: operation}}, a.err
 }
 
@@ -109,20 +114,19 @@ func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]manager.R
 	return a.did("clearunit", node, replica)
 }
 
-func (a *app) Ready(context.Context) ([]manager.NotReady, int) { return a.missing, 2 }
+func (a *app) Ready() ([]manager.NotReady, int) { return a.missing, 2 }
 
-func (a *app) Events(ctx context.Context) <-chan manager.Event {
-	events := make(chan manager.Event)
-	go func() {
-		defer close(events)
-		for range 2 {
-			select {
-			case events <- manager.Event{Kind: manager.EventState, Component: "api"}:
-			case <-ctx.Done():
-			}
+// Events has two, and then no more.
+func (a *app) Events(after string) func(context.Context) ([]manager.Event, error) {
+	a.called = "events after " + after
+	told := false
+	return func(context.Context) ([]manager.Event, error) {
+		if told {
+			return nil, io.EOF
 		}
-	}()
-	return events
+		told = true
+		return []manager.Event{{ID: "e:1", Kind: "state", Component: "api"}, {ID: "e:2", Kind: "gone", Component: "api"}}, nil
+	}
 }
 
 func handler(t *testing.T, a *app) http.Handler {
@@ -160,6 +164,8 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 		{"GET", "/api/v1/app", 200, "", `"thinking"`},
 		{"GET", "/api/v1/node", 200, "", `"backend"`},
 		{"GET", "/api/v1/node/", 200, "", `"backend"`},
+		{"GET", "/api/v1/node?processes=true", 200, "processes", `"backend"`},
+		{"GET", "/api/v1/node?processes=all", 422, "", "invalid-request"},
 		{"POST", "/api/v1/node/reload", 200, "reload", `"done": true`},
 		{"GET", "/api/v1/node/back%20end", 200, "", `"back end"`},
 		{"GET", "/api/v1/node/a%2Fb", 200, "", `"a/b"`},
@@ -374,9 +380,14 @@ func TestLogsAsText(t *testing.T) {
 
 func TestEventsAreAStream(t *testing.T) {
 	t.Parallel()
-	w := ask(t, handler(t, &app{}), "GET", "/api/v1/events", "")
-	if w.Header().Get("Content-Type") != "text/event-stream" || strings.Count(w.Body.String(), "event: state\ndata: {") != 2 {
+	a := &app{}
+	w := ask(t, handler(t, a), "GET", "/api/v1/events", "", "Last-Event-ID: e:0")
+	want := "id: e:1\nevent: state\ndata: {"
+	if w.Header().Get("Content-Type") != "text/event-stream" || !strings.Contains(w.Body.String(), want) || !strings.Contains(w.Body.String(), "\n\nid: e:2\n") {
 		t.Errorf("got %v %s", w.Header(), w.Body)
+	}
+	if a.called != "events after e:0" {
+		t.Errorf("%s were asked for", a.called)
 	}
 	if w := ask(t, handler(t, &app{}), "HEAD", "/api/v1/events", ""); w.Code != 200 {
 		t.Errorf("got %d", w.Code)

@@ -1,16 +1,19 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/toskose/toskose/manager"
 )
 
 const (
-	maxStreams = 16               // concurrent streams of events: each polls every unit
+	maxStreams = 256              // concurrent streams of events
 	heartbeat  = 15 * time.Second // so that proxies do not close a quiet stream
 )
 
@@ -37,24 +40,27 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	s.stream(r, say)
 }
 
-// stream ends with the client or the manager. It reads events to the end, so that
-// nothing is left waiting to send.
+// stream ends with the client or the manager, or with a client that does not read
+// in time: when it comes back, it is told what it missed, or that it did.
 func (s *server) stream(r *http.Request, say func(string) bool) {
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
-	for alive, events := say(": the states now, then what changes them\n\n"), s.app.Events(r.Context()); ; {
-		select {
-		case event, more := <-events:
-			if !more {
-				return
-			}
-			if data, err := json.Marshal(event); err == nil && alive {
-				alive = say(fmt.Sprintf("event: %s\ndata: %s\n\n", event.Kind, data))
-			}
-		case <-beat.C:
-			if alive {
-				alive = say(": still here\n\n")
+	next := s.app.Events(r.Header.Get("Last-Event-ID"))
+	for alive := say(": the states now, then what changes them\n\n"); alive; {
+		ctx, cancel := context.WithTimeout(r.Context(), heartbeat)
+		events, err := next(ctx)
+		cancel()
+		switch {
+		case errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil:
+			alive = say(": still here\n\n")
+			continue
+		case err != nil:
+			return
+		}
+		var text strings.Builder
+		for _, e := range events {
+			if data, err := json.Marshal(e); err == nil {
+				fmt.Fprintf(&text, "id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data)
 			}
 		}
+		alive = say(text.String())
 	}
 }

@@ -15,8 +15,8 @@ func (s *server) healthz(*http.Request) (reply, error) {
 }
 
 // readyz takes no password, so it names the nodes that are not ready, but not why.
-func (s *server) readyz(r *http.Request) (reply, error) {
-	missing, units := s.app.Ready(r.Context())
+func (s *server) readyz(*http.Request) (reply, error) {
+	missing, units := s.app.Ready()
 	if len(missing) == 0 {
 		return ok(map[string]any{"status": "ready", "units": units}), nil
 	}
@@ -27,23 +27,24 @@ func (s *server) readyz(r *http.Request) (reply, error) {
 	return reply{}, silent
 }
 
-func (s *server) getApp(r *http.Request) (reply, error) { return ok(s.app.App(r.Context())), nil }
-
-func (s *server) getNodes(r *http.Request) (reply, error) { return ok(s.app.Nodes(r.Context())), nil }
-
-func (s *server) getNode(r *http.Request) (reply, error) {
-	view, err := s.app.Node(r.Context(), param(r, "node"))
-	return ok(view), err
+func (s *server) getApp(r *http.Request, d manager.Detail) (any, error) {
+	return s.app.App(r.Context(), d), nil
 }
 
-func (s *server) getComponent(r *http.Request) (reply, error) {
-	view, err := s.app.Component(r.Context(), param(r, "node"), param(r, "component"))
-	return ok(view), err
+func (s *server) getNodes(r *http.Request, d manager.Detail) (any, error) {
+	return s.app.Nodes(r.Context(), d), nil
 }
 
-func (s *server) getOperation(r *http.Request) (reply, error) {
-	view, err := s.app.Operation(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"))
-	return ok(view), err
+func (s *server) getNode(r *http.Request, d manager.Detail) (any, error) {
+	return s.app.Node(r.Context(), param(r, "node"), d)
+}
+
+func (s *server) getComponent(r *http.Request, d manager.Detail) (any, error) {
+	return s.app.Component(r.Context(), param(r, "node"), param(r, "component"), d)
+}
+
+func (s *server) getOperation(r *http.Request, d manager.Detail) (any, error) {
+	return s.app.Operation(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), d)
 }
 
 func (s *server) getExecution(r *http.Request) (reply, error) {
@@ -128,6 +129,30 @@ func done(results []manager.Result) reply { return ok(map[string]any{"results": 
 
 // replicaOf returns the address or instance of the replica that a request is for.
 func replicaOf(r *http.Request) string { return r.URL.Query().Get("replica") }
+
+// view answers with states, and with processes if they are wanted.
+func (s *server) view(show func(*http.Request, manager.Detail) (any, error)) http.HandlerFunc {
+	return s.handle(func(r *http.Request) (reply, error) {
+		wanted, err := flag(r, "processes")
+		if err != nil {
+			return reply{}, err
+		}
+		body, err := show(r, manager.Detail(wanted))
+		return ok(body), err
+	})
+}
+
+// flag reads a query parameter that is true or false.
+func flag(r *http.Request, name string) (bool, error) {
+	switch value := r.URL.Query().Get(name); value {
+	case "":
+		return false, nil
+	case "true", "false":
+		return value == "true", nil
+	default:
+		return false, invalid("%s is true or false, not %q", name, value)
+	}
+}
 
 // logRequest reads std_type, tail, offset and length.
 func logRequest(r *http.Request) (manager.LogRequest, error) {

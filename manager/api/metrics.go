@@ -53,8 +53,8 @@ func (m *metrics) operation(outcome wire.Outcome) {
 }
 
 // serveMetrics answers in the text format of OpenMetrics 1.0.
-func (s *server) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	_, units := s.app.Ready(r.Context())
+func (s *server) serveMetrics(w http.ResponseWriter, _ *http.Request) {
+	_, units := s.app.Ready()
 	var text strings.Builder
 	text.WriteString("# TYPE toskose_manager_units gauge\n# HELP toskose_manager_units Units that answer.\n")
 	fmt.Fprintf(&text, "toskose_manager_units %d\n", units)

@@ -17,21 +17,21 @@ type Application interface {
 	Operations
 	Control
 	Logs
-	Ready(ctx context.Context) ([]manager.NotReady, int)
-	Events(ctx context.Context) <-chan manager.Event
+	Ready() ([]manager.NotReady, int)
+	Events(after string) func(context.Context) ([]manager.Event, error)
 }
 
 // Topology returns states.
 type Topology interface {
-	App(ctx context.Context) manager.AppView
-	Nodes(ctx context.Context) []manager.NodeView
-	Node(ctx context.Context, node string) (manager.NodeView, error)
-	Component(ctx context.Context, node, component string) (manager.ComponentView, error)
+	App(ctx context.Context, d manager.Detail) manager.AppView
+	Nodes(ctx context.Context, d manager.Detail) []manager.NodeView
+	Node(ctx context.Context, node string, d manager.Detail) (manager.NodeView, error)
+	Component(ctx context.Context, node, component string, d manager.Detail) (manager.ComponentView, error)
 }
 
 // Operations runs operations.
 type Operations interface {
-	Operation(ctx context.Context, node, component, operation string) (manager.OperationView, error)
+	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (manager.OperationView, error)
 	Start(ctx context.Context, req manager.RunRequest) (manager.Execution, error)
 	Wait(ctx context.Context, id string) (manager.Execution, error)
 	Execution(ctx context.Context, id string) (manager.Execution, error)
@@ -97,17 +97,17 @@ func (s *server) routes() {
 	r.With(s.authenticate).Get("/metrics", s.serveMetrics)
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(s.authenticate)
-		r.Get("/app", s.handle(s.getApp))
+		r.Get("/app", s.view(s.getApp))
 		r.Get("/events", s.serveEvents)
 		r.Get("/executions/{execution}", s.handle(s.getExecution))
-		r.Get("/node", s.handle(s.getNodes))
+		r.Get("/node", s.view(s.getNodes))
 		r.Post("/node/reload", s.handle(s.reload))
-		r.Get("/node/{node}", s.handle(s.getNode))
+		r.Get("/node/{node}", s.view(s.getNode))
 		r.Delete("/node/{node}/operations", s.handle(s.stopAll))
 		r.Get("/node/{node}/log", s.handle(s.getUnitLog))
 		r.Delete("/node/{node}/log", s.handle(s.clearUnitLog))
-		r.Get("/node/{node}/{component}", s.handle(s.getComponent))
-		r.Get("/node/{node}/{component}/{operation}", s.handle(s.getOperation))
+		r.Get("/node/{node}/{component}", s.view(s.getComponent))
+		r.Get("/node/{node}/{component}/{operation}", s.view(s.getOperation))
 		r.With(s.takesBody).Post("/node/{node}/{component}/{operation}", s.handle(s.run))
 		r.Delete("/node/{node}/{component}/{operation}", s.handle(s.stop))
 		r.Post("/node/{node}/{component}/{operation}/signal", s.handle(s.signal))

@@ -67,12 +67,16 @@ type Pool struct {
 	tls    *tlsClients // nil: plain HTTP
 }
 
+// keepAlive finds out within ten seconds that a machine which a request waits for is
+// no longer there.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: 2 * time.Second, Count: 3}
+
 // NewPool returns a pool that never uses a proxy and never follows a redirect:
 // either would carry a password to somebody else.
 func NewPool(limits Limits) *Pool {
 	limits = limits.withDefaults()
 	transport := &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: limits.Connect}).DialContext,
+		DialContext:            (&net.Dialer{Timeout: limits.Connect, KeepAliveConfig: keepAlive}).DialContext,
 		MaxIdleConnsPerHost:    4,
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,

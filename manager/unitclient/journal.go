@@ -17,6 +17,9 @@ import (
 // Cursor returns the cursor after an entry of a journal.
 func Cursor(instance string, seq uint64) string { return fmt.Sprintf("%s:%d", instance, seq) }
 
+// Now is the cursor of a journal's end. Its page is one EntryHello, at once.
+const Now = "now"
+
 // Page is one answer of a journal.
 type Page struct {
 	Instance string       // whose journal it is

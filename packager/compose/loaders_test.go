@@ -193,7 +193,7 @@ func TestDockerStackReadsWhatThePlanSays(t *testing.T) {
 func TestWhateverIsWrittenIsLoadedAndHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	plans := map[string]*packager.Plan{"everything": everything(t), "what looks like something else": hostile(t)}
-	for name, a := range sample.Archives(t) {
+	for name, a := range sample.Archives(t, "../..") {
 		p, err := packager.New(a.App, a.Archive, config.Config{}, packager.Options{Version: "1.2.3", TLS: true})
 		if err != nil {
 			t.Fatal(err)

@@ -19,6 +19,12 @@ const (
 	ModeTesting    = "testing"
 )
 
+// The goals that a manager has by itself.
+const (
+	GoalNone = "none" // it observes
+	GoalUp   = "up"   // everything is up
+)
+
 // RFC 1123 labels, and the underscore that container engines resolve, too.
 var aliasForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
 
@@ -34,6 +40,7 @@ func (d *decoder) check(cfg Config, target *Target) {
 		d.oneOf(path+".log_level", strings.ToUpper(n.LogLevel), LogLevels)
 		d.checkDocker(path+".docker", n.Docker)
 		d.checkDeploy(path+".deploy", n.Deploy)
+		d.checkComponents(path+".components", name, n.Components, target)
 		d.unique(path, "port", n.Port, ports)
 		alias := n.Alias
 		if alias == "" {
@@ -42,11 +49,12 @@ func (d *decoder) check(cfg Config, target *Target) {
 		d.uniqueAlias(path, alias, aliases)
 	}
 	d.checkVolumes(cfg.Volumes, target)
-	d.checkComponents(cfg.Components, target)
+	d.checkComponents("components", "", cfg.Components, target)
 	d.checkSecrets(cfg.Secrets, target)
 	m := cfg.Manager
 	d.checkUnit("manager", m.Alias, m.Port, m.User, m.Password)
 	d.oneOf("manager.mode", m.Mode, []string{ModeProduction, ModeTesting})
+	d.oneOf("manager.goal", m.Goal, []string{GoalNone, GoalUp})
 	d.checkDocker("manager.docker", m.Docker)
 	d.secret("manager.secret_key", m.SecretKey)
 	d.unique("manager", "port", m.Port, ports)
@@ -79,6 +87,7 @@ func (d *decoder) checkNode(name string, n Node, target *Target) bool {
 		}
 		if !reflect.DeepEqual(alone, n) {
 			d.reportAt(path, "the container hosts no components, so it has no unit; only %s can be set", can)
+			return false
 		}
 	}
 	if n.Port != 0 && slices.Contains(t.Ports, n.Port) {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -18,18 +19,38 @@ const (
 	DefaultUser         = "admin"
 	DefaultLogLevel     = "INFO"
 	DefaultTag          = "latest"
+	DefaultOutput       = "prefixed"
+	DefaultStopSignal   = "TERM"
+	DefaultStopGrace    = "10s"
+	defaultReadyTimeout = "60s"
+	defaultInterval     = "200ms"
 )
+
+// defaultRestart is how a goal brings a component back.
+var defaultRestart = Restart{Stable: "60s", DelayMax: "300s", Attempts: 3}
 
 // Target is the application that a toskose.yml configures.
 type Target struct {
-	App       string
-	Nodes     []TargetNode // sorted by name
-	HostPorts []int        // what the application publishes
-	Volumes   []string     // names
-	// Components are the operations of components: the states in which one that no
-	// transition of the protocol names may run, none of the others.
-	Components map[string]map[string][]string
+	App        string
+	Nodes      []TargetNode // sorted by name
+	HostPorts  []int        // what the application publishes
+	Volumes    []string     // names
+	Components map[string]TargetComponent
 	Values     []string // what a secret may be: COMPONENT.INPUT and CONTAINER.VARIABLE
+}
+
+// TargetComponent is a component of the application.
+type TargetComponent struct {
+	Node       string                     // the container that it is in
+	Operations map[string]TargetOperation // those that have a script, by interface.operation
+	Requires   []string                   // the names of its requirements, but for that of its host
+	Port       int                        // that it accepts connections at when it is started; 0: none is declared
+}
+
+// TargetOperation is an operation of a component.
+type TargetOperation struct {
+	Kind   string   // by its name
+	States []string // to choose from, of one that no transition of the protocol names; else none
 }
 
 // TargetNode is a container of the application.
@@ -71,6 +92,7 @@ func Complete(cfg Config, target Target) Config {
 			n.User = cmp.Or(n.User, DefaultUser)
 			n.LogLevel = cmp.Or(n.LogLevel, DefaultLogLevel)
 			completeDocker(&n.Docker, target.App+"-"+t.Name+"-toskosed", names)
+			n.Components = completeComponents(n.Components, t.Name, target)
 		} else if t.Built {
 			completeDocker(&n.Docker, target.App+"-"+t.Name, names)
 		}
@@ -79,10 +101,46 @@ func Complete(cfg Config, target Target) Config {
 	return done
 }
 
+// completeComponents returns the components of a container.
+func completeComponents(given map[string]Component, node string, target Target) map[string]Component {
+	var all map[string]Component
+	for name, t := range target.Components {
+		if t.Node != node {
+			continue
+		}
+		c := given[name]
+		c.Readiness = completeReadiness(c.Readiness, t.Port, t.starts(c))
+		c.Output = cmp.Or(c.Output, DefaultOutput)
+		c.StopSignal = cmp.Or(Signal(c.StopSignal), DefaultStopSignal)
+		c.StopGrace = cmp.Or(c.StopGrace, DefaultStopGrace)
+		c.Restart.Stable = cmp.Or(c.Restart.Stable, defaultRestart.Stable)
+		c.Restart.DelayMax = cmp.Or(c.Restart.DelayMax, defaultRestart.DelayMax)
+		c.Restart.Attempts = cmp.Or(c.Restart.Attempts, defaultRestart.Attempts)
+		if all == nil {
+			all = map[string]Component{}
+		}
+		all[name] = c
+	}
+	return all
+}
+
+// completeReadiness has the declared port checked where nothing else is.
+func completeReadiness(r Readiness, port int, starts bool) Readiness {
+	if !starts || r.None || !r.checks() && port == 0 {
+		return Readiness{None: true}
+	}
+	if !r.checks() {
+		r.TCP = strconv.Itoa(port)
+	}
+	r.Timeout, r.Interval = cmp.Or(r.Timeout, defaultReadyTimeout), cmp.Or(r.Interval, defaultInterval)
+	return r
+}
+
 func completeManager(m Manager, target Target, taken map[int]bool, names map[string]bool) Manager {
 	m.Alias = cmp.Or(m.Alias, DefaultManagerAlias)
 	m.User = cmp.Or(m.User, DefaultUser)
 	m.Mode = cmp.Or(m.Mode, ModeProduction)
+	m.Goal = cmp.Or(m.Goal, GoalNone)
 	if m.Port == 0 {
 		published := map[int]bool{}
 		for _, p := range target.HostPorts {

@@ -1,41 +1,199 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"net"
+	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
-var kinds = []string{"run", "start", "stop"}
+var (
+	kinds   = []string{"run", "start", "stop"}
+	outputs = []string{"prefixed", "json", "none"}
+	aways   = []string{WhileAwayKeep, WhileAwayDown}
 
-// checkComponents reports components, operations and states that the application
-// does not have.
-func (d *decoder) checkComponents(components map[string]Component, target *Target) {
-	for _, name := range keysOf(components) {
-		path := "components." + name
-		var operations map[string][]string
-		if target != nil {
-			known := false
-			if operations, known = target.Components[name]; !known {
-				d.reportAt(path, "the application has no component of this name%s", didYouMean(name, keysOf(target.Components)))
-				continue
-			}
+	// stopSignals are those that programs take as a request to end.
+	stopSignals = []string{"TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2", "WINCH", "ABRT", "ALRM", "PIPE", "PWR"}
+
+	userForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$`)
+)
+
+// The least that a unit can wait for a component to be ready, and the most that it
+// can wait for anything.
+const (
+	leastWait = 10 * time.Millisecond
+	mostWait  = 1e9 * time.Second
+)
+
+// ParseDuration returns a duration as toskose.yml has it; 0 where there is none.
+func ParseDuration(text string) time.Duration {
+	d, _ := time.ParseDuration(text) // checked when it was read
+	return d
+}
+
+// Signal returns the name of a signal without SIG, in capitals.
+func Signal(text string) string { return strings.TrimPrefix(strings.ToUpper(text), "SIG") }
+
+// house moves the components that stand at the top into their containers.
+func (c *Config) house(target *Target) {
+	for name, component := range c.Components {
+		at := target.Components[name].Node
+		n := c.Nodes[at]
+		if n.Components == nil {
+			n.Components = map[string]Component{}
 		}
-		for _, operation := range keysOf(components[name].Operations) {
-			path := path + ".operations." + operation
-			o := components[name].Operations[operation]
-			d.oneOf(path+".kind", o.Kind, kinds)
-			if target == nil {
-				continue
-			}
-			states, known := operations[operation]
-			if !known {
-				d.reportAt(path, "the component has no operation of this name with a script%s", didYouMean(operation, keysOf(operations)))
-				continue
-			}
-			d.checkStates(path+".states", o.States, states)
+		n.Components[name] = component
+		if c.Nodes == nil {
+			c.Nodes = map[string]Node{}
+		}
+		c.Nodes[at] = n
+	}
+	c.Components = nil
+}
+
+// checkComponents reports what is wrong with components at a path. They are those
+// of a node or, where that is empty, of any.
+func (d *decoder) checkComponents(path, node string, components map[string]Component, target *Target) {
+	for _, name := range keysOf(components) {
+		path := path + "." + name
+		d.checkComponent(path, components[name])
+		if target == nil {
+			continue
+		}
+		t, known := target.Components[name]
+		switch {
+		case !known:
+			d.reportAt(path, "the application has no component of this name%s", didYouMean(name, keysOf(target.Components)))
+		case node != "" && t.Node != node:
+			d.reportAt(path, "the component is in the container %q", t.Node)
+		case node == "" && d.has("nodes."+t.Node+".components."+name):
+			d.reportAt(path, "is configured by nodes.%s.components.%s, too", t.Node, name)
+		default:
+			d.fits(path, components[name], t)
 		}
 	}
+}
+
+// checkComponent reports what is wrong whatever the application is.
+func (d *decoder) checkComponent(path string, c Component) {
+	d.checkReadiness(path+".readiness", c.Readiness)
+	d.oneOf(path+".output", c.Output, outputs)
+	d.oneOf(path+".stop_signal", Signal(c.StopSignal), stopSignals)
+	d.wait(path+".stop_grace", c.StopGrace, 0)
+	if at := path + ".stop_grace"; ParseDuration(c.StopGrace)%time.Second != 0 {
+		d.reportAt(at, "%q is not a whole number of seconds", c.StopGrace)
+	}
+	d.user(path+".user", c.User)
+	d.wait(path+".restart.stable", c.Restart.Stable, 0)
+	d.wait(path+".restart.delay_max", c.Restart.DelayMax, 0)
+	d.attempts(path+".restart.attempts", c.Restart.Attempts)
+	for name, r := range c.Requirements {
+		d.oneOf(path+".requirements."+name+".while_away", r.WhileAway, aways)
+	}
+	for name, o := range c.Operations {
+		path := path + ".operations." + name
+		d.oneOf(path+".kind", o.Kind, kinds)
+		d.wait(path+".timeout", o.Timeout, 0)
+		d.user(path+".user", o.User)
+		d.attempts(path+".attempts", o.Attempts)
+	}
+}
+
+func (d *decoder) checkReadiness(path string, r Readiness) {
+	if r.TCP != "" {
+		host, port, err := net.SplitHostPort(r.TCP)
+		if !strings.Contains(r.TCP, ":") {
+			host, port, err = "", r.TCP, nil
+		}
+		if n, numberErr := strconv.ParseUint(port, 10, 16); err != nil || numberErr != nil || n == 0 || strings.ContainsAny(host, " %") {
+			d.reportAt(path+".tcp", "%q is neither PORT nor HOST:PORT", r.TCP)
+		}
+	}
+	if r.HTTP != "" {
+		if u, err := url.Parse(r.HTTP); err != nil || u.Scheme != "http" || u.Hostname() == "" || u.User != nil || hasControl(r.HTTP) {
+			d.reportAt(path+".http", "%q is not an address of the form http://HOST:PORT/PATH", r.HTTP)
+		}
+	}
+	if at := path + ".command"; d.has(at) && !d.bad[at] {
+		if words, err := SplitWords(r.Command); err != nil {
+			d.reportAt(at, "%v", err)
+		} else if len(words) == 0 || words[0] == "" || hasControl(strings.Join(words, "")) {
+			d.reportAt(at, "must be a command without a line break or other control character")
+		}
+	}
+	if _, err := regexp.Compile(r.Log); err != nil || hasControl(r.Log) {
+		d.reportAt(path+".log", "%q is not a regular expression (RE2)", r.Log)
+	}
+	d.wait(path+".timeout", r.Timeout, leastWait)
+	d.wait(path+".interval", r.Interval, leastWait)
+}
+
+// wait reports a duration that nobody can wait for.
+func (d *decoder) wait(path, text string, least time.Duration) {
+	d.duration(path, text)
+	switch n, err := time.ParseDuration(text); {
+	case err != nil || n < 0: // it is said, or there is none
+	case n < least:
+		d.reportAt(path, "%q is less than %s", text, least)
+	case n > mostWait:
+		d.reportAt(path, "%q is too long", text)
+	}
+}
+
+func (d *decoder) user(path, text string) {
+	if text != "" && !userForm.MatchString(text) {
+		d.reportAt(path, "%q is neither USER nor USER:GROUP, by name or number", text)
+	}
+}
+
+func (d *decoder) attempts(path string, n int) {
+	if d.has(path) && !d.bad[path] && n < 1 {
+		d.reportAt(path, "%d is less than 1", n)
+	}
+}
+
+// fits reports what the application does not have.
+func (d *decoder) fits(path string, c Component, t TargetComponent) {
+	for _, name := range keysOf(c.Requirements) {
+		at := path + ".requirements." + name
+		switch {
+		case name == "host" || name == "alive":
+			d.reportAt(at, "a component always goes down with its host")
+		case !slices.Contains(t.Requires, name):
+			d.reportAt(at, "the component has no requirement of this name%s", didYouMean(name, t.Requires))
+		}
+	}
+	for _, name := range keysOf(c.Operations) {
+		o, known := t.Operations[name]
+		if at := path + ".operations." + name; known {
+			d.checkStates(at+".states", c.Operations[name].States, o.States)
+		} else {
+			d.reportAt(at, "the component has no operation of this name with a script%s", didYouMean(name, keysOf(t.Operations)))
+		}
+	}
+	at := path + ".readiness"
+	switch r := c.Readiness; {
+	case !d.has(at) || d.bad[at] || r.None:
+	case !t.starts(c):
+		d.reportAt(at, "no operation of the component starts it")
+	case !r.checks() && t.Port == 0:
+		d.reportAt(at, "needs tcp, http, command, log or notify: the component has no port to be ready at")
+	}
+}
+
+// starts reports whether one of the operations is a start.
+func (t TargetComponent) starts(c Component) bool {
+	for name, o := range t.Operations {
+		if cmp.Or(c.Operations[name].Kind, o.Kind) == "start" {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *decoder) checkStates(path string, written, states []string) {

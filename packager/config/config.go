@@ -10,6 +10,8 @@ type Config struct {
 	Nodes       map[string]Node `yaml:"nodes" json:"nodes"`
 	Manager     Manager         `yaml:"manager" json:"manager"`
 
+	// Components may stand here, too, without their containers. Decode for a target puts
+	// them into Nodes.
 	Components map[string]Component `yaml:"components,omitempty" json:"components,omitempty"`
 	Volumes    map[string]Volume    `yaml:"volumes,omitempty" json:"volumes,omitempty"`
 	// Secrets names, as COMPONENT.INPUT or CONTAINER.VARIABLE, what must not be
@@ -26,19 +28,12 @@ type Node struct {
 	User     string `yaml:"user,omitempty" json:"user,omitempty"`
 	Password string `yaml:"password,omitempty" json:"-"` // generated unless given
 	LogLevel string `yaml:"log_level,omitempty" json:"log_level,omitempty"`
-	Docker   Docker `yaml:"docker,omitempty" json:"docker,omitzero"`
-	Deploy   Deploy `yaml:"deploy,omitempty" json:"deploy,omitzero"`
-}
-
-// Component configures the operations of a component, by interface.operation.
-type Component struct {
-	Operations map[string]Operation `yaml:"operations,omitempty" json:"operations,omitempty"`
-}
-
-// Operation says what the application does not say of an operation.
-type Operation struct {
-	Kind   string   `yaml:"kind,omitempty" json:"kind,omitempty"`     // run, start or stop; default: by its name
-	States []string `yaml:"states,omitempty" json:"states,omitempty"` // that it may run in, of one that no transition names
+	// CoredumpMark is whether processes are marked in their coredump_filter, too; nil:
+	// they are.
+	CoredumpMark *bool                `yaml:"coredump_mark,omitempty" json:"coredump_mark,omitempty"`
+	Docker       Docker               `yaml:"docker,omitempty" json:"docker,omitzero"`
+	Deploy       Deploy               `yaml:"deploy,omitempty" json:"deploy,omitzero"`
+	Components   map[string]Component `yaml:"components,omitempty" json:"components,omitempty"`
 }
 
 // Manager configures the manager.
@@ -48,6 +43,7 @@ type Manager struct {
 	User      string `yaml:"user,omitempty" json:"user,omitempty"`
 	Password  string `yaml:"password,omitempty" json:"-"`
 	Mode      string `yaml:"mode,omitempty" json:"mode,omitempty"` // production or testing
+	Goal      string `yaml:"goal,omitempty" json:"goal,omitempty"` // none or up: what holds while nobody has set a goal
 	SecretKey string `yaml:"secret_key,omitempty" json:"-"`
 	Docker    Docker `yaml:"docker,omitempty" json:"docker,omitzero"`
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"gopkg.in/yaml.v3"
 
 	"github.com/toskose/toskose/packager/config"
 )
@@ -18,8 +20,16 @@ func target() config.Target {
 			{Name: "frontend", Toskosed: true},
 			{Name: "store"},
 		},
-		Components: map[string]map[string][]string{
-			"api": {"Standard.start": nil, "own.push": {"created", "deleted", "running"}},
+		Components: map[string]config.TargetComponent{
+			"api": {
+				Node: "backend", Requires: []string{"connection", "db"}, Port: 8000,
+				Operations: map[string]config.TargetOperation{
+					"Standard.start": {Kind: "start"},
+					"own.push":       {Kind: "run", States: []string{"created", "deleted", "running"}},
+				},
+			},
+			"lint": {Node: "frontend", Operations: map[string]config.TargetOperation{"Standard.create": {Kind: "run"}}},
+			"web":  {Node: "frontend", Operations: map[string]config.TargetOperation{"Standard.start": {Kind: "start"}}},
 		},
 	}
 }
@@ -122,6 +132,44 @@ toskose.yml:2:11: secrets.0: "api.tokn" is neither COMPONENT.INPUT nor CONTAINER
 toskose.yml:2:32: secrets.2: "api.token" is listed twice
 toskose.yml:2:43: secrets.3: must be text, not a list`,
 		},
+		"how components run": {
+			"nodes:\n  backend:\n    coredump_mark: maybe\n    components:\n      api:\n        redines: none\n        readiness: {tcp: api, http: 'ftp://x', command: 'a \"b', log: '(', notify: 1, timeout: 5ms, interval: soon}\n" +
+				"        output: prefix\n        stop_signal: SIGTREM\n        stop_grace: 1500ms\n        user: 'a b'\n        restart: {stable: 60, delay_max: -1s, attempts: 0}\n" +
+				"        requirements: {connction: {while_away: up}, host: {while_away: keep}}\n        operations: {Standard.start: {timeout: 99999999h, attempts: -1, user: ':x'}}\nmanager: {goal: down}\n",
+			`toskose.yml:3:20: nodes.backend.coredump_mark: must be true or false, not text
+toskose.yml:6:9: nodes.backend.components.api.redines: unknown key; did you mean "readiness"?
+toskose.yml:7:26: nodes.backend.components.api.readiness.tcp: "api" is neither PORT nor HOST:PORT
+toskose.yml:7:37: nodes.backend.components.api.readiness.http: "ftp://x" is not an address of the form http://HOST:PORT/PATH
+toskose.yml:7:57: nodes.backend.components.api.readiness.command: a quotation mark is not closed
+toskose.yml:7:70: nodes.backend.components.api.readiness.log: "(" is not a regular expression (RE2)
+toskose.yml:7:83: nodes.backend.components.api.readiness.notify: must be true or false, not the value 1
+toskose.yml:7:95: nodes.backend.components.api.readiness.timeout: "5ms" is less than 10ms
+toskose.yml:7:110: nodes.backend.components.api.readiness.interval: "soon" is not a duration: write 10s or 1m30s
+toskose.yml:8:17: nodes.backend.components.api.output: "prefix" is not one of prefixed, json, none; did you mean "prefixed"?
+toskose.yml:9:22: nodes.backend.components.api.stop_signal: "TREM" is not one of TERM, INT, QUIT, HUP, KILL, USR1, USR2, WINCH, ABRT, ALRM, PIPE, PWR; did you mean "TERM"?
+toskose.yml:10:21: nodes.backend.components.api.stop_grace: "1500ms" is not a whole number of seconds
+toskose.yml:11:15: nodes.backend.components.api.user: "a b" is neither USER nor USER:GROUP, by name or number
+toskose.yml:12:27: nodes.backend.components.api.restart.stable: "60" is not a duration: write 10s or 1m30s
+toskose.yml:12:42: nodes.backend.components.api.restart.delay_max: "-1s" is not a duration: write 10s or 1m30s
+toskose.yml:12:57: nodes.backend.components.api.restart.attempts: 0 is less than 1
+toskose.yml:13:24: nodes.backend.components.api.requirements.connction: the component has no requirement of this name; did you mean "connection"?
+toskose.yml:13:48: nodes.backend.components.api.requirements.connction.while_away: "up" is not one of keep, down
+toskose.yml:13:53: nodes.backend.components.api.requirements.host: a component always goes down with its host
+toskose.yml:14:48: nodes.backend.components.api.operations.Standard.start.timeout: "99999999h" is not a duration: write 10s or 1m30s
+toskose.yml:14:69: nodes.backend.components.api.operations.Standard.start.attempts: -1 is less than 1
+toskose.yml:14:79: nodes.backend.components.api.operations.Standard.start.user: ":x" is neither USER nor USER:GROUP, by name or number
+toskose.yml:15:17: manager.goal: "down" is not one of none, up`,
+		},
+		"components that are elsewhere, or have nothing to be ready for": {
+			"nodes:\n  backend: {components: {web: {}, api: {readiness: later}}}\n  frontend:\n    components:\n      lint: {readiness: {tcp: 80}}\n      web: {readiness: {timeout: 5s}}\n" +
+				"  store: {components: {api: {}}}\ncomponents: {web: {output: json}}\n",
+			`toskose.yml:2:26: nodes.backend.components.web: the component is in the container "frontend"
+toskose.yml:2:52: nodes.backend.components.api.readiness: must be a mapping or none, not text
+toskose.yml:5:25: nodes.frontend.components.lint.readiness: no operation of the component starts it
+toskose.yml:6:24: nodes.frontend.components.web.readiness: needs tcp, http, command, log or notify: the component has no port to be ready at
+toskose.yml:7:3: nodes.store: the container hosts no components, so it has no unit; only its alias and deploy can be set
+toskose.yml:8:14: components.web: is configured by nodes.frontend.components.web, too`,
+		},
 		"a key twice":   {"title: a\ntitle: b\n", `toskose.yml:2:1: title: is set twice`},
 		"broken YAML":   {"nodes:\n\t- x\n", `toskose.yml:2:1: is not valid YAML: found character that cannot start any token`},
 		"two documents": {"title: a\n---\ntitle: b\n", `toskose.yml:2:1: holds more than one YAML document`},
@@ -161,13 +209,27 @@ func TestAnEmptyFileIsCompleted(t *testing.T) {
 		}
 		got := config.Complete(cfg, to)
 		docker := func(name string) config.Docker { return config.Docker{Name: name, Tag: "latest"} }
+		component := func(r config.Readiness) config.Component {
+			return config.Component{
+				Readiness: r, Output: "prefixed", StopSignal: "TERM", StopGrace: "10s",
+				Restart: config.Restart{Stable: "60s", DelayMax: "300s", Attempts: 3},
+			}
+		}
 		want := config.Config{
 			Nodes: map[string]config.Node{
-				"backend":  {Alias: "backend", Port: 9002, User: "admin", LogLevel: "INFO", Docker: docker("shop-backend-toskosed")},
-				"frontend": {Alias: "frontend", Port: 9003, User: "admin", LogLevel: "INFO", Docker: docker("shop-frontend-toskosed")},
-				"store":    {Alias: "store"},
+				"backend": {
+					Alias: "backend", Port: 9002, User: "admin", LogLevel: "INFO", Docker: docker("shop-backend-toskosed"),
+					Components: map[string]config.Component{"api": component(config.Readiness{TCP: "8000", Timeout: "60s", Interval: "200ms"})},
+				},
+				"frontend": {
+					Alias: "frontend", Port: 9003, User: "admin", LogLevel: "INFO", Docker: docker("shop-frontend-toskosed"),
+					Components: map[string]config.Component{
+						"lint": component(config.Readiness{None: true}), "web": component(config.Readiness{None: true}),
+					},
+				},
+				"store": {Alias: "store"},
 			},
-			Manager: config.Manager{Alias: "toskose-manager", Port: 10000, User: "admin", Mode: "production", Docker: docker("shop-manager")},
+			Manager: config.Manager{Alias: "toskose-manager", Port: 10000, User: "admin", Mode: "production", Goal: "none", Docker: docker("shop-manager")},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q: %s", text, diff)
@@ -181,13 +243,28 @@ func TestCompletionChangesNothingThatIsThere(t *testing.T) {
 	cfg, err := config.Decode("toskose.yml", []byte(`
 nodes:
   frontend: {port: 9002, alias: web, user: eve, password: 0123, log_level: debug, docker: {name: reg:5000/a/b, tag: 1.10, registry_password: p, base_image: x, base_tag: 3}}
-manager: {port: 9003, mode: testing, secret_key: k, password: pw}
+  backend:
+    coredump_mark: false
+    components:
+      api:
+        readiness: {http: "http://127.0.0.1/ok", command: ./check --all, log: "listen.*", notify: true, timeout: 2m, interval: 1s}
+        output: json
+        stop_signal: QUIT
+        stop_grace: 30s
+        user: nobody:nogroup
+        restart: {stable: 5m, delay_max: 1h, attempts: 1}
+        requirements: {db: {while_away: down}}
+        operations: {own.push: {kind: start, states: [running], timeout: 5m, attempts: 1, user: root}}
+manager: {port: 9003, mode: testing, goal: up, secret_key: k, password: pw}
 `), &to)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := config.Complete(cfg, to)
-	if diff := cmp.Diff(cfg.Nodes["frontend"], got.Nodes["frontend"]); diff != "" {
+	if diff := cmp.Diff(cfg.Nodes["frontend"], got.Nodes["frontend"], cmpopts.IgnoreFields(config.Node{}, "Components")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(cfg.Nodes["backend"].Components, got.Nodes["backend"].Components); diff != "" {
 		t.Error(diff)
 	}
 	if f := got.Nodes["frontend"]; f.Password != "0123" || f.Docker.Image() != "reg:5000/a/b:1.10" {
@@ -196,7 +273,7 @@ manager: {port: 9003, mode: testing, secret_key: k, password: pw}
 	if p := got.Nodes["backend"].Port; p != 9004 {
 		t.Errorf("backend got port %d: 9001 is its application's, 9002 and 9003 are the user's", p)
 	}
-	if got.Manager.Port != 9003 || got.Manager.SecretKey != "k" {
+	if got.Manager.Port != 9003 || got.Manager.Goal != "up" || got.Manager.SecretKey != "k" {
 		t.Errorf("manager %+v", got.Manager)
 	}
 }
@@ -220,8 +297,32 @@ func TestTheEncodedFileHoldsNoSecretAndReadsBack(t *testing.T) {
 	if diff := cmp.Diff(config.Complete(back, to), back); diff != "" {
 		t.Error(diff)
 	}
+	var loose config.Config // as the manager reads it
+	if err := yaml.Unmarshal(data, &loose); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(back, loose); diff != "" {
+		t.Errorf("read strictly (-) and by the manager (+):\n%s", diff)
+	}
 	if cfg.Manager.Password != "hush3" || cfg.Nodes["backend"].Password != "hush1" {
 		t.Error("encoding changed its argument")
+	}
+}
+
+func TestAComponentMayBeConfiguredWithoutItsContainer(t *testing.T) {
+	t.Parallel()
+	to := target()
+	decode := func(text string) config.Config {
+		cfg, err := config.Decode("toskose.yml", []byte(text), &to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg
+	}
+	short := decode("components: {api: {output: json}, web: {user: nobody}}\nnodes: {backend: {port: 9100}}\n")
+	full := decode("nodes: {backend: {port: 9100, components: {api: {output: json}}}, frontend: {components: {web: {user: nobody}}}}\n")
+	if diff := cmp.Diff(full, short); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -26,6 +26,9 @@ func Decode(file string, data []byte, target *Target) (Config, error) {
 	if len(d.problems) > 0 {
 		return Config{}, d.problems.sorted()
 	}
+	if target != nil {
+		cfg.house(target)
+	}
 	return cfg, nil
 }
 
@@ -91,9 +94,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		if d.wants(n, yaml.MappingNode, path, "a mapping") {
-			d.fields(n, v, path)
-		}
+		d.structure(n, v, path)
 	case reflect.Map:
 		if d.wants(n, yaml.MappingNode, path, "a mapping") {
 			d.entries(n, v, path)
@@ -105,10 +106,12 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		d.value(n, v.Elem(), path)
+	case reflect.Bool:
+		d.scalar(n, v, path, "true or false", "!!bool")
 	case reflect.Int:
-		d.number(n, v, path, "a whole number", "!!int")
+		d.scalar(n, v, path, "a whole number", "!!int")
 	case reflect.Float64:
-		d.number(n, v, path, "a number", "!!int", "!!float")
+		d.scalar(n, v, path, "a number", "!!int", "!!float")
 	default:
 		if d.wants(n, yaml.ScalarNode, path, "text") {
 			v.SetString(n.Value)
@@ -116,8 +119,22 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-// number decodes a number that has one of some tags.
-func (d *decoder) number(n *yaml.Node, v reflect.Value, path, what string, tags ...string) {
+// structure decodes a mapping, or the word that may stand for one.
+func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
+	what := "a mapping"
+	if w, ok := v.Addr().Interface().(interface{ setWord(word string) bool }); ok {
+		if n.Kind == yaml.ScalarNode && w.setWord(n.Value) {
+			return
+		}
+		what = "a mapping or none"
+	}
+	if d.wants(n, yaml.MappingNode, path, what) {
+		d.fields(n, v, path)
+	}
+}
+
+// scalar decodes a number or truth value that has one of some tags.
+func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path, what string, tags ...string) {
 	if n.Kind == yaml.ScalarNode && slices.Contains(tags, n.ShortTag()) && n.Decode(v.Addr().Interface()) == nil {
 		return
 	}
@@ -184,8 +201,9 @@ func (d *decoder) pairs(n *yaml.Node, path string, f func(key, value *yaml.Node)
 func (d *decoder) fields(n *yaml.Node, v reflect.Value, path string) {
 	known := map[string]int{}
 	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
-		known[name] = i
+		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name != "-" {
+			known[name] = i
+		}
 	}
 	d.pairs(n, path, func(key, value *yaml.Node) {
 		i, ok := known[key.Value]

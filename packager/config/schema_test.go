@@ -55,8 +55,9 @@ func keys(t reflect.Type, path string, into map[string]bool) {
 	switch t.Kind() {
 	case reflect.Struct:
 		for i := range t.NumField() {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
-			keys(t.Field(i).Type, path+"/"+name, into)
+			if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "-" {
+				keys(t.Field(i).Type, path+"/"+name, into)
+			}
 		}
 	case reflect.Map, reflect.Slice:
 		keys(t.Elem(), path+"/*", into)
@@ -160,6 +161,17 @@ func TestTheSchemaTakesWhatTheReaderTakes(t *testing.T) {
 		"no constraint":        {"nodes: {backend: {deploy: {placement: {constraints: [ssd]}}}}", false},
 		"a preference of none": {"nodes: {backend: {deploy: {placement: {preferences: [{}]}}}}", false},
 		"a rollback of one":    {"nodes: {backend: {deploy: {rollback_config: {failure_action: rollback}}}}", false},
+		"components":           {everyKeyOfAComponent, true},
+		"none to be ready for": {"components: {api: {readiness: none}}", true},
+		"another word":         {"components: {api: {readiness: later}}", false},
+		"another output":       {"components: {api: {output: xml}}", false},
+		"no signal to stop":    {"components: {api: {stop_signal: SEGV}}", false},
+		"half a grace":         {"components: {api: {stop_grace: 1.5}}", false},
+		"a name with a space":  {"components: {api: {user: a b}}", false},
+		"no attempt":           {"components: {api: {restart: {attempts: 0}}}", false},
+		"away as truth":        {"components: {api: {requirements: {db: {while_away: true}}}}", false},
+		"a mark that is text":  {"nodes: {backend: {coredump_mark: no such}}", false},
+		"another goal":         {"manager: {goal: down}", false},
 		"secrets as a map":     {"secrets: {api: token}", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,6 +198,23 @@ func TestTheSchemaTakesWhatTheReaderTakes(t *testing.T) {
 		})
 	}
 }
+
+const everyKeyOfAComponent = `
+nodes:
+  backend:
+    coredump_mark: true
+    components:
+      api:
+        readiness: {tcp: 8000, http: "http://127.0.0.1:8000/ok", command: ./check --all, log: listening, notify: true, timeout: 2m, interval: 100ms}
+        output: none
+        stop_signal: sigint
+        stop_grace: 30s
+        user: 1000:0
+        restart: {stable: 5m, delay_max: 1h, attempts: 1}
+        requirements: {connection: {while_away: keep}, db: {while_away: down}}
+        operations: {Standard.start: {timeout: 1m30s, attempts: 2, user: nobody}}
+manager: {goal: up}
+`
 
 const everyWord = `
 nodes:

@@ -138,7 +138,7 @@ func plans(t *testing.T) map[string]*packager.Plan {
 		app, cfg := of()
 		all[name] = plan(t, app, cfg)
 	}
-	for name, a := range sample.Archives(t) {
+	for name, a := range sample.Archives(t, "../..") {
 		all[name] = planned(t, a.App, a.Archive, config.Config{})
 	}
 	app, cfg := sample.Everything()

@@ -5,7 +5,6 @@
 package csar
 
 import (
-	"archive/tar"
 	"archive/zip"
 	"bytes"
 	"compress/flate"
@@ -15,7 +14,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -113,8 +111,7 @@ func (a *Archive) open(path string, info fs.FileInfo, limits Limits) (err error)
 // notLinked follows a link that the user gave, as any program does; links in an
 // archive are what nobody follows.
 func notLinked(path string) (string, error) {
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return path, err
 	}
 	return filepath.EvalSymlinks(path)
@@ -236,26 +233,6 @@ func (a *Archive) IsFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Executable reports whether a file may be executed; known is false where the
-// archive does not say, as a zip that was made on Windows.
-func (a *Archive) Executable(name string) (executable, known bool) {
-	info, err := a.Stat(name)
-	if err != nil {
-		return false, false
-	}
-	known = runtime.GOOS != "windows"
-	switch header := info.Sys().(type) {
-	case *tar.Header:
-		known = true
-	case *zip.FileHeader:
-		// The upper byte is the system that made the entry: 3 is Unix, 19 macOS
-		// (APPNOTE 4.4.2). Some programs write no mode at all.
-		system := header.CreatorVersion >> 8
-		known = (system == 3 || system == 19) && header.ExternalAttrs>>16 != 0
-	}
-	return info.Mode()&0o111 != 0, known
-}
-
 // IsYAML reports whether a path names a lone service template, by its ending.
 func IsYAML(path string) bool {
 	ext := strings.ToLower(filepath.Ext(path))
@@ -268,4 +245,46 @@ func absolute(path string) string {
 		return abs
 	}
 	return path
+}
+
+// archiveFile is an archive in a file, which is closed with it.
+type archiveFile struct {
+	tree
+	file *os.File
+}
+
+func openPacked(path string, limits Limits) (tree, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the archive: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("cannot open the archive: %w", err)
+	}
+	t, err := readPacked(f, info.Size(), limits)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &archiveFile{t, f}, nil
+}
+
+func (p *archiveFile) Close() error { return errors.Join(p.tree.Close(), p.file.Close()) }
+
+// readPacked tells a tar by what it begins with, and takes all else for a zip,
+// whatever its name says.
+func readPacked(r io.ReaderAt, size int64, limits Limits) (tree, error) {
+	head := make([]byte, 262)
+	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("cannot read the archive: %w", err)
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return readCompressedTar(r, size, limits)
+	case bytes.HasSuffix(head, []byte("ustar")) && !bytes.HasPrefix(head, []byte("PK")):
+		return readTar(r, size, limits)
+	}
+	return readZip(r, size, limits)
 }

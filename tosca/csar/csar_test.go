@@ -363,43 +363,6 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-func TestAnArchiveKnowsWhatIsExecutable(t *testing.T) {
-	t.Parallel()
-	const app = "metadata: {template_name: a, template_version: b}\n"
-	zipped := zipOf(t, entry{name: "app.yaml", data: app, mode: 0o644}, entry{name: "yes.sh", mode: 0o755}, entry{name: "no.sh", mode: 0o644}, entry{name: "dos.sh"})
-	inZip, err := csar.OpenReader("x.csar", bytes.NewReader(zipped), int64(len(zipped)), csar.DefaultLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for name, mode := range map[string]fs.FileMode{"app.yaml": 0o644, "yes.sh": 0o755, "no.sh": 0o644} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(app), mode); err != nil {
-			t.Fatal(err)
-		}
-	}
-	inDir, err := csar.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer inDir.Close()
-	for _, tt := range []struct {
-		archive    *csar.Archive
-		name       string
-		yes, known bool
-	}{
-		{inZip, "yes.sh", true, true},
-		{inZip, "no.sh", false, true},
-		{inZip, "dos.sh", false, false},
-		{inZip, "gone.sh", false, false},
-		{inDir, "yes.sh", true, true},
-		{inDir, "no.sh", false, true},
-	} {
-		if yes, known := tt.archive.Executable(tt.name); yes != tt.yes || known != tt.known {
-			t.Errorf("%s of %s: got %v, known %v", tt.name, tt.archive.Name(), yes, known)
-		}
-	}
-}
-
 // Only Entry-Definitions must be in TOSCA.meta, and the versions that say how to
 // read it (TOSCA 1.3, 6.2).
 func TestAnArchiveNeedNotSayWhoMadeIt(t *testing.T) {

@@ -1,14 +1,19 @@
 package csar
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/tosca/diag"
 )
 
 // metaPath is where TOSCA.meta lies (TOSCA 1.3, 6.2). Since 2.0 it may lie at the
@@ -152,4 +157,187 @@ func metadataKeys(doc string) map[string]bool {
 		keys[k] = true
 	}
 	return keys
+}
+
+// Meta is the first block of TOSCA.meta.
+type Meta struct {
+	FileVersion string   // TOSCA-Meta-File-Version, or TOSCA-Meta-Version, as TOSCA 1.0, 16.2, calls it
+	CSARVersion string   // CSAR-Version
+	CreatedBy   string   // Created-By
+	Entry       string   // Entry-Definitions
+	Others      []string // Other-Definitions
+}
+
+// metaFile is TOSCA.meta as it is written, with what is wrong with it.
+type metaFile struct {
+	archive string
+	path    string
+	lines   []string
+	fields  map[string]metaField
+	bad     diag.List
+}
+
+// metaField is a value and where it begins, in lines and columns from 1.
+type metaField struct {
+	text         string
+	line, column int
+}
+
+func (m *metaFile) problem(code string, line, column int, sentence string) {
+	d := diag.Diagnostic{
+		Position: diag.Position{File: m.path, Line: line, Column: column}, Code: code,
+		Message: fmt.Sprintf("%q of %s %s", m.path, m.archive, sentence),
+	}
+	if line > 0 {
+		d.Text = m.lines[line-1]
+	}
+	m.bad = append(m.bad, d)
+}
+
+// about reports on a field; one that is not there has no place.
+func (m *metaFile) about(code, key, sentence string) {
+	at := m.fields[key]
+	m.problem(code, at.line, at.column, sentence)
+}
+
+// entryByMeta reads TOSCA.meta, which need not name the entry definition in 2.0:
+// then it is the file at the root, as without (TOSCA 2.0, 17.1).
+func (a *Archive) entryByMeta(at, text string) error {
+	m := parseMeta(a.name, at, text)
+	if len(m.bad) > 0 {
+		return m.bad
+	}
+	value := func(key string) string { return m.fields[key].text }
+	a.meta = Meta{
+		FileVersion: cmp.Or(value("TOSCA-Meta-File-Version"), value("TOSCA-Meta-Version")),
+		CSARVersion: value("CSAR-Version"),
+		CreatedBy:   value("Created-By"),
+		Entry:       a.entryName(value("Entry-Definitions")),
+		Others:      fileNames(value("Other-Definitions")),
+	}
+	m.versions(a.meta)
+	switch {
+	case a.meta.Entry != "":
+		a.mustHave(m, "Entry-Definitions", a.meta.Entry)
+		a.entry = path.Clean(a.meta.Entry)
+	case a.meta.CSARVersion != "2.0":
+		m.about(codeNoEntry, "Entry-Definitions", "names no Entry-Definitions")
+	}
+	for _, name := range a.meta.Others {
+		a.mustHave(m, "Other-Definitions", name)
+	}
+	if len(m.bad) > 0 {
+		return m.bad
+	}
+	return nil
+}
+
+// entryName reads the name of the entry, which may be in quotes as those of
+// other definitions are, and may begin with the archive's root.
+func (a *Archive) entryName(text string) string {
+	if names := fileNames(text); len(names) == 1 {
+		text = names[0]
+	}
+	return strings.TrimPrefix(text, "./")
+}
+
+func (m *metaFile) versions(meta Meta) {
+	const known, fileKnown = "; 1.0, 1.1 and 2.0 are known", "; 1.0 and 1.1 are known"
+	switch version := meta.CSARVersion; version {
+	case "2.0": // has no TOSCA-Meta-File-Version (TOSCA 2.0, 17.2.1)
+		return
+	case "":
+		m.about(codeMetaVersion, "CSAR-Version", "has no CSAR-Version"+known)
+	case "1.0", "1.1":
+	default:
+		m.about(codeMetaVersion, "CSAR-Version", fmt.Sprintf("has CSAR-Version %q", version)+known)
+	}
+	switch version := meta.FileVersion; version {
+	case "":
+		m.about(codeMetaVersion, "TOSCA-Meta-File-Version", "has no TOSCA-Meta-File-Version"+fileKnown)
+	case "1.0", "1.1":
+	default:
+		key := "TOSCA-Meta-File-Version"
+		if m.fields[key].text == "" {
+			key = "TOSCA-Meta-Version"
+		}
+		m.about(codeMetaVersion, key, fmt.Sprintf("has %s %q", key, version)+fileKnown)
+	}
+}
+
+// mustHave reports a file that TOSCA.meta names and that is not a file of the
+// archive.
+func (a *Archive) mustHave(m *metaFile, key, name string) {
+	if code, fault := nameFault(name); code != "" {
+		m.about(code, key, fmt.Sprintf("names %q, which %s", name, fault))
+		return
+	}
+	info, err := a.Stat(name)
+	var bad diag.List
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		m.about(codeNoEntry, key, fmt.Sprintf("names %q, which is not in the archive", name))
+	case errors.As(err, &bad): // a link, or too large
+		m.about(bad[0].Code, key, "names a file that cannot be read: "+bad[0].Message)
+	case err != nil:
+		m.about(codeDamaged, key, fmt.Sprintf("names %q, which cannot be read (%s)", name, err))
+	case info.IsDir():
+		m.about(codeNoEntry, key, fmt.Sprintf("names %q, which is a folder", name))
+	}
+}
+
+// fileNames reads names that are parted by blanks; what stands in double quotes
+// is one (TOSCA 1.3, 6.2).
+func fileNames(list string) []string {
+	var all []string
+	for i, part := range strings.Split(list, `"`) {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
+}
+
+// parseMeta reads the first block: `Key: value` lines up to an empty one, a
+// line that begins with a space going on with the one before. Lines end as on
+// any system.
+func parseMeta(archive, at, text string) *metaFile {
+	m := &metaFile{archive: archive, path: at, fields: map[string]metaField{}}
+	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
+		m.problem(codeMeta, 0, 0, "is written in UTF-16, and must be in UTF-8")
+		return m
+	}
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\uFEFF"))
+	m.lines = strings.Split(text, "\n")
+	last := ""
+	for i, line := range m.lines {
+		key, value, ok := strings.Cut(line, ":")
+		key = strings.TrimSpace(key)
+		first, more := m.fields[last]
+		switch {
+		case len(line) > 64<<10:
+			m.lines[i] = ""
+			m.problem(codeMeta, i+1, 0, "has a line that is too long")
+			return m
+		case strings.TrimSpace(line) == "" && len(m.fields) > 0:
+			return m
+		case strings.TrimSpace(line) == "":
+		case strings.HasPrefix(line, " ") && more:
+			first.text = strings.TrimSpace(first.text + " " + strings.TrimSpace(line))
+			m.fields[last] = first
+		case !ok || key == "":
+			m.problem(codeMeta, i+1, 1, fmt.Sprintf("has no \"Key: value\" in line %d", i+1))
+		default:
+			if _, twice := m.fields[key]; twice {
+				m.problem(codeMeta, i+1, 1, fmt.Sprintf("has %s twice", key))
+				continue
+			}
+			last = key
+			before := line[:len(line)-len(strings.TrimLeft(value, " \t"))]
+			m.fields[key] = metaField{text: strings.TrimSpace(value), line: i + 1, column: utf8.RuneCountInString(before) + 1}
+		}
+	}
+	return m
 }

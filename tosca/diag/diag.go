@@ -4,11 +4,16 @@
 package diag
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Severity says whether a document can be used in spite of a diagnostic.
@@ -154,3 +159,83 @@ func (l List) Unwrap() []error {
 	}
 	return errs
 }
+
+// UTF8 returns a text in UTF-8: one in UTF-16 begins with a byte order mark, which
+// is left out (YAML 1.2, 5.2).
+func UTF8(data []byte) []byte {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xfe\x00\x00")): // UTF-32
+		return data
+	case bytes.HasPrefix(data, []byte("\xff\xfe")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	default:
+		return bytes.TrimPrefix(data, []byte("\uFEFF"))
+	}
+	units := make([]uint16, 0, len(data)/2)
+	for i := 2; i+1 < len(data); i += 2 {
+		units = append(units, order.Uint16(data[i:]))
+	}
+	return []byte(string(utf16.Decode(units)))
+}
+
+// lineEnds are what ends a line as positions count them: as YAML 1.1 has it, and
+// so its readers (5.4).
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// Lines returns the lines of a file, without their ends.
+func Lines(data []byte) []string { return strings.Split(lineEnds.Replace(string(UTF8(data))), "\n") }
+
+// Visible replaces in a text what would make a terminal do something else than
+// show it: control characters but tabs, what turns the direction of a text, and
+// what nobody sees. What joins letters stays.
+func Visible(s string) string { return shown(s, "\t") }
+
+// VisibleLines is Visible for a text of several lines.
+func VisibleLines(s string) string { return shown(s, "\t\n") }
+
+func shown(s, kept string) string {
+	return strings.Map(func(r rune) rune {
+		if hidden(r) && !strings.ContainsRune(kept, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+func hidden(r rune) bool {
+	const nonJoiner, joiner, lines, paragraphs = '\u200c', '\u200d', '\u2028', '\u2029'
+	switch {
+	case r < 0x7f:
+		return r < ' '
+	case r == lines || r == paragraphs || r == 0xfffe || r == 0xffff: // the last two are not characters, and not for XML
+		return true
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner && r != nonJoiner
+}
+
+// VisibleJSON writes such characters in JSON as escapes, so that it means the
+// same and can be looked at.
+func VisibleJSON(data []byte) []byte {
+	if bytes.IndexFunc(data, escaped) < 0 {
+		return data
+	}
+	var b bytes.Buffer
+	for _, r := range string(data) {
+		switch {
+		case !escaped(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.Bytes()
+}
+
+// escaped are the hidden characters that encoding/json leaves as they are.
+func escaped(r rune) bool { return r >= 0x7f && r != utf8.RuneError && hidden(r) }

@@ -39,6 +39,14 @@ const (
 	KindStop  Kind = "stop"  // ends what start left
 )
 
+// KindOf returns the kind of an operation: its own, or else that of its name.
+func (p Protocol) KindOf(o Operation) Kind {
+	if kind, own := p.Kinds[o.String()]; own {
+		return kind
+	}
+	return o.Kind()
+}
+
 // Kind returns the kind that an operation has by its name, in any interface.
 func (o Operation) Kind() Kind {
 	switch o.Name {

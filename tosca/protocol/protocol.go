@@ -8,6 +8,7 @@ package protocol
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -18,6 +19,9 @@ type Protocol struct {
 	Transitions   []Transition   `json:"transitions"` // in the order they were written
 	FaultHandlers []FaultHandler `json:"fault_handlers,omitempty"`
 	Free          []Free         `json:"free,omitempty"` // sorted by operation
+	// Kinds are those of operations, by their full names, that are not what their names
+	// say.
+	Kinds map[string]Kind `json:"kinds,omitempty"`
 }
 
 // Free is an operation that no transition names: it may run in some states, and
@@ -68,7 +72,7 @@ func (p Protocol) Equal(other Protocol) bool {
 		slices.EqualFunc(p.Transitions, other.Transitions, sameTransition) && slices.Equal(p.FaultHandlers, other.FaultHandlers) &&
 		slices.EqualFunc(p.Free, other.Free, func(a, b Free) bool {
 			return a.Operation == b.Operation && slices.Equal(a.States, b.States) && slices.Equal(a.Requires, b.Requires)
-		})
+		}) && maps.Equal(p.Kinds, other.Kinds)
 }
 
 // Has reports whether the protocol has a state.

@@ -15,7 +15,7 @@ func (p Protocol) Up(wanted []string) (state string, ok bool) {
 	fits := func(s State) bool {
 		return slices.ContainsFunc(s.Offers, func(c string) bool { return c != Alive })
 	}
-	isStart := func(t Transition) bool { return t.Kind() == KindStart }
+	isStart := func(t Transition) bool { return p.KindOf(t.Operation) == KindStart }
 	if slices.ContainsFunc(p.Transitions, isStart) {
 		candidates, fits = nil, func(State) bool { return true }
 		for _, t := range p.Transitions {

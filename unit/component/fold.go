@@ -3,7 +3,6 @@ package component
 import (
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/toskose/toskose/unit/wire"
@@ -26,15 +25,10 @@ type standing struct {
 // open reports whether a start has left processes that nothing has closed.
 func (s standing) open() bool { return s.startedFrom != "" }
 
-// executing returns the latest execution that has not ended, if any. There are
-// two while a stop waits for the start that it has cancelled.
+// executing returns the latest execution that has not ended, if any.
 func (s standing) executing() *wire.Execution {
-	for i := len(s.recent) - 1; i >= 0; i-- {
-		if !s.recent[i].Outcome.Done() {
-			return &s.recent[i]
-		}
-	}
-	return nil
+	c := s.onWire("")
+	return c.Executing()
 }
 
 // fold returns where all components stand after one more entry. It changes
@@ -43,10 +37,8 @@ func fold(before map[string]standing, e wire.Entry) map[string]standing {
 	after := make(map[string]standing, len(before)+1)
 	if e.Kind == wire.EntryCheckpoint {
 		for _, c := range e.Components {
-			after[c.Component] = standing{
-				state: c.State, startedFrom: c.StartedFrom, why: c.Why, since: c.Since,
-				seq: c.Seq, recent: slices.Clone(c.Recent),
-			}
+			c.Recent = slices.Clone(c.Recent)
+			after[c.Component] = standingOf(c)
 		}
 		return after
 	}
@@ -59,49 +51,19 @@ func fold(before map[string]standing, e wire.Entry) map[string]standing {
 	return after
 }
 
-// untouched is why a component is in its initial state, and unmoved ends why it
-// still is after something was done to it.
-const (
-	untouched = "nothing was done to it yet"
-	unmoved   = ", which left it as it was"
-)
-
 func foldOne(s standing, e wire.Entry) standing {
-	switch {
-	case s.since.IsZero() || e.State != s.state:
-		s.since, s.why = e.Time, e.Why
-	case e.Kind == wire.EntryExit && (s.why == untouched || strings.HasSuffix(s.why, unmoved)):
-		s.why = e.Why + unmoved
-	}
-	s.state, s.startedFrom, s.seq = e.State, e.StartedFrom, e.Seq
-	if e.Execution != nil {
-		x := *e.Execution
-		x.Seq = e.Seq
-		s.recent = remember(s.recent, x)
-	}
-	return s
+	return standingOf(s.onWire(e.Component).After(e, recentExecutions))
 }
 
-// remember puts an execution in, in the place of an earlier version of it, and
-// forgets the oldest ended ones that are too many.
-func remember(recent []wire.Execution, x wire.Execution) []wire.Execution {
-	recent = slices.Clone(recent)
-	if i := slices.IndexFunc(recent, func(r wire.Execution) bool { return r.ID == x.ID }); i >= 0 {
-		if x.Stdout == "" && x.Stderr == "" {
-			x.Stdout, x.Stderr = recent[i].Stdout, recent[i].Stderr
-		}
-		recent[i] = x
-		return recent
+// onWire is a standing as checkpoints have it; standingOf is the reverse.
+func (s standing) onWire(name string) wire.Checkpointed {
+	return wire.Checkpointed{
+		Component: name, State: s.state, StartedFrom: s.startedFrom, Since: s.since, Why: s.why, Seq: s.seq, Recent: s.recent,
 	}
-	recent = append(recent, x)
-	for len(recent) > recentExecutions {
-		i := slices.IndexFunc(recent, func(r wire.Execution) bool { return r.Outcome.Done() })
-		if i < 0 {
-			break
-		}
-		recent = slices.Delete(recent, i, i+1)
-	}
-	return recent
+}
+
+func standingOf(c wire.Checkpointed) standing {
+	return standing{state: c.State, startedFrom: c.StartedFrom, why: c.Why, since: c.Since, seq: c.Seq, recent: c.Recent}
 }
 
 // checkpoint returns the components of a checkpoint entry, sorted by name:
@@ -109,10 +71,8 @@ func remember(recent []wire.Execution, x wire.Execution) []wire.Execution {
 func checkpoint(all map[string]standing) []wire.Checkpointed {
 	components := make([]wire.Checkpointed, 0, len(all))
 	for name, s := range all {
-		c := wire.Checkpointed{
-			Component: name, State: s.state, StartedFrom: s.startedFrom,
-			Since: s.since, Why: s.why, Seq: s.seq,
-		}
+		c := s.onWire(name)
+		c.Recent = nil
 		for _, x := range s.recent {
 			x.Stdout, x.Stderr = "", ""
 			c.Recent = append(c.Recent, x)

@@ -26,11 +26,13 @@ type recorder interface {
 // ledger holds where the components stand. An entry is in the journal before
 // the ledger changes, so nobody is told what a crash could make untrue.
 type ledger struct {
-	log     *slog.Logger
-	now     func() time.Time
-	journal recorder
+	log *slog.Logger
+	now func() time.Time
 
 	mu         sync.Mutex
+	open       func() error         // attaches the journal
+	journal    recorder             // nil: it could not be read yet
+	unread     error                // why
 	lifecycles map[string]lifecycle // of the components in use
 	former     map[string]lifecycle // of those that a reload took out of use
 	standing   map[string]standing
@@ -41,8 +43,7 @@ type ledger struct {
 	changed    broadcast.Broadcast
 }
 
-// newLedger takes up where the entries of an earlier life end. Components that
-// these do not know are in their initial state. The journal is set by attach.
+// newLedger makes a ledger whose journal is set by attach.
 func newLedger(log *slog.Logger, now func() time.Time, lifecycles map[string]lifecycle) *ledger {
 	return &ledger{
 		log: log, now: now, lifecycles: lifecycles, former: map[string]lifecycle{}, standing: map[string]standing{},
@@ -50,17 +51,16 @@ func newLedger(log *slog.Logger, now func() time.Time, lifecycles map[string]lif
 	}
 }
 
-// attach gives the ledger its journal and what that remembers.
+// attach gives the ledger its journal and what that remembers. Components that
+// it does not know are in their initial state. The caller holds the lock.
 func (l *ledger) attach(journal recorder, entries []wire.Entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.journal = journal
+	l.journal, l.unread, l.standing = journal, nil, map[string]standing{}
 	for _, e := range entries {
 		l.standing = fold(l.standing, e)
 	}
 	for name, life := range l.lifecycles {
 		if _, ok := l.standing[name]; !ok {
-			l.standing[name] = standing{state: life.initial(), why: untouched, since: l.now()}
+			l.standing[name] = standing{state: life.initial(), why: wire.Untouched, since: l.now()}
 		}
 	}
 }
@@ -78,6 +78,11 @@ func (l *ledger) started() error {
 func (l *ledger) boot() error {
 	if l.booted {
 		return nil
+	}
+	if l.journal == nil {
+		if l.unread = l.open(); l.unread != nil {
+			return l.unread
+		}
 	}
 	why := "the unit started"
 	if os.Getpid() == 1 {
@@ -199,19 +204,62 @@ func (l *ledger) Components() (seq uint64, components []wire.Component) {
 	for _, name := range slices.Sorted(maps.Keys(l.lifecycles)) {
 		components = append(components, l.component(name))
 	}
-	return l.journal.Seq(), components
+	if l.journal != nil {
+		seq = l.journal.Seq()
+	}
+	return seq, components
+}
+
+// instance is whose journal it is; empty while it cannot be read. The caller
+// holds the lock.
+func (l *ledger) instance() string {
+	if l.journal == nil {
+		return ""
+	}
+	return l.journal.Instance()
+}
+
+// unreadable says why where the components stand is unknown.
+func (l *ledger) unreadable() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.whyUnread()
+}
+
+// unbooted says why nothing can be done yet, empty: it can. The caller holds the
+// lock.
+func (l *ledger) unbooted() string {
+	switch {
+	case l.journal == nil:
+		return l.whyUnread()
+	case !l.booted:
+		return "the boot could not be written yet"
+	}
+	return ""
+}
+
+func (l *ledger) whyUnread() string {
+	return fmt.Sprintf("the journal cannot be read yet: %v", l.unread)
 }
 
 // component says where a component stands. The caller holds the lock.
 func (l *ledger) component(name string) wire.Component {
+	if l.journal == nil {
+		return wire.Component{Name: name, State: unknownState, Since: l.now(), Why: l.whyUnread(), Allowed: []string{}}
+	}
 	s := l.standing[name]
 	c := wire.Component{
 		Name: name, State: s.state, Since: s.since, Why: s.why, Seq: s.seq,
-		Allowed: l.allowed(name, s),
+		Allowed: l.allowed(name, s), Open: s.open(),
+	}
+	for _, x := range s.recent {
+		if !x.Outcome.Done() {
+			c.Executions = append(c.Executions, x)
+		}
 	}
 	if x := s.executing(); x != nil {
 		c.Executing = x.ID
-		if s.why == untouched {
+		if s.why == wire.Untouched {
 			c.Why = x.Operation + " is executing; nothing was done to it before"
 		}
 	}

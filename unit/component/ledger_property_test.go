@@ -231,7 +231,7 @@ func (s *tale) halt() {
 	}
 	nothingLeft := s.dice.throw(3) > 0
 	s.halting[component]--
-	s.ledger.endStop(s.t.Context(), component, "its processes were stopped", nothingLeft)
+	s.ledger.endStop(s.t.Context(), component, "its processes were stopped", nothingLeft, nil)
 	s.say("%s was stopped (nothing left: %t)", component, nothingLeft)
 	if c := s.ledger.standing[component]; nothingLeft && c.open() {
 		s.fatal("%s is open in %s", component, c.state)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -224,7 +225,8 @@ func TestWhoWaitsForAnEndThatCannotBeWrittenIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l, f := testLedger(t)
-		s := &Set{ledger: l, history: f.Journal}
+		s := &Set{ledger: l}
+		s.history.Store(f.Journal)
 		x, err := l.try(t, "a", "api", "Standard.create", protocol.KindRun)
 		if err != nil {
 			t.Fatal(err)
@@ -248,4 +250,61 @@ func TestWhoWaitsForAnEndThatCannotBeWrittenIsTold(t *testing.T) {
 			t.Errorf("once there is room: %+v, %v", now, err)
 		}
 	})
+}
+
+func TestAStopThatCannotBeWrittenIsAnsweredAndWrittenLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, f := testLedger(t)
+		s := &Set{ledger: l, life: t.Context()}
+		s.history.Store(f.Journal)
+		for i, operation := range []string{"create", "configure"} {
+			l.must(t, string(rune('a'+i)), "api", "Standard."+operation, protocol.KindRun, false)
+		}
+		l.must(t, "s", "api", "Standard.start", protocol.KindStart, true)
+		s.BeginStop("api")
+		f.fails.Store(true)
+		begin := time.Now()
+		err := s.EndStop("api", "start was stopped", true)
+		if code, _ := wire.FaultCodeOf(err); code != wire.JournalUnavailable || !strings.Contains(err.Error(), "the stop of api cannot be written") ||
+			!strings.Contains(err.Error(), "no space left") || time.Since(begin) != unwrittenWait {
+			t.Errorf("after %s: %v", time.Since(begin), err)
+		}
+		if state := l.state("api"); state != "running" {
+			t.Errorf("%s is told before it is written", state)
+		}
+		f.fails.Store(false)
+		s.tasks.Wait()
+		if state := l.state("api"); state != "configured" {
+			t.Errorf("once there is room api is %s", state)
+		}
+		if err := l.Idle("api"); err != nil {
+			t.Errorf("after the stop: %v", err)
+		}
+	})
+}
+
+func TestAStartSaysWhenWhatItLeftHasEndedAndWhetherThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	l, _ := testLedger(t)
+	l.lifecycles["api"] = lifecycleOf("Standard.create", "Standard.start", "Standard.stop")
+	l.must(t, "1", "api", "Standard.create", protocol.KindRun, false)
+	opening := l.must(t, "died", "api", "Standard.start", protocol.KindStart, true)
+	if x, _ := l.execution("died"); !x.Gone.IsZero() {
+		t.Errorf("while it runs: %+v", x)
+	}
+	l.gone(t.Context(), "api", opening, "it died")
+	l.must(t, "operated", "api", "Standard.start", protocol.KindStart, true)
+	l.must(t, "2", "api", "Standard.stop", protocol.KindStop, false)
+	l.must(t, "stopped", "api", "Standard.start", protocol.KindStart, true)
+	l.BeginStop("api")
+	l.endStop(t.Context(), "api", "supervisor.stopProcess", true, nil)
+
+	again := fold(nil, wire.Entry{Kind: wire.EntryCheckpoint, Components: l.checkpoint()})["api"].recent
+	for id, stopped := range map[string]bool{"died": false, "operated": true, "stopped": true} {
+		at := slices.IndexFunc(again, func(x wire.Execution) bool { return x.ID == id })
+		if at < 0 || again[at].Gone.IsZero() || again[at].Stopped != stopped {
+			t.Errorf("%s: %+v, want one that has ended, asked for: %v", id, again, stopped)
+		}
+	}
 }

@@ -157,12 +157,12 @@ func TestACheckpointFoldsToWhatItWasMadeOf(t *testing.T) {
 
 func TestOldExecutionsAreForgottenButNotThoseUnderWay(t *testing.T) {
 	t.Parallel()
-	recent := []wire.Execution{{ID: "under way", Outcome: wire.OutcomeRunning}}
+	s := standing{recent: []wire.Execution{{ID: "under way", Outcome: wire.OutcomeRunning}}}
 	for i := range recentExecutions + 10 {
-		recent = remember(recent, wire.Execution{ID: string(rune('a' + i)), Outcome: wire.OutcomeFailed})
+		s = foldOne(s, wire.Entry{Execution: &wire.Execution{ID: string(rune('a' + i)), Outcome: wire.OutcomeFailed}})
 	}
-	if len(recent) != recentExecutions || recent[0].ID != "under way" {
-		t.Errorf("%d are remembered, the first is %q", len(recent), recent[0].ID)
+	if len(s.recent) != recentExecutions || s.recent[0].ID != "under way" {
+		t.Errorf("%d are remembered, the first is %q", len(s.recent), s.recent[0].ID)
 	}
 }
 

@@ -37,7 +37,7 @@ func (l *ledger) begin(x *execution, r wire.ExecuteRequest) (begun wire.Executio
 		return begun, false, err
 	}
 	begun = wire.Execution{
-		ID: x.id, Instance: l.journal.Instance(), Component: x.component,
+		ID: x.id, Instance: l.instance(), Component: x.component,
 		Interface: x.operation.Interface, Operation: x.operation.Name, By: r.By, Inputs: slices.Sorted(maps.Keys(r.Inputs)),
 		Outcome: wire.OutcomeRunning, From: s.state, Started: l.now(),
 	}
@@ -55,14 +55,16 @@ func (l *ledger) begin(x *execution, r wire.ExecuteRequest) (begun wire.Executio
 // meant checks that the caller means this instance, and the component as it is.
 // The caller holds the lock.
 func (l *ledger) meant(x *execution, r wire.ExecuteRequest, s standing) error {
-	instance := l.journal.Instance()
-	switch {
+	instance := l.instance()
+	switch why := l.unbooted(); {
+	case l.journal == nil:
+		return l.refuse(x, wire.JournalUnavailable, why)
 	case r.Instance != "" && r.Instance != instance:
 		return l.refuse(x, wire.OtherInstance, fmt.Sprintf("this is %s, not %s", instance, r.Instance))
-	case r.After != 0 && s.seq > r.After:
-		return l.refuse(x, wire.NewerEntry, fmt.Sprintf("the last entry of %s is %d, not %d", x.component, s.seq, r.After))
-	case !l.booted:
-		return l.refuse(x, wire.JournalUnavailable, "the boot could not be written yet")
+	case r.After != nil && s.seq > *r.After:
+		return l.refuse(x, wire.NewerEntry, fmt.Sprintf("the last entry of %s is %d, not %d", x.component, s.seq, *r.After))
+	case why != "":
+		return l.refuse(x, wire.JournalUnavailable, why)
 	}
 	return nil
 }
@@ -97,7 +99,7 @@ func (l *ledger) admit(x *execution, s standing) error {
 // component stands. The caller holds the lock.
 func (l *ledger) refuse(x *execution, code wire.FaultCode, detail string) error {
 	now := l.component(x.component)
-	return &wire.Fault{Code: code, Detail: detail, Instance: l.journal.Instance(), Component: &now}
+	return &wire.Fault{Code: code, Detail: detail, Instance: l.instance(), Component: &now}
 }
 
 // stillAllowed reports whether a stop that cancelled a start is allowed in the state
@@ -254,9 +256,9 @@ func (l *ledger) BeginStop(component string) {
 	l.stops[component]++
 }
 
-// endStop ends what beginStop began, and, where nothing is left, records that the
-// component was closed.
-func (l *ledger) endStop(ctx context.Context, component, why string, nothingLeft bool) {
+// endStop ends what BeginStop began, and, where nothing is left, records that the
+// component was closed. failed gets why that was not possible at once.
+func (l *ledger) endStop(ctx context.Context, component, why string, nothingLeft bool, failed chan<- error) {
 	_ = l.insist(ctx, func() error {
 		s := l.standing[component]
 		if !s.open() || !nothingLeft {
@@ -266,6 +268,11 @@ func (l *ledger) endStop(ctx context.Context, component, why string, nothingLeft
 			Kind: wire.EntryStop, Component: component, Why: why,
 			State: l.lifecycles[component].afterStop(s.state, s.startedFrom),
 		})
+	}, func(err error) {
+		select {
+		case failed <- err:
+		default:
+		}
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()

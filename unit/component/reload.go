@@ -40,7 +40,7 @@ func (l *ledger) fits(component string, life lifecycle) error {
 func (l *ledger) standingUnder(component string, life lifecycle) (standing, error) {
 	s, ok := l.standing[component]
 	if !ok || s.seq == 0 && !life.knows(s.state) {
-		return standing{state: life.initial(), why: untouched, since: l.now()}, nil
+		return standing{state: life.initial(), why: wire.Untouched, since: l.now()}, nil
 	}
 	was, ok := l.lifecycles[component]
 	if !ok {
@@ -76,6 +76,7 @@ func (l *ledger) redefine(component string, life lifecycle) error {
 	}
 	l.standing[component], l.lifecycles[component] = s, life
 	l.changed.Wake()
+	l.reloaded(component + " has another definition")
 	return nil
 }
 
@@ -89,5 +90,24 @@ func (l *ledger) Withdraw(component string) error {
 	}
 	l.former[component] = l.lifecycles[component]
 	delete(l.lifecycles, component)
+	l.reloaded(component + " is no longer in use")
 	return nil
+}
+
+// Reloaded tells those who follow the journal that they know the unit no longer.
+func (l *ledger) Reloaded(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reloaded(why)
+}
+
+// reloaded has readers of the journal ask how all stands: it is of no component.
+// The caller holds the lock.
+func (l *ledger) reloaded(why string) {
+	if l.journal == nil {
+		return
+	}
+	if err := l.append(wire.Entry{Kind: wire.EntryReload, Why: why}); err != nil {
+		l.log.Warn("a reload is not in the journal", "error", err)
+	}
 }

@@ -36,6 +36,38 @@ func TestAComponentKeepsItsStateUnderAnotherProtocol(t *testing.T) {
 	}
 }
 
+func TestAReloadIsInTheJournal(t *testing.T) {
+	t.Parallel()
+	l, f := testLedger(t)
+	if err := l.redefine("new", protocolWith("created")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Withdraw("gui"); err != nil {
+		t.Fatal(err)
+	}
+	page, err := f.Read("", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whys []string
+	for _, e := range page.Entries {
+		if e.Kind == wire.EntryReload {
+			whys = append(whys, e.Why)
+		}
+	}
+	if got := strings.Join(whys, ", "); got != "new has another definition, gui is no longer in use" {
+		t.Errorf("the journal has %q", got)
+	}
+	s := &Set{ledger: l}
+	hello, err := s.Hello(wire.Identity{})
+	if err != nil || hello.Seq != f.Seq() || len(hello.Components) != 2 || hello.Components[0].Component != "api" || hello.Components[1].State != "created" {
+		t.Errorf("hello: %+v, %v", hello, err)
+	}
+	l.booted = false
+	_, err = s.Hello(wire.Identity{})
+	fault(t, err, wire.JournalUnavailable)
+}
+
 func TestAnOpenComponentHasToKnowWhereItFallsBackTo(t *testing.T) {
 	t.Parallel()
 	l, _ := testLedger(t)
@@ -90,5 +122,5 @@ func TestAComponentWithAnExecutionIsNotIdle(t *testing.T) {
 	}
 	l.BeginStop("api")
 	fault(t, l.Idle("api"), wire.StillRunning)
-	l.endStop(t.Context(), "api", "", false)
+	l.endStop(t.Context(), "api", "", false, nil)
 }

@@ -46,7 +46,7 @@ func (s *scope) socket(user *User) *Socket {
 	if _, set := s.written("socket_backlog"); set {
 		socket.Backlog = s.number("socket_backlog", 1, 1, 65535)
 	}
-	owner, mode := s.owner("socket_owner"), uint32(s.octal("socket_mode", 0o700))
+	owner, mode := s.user("socket_owner"), uint32(s.octal("socket_mode", 0o700))
 	if !ok {
 		return socket
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"hash"
 	"maps"
 	"math"
 	"path"
@@ -21,6 +22,7 @@ type parser struct {
 	env    map[string]string // for %(ENV_x)s
 	users  *users
 	config *Config
+	digest hash.Hash // of what was read
 	ties   []tie
 }
 
@@ -208,14 +210,21 @@ func (s *scope) signal(key string, fallback syscall.Signal) syscall.Signal {
 	return fallback
 }
 
+// user reads USER or USER:GROUP. With a group, the user is in no other.
 func (s *scope) user(key string) *User {
 	text, ok := s.text(key)
 	if !ok {
 		return nil
 	}
-	user, err := s.users.user(text)
+	name, group, grouped := strings.Cut(text, ":")
+	user, err := s.users.user(name)
+	if err == nil && grouped {
+		user.GID, err = s.users.gid(group)
+		user.Groups = []int{user.GID}
+	}
 	if err != nil {
 		s.problem(key, "%s %s", key, err)
+		return nil
 	}
 	return user
 }

@@ -143,7 +143,7 @@ func (s *scope) credentials() (username, password string, required bool) {
 
 func (p *parser) unixServer(sec *section) {
 	s := p.scope(sec)
-	server := UnixServer{Section: sec.name, Mode: uint32(s.octal("chmod", 0o700)), Owner: s.owner("chown")}
+	server := UnixServer{Section: sec.name, Mode: uint32(s.octal("chmod", 0o700)), Owner: s.user("chown")}
 	server.Username, server.Password, server.AuthRequired = s.credentials()
 	if file, ok := s.text("file"); ok && file != "" {
 		server.File = s.path(file)
@@ -152,24 +152,6 @@ func (p *parser) unixServer(sec *section) {
 	}
 	s.finish()
 	p.config.Unix = append(p.config.Unix, server)
-}
-
-// owner reads USER or USER:GROUP.
-func (s *scope) owner(key string) *User {
-	text, ok := s.text(key)
-	if !ok {
-		return nil
-	}
-	name, group, grouped := strings.Cut(text, ":")
-	user, err := s.users.user(name)
-	if err == nil && grouped {
-		user.GID, err = s.users.gid(group)
-	}
-	if err != nil {
-		s.problem(key, "%s %s", key, err)
-		return nil
-	}
-	return user
 }
 
 const builtinRPC = "supervisor.rpcinterface:make_main_rpcinterface"

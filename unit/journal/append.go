@@ -71,7 +71,7 @@ func (j *Journal) lead() {
 func (j *Journal) commit(batch []*request) {
 	err := j.prepare()
 	if err == nil {
-		j.reserve()
+		j.reserve(batch)
 		err = j.write(batch)
 	}
 	for _, p := range batch {
@@ -128,18 +128,38 @@ func (j *Journal) undo(seg *segment) {
 	j.dirty, j.reserved = j.out.Truncate(seg.size) != nil, 0
 }
 
-// reserve holds room for entries to come, so that a disk that a program has
-// filled keeps no end out of the journal.
-func (j *Journal) reserve() {
+// reserve holds room for entries to come, the end of each execution that has
+// begun among them, so that a disk that a program has filled keeps no end out of
+// the journal.
+func (j *Journal) reserve(batch []*request) {
 	seg := j.segments[len(j.segments)-1]
+	needed := seg.size + reserveBytes/2 + endBytes*int64(pending(j.begun, batch))
 	out, ok := j.out.(reserver)
-	if !ok || j.reserved >= seg.size+reserveBytes/2 {
+	if !ok || !j.scarce && j.reserved >= needed {
 		return
 	}
-	err := out.reserve(seg.size, reserveBytes)
-	if j.scarce = errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT); err == nil {
-		j.reserved = seg.size + reserveBytes
+	needed += reserveBytes / 2
+	err := out.reserve(seg.size, needed-seg.size)
+	if j.scarce = full(err); err == nil {
+		j.reserved = needed
 	}
+}
+
+// full reports whether an error says that a disk has no room.
+func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
+// pending returns how many executions have begun and not ended after a batch.
+func pending(begun int, batch []*request) int {
+	for _, p := range batch {
+		switch {
+		case p.err != nil:
+		case p.entry.Kind == wire.EntryStart:
+			begun++
+		case p.entry.Kind == wire.EntryExit && begun > 0: // a lost one began in an earlier life
+			begun--
+		}
+	}
+	return begun
 }
 
 // publish makes a batch visible to readers.
@@ -147,6 +167,7 @@ func (j *Journal) publish(batch []*request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	seg := j.segments[len(j.segments)-1]
+	j.begun = pending(j.begun, batch)
 	for _, p := range batch {
 		if p.err == nil {
 			seg.add(p.entry.Seq, int64(len(p.line)))
@@ -182,7 +203,7 @@ func (j *Journal) prepare() error {
 		j.dirty = false
 	}
 	if seg.size-seg.head >= j.o.SegmentBytes {
-		return j.begin()
+		_ = j.begin() // if it fails, this one grows, which has room reserved
 	}
 	return nil
 }
@@ -195,7 +216,8 @@ func (j *Journal) persist() error {
 }
 
 // begin begins a segment with a checkpoint. Surplus segments are removed first:
-// on a full disk that makes room.
+// on a full disk that makes room. One that could not hold what the last has room
+// for does not follow it.
 func (j *Journal) begin() error {
 	for len(j.segments) >= j.o.Segments {
 		if err := j.storage.remove(j.segments[0].name); err != nil {
@@ -215,7 +237,7 @@ func (j *Journal) begin() error {
 	}
 	line = sealed(line)
 	seg := &segment{name: segmentName(e.Seq)}
-	out, err := j.create(seg.name, line)
+	out, err := j.create(seg.name, line, len(j.segments) > 0 && !j.rotate)
 	if err != nil {
 		return err
 	}
@@ -241,13 +263,20 @@ func (j *Journal) begin() error {
 	return nil
 }
 
-// create creates a segment file with its first line, or nothing.
-func (j *Journal) create(name string, line []byte) (file, error) {
+// create creates a segment file with its first line, or nothing. A roomy one also
+// has room for what follows.
+func (j *Journal) create(name string, line []byte, roomy bool) (file, error) {
 	out, err := j.storage.open(name)
 	if err != nil {
 		return nil, err
 	}
-	if err = out.Truncate(0); err == nil {
+	err = out.Truncate(0)
+	if ahead, ok := out.(reserver); ok && roomy && err == nil {
+		if err = ahead.reserve(0, int64(len(line))+reserveBytes+endBytes*int64(j.begun)); !full(err) {
+			err = nil // a file system that reserves nothing
+		}
+	}
+	if err == nil {
 		_, err = out.WriteAt(line, 0)
 	}
 	if err == nil {

@@ -30,9 +30,12 @@ const (
 	DefaultSegments     = 4
 )
 
-// reserveBytes is how much room the last segment keeps on the disk for entries to
-// come, at least half of it for what has begun already: some hundred ends.
-const reserveBytes = 64 << 10
+// How much room the last segment keeps on the disk for entries to come: half of
+// reserveBytes at least, and endBytes for each execution that has begun.
+const (
+	reserveBytes = 64 << 10
+	endBytes     = 2 << 10
+)
 
 // Options of a journal.
 type Options struct {
@@ -85,6 +88,7 @@ type Journal struct {
 	persisted bool     // the instance id is in the folder
 	rotate    bool     // the last segment is damaged: go on in a new one
 	dirty     bool     // the last segment may have bytes after its last entry
+	begun     int      // executions that have not ended
 	reserved  int64    // end of the room that the last segment has for certain
 	scarce    bool     // that could not be restored: nothing new is begun
 	stale     []string // segments without a readable entry, to be removed

@@ -116,7 +116,7 @@ func (p *owner) fork(ctx context.Context) (child *reaper.Child, err error) {
 	if child, err = p.table.reaper.Start(spec); err != nil {
 		stdin.Close()
 		ours.close()
-		return nil, err
+		return nil, p.unprivileged(err)
 	}
 	p.connection = p.attachListener(stdin)
 	ours.PID = child.PID()
@@ -224,6 +224,14 @@ func (p *owner) environment() []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// unprivileged says that an error is about the program's user, where it is.
+func (p *Program) unprivileged(err error) error {
+	if c := credential(p.cfg.User); c != nil && errors.Is(err, syscall.EPERM) {
+		return fmt.Errorf("cannot become user %d of group %d: the unit runs as user %d, without the right to: %w", c.Uid, c.Gid, os.Geteuid(), err)
+	}
+	return err
 }
 
 func credential(user *config.User) *syscall.Credential {

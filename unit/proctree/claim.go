@@ -9,7 +9,7 @@ func (t *Tree) byMark(s *stat) Program {
 		return program
 	}
 	if t.unlimited == nil {
-		if program := t.byLimit(s.pid); program != Unclaimed {
+		if program := t.byLimit(s.pid); program != Unclaimed && !t.deniesCore(s.pid, program) {
 			return program
 		}
 	}

@@ -2,6 +2,7 @@ package proctree
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,14 +29,18 @@ type coreMark struct {
 	off error // why there is no such mark; nil: there is
 
 	mu       sync.Mutex
-	values   map[Program]int          // by program, the place of its component's value
+	values   map[Program]int          // by the program that represents a component, the place of its value
 	programs [len(coreValues)]Program // by value; Unclaimed: of nobody, or of several
+	given    map[Program]coreSet      // the values that processes of a program were forked with
 }
+
+// coreSet is a set of values, by their places.
+type coreSet [len(coreValues)]bool
 
 // openCoreMark finds out whether the mark can be used: where one of its bits is
 // set to begin with, all processes of the container may have it.
 func openCoreMark(proc procfs) *coreMark {
-	m := &coreMark{fd: -1, values: map[Program]int{}}
+	m := &coreMark{fd: -1, values: map[Program]int{}, given: map[Program]coreSet{}}
 	fd, err := unix.Open(proc.root+"/self/coredump_filter", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		m.off = fmt.Errorf("cannot mark processes by coredump_filter: %w", err)
@@ -78,15 +83,15 @@ func parseFilter(text []byte) (filter uint64, ok bool) {
 	return filter, err == nil
 }
 
-// set puts the mark of the component that the program represents on this
-// process, and returns what takes it off. Without the mark nothing but the mark
-// is lost.
-func (m *coreMark) set(component Program) (restore func()) {
+// set puts the mark of a program's component, which the other program represents,
+// on this process, and returns what takes it off. Without the mark nothing but the
+// mark is lost.
+func (m *coreMark) set(program, component Program) (restore func()) {
 	if m.off != nil || component == Unclaimed {
 		return func() {}
 	}
 	old, err := m.read()
-	if err != nil || m.write(old|m.value(component)) != nil {
+	if err != nil || m.write(old|m.value(program, component)) != nil {
 		return func() {}
 	}
 	return func() { _ = m.write(old) } // it could be written a moment ago
@@ -94,7 +99,7 @@ func (m *coreMark) set(component Program) (restore func()) {
 
 // value returns the component's value. More components than there are values
 // share them by turns, and a value that is shared claims nothing any more.
-func (m *coreMark) value(component Program) uint64 {
+func (m *coreMark) value(program, component Program) uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	place, ok := m.values[component]
@@ -105,27 +110,48 @@ func (m *coreMark) value(component Program) uint64 {
 		}
 		m.values[component] = place
 	}
+	given := m.given[program]
+	given[place] = true
+	m.given[program] = given
 	return coreValues[place]
 }
 
 // byCore returns the program that represents the component that a process's
-// filter names. A zombie has none.
+// filter names.
 func (t *Tree) byCore(pid int) Program {
-	m := t.core
-	if m.off != nil {
+	place := t.coreOf(pid)
+	if place < 0 {
 		return Unclaimed
+	}
+	t.core.mu.Lock()
+	defer t.core.mu.Unlock()
+	return t.core.programs[place]
+}
+
+// deniesCore reports whether a process's filter is none that processes of the
+// program were forked with. Its limit, which says that it is of the program, is a
+// copy then: PAM gives those whose user it changes the limits that process 1 has at
+// that moment, and while it forks these are a mark.
+func (t *Tree) deniesCore(pid int, program Program) bool {
+	place := t.coreOf(pid)
+	if place < 0 {
+		return false
+	}
+	t.core.mu.Lock()
+	defer t.core.mu.Unlock()
+	return !t.core.given[program][place]
+}
+
+// coreOf returns the place of the value in a process's filter; -1: there is none,
+// as in a zombie's.
+func (t *Tree) coreOf(pid int) (place int) {
+	if t.core.off != nil {
+		return -1
 	}
 	text, err := t.proc.read(pid, "coredump_filter", make([]byte, 32))
 	if err != nil {
-		return Unclaimed
+		return -1
 	}
 	filter, _ := parseFilter(text)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for place, value := range coreValues {
-		if filter&coreMask == value {
-			return m.programs[place]
-		}
-	}
-	return Unclaimed
+	return slices.Index(coreValues[:], filter&coreMask)
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toskose/toskose/unit/reaper"
 	"github.com/toskose/toskose/unit/reaper/reapertest"
 )
 
@@ -91,6 +92,59 @@ func TestAValueThatComponentsShareClaimsNothing(t *testing.T) {
 	})
 }
 
+// copied is the command line of a script that has the limit of another program, as
+// su and the like give it to what they start while the unit forks that program.
+func (w *world) copied(of Program, script string) []string {
+	return reapertest.Spawn("setsid clean rttime="+strconv.FormatUint(w.boot.mark(of), 10), reapertest.Shell(script)...)
+}
+
+func TestALimitThatWasCopiedFromTheUnitClaimsNothing(t *testing.T) {
+	reapertest.InWorlds(t, func(t *testing.T) {
+		w := marked(t)
+		_, out := w.start(2, reapertest.Sleeper())
+		out.pid()
+		main, out := w.start(1, w.copied(2, "echo $$; exec sleep 100000"))
+		first := out.pid()
+		w.done(main)
+		const check = MaxProgram // has no value itself
+		main, out = w.start(1, w.copied(check, "echo $$; exec sleep 100000"))
+		second := out.pid()
+		w.done(main)
+		for _, program := range []Program{2, check} {
+			ending := w.end(patience, program)
+			for _, pid := range []int{first, second} {
+				if got := signals(ending, pid); len(got) > 0 {
+					t.Errorf("%d is of program 1, and got %v with program %d", pid, got, program)
+				}
+			}
+		}
+		ending := w.end(patience, 1)
+		for _, pid := range []int{first, second} {
+			if got := signals(ending, pid); len(got) != 1 {
+				t.Errorf("%d got %v with its own program", pid, got)
+			}
+		}
+	})
+}
+
+// A component may be represented by another program after a reload, which gives
+// it another value.
+func TestALimitHoldsWithEachValueThatTheProgramHad(t *testing.T) {
+	reapertest.InWorlds(t, func(t *testing.T) {
+		w := marked(t)
+		var pids []int
+		for _, component := range []Program{1, 2} {
+			_, out := w.startSpec(reaper.Spec{Around: w.Around(1, component)}, reapertest.Spawn("setsid", reapertest.Sleeper()...))
+			pids = append(pids, out.pid())
+		}
+		for _, pid := range pids {
+			if p := w.find(pid); p.Program != 1 {
+				t.Errorf("it is %+v, want of program 1", p)
+			}
+		}
+	})
+}
+
 func TestValuesThatAreNotMarksClaimNothing(t *testing.T) {
 	reapertest.InWorlds(t, func(t *testing.T) {
 		w := marked(t)
@@ -142,7 +196,7 @@ func TestTheFilterIsLeftAloneWhereItIsNoMark(t *testing.T) {
 		if m.off == nil {
 			t.Errorf("%s: it is used", text)
 		}
-		m.set(1)()
+		m.set(1, 1)()
 		if after, err := os.ReadFile(path); err != nil || string(after) != text {
 			t.Errorf("%s became %s, %v", text, after, err)
 		}

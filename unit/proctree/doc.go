@@ -19,7 +19,9 @@
 //     dumps have shared huge pages and DAX pages. They survive what resets the limit
 //     and the environment (su, runuser, sudo), but have room for three components
 //     only, so they are asked where the two above are silent, and where more
-//     components share a value, it claims nothing.
+//     components share a value, it claims nothing. Where one contradicts the limit,
+//     the limit is not believed: PAM copies that of process 1, also while this
+//     process forks and has a mark itself.
 //   - Parents, sessions and process groups that were known before.
 //
 // A process that none of them claims is [Unclaimed]: shown, never hidden.

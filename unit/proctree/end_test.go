@@ -184,7 +184,8 @@ func TestAZombieThatItsParentDoesNotReapHasEnded(t *testing.T) {
 		if err := w.Degraded(); err != nil {
 			t.Skip(err)
 		}
-		// The child is of another program than its parent, by its own mark.
+		// The child is of another program than its parent, by its limit, which nothing contradicts.
+		w.core.off = os.ErrNotExist
 		mark := fmt.Sprintf("linger rttime=%d", w.boot.mark(2))
 		parent, out := w.start(1, reapertest.Spawn(mark, reapertest.Sleeper()...))
 		child := 0
@@ -279,6 +280,7 @@ func TestWhatForksAndEndsAllTheTimeIsEnded(t *testing.T) {
 			if rest, err := out.lines.ReadString('\n'); !errors.Is(err, io.EOF) {
 				t.Fatalf("stop %d: %q, %v", stop, rest, err)
 			}
+			w.untilGone(1) // not even zombies are left, so that they are not more and more
 		}
 	})
 }

@@ -90,17 +90,11 @@ func (t *Tree) Live(programs ...Program) ([]Process, error) {
 	return processes, nil
 }
 
-// Suspended reports whether a signal has stopped a process, which then handles no
-// other one but KILL until it continues.
-func (t *Tree) Suspended(pid int) bool {
-	s, err := t.proc.stat(pid)
-	return err == nil && s.suspended()
-}
-
 // Owner returns the program of a child that has ended and is not reaped yet. Of
-// most the limit alone tells it: a storm of orphans is not read from /proc.
+// most, which no look has seen, the limit alone tells it: a storm of orphans is not
+// read from /proc.
 func (t *Tree) Owner(pid int) Program {
-	if t.unlimited == nil {
+	if t.unlimited == nil && t.memory.recall(pid) == nil {
 		if program := t.byLimit(pid); program != Unclaimed {
 			return program
 		}

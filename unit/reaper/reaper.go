@@ -197,6 +197,14 @@ func (r *Reaper) reap(pid int) error {
 	return release(pid)
 }
 
+// Still calls do while no child is forked or reaped; forked reports whether Start has
+// forked a child that is not reaped yet. do must not call the Reaper.
+func (r *Reaper) Still(do func(forked func(pid int) bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	do(func(pid int) bool { return r.children[pid] != nil })
+}
+
 // Child is a process that [Reaper.Start] forked.
 type Child struct {
 	reaper *Reaper
@@ -242,6 +250,14 @@ func (c *Child) Signal(sig syscall.Signal) error { return c.kill(c.pid, sig) }
 // [os.ErrProcessDone] once the child has been reaped: from then on the group's
 // number may belong to others.
 func (c *Child) SignalGroup(sig syscall.Signal) error { return c.kill(-c.pid, sig) }
+
+// Suspended reports whether a signal has stopped the child, which then handles no
+// other one but KILL until it continues.
+func (c *Child) Suspended() bool {
+	c.reaper.mu.Lock()
+	defer c.reaper.mu.Unlock()
+	return c.reaper.children[c.pid] == c && stopped(c.pid)
+}
 
 func (c *Child) kill(target int, sig syscall.Signal) error {
 	c.reaper.mu.Lock()

@@ -391,3 +391,33 @@ func awaitHandled(t *testing.T, want bool) {
 		}
 	}
 }
+
+func TestAChildIsSuspendedWhileASignalStopsIt(t *testing.T) {
+	reapertest.InWorlds(t, func(t *testing.T) {
+		f := newReaper(t)
+		f.start()
+		child := f.run(t, command(reapertest.Shell("exec sleep 100000")))
+		until := func(want bool, sig syscall.Signal) {
+			t.Helper()
+			if err := child.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			for end := time.Now().Add(limit); child.Suspended() != want; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("after %v suspended is %v", sig, !want)
+				}
+			}
+		}
+		if child.Suspended() {
+			t.Error("it is suspended from the beginning")
+		}
+		until(true, syscall.SIGSTOP)
+		until(false, syscall.SIGCONT)
+		until(true, syscall.SIGSTOP)
+		until(false, syscall.SIGKILL)
+		receive(t, child.Done(), "the end of the child")
+		if child.Suspended() {
+			t.Error("it is suspended when it has ended")
+		}
+	})
+}

@@ -58,7 +58,7 @@ func (l *connections) Accept() (net.Conn, error) {
 	l.mu.Lock()
 	var victim *connection
 	if l.count[stranger] >= l.limits.Strangers {
-		victim = l.crowded()
+		victim, _ = l.crowded(stranger)
 	}
 	l.open = append(l.open, c)
 	l.count[stranger]++
@@ -69,20 +69,30 @@ func (l *connections) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// crowded returns the oldest of the strangers from the address that has the most
-// of them. The caller holds the lock.
-func (l *connections) crowded() *connection {
-	from := map[string]int{}
+// crowded returns the oldest of a kind from the address that has the most of
+// them, and how many each has. The caller holds the lock.
+func (l *connections) crowded(k kind) (victim *connection, from map[string]int) {
+	from = map[string]int{}
 	for _, c := range l.open {
-		if c.kind == stranger {
+		if c.kind == k {
 			from[c.host]++
 		}
 	}
-	var victim *connection
 	for _, c := range l.open {
-		if c.kind == stranger && (victim == nil || from[c.host] > from[victim.host]) {
+		if c.kind == k && (victim == nil || from[c.host] > from[victim.host]) {
 			victim = c
 		}
+	}
+	return victim, from
+}
+
+// fairer returns whose connection of a kind is closed for one more, where no
+// password tells clients from strangers: the oldest of the address that has the
+// most, nil: its address would have as many. The caller holds the lock.
+func (l *connections) fairer(k kind, c *connection) *connection {
+	victim, from := l.crowded(k)
+	if victim == nil || from[victim.host] <= from[c.host]+1 {
+		return nil
 	}
 	return victim
 }
@@ -119,11 +129,11 @@ func (l *connections) become(c *connection, k kind) {
 	l.wake()
 }
 
-// admit makes a client of a connection whose request has the password. It
-// closes an idle client to make room, or waits until a call has ended.
-func (c *connection) admit(ctx context.Context) error {
+// admit makes a client of a connection whose request has the password, or needs
+// none. It closes an idle client to make room, or waits until a call has ended.
+func (c *connection) admit(ctx context.Context, anyone bool) error {
 	for {
-		freed, err := c.tryAdmit()
+		freed, err := c.tryAdmit(anyone)
 		if freed == nil {
 			return err
 		}
@@ -136,7 +146,7 @@ func (c *connection) admit(ctx context.Context) error {
 }
 
 // tryAdmit returns what to wait for, nil: it is decided.
-func (c *connection) tryAdmit() (freed chan struct{}, err error) {
+func (c *connection) tryAdmit(anyone bool) (freed chan struct{}, err error) {
 	l := c.of
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,6 +158,9 @@ func (c *connection) tryAdmit() (freed chan struct{}, err error) {
 	}
 	if l.count[client] >= l.limits.Connections {
 		victim := l.idle()
+		if victim == nil && anyone {
+			victim = l.fairer(client, c)
+		}
 		if victim == nil {
 			if l.freed == nil {
 				l.freed = make(chan struct{})
@@ -173,13 +186,25 @@ func (l *connections) idle() *connection {
 }
 
 // follow makes a tail of a client; false: there are enough.
-func (c *connection) follow() bool {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if c.closed || c.of.count[tail] >= c.of.limits.Tails {
+func (c *connection) follow(anyone bool) bool {
+	l := c.of
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.closed {
 		return false
 	}
-	c.of.become(c, tail)
+	if l.count[tail] >= l.limits.Tails {
+		var victim *connection
+		if anyone {
+			victim = l.fairer(tail, c)
+		}
+		if victim == nil {
+			return false
+		}
+		l.remove(victim)
+		victim.Conn.Close()
+	}
+	l.become(c, tail)
 	return true
 }
 

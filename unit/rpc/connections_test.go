@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -173,4 +174,70 @@ func TestAWaitingCallEndsWhenItsConnectionIsClosedForANewerOne(t *testing.T) {
 	if err := end(); err != nil {
 		t.Error(err)
 	}
+}
+
+// dialedFrom is dialed, from another address of this machine.
+func dialedFrom(t *testing.T, local net.IP, address, text string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: local}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	return conn, bufio.NewReader(conn)
+}
+
+func TestWithoutAPasswordCallsOfOneAddressKeepNoOtherOut(t *testing.T) {
+	t.Parallel()
+	b := busy{newFake(), make(chan struct{}, 4), make(chan struct{})}
+	address, _ := running(t, b, Limits{Connections: 2})
+	oldest, _ := dialed(t, address, admitted("supervisor.startAllProcesses"))
+	<-b.entered
+	_, second := dialed(t, address, admitted("supervisor.startAllProcesses"))
+	<-b.entered
+	neighbour := net.IPv4(127, 0, 0, 2)
+	_, answer := dialedFrom(t, neighbour, address, admitted("supervisor.startAllProcesses"))
+	<-b.entered // which had to wait for one of the others before
+	wantClosed(t, "the oldest call of the address that has most", oldest)
+	// Each has one: who comes next waits.
+	waits, waiting := dialedFrom(t, neighbour, address, admitted("supervisor.getPID"))
+	_ = waits.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if _, err := waiting.Peek(1); err == nil {
+		t.Error("a call was answered for which there was no room")
+	}
+	close(b.leave)
+	_ = waits.SetReadDeadline(time.Now().Add(patience))
+	for name, r := range map[string]*bufio.Reader{"the second": second, "the neighbour's": answer, "the one that waits": bufio.NewReader(waits)} {
+		if got := status(t, r); got != http.StatusOK {
+			t.Errorf("%s is answered with %d", name, got)
+		}
+	}
+}
+
+func TestWithoutAPasswordTailsOfOneAddressKeepNoOtherOut(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.follow = endless
+	address, _ := running(t, f, Limits{Tails: 2})
+	const request = "GET /logtail/api:start HTTP/1.1\r\nHost: x\r\n\r\n"
+	wants := func(what string, r *bufio.Reader, code string) {
+		t.Helper()
+		if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, code) {
+			t.Errorf("%s is answered with %q, %v", what, line, err)
+		}
+	}
+	oldest, r := dialed(t, address, request)
+	wants("the first of one address", r, "200")
+	_, r = dialed(t, address, request)
+	wants("the second", r, "200")
+	_, r = dialed(t, address, request)
+	wants("the third", r, "503")
+	_, r = dialedFrom(t, net.IPv4(127, 0, 0, 2), address, request)
+	wants("the first of another", r, "200")
+	wantClosed(t, "the oldest tail", oldest)
 }

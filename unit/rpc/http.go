@@ -148,7 +148,7 @@ func (s *server) serve(a *answer, r *http.Request) error {
 		return statusErrorf(http.StatusUnauthorized, "user and password are needed")
 	}
 	if c := connectionOf(r); c != nil && !route.open {
-		if err := c.admit(r.Context()); err != nil {
+		if err := c.admit(r.Context(), !s.auth.required); err != nil {
 			return statusErrorf(http.StatusServiceUnavailable, "too many calls are under way: %w", err)
 		}
 	}

@@ -35,7 +35,7 @@ func (s *server) serveMainLogTail(a *answer, r *http.Request) error {
 
 // follow sends a log until the client or the unit ends it.
 func (s *server) follow(a *answer, r *http.Request, open func() (unit.Follow, error)) error {
-	if c := connectionOf(r); c != nil && !c.follow() {
+	if c := connectionOf(r); c != nil && !c.follow(!s.auth.required) {
 		return statusErrorf(http.StatusServiceUnavailable, "at most %d logs are followed at the same time", s.limits.Tails)
 	}
 	follow, err := open()
@@ -75,7 +75,7 @@ func (f flusher) Write(p []byte) (int, error) {
 func (s *server) getJournal(a *answer, r *http.Request) error {
 	after := r.URL.Query().Get("after")
 	if !validCursor(after) {
-		return statusErrorf(http.StatusBadRequest, "after is not a cursor INSTANCE:SEQ: %q", clip(after))
+		return statusErrorf(http.StatusBadRequest, "after is neither a cursor INSTANCE:SEQ nor now: %q", clip(after))
 	}
 	wait, err := waitOf(r)
 	if err != nil {
@@ -110,7 +110,7 @@ func writeLines(w io.Writer, entries []wire.Entry) error {
 
 // validCursor reports whether text is a cursor; an empty one is the beginning.
 func validCursor(text string) bool {
-	if text == "" {
+	if text == "" || text == unit.Now {
 		return true
 	}
 	instance, seq, _ := strings.Cut(text, ":")

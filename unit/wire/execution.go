@@ -12,7 +12,7 @@ type ExecuteRequest struct {
 	Timeout   float64           `json:"timeout,omitempty"` // seconds; 0: the operation's own limit, or none
 	Inputs    map[string]string `json:"inputs,omitempty"`  // values for declared input names, without INPUT_
 	Instance  string            `json:"instance,omitempty"`
-	After     uint64            `json:"after,omitempty"` // the last entry of the component that the caller knows; 0: any
+	After     *uint64           `json:"after,omitempty"` // the last entry of the component that the caller knows, 0: none; nil: any
 }
 
 // Outcome is how far an execution is, or how it ended.
@@ -58,6 +58,11 @@ type Execution struct {
 	Stdout string `json:"stdout,omitempty"` // the end of its output, at most TailBytes
 	Stderr string `json:"stderr,omitempty"`
 	Seq    uint64 `json:"seq"` // the journal's last entry about it
+
+	// Of a start that succeeded: when the last process that it left had ended, and
+	// whether somebody had asked for that.
+	Gone    time.Time `json:"gone,omitzero"`
+	Stopped bool      `json:"stopped,omitempty"`
 }
 
 // TailBytes is how much of the end of each stream an execution keeps.
@@ -71,9 +76,14 @@ type Component struct {
 	Since     time.Time `json:"since"`
 	Why       string    `json:"why"`                 // a sentence: what brought it into this state
 	Allowed   []string  `json:"allowed"`             // "interface.operation" the protocol allows now
+	Open      bool      `json:"open"`                // a start has left processes
 	Executing string    `json:"executing,omitempty"` // id of the execution under way
 	Seq       uint64    `json:"seq"`                 // its last journal entry
 	Processes []Process `json:"processes,omitzero"`  // nil: not asked for
+
+	// Executions are those that have not ended: two, while a stop waits for the
+	// start that it has cancelled.
+	Executions []Execution `json:"executions,omitempty"`
 }
 
 // Process is a live process of a component.
@@ -93,6 +103,7 @@ type Identity struct {
 	Seq      uint64            `json:"seq"`      // of the journal's last entry
 	Booted   time.Time         `json:"booted"`
 	Labels   map[string]string `json:"labels,omitempty"` // host, slot: passed on from the environment
+	Digest   string            `json:"digest,omitempty"` // SHA-256 of its configuration: the components' protocols and programs
 }
 
 // Snapshot is a unit's answer to GET /components.

@@ -7,12 +7,14 @@ type EntryKind string
 
 // The kinds of entries.
 const (
+	EntryHello      EntryKind = "hello"      // only on the wire: how all stands after this entry
 	EntryCheckpoint EntryKind = "checkpoint" // first of each segment: all states
 	EntryBoot       EntryKind = "boot"       // the unit started
 	EntryStart      EntryKind = "start"      // an execution was started
 	EntryExit       EntryKind = "exit"       // an execution ended
 	EntryStop       EntryKind = "stop"       // a stop was asked for or enforced
 	EntryGone       EntryKind = "gone"       // the last process that a start left has ended
+	EntryReload     EntryKind = "reload"     // the configuration was read again, or a definition of it came into use
 )
 
 // Entry is one line of the journal (JSON lines). Its cursor is INSTANCE:SEQ.
@@ -34,8 +36,12 @@ type Entry struct {
 	// end; an exit entry has its outcome.
 	Execution *Execution `json:"execution,omitempty"`
 
-	// Components is set on checkpoints: what is needed to go on from here.
+	// Components is set on checkpoints: what is needed to go on from here. A hello
+	// has those in use only, also what nothing was done to yet.
 	Components []Checkpointed `json:"components,omitempty"`
+
+	// Unit is set on a hello.
+	Unit *Identity `json:"unit,omitempty"`
 }
 
 // Checkpointed is a component in a checkpoint.

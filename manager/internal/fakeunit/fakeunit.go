@@ -58,6 +58,7 @@ type Unit struct {
 
 	mu         sync.Mutex
 	states     map[string]string
+	opened     map[string]string // where an open component was started from
 	executing  map[string]string
 	executions map[string]wire.Execution
 	cancels    map[string]chan struct{}
@@ -73,6 +74,7 @@ type Unit struct {
 func (u *Unit) Start(t *testing.T, states map[string]string) netip.AddrPort {
 	t.Helper()
 	u.states, u.executing, u.executions = maps.Clone(states), map[string]string{}, map[string]wire.Execution{}
+	u.opened = map[string]string{}
 	u.cancels, u.grown = map[string]chan struct{}{}, make(chan struct{})
 	u.over = make(chan struct{})
 	handler := rpc.New(rpc.Options{
@@ -112,7 +114,7 @@ func (u *Unit) Replace(instance string, states map[string]string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.Instance, u.states, u.entries = instance, maps.Clone(states), nil
-	u.executing, u.executions = map[string]string{}, map[string]wire.Execution{}
+	u.executing, u.executions, u.opened = map[string]string{}, map[string]wire.Execution{}, map[string]string{}
 	u.appendLocked(wire.Entry{Kind: wire.EntryBoot})
 }
 
@@ -123,11 +125,20 @@ func (u *Unit) append(e wire.Entry) {
 }
 
 func (u *Unit) appendLocked(e wire.Entry) uint64 {
-	e.Seq, e.Instance, e.Time = uint64(len(u.entries)+1), u.Instance, time.Now()
+	e.Seq, e.Instance, e.Time, e.StartedFrom = uint64(len(u.entries)+1), u.Instance, time.Now(), u.opened[e.Component]
 	u.entries = append(u.entries, e)
 	close(u.grown)
 	u.grown = make(chan struct{})
 	return e.Seq
+}
+
+// Fall ends what a start of a component has left.
+func (u *Unit) Fall(component string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.states[component] = u.opened[component]
+	delete(u.opened, component)
+	u.appendLocked(wire.Entry{Kind: wire.EntryGone, Component: component, State: u.states[component], Why: "it died"})
 }
 
 // Execute begins an operation once.
@@ -143,6 +154,9 @@ func (u *Unit) Execute(_ context.Context, req wire.ExecuteRequest) (x wire.Execu
 	}
 	if req.Instance != "" && req.Instance != u.Instance {
 		return x, false, refuse(wire.OtherInstance, "this is "+u.Instance)
+	}
+	if last := u.last(req.Component); req.After != nil && last > *req.After {
+		return x, false, refuse(wire.NewerEntry, fmt.Sprintf("the last entry is %d", last))
 	}
 	op, ok := u.Operations[req.Component][req.Operation]
 	if !ok {
@@ -207,6 +221,13 @@ func (u *Unit) end(x wire.Execution, end End) wire.Execution {
 	if end.Outcome == wire.OutcomeSucceeded && end.Target != "" {
 		x.To = end.Target
 		u.states[x.Component] = end.Target
+		switch (protocol.Operation{Interface: x.Interface, Name: x.Operation}).Kind() {
+		case protocol.KindStart:
+			u.opened[x.Component] = x.From
+		case protocol.KindStop:
+			delete(u.opened, x.Component)
+		default:
+		}
 	}
 	if end.Outcome == wire.OutcomeSucceeded || end.Outcome == wire.OutcomeFailed {
 		x.ExitCode = &end.ExitCode
@@ -270,6 +291,22 @@ func (u *Unit) identity() wire.Identity {
 	}
 }
 
+// hello is all that is to be known.
+func (u *Unit) hello() wire.Entry {
+	id := u.identity()
+	e := wire.Entry{Kind: wire.EntryHello, Seq: id.Seq, Instance: id.Instance, Time: time.Now(), Unit: &id}
+	for _, name := range slices.Sorted(maps.Keys(u.states)) {
+		c := wire.Checkpointed{Component: name, State: u.states[name], Since: time.Unix(1e9, 0), Why: "so the test wants it"}
+		for _, e := range u.entries {
+			if e.Component == name {
+				c = c.After(e, len(u.entries))
+			}
+		}
+		e.Components = append(e.Components, c)
+	}
+	return e
+}
+
 // Components says where the components stand.
 func (u *Unit) Components(processes bool) (wire.Snapshot, error) {
 	u.mu.Lock()
@@ -288,10 +325,20 @@ func (u *Unit) Components(processes bool) (wire.Snapshot, error) {
 	return s, nil
 }
 
+// last is the number of a component's last entry.
+func (u *Unit) last(component string) uint64 {
+	for i := len(u.entries) - 1; i >= 0; i-- {
+		if u.entries[i].Component == component {
+			return u.entries[i].Seq
+		}
+	}
+	return 0
+}
+
 func (u *Unit) component(name string) wire.Component {
 	c := wire.Component{
 		Name: name, State: u.states[name], Since: time.Unix(1e9, 0), Why: "so the test wants it",
-		Allowed: []string{}, Executing: u.executing[name],
+		Allowed: []string{}, Executing: u.executing[name], Seq: u.last(name),
 	}
 	for _, op := range slices.Sorted(maps.Keys(u.Operations[name])) {
 		if slices.Contains(u.Operations[name][op].From, c.State) {
@@ -323,6 +370,9 @@ func (u *Unit) Journal(ctx context.Context, after string, wait time.Duration) (u
 }
 
 func (u *Unit) page(after string) unit.JournalPage {
+	if after == unit.Now {
+		return unit.JournalPage{Instance: u.Instance, Entries: []wire.Entry{u.hello()}}
+	}
 	instance, number, _ := strings.Cut(after, ":")
 	var seq int
 	_, _ = fmt.Sscan(number, &seq)

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+	"math/big"
 	"slices"
 
 	"github.com/toskose/toskose/tosca/diag"
@@ -28,14 +30,11 @@ func selfOfFilter(g *resolve.Graph, e *resolve.Edge) data.Entity {
 // the capability that it asks for, what it takes of it, and what it assigns to its
 // relationship.
 func checkUnmet(g *resolve.Graph, e *resolve.Edge) {
-	if !e.Left || !e.Source.Doc.V2() || e.Source.Owned() || e.Def == nil {
-		return
-	}
-	if e.Node.Name == "" && !checkSought(g, e) {
+	if !e.Left || !e.Source.Doc.V2() || e.Source.Owned() || e.Def == nil || e.Node.Name == "" && !checkSought(g, e) {
 		return
 	}
 	if e.Provided != nil {
-		checkAllocation(g, e)
+		checkAllocation(g, e, nil)
 	}
 	checkEdge(g, e)
 }
@@ -140,7 +139,7 @@ func allowsTarget(g *resolve.Graph, t *grammar.Type, e *resolve.Edge) bool {
 // checkEdges checks requirements: how often they are there, what they say, where
 // they lead, and what they assign to their relationships.
 func checkEdges(g *resolve.Graph) {
-	incoming := map[end]int{} // edges that lead there, where there may be only so many
+	incoming := ends{map[end]int{}, map[allotted]*big.Rat{}}
 	for _, n := range g.Nodes {
 		if n.Typ == nil || !g.Spend(len(n.Typ.Reqs)) {
 			continue
@@ -190,10 +189,10 @@ func placeOf(g *resolve.Graph, e *resolve.Edge, what string) data.Place {
 
 // checkEnds checks an edge against what is said of its ends: by the capability, by
 // the relationship, and by filters.
-func checkEnds(g *resolve.Graph, e *resolve.Edge, incoming map[end]int) {
+func checkEnds(g *resolve.Graph, e *resolve.Edge, incoming ends) {
 	if e.Provided != nil {
-		checkCapability(g, e, incoming)
-		checkAllocation(g, e)
+		checkCapability(g, e, incoming.count)
+		checkAllocation(g, e, incoming.taken)
 	}
 	checkRelationTargets(g, e)
 	checkFulfilled(g, e)
@@ -203,6 +202,18 @@ func checkEnds(g *resolve.Graph, e *resolve.Edge, incoming map[end]int) {
 type end struct {
 	node       *resolve.Node
 	capability *inherit.CapabilityDef
+}
+
+// allotted is a property of a capability that requirements take parts of.
+type allotted struct {
+	end
+	property string
+}
+
+// ends is how many edges lead to a capability, and what they take of it together.
+type ends struct {
+	count map[end]int
+	taken map[allotted]*big.Rat
 }
 
 // checkCapability checks the ends of an edge against what the capability
@@ -268,10 +279,12 @@ func isOther(doc *grammar.Document, name string) bool {
 	return doc.Scope().Lookup(grammar.NodeType, name) != nil || doc.Scope().Lookup(grammar.GroupType, name) != nil
 }
 
-// checkAllocation checks what a requirement takes of its target's capability
-// (TOSCA 2.0, 8.5.5).
-func checkAllocation(g *resolve.Graph, e *resolve.Edge) {
+// checkAllocation checks what a requirement takes of its target's capability, and
+// that all take no more together than it has, where one node is made of each
+// template (TOSCA 2.0, 8.5.5).
+func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allotted]*big.Rat) {
 	known := e.Provided.Props
+	single := taken != nil && e.Source.Count == nil && e.Count == nil && e.Target.Count == nil && !e.Target.Selected() && e.Optional == nil
 	for k, v := range e.Allocation.Pairs() {
 		of := e.Of() + ": allocation of " + quote(k.Text)
 		def := known[k.Text]
@@ -289,8 +302,83 @@ func checkAllocation(g *resolve.Graph, e *resolve.Edge) {
 		}
 		p := e.Source.Place(of)
 		p.Self, p.Meant = e, def
-		if made := g.Values.Eval(v, p); made.OK {
-			g.Values.Check(made.Node, data.Of(def.TypeName(), def.Doc), p)
+		made := g.Values.Eval(v, p)
+		if !made.OK || !g.Values.Check(made.Node, data.Of(def.TypeName(), def.Doc), p) || !single || made.Later != nil {
+			continue
+		}
+		part, ok := g.Values.Worth(made.Node, def)
+		c := e.Target.Capability(e.Provided.Name)
+		if !ok || c == nil {
+			continue
+		}
+		at := allotted{end{e.Target, e.Provided}, k.Text}
+		if taken[at] != nil {
+			part.Add(part, taken[at])
+		}
+		taken[at] = part
+		if whole, ok := g.Values.Worth(c.Property(k.Text).Node, def); ok && part.Cmp(whole) > 0 {
+			g.Errorf(v.Pos(), code.Allocation, "%s: more is taken of it than capability %q of %q has", of, e.Provided.Name, e.Target.Name)
 		}
 	}
+}
+
+const nodeFilter = ": node_filter"
+
+// checkFilter checks that what a filter names can be there, in nodes of a type;
+// self is what SELF means in it, and of ends with its keyword.
+func checkFilter(g *resolve.Graph, f *grammar.NodeFilter, t *inherit.NodeType, doc *grammar.Document, of string, self data.Entity) {
+	if f == nil {
+		return
+	}
+	if f.Validation != nil {
+		g.Values.Condition(f.Validation, data.Place{Of: of, Doc: doc, Self: self})
+	}
+	if t == nil {
+		return
+	}
+	some := func(has func(*inherit.NodeType) bool) bool { return g.Somewhere(t, has) }
+	checkPropertyFilters(g, f.Properties, t.Props, doc, of, inherit.Quoted(t.Type.Type), func(name string) bool {
+		return some(func(t *inherit.NodeType) bool { return t.Props[name] != nil })
+	})
+	for _, c := range f.Capabilities {
+		typ := doc.Scope().Lookup(grammar.CapabilityType, c.Name)
+		has := func(t *inherit.NodeType) *inherit.CapabilityDef { return cmp.Or(t.Caps[c.Name], t.CapabilityOf(typ)) }
+		def := has(t)
+		if def == nil {
+			switch {
+			case t.Vague() || some(func(t *inherit.NodeType) bool { return has(t) != nil }):
+			default:
+				g.Unknown(c.Pos, code.Filter, c.Name, t.CapabilityNames(), "%s names capability %q, which %s does not have", of, c.Name, inherit.Quoted(t.Type.Type))
+			}
+			continue
+		}
+		if def.Whole {
+			checkPropertyFilters(g, c.Properties, def.Props, doc, of, "capability "+quote(c.Name), func(name string) bool {
+				return some(func(t *inherit.NodeType) bool { d := has(t); return d != nil && d.Props[name] != nil })
+			})
+		}
+	}
+}
+
+func checkPropertyFilters(g *resolve.Graph, filters []*grammar.PropertyFilter, known map[string]*data.Definition, doc *grammar.Document, of, owner string, elsewhere func(string) bool) {
+	for _, p := range filters {
+		def := known[p.Name]
+		if def == nil {
+			if elsewhere(p.Name) {
+				continue
+			}
+			g.Unknown(p.Pos, code.Filter, p.Name, inherit.Candidates(g, known), "%s names property %q, which %s does not have", of, p.Name, owner)
+			continue
+		}
+		g.Values.DeclareSchema(&grammar.Schema{Type: grammar.Ref{Name: def.TypeName(), Pos: p.Pos}, Constraints: p.Constraints}, typedIn(def), data.Place{Of: of + ": " + quote(p.Name), Doc: doc})
+	}
+}
+
+// typedIn is the document in which a definition's type is named.
+func typedIn(def *data.Definition) *grammar.Document {
+	at := def
+	for at.Schema.Type.Name == "" && at.Refines != nil {
+		at = at.Refines
+	}
+	return at.Doc
 }

@@ -47,7 +47,53 @@ func checkSubstitution(g *resolve.Graph) {
 		}
 		checkMappedRequirement(g, p)
 	}
+	if g.Doc.V2() {
+		checkMappedCounts(g, m, t)
+	}
 	checkInterfaceMappings(g, m, t)
+}
+
+// checkMappedCounts checks how many requirements of the substituted node are
+// mapped, and to how many that must be fulfilled (TOSCA 2.0, 15.5.4).
+func checkMappedCounts(g *resolve.Graph, m *grammar.Substitution, t *inherit.NodeType) {
+	all, needed, ended := map[string]int{}, map[string]int{}, map[string]bool{}
+	for _, p := range m.Requirements {
+		def, count := t.ByName[p.Name], p.Count
+		if def == nil {
+			continue // said so
+		}
+		if count < 0 {
+			count = 1
+		}
+		all[p.Name] += count
+		if isMandatory(g, p) {
+			needed[p.Name] += count
+		}
+		switch {
+		case ended[p.Name]:
+			g.Errorf(p.Pos, code.MappedCount, "%s: %q is mapped after all that is left of it was", substitution, p.Name)
+		case def.Max >= 0 && all[p.Name] > def.Max:
+			g.Errorf(p.Pos, code.MappedCount, "%s: %q is mapped %d times, and a node of %s has it at most %d times", substitution, p.Name, all[p.Name], inherit.Quoted(t.Type.Type), def.Max)
+		case def.Counted.Line != 0 && needed[p.Name] > def.Min:
+			g.Errorf(p.Pos, code.MappedCount, "%s: %q is mapped to %d requirements that must be fulfilled, and a node of %s may have it only %d times", substitution, p.Name, needed[p.Name], inherit.Quoted(t.Type.Type), def.Min)
+		}
+		ended[p.Name] = p.Count < 0
+	}
+}
+
+// isMandatory reports whether what a requirement is mapped to must be fulfilled.
+func isMandatory(g *resolve.Graph, m *grammar.Mapping) bool {
+	if len(m.To) != 2 {
+		return slices.ContainsFunc(m.Parts, func(p *grammar.Mapping) bool { return isMandatory(g, p) })
+	}
+	n := g.ByName[m.To[0].Name]
+	if n == nil || n.Typ == nil || !g.Spend(len(n.Requirements)) {
+		return false
+	}
+	def := n.Typ.Requirement(m.To[1].Name)
+	return def != nil && def.Min > 0 || slices.ContainsFunc(n.Requirements, func(r *grammar.Requirement) bool {
+		return r.Name == m.To[1].Name && (r.Optional == nil || r.Optional.Text != "true")
+	})
 }
 
 // mappedMember checks that the substituted node has the property or attribute

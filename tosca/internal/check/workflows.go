@@ -111,6 +111,9 @@ func (f flow) checkStep(step *grammar.Step, w *grammar.Workflow, steps map[strin
 			f.Unknown(ref.Pos, code.FlowStep, ref.Name, stepNames(f.Graph, w), "%s is followed by %q, which is not a step of the workflow", of, ref.Name)
 		}
 	}
+	if !f.Doc.V2() { // which has no such keyword
+		f.checkHost(step, of)
+	}
 	var targets []*resolve.Node
 	switch g := f.Groups[step.Target.Name]; {
 	case n != nil:
@@ -119,6 +122,24 @@ func (f flow) checkStep(step *grammar.Step, w *grammar.Workflow, steps map[strin
 		targets = f.Members(g.Group)
 	}
 	f.checkActivities(step.Activities, of, targets, step.TargetRelation.Name)
+}
+
+// checkHost checks where the operations of a step run: at an end of the relationship
+// that it is for, or on a node (TOSCA 1.3, 3.6.27.1).
+func (f flow) checkHost(step *grammar.Step, of string) {
+	host, ends := step.Host.Name, []string{"SOURCE", "TARGET"}
+	if step.TargetRelation.Name == "" {
+		if f.ByName[host] != nil || f.Doc.Scope().Open() || f.Doc.Scope().Lookup(grammar.NodeType, host) != nil {
+			return
+		}
+		ends = f.TemplateNames(resolve.AnyNode)
+		if f.Groups[step.Target.Name] == nil {
+			ends = append(ends, "SELF", "HOST", "ORCHESTRATOR", "SOURCE", "TARGET")
+		}
+	}
+	if host != "" && !slices.Contains(ends, host) {
+		f.Unknown(step.Host.Pos, code.FlowHost, host, ends, "%s: its operations cannot run on operation_host %q", of, host)
+	}
 }
 
 // stepNames lists the steps of a workflow, as long as one of them may be
@@ -199,6 +220,9 @@ func (f flow) checkCall(a *grammar.Activity, of string, targets []*resolve.Node,
 		return
 	}
 	face, op := called.Interface, called.Name
+	if requirement != "" && len(targets) == 1 && f.Doc.V2() && !f.mayRelate(targets[0], requirement, face, op) {
+		f.Errorf(a.Ref.Pos, code.FlowCall, "%s calls operation %q, which the relationship by %q does not have", of, a.Ref.Name, requirement)
+	}
 	if requirement != "" || len(targets) == 0 {
 		return
 	}
@@ -211,8 +235,7 @@ func (f flow) checkCall(a *grammar.Activity, of string, targets []*resolve.Node,
 			return
 		}
 		faces := f.Interfaces(n)
-		i := inherit.Find(faces, face, n.Doc)
-		if i != nil && (i.Vague || i.Operations[op] != nil) {
+		if i := inherit.Find(faces, face, n.Doc); i != nil && (i.Vague || i.Operations[op] != nil) {
 			if made := i.Operations[op]; made != nil {
 				for _, p := range a.Inputs {
 					at := f.inFlow(n.Place(of + ": input " + quote(p.Name)))
@@ -238,6 +261,28 @@ func (f flow) checkCall(a *grammar.Activity, of string, targets []*resolve.Node,
 	}
 	slices.Sort(names)
 	f.Unknown(a.Ref.Pos, code.FlowCall, a.Ref.Name, names, "%s calls operation %q, which %s does not have", of, a.Ref.Name, targets[0].Of())
+}
+
+// mayRelate reports whether the relationships that a node has by a requirement may
+// have an operation (TOSCA 2.0, 13.2.2).
+func (f flow) mayRelate(n *resolve.Node, requirement, face, op string) bool {
+	if n.Typ == nil || n.Typ.Requirement(requirement) == nil || !f.Spend(1+len(n.Edges)) {
+		return true
+	}
+	types := []*grammar.Type{n.Typ.Requirement(requirement).Relation}
+	for _, e := range slices.Concat(n.Edges, n.Unmet) {
+		if e.Name == requirement {
+			types = append(types, e.Relation)
+		}
+	}
+	return slices.ContainsFunc(types, func(t *grammar.Type) bool {
+		made := f.Inherit(t)
+		if made == nil || !made.Whole {
+			return true
+		}
+		i := f.TypeInterfaces(made)[face]
+		return i != nil && (i.Vague || i.Operations[op] != nil)
+	})
 }
 
 // lacksInputs warns of what an operation requires and a call does not give it.

@@ -42,10 +42,11 @@ const (
 	Scalar          = "TOSCA-VAL-008" // units of a scalar type that make no sense
 	Default         = "TOSCA-VAL-009" // a default that is never used
 
-	PropUnknown = "TOSCA-PROP-001"
-	PropMissing = "TOSCA-PROP-002"
-	PropFixed   = "TOSCA-PROP-003" // an assignment to what has a fixed value
-	AttrUnknown = "TOSCA-PROP-004"
+	PropUnknown  = "TOSCA-PROP-001"
+	PropMissing  = "TOSCA-PROP-002"
+	PropFixed    = "TOSCA-PROP-003" // an assignment to what has a fixed value
+	AttrUnknown  = "TOSCA-PROP-004"
+	PropTogether = "TOSCA-PROP-005" // values that do not go together
 
 	Function        = "TOSCA-FUN-001" // arguments that a function does not take
 	FunctionInput   = "TOSCA-FUN-002"
@@ -96,7 +97,7 @@ const (
 	OpName        = "TOSCA-OP-003"
 	OpInput       = "TOSCA-OP-004" // an input that cannot be a variable
 	OpMissing     = "TOSCA-OP-005" // a required input without a value
-	ScriptMode    = "TOSCA-OP-006" // a script that is not executable
+	ScriptShell   = "TOSCA-OP-006" // a script that /bin/sh runs and that does not look like one of its
 	ScriptLineEnd = "TOSCA-OP-007" // a #! line with a DOS line end
 	Mapping       = "TOSCA-OP-008" // an output that is written to what is not there
 	OpImplemented = "TOSCA-OP-009" // an implementation in an interface type
@@ -129,9 +130,11 @@ const (
 	FlowInput   = "TOSCA-FLOW-004"
 	FlowCall    = "TOSCA-FLOW-005"
 	FlowCycle   = "TOSCA-FLOW-006"
+	FlowHost    = "TOSCA-FLOW-007" // a place where no operation of a step can run
 
 	Mapped      = "TOSCA-SUB-001" // a mapping of what the node type does not have
 	MappedTo    = "TOSCA-SUB-002" // a mapping to what is not in the topology
 	MappedType  = "TOSCA-SUB-003"
 	MappedInput = "TOSCA-SUB-004"
+	MappedCount = "TOSCA-SUB-005"
 )

@@ -1,11 +1,18 @@
 package data
 
 import (
+	"cmp"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/source"
 )
 
 // The built-in types (TOSCA 1.3, 3.3; 2.0, 9.1).
@@ -109,4 +116,127 @@ func unitOf(plain, written string) (string, bool) {
 		}
 	}
 	return of[bits], bits != ""
+}
+
+// A version is major.minor[.fix[.qualifier[-build]]] (TOSCA 1.3, 3.3.2). What
+// people write in 1.x, the major number alone, is one there. Zero means that there
+// is not a version, so it has no qualifier (TOSCA 1.0, 3.2.2.4; 1.3, 3.3.2.4).
+var (
+	versionRule      = regexp.MustCompile(`^([0-9]+)(?:\.([0-9]+)(?:\.([0-9]+)(?:\.([0-9A-Za-z_]+)(?:-([0-9]+))?)?)?)?$`)
+	versionRuleMinor = regexp.MustCompile(`^[0-9]+\.[0-9]+`)
+	versionRuleZero  = regexp.MustCompile(`^0+\.0+\.0+\.`)
+)
+
+// IsVersion reports whether a text is a version, with a minor one if it has to be.
+func IsVersion(text string, minor bool) bool {
+	return versionRule.MatchString(text) && (!minor || versionRuleMinor.MatchString(text)) && !versionRuleZero.MatchString(text)
+}
+
+// compareVersions orders by the numbers, then puts what has a qualifier before
+// what has none, and then orders by build. Different qualifiers are different
+// branches to the standard; here they are ordered by their letters, so that the
+// order is total.
+func compareVersions(a, b string) (order int, ok bool) {
+	x, y := versionRule.FindStringSubmatch(a), versionRule.FindStringSubmatch(b)
+	if x == nil || y == nil {
+		return 0, false
+	}
+	for part := 1; part <= 3; part++ {
+		if order := compareDigits(x[part], y[part]); order != 0 {
+			return order, true
+		}
+	}
+	if x[4] == "" || y[4] == "" {
+		return -cmp.Compare(len(x[4]), len(y[4])), true
+	}
+	return cmp.Or(strings.Compare(x[4], y[4]), compareDigits(x[5], y[5])), true
+}
+
+// compareDigits compares numbers of any length; none is zero.
+func compareDigits(a, b string) int {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+// What a timestamp looks like: in 1.x as YAML 1.1 has it, a date alone or with
+// a time that is parted from it in several ways; in 2.0 as RFC 3339 has it. They
+// are compiled when there is one.
+var (
+	timestampRule = form(`^(\d{4})-(\d{1,2})-(\d{1,2})(?:(?:[Tt]|[ \t]+)(\d{1,2}):(\d{2}):(\d{2})(?:\.(\d*))?[ \t]*(Z|z|[+-]\d{1,2}(?::?\d{2})?)?)?$`)
+	timestampFull = form(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$`)
+)
+
+func form(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
+// instant reads a timestamp of a day that exists. Without a time zone it is in
+// UTC; a leap second counts as the one after it.
+func instant(text string, full bool) (time.Time, bool) {
+	m := timestampRule().FindStringSubmatch(text)
+	if m == nil || full && !timestampFull().MatchString(text) {
+		return time.Time{}, false
+	}
+	part := func(i int) int {
+		n, _ := strconv.Atoi(m[i]) // an empty part is 0
+		return n
+	}
+	month, hour, minute, second := time.Month(part(2)), part(4), part(5), part(6)
+	fraction, _ := strconv.Atoi((m[7] + "000000000")[:9])
+	offset, ok := zone(m[8])
+	day := time.Date(part(1), month, part(3), 0, 0, 0, 0, time.UTC)
+	if !ok || day.Month() != month || day.Day() != part(3) || hour > 23 || minute > 59 || second > 60 {
+		return time.Time{}, false
+	}
+	return time.Date(part(1), month, part(3), hour, minute, second-offset, fraction, time.UTC), true
+}
+
+// zone reads an offset in seconds.
+func zone(text string) (offset int, ok bool) {
+	if text == "" || strings.EqualFold(text, "z") {
+		return 0, true
+	}
+	digits := strings.ReplaceAll(text[1:], ":", "")
+	if len(digits) == 3 {
+		digits = "0" + digits
+	}
+	hours, _ := strconv.Atoi(digits[:min(2, len(digits))])
+	minutes := 0
+	if len(digits) == 4 {
+		minutes, _ = strconv.Atoi(digits[2:])
+	}
+	offset = hours*3600 + minutes*60
+	if text[0] == '-' {
+		offset = -offset
+	}
+	return offset, hours <= 23 && minutes <= 59
+}
+
+// isPortSpec reports whether a type is the normative PortSpec, or derived from it.
+func (t *Type) isPortSpec() bool {
+	return slices.ContainsFunc(t.chain, func(at *grammar.Type) bool {
+		return at.Name == "tosca.datatypes.network.PortSpec" && at.Doc.Embedded
+	})
+}
+
+// checkPorts checks what a PortSpec must be beside what its definition says: it
+// names a port or a range of them, and the port is within the range (TOSCA 1.3,
+// 5.3.11.3).
+func (e *Evaluator) checkPorts(n *source.Node, p Place) bool {
+	ok, named := true, false
+	for _, side := range []string{"source", "target"} {
+		port, ports := n.Get(side), n.Get(side+"_range")
+		named = named || !port.IsNull() || !ports.IsNull()
+		if port.IsNull() || ports.IsNull() || hasLater(port) || hasLater(ports) {
+			continue
+		}
+		if within, can := inRange(port, ports, &Type{plain: tInteger}); can && !within {
+			e.errorf(port.Pos(), code.ValueConstraint, "%s.%s is %s, which is not in its range: %s", p.Of, side, Show(port), Show(ports))
+			ok = false
+		}
+	}
+	if !named {
+		e.errorf(n.Pos(), code.PropMissing, "%s names no port: it must have a source, a source_range, a target or a target_range", p.Of)
+	}
+	return ok && named
 }

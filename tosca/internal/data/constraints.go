@@ -3,6 +3,7 @@ package data
 import (
 	"encoding/base64"
 	"errors"
+	"math/big"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -43,8 +44,7 @@ func (e *Evaluator) constrain(n *source.Node, t *Type, constraints []*grammar.Co
 		if !e.spend(1 + len(k.Operand.Items)) {
 			return false
 		}
-		kept, sensible := e.keeps(n, t, k)
-		if kept || !sensible {
+		if kept, sensible := e.keeps(n, t, k); kept || !sensible {
 			continue
 		}
 		ok = false
@@ -150,9 +150,7 @@ func supports(n, wanted *source.Node) bool {
 	return true
 }
 
-func (e *Evaluator) equalOf(a, b *source.Node, t *Type) bool {
-	return e.Equal(a, b, t.definition())
-}
+func (e *Evaluator) equalOf(a, b *source.Node, t *Type) bool { return e.Equal(a, b, t.definition()) }
 
 // length counts the characters of a string, the bytes of bytes, or the entries
 // of a list or map.
@@ -276,5 +274,110 @@ func foreignSyntax(err error) bool {
 		return strings.HasPrefix(bad.Expr, `\p`) || strings.HasPrefix(bad.Expr, `\P`) || strings.HasPrefix(bad.Expr, "[:")
 	default:
 		return false
+	}
+}
+
+// Compare orders two values of a type; ok is false where they have no order.
+// Nil stands for a type that is not known: then what YAML says of the values
+// decides. Of the values of one type the order is total.
+func (t *Type) Compare(a, b *source.Node) (order int, ok bool) {
+	plain := ""
+	if t != nil {
+		plain = t.plain
+	}
+	switch {
+	case plain == tScalar || isUnit(plain):
+		return t.compareScalars(a, b)
+	case plain == tVersion:
+		return compareVersions(a.Text, b.Text)
+	case plain == tTimestamp:
+		x, okX := instant(a.Text, false)
+		y, okY := instant(b.Text, false)
+		return x.Compare(y), okX && okY
+	}
+	if order, ok := compareNumbers(a, b); ok {
+		return order, true
+	}
+	if a.Kind == source.String && b.Kind == source.String {
+		return strings.Compare(a.Text, b.Text), true
+	}
+	return 0, false
+}
+
+// compareScalars compares by worth. A plain number is one of the canonical
+// unit's (as in TOSCA 2.0, 9.1.2.2.2).
+func (t *Type) compareScalars(a, b *source.Node) (order int, ok bool) {
+	x, okX := t.worth(a)
+	y, okY := t.worth(b)
+	if !okX || !okY {
+		return 0, false
+	}
+	return x.Cmp(y), true
+}
+
+// Worth is what a number, or a text with a unit, comes to in the smallest unit of a
+// type; ok is false where that is not known.
+func (e *Evaluator) Worth(n *source.Node, d *Definition) (worth *big.Rat, ok bool) {
+	t := e.Type(d)
+	if t == nil || n == nil || !n.IsScalar() {
+		return nil, false
+	}
+	return t.worth(n)
+}
+
+func (t *Type) worth(n *source.Node) (*big.Rat, bool) {
+	if n.Kind != source.Int && n.Kind != source.Float {
+		_, worth, ok := t.amount(n)
+		return worth, ok
+	}
+	worth, ok := rational(n.Text)
+	if ok && t.scalar != nil && t.scalar.units[t.scalar.canonical] != nil {
+		worth.Mul(worth, t.scalar.units[t.scalar.canonical])
+	}
+	return worth, ok
+}
+
+// Equal reports whether two values of a type are equal: those that have an order
+// by it, whatever they look like; lists and maps by what is in them.
+func (e *Evaluator) Equal(a, b *source.Node, d *Definition) bool { return e.equal(a, b, d, 0) }
+
+func (e *Evaluator) equal(a, b *source.Node, d *Definition, depth int) bool {
+	if a.IsNull() || b.IsNull() {
+		return a.IsNull() && b.IsNull()
+	}
+	if !e.spend(1) || depth > 2*maxGiven+2 {
+		return false
+	}
+	if e.Plain(d) == tBoolean {
+		x, okX := a.Word()
+		y, okY := b.Word()
+		return okX && okY && x == y
+	}
+	if order, ok := e.Type(d).Compare(a, b); ok {
+		return order == 0
+	}
+	if a.Kind != b.Kind || len(a.Items) != len(b.Items) {
+		return false
+	}
+	switch a.Kind {
+	case source.List:
+		for i, item := range a.Items {
+			if part, _ := e.Within(d, "0"); !e.equal(item, b.Items[i], part, depth+1) {
+				return false
+			}
+		}
+		return true
+	case source.Map:
+		for k, v := range a.Pairs() {
+			part, _ := e.Within(d, k.Text)
+			if other := b.Get(k.Text); other == nil || !e.equal(v, other, part, depth+1) {
+				return false
+			}
+		}
+		return true
+	case source.Bool:
+		return strings.EqualFold(a.Text, b.Text)
+	default:
+		return a.Text == b.Text
 	}
 }

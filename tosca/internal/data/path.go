@@ -1,6 +1,9 @@
 package data
 
 import (
+	"slices"
+	"strconv"
+
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -86,8 +89,7 @@ func isIndex(n *source.Node) bool { return n.Kind == source.Int || n.Text == "AL
 
 // counts refuses an index below 0 (TOSCA 2.0, 10.3).
 func (c *call) counts(n *source.Node) bool {
-	i, ok := Integer(n)
-	if n.Kind != source.Int || ok && i >= 0 {
+	if i, ok := Integer(n); n.Kind != source.Int || ok && i >= 0 {
 		return true
 	}
 	c.e.errorf(n.Pos(), code.Function, "%s: %s counts from 0, and cannot ask for %s", c.p.Of, c.fn.Text, n.Text)
@@ -194,4 +196,54 @@ func (e *Evaluator) loud() (restore func()) {
 	quiet := e.quiet
 	e.quiet = 0
 	return func() { e.quiet = quiet }
+}
+
+// Meant returns a value that fits a definition as the definition means it, within
+// lists, maps and complex types, too: yes is true where a boolean is meant, and a
+// text everywhere else; 1.10 is a text where a version is meant, which is another
+// one than 1.1, and a number everywhere else.
+func (e *Evaluator) Meant(n *source.Node, d *Definition) *source.Node {
+	if n.IsNull() || d == nil {
+		return n
+	}
+	t := e.Type(d)
+	switch {
+	case t == nil:
+		return n
+	case n.Kind == source.String && t.plain == tBoolean:
+		if value, ok := n.Word(); ok {
+			return source.Scalar(source.Bool, strconv.FormatBool(value), n)
+		}
+	case (n.Kind == source.Int || n.Kind == source.Float) && t.plain == tVersion:
+		return source.Scalar(source.String, n.Text, n)
+	case n.Kind == source.List:
+		entry := e.Entry(d)
+		return withItems(n, func(int) *Definition { return entry }, e.Meant)
+	case n.Kind == source.Map && len(t.fields) > 0:
+		return withItems(n, func(i int) *Definition { return t.fields[n.Keys[i].Text] }, e.Meant)
+	case n.Kind == source.Map:
+		entry := e.Entry(d)
+		return withItems(n, func(int) *Definition { return entry }, e.Meant)
+	}
+	return n
+}
+
+// withItems returns a list or map with what is made of its values; it is the same
+// one where nothing is made of them.
+func withItems(n *source.Node, def func(i int) *Definition, made func(*source.Node, *Definition) *source.Node) *source.Node {
+	var items []*source.Node
+	for i, item := range n.Items {
+		now := made(item, def(i))
+		if now == item {
+			continue
+		}
+		if items == nil {
+			items = slices.Clone(n.Items)
+		}
+		items[i] = now
+	}
+	if items == nil {
+		return n
+	}
+	return source.At(n.Kind, n.Keys, items, n)
 }

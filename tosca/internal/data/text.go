@@ -2,6 +2,8 @@ package data
 
 import (
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -181,4 +183,191 @@ func partsPath(c *call) (v Value, told bool) {
 	}
 	c.e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s cannot part the path of an artifact, which is not known before packaging", c.p.Of, c.fn.Text)
 	return Value{}, true
+}
+
+// lists makes a list of the arguments, which must all be lists.
+func (c *call) lists(combine func([][]*source.Node) []*source.Node) Value {
+	all := make([][]*source.Node, 0, len(c.vals))
+	size := 1
+	for _, v := range c.vals {
+		if !isList(v) {
+			return c.wrong("takes strings or lists, and not both: %s is not a list", Show(v.Node))
+		}
+		all = append(all, v.Node.Items)
+		size += max(v.Size, count(v.Node))
+	}
+	if !c.e.spend(size) {
+		return Value{}
+	}
+	if size > maxValues {
+		c.e.errorf(c.fn.Pos(), code.ValueLarge, "%s: %s makes a list of more than %d values", c.p.Of, c.fn.Text, maxValues)
+		return Value{}
+	}
+	v := Known(source.At(source.List, nil, combine(all), c.fn))
+	v.Size, v.Def = size, c.def()
+	return v
+}
+
+// count returns how many values there are in one.
+func count(n *source.Node) int {
+	size := 1
+	if n != nil {
+		for _, item := range n.Items {
+			size += count(item)
+		}
+	}
+	return size
+}
+
+func union(c *call) Value {
+	return c.lists(func(all [][]*source.Node) []*source.Node {
+		var made []*source.Node
+		for _, items := range all {
+			made = c.distinct(made, items, func(*source.Node) bool { return true })
+		}
+		return made
+	})
+}
+
+func intersection(c *call) Value {
+	return c.lists(func(all [][]*source.Node) []*source.Node {
+		return c.distinct(nil, all[0], func(item *source.Node) bool {
+			return !slices.ContainsFunc(all[1:], func(other []*source.Node) bool { return !c.has(other, item) })
+		})
+	})
+}
+
+// distinct adds what is wanted and not there yet.
+func (c *call) distinct(made, items []*source.Node, wanted func(*source.Node) bool) []*source.Node {
+	for _, item := range items {
+		if !c.has(made, item) && wanted(item) {
+			made = append(made, item)
+		}
+	}
+	return made
+}
+
+// has reports whether a list has an entry that is equal to a value; no, when there
+// was too much work already.
+func (c *call) has(items []*source.Node, item *source.Node) bool {
+	if !c.e.spend(len(items)) {
+		return false
+	}
+	entry, _ := c.e.Within(c.def(), "0")
+	return slices.ContainsFunc(items, func(other *source.Node) bool { return c.e.Equal(other, item, entry) })
+}
+
+// alike refuses a string and a list.
+func alike(c *call) (v Value, told bool) {
+	if a, b := c.e.plainOf(c.vals[0]), c.e.plainOf(c.vals[1]); a != "" && b != "" && (a == tList) != (b == tList) {
+		return c.wrong("takes two strings or two lists: %s is %s, and %s is %s", Show(c.vals[0].Node), article(a), Show(c.vals[1].Node), article(b)), true
+	}
+	return Value{}, false
+}
+
+// sequence is has_prefix, has_suffix and contains.
+func sequence(c *call) Value {
+	a, b := c.vals[0].Node, c.vals[1].Node
+	if a.IsNull() || b.IsNull() || (a.Kind == source.List) != (b.Kind == source.List) {
+		if v, told := alike(c); told {
+			return v
+		}
+		return c.misuse() // one of them is null
+	}
+	if a.Kind != source.List {
+		test := map[string]func(string, string) bool{
+			"has_prefix": strings.HasPrefix, "has_suffix": strings.HasSuffix, "contains": strings.Contains,
+		}[c.f.name]
+		return c.truth(test(Text(a), Text(b)))
+	}
+	last := len(a.Items) - len(b.Items)
+	from, to := 0, last
+	switch c.f.name {
+	case "has_prefix":
+		to = min(0, last)
+	case "has_suffix":
+		from = last
+	}
+	for start := max(from, 0); start <= to; start++ {
+		if c.sameAt(a.Items[start:], b.Items) {
+			return c.truth(true)
+		}
+	}
+	return c.truth(false)
+}
+
+func (c *call) sameAt(items, want []*source.Node) bool {
+	for i, item := range want {
+		if !c.has(items[i:i+1], item) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitting refuses an entry or key of another type than the list or map has.
+func fitting(c *call) (v Value, told bool) {
+	def := c.e.Entry(c.vals[0].Def)
+	if strings.Contains(c.f.name, "key") {
+		def = c.e.Key(c.vals[0].Def)
+	}
+	wanted := []Value{c.vals[1]}
+	if c.f.want(1) == tList {
+		wanted = nil
+		for _, item := range c.vals[1].Node.Items {
+			wanted = append(wanted, Value{Node: item, Def: c.e.Entry(c.vals[1].Def)})
+		}
+	}
+	is := c.e.Plain(def)
+	if def == nil && strings.Contains(c.f.name, "key") && c.vals[0].Def != nil {
+		is = tString // where nothing else is said (TOSCA 2.0, 9.2)
+	}
+	for _, w := range wanted {
+		plain := c.e.plainOf(w)
+		if is != "" && plain != "" && !comparableTypes(is, plain) && !comparableTypes(plain, is) {
+			return c.wrong("looks for %s, which is %s, and each is %s there", Show(w.Node), article(plain), article(is)), true
+		}
+	}
+	return Value{}, false
+}
+
+// hasEntry is has_entry, has_all_entries and has_any_entry.
+func hasEntry(c *call) Value { return c.membership(c.vals[0].Node.Items) }
+
+// hasKey is has_key, has_all_keys and has_any_key.
+func hasKey(c *call) Value { return c.membership(c.vals[0].Node.Keys) }
+
+func (c *call) membership(in []*source.Node) Value {
+	if v, told := fitting(c); told {
+		return v
+	}
+	want := c.vals[1].Node
+	has := func(item *source.Node) bool { return c.has(in, item) }
+	switch {
+	case strings.HasPrefix(c.f.name, "has_all"):
+		return c.truth(!slices.ContainsFunc(want.Items, func(item *source.Node) bool { return !has(item) }))
+	case strings.HasPrefix(c.f.name, "has_any"):
+		return c.truth(slices.ContainsFunc(want.Items, has))
+	}
+	return c.truth(has(want))
+}
+
+func lengthOf(c *call) Value {
+	n, ok := length(c.vals[0].Node, c.e.plainOf(c.vals[0]))
+	if !ok {
+		return c.misuse()
+	}
+	return c.integer(strconv.Itoa(n))
+}
+
+func lengthIs(c *call) Value {
+	have, ok := length(c.vals[0].Node, c.e.plainOf(c.vals[0]))
+	want, isInt := Integer(c.vals[1].Node)
+	if !ok || !isInt {
+		return c.misuse()
+	}
+	if c.f.name == kMinLength {
+		return c.truth(int64(have) >= want)
+	}
+	return c.truth(int64(have) <= want)
 }

@@ -2,8 +2,12 @@ package grammar
 
 import (
 	"context"
+	"embed"
 	"errors"
+	"fmt"
 	"io/fs"
+	"path"
+	"sync"
 
 	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/source"
@@ -65,9 +69,12 @@ func Load(ctx context.Context, archive Archive, entry string, c *diag.Collector)
 	for _, d := range l.order {
 		l.buildScope(d, embedded[normativeFile])
 	}
+	if types := l.embedded[toskerFile]; types.scope == nil { // with more than is embedded
+		l.buildScope(types, embedded[normativeFile])
+	}
 	borrow(l.order)
 	for _, name := range keys(l.used) {
-		all = append(all, embedded[name])
+		all = append(all, l.embedded[name])
 	}
 	return all, nil
 }
@@ -133,3 +140,71 @@ func (l *loader) follow(doc *Document) error {
 	}
 	return nil
 }
+
+// inputsRead gathers the names that get_input is given anywhere in a file, also
+// where nothing is evaluated. What aliases stand for is walked each time: the
+// parser bounds how much that is.
+func inputsRead(root *source.Node) map[string]bool {
+	found := map[string]bool{}
+	var walk func(n *source.Node)
+	walk = func(n *source.Node) {
+		if n.IsNull() || n.IsScalar() {
+			return
+		}
+		for k, v := range n.Pairs() {
+			if k.Text == "get_input" || k.Text == "$get_input" {
+				readName(found, v)
+			}
+		}
+		for _, item := range n.Items {
+			walk(item)
+		}
+	}
+	walk(root)
+	return found
+}
+
+func readName(found map[string]bool, arg *source.Node) {
+	if !arg.IsNull() && arg.Kind == source.List && len(arg.Items) > 0 {
+		arg = arg.Items[0]
+	}
+	if !arg.IsNull() && arg.IsScalar() {
+		found[arg.Text] = true
+	}
+}
+
+//go:embed types/*.yaml
+var embedded embed.FS
+
+// The embedded files: TOSCA's normative types, which every document of 1.x
+// knows, those that its examples use and that anyone may define otherwise, the
+// profile of the normative ones that documents of 2.0 import by name, and
+// TosKer's.
+const (
+	normativeFile = "types/tosca-simple.yaml"
+	examplesFile  = "types/tosca-non-normative.yaml"
+	profileFile   = "types/tosca-simple-2.0.yaml"
+	toskerFile    = "types/tosker-types.yaml"
+)
+
+// builtins reads the embedded documents, once for all that is loaded: they are
+// complete then, and never changed.
+var builtins = sync.OnceValues(func() (map[string]*Document, error) {
+	l := &loader{Collector: &diag.Collector{}, embedded: map[string]*Document{}}
+	for _, file := range []string{normativeFile, examplesFile, profileFile, toskerFile} {
+		data, err := embedded.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the embedded %q: %w", file, err)
+		}
+		l.embedded[file] = read(l.Collector, path.Base(file), data, true)
+	}
+	normative, profile := l.embedded[normativeFile], l.embedded[profileFile]
+	profile.imported = []importedDoc{{doc: normative}}
+	for _, doc := range l.embedded {
+		l.buildScope(doc, normative)
+	}
+	if err := l.List().Err(); err != nil {
+		return nil, fmt.Errorf("an embedded file is wrong: %w", err)
+	}
+	return l.embedded, nil
+})

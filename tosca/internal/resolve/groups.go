@@ -3,6 +3,8 @@ package resolve
 import (
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
+	"github.com/toskose/toskose/tosca/internal/inherit"
+	"github.com/toskose/toskose/tosca/internal/source"
 )
 
 // Group is a group of the topology.
@@ -62,4 +64,58 @@ func (g *Graph) Members(group *grammar.Group) []*Node {
 		}
 	}
 	return all
+}
+
+// Policy is a policy of the topology.
+type Policy struct {
+	*grammar.Policy
+	Holder
+	Typ   *grammar.Type // nil: unknown, and said so
+	Nodes []*Node       // that it is for, those of groups too
+	Unfit bool          // there is something wrong with its properties, and said so
+}
+
+// Values returns the values of its properties, by name.
+func (p *Policy) Values() map[string]*source.Node {
+	all := map[string]*source.Node{}
+	for name := range p.Props {
+		if v := p.Property(name); v.OK && !v.Node.IsNull() {
+			all[name] = v.Node
+		}
+	}
+	return all
+}
+
+func (p *Policy) Describe() (data.EntityKind, string) {
+	return data.OtherEntity, "policy " + quote(p.Name)
+}
+
+func (p *Policy) Lead(data.Step) (data.Entity, data.Answer) { return nil, data.Missing }
+
+func (p *Policy) Get(m data.Member, name ...string) (data.Value, data.Answer) {
+	if p.Typ == nil {
+		return data.Value{}, data.Open
+	}
+	return p.get(m, name[0])
+}
+
+func (p *Policy) Names(m data.Member, _ ...string) []string { return p.MemberNames(m) }
+
+func (g *Graph) makePolicies() {
+	for _, t := range g.Topo.Policies {
+		of := "policy " + quote(t.Name)
+		p := &Policy{Policy: t, Typ: g.Known(g.Doc, grammar.PolicyType, t.Type, of)}
+		p.Holder = Holder{Graph: g, Self: p, Of: of, Doc: g.Doc, At: t.Pos, Assigned: t.Properties}
+		if made := g.Inherit(p.Typ); made != nil {
+			p.Props, p.Whole = made.Props, made.Whole && !inherit.Bare(p.Typ)
+		}
+		for _, ref := range t.Targets {
+			if n := g.ByName[ref.Name]; n != nil {
+				p.Nodes = append(p.Nodes, n)
+			} else if group := g.Groups[ref.Name]; group != nil {
+				p.Nodes = append(p.Nodes, g.Members(group.Group)...)
+			}
+		}
+		g.Policies = append(g.Policies, p)
+	}
 }

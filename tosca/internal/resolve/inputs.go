@@ -1,8 +1,10 @@
 package resolve
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +33,7 @@ type Input struct {
 	size  int          // values in it
 	bad   bool         // said so
 	open  bool         // a draft lacks its value
+	hush  bool         // the user's value is a secret
 }
 
 // readInputs returns each declared input the user's value, else its default, and
@@ -52,13 +55,21 @@ func (r *inputReader) readInputs() {
 		}
 		if v := file.Get(p.Name); v != nil {
 			in.value = v
-			r.keepSecret(p.Name, v)
+			in.hush = r.keepSecret(p.Name, v, false)
 		}
 		if v, ok := given[p.Name]; ok {
+			text, isSecret := v.(Secret)
+			if isSecret {
+				v = string(text)
+				r.keep(string(text)) // before anything is said of it
+			}
 			in.value = r.given(in, v)
-			r.keepSecret(p.Name, in.value)
+			in.hush = r.keepSecret(p.Name, in.value, isSecret) || isSecret
 		}
 		r.settle(in, at)
+		if in.hush && r.opts.Withhold {
+			in.value, in.open = nil, true
+		}
 	}
 	for k := range file.Pairs() {
 		r.knownInput(k.Pos(), k.Text)
@@ -223,14 +234,113 @@ func (r *inputReader) given(in *Input, v any) *source.Node {
 // InputValue is a topology input with its value.
 type InputValue struct {
 	*grammar.Property
-	Value *source.Node // nil: none
+	Value  *source.Node // nil: none
+	Secret bool         // as the user gave it
 }
 
 // InputValues returns the inputs of the topology with their values, by name.
 func (g *Graph) InputValues() []InputValue {
 	var all []InputValue
 	for _, name := range slices.Sorted(maps.Keys(g.InputByName)) {
-		all = append(all, InputValue{g.InputByName[name].Property, g.InputByName[name].value})
+		all = append(all, InputValue{g.InputByName[name].Property, g.InputByName[name].value, g.InputByName[name].hush})
 	}
 	return all
 }
+
+// secretName finds names that people give to what is to be kept secret.
+var secretName = regexp.MustCompile(`(?i)pass(word|wd|phrase)|secret|token|credential|(api|private|access)[-_.]?key|(\b|_)(pass|pw)\b`)
+
+// HasSecrets reports whether a file has something in it whose name says that it is
+// to be kept secret, so that none of its lines should be shown. A large one is not
+// looked through.
+func (f *InputFile) HasSecrets() bool { return len(f.Data) > maxLooked || secretName.Match(f.Data) }
+
+// What stands for a secret in messages.
+const hidden = "…"
+
+const (
+	longSecret = 4       // characters of a secret that is hidden wherever it stands
+	maxLooked  = 1 << 20 // bytes
+	maxSecret  = 1 << 12 // bytes of one that are looked for: messages have no more
+	maxSecrets = 100     // that are hidden
+	maxShown   = 80      // characters of a value in a message
+)
+
+// Secret is the value of an input that is shown nowhere, whatever the input's name.
+type Secret string
+
+// keepSecret remembers what a user gave for an input, where it is a secret or its
+// name or that of a part of it says so. It reports whether anything of it is.
+func (r *inputReader) keepSecret(name string, v *source.Node, secret bool) bool {
+	if v == nil {
+		return false
+	}
+	secret = secret || secretName.MatchString(name)
+	found := secret
+	if v.IsScalar() && !v.IsNull() && secret {
+		r.keep(v.Text)
+	}
+	for i, item := range v.Items {
+		of := name
+		if v.Kind == source.Map && !secret {
+			of = v.Keys[i].Text
+		}
+		found = r.keepSecret(of, item, secret) || found
+	}
+	return found
+}
+
+// keep has no message show a text.
+func (r *inputReader) keep(text string) {
+	if text != "" && len(r.secrets) < maxSecrets {
+		r.secrets = append(r.secrets, text[:min(len(text), maxSecret)])
+	}
+}
+
+// List returns all diagnostics, without the secrets of the user.
+func (g *Graph) List() diag.List {
+	list := g.Collector.List()
+	if len(g.secrets) == 0 {
+		return list
+	}
+	whole, words := secretTexts(g.secrets)
+	for i := range list {
+		list[i].Message = words.ReplaceAllString(whole.ReplaceAllString(list[i].Message, hidden), "${1}"+hidden+"${2}")
+	}
+	return list
+}
+
+// secretTexts finds secrets in messages: as they are, quoted with escapes or cut
+// off; and short ones where they are words.
+func secretTexts(secrets []string) (whole, words *regexp.Regexp) {
+	long, short := []string{"$^"}, []string{"$^"} // which are nowhere
+	for _, secret := range secrets {
+		quoted := quote(secret)
+		inner := quoted[1 : len(quoted)-1]
+		switch {
+		case len(secret) < longSecret:
+			short = append(short, regexp.QuoteMeta(inner))
+			continue
+		case len(quoted) > maxShown:
+			long = append(long, regexp.QuoteMeta(strings.ToValidUTF8(quoted[1:maxShown], "")))
+		}
+		long = append(long, regexp.QuoteMeta(inner), regexp.QuoteMeta(strings.ToValidUTF8(secret, "")))
+	}
+	for _, texts := range [][]string{long, short} {
+		slices.SortFunc(texts, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	}
+	return regexp.MustCompile(strings.Join(long, "|")), regexp.MustCompile(`(^|[^\pL\pN_])(?:` + strings.Join(short, "|") + `)($|[^\pL\pN_])`)
+}
+
+// withoutQuotes takes from what is wrong with the YAML of a user's values what it
+// says of the text: an anchor, an alias or a tag may be a password that is not in
+// quotes. Keys stay.
+func withoutQuotes(list diag.List) diag.List {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Message = aliasOrTag.ReplaceAllString(list[i].Message, `${1} `+hidden)
+	}
+	return list
+}
+
+var aliasOrTag = regexp.MustCompile(`\b(anchor|tag|alias) ('[^']*'|"[^"]*")`)

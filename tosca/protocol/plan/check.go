@@ -25,7 +25,7 @@ type Outcome struct {
 }
 
 // Check makes the steps of a plan one after the other. The error is a *Refusal
-// for the first that is not allowed, or wraps ErrProblem or ErrStart.
+// for the first that is not allowed, or wraps ErrProblem.
 func Check(p Problem, operations []Operation) (*Outcome, error) {
 	w, err := compile(p)
 	if err != nil {

@@ -91,7 +91,7 @@ func (d *direct) wait(step, before int) {
 // order makes the steps of element i that need r wait until it is offered, and
 // the other element wait for them before it withdraws it.
 func (d *direct) order(i int, r set, l link) bool {
-	way, needed := d.ways[i], d.elements[i].requires[d.start[i]]&r != 0
+	way, needed := d.ways[i], d.elements[i].requires[d.start[i]]&r != 0 && d.offered(d.start, l)
 	atStart, first, last := needed, -1, -1
 	for s, m := range way {
 		if needed || m.needs&r != 0 {

@@ -12,14 +12,13 @@
 //   - A requirement of an element is bound to a capability of another. It holds
 //     while the other is in a state that offers the capability. Bound to
 //     several, it holds while all of them are; bound to none, it always holds.
-//   - A situation is sound when all that its states require holds. Where
-//     something that a state requires is not offered, the element has a fault.
+//   - Where something that a state requires is not offered, the element has a
+//     fault. A plan may begin with faults; no step adds one.
 //   - A step is one operation of one element. It is allowed when the element's
 //     protocol allows the operation, when all that the transition and its target
-//     state require holds, and when the situation after it is sound again: it
-//     must not withdraw what another element requires in its state. So nothing
-//     is stopped under those who need it; they are stopped before, by steps of
-//     the plan.
+//     state require holds, and when it withdraws nothing that another element
+//     requires in its state. So nothing is stopped under those who need it; they
+//     are stopped before, by steps of the plan.
 //   - An operation that is not implemented changes the state and runs nothing, so
 //     it can be skipped (see [protocol.Protocol.Allowed]). The element goes from
 //     its state to the target at once and is never in the states between, which
@@ -29,11 +28,10 @@
 //   - Nothing is skipped while an element is open: from a start that is
 //     implemented, which may leave processes, to a stop. Where only the state of
 //     an element is known at the start, it is open if it can be in that state.
-//   - A plan begins in a sound situation. Its levels are made one after the
-//     other. The steps of one level are of different elements, and any order of
-//     them is allowed, so that they can be made at the same time: what one of
-//     them needs, from the state that it leaves to the one that it enters, none
-//     of the others begins or ceases to offer.
+//   - The levels of a plan are made one after the other. The steps of one level
+//     are of different elements, and any order of them is allowed, so that they
+//     can be made at the same time: what one of them needs, none of the others
+//     begins or ceases to offer.
 //   - A plan reaches a goal when each element that the goal names is in its
 //     state, and each operation that must run did, at least once.
 //

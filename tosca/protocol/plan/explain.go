@@ -43,6 +43,9 @@ func (w *world) obstacle() *impossibleError {
 		}
 		for _, needs := range goalNeeds(e, goals) {
 			for _, l := range e.uses[needs] {
+				if e.goal[w.start[i]] && !w.offered(w.start, l) {
+					continue // a fault of the start, which may stay
+				}
 				if y := &w.elements[l.element]; !slices.ContainsFunc(y.goals(), func(s int) bool { return y.offers[s]&l.names != 0 }) {
 					return impossibleBecause("in the goal %q %s, and that %s", e.name, w.requirementText(e, needs, l), w.goalOffers(l))
 				}

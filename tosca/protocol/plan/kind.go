@@ -87,7 +87,7 @@ func (s kindSpec) implemented(op protocol.Operation) bool {
 
 // opens reports whether the element is open after an operation.
 func (s kindSpec) opens(op protocol.Operation, before bool) bool {
-	switch op.Kind() {
+	switch s.element.Protocol.KindOf(op) {
 	case protocol.KindStart:
 		return before || s.implemented(op)
 	case protocol.KindStop:

@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// Make finds a plan. The error wraps ErrProblem or ErrStart when the problem is
-// not valid, ErrImpossible when there is no plan, with the reasons, ErrLimit when
+// Make finds a plan. The error wraps ErrProblem when the problem is not valid, ErrImpossible when there is no plan, with the reasons, ErrLimit when
 // none was found within the limits, and the context's error when that was
 // cancelled. A plan that is not proven minimal says so.
 func Make(ctx context.Context, p Problem, opts Options) (*Plan, error) {
@@ -52,7 +51,7 @@ func Make(ctx context.Context, p Problem, opts Options) (*Plan, error) {
 		return nil, unknown
 	}
 	result := w.plan(all)
-	result.Minimal, result.Limit, result.Notes = minimal, limit, p.Notes
+	result.Minimal, result.Limit, result.Notes = minimal, limit, slices.Concat(p.Notes, w.faults())
 	return result, nil
 }
 

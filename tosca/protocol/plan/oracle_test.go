@@ -171,6 +171,7 @@ func (o *oracle) reached(s oracleState) bool {
 
 // step makes a move of an element; ok is false when that is not allowed.
 func (o *oracle) step(s oracleState, i int, m oracleMove) (next oracleState, ok bool) {
+	before := s
 	if !o.holds(i, m.requires, s) {
 		return s, false
 	}
@@ -178,7 +179,27 @@ func (o *oracle) step(s oracleState, i int, m oracleMove) (next oracleState, ok 
 	for r, op := range o.p.Run {
 		s.ran[r] = s.ran[r] || op == m.operation
 	}
-	return s, o.sound(s)
+	if !o.holds(i, o.state(i, s).Requires, s) {
+		return s, false
+	}
+	for j := range o.p.Elements {
+		if j != i && o.takesFrom(j, before, s) {
+			return s, false
+		}
+	}
+	return s, true
+}
+
+// takesFrom reports whether element j, whose state is the same, has lost anything that it requires.
+func (o *oracle) takesFrom(j int, before, after oracleState) bool {
+	for _, b := range o.p.Elements[j].Bindings {
+		target := o.index[b.Target]
+		if slices.Contains(o.state(j, after).Requires, b.Requirement) &&
+			slices.Contains(o.state(target, before).Offers, b.Capability) && !slices.Contains(o.state(target, after).Offers, b.Capability) {
+			return true
+		}
+	}
+	return false
 }
 
 // options are the moves of an element.

@@ -36,12 +36,12 @@ func (w *world) loosen(steps []step) partialOrder {
 		}
 		e := &w.elements[st.element]
 		wait(last(st.element, func(step) bool { return true }))
-		w.needed(st).each(func(r int) {
+		st.needs.each(func(r int) {
 			for _, l := range e.uses[r] {
 				wait(last(l.element, func(o step) bool { return w.changes(o)&l.names != 0 }))
 			}
 		})
-		(e.offers[st.from] &^ e.offers[st.to]).each(func(c int) {
+		w.withdraws(st).each(func(c int) {
 			for _, l := range e.usedBy[c] {
 				wait(last(l.element, func(o step) bool { return w.needed(o)&l.names != 0 }))
 			}

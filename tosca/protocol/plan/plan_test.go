@@ -228,7 +228,7 @@ func problems(t *testing.T) map[string]plan.Problem {
 			},
 			Goal: goal("reader=reading", "lamp=broken"),
 		},
-		"a start that cannot be": {Elements: shop(), From: goal("api=running"), Goal: goal("api=deleted")},
+		"a start with a fault": {Elements: shop(), From: goal("api=running"), Goal: goal("api=deleted")},
 		"unknown names": {
 			Elements: shop(), From: goal("apj=running"), Goal: goal("api=rnning", "nobody=there"),
 			Run: []plan.Operation{named("api:Standard.stat"), named("box2:i.o")},

@@ -69,13 +69,12 @@ func Down(elements []Element) map[string]string {
 // The errors of problems and of the search for a plan.
 var (
 	ErrProblem    = errors.New("cannot plan")                         // it names what does not exist
-	ErrStart      = errors.New("the start contradicts itself")        // a state requires what is not offered
 	ErrImpossible = errors.New("the goal cannot be reached")          // proven
 	ErrLimit      = errors.New("no plan was found within the limits") // there may be one
 )
 
 // CheckProblem returns everything that is wrong with a problem. The error wraps
-// ErrProblem or ErrStart.
+// ErrProblem.
 func CheckProblem(p Problem) error {
 	_, err := compile(p)
 	return err

@@ -33,7 +33,7 @@ func variedProblem(r *rand.Rand) plan.Problem {
 		p.Elements = ownElements(r, names)
 	}
 	switch r.IntN(5) {
-	case 0: // any start, which may contradict itself
+	case 0: // any start, which may have faults
 		for _, e := range p.Elements {
 			if r.IntN(2) == 0 {
 				p.From[e.Name] = anyState(r, e)
@@ -74,7 +74,7 @@ func wander(r *rand.Rand, p *plan.Problem) {
 	o := newOracle(*p)
 	s := o.start()
 	for range r.IntN(12) {
-		if all := o.next(s); o.sound(s) && len(all) > 0 {
+		if all := o.next(s); len(all) > 0 {
 			s = all[r.IntN(len(all))]
 		}
 	}
@@ -244,7 +244,7 @@ func TestASearchTakesMemoryInProportionToItsLimit(t *testing.T) {
 }
 
 // tally counts what the random applications were.
-type tally struct{ contradict, impossible, found, still, long, cyclic, open int }
+type tally struct{ faulty, impossible, found, still, long, cyclic, open int }
 
 func TestPlansAreAsShortAsAnOracleSays(t *testing.T) {
 	t.Parallel()
@@ -259,7 +259,7 @@ func TestPlansAreAsShortAsAnOracleSays(t *testing.T) {
 	}
 	t.Logf("%+v", n)
 	few := *varied / 50
-	if n.contradict < few/4 || n.impossible < few || n.found < few || n.still < few || n.long < few || n.cyclic < few || n.open < few {
+	if n.faulty < few/4 || n.impossible < few || n.found < few || n.still < few || n.long < few || n.cyclic < few || n.open < few {
 		t.Errorf("the applications are not the mixture that this test is for: %+v", n)
 	}
 }
@@ -268,11 +268,8 @@ func (n *tally) compare(t *testing.T, s uint64, p plan.Problem) {
 	t.Helper()
 	o := newOracle(p)
 	made, err := plan.Make(t.Context(), p, plan.Options{})
-	if sound := o.sound(o.start()); !sound || errors.Is(err, plan.ErrStart) {
-		if n.contradict++; sound || !errors.Is(err, plan.ErrStart) {
-			t.Errorf("seed %d: that the start is sound is %v, and the planner says: %v", s, sound, err)
-		}
-		return
+	if !o.sound(o.start()) {
+		n.faulty++
 	}
 	operations, levels, ok := o.best()
 	switch {
@@ -418,9 +415,6 @@ func TestPlansAreCheckedAsAnOracleDoes(t *testing.T) {
 		p := variedProblem(r)
 		startAndStop(r, &p)
 		o := newOracle(p)
-		if !o.sound(o.start()) {
-			continue
-		}
 		plans := [][]plan.Operation{anyOperations(r, o)}
 		if made, err := plan.Make(t.Context(), p, plan.Options{}); err == nil {
 			for _, step := range made.Steps() {

@@ -75,7 +75,7 @@ func compile(p Problem) (*world, error) {
 			w.bind(i, b)
 		}
 	}
-	return w, w.checkStart()
+	return w, nil
 }
 
 func (w *world) bind(i int, b Binding) {
@@ -143,17 +143,22 @@ func (w *world) checkNames(p Problem) []error {
 	return errs
 }
 
-// checkStart returns what does not hold in the first situation.
-func (w *world) checkStart() error {
-	var errs []error
+// offered reports whether what a link leads to is offered.
+func (w *world) offered(at situation, l link) bool {
+	return w.elements[l.element].offers[at[l.element]]&l.names != 0
+}
+
+// faults says what states require at the start and nothing offers, one sentence each.
+func (w *world) faults() []string {
+	var all []string
 	for i := range w.elements {
 		e := &w.elements[i]
-		if r, l, ok := w.unmet(w.start, i, e.requires[w.start[i]]); ok {
-			errs = append(errs, fmt.Errorf("%w: %q in state %q requires %s, and %s",
-				ErrStart, e.name, e.states[w.start[i]], e.reqs[r], w.whyNotOffered(w.start, l)))
+		if r, l, found := w.unmet(w.start, i, e.requires[w.start[i]]); found {
+			all = append(all, fmt.Sprintf("the start has a fault: %q in state %q requires %s, and %s",
+				e.name, e.states[w.start[i]], e.reqs[r], w.whyNotOffered(w.start, l)))
 		}
 	}
-	return errors.Join(errs...)
+	return all
 }
 
 // unmet returns the first of an element's requirements that does not hold.
@@ -161,7 +166,7 @@ func (w *world) unmet(at situation, i int, needs set) (requirement int, to link,
 	for ; needs != 0; needs &= needs - 1 {
 		r := lowest(needs)
 		for _, l := range w.elements[i].uses[r] {
-			if w.elements[l.element].offers[at[l.element]]&l.names == 0 {
+			if !w.offered(at, l) {
 				return r, l, true
 			}
 		}
@@ -172,7 +177,7 @@ func (w *world) unmet(at situation, i int, needs set) (requirement int, to link,
 // broken returns the first element whose state requires what a step withdraws.
 func (w *world) broken(at situation, s step) (by link, capability int, found bool) {
 	e := &w.elements[s.element]
-	for lost := e.offers[s.from] &^ e.offers[s.to]; lost != 0; lost &= lost - 1 {
+	for lost := w.withdraws(s); lost != 0; lost &= lost - 1 {
 		c := lowest(lost)
 		for _, l := range e.usedBy[c] {
 			if w.elements[l.element].requires[at[l.element]]&l.names != 0 {
@@ -211,18 +216,31 @@ func (w *world) changes(s step) set {
 	return e.offers[s.from] ^ e.offers[s.to]
 }
 
+// withdraws returns the capabilities that a step ceases to offer.
+func (w *world) withdraws(s step) set {
+	e := &w.elements[s.element]
+	return e.offers[s.from] &^ e.offers[s.to]
+}
+
 // interferes reports whether two steps of different elements cannot be made at
 // the same time.
 func (w *world) interferes(a, b step) bool {
 	return w.concerns(a, b) || w.concerns(b, a)
 }
 
-// concerns reports whether a needs what b begins or ceases to offer.
+// concerns reports whether a needs what b begins to offer, or needs what it ceases
+// to offer even in the state that a leaves. That such a state lacks what b begins
+// to offer is a fault of the start, which delays nothing.
 func (w *world) concerns(a, b step) bool {
-	changed := w.changes(b)
+	changed, withdrawn := w.changes(b), w.withdraws(b)
 	for needs := w.needed(a); needs != 0; needs &= needs - 1 {
-		for _, l := range w.elements[a.element].uses[lowest(needs)] {
-			if l.element == b.element && changed&l.names != 0 {
+		r := lowest(needs)
+		concerned := withdrawn
+		if a.needs.has(r) {
+			concerned = changed
+		}
+		for _, l := range w.elements[a.element].uses[r] {
+			if l.element == b.element && concerned&l.names != 0 {
 				return true
 			}
 		}

@@ -4,7 +4,7 @@
     POST /thoughts            {"text": "...", "author": "..."}, answers the thought
     GET  /healthz             200 when the store answers, else 503
 
-server.py CONFIG serves; server.py --listening CONFIG tells by its exit code whether it does.
+server.py CONFIG serves.
 """
 
 import configparser
@@ -12,7 +12,6 @@ import json
 import logging
 import logging.handlers
 import signal
-import socket
 import sys
 import time
 from datetime import datetime, timezone
@@ -128,19 +127,9 @@ class Server(ThreadingHTTPServer):
         super().__init__(("0.0.0.0", config["api"].getint("port")), Handler)
 
 
-def listening(port):
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return 1
-    return 0
-
-
 def main(args):
     config = configparser.ConfigParser(interpolation=None)
     config.read(args[-1])
-    if args[0] == "--listening":
-        return listening(config["api"].getint("port"))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with Server(config) as server:
         print(f"api: listening on port {server.server_port}", flush=True)

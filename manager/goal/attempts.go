@@ -1,0 +1,87 @@
+package goal
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// retry says when an operation of a component may be tried, and why not before.
+type retry struct {
+	failed int       // attempts in a row
+	since  time.Time // from when on it may be tried; zero: at once
+	never  bool      // all attempts are used up
+	last   Run       // the last that failed
+}
+
+// retries reads from what a component's journal says when an operation may be
+// tried. Of operations that are not a start or stop only what this goal tried
+// counts: a new one may try again.
+func retries(p Policy, d *Document, c Component, op protocol.Operation) retry {
+	var r retry
+	restarts := 0
+	for _, run := range slices.Backward(c.Runs) {
+		if run.Operation != op || run.Cancelled {
+			continue
+		}
+		if op.Kind() == protocol.KindRun && !d.asked(run.ID) {
+			break
+		}
+		failed, died := run.Failed, false
+		if op.Kind() == protocol.KindStart && !run.Failed {
+			died = !run.Gone.IsZero() && !run.Stopped
+			failed = died && run.Gone.Sub(run.Ended) < p.stable()
+		}
+		if !failed {
+			if died {
+				restarts++
+			}
+			break
+		}
+		if r.failed == 0 {
+			r.last = run
+		}
+		r.failed++
+	}
+	if limit := p.attempts(op); limit > 0 && r.failed >= limit {
+		r.never = true
+		return r
+	}
+	if restarts += r.failed; restarts > 1 {
+		r.since = latest(r.last.Ended, r.last.Gone).Add(backoff(restarts, p.maxDelay()))
+	}
+	return r
+}
+
+// backoff is how long to wait before the restart with a number: the first is
+// made at once, then after 1, 2, 4 … seconds.
+func backoff(restart int, longest time.Duration) time.Duration {
+	wait := time.Second
+	for range restart - 2 {
+		if wait *= 2; wait >= longest {
+			return longest
+		}
+	}
+	return min(wait, longest)
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// why says why an operation is not tried at once.
+func (r retry) why(op protocol.Operation) string {
+	times := fmt.Sprintf("%d times", r.failed)
+	if r.failed == 1 {
+		times = "once"
+	}
+	if r.never {
+		return fmt.Sprintf("%s failed %s and is not tried again for this goal; set the goal again to try once more", op, times)
+	}
+	return fmt.Sprintf("%s failed %s; it is tried again at %s", op, times, r.since.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,260 @@
+package goal
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/tosca/protocol/plan"
+)
+
+// Step is an operation to be run now on one replica.
+type Step struct {
+	Node      string             `json:"node"`
+	Instance  string             `json:"instance"`
+	Component string             `json:"component"`
+	Operation protocol.Operation `json:"operation"`
+	From      string             `json:"from"`
+	To        string             `json:"to"`
+	ID        string             `json:"id"`    // of the execution
+	After     uint64             `json:"after"` // the component's last entry that was seen
+	Why       string             `json:"why,omitempty"`
+}
+
+// Obstacle is why something that the goal asks for is not so yet.
+type Obstacle struct {
+	Node      string    `json:"node,omitempty"`
+	Instance  string    `json:"instance,omitempty"` // empty: any
+	Component string    `json:"component,omitempty"`
+	Reason    string    `json:"reason"`
+	Until     time.Time `json:"until,omitzero"` // when it is tried again
+}
+
+// Decision is what to do, and how far the goal is.
+type Decision struct {
+	Steps     []Step
+	Obstacles []Obstacle
+	Holds     map[string]Hold // to be added to the document
+	Notes     []string        // what the document asks for and the model does not have
+	Plan      *plan.Plan      // what is left to do, replicas that stand alike as one
+	Targets   map[string]string
+	Reached   int       // components on replicas that are where they should be
+	Wanted    int       // and all that the goal names
+	Wake      time.Time // when to decide again if nothing happens; zero: never
+}
+
+// Done reports whether the application is what the goal says.
+func (d *Decision) Done() bool { return d.Reached == d.Wanted && len(d.Obstacles) == 0 }
+
+// Decide returns what to do in a situation for a goal; nothing without one.
+//
+// No step is allowed that a component's protocol does not allow, that lacks what
+// it requires, or that withdraws what others require, unless these must go down,
+// too. There is never more than one operation at a time on a component of a
+// replica.
+func (m *Model) Decide(ctx context.Context, d *Document, s Situation) *Decision {
+	made := &Decision{Holds: map[string]Hold{}}
+	if d == nil {
+		return made
+	}
+	targets, notes := m.Targets(d)
+	made.Notes = notes
+	if made.Holds = m.holds(d, s, targets); len(made.Holds) > 0 {
+		d = d.with(made.Holds)
+		targets, _ = m.Targets(d)
+	}
+	made.Targets = targets
+	t := &turn{Model: m, doc: d, s: m.clone(s), targets: targets, made: made}
+	t.fall()
+	t.advance(ctx)
+	t.count()
+	slices.SortStableFunc(made.Obstacles, func(a, b Obstacle) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Instance, b.Instance))
+	})
+	return made
+}
+
+// with returns the document with more holds.
+func (d *Document) with(holds map[string]Hold) *Document {
+	more := *d
+	more.Holds = maps.Clone(d.Holds)
+	if more.Holds == nil {
+		more.Holds = map[string]Hold{}
+	}
+	maps.Copy(more.Holds, holds)
+	return &more
+}
+
+// clone copies what a turn changes, the components of replicas, and finds where
+// operations under way lead.
+func (m *Model) clone(s Situation) Situation {
+	s.Replicas = slices.Clone(s.Replicas)
+	for i := range s.Replicas {
+		r := &s.Replicas[i]
+		r.Components = maps.Clone(r.Components)
+		for name, c := range r.Components {
+			if c.Executing == nil || m.index[name] == nil {
+				continue
+			}
+			x := *c.Executing
+			if step, ok := m.index[name].Protocol.Next(c.State, x.Operation, c.Open, m.implemented(name)); ok {
+				x.To, x.needs = step.Target, m.needed(name, step)
+			}
+			c.Executing = &x
+			r.Components[name] = c
+		}
+	}
+	return s
+}
+
+// turn is one decision. What it decides counts as under way from then on.
+type turn struct {
+	*Model
+	doc     *Document
+	s       Situation
+	targets map[string]string
+	made    *Decision
+	falls   map[*Replica]bool // something falls there
+}
+
+// fall takes down what cannot stay in its state, dependents first.
+func (t *turn) fall() {
+	t.falls = map[*Replica]bool{}
+	for i := range t.s.Replicas {
+		r := &t.s.Replicas[i]
+		if r.Problem != "" {
+			continue
+		}
+		falling := t.falling(t.s, r, t.targets)
+		t.falls[r] = len(falling) > 0
+		for _, name := range slices.Sorted(maps.Keys(falling)) {
+			step, ok := t.leave(t.s, r, name, falling)
+			if !ok {
+				t.obstacle(r, name, falling[name]+", and no operation leads out of it", time.Time{})
+				continue
+			}
+			under := slices.ContainsFunc(t.Withdrawn(t.s, r, name, step), func(l Lack) bool {
+				_, falls := falling[l.Component]
+				return falls
+			})
+			if !under {
+				t.begin(r, name, step, falling[name])
+			}
+		}
+	}
+}
+
+// advance begins the first steps of the plan, on every replica that they are for.
+func (t *turn) advance(ctx context.Context) {
+	p := t.problem(t.s, t.doc, t.targets)
+	made, blocked := p.way(ctx)
+	t.made.Plan = made
+	for _, name := range slices.Sorted(maps.Keys(blocked)) {
+		of := p.of[name]
+		t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: of.class.node, Component: of.component, Reason: blocked[name]})
+	}
+	for _, st := range made.Steps() {
+		if len(st.After) > 0 {
+			continue
+		}
+		of := p.of[st.Component]
+		if of.class == nil {
+			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: of.component, Reason: fmt.Sprintf("%q does not run; whether it does is the orchestrator's affair", of.component)})
+			continue
+		}
+		for _, r := range of.class.replicas {
+			t.plannedStep(r, of.component, st)
+		}
+	}
+}
+
+func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
+	c := r.Components[component]
+	if t.falls[r] || c.Executing != nil {
+		return
+	}
+	step, ok := t.index[component].Protocol.Next(c.State, planned.Operation.Operation, c.Open, t.implemented(component))
+	if !ok {
+		t.obstacle(r, component, fmt.Sprintf("%s is not allowed in state %q", planned.Operation.Operation, c.State), time.Time{})
+		return
+	}
+	switch refused := t.Permits(t.s, r, component, step); {
+	case len(refused.Lacks) > 0:
+		t.obstacle(r, component, fmt.Sprintf("%s waits for %s", step.Operation, refused.Lacks[0]), time.Time{})
+	case len(refused.Takes) > 0:
+		t.obstacle(r, component, fmt.Sprintf("%s waits until %q no longer requires %s", step.Operation, refused.Takes[0].Component, refused.Takes[0]), time.Time{})
+	default:
+		t.begin(r, component, step, "")
+	}
+}
+
+// begin decides on a step, unless it has to wait for its next attempt.
+func (t *turn) begin(r *Replica, component string, step protocol.Step, why string) {
+	c := r.Components[component]
+	if c.Executing != nil {
+		return
+	}
+	tried := retries(t.Policies[component], t.doc, c, step.Operation)
+	if tried.never || tried.since.After(t.s.Now) {
+		t.obstacle(r, component, tried.why(step.Operation), tried.since)
+		return
+	}
+	if ok, why := admit(r, component, step); !ok {
+		t.obstacle(r, component, why, time.Time{})
+		return
+	}
+	t.made.Steps = append(t.made.Steps, Step{
+		Node: r.Node, Instance: r.Instance, Component: component, Operation: step.Operation, From: c.State, To: step.Target,
+		ID: t.doc.executionID(r, component, step.Operation, c.Seq), After: c.Seq, Why: why,
+	})
+	c.Executing = &Run{Operation: step.Operation, From: c.State, To: step.Target, needs: t.needed(component, step)}
+	r.Components[component] = c
+}
+
+// admit decides whether a component may be started on a replica.
+func admit(*Replica, string, protocol.Step) (ok bool, why string) { return true, "" }
+
+func (t *turn) obstacle(r *Replica, component, reason string, until time.Time) {
+	t.made.Obstacles = append(t.made.Obstacles, Obstacle{r.Node, r.Instance, component, reason, until})
+	if !until.IsZero() && (t.made.Wake.IsZero() || until.Before(t.made.Wake)) {
+		t.made.Wake = until
+	}
+}
+
+// count says how far the goal is, and which replicas are in its way.
+func (t *turn) count() {
+	for i := range t.s.Replicas {
+		r := &t.s.Replicas[i]
+		wanted := 0
+		for _, name := range t.hosted[r.Node] {
+			target := t.targets[name]
+			if target == "" {
+				continue
+			}
+			wanted++
+			if c := r.Components[name]; c.State == target && c.Executing == nil && r.Problem == "" {
+				t.made.Reached++
+			}
+		}
+		if t.made.Wanted += wanted; wanted > 0 && r.Problem != "" {
+			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: r.Node, Instance: r.Instance, Reason: r.Problem})
+		}
+	}
+	for name, hold := range t.doc.Holds {
+		if _, is := t.Node[name]; is {
+			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: t.Node[name], Component: name, Reason: hold.reason()})
+		}
+	}
+}
+
+func (h Hold) reason() string {
+	by := h.By
+	if by == "" {
+		by = "somebody"
+	}
+	return fmt.Sprintf("on hold: %s asked for %s", by, h.Operation)
+}

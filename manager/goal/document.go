@@ -1,0 +1,112 @@
+package goal
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// MaxDocument is the most bytes of a document that a unit keeps.
+const MaxDocument = 64 << 10
+
+// The states that every component has by another name.
+const (
+	Up   = "up"   // the state in which it is usable
+	Down = "down" // deleted, or its protocol's initial state
+	None = "none" // whatever it is: the goal observes
+)
+
+// Revision orders documents: the one with the higher counter wins, and of two
+// with the same, the one with the higher id.
+type Revision struct {
+	Counter uint64
+	ID      string // random
+}
+
+// Compare returns -1, 0 or +1.
+func (r Revision) Compare(other Revision) int {
+	return cmp.Or(cmp.Compare(r.Counter, other.Counter), cmp.Compare(r.ID, other.ID))
+}
+
+// IsZero reports whether it is of no document.
+func (r Revision) IsZero() bool { return r == Revision{} }
+
+// String returns COUNTER-ID, which is in the ids of the goal's executions.
+func (r Revision) String() string { return strconv.FormatUint(r.Counter, 10) + "-" + r.ID }
+
+// ParseRevision parses what String returns.
+func ParseRevision(text string) (Revision, error) {
+	counter, id, ok := strings.Cut(text, "-")
+	n, err := strconv.ParseUint(counter, 10, 64)
+	if !ok || err != nil || id == "" {
+		return Revision{}, fmt.Errorf("%q is not a revision, COUNTER-ID", text)
+	}
+	return Revision{n, id}, nil
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (r Revision) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (r *Revision) UnmarshalText(text []byte) error {
+	parsed, err := ParseRevision(string(text))
+	*r = parsed
+	return err
+}
+
+// Document is a goal as units keep it.
+type Document struct {
+	Revision Revision          `json:"revision"`
+	Asked    Revision          `json:"asked"`        // the revision that a person made; holds that were added since keep it
+	By       string            `json:"by,omitempty"` // who set it
+	At       time.Time         `json:"at,omitzero"`
+	All      string            `json:"all,omitempty"`    // the state of every component that States does not name
+	States   map[string]string `json:"states,omitempty"` // by component, container or group
+	Holds    map[string]Hold   `json:"holds,omitempty"`  // by component
+}
+
+// Hold says that the goal leaves a component alone, since somebody led it away.
+type Hold struct {
+	By        string    `json:"by,omitempty"`
+	At        time.Time `json:"at,omitzero"`
+	Operation string    `json:"operation,omitempty"` // what was asked for
+	State     string    `json:"state,omitempty"`     // where that led
+}
+
+// idPrefix begins the ids of all executions that a goal asks for.
+const idPrefix = "goal-"
+
+// Ours reports whether an execution was asked for by a goal.
+func Ours(id string) bool { return strings.HasPrefix(id, idPrefix) }
+
+// asked reports whether it was asked for by this document.
+func (d *Document) asked(id string) bool { return strings.HasPrefix(id, idPrefix+d.Asked.String()+"-") }
+
+// executionID returns the id of an operation of a component that has this last
+// entry: whoever has seen the same asks for the same execution.
+func (d *Document) executionID(r *Replica, component string, op protocol.Operation, after uint64) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", r.Instance, component, op, after))
+	return idPrefix + d.Asked.String() + "-" + hex.EncodeToString(sum[:8])
+}
+
+// ParseDocument parses a document.
+func ParseDocument(text []byte) (*Document, error) {
+	if len(text) > MaxDocument {
+		return nil, fmt.Errorf("a goal has at most %d bytes, and this has %d", MaxDocument, len(text))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var d Document
+	if err := decoder.Decode(&d); err != nil {
+		return nil, fmt.Errorf("cannot read the goal: %w", err)
+	}
+	return &d, nil
+}

@@ -1,0 +1,94 @@
+package goal
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// falling returns the components of a replica that must leave their state, with
+// the reason: what they cannot be without is not offered, or was not at some time
+// since they came into it. Those that hang on one that falls fall with it.
+func (m *Model) falling(s Situation, r *Replica, targets map[string]string) map[string]string {
+	all := map[string]string{}
+	for changed := true; changed; {
+		changed = false
+		for _, name := range m.hosted[r.Node] {
+			c, known := r.Components[name]
+			if _, has := all[name]; has || !known || targets[name] == "" {
+				continue
+			}
+			if why := m.whyFalls(s, r, name, c, all); why != "" {
+				all[name], changed = why, true
+			}
+		}
+	}
+	return all
+}
+
+func (m *Model) whyFalls(s Situation, r *Replica, name string, c Component, falling map[string]string) string {
+	requires := m.requires(name, c.State)
+	for _, b := range m.index[name].Bindings {
+		if !slices.Contains(requires, b.Requirement) || !m.Policies[name].takesDown(b.Requirement) {
+			continue
+		}
+		lack := Lack{name, b.Requirement, b.Target, b.Capability}
+		switch _, falls := falling[b.Target]; {
+		case !m.offered(s, r, b, nil):
+			return fmt.Sprintf("it cannot be %s without %s", c.State, lack)
+		case m.Node[b.Target] != r.Node:
+		case falls:
+			return fmt.Sprintf("it goes down with %q", b.Target)
+		case m.offeredSince(r.Components[b.Target], b.Target, b.Capability) > enteredAt(c):
+			return fmt.Sprintf("it was %s while %q did not offer %s", c.State, b.Target, b.Capability)
+		}
+	}
+	return ""
+}
+
+// offeredSince returns the journal entry with which a component began to offer
+// something, 0 where that is not known.
+func (m *Model) offeredSince(c Component, name, capability string) uint64 {
+	for _, run := range slices.Backward(c.Runs) {
+		if !run.Failed && !run.Cancelled && slices.Contains(m.offers(name, run.To), capability) &&
+			!slices.Contains(m.offers(name, run.From), capability) {
+			return run.Seq
+		}
+	}
+	return 0
+}
+
+// enteredAt returns the journal entry with which a component came into its state;
+// the last of all where that is not known.
+func enteredAt(c Component) uint64 {
+	for _, run := range slices.Backward(c.Runs) {
+		if !run.Failed && !run.Cancelled && run.To == c.State && run.From != run.To {
+			return run.Seq
+		}
+	}
+	return c.Seq
+}
+
+// leave returns the step that leads a component that falls nearest to a state
+// that it can be in.
+func (m *Model) leave(s Situation, r *Replica, name string, falling map[string]string) (protocol.Step, bool) {
+	c := r.Components[name]
+	safe := func(state string) bool {
+		requires := m.requires(name, state)
+		for _, b := range m.index[name].Bindings {
+			if !slices.Contains(requires, b.Requirement) || !m.Policies[name].takesDown(b.Requirement) {
+				continue
+			}
+			if _, falls := falling[b.Target]; falls && state == c.State || !m.offered(s, r, b, nil) {
+				return false
+			}
+		}
+		return state != c.State
+	}
+	w, ok := m.search(name, c.State, c.Open, safe)
+	if !ok || w.first == nil {
+		return protocol.Step{}, false
+	}
+	return *w.first, true
+}

@@ -1,0 +1,125 @@
+package goal
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/tosca/protocol/plan"
+)
+
+// Policy is how a component is kept as it should be.
+type Policy struct {
+	// Stable is how long a start must last to count as one that succeeded. 0: 60 s.
+	Stable time.Duration
+	// MaxDelay is the longest wait before something is tried again. 0: 300 s.
+	MaxDelay time.Duration
+	// Attempts is how often an operation may be tried. Missing: start and stop
+	// without end, others three times.
+	Attempts map[protocol.Operation]int
+	// TakeDown are the requirements, beside host and alive, without which the
+	// component must not go on running.
+	TakeDown []string
+}
+
+const (
+	defaultStable   = 60 * time.Second
+	defaultMaxDelay = 300 * time.Second
+	defaultAttempts = 3
+)
+
+func (p Policy) stable() time.Duration { return orDefault(p.Stable, defaultStable) }
+
+func (p Policy) maxDelay() time.Duration { return orDefault(p.MaxDelay, defaultMaxDelay) }
+
+// attempts returns how often an operation may be tried; 0: without end.
+func (p Policy) attempts(o protocol.Operation) int {
+	if n := p.Attempts[o]; n > 0 {
+		return n
+	}
+	if o.Kind() == protocol.KindRun {
+		return defaultAttempts
+	}
+	return 0
+}
+
+// takesDown reports whether a component must not be in a state without what it
+// requires there.
+func (p Policy) takesDown(requirement string) bool {
+	return requirement == protocol.Host || requirement == protocol.Alive || slices.Contains(p.TakeDown, requirement)
+}
+
+func orDefault(d, otherwise time.Duration) time.Duration {
+	if d <= 0 {
+		return otherwise
+	}
+	return d
+}
+
+// Model is an application: what does not change while it runs.
+type Model struct {
+	Elements []plan.Element      // containers, components and volumes
+	Node     map[string]string   // the container of each component
+	Groups   map[string][]string // members: components, containers, volumes
+	Policies map[string]Policy   // by component; may lack some
+
+	index   map[string]*plan.Element
+	hosted  map[string][]string // components by container, sorted
+	up      map[string]string   // by element
+	down    map[string]string
+	notes   []string
+	usedBy  map[string][]use // by provider
+	mounted map[string][]string
+}
+
+// use is a binding seen from the provider.
+type use struct {
+	by *plan.Element
+	plan.Binding
+}
+
+// NewModel completes a model from its exported fields.
+func NewModel(m Model) *Model {
+	m.index, m.hosted, m.usedBy = map[string]*plan.Element{}, map[string][]string{}, map[string][]use{}
+	m.mounted = map[string][]string{}
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		m.index[e.Name] = e
+		if node, ok := m.Node[e.Name]; ok {
+			m.hosted[node] = append(m.hosted[node], e.Name)
+		}
+		for _, b := range e.Bindings {
+			m.usedBy[b.Target] = append(m.usedBy[b.Target], use{e, b})
+			if b.Requirement == protocol.Storage {
+				m.mounted[b.Target] = append(m.mounted[b.Target], e.Name)
+			}
+		}
+	}
+	for _, names := range m.hosted {
+		slices.Sort(names)
+	}
+	m.up, m.notes = plan.Up(m.Elements, nil)
+	m.down = plan.Down(m.Elements)
+	return &m
+}
+
+// components returns the names of all components, sorted.
+func (m *Model) components() []string { return slices.Sorted(maps.Keys(m.Node)) }
+
+func (m *Model) implemented(component string) func(protocol.Operation) bool {
+	e := m.index[component]
+	return func(o protocol.Operation) bool { return !slices.Contains(e.Unimplemented, o) }
+}
+
+// requires returns what a component requires in a state, and offers what it
+// offers in one; nothing for a state that its protocol does not have.
+func (m *Model) requires(component, state string) []string {
+	s, _ := m.index[component].Protocol.State(state)
+	return s.Requires
+}
+
+func (m *Model) offers(component, state string) []string {
+	s, _ := m.index[component].Protocol.State(state)
+	return s.Offers
+}

@@ -1,0 +1,220 @@
+package goal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/protocol/plan"
+)
+
+// class is replicas of one node that stand alike: one plan serves all of them.
+type class struct {
+	node     string
+	replicas []*Replica // none: the node has no container
+	suffix   string     // of the names of its elements
+	frozen   bool       // nothing can be done in it
+	failing  bool       // something in it failed last
+}
+
+func (c *class) element(component string) string { return component + c.suffix }
+
+// classes groups the replicas of a node. Those that cannot be operated count only
+// where there are no others.
+func (m *Model) classes(s Situation, node string) []*class {
+	var all []*class
+	bySign := map[string]*class{}
+	away := &class{node: node, frozen: true}
+	for i := range s.Replicas {
+		r := &s.Replicas[i]
+		switch {
+		case r.Node != node:
+			continue
+		case r.Problem != "":
+			away.replicas = append(away.replicas, r)
+			continue
+		}
+		sign, failing := m.sign(r)
+		if bySign[sign] == nil {
+			bySign[sign] = &class{node: node, failing: failing}
+			all = append(all, bySign[sign])
+		}
+		bySign[sign].replicas = append(bySign[sign].replicas, r)
+	}
+	switch {
+	case len(all) == 0 && len(away.replicas) > 0:
+		all = append(all, away)
+	case len(all) == 0:
+		all = append(all, &class{node: node})
+	}
+	for i, c := range all[1:] {
+		c.suffix = "@" + strconv.Itoa(i+2)
+	}
+	return all
+}
+
+// sign is equal for replicas that stand alike.
+func (m *Model) sign(r *Replica) (sign string, failing bool) {
+	var b strings.Builder
+	for _, name := range m.hosted[r.Node] {
+		c := r.Components[name]
+		fails := failed(c)
+		failing = failing || fails
+		fmt.Fprintf(&b, "%s\x00%t\x00%t\x00", c.State, c.Open, fails)
+	}
+	return b.String(), failing
+}
+
+// failed reports whether what was done last to a component failed, or ended by itself.
+func failed(c Component) bool {
+	if len(c.Runs) == 0 {
+		return false
+	}
+	last := c.Runs[len(c.Runs)-1]
+	return last.Failed || !last.Gone.IsZero() && !last.Stopped
+}
+
+// problem is what the planner is asked, and what its elements stand for.
+type problem struct {
+	plan.Problem
+	of map[string]part // by element
+}
+
+// part is a component of a class, or a container or volume.
+type part struct {
+	class     *class // nil: a container or volume
+	component string
+}
+
+// problem returns the way from a situation to the targets. Containers and volumes
+// are in it as what to wait for: what they require of each other is the
+// orchestrator's affair.
+func (m *Model) problem(s Situation, d *Document, targets map[string]string) *problem {
+	p := &problem{of: map[string]part{}, Problem: plan.Problem{From: map[string]string{}, Goal: map[string]string{}}}
+	classes := map[string][]*class{}
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		if m.Node[e.Name] != "" {
+			continue
+		}
+		state := m.elementState(s, e.Name)
+		pr := e.Protocol
+		if up, ok := pr.Up(nil); ok && up == state {
+			pr.Transitions = nil
+		}
+		p.add(plan.Element{Name: e.Name, Protocol: pr, Unimplemented: e.Unimplemented}, state, part{component: e.Name})
+		if len(m.hosted[e.Name]) > 0 {
+			classes[e.Name] = m.classes(s, e.Name)
+		}
+	}
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		for _, c := range classes[m.Node[e.Name]] {
+			m.addComponent(p, e, c, classes, d, targets)
+		}
+	}
+	return p
+}
+
+func (p *problem) add(e plan.Element, state string, stands part) {
+	p.Elements = append(p.Elements, e)
+	p.From[e.Name], p.of[e.Name] = state, stands
+}
+
+func (m *Model) addComponent(p *problem, e *plan.Element, c *class, classes map[string][]*class, d *Document, targets map[string]string) {
+	pr, state := e.Protocol, e.Protocol.Initial
+	frozen := c.frozen
+	if len(c.replicas) > 0 {
+		if seen := c.replicas[0].Components[e.Name]; pr.Has(seen.State) && !c.replicas[0].Unknown {
+			state = seen.State
+		}
+	}
+	if _, held := d.Holds[e.Name]; held || frozen {
+		pr.Transitions, frozen = nil, true
+	}
+	name := c.element(e.Name)
+	made := plan.Element{Name: name, Protocol: pr, Unimplemented: e.Unimplemented}
+	for _, b := range e.Bindings {
+		if m.Node[b.Target] == c.node {
+			made.Bindings = append(made.Bindings, plan.Binding{Requirement: b.Requirement, Target: c.element(b.Target), Capability: b.Capability})
+			continue
+		}
+		if m.Node[b.Target] == "" {
+			made.Bindings = append(made.Bindings, b)
+			continue
+		}
+		for _, other := range providers(classes[m.Node[b.Target]]) {
+			made.Bindings = append(made.Bindings, plan.Binding{Requirement: b.Requirement, Target: other.element(b.Target), Capability: b.Capability})
+		}
+	}
+	p.add(made, state, part{c, e.Name})
+	if target := targets[e.Name]; target != "" && !frozen {
+		p.Goal[name] = target
+	}
+}
+
+// providers returns the classes that others wait for: all, since a name leads
+// clients to any replica, but those where something fails only if all do.
+func providers(of []*class) []*class {
+	well := slices.DeleteFunc(slices.Clone(of), func(c *class) bool { return c.failing })
+	if len(well) == 0 {
+		return of
+	}
+	return well
+}
+
+// way plans for as many targets as can be reached, and says of the others why they
+// cannot.
+func (p *problem) way(ctx context.Context) (made *plan.Plan, blocked map[string]string) {
+	whole := p.Goal
+	made, err := p.try(ctx, whole)
+	if err == nil {
+		return made, nil
+	}
+	blocked = map[string]string{}
+	accepted := map[string]string{}
+	var add func(names []string)
+	add = func(names []string) {
+		goal := map[string]string{}
+		for name, state := range accepted {
+			goal[name] = state
+		}
+		for _, name := range names {
+			goal[name] = whole[name]
+		}
+		found, err := p.try(ctx, goal)
+		switch {
+		case err == nil:
+			made, accepted = found, goal
+		case len(names) == 1:
+			blocked[names[0]] = err.Error()
+		default:
+			add(names[:len(names)/2])
+			add(names[len(names)/2:])
+		}
+	}
+	var names []string
+	for _, e := range p.Elements {
+		if whole[e.Name] != "" {
+			names = append(names, e.Name)
+		}
+	}
+	if len(names) > 0 {
+		add(names)
+	}
+	if made == nil {
+		made = &plan.Plan{}
+	}
+	return made, blocked
+}
+
+// maxStates bounds one search for a plan: a decision must not take seconds.
+const maxStates = 20_000
+
+func (p *problem) try(ctx context.Context, goal map[string]string) (*plan.Plan, error) {
+	asked := p.Problem
+	asked.Goal = goal
+	return plan.Make(ctx, asked, plan.Options{MaxStates: maxStates})
+}

@@ -1,0 +1,155 @@
+package goal
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/tosca/protocol/plan"
+)
+
+// Lack is a requirement that nothing fulfils.
+type Lack struct {
+	Component   string // that requires it
+	Requirement string
+	Provider    string // that does not offer it
+	Capability  string
+}
+
+// String returns a sentence's end: what is required of whom.
+func (l Lack) String() string {
+	if l.Requirement == l.Capability {
+		return fmt.Sprintf("%s of %q", l.Requirement, l.Provider)
+	}
+	return fmt.Sprintf("%s, which is %s of %q", l.Requirement, l.Capability, l.Provider)
+}
+
+// Lacking returns which of a component's requirements do not hold on a replica.
+// One that is bound to a component of another container holds while any replica
+// of that one offers it; bound to several components, while all of them do.
+func (m *Model) Lacking(s Situation, r *Replica, component string, requirements []string) []Lack {
+	var all []Lack
+	for _, b := range m.index[component].Bindings {
+		if slices.Contains(requirements, b.Requirement) && !m.offered(s, r, b, nil) {
+			all = append(all, Lack{component, b.Requirement, b.Target, b.Capability})
+		}
+	}
+	return all
+}
+
+// offered reports whether what a binding names is offered to a component on a
+// replica by anyone but one that is about to withdraw it.
+func (m *Model) offered(s Situation, r *Replica, b plan.Binding, but *place) bool {
+	node, isComponent := m.Node[b.Target]
+	if !isComponent {
+		return m.containerOffers(s, b.Target, b.Capability)
+	}
+	if r != nil && node == r.Node {
+		return m.replicaOffers(r, b, but)
+	}
+	for i := range s.Replicas {
+		if p := &s.Replicas[i]; p.Node == node && m.replicaOffers(p, b, but) {
+			return true
+		}
+	}
+	return false
+}
+
+// place is a component in a replica.
+type place struct {
+	replica   *Replica
+	component string
+}
+
+// replicaOffers reports whether a component on a replica offers something, now
+// and, where an operation is under way, after it.
+func (m *Model) replicaOffers(r *Replica, b plan.Binding, but *place) bool {
+	c, known := r.Components[b.Target]
+	if r.Unknown || !known || but != nil && but.replica == r && but.component == b.Target {
+		return false
+	}
+	if x := c.Executing; x != nil && x.To != "" && !slices.Contains(m.offers(b.Target, x.To), b.Capability) {
+		return false
+	}
+	return slices.Contains(m.offers(b.Target, c.State), b.Capability)
+}
+
+// containerOffers is replicaOffers for containers and volumes, which are what
+// they are by running or not.
+func (m *Model) containerOffers(s Situation, name, capability string) bool {
+	return slices.Contains(m.offers(name, m.elementState(s, name)), capability)
+}
+
+// elementState returns the state of a container or a volume.
+func (m *Model) elementState(s Situation, name string) string {
+	p := m.index[name].Protocol
+	if users, isVolume := m.mounted[name]; isVolume {
+		if slices.ContainsFunc(users, func(node string) bool { return m.elementState(s, node) == protocol.Running }) && p.Has(protocol.Created) {
+			return protocol.Created
+		}
+		return p.Initial
+	}
+	running := s.Standalone[name] || slices.ContainsFunc(s.Replicas, func(r Replica) bool { return r.Node == name })
+	if state, ok := p.Up(nil); running && ok {
+		return state
+	}
+	return p.Initial
+}
+
+// Refusal is why an operation must not be run on a replica now.
+type Refusal struct {
+	Lacks []Lack // what it requires and nobody offers
+	Takes []Lack // what it would take away from others
+}
+
+// needed returns what a step requires of others: its transitions, and the state that it leads to.
+func (m *Model) needed(component string, step protocol.Step) []string {
+	needs := slices.Concat(step.Requires, m.requires(component, step.Target))
+	for _, t := range step.Skipped {
+		needs = append(needs, t.Requires...)
+	}
+	return needs
+}
+
+// Permits says what speaks against a step of a component on a replica: nothing,
+// if it may be made.
+func (m *Model) Permits(s Situation, r *Replica, component string, step protocol.Step) Refusal {
+	return Refusal{
+		Lacks: m.Lacking(s, r, component, m.needed(component, step)),
+		Takes: m.Withdrawn(s, r, component, step),
+	}
+}
+
+// Withdrawn returns what others require in their states and would lack after a
+// step of a component on a replica.
+func (m *Model) Withdrawn(s Situation, r *Replica, component string, step protocol.Step) []Lack {
+	var all []Lack
+	at, after := m.offers(component, r.Components[component].State), m.offers(component, step.Target)
+	seen := map[Lack]bool{}
+	for _, u := range m.usedBy[component] {
+		if !slices.Contains(at, u.Capability) || slices.Contains(after, u.Capability) {
+			continue
+		}
+		lack := Lack{u.by.Name, u.Requirement, u.Target, u.Capability}
+		for i := range s.Replicas {
+			other := &s.Replicas[i]
+			c, known := other.Components[u.by.Name]
+			sees := m.Node[u.by.Name] != m.Node[component] || other == r
+			if known && sees && !seen[lack] && m.inNeed(u.by.Name, c, u.Requirement) &&
+				m.offered(s, other, u.Binding, nil) && !m.offered(s, other, u.Binding, &place{r, component}) {
+				seen[lack] = true
+				all = append(all, lack)
+			}
+		}
+	}
+	return all
+}
+
+// inNeed reports whether a component requires something in its state, or for an
+// operation that is under way.
+func (m *Model) inNeed(component string, c Component, requirement string) bool {
+	if slices.Contains(m.requires(component, c.State), requirement) {
+		return true
+	}
+	return c.Executing != nil && slices.Contains(c.Executing.needs, requirement)
+}

@@ -1,0 +1,52 @@
+package goal
+
+import (
+	"time"
+
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// Situation is what is known of an application at one moment.
+type Situation struct {
+	Now        time.Time
+	Complete   bool            // all nodes were looked for
+	Standalone map[string]bool // containers without a unit, by name: whether they run
+	Replicas   []Replica       // of the containers with one
+}
+
+// Replica is one container of a node that has a unit.
+type Replica struct {
+	Node     string
+	Name     string // for people
+	Instance string // of its unit; empty: it was never heard
+	Problem  string // why it must not be operated: unreachable, outdated; empty: it can be
+	Unknown  bool   // its states are those of the past
+	// Components is what its unit says, by component.
+	Components map[string]Component
+}
+
+// Component is a component in one replica.
+type Component struct {
+	State     string
+	Open      bool // processes of its start may be live
+	Seq       uint64
+	Executing *Run  // under way; nil: none
+	Runs      []Run // that have ended, oldest first; the last ones are enough
+}
+
+// Run is one execution of an operation.
+type Run struct {
+	ID        string
+	By        string
+	Operation protocol.Operation
+	Failed    bool // failed, lost or timed out
+	Cancelled bool // a person or a shutdown ended it
+	From, To  string
+	Started   time.Time
+	Ended     time.Time
+	Gone      time.Time // when what it left has ended; zero: it has not
+	Stopped   bool      // and somebody had asked for that
+	Seq       uint64    // of the last entry about it
+
+	needs []string // of one under way: what it requires of others
+}

@@ -1,0 +1,181 @@
+package goal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// Targets returns the state that a document asks of each component, without
+// those on hold, and what it cannot ask. The name of a component counts before
+// that of its container, and that before a group's; of groups, the smaller.
+func (m *Model) Targets(d *Document) (targets map[string]string, notes []string) {
+	targets = map[string]string{}
+	if d == nil {
+		return targets, nil
+	}
+	set := func(asked string, components []string, by string) {
+		for _, c := range components {
+			if asked == None {
+				delete(targets, c)
+				continue
+			}
+			if state, note := m.state(c, asked, by); note != "" {
+				notes = append(notes, note)
+			} else {
+				targets[c] = state
+			}
+		}
+	}
+	if d.All != "" {
+		set(d.All, m.components(), "")
+	}
+	var groups, containers, components []string
+	for _, name := range slices.Sorted(maps.Keys(d.States)) {
+		switch {
+		case m.Node[name] != "":
+			components = append(components, name)
+		case m.index[name] != nil:
+			containers = append(containers, name)
+		case m.Groups[name] != nil:
+			groups = append(groups, name)
+		default:
+			notes = append(notes, fmt.Sprintf("the application has no component, container or group %q", name))
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b string) int { return len(m.members(b)) - len(m.members(a)) })
+	for _, name := range groups {
+		set(d.States[name], m.members(name), name)
+	}
+	for _, name := range containers {
+		if len(m.hosted[name]) == 0 {
+			notes = append(notes, fmt.Sprintf("%q hosts no components: whether it runs is the orchestrator's affair", name))
+		}
+		set(d.States[name], m.hosted[name], name)
+	}
+	for _, name := range components {
+		set(d.States[name], []string{name}, name)
+	}
+	for name := range d.Holds {
+		delete(targets, name)
+	}
+	m.closure(targets, d)
+	slices.Sort(notes)
+	return targets, slices.Compact(notes)
+}
+
+// members returns the components of a group.
+func (m *Model) members(group string) []string {
+	var all []string
+	for _, member := range m.Groups[group] {
+		if m.Node[member] != "" {
+			all = append(all, member)
+		}
+		all = append(all, m.hosted[member]...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// state returns the state that a word asks of a component, or why there is none.
+func (m *Model) state(component, asked, by string) (state, note string) {
+	p := m.index[component].Protocol
+	switch {
+	case p.Has(asked):
+		return asked, ""
+	case asked == Up:
+		if state, ok := m.up[component]; ok {
+			return state, ""
+		}
+		return "", fmt.Sprintf("%q is left out of up: its protocol has no operation start and no state that offers anything", component)
+	case asked == Down:
+		return m.down[component], ""
+	}
+	of := fmt.Sprintf("%q", component)
+	if by != component && by != "" {
+		of += " of " + by
+	}
+	return "", fmt.Sprintf("%s has no state %q; it has %s, and every component has up, down and none", of, asked, strings.Join(p.StateNames(), ", "))
+}
+
+// closure adds the components that others require in their targets: each in the
+// state that is up where that offers it, else in the first that does.
+func (m *Model) closure(targets map[string]string, d *Document) {
+	queue := slices.Sorted(maps.Keys(targets))
+	for ; len(queue) > 0; queue = queue[1:] {
+		e := m.index[queue[0]]
+		requires := m.requires(e.Name, targets[e.Name])
+		for _, b := range e.Bindings {
+			_, isComponent := m.Node[b.Target]
+			_, named := targets[b.Target]
+			_, held := d.Holds[b.Target]
+			if !slices.Contains(requires, b.Requirement) || !isComponent || named || held {
+				continue
+			}
+			if state, ok := m.offering(b.Target, b.Capability); ok {
+				targets[b.Target] = state
+				queue = append(queue, b.Target)
+			}
+		}
+	}
+}
+
+// offering returns the state in which a component is to offer something.
+func (m *Model) offering(component, capability string) (state string, ok bool) {
+	if up, ok := m.up[component]; ok && slices.Contains(m.offers(component, up), capability) {
+		return up, true
+	}
+	p := m.index[component].Protocol
+	return p.FirstOffering(p.Initial, []string{capability})
+}
+
+// way is where a search through a protocol has come to.
+type way struct {
+	state string
+	open  bool
+	first *protocol.Step // that leaves the start
+	steps int
+}
+
+// search walks a component's protocol from a state, nearest states first, until
+// found; ok is false where it never is.
+func (m *Model) search(component, state string, open bool, found func(state string) bool) (w way, ok bool) {
+	e := m.index[component]
+	type stand struct {
+		state string
+		open  bool
+	}
+	seen := map[stand]bool{{state, open}: true}
+	for queue := []way{{state: state, open: open}}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if found(at.state) {
+			return at, true
+		}
+		for _, step := range e.Protocol.Allowed(at.state, at.open, m.implemented(component)) {
+			next := way{state: step.Target, open: m.opens(component, step.Operation, at.open), first: at.first, steps: at.steps + 1}
+			if next.first == nil {
+				next.first = &step
+			}
+			if to := (stand{next.state, next.open}); !seen[to] {
+				seen[to] = true
+				queue = append(queue, next)
+			}
+		}
+	}
+	return way{}, false
+}
+
+// opens reports whether processes of its start may be live after an operation.
+func (m *Model) opens(component string, op protocol.Operation, before bool) bool {
+	switch op.Kind() {
+	case protocol.KindStart:
+		return before || m.implemented(component)(op)
+	case protocol.KindStop:
+		return false
+	default:
+		return before
+	}
+}

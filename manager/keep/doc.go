@@ -1,0 +1,12 @@
+// Package keep makes an application what its goal says, and keeps it so. It
+// observes, lets [goal.Model.Decide] say what to do, runs that, and observes
+// again. What is true lives in the units: the goal is a document that each of
+// them keeps, and what was done is in their journals, so a Keeper that begins
+// again has lost nothing.
+//
+// A Keeper acts when all replicas have said which goal they keep, or after a
+// while when more than half have. Until then it observes.
+//
+// Run owns a goroutine for each operation that is under way and for each unit
+// that is asked for its document; all of them end with its context.
+package keep

@@ -1,0 +1,169 @@
+package keep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/toskose/toskose/manager/goal"
+)
+
+// Ask is what a person asks for.
+type Ask struct {
+	All    string            // the state of all components; empty: as States says
+	States map[string]string // by component, container or group
+	Merge  bool              // add to what was asked for before
+	By     string
+}
+
+// Status is the goal, how far it is, and what is in its way.
+type Status struct {
+	Document *goal.Document // nil: nobody set one
+	Default  bool           // what holds is the default, since nobody set another
+	Acting   bool           // otherwise not enough replicas have said which goal they keep
+	Lacking  []string       // replicas that do not keep the document
+	Decision *goal.Decision
+	Underway []goal.Step
+}
+
+// Status returns where the goal stands.
+func (k *Keeper) Status() Status {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.status()
+}
+
+func (k *Keeper) status() Status {
+	s := Status{
+		Document: k.store.document, Acting: k.acting, Decision: k.decision,
+		Default: k.store.document == nil && k.opts.Default != "",
+	}
+	if s.Document != nil {
+		s.Lacking = k.store.lacking(k.observed)
+	}
+	for _, f := range k.flights {
+		if f.seq == 0 {
+			s.Underway = append(s.Underway, f.step)
+		}
+	}
+	slices.SortFunc(s.Underway, func(a, b goal.Step) int {
+		return slices.Compare([]string{a.Node, a.Component, a.Instance}, []string{b.Node, b.Component, b.Instance})
+	})
+	return s
+}
+
+// Changed returns a channel that is closed when the goal was looked at again.
+func (k *Keeper) Changed() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.changed
+}
+
+// ErrNotKept says that not more than half of the replicas keep a goal yet.
+var ErrNotKept = errors.New("not more than half of the replicas keep the goal yet; the others get it when they can be reached")
+
+// Set makes a goal the one that holds, and waits until more than half of the
+// replicas keep it, or ctx ends: then the error is ErrNotKept. What was on hold
+// is no longer, for the components that the goal names.
+func (k *Keeper) Set(ctx context.Context, ask Ask, now time.Time) (Status, error) {
+	k.mu.Lock()
+	next := &goal.Document{All: ask.All, States: maps.Clone(ask.States), By: ask.By, At: now}
+	if before := k.store.document; before != nil {
+		k.opts.merge(next, before, ask)
+	}
+	k.put(next)
+	k.mu.Unlock()
+	return k.kept(ctx, next)
+}
+
+// merge takes over from the document before what is not asked for anew.
+func (o Options) merge(next, before *goal.Document, ask Ask) {
+	if ask.Merge {
+		next.States = maps.Clone(before.States)
+		if next.States == nil {
+			next.States = map[string]string{}
+		}
+		maps.Copy(next.States, ask.States)
+		if next.All == "" {
+			next.All = before.All
+		}
+	}
+	if ask.All != "" {
+		return
+	}
+	named, _ := o.Model.Targets(&goal.Document{States: ask.States})
+	next.Holds = maps.Clone(before.Holds)
+	maps.DeleteFunc(next.Holds, func(component string, _ goal.Hold) bool { return named[component] != "" })
+}
+
+// Resume ends holds: of the components given, or all.
+func (k *Keeper) Resume(ctx context.Context, components []string, by string, now time.Time) (Status, error) {
+	k.mu.Lock()
+	before := k.store.document
+	if before == nil {
+		k.mu.Unlock()
+		return k.Status(), nil
+	}
+	for _, c := range components {
+		if _, held := before.Holds[c]; !held {
+			k.mu.Unlock()
+			return k.Status(), fmt.Errorf("%w: %q", ErrNotHeld, c)
+		}
+	}
+	next := *before
+	next.By, next.At = by, now
+	next.Holds = maps.Clone(before.Holds)
+	maps.DeleteFunc(next.Holds, func(component string, _ goal.Hold) bool {
+		return len(components) == 0 || slices.Contains(components, component)
+	})
+	k.put(&next)
+	k.mu.Unlock()
+	return k.kept(ctx, &next)
+}
+
+// ErrNotHeld says that a component is not on hold.
+var ErrNotHeld = errors.New("it is not on hold")
+
+// put makes a document that a person asked for the newest. The caller holds the lock.
+func (k *Keeper) put(d *goal.Document) {
+	d.Revision = k.store.following()
+	d.Asked = d.Revision
+	k.store.document = d
+	k.opts.Logger.Info("goal", "revision", d.Revision.String(), "by", d.By)
+	k.poke()
+}
+
+// maxDuels is how often a document is made newer than those of other managers
+// that turn up while it is spread.
+const maxDuels = 3
+
+// kept waits until more than half of the replicas keep a document, or a newer one.
+func (k *Keeper) kept(ctx context.Context, d *goal.Document) (Status, error) {
+	for duels := 0; ; {
+		changed := k.Changed()
+		k.mu.Lock()
+		now := k.status()
+		have := len(k.observed.Replicas) - len(now.Lacking)
+		enough := 2*have > len(k.observed.Replicas)
+		if k.store.document.Asked.Compare(d.Asked) > 0 && !enough && duels < maxDuels {
+			// A replica had a newer document than was known here: what was asked for
+			// last comes after it.
+			again := *d
+			k.put(&again)
+			d = &again
+			duels++
+		}
+		k.mu.Unlock()
+		if enough {
+			return now, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return now, ErrNotKept
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package keep
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toskose/toskose/manager/goal"
+)
+
+// Options configure a Keeper. A zero duration means its default.
+type Options struct {
+	Model *goal.Model
+	// Observe returns what is known, and a channel that is closed when there is more.
+	Observe func() (goal.Situation, <-chan struct{})
+	// Copies returns where a replica keeps the goal.
+	Copies func(node, instance string) Copies
+	// Execute runs a step and returns when it has ended, with the entry of the unit's
+	// journal that says so; 0 where that is not known, with the error.
+	Execute func(ctx context.Context, step goal.Step) (seq uint64, err error)
+	// Default is the goal where nobody has a document: goal.Up, or nothing.
+	Default string
+	Logger  *slog.Logger
+
+	Patience time.Duration // how long to wait for all replicas before more than half are enough; 30 s
+	Retry    time.Duration // before what failed to reach a unit is tried again; 1 s
+}
+
+// Keeper keeps one application. Its methods are safe for concurrent use.
+type Keeper struct {
+	opts  Options
+	store store
+	poked chan struct{}
+
+	mu       sync.Mutex
+	begun    time.Time
+	acting   bool
+	flights  map[place]*flight
+	decision *goal.Decision
+	observed goal.Situation
+	changed  chan struct{} // closed with every decision
+	working  sync.WaitGroup
+}
+
+// place is a component on a replica.
+type place struct{ instance, component string }
+
+// flight is a step that was asked for and is not yet seen to have ended.
+type flight struct {
+	step goal.Step
+	seq  uint64 // of its end; 0: it has not ended
+}
+
+// New returns a Keeper that does nothing before Run.
+func New(opts Options) *Keeper {
+	opts.Patience = cmp.Or(opts.Patience, 30*time.Second)
+	opts.Retry = cmp.Or(opts.Retry, time.Second)
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	k := &Keeper{
+		opts: opts, poked: make(chan struct{}, 1), flights: map[place]*flight{},
+		decision: &goal.Decision{}, changed: make(chan struct{}),
+	}
+	k.store = store{
+		copies: map[string]*held{}, open: opts.Copies, locked: k.locked, working: &k.working, retry: opts.Retry, log: opts.Logger,
+	}
+	return k
+}
+
+// Run keeps the application until ctx ends. What is under way on units goes on
+// there.
+func (k *Keeper) Run(ctx context.Context) {
+	defer k.working.Wait()
+	for ctx.Err() == nil {
+		began := time.Now()
+		s, superseded := k.opts.Observe()
+		wake := k.turn(ctx, s)
+		pause(ctx, min(time.Since(began), 100*time.Millisecond)) // half of a core at most
+		timer := time.NewTimer(max(0, time.Until(wake)))
+		select {
+		case <-superseded:
+		case <-k.poked:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// look is how often the goal is asked for where nothing else happens.
+const look = time.Second
+
+// turn decides once, and returns when to decide again if nothing happens.
+func (k *Keeper) turn(ctx context.Context, s goal.Situation) (wake time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.begun.IsZero() {
+		k.begun = s.Now
+	}
+	k.observed = s
+	k.store.follow(ctx, s)
+	k.acting = k.acting || k.store.enough(s, s.Now.Sub(k.begun) >= k.opts.Patience)
+	wake = s.Now.Add(look)
+	document := k.document()
+	seen := k.overlay(s)
+	d := k.opts.Model.Decide(ctx, document, seen)
+	if k.acting {
+		if len(d.Holds) > 0 {
+			k.store.hold(d.Holds, s.Now)
+			for name, h := range d.Holds {
+				k.opts.Logger.Info("the goal leaves a component alone", "component", name, "by", h.By, "operation", h.Operation)
+			}
+		}
+		for _, step := range d.Steps {
+			k.begin(ctx, step)
+		}
+	}
+	k.decision = d
+	close(k.changed)
+	k.changed = make(chan struct{})
+	if !d.Wake.IsZero() && d.Wake.Before(wake) {
+		wake = d.Wake
+	}
+	return wake
+}
+
+// document returns the goal that holds: the units', or the default with what they
+// have on hold; nil: none. The caller holds the lock.
+func (k *Keeper) document() *goal.Document {
+	d := k.store.document
+	switch {
+	case d == nil && k.opts.Default == "":
+		return nil
+	case d == nil:
+		return &goal.Document{All: k.opts.Default}
+	case d.All == "" && len(d.States) == 0 && k.opts.Default != "":
+		with := *d
+		with.All = k.opts.Default
+		return &with
+	}
+	return d
+}
+
+// overlay adds to what is observed what this Keeper knows better: operations that
+// it asked for, and replicas that do not keep the goal yet. The caller holds the lock.
+func (k *Keeper) overlay(s goal.Situation) goal.Situation {
+	s.Replicas = slices.Clone(s.Replicas)
+	there := map[place]bool{}
+	for i := range s.Replicas {
+		r := &s.Replicas[i]
+		if r.Problem == "" && !k.store.kept(r.Instance) {
+			r.Problem = "it does not keep the goal yet"
+		}
+		for name, c := range r.Components {
+			at := place{r.Instance, name}
+			f := k.flights[at]
+			if f == nil {
+				continue
+			}
+			if there[at] = true; f.seq > 0 && c.Seq >= f.seq {
+				delete(k.flights, at)
+				continue
+			}
+			if c.Executing == nil {
+				r.Components = with(r.Components, name, goal.Run{ID: f.step.ID, Operation: f.step.Operation, From: c.State})
+			}
+		}
+	}
+	for at, f := range k.flights {
+		if !there[at] && f.seq > 0 { // its container is gone
+			delete(k.flights, at)
+		}
+	}
+	return s
+}
+
+// with returns components of which one executes something.
+func with(components map[string]goal.Component, name string, x goal.Run) map[string]goal.Component {
+	more := make(map[string]goal.Component, len(components))
+	for other, c := range components {
+		more[other] = c
+	}
+	c := more[name]
+	c.Executing = &x
+	more[name] = c
+	return more
+}
+
+// begin runs a step. The caller holds the lock.
+func (k *Keeper) begin(ctx context.Context, step goal.Step) {
+	at := place{step.Instance, step.Component}
+	f := &flight{step: step}
+	k.flights[at] = f
+	k.opts.Logger.Info("the goal asks", "node", step.Node, "instance", step.Instance, "component", step.Component,
+		"operation", step.Operation.String(), "execution", step.ID)
+	k.working.Go(func() {
+		seq, err := k.opts.Execute(ctx, step)
+		if err != nil {
+			k.opts.Logger.Warn("the goal's operation", "component", step.Component, "operation", step.Operation.String(),
+				"instance", step.Instance, "error", err)
+			pause(ctx, k.opts.Retry)
+		}
+		k.locked(func() {
+			if f.seq = seq; seq == 0 {
+				delete(k.flights, at)
+			}
+		})
+	})
+}
+
+// locked does something under the lock and makes Run decide again.
+func (k *Keeper) locked(do func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	do()
+	k.poke()
+}
+
+// poke makes Run decide again.
+func (k *Keeper) poke() {
+	select {
+	case k.poked <- struct{}{}:
+	default:
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,234 @@
+package keep
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toskose/toskose/manager/goal"
+)
+
+// Copies is where one unit keeps documents.
+type Copies interface {
+	// Read returns the document; nil where there is none.
+	Read(ctx context.Context) ([]byte, error)
+	// Write returns when the document is synced. A *NewerError refuses it.
+	Write(ctx context.Context, revision goal.Revision, text []byte) error
+}
+
+// NewerError is why a unit does not take a document: it has a newer one.
+type NewerError struct{ Revision goal.Revision }
+
+func (e *NewerError) Error() string { return fmt.Sprintf("it keeps revision %s", e.Revision) }
+
+// ErrNoRoom says that a unit has no place for documents.
+var ErrNoRoom = errors.New("it has no place to keep the goal")
+
+// store is the goal, and who keeps which revision of it. The Keeper's lock guards
+// it.
+type store struct {
+	document *goal.Document // the newest that is known; nil: nobody has one
+	copies   map[string]*held
+	next     int // whom to ask again
+
+	open    func(node, instance string) Copies
+	locked  func(func()) // does something under the lock, and has the Keeper decide again
+	working *sync.WaitGroup
+	retry   time.Duration
+	log     *slog.Logger
+}
+
+// held is what one instance keeps.
+type held struct {
+	known    bool
+	revision goal.Revision // zero: none
+	homeless bool          // it cannot keep any
+	busy     bool
+	again    time.Time // not before
+	problem  error
+	looked   time.Time
+}
+
+// follow asks those who were never asked what they keep, gives the newest document
+// to those who lack it, and asks a few of the others again: a document that more
+// than half keep is found soon.
+func (st *store) follow(ctx context.Context, s goal.Situation) {
+	there := map[string]bool{}
+	var well []*goal.Replica
+	for i := range s.Replicas {
+		r := &s.Replicas[i]
+		if r.Instance == "" {
+			continue
+		}
+		there[r.Instance] = true
+		if st.copies[r.Instance] == nil {
+			st.copies[r.Instance] = &held{}
+		}
+		h := st.copies[r.Instance]
+		if r.Unknown || h.busy || s.Now.Before(h.again) {
+			continue
+		}
+		switch {
+		case !h.known:
+			st.read(ctx, r, h, s.Now)
+		case st.lacks(h):
+			st.write(ctx, r, h, s.Now)
+		default:
+			well = append(well, r)
+		}
+	}
+	const sample = 3
+	for range min(sample, len(well)) {
+		st.next++
+		r := well[st.next%len(well)]
+		if h := st.copies[r.Instance]; !h.busy && s.Now.Sub(h.looked) >= look {
+			st.read(ctx, r, h, s.Now)
+		}
+	}
+	maps.DeleteFunc(st.copies, func(instance string, h *held) bool { return !there[instance] && !h.busy })
+}
+
+func (st *store) lacks(h *held) bool {
+	return st.document != nil && !h.homeless && h.revision.Compare(st.document.Revision) < 0
+}
+
+// kept reports whether an instance has the goal, or cannot have it.
+func (st *store) kept(instance string) bool {
+	h := st.copies[instance]
+	return h != nil && h.known && !st.lacks(h)
+}
+
+// enough reports whether enough replicas have said what they keep.
+func (st *store) enough(s goal.Situation, waited bool) bool {
+	known := 0
+	for _, r := range s.Replicas {
+		if h := st.copies[r.Instance]; h != nil && h.known {
+			known++
+		}
+	}
+	return s.Complete && (known == len(s.Replicas) || waited && 2*known > len(s.Replicas))
+}
+
+// lacking returns the replicas that do not have the goal.
+func (st *store) lacking(s goal.Situation) (all []string) {
+	for _, r := range s.Replicas {
+		if h := st.copies[r.Instance]; h == nil || !h.known || h.homeless || st.lacks(h) {
+			all = append(all, r.Name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// ask does what takes time without the lock, and what it returns with it.
+func (st *store) ask(ctx context.Context, h *held, now time.Time, question func(context.Context) func() error) {
+	h.busy, h.looked = true, now
+	st.working.Go(func() {
+		take := question(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		st.locked(func() {
+			h.busy = false
+			if h.problem = take(); h.problem != nil {
+				h.again = now.Add(st.retry)
+			}
+		})
+	})
+}
+
+// read asks a replica for its document.
+func (st *store) read(ctx context.Context, r *goal.Replica, h *held, now time.Time) {
+	st.ask(ctx, h, now, func(ctx context.Context) func() error {
+		text, err := st.open(r.Node, r.Instance).Read(ctx)
+		return func() error { return st.take(h, text, err) }
+	})
+}
+
+func (st *store) write(ctx context.Context, r *goal.Replica, h *held, now time.Time) {
+	document := *st.document
+	text, err := json.Marshal(document)
+	st.ask(ctx, h, now, func(ctx context.Context) func() error {
+		if err == nil {
+			err = st.open(r.Node, r.Instance).Write(ctx, document.Revision, text)
+		}
+		return func() error {
+			var newer *NewerError
+			switch {
+			case errors.As(err, &newer):
+				h.known = false // read it
+				return nil
+			case errors.Is(err, ErrNoRoom):
+				h.homeless = true
+				return nil
+			case err == nil:
+				h.revision = document.Revision
+			}
+			return err
+		}
+	})
+}
+
+// take takes in what a replica keeps.
+func (st *store) take(h *held, text []byte, err error) error {
+	if errors.Is(err, ErrNoRoom) {
+		h.known, h.homeless = true, true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	h.known, h.revision = true, goal.Revision{}
+	if text == nil {
+		return nil
+	}
+	d, err := goal.ParseDocument(text)
+	if err != nil {
+		st.log.Warn("a replica keeps a goal that makes no sense; the next one replaces it", "error", err)
+		return nil
+	}
+	h.revision = d.Revision
+	if st.document == nil || d.Revision.Compare(st.document.Revision) > 0 {
+		st.log.Info("goal", "revision", d.Revision.String(), "by", d.By)
+		st.document = d
+	}
+	return nil
+}
+
+// hold adds holds to the document, as a revision of its own.
+func (st *store) hold(holds map[string]goal.Hold, now time.Time) {
+	next := goal.Document{}
+	if st.document != nil {
+		next = *st.document
+	}
+	next.Holds = maps.Clone(next.Holds)
+	if next.Holds == nil {
+		next.Holds = map[string]goal.Hold{}
+	}
+	maps.Copy(next.Holds, holds)
+	next.Revision = st.following()
+	if st.document == nil {
+		next.At = now
+	}
+	st.document = &next
+}
+
+// following returns a revision that comes after all that are known.
+func (st *store) following() goal.Revision {
+	var counter uint64
+	if st.document != nil {
+		counter = st.document.Revision.Counter
+	}
+	return goal.Revision{Counter: counter + 1, ID: newID()}
+}
+
+// newID returns a random id.
+func newID() string { return strings.ToLower(rand.Text()[:10]) }

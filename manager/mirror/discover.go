@@ -1,0 +1,199 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/toskose/toskose/manager/discovery"
+)
+
+// node is a Node as it changes. The Mirror's lock guards all but spec.
+type node struct {
+	spec     Spec
+	looked   bool // its containers were looked for
+	waiting  int  // replicas of those found first that have neither answered nor failed
+	problem  error
+	replicas map[netip.AddrPort]*place
+	order    []*place // by address; nil: it has to be made again
+	running  []netip.Addr
+
+	now     *Node
+	changed bool
+}
+
+// place is an address with the replica that is there, and the one that was.
+type place struct {
+	now      *Replica // nil: none
+	gone     *Replica // nil: none, or too long ago
+	follower *follower
+	waited   chan struct{} // closed when now changes; nil: nobody waits
+}
+
+// show puts another replica, or another view of it, in the place. The caller holds
+// the lock.
+func (p *place) show(r *Replica) {
+	p.now = r
+	if p.waited != nil {
+		close(p.waited)
+		p.waited = nil
+	}
+}
+
+// errUnheard is the problem of a replica that was just found.
+var errUnheard = errors.New("its unit has not answered yet")
+
+// build returns the node as it is.
+func (n *node) build() *Node {
+	built := &Node{Name: n.spec.Name, Known: n.looked && n.waiting == 0, Problem: n.problem, Running: n.running}
+	if n.order == nil {
+		for _, addr := range slices.SortedFunc(maps.Keys(n.replicas), netip.AddrPort.Compare) {
+			n.order = append(n.order, n.replicas[addr])
+		}
+	}
+	var gone []*Replica
+	for _, p := range n.order {
+		if p.now != nil {
+			built.Replicas = append(built.Replicas, p.now)
+		}
+		if p.gone != nil {
+			gone = append(gone, p.gone)
+		}
+	}
+	built.Replicas = append(built.Replicas, gone...)
+	return built
+}
+
+// discover looks for the replicas of a node again and again.
+func (m *Mirror) discover(n *node) {
+	look := func() {
+		found, err := m.opts.Containers.Replicas(m.ctx, n.spec.Alias, n.spec.Port)
+		if m.ctx.Err() == nil {
+			m.found(n, found, err)
+		}
+	}
+	for m.first(m.ctx, look); m.ctx.Err() == nil; look() {
+		sleep(m.ctx, m.opts.Discover)
+	}
+}
+
+// found takes in which replicas a node has. If they could not be looked for, it
+// keeps those that it knows.
+func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !n.looked || !same(n.problem, err) {
+		n.problem = err
+		m.change(n)
+	}
+	there := make(map[netip.AddrPort]bool, len(found))
+	for _, addr := range found {
+		there[addr] = true
+		if p := n.replicas[addr]; p == nil || p.now == nil {
+			m.appear(n, addr)
+		}
+	}
+	known := err == nil || errors.Is(err, discovery.ErrNone)
+	for addr, p := range n.replicas {
+		if p.now != nil && known && !there[addr] {
+			m.vanish(n, p)
+		}
+		if p.gone != nil && time.Since(p.gone.Gone) >= m.opts.Gone {
+			p.gone = nil
+			m.change(n)
+		}
+		if p.now == nil && p.gone == nil {
+			delete(n.replicas, addr)
+			n.order = nil
+		}
+	}
+	n.looked = true
+}
+
+// same reports whether two problems read alike.
+func same(a, b error) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
+}
+
+// appear begins to follow the unit at an address. If it was there a moment ago,
+// what it said goes on. The caller holds the lock.
+func (m *Mirror) appear(n *node, addr netip.AddrPort) {
+	p := n.replicas[addr]
+	if p == nil {
+		p = &place{}
+		n.replicas[addr], n.order = p, nil
+	}
+	r := Replica{Node: n.spec.Name, Address: addr, heard: new(atomic.Int64)}
+	if p.gone != nil {
+		r, p.gone = *p.gone, nil
+		r.Gone = time.Time{}
+	}
+	r.Problem, r.Since = errUnheard, time.Now()
+	p.show(&r)
+	f := &follower{m: m, node: n, place: p, unit: n.spec.Unit(addr), first: !n.looked}
+	if f.first {
+		n.waiting++
+	}
+	var ctx context.Context
+	ctx, f.cancel = context.WithCancel(m.ctx)
+	p.follower = f
+	m.change(n)
+	m.running.Go(func() { f.run(ctx) })
+}
+
+// vanish ends the following of a replica that is no longer found. The caller holds
+// the lock.
+func (m *Mirror) vanish(n *node, p *place) {
+	p.follower.cancel()
+	p.follower.settle()
+	p.follower = nil
+	m.depart(p, "it is no longer found")
+	p.show(nil)
+	m.change(n)
+}
+
+// depart shows the replica of a place as gone, if it was ever heard. The caller
+// holds the lock.
+func (m *Mirror) depart(p *place, why string) {
+	if p.now.Instance == "" {
+		return
+	}
+	gone := *p.now
+	gone.Gone = time.Now()
+	p.gone = &gone
+	m.opts.Logger.Info("replica gone", "node", gone.Node, "replica", gone.Address, "instance", gone.Instance, "why", why)
+	m.events.add(Event{Kind: EventVanished, Time: gone.Gone, Node: gone.Node, Replica: gone.Address.String(), Instance: gone.Instance, Why: why})
+}
+
+// misses is how often in a row a standalone container that ran is not found
+// before it counts as down.
+const misses = 2
+
+// probe asks again and again whether a standalone container runs.
+func (m *Mirror) probe(n *node) {
+	missed := misses
+	ask := func() {
+		running, err := m.opts.Containers.Running(m.ctx, n.spec.Alias, n.spec.Ports)
+		if err == nil {
+			missed = 0
+		} else {
+			missed++
+		}
+		if m.ctx.Err() != nil || err != nil && missed < misses {
+			return
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if !n.looked || !same(n.problem, err) || !slices.Equal(n.running, running) {
+			n.looked, n.problem, n.running = true, err, running
+			m.change(n)
+		}
+	}
+	for m.first(m.ctx, ask); m.ctx.Err() == nil; ask() {
+		sleep(m.ctx, m.opts.Probe)
+	}
+}

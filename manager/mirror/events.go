@@ -1,0 +1,167 @@
+package mirror
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// The kinds of events beside those of journal entries.
+const (
+	EventState       = "state"       // a component's state when its replica is watched from now on
+	EventUnreachable = "unreachable" // a replica's unit no longer answers
+	EventReachable   = "reachable"   // it answers again; what it has to tell follows
+	EventVanished    = "vanished"    // a replica is no longer found, or was replaced
+	EventMissing     = "missing"     // events are left out here; the states now follow
+)
+
+// Event is something that happened to a component, or to a replica.
+type Event struct {
+	ID        string          `json:"-"`    // EPOCH:N
+	Kind      string          `json:"kind"` // of the journal's entry, or one of the above
+	Time      time.Time       `json:"time"`
+	Node      string          `json:"node,omitempty"`
+	Replica   string          `json:"replica,omitempty"`
+	Instance  string          `json:"instance,omitempty"`
+	Seq       uint64          `json:"seq,omitempty"`
+	Component string          `json:"component,omitempty"`
+	State     string          `json:"state,omitempty"`
+	Why       string          `json:"why,omitempty"`
+	Execution *wire.Execution `json:"execution,omitempty"`
+}
+
+// ring keeps the last events, numbered from 1. The Mirror's lock guards it.
+type ring struct {
+	epoch string // of the numbers: another Mirror has other ones
+	last  uint64
+	kept  []Event // event n is at n modulo the length
+	grown chan struct{}
+}
+
+func newRing(size int) ring {
+	return ring{epoch: rand.Text(), kept: make([]Event, size), grown: make(chan struct{})}
+}
+
+func (r *ring) id(n uint64) string { return r.epoch + ":" + strconv.FormatUint(n, 10) }
+
+func (r *ring) add(events ...Event) {
+	if len(events) == 0 {
+		return
+	}
+	for _, e := range events {
+		r.last++
+		e.ID = r.id(r.last)
+		r.kept[r.last%uint64(len(r.kept))] = e
+	}
+	close(r.grown)
+	r.grown = make(chan struct{})
+}
+
+// has reports whether all events after n are kept.
+func (r *ring) has(n uint64) bool { return n <= r.last && r.last-n <= uint64(len(r.kept)) }
+
+// after returns at most limit events after n.
+func (r *ring) after(n uint64, limit int) []Event {
+	count := min(int(r.last-n), limit)
+	events := make([]Event, count)
+	for i := range events {
+		n++
+		events[i] = r.kept[n%uint64(len(r.kept))]
+	}
+	return events
+}
+
+// ErrBehind is the error of a Stream whose next events are no longer kept,
+// because it was not read.
+var ErrBehind = errors.New("the events were not read in time")
+
+// Stream is a position in the events. One goroutine reads it; who does not read
+// holds up nobody, and falls behind.
+type Stream struct {
+	m    *Mirror
+	next []Event // what comes before the position
+	at   uint64
+}
+
+// Stream returns the events after the one with an id. Where it has none, or they
+// are no longer kept, it begins with one EventState for each component of each
+// replica, or one EventUnreachable; in the second case after an EventMissing.
+func (m *Mirror) Stream(after string) *Stream {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &Stream{m: m, at: m.events.last}
+	if epoch, number, _ := strings.Cut(after, ":"); epoch == m.events.epoch {
+		if n, err := strconv.ParseUint(number, 10, 64); err == nil && m.events.has(n) {
+			s.at = n
+			return s
+		}
+	}
+	id := m.events.id(s.at)
+	if after != "" {
+		s.next = append(s.next, Event{
+			ID: id, Kind: EventMissing, Time: time.Now(), Why: fmt.Sprintf("what came after event %.60q is not known any more", after),
+		})
+	}
+	for _, n := range m.snapshot().Nodes {
+		for _, r := range n.Replicas {
+			for _, e := range r.told() {
+				e.ID = id
+				s.next = append(s.next, e)
+			}
+		}
+	}
+	return s
+}
+
+// told is what those are told who did not hear it before.
+func (r *Replica) told() []Event {
+	switch {
+	case !r.Gone.IsZero():
+		return nil
+	case r.Problem != nil:
+		e := r.event(EventUnreachable)
+		e.Time, e.Why = r.Since, r.Problem.Error()
+		return []Event{e}
+	}
+	return r.states()
+}
+
+// batch is the most events that Next returns at once.
+const batch = 256
+
+// Next waits for the next events; ErrBehind, or the context's error. When the
+// Mirror has ended, it is that of a cancelled context.
+func (s *Stream) Next(ctx context.Context) ([]Event, error) {
+	if len(s.next) > 0 {
+		n := min(len(s.next), batch)
+		events := s.next[:n]
+		s.next = s.next[n:]
+		return events, nil
+	}
+	for {
+		s.m.mu.Lock()
+		if !s.m.events.has(s.at) {
+			s.m.mu.Unlock()
+			return nil, ErrBehind
+		}
+		events, grown := s.m.events.after(s.at, batch), s.m.events.grown
+		s.m.mu.Unlock()
+		if len(events) > 0 {
+			s.at += uint64(len(events))
+			return events, nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-s.m.ctx.Done():
+			return nil, s.m.ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/toskose/toskose/manager/unitclient"
+)
+
+// Containers finds containers; *discovery.DNS implements it.
+type Containers interface {
+	// Replicas returns the addresses of the units of a node; discovery.ErrNone
+	// when there is none.
+	Replicas(ctx context.Context, alias string, port int) ([]netip.AddrPort, error)
+	// Running returns the addresses of a container without a unit that runs.
+	Running(ctx context.Context, alias string, ports []int) ([]netip.Addr, error)
+}
+
+// Unit is what is asked of a unit; *unitclient.Client implements it.
+type Unit interface {
+	Journal(ctx context.Context, cursor string, wait time.Duration) (unitclient.Page, error)
+}
+
+// Spec is a node to be watched.
+type Spec struct {
+	Name, Alias string
+	Port        int                            // of its units
+	Unit        func(addr netip.AddrPort) Unit // nil: it is standalone
+	Ports       []int                          // TCP ports that a standalone container accepts on
+}
+
+// Options configure a Mirror. A zero duration or number means its default.
+type Options struct {
+	Containers Containers
+	Nodes      []Spec
+	Logger     *slog.Logger
+
+	Poll     time.Duration // how long one request to a unit waits for something to happen; 30 s
+	Backoff  time.Duration // before a unit is asked again; doubles up to 2 s; 100 ms
+	Discover time.Duration // how often the replicas of a node are looked for; 1 s
+	Probe    time.Duration // how often a standalone container is; 2 s
+	Gone     time.Duration // how long a replica that is gone is shown; 60 s
+	Events   int           // how many are kept for those who come back; 10,000
+	Connect  int           // how many units or names are asked for the first time at once; 64
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Poll = cmp.Or(o.Poll, 30*time.Second)
+	o.Backoff = cmp.Or(o.Backoff, 100*time.Millisecond)
+	o.Discover = cmp.Or(o.Discover, time.Second)
+	o.Probe = cmp.Or(o.Probe, 2*time.Second)
+	o.Gone = cmp.Or(o.Gone, time.Minute)
+	o.Events = cmp.Or(o.Events, 10_000)
+	o.Connect = cmp.Or(o.Connect, 64)
+	return o
+}
+
+// Mirror is what all units say. Its methods are safe for concurrent use.
+type Mirror struct {
+	opts  Options
+	slots chan struct{} // held while something is asked for the first time
+
+	mu      sync.Mutex
+	nodes   []*node
+	version uint64
+	built   *Snapshot // of version; nil: somebody has to build it
+	events  ring
+
+	ctx     context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
+}
+
+// New returns a Mirror that begins at once.
+func New(opts Options) *Mirror {
+	opts = opts.withDefaults()
+	m := &Mirror{opts: opts, slots: make(chan struct{}, opts.Connect), events: newRing(opts.Events)}
+	m.ctx, m.end = context.WithCancel(context.Background())
+	for _, spec := range opts.Nodes {
+		n := &node{spec: spec, replicas: map[netip.AddrPort]*place{}, changed: true}
+		m.nodes = append(m.nodes, n)
+		watch := m.discover
+		if spec.Unit == nil {
+			watch = m.probe
+		}
+		m.running.Go(func() { watch(n) })
+	}
+	return m
+}
+
+// Close ends all that the Mirror does. What is known stays readable.
+func (m *Mirror) Close() {
+	m.end()
+	m.running.Wait()
+}
+
+// Snapshot returns what is known now.
+func (m *Mirror) Snapshot() *Snapshot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.snapshot()
+}
+
+// When returns the first snapshot that is as the caller wants it, or, if ctx or
+// the Mirror ends before, the last one and the context's error.
+func (m *Mirror) When(ctx context.Context, wanted func(*Snapshot) bool) (*Snapshot, error) {
+	for {
+		now := m.Snapshot()
+		if wanted(now) {
+			return now, nil
+		}
+		select {
+		case <-now.Superseded():
+		case <-ctx.Done():
+			return now, ctx.Err()
+		case <-m.ctx.Done():
+			return now, m.ctx.Err()
+		}
+	}
+}
+
+// Await returns when snapshots include an entry of the journal of an instance, or
+// the instance is gone.
+func (m *Mirror) Await(ctx context.Context, node string, addr netip.AddrPort, instance string, seq uint64) error {
+	for {
+		waited := m.lacks(node, addr, instance, seq)
+		if waited == nil {
+			return nil
+		}
+		select {
+		case <-waited:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-m.ctx.Done():
+			return m.ctx.Err()
+		}
+	}
+}
+
+// lacks returns what is closed when it is worth looking again whether an entry is
+// included; nil: it is, or will never be.
+func (m *Mirror) lacks(name string, addr netip.AddrPort, instance string, seq uint64) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.nodes {
+		if n.spec.Name != name {
+			continue
+		}
+		p := n.replicas[addr]
+		if p == nil || p.now == nil || p.gone != nil && p.gone.Instance == instance || p.now.Instance == instance && p.now.Seq >= seq {
+			return nil
+		}
+		if p.waited == nil {
+			p.waited = make(chan struct{})
+		}
+		return p.waited
+	}
+	return nil
+}
+
+// snapshot builds what has changed. The caller holds the lock.
+func (m *Mirror) snapshot() *Snapshot {
+	if m.built != nil {
+		return m.built
+	}
+	m.built = &Snapshot{Version: m.version, Nodes: make([]*Node, len(m.nodes)), superseded: make(chan struct{})}
+	for i, n := range m.nodes {
+		if n.changed {
+			n.now, n.changed = n.build(), false
+		}
+		m.built.Nodes[i] = n.now
+	}
+	return m.built
+}
+
+// change notes that a node is no longer as it was. The caller holds the lock.
+func (m *Mirror) change(n *node) {
+	n.changed = true
+	m.version++
+	if m.built != nil {
+		close(m.built.superseded)
+		m.built = nil
+	}
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// first calls f when one of the slots is free, unless ctx ends before.
+func (m *Mirror) first(ctx context.Context, f func()) {
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+		f()
+	case <-ctx.Done():
+	}
+}

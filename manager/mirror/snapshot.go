@@ -1,0 +1,102 @@
+package mirror
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Snapshot is what was known at one moment. Nothing of it ever changes.
+type Snapshot struct {
+	Version uint64  // grows with every change
+	Nodes   []*Node // in the order of Options.Nodes
+
+	superseded chan struct{}
+}
+
+// Superseded returns a channel that is closed when there is a newer snapshot.
+func (s *Snapshot) Superseded() <-chan struct{} { return s.superseded }
+
+// Node returns a node by its name, or nil.
+func (s *Snapshot) Node(name string) *Node {
+	i := slices.IndexFunc(s.Nodes, func(n *Node) bool { return n.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.Nodes[i]
+}
+
+// Complete reports whether all nodes are known.
+func (s *Snapshot) Complete() bool {
+	return !slices.ContainsFunc(s.Nodes, func(n *Node) bool { return !n.Known })
+}
+
+// Node is a container of the application.
+type Node struct {
+	Name string
+	// Known: its containers were looked for, and each unit that was found first
+	// has answered or failed to.
+	Known    bool
+	Problem  error        // why no container is found, or none of a standalone node runs
+	Replicas []*Replica   // of a toskosed node by address, those that are gone last
+	Running  []netip.Addr // of a standalone node
+}
+
+// At returns the replica that is at an address, or nil.
+func (n *Node) At(addr netip.AddrPort) *Replica {
+	i := slices.IndexFunc(n.Replicas, func(r *Replica) bool { return r.Address == addr && r.Gone.IsZero() })
+	if i < 0 {
+		return nil
+	}
+	return n.Replicas[i]
+}
+
+// Replica is one container of a toskosed node.
+type Replica struct {
+	Node     string
+	Address  netip.AddrPort
+	Instance string // empty: it was never heard
+	Booted   time.Time
+	Labels   map[string]string
+	Seq      uint64    // of the last entry of its journal that is known
+	Problem  error     // why its unit cannot be heard; nil: it is
+	Since    time.Time // since when it cannot
+	Gone     time.Time // when it was no longer found, or was replaced; zero: it is there
+
+	Components []*Component // by name, as it said last
+
+	heard *atomic.Int64
+}
+
+// Heard returns when its unit answered last; zero: never.
+func (r *Replica) Heard() time.Time {
+	if nano := r.heard.Load(); nano != 0 {
+		return time.Unix(0, nano)
+	}
+	return time.Time{}
+}
+
+// Reachable reports whether what is known of it is how it is.
+func (r *Replica) Reachable() bool { return r.Problem == nil && r.Gone.IsZero() }
+
+// Component returns a component by its name; nil: its unit does not know it.
+func (r *Replica) Component(name string) *Component {
+	i, found := slices.BinarySearchFunc(r.Components, name, compareName)
+	if !found {
+		return nil
+	}
+	return r.Components[i]
+}
+
+// Component is where a component of a replica stands by the journal, with the
+// executions that are remembered, oldest first.
+type Component = wire.Checkpointed
+
+// remembered is how many ended executions of a component are kept.
+const remembered = 16
+
+func compareName(c *Component, name string) int { return cmp.Compare(c.Component, name) }

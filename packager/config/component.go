@@ -1,0 +1,95 @@
+package config
+
+import (
+	"errors"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Component says how the unit runs the operations of a component, and how a goal
+// keeps it up. Durations are written as 10s or 1m30s.
+type Component struct {
+	Readiness    Readiness              `yaml:"readiness,omitempty" json:"readiness,omitzero"`
+	Output       string                 `yaml:"output,omitempty" json:"output,omitempty"`           // prefixed, json or none
+	StopSignal   string                 `yaml:"stop_signal,omitempty" json:"stop_signal,omitempty"` // to what a start left
+	StopGrace    string                 `yaml:"stop_grace,omitempty" json:"stop_grace,omitempty"`   // until KILL
+	User         string                 `yaml:"user,omitempty" json:"user,omitempty"`               // USER or USER:GROUP of the base; default: the base's
+	Restart      Restart                `yaml:"restart,omitempty" json:"restart,omitzero"`
+	Requirements map[string]Requirement `yaml:"requirements,omitempty" json:"requirements,omitempty"` // by name
+	Operations   map[string]Operation   `yaml:"operations,omitempty" json:"operations,omitempty"`     // by interface.operation
+}
+
+// Readiness says when a component that was started can be used: when all that is
+// given holds. In a completed configuration it is None, or has a check.
+type Readiness struct {
+	None     bool   `yaml:"-" json:"-"`                           // written "none": with startsecs
+	TCP      string `yaml:"tcp,omitempty" json:"tcp,omitempty"`   // PORT or HOST:PORT accepts
+	HTTP     string `yaml:"http,omitempty" json:"http,omitempty"` // an address answers with 200 to 399
+	Command  string `yaml:"command,omitempty" json:"command,omitempty"`
+	Log      string `yaml:"log,omitempty" json:"log,omitempty"`       // a line matches a regular expression (RE2)
+	Notify   bool   `yaml:"notify,omitempty" json:"notify,omitempty"` // it says so itself (sd_notify)
+	Timeout  string `yaml:"timeout,omitempty" json:"timeout,omitempty"`
+	Interval string `yaml:"interval,omitempty" json:"interval,omitempty"` // between two attempts
+}
+
+const noReadiness = "none"
+
+// checks reports whether there is something to wait for.
+func (r Readiness) checks() bool {
+	return r.TCP != "" || r.HTTP != "" || r.Command != "" || r.Log != "" || r.Notify
+}
+
+// setWord takes the word that stands where the keys could.
+func (r *Readiness) setWord(word string) bool {
+	r.None = word == noReadiness
+	return r.None
+}
+
+// MarshalYAML writes what UnmarshalYAML reads.
+func (r Readiness) MarshalYAML() (any, error) {
+	if r.None {
+		return noReadiness, nil
+	}
+	type keys Readiness
+	return keys(r), nil
+}
+
+// UnmarshalYAML reads the word or the keys.
+func (r *Readiness) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
+		if !r.setWord(n.Value) {
+			return errors.New("readiness is neither a mapping nor none")
+		}
+		return nil
+	}
+	type keys Readiness
+	return n.Decode((*keys)(r)) //nolint:wrapcheck // it is the decoder's own
+}
+
+// Restart says how a goal brings a component back.
+type Restart struct {
+	Stable   string `yaml:"stable,omitempty" json:"stable,omitempty"`       // a start that ends sooner has failed
+	DelayMax string `yaml:"delay_max,omitempty" json:"delay_max,omitempty"` // between two attempts
+	// Attempts are how often operations other than start and stop are tried.
+	Attempts int `yaml:"attempts,omitempty" json:"attempts,omitempty"`
+}
+
+// What a component does while what it requires is away.
+const (
+	WhileAwayKeep = "keep" // it runs on
+	WhileAwayDown = "down" // it is taken down, and up again
+)
+
+// Requirement says what a goal does about a requirement.
+type Requirement struct {
+	WhileAway string `yaml:"while_away,omitempty" json:"while_away,omitempty"` // keep, the default, or down
+}
+
+// Operation says what the application does not say of an operation.
+type Operation struct {
+	Kind     string   `yaml:"kind,omitempty" json:"kind,omitempty"`         // run, start or stop; default: by its name
+	States   []string `yaml:"states,omitempty" json:"states,omitempty"`     // that it may run in, of one that no transition names
+	Timeout  string   `yaml:"timeout,omitempty" json:"timeout,omitempty"`   // wins over the application's
+	User     string   `yaml:"user,omitempty" json:"user,omitempty"`         // wins over the component's
+	Attempts int      `yaml:"attempts,omitempty" json:"attempts,omitempty"` // wins over those of Restart
+}
