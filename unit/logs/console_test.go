@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -184,7 +185,7 @@ func TestEveryByteSurvivesJSON(t *testing.T) {
 func TestAReaderThatComesBackGetsAllOfWhatWasHeld(t *testing.T) {
 	t.Parallel()
 	c, stdout, stderr, finish := aConsole(t)
-	held := make(chan struct{}, 1)
+	held, hold := context.WithCancel(t.Context()) // hold is called again where the reader is slow
 	const count = 100_000
 	talks := func(stream wire.Stream, o PumpOptions) (*Lines, *Pump, *sync.WaitGroup) {
 		l := c.Lines("api", "create", stream, Prefixed)
@@ -213,8 +214,8 @@ func TestAReaderThatComesBackGetsAllOfWhatWasHeld(t *testing.T) {
 			}
 		}
 	}
-	l, p, writer := talks(wire.Stdout, PumpOptions{Held: func() { held <- struct{}{} }})
-	<-held
+	l, p, writer := talks(wire.Stdout, PumpOptions{Held: hold})
+	<-held.Done()
 	// The other stream has a reader, and is not held.
 	_, other, others := talks(wire.Stderr, PumpOptions{})
 	complete(stderr)

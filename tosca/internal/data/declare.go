@@ -154,8 +154,7 @@ func (e *Evaluator) declareConstraint(k *grammar.Constraint, t *Type, p Place) {
 	if e.isFunction(k.Operand, t.doc) {
 		return
 	}
-	complex := t.plain == "" && len(t.fields) > 0
-	if (t.plain != "" || complex) && !applies(k.Operator, t.plain) {
+	if complex := t.plain == "" && len(t.fields) > 0; (t.plain != "" || complex) && !applies(k.Operator, t.plain) {
 		if k.Operator == kMaxLength && (t.plain == tInteger || t.plain == tFloat) && !t.doc.V2() {
 			e.warnf(k.Pos, code.ConstraintWrong, "%s: constraint %q means nothing for type %q", p.Of, k.Operator, t.name) // the standard has it so (TOSCA 1.3, 3.3.4.2.1)
 			return
