@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/packager/config"
@@ -68,6 +70,9 @@ type App struct {
 
 	mirror     *mirror.Mirror
 	executions *memory
+	goals      *goal.Model
+	goal       string // where nobody has set one
+	keeper     *keep.Keeper
 
 	life    context.Context // ends with Close
 	end     context.CancelFunc
@@ -90,6 +95,12 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	}
 	a.life, a.end = context.WithCancel(context.Background())
 	a.mirror = a.newMirror()
+	a.goals = goalModel(app, conf)
+	if conf.Manager.Goal != config.GoalNone {
+		a.goal = conf.Manager.Goal
+	}
+	a.keeper = a.newKeeper()
+	a.running.Go(func() { a.keeper.Run(a.life) })
 	return a, nil
 }
 

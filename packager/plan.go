@@ -33,6 +33,8 @@ type Image struct {
 	Env        map[string]string
 	Labels     map[string]string
 	Files      []File   // sorted by path; parents come before what is in them
+	Scripts    []string // of the archive, which operations run; sorted
+	Path       string   // PATH of the container, where the application sets it
 	Entry      []string // entry point; empty: the base's
 	Health     []string // health check
 

@@ -116,8 +116,23 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 	p.plan.Images = append(p.plan.Images, Image{
 		Name: s.Image, Node: n.Name, Base: base, Dockerfile: dockerfile, Unit: true, Env: unitEnv,
 		Labels: p.labels(n.Name), Files: p.nodeFiles(n.Name, components, secrets),
+		Scripts: scripts(components), Path: n.Env["PATH"],
 		Entry: []string{UnitPath}, Health: s.Health, RegistryPassword: cfg.Docker.RegistryPassword,
 	})
+}
+
+// scripts are what the operations of components run.
+func scripts(components []tosca.Component) []string {
+	var all []string
+	for _, c := range components {
+		for _, o := range c.Operations() {
+			if o.Script != "" {
+				all = append(all, o.Script)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func unitEnv(cfg config.Node) map[string]string {

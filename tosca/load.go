@@ -261,7 +261,7 @@ func (c *compiler) parts() []part {
 		for kind, types := range doc.Types {
 			for _, t := range types {
 				of := grammar.Kind(kind)
-				add(t.Pos, of != grammar.NodeType && of != grammar.GroupType && of != grammar.PolicyType || used[t])
+				add(t.Pos, of != grammar.NodeType && of != grammar.GroupType && of != grammar.PolicyType || used[t.Name])
 			}
 		}
 	}
@@ -272,22 +272,22 @@ func (c *compiler) parts() []part {
 		add(n.Pos, n.Typ == nil || n.kind != foreign)
 	}
 	for _, g := range c.Groups {
-		add(g.Pos, g.Typ == nil || used[g.Typ])
+		add(g.Pos, g.Typ == nil || used[g.Typ.Name])
 	}
 	for _, p := range c.Policies {
-		add(p.Pos, p.Typ == nil || used[p.Typ])
+		add(p.Pos, p.Typ == nil || used[p.Typ.Name])
 	}
 	return all
 }
 
-// usedTypes are the types of nodes, groups and policies that TosKer's meaning has to
+// usedTypes are the names of the types of nodes, groups and policies that TosKer's meaning has to
 // do with: those of its nodes, of deployment units, of protocols, and of groups that
 // protocols are for.
-func (c *compiler) usedTypes() map[*grammar.Type]bool {
-	used := map[*grammar.Type]bool{}
+func (c *compiler) usedTypes() map[string]bool {
+	used := map[string]bool{}
 	add := func(chain []*grammar.Type) {
 		for _, t := range chain {
-			used[t] = true
+			used[t.Name] = true
 		}
 	}
 	for _, n := range c.nodes {
