@@ -11,7 +11,8 @@ import (
 // Executions runs the operations of components, and says where these stand.
 type Executions struct {
 	*core
-	labels map[string]string // where the container runs
+	labels    map[string]string // where the container runs
+	documents *kept
 }
 
 // JournalPage is one answer of the journal.
@@ -63,7 +64,8 @@ func (u *Executions) Journal(ctx context.Context, after string, wait time.Durati
 func (u *Executions) Identity() wire.Identity {
 	digest, _ := u.digest.Load().(string)
 	return wire.Identity{
-		Instance: u.components.Instance(), Seq: u.components.Seq(), Booted: u.booted, Labels: u.labels, Digest: digest,
+		Documents: u.documents.revisions(u.components),
+		Instance:  u.components.Instance(), Seq: u.components.Seq(), Booted: u.booted, Labels: u.labels, Digest: digest,
 	}
 }
 

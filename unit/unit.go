@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/component"
 	"github.com/toskose/toskose/unit/config"
+	"github.com/toskose/toskose/unit/documents"
 	"github.com/toskose/toskose/unit/events"
 	"github.com/toskose/toskose/unit/logs"
 	"github.com/toskose/toskose/unit/process"
@@ -103,7 +104,7 @@ func New(o Options) (*Unit, error) {
 	c := &core{log: o.Logger, now: o.Now, config: o.Config, booted: o.Now()}
 	c.digest.Store(o.Config.Digest)
 	u := &Unit{
-		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env)},
+		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env), keep(documents.Folder(o.Config.Supervisord.Documents))},
 		version: o.Version, signals: receiveSignals(), ended: make(chan struct{}),
 	}
 	u.Groups = Groups{

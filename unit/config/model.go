@@ -60,6 +60,7 @@ type Supervisord struct {
 	Identifier  string
 	CoreMark    bool   // toskose_coredump_mark: processes are marked in their coredump_filter, too
 	Journal     string // toskose_journal: folder of the journal; empty: kept in memory
+	Documents   string // toskose_documents: folder of the documents that the unit keeps for the manager
 	Output      Output `json:",omitempty"` // toskose_output: already that of each Program without its own
 }
 

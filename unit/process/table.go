@@ -95,7 +95,7 @@ func (t *Table) orphaned(pid int, exit Exit, cpu time.Duration) {
 			owner.tally.spend(cpu)
 		}
 	}
-	t.log.Debug("orphan ended", "pid", pid, "exit", exit.String())
+	t.log.Debug("orphan ended", "pid", pid, "exit", exit)
 }
 
 // Program makes a program and its logs; pool is nil where it is not an event

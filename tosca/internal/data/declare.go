@@ -87,6 +87,10 @@ func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place)
 		e.errorf(ref.Pos, code.TypeUnknown, "%s: data type %q is one of TOSCA 1.x, and 2.0 does not have it", p.Of, ref.Name)
 		return false
 	}
+	if strings.ContainsAny(ref.Name, "/ ") {
+		e.errorf(ref.Pos, code.TypeUnknown, "%s: %q is not a type, and a value alone is for what is inherited, which this is not", p.Of, ref.Name)
+		return false
+	}
 	e.unknown(ref.Pos, code.TypeUnknown, ref.Name, TypeNames(doc), "%s: unknown data type %q", p.Of, ref.Name)
 	return false
 }
