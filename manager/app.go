@@ -67,6 +67,8 @@ type App struct {
 	log   *slog.Logger
 
 	mirror     *mirror.Mirror
+	byName     map[string]*component
+	rules      *rules
 	executions *memory
 
 	life    context.Context // ends with Close
@@ -86,9 +88,15 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	}
 	a := &App{
 		app: app, nodes: nodes, opts: opts, log: opts.Logger,
+		byName: map[string]*component{}, rules: newRules(app),
 		pool: newPool(opts), executions: newMemory(opts.Remember),
 	}
 	a.life, a.end = context.WithCancel(context.Background())
+	for _, n := range nodes {
+		for _, c := range n.components {
+			a.byName[c.name()] = c
+		}
+	}
 	a.mirror = a.newMirror()
 	return a, nil
 }
@@ -154,7 +162,7 @@ func (a *App) replicas(ctx context.Context, n *node, which string) ([]replica, e
 		return nil, &Error{Kind: ErrStandalone, Detail: fmt.Sprintf(
 			"node %q is standalone: its container has no unit, so the orchestrator starts it, stops it and keeps its log", n.name())}
 	}
-	now := a.known(ctx, n)
+	now := a.known(ctx, n).Node(n.name())
 	var all []replica
 	var addrs []string
 	for _, at := range now.Replicas {
