@@ -46,6 +46,7 @@ func (a *app) App(context.Context, manager.Detail) manager.AppView {
 	}
 	return manager.AppView{Name: "thinking"}
 }
+
 func (a *app) Nodes(_ context.Context, d manager.Detail) []manager.NodeView {
 	if d == manager.WithProcesses {
 		a.called = "processes"
