@@ -199,6 +199,8 @@ func (a *application) container(t *testing.T, node string) string {
 
 // answer is what the manager says: an execution, a component or a problem.
 type answer struct {
+	ID       string
+	Ended    time.Time
 	Type     string
 	Detail   string
 	State    string

@@ -12,18 +12,23 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/toskose/toskose/packager"
 )
 
 func TestAContainerOfComponents(t *testing.T) {
-	app := deploy(t, dockerEngine(t), "testdata/probe", nil)
+	app := packageAs(t, dockerEngine(t), "testdata/probe", nil, func(string) string {
+		return "nodes: {box: {components: {late: {user: \"65534:65534\"}}}}\n"
+	})
+	app.deploy(t)
 	for _, part := range []struct {
 		name string
 		tell func(*testing.T, *application)
 	}{
 		{"a failing script answers 502 with its exit code and the end of its output", aScriptFails},
 		{"an operation sees its own inputs and no password", anOperationsEnvironment},
+		{"a start answers when its port accepts, and what it prints is in the container's output", startedIsUsable},
 		{"docker stop lets every process end by itself", dockerStop},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.tell(t, app) }) {
@@ -63,6 +68,77 @@ func anOperationsEnvironment(t *testing.T, app *application) {
 	if strings.Contains(env, "PASSWORD") || strings.Contains(env, "=red") {
 		t.Errorf("its environment has what is none of its business:\n%s", env)
 	}
+}
+
+func startedIsUsable(t *testing.T, app *application) {
+	id := app.container(t, "box")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.manager+"/api/v1/node/box/late/start", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth("admin", app.password)
+	request.Header.Set("Prefer", "respond-async")
+	status, said := app.answered(t, request)
+	if status != http.StatusAccepted {
+		t.Fatalf("status %d\n%s", status, said.raw)
+	}
+	eventually(t, "late waits", func() bool { return printed(t, app, id, "late:start | waiting as 65534 of 65534") != nil })
+	if status, said := app.ask(t, http.MethodGet, "/api/v1/executions/"+said.ID); said.Outcome != "running" {
+		t.Errorf("before its port accepts: status %d\n%s", status, said.raw)
+	}
+	inContainer(t, app.engine, id, "touch", "/tmp/listen")
+	eventually(t, "the start has ended", func() bool {
+		_, said = app.ask(t, http.MethodGet, "/api/v1/executions/"+said.ID)
+		return said.Outcome != "running"
+	})
+	var listening float64
+	eventually(t, "it says that it listens", func() bool {
+		line := printed(t, app, id, "late:start | listening since ")
+		return len(line) > 0 && len(strings.Fields(line[0])) > 0
+	})
+	if _, err := fmt.Sscan(printed(t, app, id, "late:start | listening since ")[0], &listening); err != nil {
+		t.Fatal(err)
+	}
+	if ended := float64(said.Ended.UnixNano()) / 1e9; said.Outcome != "succeeded" || ended < listening {
+		t.Errorf("it listened at %f, and its start ended at %f:\n%s", listening, ended, said.raw)
+	}
+	// What another component printed is there, too, and all else is the unit's own log.
+	if len(printed(t, app, id, "failing:create | the last words")) != 1 {
+		t.Error("what failing printed is not in the container's output once")
+	}
+	for _, line := range output(t, app, id) {
+		if !strings.HasPrefix(line, "time=") && !slices.ContainsFunc([]string{"late:start | ", "failing:create | ", "recorder:create | "}, func(name string) bool {
+			return strings.HasPrefix(line, name)
+		}) {
+			t.Errorf("this is of nobody: %q", line)
+		}
+	}
+}
+
+// printed returns what follows a beginning in the lines of a container's output.
+func printed(t *testing.T, app *application, id, beginning string) (all []string) {
+	t.Helper()
+	for _, line := range output(t, app, id) {
+		if rest, ok := strings.CutPrefix(line, beginning); ok {
+			all = append(all, rest)
+		}
+	}
+	return all
+}
+
+// output returns the lines of a container's output.
+func output(t *testing.T, app *application, id string) []string {
+	t.Helper()
+	stream, err := app.engine.ContainerLogs(t.Context(), id, container.LogsOptions{ShowStdout: true, ShowStderr: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	var text strings.Builder
+	if _, err := stdcopy.StdCopy(&text, &text, stream); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 }
 
 // recorders are the processes that the probe's start leaves. child is ended by

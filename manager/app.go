@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/packager/config"
@@ -70,6 +72,9 @@ type App struct {
 	byName     map[string]*component
 	rules      *rules
 	executions *memory
+	goals      *goal.Model
+	goal       string // where nobody has set one
+	keeper     *keep.Keeper
 
 	life    context.Context // ends with Close
 	end     context.CancelFunc
@@ -88,8 +93,8 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	}
 	a := &App{
 		app: app, nodes: nodes, opts: opts, log: opts.Logger,
-		byName: map[string]*component{}, rules: newRules(app),
-		pool: newPool(opts), executions: newMemory(opts.Remember),
+		byName: map[string]*component{},
+		pool:   newPool(opts), executions: newMemory(opts.Remember),
 	}
 	a.life, a.end = context.WithCancel(context.Background())
 	for _, n := range nodes {
@@ -97,7 +102,14 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 			a.byName[c.name()] = c
 		}
 	}
+	a.goals = goalModel(app, conf)
+	a.rules = newRules(a.goals)
 	a.mirror = a.newMirror()
+	if conf.Manager.Goal != config.GoalNone {
+		a.goal = conf.Manager.Goal
+	}
+	a.keeper = a.newKeeper()
+	a.running.Go(func() { a.keeper.Run(a.life) })
 	return a, nil
 }
 

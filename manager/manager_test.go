@@ -74,9 +74,9 @@ func thinking() *tosca.Application {
 	return &tosca.Application{
 		Name: "thinking",
 		Nodes: []tosca.Node{
-			{Name: "backend", Type: "tosker.nodes.Container"},
-			{Name: "frontend", Type: "tosker.nodes.Container"},
-			{Name: "store", Type: "tosker.nodes.Container", Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}}},
+			{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
+			{Name: "frontend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
+			{Name: "store", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}}},
 		},
 		Components: []tosca.Component{
 			{Name: "api", Type: "thinking.Api", Host: "backend", Node: "backend", Protocol: lifecycle, Interfaces: []tosca.Interface{
@@ -87,7 +87,7 @@ func thinking() *tosca.Application {
 				{Name: "Standard", Operations: []tosca.Operation{script("start")}},
 			}},
 		},
-		Volumes: []tosca.Volume{{Name: "dbvolume", Type: "tosker.nodes.Volume"}},
+		Volumes: []tosca.Volume{{Name: "dbvolume", Type: "tosker.nodes.Volume", Protocol: protocol.Volume()}},
 	}
 }
 

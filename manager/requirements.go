@@ -10,7 +10,6 @@ import (
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
@@ -19,21 +18,17 @@ type rules struct {
 	model *goal.Model
 	users map[string][]string // by component: those that require something of it, sorted
 
-	mu   sync.Mutex
-	last *mirror.Snapshot // that was translated last
-	now  goal.Situation
-	seen map[*mirror.Replica]int // index in now.Replicas
+	mu    sync.Mutex
+	last  *mirror.Snapshot // that was translated last
+	now   goal.Situation
+	index map[*mirror.Replica]int // in now.Replicas
 }
 
-func newRules(app *tosca.Application) *rules {
-	m := goal.Model{Elements: tosca.PlanElements(app), Node: map[string]string{}}
-	for _, c := range app.Components {
-		m.Node[c.Name] = c.Node
-	}
-	r := &rules{model: goal.NewModel(m), users: map[string][]string{}}
-	for _, e := range m.Elements {
+func newRules(model *goal.Model) *rules {
+	r := &rules{model: model, users: map[string][]string{}}
+	for _, e := range model.Elements {
 		for _, b := range e.Bindings {
-			if m.Node[e.Name] != "" && !slices.Contains(r.users[b.Target], e.Name) {
+			if model.Node[e.Name] != "" && !slices.Contains(r.users[b.Target], e.Name) {
 				r.users[b.Target] = append(r.users[b.Target], e.Name)
 			}
 		}
@@ -47,33 +42,25 @@ func (r *rules) situation(now *mirror.Snapshot) (goal.Situation, map[*mirror.Rep
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == now {
-		return r.now, r.seen
+		return r.now, r.index
 	}
-	next, seen := goal.Situation{Standalone: map[string]bool{}}, map[*mirror.Replica]int{}
+	next, index := goal.Situation{Standalone: map[string]bool{}}, map[*mirror.Replica]int{}
 	for _, n := range now.Nodes {
 		next.Standalone[n.Name] = len(n.Running) > 0
 		for _, at := range n.Replicas {
 			if !at.Gone.IsZero() {
 				continue
 			}
-			seen[at] = len(next.Replicas)
-			if i, known := r.seen[at]; known {
+			index[at] = len(next.Replicas)
+			if i, known := r.index[at]; known {
 				next.Replicas = append(next.Replicas, r.now.Replicas[i])
 			} else {
-				next.Replicas = append(next.Replicas, translate(at))
+				next.Replicas = append(next.Replicas, seen(at))
 			}
 		}
 	}
-	r.last, r.now, r.seen = now, next, seen
-	return next, seen
-}
-
-func translate(at *mirror.Replica) goal.Replica {
-	r := goal.Replica{Node: at.Node, Instance: at.Instance, Unknown: !at.Reachable(), Components: make(map[string]goal.Component, len(at.Components))}
-	for _, c := range at.Components {
-		r.Components[c.Component] = goal.Component{State: c.State, Open: c.Open(), Seq: c.Seq}
-	}
-	return r
+	r.last, r.now, r.index = now, next, index
+	return next, index
 }
 
 // Lack is a requirement of a component that nothing fulfils.

@@ -1,6 +1,7 @@
 package packager
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strconv"
@@ -23,6 +24,11 @@ func (p *planner) manager() {
 		p.problems = append(p.problems, err)
 	}
 	t.data(path.Join(ManagerFolder, "toskose.yml"), public)
+	digests, err := json.MarshalIndent(p.plan.Digests, "", "  ")
+	if err != nil {
+		p.problems = append(p.problems, err)
+	}
+	t.data(DigestsPath, append(digests, '\n'))
 	base, err := cfg.Docker.Base("")
 	if err != nil {
 		p.report("manager.docker.base_tag: needs a base_image")

@@ -64,7 +64,7 @@ func New(app *tosca.Application, archive fs.FS, cfg config.Config, opts Options)
 	}
 	p := &planner{
 		app: Configured(app, cfg), archive: archive, opts: opts,
-		plan: &Plan{App: name, Version: opts.Version, Config: config.Complete(cfg, TargetOf(app))},
+		plan: &Plan{App: name, Version: opts.Version, Config: config.Complete(cfg, TargetOf(app)), Digests: map[string]string{}},
 	}
 	p.checkNames()
 	p.checkPorts()

@@ -13,9 +13,17 @@ import (
 func components(app *tosca.Application) map[string]config.TargetComponent {
 	all := map[string]config.TargetComponent{}
 	for _, c := range app.Components {
-		t := config.TargetComponent{Node: c.Node, Operations: operations(c), Hosts: hostsOf(app, c), Port: declaredPort(app, c)}
-		for _, of := range [][]string{c.Connections, c.Depends} {
-			t.Requires = append(t.Requires, of...)
+		t := config.TargetComponent{Node: c.Node, Operations: operations(c), Port: declaredPort(app, c)}
+		if len(c.Connections) > 0 {
+			t.Requires = append(t.Requires, protocol.Connection)
+		}
+		if len(c.Depends) > 0 {
+			t.Requires = append(t.Requires, protocol.Dependency)
+		}
+		for _, r := range c.Named {
+			if r.Class != protocol.Host {
+				t.Requires = append(t.Requires, r.Name)
+			}
 		}
 		slices.Sort(t.Requires)
 		t.Requires = slices.Compact(t.Requires)
@@ -38,20 +46,6 @@ func operations(c tosca.Component) map[string]config.TargetOperation {
 		all[name.String()] = t
 	}
 	return all
-}
-
-// hostsOf returns what a component is hosted on, down to the container.
-func hostsOf(app *tosca.Application, c tosca.Component) []string {
-	hosts := []string{c.Host}
-	for c.Host != c.Node {
-		i := slices.IndexFunc(app.Components, func(o tosca.Component) bool { return o.Name == c.Host })
-		if i < 0 || slices.Contains(hosts, app.Components[i].Host) {
-			break // a draft
-		}
-		c = app.Components[i]
-		hosts = append(hosts, c.Host)
-	}
-	return hosts
 }
 
 // declaredPort is the TCP port that a component is to accept connections at when it

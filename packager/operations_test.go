@@ -26,7 +26,7 @@ func TestOperationsAreWhatToskoseYmlSays(t *testing.T) {
 	push := protocol.Operation{Interface: "api_interface", Name: "push_default"}
 	app.Components[0].Protocol = app.Components[0].Protocol.WithFree(push)
 	all := config.TargetComponent{
-		Node: "backend", Hosts: []string{"backend"}, Requires: []string{"store"},
+		Node: "backend", Requires: []string{"connection"},
 		Operations: map[string]config.TargetOperation{
 			"Standard.create": {Kind: "run"}, "Standard.start": {Kind: "start"}, "api_interface.start": {Kind: "start"},
 			"api_interface.push_default": {Kind: "run", States: []string{"created", "deleted", "running"}},

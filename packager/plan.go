@@ -10,14 +10,15 @@ import (
 // Plan is what is built and run for an application. Slices are
 // sorted by name unless a comment says otherwise.
 type Plan struct {
-	App      string        // the application's name, valid as a stack and project name
-	Version  string        // of Toskose
-	Images   []Image       // of nodes: toskosed, or built from the archive; then the manager's
-	Services []Service     // all containers, the manager's last
-	Volumes  []Volume      //
-	Secrets  []Secret      //
-	Config   config.Config // completed
-	Warnings []string      // what is lost or surely not meant, for the user to read
+	App      string            // the application's name, valid as a stack and project name
+	Version  string            // of Toskose
+	Images   []Image           // of nodes: toskosed, or built from the archive; then the manager's
+	Services []Service         // all containers, the manager's last
+	Volumes  []Volume          //
+	Secrets  []Secret          //
+	Config   config.Config     // completed
+	Digests  map[string]string // of the configurations of the units, by node, as these report them
+	Warnings []string          // what is lost or surely not meant, for the user to read
 }
 
 // Image is an image to build by copying files onto a base.
@@ -32,6 +33,8 @@ type Image struct {
 	Env        map[string]string
 	Labels     map[string]string
 	Files      []File   // sorted by path; parents come before what is in them
+	Scripts    []string // of the archive, which operations run; sorted
+	Path       string   // PATH of the container, where the application sets it
 	Entry      []string // entry point; empty: the base's
 	Health     []string // health check
 
@@ -131,6 +134,8 @@ const (
 	SecretsPath     = "/run/secrets"
 	ManagerPath     = "/toskose/manager/toskose-manager"
 	ManagerFolder   = "/toskose/manager"
+	// DigestsPath is a JSON object with the digest of each node's unit.
+	DigestsPath = ManagerFolder + "/digests.json"
 )
 
 // The labels of images and containers, by which they are found again.

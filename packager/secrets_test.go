@@ -125,6 +125,17 @@ func TestTheValuesThatSecretsAreMadeOfStayWithThem(t *testing.T) {
 	}
 }
 
+func TestTheManagerDoesNotKnowTheInputsThatAreGivenAsSecrets(t *testing.T) {
+	t.Parallel()
+	app := sample.App()
+	app.Inputs = []tosca.Input{{Name: "key", Type: "string", Value: "hush-key", Secret: true}, {Name: "size", Type: "string", Value: "open-size"}}
+	of := plan(t, app, config.Config{})
+	model := fileOf(t, image(t, of, ""), func(f packager.File) bool { return bytes.Contains(f.Data, []byte("open-size")) })
+	if strings.Contains(model, "hush-key") || app.Inputs[0].Value != "hush-key" {
+		t.Errorf("it has %s, and the application %v", model, app.Inputs)
+	}
+}
+
 func TestTheLastLineOfASecretEndsAsItDid(t *testing.T) {
 	t.Parallel()
 	app, cfg := hushed()

@@ -1,6 +1,8 @@
 package packager
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -114,8 +116,23 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 	p.plan.Images = append(p.plan.Images, Image{
 		Name: s.Image, Node: n.Name, Base: base, Dockerfile: dockerfile, Unit: true, Env: unitEnv,
 		Labels: p.labels(n.Name), Files: p.nodeFiles(n.Name, components, secrets),
+		Scripts: scripts(components), Path: n.Env["PATH"],
 		Entry: []string{UnitPath}, Health: s.Health, RegistryPassword: cfg.Docker.RegistryPassword,
 	})
+}
+
+// scripts are what the operations of components run.
+func scripts(components []tosca.Component) []string {
+	var all []string
+	for _, c := range components {
+		for _, o := range c.Operations() {
+			if o.Script != "" {
+				all = append(all, o.Script)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func unitEnv(cfg config.Node) map[string]string {
@@ -155,6 +172,7 @@ func (p *planner) nodeFiles(node string, components []tosca.Component, secrets m
 			p.report("container %q: %w", node, err)
 		}
 		t.data(UnitConfPath, conf)
+		p.plan.Digests[node] = fmt.Sprintf("%x", sha256.Sum256(conf))
 	}
 	return t.sorted()
 }

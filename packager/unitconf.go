@@ -140,8 +140,13 @@ func ready(r config.Readiness) ([]unitKey, error) {
 		notify = "true"
 	}
 	keys := []unitKey{
-		{"tcp", r.TCP}, {"http", percent(address(r.HTTP))}, {"command", command}, {"log", pattern(r.Log)}, {"notify", notify},
-		{"timeout", seconds(config.ParseDuration(r.Timeout))}, {"interval", seconds(config.ParseDuration(r.Interval))},
+		{"tcp", r.TCP},
+		{"http", percent(address(r.HTTP))},
+		{"command", command},
+		{"log", pattern(r.Log)},
+		{"notify", notify},
+		{"timeout", seconds(config.ParseDuration(r.Timeout))},
+		{"interval", seconds(config.ParseDuration(r.Interval))},
 	}
 	return slices.DeleteFunc(keys, func(k unitKey) bool { return k.Value == "" }), nil
 }

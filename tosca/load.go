@@ -40,6 +40,9 @@ type Options struct {
 	// topology, and a component leaves its host to a filter that no container fulfils,
 	// it is hosted on a container of this name and image.
 	Hosts map[string]string
+	// Operations are those of components, by their full names, that the user has
+	// decided about. One that no transition names is not warned of then.
+	Operations map[string][]string
 }
 
 // Secret is the value of an input that is shown nowhere, whatever the input's name.
@@ -66,7 +69,7 @@ func Load(ctx context.Context, archive *csar.Archive, opts Options) (*Applicatio
 	if err != nil || len(docs) == 0 {
 		return nil, found.List(), cmp.Or(err, found.List().Err())
 	}
-	c := &compiler{archive: archive, draft: opts.Draft}
+	c := &compiler{archive: archive, draft: opts.Draft, decided: opts.Operations}
 	c.Graph = resolve.New(archive, docs, resolve.Options{
 		Inputs: opts.Inputs, File: (*resolve.InputFile)(opts.InputFile), Draft: opts.Draft, Withhold: opts.Withhold, Noun: noun,
 		Host: hostOf(docs[0], opts.Hosts), Attribute: attribute,
@@ -108,7 +111,8 @@ type compiler struct {
 	*resolve.Graph
 	archive *csar.Archive
 	draft   bool
-	nodes   []*node // in the order written
+	decided map[string][]string // operations by component
+	nodes   []*node             // in the order written
 	byNode  map[*resolve.Node]*node
 	scripts map[string]bool // scripts that were looked into
 	images  map[string]bool // names of images that are right
@@ -257,7 +261,7 @@ func (c *compiler) parts() []part {
 		for kind, types := range doc.Types {
 			for _, t := range types {
 				of := grammar.Kind(kind)
-				add(t.Pos, of != grammar.NodeType && of != grammar.GroupType && of != grammar.PolicyType || used[t])
+				add(t.Pos, of != grammar.NodeType && of != grammar.GroupType && of != grammar.PolicyType || used[t.Name])
 			}
 		}
 	}
@@ -268,22 +272,22 @@ func (c *compiler) parts() []part {
 		add(n.Pos, n.Typ == nil || n.kind != foreign)
 	}
 	for _, g := range c.Groups {
-		add(g.Pos, g.Typ == nil || used[g.Typ])
+		add(g.Pos, g.Typ == nil || used[g.Typ.Name])
 	}
 	for _, p := range c.Policies {
-		add(p.Pos, p.Typ == nil || used[p.Typ])
+		add(p.Pos, p.Typ == nil || used[p.Typ.Name])
 	}
 	return all
 }
 
-// usedTypes are the types of nodes, groups and policies that TosKer's meaning has to
+// usedTypes are the names of the types of nodes, groups and policies that TosKer's meaning has to
 // do with: those of its nodes, of deployment units, of protocols, and of groups that
 // protocols are for.
-func (c *compiler) usedTypes() map[*grammar.Type]bool {
-	used := map[*grammar.Type]bool{}
+func (c *compiler) usedTypes() map[string]bool {
+	used := map[string]bool{}
 	add := func(chain []*grammar.Type) {
 		for _, t := range chain {
-			used[t] = true
+			used[t.Name] = true
 		}
 	}
 	for _, n := range c.nodes {

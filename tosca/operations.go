@@ -70,6 +70,9 @@ func (c *compiler) withFree(n *node, policies *policies, m Component, ifaces map
 			continue
 		}
 		p = p.WithFree(name)
+		if slices.Contains(c.decided[n.Name], name.String()) {
+			continue
+		}
 		c.Warnf(at, code.PolicyFree, "%s: no transition of its protocol names operation %q: it may run in every state but %q, and changes none", n.Of(), name, p.Initial)
 	}
 	return p

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,12 +37,25 @@ func inherited(env map[string]string) map[string]string {
 	return env
 }
 
-// labels returns the labels in an environment: TOSKOSE_LABEL_HOST is host.
+// What labels are passed on: the first by name, none that is longer.
+const (
+	maxLabels     = 16
+	maxLabelName  = 63
+	maxLabelValue = 253
+)
+
+// labels returns the labels in an environment: TOSKOSE_LABEL_HOST is host. A value
+// that is a template has met an orchestrator that fills in none.
 func labels(env map[string]string) map[string]string {
 	found := map[string]string{}
-	for name, value := range env {
-		if label, ok := strings.CutPrefix(name, labelPrefix); ok && label != "" && value != "" {
-			found[strings.ToLower(label)] = value
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		label, ok := strings.CutPrefix(name, labelPrefix)
+		value := strings.ToValidUTF8(env[name], "")
+		if !ok || label == "" || len(label) > maxLabelName || value == "" || len(value) > maxLabelValue || strings.Contains(value, "{{") {
+			continue
+		}
+		if found[strings.ToLower(label)] = value; len(found) == maxLabels {
+			break
 		}
 	}
 	return found

@@ -11,7 +11,8 @@ import (
 // Executions runs the operations of components, and says where these stand.
 type Executions struct {
 	*core
-	labels map[string]string // where the container runs
+	labels    map[string]string // where the container runs
+	documents *kept
 }
 
 // JournalPage is one answer of the journal.
@@ -61,7 +62,11 @@ func (u *Executions) Journal(ctx context.Context, after string, wait time.Durati
 
 // Identity says whose journal it is, and how far it is.
 func (u *Executions) Identity() wire.Identity {
-	return wire.Identity{Instance: u.components.Instance(), Seq: u.components.Seq(), Booted: u.booted, Labels: u.labels}
+	digest, _ := u.digest.Load().(string)
+	return wire.Identity{
+		Documents: u.documents.revisions(u.components),
+		Instance:  u.components.Instance(), Seq: u.components.Seq(), Booted: u.booted, Labels: u.labels, Digest: digest,
+	}
 }
 
 // Components says where all components stand and, if asked to, what runs of

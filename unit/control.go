@@ -255,13 +255,25 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 		}
 		return nil, faulty(err)
 	}
-	stopped := make(chan error, 1)
-	u.tasks.Go(func() {
-		stopped <- u.stopped(p, opened)
+	begun := p.Status()
+	if !opened {
+		return func(ctx context.Context) error {
+			_, err := stopped(ctx, p, begun)
+			return err
+		}, nil
+	}
+	ended := make(chan error, 1)
+	u.tasks.Go(func() { // also where the client is not there any more
+		s, err := stopped(u.life, p, begun)
+		unwritten := u.components.EndStop(p.Config().Component, p.Config().Name+" was stopped by supervisor.stopProcess", s.AtRest())
+		if err == nil {
+			err = supervisors(unwritten, wire.Failed)
+		}
+		ended <- err
 	})
 	return func(ctx context.Context) error {
 		select {
-		case err := <-stopped:
+		case err := <-ended:
 			return err
 		case <-ctx.Done():
 			return ctx.Err()
@@ -269,24 +281,14 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 	}, nil
 }
 
-// stopped waits for the end of a stop and records what it means, whether or
-// not the client is still there.
-func (u *Processes) stopped(p *process.Program, opened bool) error {
-	// Somebody may have started it again before this looks.
-	s := p.Status()
-	var err error
-	if run := s.Run; s.State == wire.Stopping {
-		s, err = p.Await(u.life, func(now process.Status) bool { return now.StopAnswered() || now.Run != run })
+// stopped waits for the end of a stop that has begun. Meanwhile the program may have been
+// started again.
+func stopped(ctx context.Context, p *process.Program, begun process.Status) (s process.Status, err error) {
+	if s = begun; s.State == wire.Stopping {
+		s, err = p.Await(ctx, func(now process.Status) bool { return now.StopAnswered() || now.Run != begun.Run })
 	}
-	var unwritten error
-	if opened {
-		unwritten = u.components.EndStop(p.Config().Component, p.Config().Name+" was stopped by supervisor.stopProcess", err == nil && s.AtRest())
+	if err == nil && s.Stuck != "" {
+		err = wire.NewFault(wire.Failed, p.Namespec()+": "+s.Stuck)
 	}
-	switch {
-	case err != nil:
-		return faulty(err)
-	case s.Stuck != "":
-		return wire.NewFault(wire.Failed, p.Namespec()+": "+s.Stuck)
-	}
-	return supervisors(unwritten, wire.Failed)
+	return s, faulty(err)
 }

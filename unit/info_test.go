@@ -2,6 +2,8 @@ package unit
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/toskose/toskose/tosca/protocol"
@@ -70,7 +72,21 @@ func TestChildrenDoNotInheritCredentials(t *testing.T) {
 	if len(got) != 2 || got["PATH"] != "z" || len(env) != 4 {
 		t.Errorf("inherited: %v", got)
 	}
+}
+
+func TestLabelsAreFewAndShort(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{
+		"TOSKOSE_LABEL_HOST": "h", "TOSKOSE_LABEL_SLOT": "{{.Task.Slot}}", "TOSKOSE_LABEL_": "no name", "TOSKOSE_LABEL_EMPTY": "",
+		"TOSKOSE_LABEL_LONG": strings.Repeat("x", maxLabelValue+1), "TOSKOSE_LABEL_" + strings.Repeat("N", maxLabelName+1): "x", "LABEL_X": "x",
+	}
 	if l := labels(env); len(l) != 1 || l["host"] != "h" {
 		t.Errorf("labels: %v", l)
+	}
+	for i := range 2 * maxLabels {
+		env[fmt.Sprintf("TOSKOSE_LABEL_X%d", i)] = "x"
+	}
+	if l := labels(env); len(l) != maxLabels || l["host"] != "h" {
+		t.Errorf("%d labels: %v", len(l), l)
 	}
 }

@@ -62,6 +62,7 @@ func (u *Processes) perform(ctx context.Context, programs []*process.Program, wa
 		return err
 	}
 	var ending sync.WaitGroup
+	var ends []func() // of stops: they stay as they are, so that one after the other can be waited for
 	q := u.sequence(programs)
 	q.hinder, q.starts = what.hinder, what.starts
 	q.begin = func(ctx context.Context, p *process.Program, why error) error {
@@ -71,6 +72,8 @@ func (u *Processes) perform(ctx context.Context, programs []*process.Program, wa
 		end, err := what.begin(ctx, p)
 		switch {
 		case err != nil:
+		case wait && !what.starts:
+			ends = append(ends, func() { _ = become(p, u.conclude(ctx, p, end, true)) })
 		case wait:
 			ending.Go(func() { _ = become(p, u.conclude(ctx, p, end, true)) })
 		default:
@@ -88,6 +91,9 @@ func (u *Processes) perform(ctx context.Context, programs []*process.Program, wa
 		u.tasks.Go(func() { q.run(u.life) })
 	}
 	ending.Wait()
+	for _, end := range ends {
+		end()
+	}
 	mu.Lock()
 	defer mu.Unlock()
 	return slices.Clone(results)

@@ -44,6 +44,9 @@ func (u *Groups) ReloadConfig(_ context.Context) (Differences, error) {
 	u.warnOfSections(c)
 	u.available = after
 	u.adjust(after)
+	if u.digest.Swap(c.Digest) != c.Digest {
+		u.components.Reloaded("the configuration was read again")
+	}
 	found := differences(u.inUse(), after)
 	u.log.Info("configuration read", "added", found.Added, "changed", found.Changed, "removed", found.Removed)
 	return found, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/component"
 	"github.com/toskose/toskose/unit/config"
+	"github.com/toskose/toskose/unit/documents"
 	"github.com/toskose/toskose/unit/events"
 	"github.com/toskose/toskose/unit/logs"
 	"github.com/toskose/toskose/unit/process"
@@ -48,6 +49,7 @@ type core struct {
 	components *component.Set
 	state      atomic.Int64 // a wire.DaemonState
 	booted     time.Time
+	digest     atomic.Value    // string: of the configuration that was read last
 	life       context.Context // of programs and executions; ends when all is over
 	tasks      sync.WaitGroup  // goroutines that wait for stops, or emit
 
@@ -100,8 +102,9 @@ func New(o Options) (*Unit, error) {
 		o.Now = time.Now
 	}
 	c := &core{log: o.Logger, now: o.Now, config: o.Config, booted: o.Now()}
+	c.digest.Store(o.Config.Digest)
 	u := &Unit{
-		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env)},
+		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env), keep(documents.Folder(o.Config.Supervisord.Documents))},
 		version: o.Version, signals: receiveSignals(), ended: make(chan struct{}),
 	}
 	u.Groups = Groups{

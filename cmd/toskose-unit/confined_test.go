@@ -96,6 +96,35 @@ func TestTheUnitWorksAsAnyUser(t *testing.T) {
 	c.terminate()
 }
 
+func TestAnOperationRunsAsAUserOfOneGroup(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become another user")
+	}
+	c := newContainer(t, component("api", map[string]string{"create": "id -u; id -G"}, "user=65534:7"))
+	for _, dir := range []string{filepath.Dir(c.dir), c.dir} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.boot()
+	if made := c.run("api", "create"); made.Stdout != "65534\n7\n" {
+		t.Errorf("create printed %q: %+v", made.Stdout, made)
+	}
+	c.terminate()
+}
+
+func TestAUserThatTheUnitMayNotBecomeIsNamed(t *testing.T) {
+	t.Parallel()
+	c := newContainer(t, component("api", map[string]string{"create": "id -u"}, "user=0:7")).asNobody().boot()
+	made := c.run("api", "create")
+	outcome(t, made, wire.OutcomeFailed)
+	if !strings.Contains(made.Reason, "cannot become user 0 of group 7: the unit runs as user 65534, without the right to") {
+		t.Errorf("the reason is %q", made.Reason)
+	}
+	c.terminate()
+}
+
 func TestAStopNamesWhatTheUnitMayNotSignal(t *testing.T) {
 	t.Parallel()
 	setpriv, err := exec.LookPath("setpriv")

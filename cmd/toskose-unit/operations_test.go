@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -249,6 +250,9 @@ func TestAFollowerThatKnowsNothingIsToldHowAllStands(t *testing.T) {
 		t.Fatalf("the answer is %+v", hello)
 	}
 	unit, api, gui := hello[0].Unit, hello[0].Components[0], hello[0].Components[1]
+	if want := fmt.Sprintf("%x", sha256.Sum256([]byte(c.read("supervisord.conf")))); unit.Digest != want {
+		t.Errorf("the digest of its configuration is %s, not %s", unit.Digest, want)
+	}
 	if unit.Labels["host"] != "h1" || unit.Instance != started.Instance || unit.Booted.IsZero() || unit.Seq != hello[0].Seq {
 		t.Errorf("the unit is %+v", unit)
 	}
@@ -267,6 +271,16 @@ func TestAFollowerThatKnowsNothingIsToldHowAllStands(t *testing.T) {
 	next := c.entries(fmt.Sprintf("%s:%d", unit.Instance, unit.Seq))
 	if len(next) != 1 || next[0].Kind != wire.EntryExit || next[0].Execution.ID != "long" || next[0].Seq != unit.Seq+1 {
 		t.Errorf("what follows is %+v", next)
+	}
+	c.write("supervisord.conf", c.read("supervisord.conf")+"; another\n")
+	if err := c.call(nil, "supervisor.reloadConfig"); err != nil {
+		t.Fatal(err)
+	}
+	if next := c.entries(fmt.Sprintf("%s:%d", unit.Instance, unit.Seq+1)); len(next) != 1 || next[0].Kind != wire.EntryReload {
+		t.Errorf("after a reload there is %+v", next)
+	}
+	if again := c.entries("now"); again[0].Unit.Digest == unit.Digest {
+		t.Error("another configuration has the same digest")
 	}
 }
 

@@ -59,7 +59,7 @@ func (c *container) before(lines ...string) {
 }
 
 const migrate = `[program:migrate]
-command=/bin/sh -c 'echo +migrate >> order; while ! [ -e migrated ]; do sleep 0.02; done; exit $(cat migrated)'
+command=/bin/sh -c 'echo +migrate >> order; while ! [ -s migrated ]; do sleep 0.02; done; exit $(cat migrated)'
 directory=DIR
 autorestart=false
 startsecs=0
@@ -70,8 +70,7 @@ func TestProgramsStartAfterOthersAreReadyAndStopBeforeThem(t *testing.T) {
 	t.Parallel()
 	c := newOrdered(t, service("web", "priority=1\ntoskose_requires=db\ntoskose_after=migrate,workers")+migrate+
 		service("db", "priority=5")+service("first", "priority=2")+
-		"[program:one]\ncommand=/bin/sh DIR/service.sh one\ndirectory=DIR\n[program:two]\ncommand=/bin/sh DIR/service.sh two\ndirectory=DIR\n"+
-		"[group:workers]\nprograms=one,two\n", "web", "first", "one", "two").boot()
+		service("one", "")+service("two", "")+"[group:workers]\nprograms=one,two\n", "web", "first", "one", "two").boot()
 	c.until("order", "+db")
 	if first, db := c.info("first").PID, c.info("db").PID; first >= db {
 		t.Errorf("what has the lower priority is %d, and so started after %d", first, db)

@@ -71,14 +71,17 @@ func openFolder(t *testing.T) string {
 	return dir
 }
 
-// write writes a file below the side's folder, which stands for DIR in it.
+// write writes a file below the side's folder, which stands for DIR in it. It can
+// be executed, as container.write says.
 func (s *side) write(name, text string) {
 	s.t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	path := filepath.Join(s.dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "DIR", s.dir)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "DIR", s.dir)), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -126,12 +129,16 @@ func (s *side) wait() int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// await waits until a file has a text in it, and returns all of it.
+// await waits until a file, of its folder or anywhere, has a text in it, and
+// returns all of it.
 func (s *side) await(name, want string) string {
 	s.t.Helper()
-	text := ""
+	text, path := "", name
+	if !filepath.IsAbs(name) {
+		path = filepath.Join(s.dir, name)
+	}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		data, _ := os.ReadFile(filepath.Join(s.dir, name))
+		data, _ := os.ReadFile(path)
 		if text = string(data); strings.Contains(text, want) && text != "" {
 			return text
 		}
@@ -334,9 +341,6 @@ func TestWhatTheUnitLeavesAsSupervisordDoes(t *testing.T) {
 				// The limits that a container may have.
 				real := s.path
 				s.write("limited", "#!/bin/bash\nulimit -Sn 1200; ulimit -Su 600; exec "+real+" \"$@\"\n")
-				if err := os.Chmod(filepath.Join(s.dir, "limited"), 0o755); err != nil {
-					t.Fatal(err)
-				}
 				s.path = filepath.Join(s.dir, "limited")
 				s.start("-nc", "DIR/x.conf")
 				s.await("up", "\n")
@@ -439,9 +443,6 @@ func TestOutputGoesWhereSupervisordSendsIt(t *testing.T) {
 exec unshare -m sh -c 'mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 && mknod -m 666 /dev/urandom c 1 9 &&
 	ln -s /proc/self/fd /dev/fd && ln -s DIR/syslog /dev/log && exec "$@"' sh `+s.path+` "$@"
 `)
-		if err := os.Chmod(filepath.Join(s.dir, "wrapped"), 0o755); err != nil {
-			t.Fatal(err)
-		}
 		s.path = filepath.Join(s.dir, "wrapped")
 		syslog, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(s.dir, "syslog"), Net: "unixgram"})
 		if err != nil {
@@ -487,11 +488,12 @@ func TestASuspendedProgramEndsByItsStopSignal(t *testing.T) {
 	t.Parallel()
 	s := &side{t: t, dir: openFolder(t), path: unitBinary}
 	s.write("x.conf", "[supervisord]\nlogfile=DIR/log\npidfile=DIR/pid\nchildlogdir=DIR\n"+
-		"[program:x]\ncommand=/bin/sh -c 'trap \"echo ended > DIR/ended; exit 0\" TERM; echo up > DIR/up; kill -STOP $$; sleep 1000'\n"+
+		"[program:x]\ncommand=/bin/sh -c 'trap \"echo ended > DIR/ended; exit 0\" TERM; kill -STOP $$; sleep 1000'\n"+
 		"stopwaitsecs=600\n")
 	s.start("-nc", "DIR/x.conf")
-	s.await("up", "\n")
-	s.await("log", "spawned: 'x'")
+	_, pid, _ := strings.Cut(s.await("log", "spawned: 'x'"), "with pid ")
+	pid = pid[:strings.IndexFunc(pid, func(r rune) bool { return r < '0' || r > '9' })]
+	s.await("/proc/"+pid+"/stat", ") T ")
 	if code := s.stop(); code != 0 || !s.exists("ended") {
 		t.Errorf("exit code %d; ended by its signal: %t", code, s.exists("ended"))
 	}

@@ -42,7 +42,7 @@ func printConfig(ctx context.Context, env environment, inputs inputFlags, args [
 		return err
 	}
 	defer archive.Close()
-	opts.Hosts = hosts(args[1:])
+	heed(&opts, args[1:])
 	app, _, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
 		return err
@@ -74,18 +74,27 @@ func readConfig(paths []string, target *config.Target) (cfg config.Config, err e
 	return cfg, nil
 }
 
-// hosts are the base images that a configuration names, by container. What is wrong
-// with it is said when the application is known.
-func hosts(paths []string) map[string]string {
+// heed has a document loaded as a configuration wants it: with the base images that it
+// names, and without warnings of operations that it decides about. What is wrong with the
+// configuration is said when the application is known.
+func heed(opts *tosca.Options, paths []string) {
 	cfg, err := readConfig(paths, nil)
 	if err != nil {
-		return nil
+		return
 	}
-	images := map[string]string{}
-	for name, n := range cfg.Nodes {
-		if image, err := n.Docker.Base(""); err == nil && image != "" {
-			images[name] = image
+	opts.Hosts, opts.Operations = map[string]string{}, map[string][]string{}
+	decided := func(components map[string]config.Component) {
+		for name, c := range components {
+			for operation := range c.Operations {
+				opts.Operations[name] = append(opts.Operations[name], operation)
+			}
 		}
 	}
-	return images
+	decided(cfg.Components)
+	for name, n := range cfg.Nodes {
+		if image, err := n.Docker.Base(""); err == nil && image != "" {
+			opts.Hosts[name] = image
+		}
+		decided(n.Components)
+	}
 }

@@ -37,14 +37,15 @@ const (
 	withoutSecrets = false
 )
 
-// read opens and loads a FILE as a draft. Problems in it are in the list; an error
-// means that it cannot be opened. The caller closes the document.
-func read(ctx context.Context, inputs *inputFlags, path string, secrets bool) (*document, error) {
+// read opens and loads a FILE as a draft, as configurations want it. Problems in it are
+// in the list; an error means that it cannot be opened. The caller closes the document.
+func read(ctx context.Context, inputs *inputFlags, path string, secrets bool, configs ...string) (*document, error) {
 	opts, err := inputs.options()
 	if err != nil {
 		return nil, err
 	}
 	opts.Draft, opts.Withhold = true, !secrets
+	heed(&opts, configs)
 	d := &document{opts: report.Options{Subject: path, Title: tosca.Title, Version: built().version, Locate: locate(path, opts.InputFile)}}
 	d.file, err = csar.Open(path)
 	if err == nil {

@@ -137,7 +137,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 }
 
 func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
-	opts.Hosts = hosts(configs)
+	heed(&opts, configs)
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
@@ -31,7 +32,7 @@ type planFlags struct {
 func newPlan(env environment, engine *engineFlags) *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
-		Use:                   "plan [OPTIONS] FILE",
+		Use:                   "plan [OPTIONS] FILE [CONFIG_PATH]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Compute the operations that lead an application to a goal",
 		Long: `Compute the operations that lead an application to a goal, from the protocols of
@@ -40,7 +41,9 @@ levels as possible. The operations of a level can run at the same time. Without
 --goal, the goal is that everything is up, starting from nothing; with --down,
 that everything is deleted, starting from everything up. An element that --goal
 does not name may end in any state. Up is the state that a start leads to or,
-where there is none, the one that offers what others require.
+where there is none, the one that offers what others require. CONFIG_PATH is a
+toskose.yml that says which operations are starts, and where those may run that
+no transition names.
 
 With --check, check the steps of a plan one after the other, and explain the
 first one that is not allowed.`,
@@ -49,9 +52,9 @@ first one that is not allowed.`,
   toskose plan --down --format plan thinking.csar
   toskose plan --run api:api_interface.push_default thinking.csar
   toskose plan --check thinking.plan thinking.csar`,
-		Args: args(1, 1),
+		Args: args(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return makeOrCheck(cmd.Context(), env, engine, flags, args[0])
+			return makeOrCheck(cmd.Context(), env, engine, flags, args)
 		},
 	}
 	f := cmd.Flags()
@@ -67,11 +70,11 @@ first one that is not allowed.`,
 	return cmd
 }
 
-func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flags planFlags, path string) error {
+func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flags planFlags, paths []string) error {
 	if err := flags.validate(); err != nil {
 		return usageError{err}
 	}
-	app, err := loadToPlan(ctx, env, engine, &flags.inputs, path)
+	app, err := loadToPlan(ctx, env, engine, &flags.inputs, paths[0], paths[1:])
 	if err != nil {
 		return err
 	}
@@ -112,8 +115,9 @@ func (f *planFlags) validate() error {
 	}
 }
 
-// loadToPlan loads the application of a FILE; warnings are printed.
-func loadToPlan(ctx context.Context, env environment, engine *engineFlags, inputs *inputFlags, path string) (*tosca.Application, error) {
+// loadToPlan loads the application of a FILE, with what a configuration says of its
+// operations; warnings are printed.
+func loadToPlan(ctx context.Context, env environment, engine *engineFlags, inputs *inputFlags, path string, configs []string) (*tosca.Application, error) {
 	opts, err := inputs.options()
 	if err != nil {
 		return nil, err
@@ -127,6 +131,7 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 		return nil, unopenedError{err}
 	}
 	defer archive.Close()
+	heed(&opts, configs)
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
 		return nil, err
@@ -134,7 +139,9 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 	if !engine.quiet && len(diagnostics) > 0 {
 		fmt.Fprintln(env.err, diagnostics.Error())
 	}
-	return app, nil
+	target := packager.TargetOf(app)
+	cfg, err := readConfig(configs, &target)
+	return packager.Configured(app, cfg), err
 }
 
 // problem returns the planning problem that the flags describe.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/diag/report"
 )
@@ -22,6 +23,9 @@ components and volumes. In a document that has nodes of TosKer's, problems that
 affect none of them, such as those of outputs and workflows, are warnings as well.
 --strict turns warnings into errors.
 
+CONFIG_PATH is a toskose.yml for the application. It is checked, too, and what it
+decides is not warned of.
+
 The exit code is 0 if the document is valid, even with warnings, 1 if it is not,
 and 2 if FILE cannot be opened.`
 
@@ -30,20 +34,21 @@ func newValidate(env environment) *cobra.Command {
 	var format string
 	var strict bool
 	cmd := &cobra.Command{
-		Use:   "validate [OPTIONS] FILE",
+		Use:   "validate [OPTIONS] FILE [CONFIG_PATH]",
 		Short: "Report every problem of a TOSCA document",
 		Long:  validateHelp,
 		Example: `  toskose validate thinking.csar
   toskose validate -i api_port=9090 examples/thinking
+  toskose validate thinking.csar toskose.yml
   toskose validate --format sarif thinking.csar >thinking.sarif`,
-		Args:                  args(1, 1),
+		Args:                  args(1, 2),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			print := reportFormats(env)[format]
 			if print == nil {
 				return usageError{fmt.Errorf("--format %q is not one of text, json, sarif", format)}
 			}
-			doc, err := read(cmd.Context(), &inputs, args[0], withSecrets)
+			doc, err := read(cmd.Context(), &inputs, args[0], withSecrets, args[1:]...)
 			if err != nil {
 				return err
 			}
@@ -54,10 +59,15 @@ func newValidate(env environment) *cobra.Command {
 					doc.list[i].Severity = diag.Error
 				}
 			}
-			if err := print(env.out, doc.list, doc.opts); err != nil || !doc.list.HasErrors() {
+			if err := print(env.out, doc.list, doc.opts); err != nil {
 				return err
 			}
-			return errInvalid
+			if doc.list.HasErrors() || doc.app == nil {
+				return errInvalid
+			}
+			target := packager.TargetOf(doc.app)
+			_, err = readConfig(args[1:], &target)
+			return err
 		},
 	}
 	inputs.register(cmd)

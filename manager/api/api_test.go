@@ -40,6 +40,23 @@ type app struct {
 	panics  bool
 }
 
+func (a *app) Goal() manager.GoalView { return manager.GoalView{State: "up"} }
+
+func (a *app) SetGoal(_ context.Context, req manager.GoalRequest) (manager.GoalView, bool, error) {
+	a.called = fmt.Sprint("goal ", req.State, req.States, req.Merge, req.By)
+	return manager.GoalView{State: req.State, Lacking: []string{"10.0.0.9"}}, req.State != "rare", a.err
+}
+
+func (a *app) ResumeGoal(_ context.Context, components []string, by string) (manager.GoalView, bool, error) {
+	a.called = fmt.Sprint("resume ", components, by)
+	return manager.GoalView{}, true, a.err
+}
+
+func (a *app) Plan(_ context.Context, req manager.GoalRequest) manager.PlanView {
+	a.called = fmt.Sprint("plan ", req.State)
+	return manager.PlanView{Targets: map[string]string{"api": "running"}}
+}
+
 func (a *app) App(context.Context, manager.Detail) manager.AppView {
 	if a.panics {
 		panic("the secret cause")
@@ -205,6 +222,36 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 			}
 			if w.Code >= 400 && w.Header().Get("Content-Type") != "application/problem+json" {
 				t.Errorf("got %v", w.Header())
+			}
+		})
+	}
+}
+
+func TestGoalsAreReadFromTheBody(t *testing.T) {
+	t.Parallel()
+	const goal = "/api/v1/app/goal"
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		called, says       string
+	}{
+		{"GET", goal, "", 200, "", `"state": "up"`},
+		{"PUT", goal, `{"state": "up"}`, 200, "goal upmap[] falseadmin", `"up"`},
+		{"PUT", goal, `{"state": "rare"}`, 202, "goal raremap[] falseadmin", `10.0.0.9`},
+		{"PATCH", goal, `{"states": {"api": "running"}}`, 200, "goal map[api:running] trueadmin", ""},
+		{"PUT", goal, `{"staet": "up"}`, 422, "", "staet"},
+		{"PUT", goal, `"up"`, 422, "", "invalid-request"},
+		{"PUT", goal, `{"state": "up"} x`, 422, "", "goes on"},
+		{"POST", goal + "/resume", "", 200, "resume []admin", ""},
+		{"POST", goal + "/resume", `{"components": ["api"]}`, 200, "resume [api]admin", ""},
+		{"POST", "/api/v1/app/plan", `{"state": "down"}`, 200, "plan down", `"api": "running"`},
+	} {
+		t.Run(c.method+" "+c.path+" "+c.body, func(t *testing.T) {
+			t.Parallel()
+			a := &app{}
+			w := ask(t, handler(t, a), c.method, c.path, c.body)
+			if w.Code != c.status || a.called != c.called || !strings.Contains(w.Body.String(), c.says) {
+				t.Errorf("got %d, called %q:\n%.600s", w.Code, a.called, w.Body)
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 // Application is what the API serves; *manager.App implements it.
 type Application interface {
 	Topology
+	Goals
 	Operations
 	Control
 	Logs
@@ -27,6 +28,14 @@ type Topology interface {
 	Nodes(ctx context.Context, d manager.Detail) []manager.NodeView
 	Node(ctx context.Context, node string, d manager.Detail) (manager.NodeView, error)
 	Component(ctx context.Context, node, component string, d manager.Detail) (manager.ComponentView, error)
+}
+
+// Goals takes the application where it should be.
+type Goals interface {
+	Goal() manager.GoalView
+	SetGoal(ctx context.Context, req manager.GoalRequest) (view manager.GoalView, kept bool, err error)
+	ResumeGoal(ctx context.Context, components []string, by string) (view manager.GoalView, kept bool, err error)
+	Plan(ctx context.Context, req manager.GoalRequest) manager.PlanView
 }
 
 // Operations runs operations.
@@ -98,6 +107,11 @@ func (s *server) routes() {
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(s.authenticate)
 		r.Get("/app", s.view(s.getApp))
+		r.Get("/app/goal", s.handle(s.getGoal))
+		r.With(s.takesBody).Put("/app/goal", s.handle(s.putGoal))
+		r.With(s.takesBody).Patch("/app/goal", s.handle(s.patchGoal))
+		r.With(s.takesBody).Post("/app/goal/resume", s.handle(s.resumeGoal))
+		r.With(s.takesBody).Post("/app/plan", s.handle(s.makePlan))
 		r.Get("/events", s.serveEvents)
 		r.Get("/executions/{execution}", s.handle(s.getExecution))
 		r.Get("/node", s.view(s.getNodes))

@@ -26,11 +26,11 @@ func retries(p Policy, d *Document, c Component, op protocol.Operation) retry {
 		if run.Operation != op || run.Cancelled {
 			continue
 		}
-		if op.Kind() == protocol.KindRun && !d.asked(run.ID) {
+		if p.kind(op) == protocol.KindRun && !d.asked(run.ID) {
 			break
 		}
 		failed, died := run.Failed, false
-		if op.Kind() == protocol.KindStart && !run.Failed {
+		if p.kind(op) == protocol.KindStart && !run.Failed {
 			died = !run.Gone.IsZero() && !run.Stopped
 			failed = died && run.Gone.Sub(run.Ended) < p.stable()
 		}

@@ -53,10 +53,19 @@ func ParseRevision(text string) (Revision, error) {
 }
 
 // MarshalText implements [encoding.TextMarshaler].
-func (r Revision) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+func (r Revision) MarshalText() ([]byte, error) {
+	if r.IsZero() {
+		return nil, nil
+	}
+	return []byte(r.String()), nil
+}
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (r *Revision) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*r = Revision{}
+		return nil
+	}
 	parsed, err := ParseRevision(string(text))
 	*r = parsed
 	return err

@@ -21,6 +21,16 @@ type Policy struct {
 	// TakeDown are the requirements, beside host and alive, without which the
 	// component must not go on running.
 	TakeDown []string
+	// Kinds are those of operations that have another one than their name says.
+	Kinds map[protocol.Operation]protocol.Kind
+}
+
+// kind returns what an operation does to the processes of its component.
+func (p Policy) kind(o protocol.Operation) protocol.Kind {
+	if kind, ok := p.Kinds[o]; ok {
+		return kind
+	}
+	return o.Kind()
 }
 
 const (
@@ -38,7 +48,7 @@ func (p Policy) attempts(o protocol.Operation) int {
 	if n := p.Attempts[o]; n > 0 {
 		return n
 	}
-	if o.Kind() == protocol.KindRun {
+	if p.kind(o) == protocol.KindRun {
 		return defaultAttempts
 	}
 	return 0

@@ -320,7 +320,7 @@ func TestWhoLeadsAComponentAwayPutsItOnHold(t *testing.T) {
 		}
 		end()
 		k, _ = a.keeper(t, goal.Up)
-		if a.settle(k); len(a.runs) != ran {
+		if s = a.settle(k); len(a.runs) != ran || len(s.Lacking) > 0 {
 			t.Errorf("another manager does not heed the hold: %v", a.runs[ran:])
 		}
 		if _, err := k.Resume(t.Context(), []string{"gui"}, "jo", time.Now()); !errors.Is(err, keep.ErrNotHeld) {

@@ -191,9 +191,9 @@ func (st *store) take(h *held, text []byte, err error) error {
 		return nil
 	}
 	d, err := goal.ParseDocument(text)
-	if err != nil {
-		st.log.Warn("a replica keeps a goal that makes no sense; the next one replaces it", "error", err)
-		return nil
+	if err != nil { // perhaps that of a manager of another version
+		h.known = false
+		return err
 	}
 	h.revision = d.Revision
 	if st.document == nil || d.Revision.Compare(st.document.Revision) > 0 {

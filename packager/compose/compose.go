@@ -84,7 +84,7 @@ type secret struct {
 type service struct {
 	Image       text             `yaml:"image,omitempty"`
 	Command     []text           `yaml:"command,omitempty"`
-	Environment map[string]text  `yaml:"environment,omitempty"`
+	Environment map[string]value `yaml:"environment,omitempty"`
 	Labels      map[string]text  `yaml:"labels,omitempty"`
 	Ports       []port           `yaml:"ports,omitempty"`
 	Volumes     []mount          `yaml:"volumes,omitempty"`
@@ -124,6 +124,17 @@ type health struct {
 	Interval string   `yaml:"interval"`
 	Timeout  string   `yaml:"timeout"`
 	Retries  int      `yaml:"retries"`
+}
+
+// value is of a variable.
+type value = yaml.Marshaler
+
+// reference is one that is looked up where Compose runs, empty where it is not set.
+type reference string
+
+// MarshalYAML has Compose look the variable up.
+func (r reference) MarshalYAML() (any, error) {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: "${" + string(r) + ":-}"}, nil
 }
 
 // text is a value that came from the user: always quoted, so that no reader
@@ -291,9 +302,15 @@ func SecretNames(plan *packager.Plan) map[string]string {
 
 func swarmService(s packager.Service, opts Options, names map[string]string) service {
 	out := service{
-		Image: text(s.Image), Environment: texts(s.Env),
+		Image: text(s.Image), Environment: map[string]value{},
 		Networks: map[string]onNet{network: {Aliases: aliasesOf(s, names)}},
 		Deploy:   deployOf(s, opts),
+	}
+	for name, v := range s.Env {
+		out.Environment[name] = text(v)
+	}
+	if s.IsToskosed {
+		out.Environment[labelHost], out.Environment[labelSlot] = text("{{.Node.Hostname}}"), text("{{.Task.Slot}}")
 	}
 	for _, other := range s.DependsOn {
 		out.DependsOn = append(out.DependsOn, names[other])
@@ -321,13 +338,21 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 		out.StopGrace = strconv.Itoa(s.StopGrace) + "s"
 	}
 	if s.IsManager {
-		out.Environment[discovery] = "tasks"
+		out.Environment[discovery] = text("tasks")
 	}
 	return out
 }
 
-// discovery is the variable that says how the manager finds replicas.
-const discovery = "TOSKOSE_DISCOVERY"
+// discovery is the variable that says how the manager finds replicas; the labels
+// say where one is, which a swarm fills in.
+const (
+	discovery = "TOSKOSE_DISCOVERY"
+	labelHost = "TOSKOSE_LABEL_HOST"
+	labelSlot = "TOSKOSE_LABEL_SLOT"
+)
+
+// HostVariable is the variable that gives Compose the name of the engine's host.
+const HostVariable = "TOSKOSE_HOST"
 
 // Local returns docker-compose.local.yml, which overrides what a single engine
 // has in another way: there are no services to have labels, so containers do.
@@ -340,7 +365,10 @@ func Local(plan *packager.Plan) ([]byte, error) {
 	for _, s := range plan.Services {
 		local := service{Restart: restartOf(s.Deploy.RestartPolicy), Labels: texts(s.Deploy.Labels)}
 		if s.IsManager {
-			local.Environment = map[string]text{discovery: "alias"}
+			local.Environment = map[string]value{discovery: text("alias")}
+		}
+		if s.IsToskosed {
+			local.Environment = map[string]value{labelHost: reference(HostVariable)}
 		}
 		f.Services[names[s.Name]] = local
 	}

@@ -43,8 +43,7 @@ type Target struct {
 type TargetComponent struct {
 	Node       string                     // the container that it is in
 	Operations map[string]TargetOperation // those that have a script, by interface.operation
-	Requires   []string                   // what its requirements lead to, but for its hosts
-	Hosts      []string                   // what it is hosted on, to the container
+	Requires   []string                   // the names of its requirements, but for that of its host
 	Port       int                        // that it accepts connections at when it is started; 0: none is declared
 }
 

@@ -9,15 +9,14 @@ import (
 // Component says how the unit runs the operations of a component, and how a goal
 // keeps it up. Durations are written as 10s or 1m30s.
 type Component struct {
-	Readiness  Readiness `yaml:"readiness,omitempty" json:"readiness,omitzero"`
-	Output     string    `yaml:"output,omitempty" json:"output,omitempty"`           // prefixed, json or none
-	StopSignal string    `yaml:"stop_signal,omitempty" json:"stop_signal,omitempty"` // to what a start left
-	StopGrace  string    `yaml:"stop_grace,omitempty" json:"stop_grace,omitempty"`   // until KILL
-	User       string    `yaml:"user,omitempty" json:"user,omitempty"`               // USER or USER:GROUP of the base; default: the base's
-	Restart    Restart   `yaml:"restart,omitempty" json:"restart,omitzero"`
-	// Requirements are by the names of what they lead to.
-	Requirements map[string]Requirement `yaml:"requirements,omitempty" json:"requirements,omitempty"`
-	Operations   map[string]Operation   `yaml:"operations,omitempty" json:"operations,omitempty"` // by interface.operation
+	Readiness    Readiness              `yaml:"readiness,omitempty" json:"readiness,omitzero"`
+	Output       string                 `yaml:"output,omitempty" json:"output,omitempty"`           // prefixed, json or none
+	StopSignal   string                 `yaml:"stop_signal,omitempty" json:"stop_signal,omitempty"` // to what a start left
+	StopGrace    string                 `yaml:"stop_grace,omitempty" json:"stop_grace,omitempty"`   // until KILL
+	User         string                 `yaml:"user,omitempty" json:"user,omitempty"`               // USER or USER:GROUP of the base; default: the base's
+	Restart      Restart                `yaml:"restart,omitempty" json:"restart,omitzero"`
+	Requirements map[string]Requirement `yaml:"requirements,omitempty" json:"requirements,omitempty"` // by name
+	Operations   map[string]Operation   `yaml:"operations,omitempty" json:"operations,omitempty"`     // by interface.operation
 }
 
 // Readiness says when a component that was started can be used: when all that is
@@ -81,7 +80,7 @@ const (
 	WhileAwayDown = "down" // it is taken down, and up again
 )
 
-// Requirement says what a goal does about one requirement.
+// Requirement says what a goal does about a requirement.
 type Requirement struct {
 	WhileAway string `yaml:"while_away,omitempty" json:"while_away,omitempty"` // keep, the default, or down
 }

@@ -162,10 +162,10 @@ func (d *decoder) fits(path string, c Component, t TargetComponent) {
 	for _, name := range keysOf(c.Requirements) {
 		at := path + ".requirements." + name
 		switch {
-		case slices.Contains(t.Hosts, name):
-			d.reportAt(at, "the component is hosted on it, and always goes down with it")
+		case name == "host" || name == "alive":
+			d.reportAt(at, "a component always goes down with its host")
 		case !slices.Contains(t.Requires, name):
-			d.reportAt(at, "the component requires nothing of this name%s", didYouMean(name, t.Requires))
+			d.reportAt(at, "the component has no requirement of this name%s", didYouMean(name, t.Requires))
 		}
 	}
 	for _, name := range keysOf(c.Operations) {

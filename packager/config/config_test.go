@@ -22,14 +22,14 @@ func target() config.Target {
 		},
 		Components: map[string]config.TargetComponent{
 			"api": {
-				Node: "backend", Hosts: []string{"python", "backend"}, Requires: []string{"store", "web"}, Port: 8000,
+				Node: "backend", Requires: []string{"connection", "db"}, Port: 8000,
 				Operations: map[string]config.TargetOperation{
 					"Standard.start": {Kind: "start"},
 					"own.push":       {Kind: "run", States: []string{"created", "deleted", "running"}},
 				},
 			},
-			"lint": {Node: "frontend", Hosts: []string{"frontend"}, Operations: map[string]config.TargetOperation{"Standard.create": {Kind: "run"}}},
-			"web":  {Node: "frontend", Hosts: []string{"frontend"}, Operations: map[string]config.TargetOperation{"Standard.start": {Kind: "start"}}},
+			"lint": {Node: "frontend", Operations: map[string]config.TargetOperation{"Standard.create": {Kind: "run"}}},
+			"web":  {Node: "frontend", Operations: map[string]config.TargetOperation{"Standard.start": {Kind: "start"}}},
 		},
 	}
 }
@@ -135,7 +135,7 @@ toskose.yml:2:43: secrets.3: must be text, not a list`,
 		"how components run": {
 			"nodes:\n  backend:\n    coredump_mark: maybe\n    components:\n      api:\n        redines: none\n        readiness: {tcp: api, http: 'ftp://x', command: 'a \"b', log: '(', notify: 1, timeout: 5ms, interval: soon}\n" +
 				"        output: prefix\n        stop_signal: SIGTREM\n        stop_grace: 1500ms\n        user: 'a b'\n        restart: {stable: 60, delay_max: -1s, attempts: 0}\n" +
-				"        requirements: {stroe: {while_away: up}, python: {while_away: keep}}\n        operations: {Standard.start: {timeout: 99999999h, attempts: -1, user: ':x'}}\nmanager: {goal: down}\n",
+				"        requirements: {connction: {while_away: up}, host: {while_away: keep}}\n        operations: {Standard.start: {timeout: 99999999h, attempts: -1, user: ':x'}}\nmanager: {goal: down}\n",
 			`toskose.yml:3:20: nodes.backend.coredump_mark: must be true or false, not text
 toskose.yml:6:9: nodes.backend.components.api.redines: unknown key; did you mean "readiness"?
 toskose.yml:7:26: nodes.backend.components.api.readiness.tcp: "api" is neither PORT nor HOST:PORT
@@ -152,9 +152,9 @@ toskose.yml:11:15: nodes.backend.components.api.user: "a b" is neither USER nor 
 toskose.yml:12:27: nodes.backend.components.api.restart.stable: "60" is not a duration: write 10s or 1m30s
 toskose.yml:12:42: nodes.backend.components.api.restart.delay_max: "-1s" is not a duration: write 10s or 1m30s
 toskose.yml:12:57: nodes.backend.components.api.restart.attempts: 0 is less than 1
-toskose.yml:13:24: nodes.backend.components.api.requirements.stroe: the component requires nothing of this name; did you mean "store"?
-toskose.yml:13:44: nodes.backend.components.api.requirements.stroe.while_away: "up" is not one of keep, down
-toskose.yml:13:49: nodes.backend.components.api.requirements.python: the component is hosted on it, and always goes down with it
+toskose.yml:13:24: nodes.backend.components.api.requirements.connction: the component has no requirement of this name; did you mean "connection"?
+toskose.yml:13:48: nodes.backend.components.api.requirements.connction.while_away: "up" is not one of keep, down
+toskose.yml:13:53: nodes.backend.components.api.requirements.host: a component always goes down with its host
 toskose.yml:14:48: nodes.backend.components.api.operations.Standard.start.timeout: "99999999h" is not a duration: write 10s or 1m30s
 toskose.yml:14:69: nodes.backend.components.api.operations.Standard.start.attempts: -1 is less than 1
 toskose.yml:14:79: nodes.backend.components.api.operations.Standard.start.user: ":x" is neither USER nor USER:GROUP, by name or number
@@ -253,7 +253,7 @@ nodes:
         stop_grace: 30s
         user: nobody:nogroup
         restart: {stable: 5m, delay_max: 1h, attempts: 1}
-        requirements: {store: {while_away: down}}
+        requirements: {db: {while_away: down}}
         operations: {own.push: {kind: start, states: [running], timeout: 5m, attempts: 1, user: root}}
 manager: {port: 9003, mode: testing, goal: up, secret_key: k, password: pw}
 `), &to)

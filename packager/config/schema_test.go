@@ -169,7 +169,7 @@ func TestTheSchemaTakesWhatTheReaderTakes(t *testing.T) {
 		"half a grace":         {"components: {api: {stop_grace: 1.5}}", false},
 		"a name with a space":  {"components: {api: {user: a b}}", false},
 		"no attempt":           {"components: {api: {restart: {attempts: 0}}}", false},
-		"away as truth":        {"components: {api: {requirements: {store: {while_away: true}}}}", false},
+		"away as truth":        {"components: {api: {requirements: {db: {while_away: true}}}}", false},
 		"a mark that is text":  {"nodes: {backend: {coredump_mark: no such}}", false},
 		"another goal":         {"manager: {goal: down}", false},
 		"secrets as a map":     {"secrets: {api: token}", false},
@@ -211,7 +211,7 @@ nodes:
         stop_grace: 30s
         user: 1000:0
         restart: {stable: 5m, delay_max: 1h, attempts: 1}
-        requirements: {store: {while_away: keep}, web: {while_away: down}}
+        requirements: {connection: {while_away: keep}, db: {while_away: down}}
         operations: {Standard.start: {timeout: 1m30s, attempts: 2, user: nobody}}
 manager: {goal: up}
 `

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	"github.com/docker/docker/api/types/swarm"
@@ -26,6 +27,7 @@ func (d *deployer) onEngine(ctx context.Context, kind string) error {
 	active := system.Swarm.LocalNodeState == swarm.LocalNodeStateActive
 	switch {
 	case kind == Compose || kind == "" && !active:
+		d.opts.Environ = append(slices.Clone(d.opts.Environ), compose.HostVariable+"="+system.Name)
 		d.where = onProject(d)
 	case !active:
 		return errors.New("the engine is not in a swarm: `docker swarm init` makes one, and --target compose needs none")

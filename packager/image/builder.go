@@ -72,6 +72,7 @@ func (b *Builder) Build(ctx context.Context, plan *packager.Plan, archive fs.FS)
 	if err != nil {
 		return err
 	}
+	b.warnOfInterpreters(ctx, jobs, archive)
 	switch {
 	case b.opts.Contexts != "":
 		return b.writeContexts(ctx, jobs)

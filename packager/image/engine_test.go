@@ -332,3 +332,42 @@ func TestAMissingFileEndsTheBuild(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestAScriptWhoseInterpreterTheBaseLacksIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	for _, builder := range builders {
+		t.Run(builder, func(t *testing.T) { warnOfScripts(t, newBench(t, builder)) })
+	}
+}
+
+func warnOfScripts(t *testing.T, b *bench) {
+	base := b.name + ":tools"
+	engine.Import(t, b.Client, base, map[string]string{"bin/bash": "", "usr/bin/env": "", "opt/tools/node": ""},
+		"ENV PATH=/bin:/opt/tools", "LABEL "+labelBench+"="+b.name)
+	plan := b.plan()
+	plan.Images[0].Base = base
+	archive := fstest.MapFS{"a b.sh": {Data: []byte("#!/bin/bash\n")}}
+	plan.Images[0].Scripts = []string{"a b.sh"}
+	for name, text := range map[string]string{
+		"node": "#!/usr/bin/env node\n", "perl": "#!/usr/bin/env -S perl -w\n", "bare": "echo\n", "zsh": "#!/bin/zsh\n", "tool": "\x7fELF",
+	} {
+		archive[name] = &fstest.MapFile{Data: []byte(text)}
+		plan.Images[0].Scripts = append(plan.Images[0].Scripts, name)
+	}
+	slices.Sort(plan.Images[0].Scripts)
+	if err := b.build(plan, archive, nil); err != nil {
+		t.Fatal(err)
+	}
+	var warnings []string
+	for line := range strings.Lines(b.said.String()) {
+		if _, warning, is := strings.Cut(line, ": warning: "); is {
+			warnings = append(warnings, strings.TrimSpace(warning))
+		}
+	}
+	lacks := fmt.Sprintf(", which base image %q does not have", base)
+	if diff := cmp.Diff([]string{
+		`script "bare" is run by /bin/sh` + lacks, `script "perl" is run by perl` + lacks, `script "zsh" is run by /bin/zsh` + lacks,
+	}, warnings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

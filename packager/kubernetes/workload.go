@@ -71,12 +71,17 @@ func (w *writer) env(s packager.Service) []variable {
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		set(name, literal(s.Env[name]))
 	}
+	field := func(name, path string) { out = append(out, variable{Name: name, From: &valueFrom{fieldRef{path}}}) }
+	if s.IsToskosed {
+		field("TOSKOSE_LABEL_HOST", "spec.nodeName")
+		field("TOSKOSE_LABEL_SLOT", "metadata.name")
+	}
 	if !s.IsManager {
 		return out
 	}
 	// The manager asks for complete names, so it has to know its namespace.
 	set("TOSKOSE_DISCOVERY", "alias")
-	out = append(out, variable{Name: "TOSKOSE_NAMESPACE", From: &valueFrom{fieldRef{"metadata.namespace"}}})
+	field("TOSKOSE_NAMESPACE", "metadata.namespace")
 	set("TOSKOSE_DISCOVERY_DOMAIN", "$(TOSKOSE_NAMESPACE).svc."+w.opts.ClusterDomain)
 	if names := w.plan.OtherNames(func(_, alias string) string { return w.names[alias] }); names != "" {
 		set("TOSKOSE_DISCOVERY_NAMES", names)

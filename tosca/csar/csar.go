@@ -111,8 +111,7 @@ func (a *Archive) open(path string, info fs.FileInfo, limits Limits) (err error)
 // notLinked follows a link that the user gave, as any program does; links in an
 // archive are what nobody follows.
 func notLinked(path string) (string, error) {
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return path, err
 	}
 	return filepath.EvalSymlinks(path)

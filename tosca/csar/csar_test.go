@@ -113,6 +113,7 @@ func TestWhatIsWrongWithAnArchiveIsOneClearLine(t *testing.T) {
 		{"meta has a line without end", zipOf(t, entry{name: metaPath, data: meta + "X: " + strings.Repeat("y", 1<<17)}, app), `TOSCA-CSAR-005 TOSCA-Metadata/TOSCA.meta:5: "TOSCA-Metadata/TOSCA.meta" of x.csar has a line that is too long`},
 		{"a file begins nowhere", misplaced(t, m, app), `TOSCA-CSAR-002 TOSCA-Metadata/TOSCA.meta:4:20: "TOSCA-Metadata/TOSCA.meta" of x.csar names "app.yaml", which cannot be read (EOF)`},
 		{"comment with an end of its own", commented(t, whole, "PK\x05\x06\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), "TOSCA-CSAR-002 x.csar: the archive is a truncated or damaged zip (zip: not a valid zip file)"},
+		{"XML", []byte("<?xml version=\"1.0\"?>\n<Definitions/>"), "TOSCA-CSAR-001 x.csar: the archive is XML: service templates in XML, of TOSCA 1.0, are not read"},
 		{"no zip", []byte("hello, world, this is a text"), "TOSCA-CSAR-001 x.csar: the archive is neither a zip nor a tar"},
 		{"empty file", nil, "TOSCA-CSAR-001 x.csar: the archive is neither a zip nor a tar"},
 		{"truncated", whole[:len(whole)-40], "TOSCA-CSAR-002 x.csar: the archive is a truncated or damaged zip (zip: not a valid zip file)"},

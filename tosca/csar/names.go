@@ -123,9 +123,7 @@ type names struct {
 	folded map[string]string // lower case → path
 }
 
-func newNames() *names {
-	return &names{seen: map[string]bool{}, folded: map[string]string{}}
-}
+func newNames() *names { return &names{seen: map[string]bool{}, folded: map[string]string{}} }
 
 // add takes one path and the folders that it implies.
 func (n *names) add(path string, dir bool) error {

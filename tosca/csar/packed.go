@@ -259,6 +259,9 @@ func notZip(r io.ReaderAt, cause error) error {
 	if bytes.Contains(text, []byte("tosca_definitions_version")) {
 		return problem(codeNotArchive, "", "is neither a zip nor a tar (the name of a service template ends in .yaml or .yml)")
 	}
+	if bytes.HasPrefix(text, []byte("<")) {
+		return problem(codeNotArchive, "", "is XML: service templates in XML, of TOSCA 1.0, are not read")
+	}
 	return problem(codeNotArchive, "", "is neither a zip nor a tar")
 }
 

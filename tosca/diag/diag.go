@@ -186,9 +186,7 @@ func UTF8(data []byte) []byte {
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // Lines returns the lines of a file, without their ends.
-func Lines(data []byte) []string {
-	return strings.Split(lineEnds.Replace(string(UTF8(data))), "\n")
-}
+func Lines(data []byte) []string { return strings.Split(lineEnds.Replace(string(UTF8(data))), "\n") }
 
 // Visible replaces in a text what would make a terminal do something else than
 // show it: control characters but tabs, what turns the direction of a text, and

@@ -94,6 +94,26 @@ func (l *ledger) Withdraw(component string) error {
 	return nil
 }
 
+// Reloaded tells those who follow the journal that they know the unit no longer.
+func (l *ledger) Reloaded(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reloaded(why)
+}
+
+// Documents records that the unit keeps other documents, unless it is shutting down
+// or the journal cannot be written: readers learn of it later then.
+func (l *ledger) Documents(revisions map[string]string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unbooted() != "" {
+		return
+	}
+	if err := l.append(wire.Entry{Kind: wire.EntryDocument, Why: "the documents are others", Documents: revisions}); err != nil {
+		l.log.Warn("a document is not in the journal", "error", err)
+	}
+}
+
 // reloaded has readers of the journal ask how all stands: it is of no component.
 // The caller holds the lock.
 func (l *ledger) reloaded(why string) {

@@ -63,6 +63,9 @@
 //	toskose_journal=/state/journal
 //	                            the folder of the journal; without it the
 //	                            journal lives in memory
+//	toskose_documents=/toskose/documents
+//	                            the folder of the documents that the unit
+//	                            keeps for the manager, shared by replicas
 //	toskose_coredump_mark=true  whether processes are marked in their
 //	                            /proc/PID/coredump_filter, too
 //	toskose_output=none         whether a copy of what programs print goes to

@@ -103,6 +103,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 		if err != nil || len(warnings) > 0 {
 			t.Fatalf("%s\n%v %v", text, warnings, err)
 		}
+		got.Digest = "" // of the text, not of what it says
 		return got
 	}
 	for _, row := range documentedKeys(t) {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -54,7 +56,7 @@ func LoadFrom(dir, file string, env, overrides map[string]string) (*Config, []Wa
 func Parse(file string, o Options) (*Config, []Warning, error) {
 	p := &parser{
 		o: o, file: path.Clean(file), doc: newDocument(), report: &report{},
-		env: maps.Clone(o.Env), users: readUsers(o.FS), config: &Config{File: path.Clean(file)},
+		env: maps.Clone(o.Env), users: readUsers(o.FS), config: &Config{File: path.Clean(file)}, digest: sha256.New(),
 	}
 	if p.env == nil {
 		p.env = map[string]string{}
@@ -69,6 +71,7 @@ func Parse(file string, o Options) (*Config, []Warning, error) {
 	if err != nil {
 		return nil, warnings, err
 	}
+	p.config.Digest = hex.EncodeToString(p.digest.Sum(nil))
 	return p.config, warnings, nil
 }
 
@@ -86,6 +89,7 @@ func (p *parser) readFile(file string) error {
 		return err
 	}
 	p.report.files = append(p.report.files, file)
+	p.digest.Write(data)
 	(&iniReader{doc: p.doc, report: p.report, file: file, here: path.Dir(file)}).read(string(data))
 	return nil
 }

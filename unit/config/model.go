@@ -11,9 +11,10 @@ import (
 // Config is a complete configuration: every default filled in, every name
 // expanded, every path absolute, every user looked up. The same files and
 // environment yield the same Config, so that reflect.DeepEqual shows what a reload
-// changes.
+// changes, but for the digest.
 type Config struct {
 	File        string         // absolute path of the file that was read
+	Digest      string         `json:"-"` // SHA-256 of its content and that of the files that it includes, in hexadecimal
 	Supervisord Supervisord    //
 	Inet        []InetServer   // by section name
 	Unix        []UnixServer   // by section name
@@ -59,6 +60,7 @@ type Supervisord struct {
 	Identifier  string
 	CoreMark    bool   // toskose_coredump_mark: processes are marked in their coredump_filter, too
 	Journal     string // toskose_journal: folder of the journal; empty: kept in memory
+	Documents   string // toskose_documents: folder of the documents that the unit keeps for the manager
 	Output      Output `json:",omitempty"` // toskose_output: already that of each Program without its own
 }
 

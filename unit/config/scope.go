@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"hash"
 	"maps"
 	"math"
 	"path"
@@ -21,6 +22,7 @@ type parser struct {
 	env    map[string]string // for %(ENV_x)s
 	users  *users
 	config *Config
+	digest hash.Hash // of what was read
 	ties   []tie
 }
 

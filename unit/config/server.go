@@ -41,6 +41,7 @@ func (p *parser) supervisord(sec *section) {
 	if text, ok := s.text("toskose_journal"); ok && text != "" {
 		d.Journal = s.path(text)
 	}
+	d.Documents = s.path(s.textOr("toskose_documents", "/toskose/documents"))
 	d.Environment = s.environment("environment")
 	s.finish()
 	for key, text := range d.Environment {

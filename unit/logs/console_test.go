@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -184,7 +185,7 @@ func TestEveryByteSurvivesJSON(t *testing.T) {
 func TestAReaderThatComesBackGetsAllOfWhatWasHeld(t *testing.T) {
 	t.Parallel()
 	c, stdout, stderr, finish := aConsole(t)
-	held := make(chan struct{}, 1)
+	held, hold := context.WithCancel(t.Context()) // hold is called again where the reader is slow
 	const count = 100_000
 	talks := func(stream wire.Stream, o PumpOptions) (*Lines, *Pump, *sync.WaitGroup) {
 		l := c.Lines("api", "create", stream, Prefixed)
@@ -213,8 +214,8 @@ func TestAReaderThatComesBackGetsAllOfWhatWasHeld(t *testing.T) {
 			}
 		}
 	}
-	l, p, writer := talks(wire.Stdout, PumpOptions{Held: func() { held <- struct{}{} }})
-	<-held
+	l, p, writer := talks(wire.Stdout, PumpOptions{Held: hold})
+	<-held.Done()
 	// The other stream has a reader, and is not held.
 	_, other, others := talks(wire.Stderr, PumpOptions{})
 	complete(stderr)
@@ -392,25 +393,40 @@ func TestFlushingWaitsAsLongAsTheReaderTakesSomething(t *testing.T) {
 	c, stdout, _, _ := aConsole(t)
 	l := c.Lines("api", "create", wire.Stdout, Prefixed)
 	write(t, l, strings.Repeat(strings.Repeat("x", 1000)+"\n", 200)) // more than the pipe holds
-	begun := time.Now()
-	c.stdout.flush(begun.Add(flushMost))
-	if took := time.Since(begun); took < flushPatience || took > flushMost+flushPatience {
-		t.Errorf("without a reader it took %s", took)
+	ticked := make(chan time.Time)
+	close(ticked)
+	var first time.Duration
+	c.stdout.flush(time.Now().Add(time.Hour), func(d time.Duration) <-chan time.Time {
+		first = d
+		return ticked
+	})
+	if first != flushPatience {
+		t.Errorf("for a reader that takes nothing it waits %s", first)
 	}
-	var read sync.WaitGroup
-	read.Go(func() {
-		for piece := make([]byte, 50_000); ; time.Sleep(flushPatience / 2) {
-			if n, err := stdout.Read(piece); n == 0 || err != nil {
-				return
+	waits, piece := 0, make([]byte, 50_000)
+	took := func(time.Duration) <-chan time.Time { // each time something is taken
+		before := c.stdout.taken.Load()
+		for c.stdout.taken.Load() == before {
+			_ = stdout.SetReadDeadline(time.Now().Add(time.Millisecond)) // for all may have been read
+			if _, err := stdout.Read(piece); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error(err)
+			}
+			select {
+			case <-c.stdout.emptied():
+				return nil
+			default:
 			}
 		}
-	})
-	c.stdout.flush(time.Now().Add(time.Minute))
-	if s := c.Stats(wire.Stdout); s.Written != 200*(1001+uint64(len("api:create | "))) || s.Dropped != 0 || s.Err != nil {
-		t.Errorf("stats: %+v", s)
+		waits++
+		return ticked
 	}
+	c.stdout.flush(time.Now().Add(time.Hour), took)
+	if s := c.Stats(wire.Stdout); waits < 2 || s.Written != 200*(1001+uint64(len("api:create | "))) || s.Dropped != 0 || s.Err != nil {
+		t.Errorf("after %d waits, stats: %+v", waits, s)
+	}
+	_ = stdout.SetReadDeadline(time.Time{})
 	hangUp(c.stdout)
-	read.Wait()
+	all(t, stdout)
 }
 
 func TestAReaderThatIsGoneIsNoReasonToStop(t *testing.T) {

@@ -95,19 +95,17 @@ func outletOf(path string) *outlet {
 func Flush() {
 	deadline := time.Now().Add(flushMost)
 	for _, o := range outlets() {
-		o.flush(deadline)
+		o.flush(deadline, time.After)
 	}
 }
 
-func (o *outlet) flush(deadline time.Time) {
+func (o *outlet) flush(deadline time.Time, after func(time.Duration) <-chan time.Time) {
 	for {
 		before := o.taken.Load()
-		timer := time.NewTimer(min(flushPatience, time.Until(deadline)))
 		select {
 		case <-o.emptied():
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-after(min(flushPatience, time.Until(deadline))):
 			if o.taken.Load() == before || time.Now().After(deadline) {
 				return
 			}

@@ -7,8 +7,8 @@ import "time"
 const (
 	paceStreak = 8                    // short reads, one soon after the other, after which it is left alone
 	paceIdle   = 8                    // pauses without a line after which it is waited for again
-	paceMost   = 6 * time.Millisecond // the longest pause; a line is not later than that
-	paceLeast  = paceMost / 64        // the shortest
+	paceMost   = 4 * time.Millisecond // the longest pause; a line is not later than that
+	paceLeast  = paceMost / 32        // the shortest
 )
 
 // pace decides how long a pipe is left alone.

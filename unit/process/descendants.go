@@ -18,6 +18,9 @@ import (
 // lookForDescendants tells the state machine whether the main process left anything,
 // and, where it did, sees to it that the machine learns when that has ended.
 func (p *owner) lookForDescendants(ctx context.Context) error {
+	if p.table.tree.Gone(p.number) {
+		return p.step(ctx, event{what: noDescendants})
+	}
 	found, err := p.table.tree.Live(p.number)
 	if err != nil {
 		// Until that can be seen it counts as something: watchDescendants tries again.
@@ -44,6 +47,9 @@ func (p *owner) lookForDescendants(ctx context.Context) error {
 func (p *owner) awaitReaped(ctx context.Context) error {
 	for {
 		drained := p.table.drained.Next()
+		if p.table.tree.Gone(p.number) {
+			return nil
+		}
 		processes, err := p.table.tree.Scan()
 		if err != nil {
 			return err
@@ -70,8 +76,7 @@ func hasZombie(processes []proctree.Process, number proctree.Program) bool {
 
 // endDescendants ends what the main process left, within what remains of the grace.
 func (p *owner) endDescendants(ctx context.Context) error {
-	found, err := p.table.tree.Live(p.number)
-	if err == nil && len(found) == 0 {
+	if p.table.tree.Gone(p.number) {
 		return p.step(ctx, event{what: noDescendants})
 	}
 	grace := time.Until(p.deadline)
@@ -80,7 +85,7 @@ func (p *owner) endDescendants(ctx context.Context) error {
 		if len(ended.Killed()) > 0 {
 			p.publish(func(s *Status) { s.Killed = true })
 		}
-		if err != nil {
+		if err != nil || len(ended.Signalled)+len(ended.Left) == 0 {
 			return err
 		}
 		if len(ended.Left) > 0 {
@@ -177,7 +182,7 @@ func (p *owner) stopMain(sig syscall.Signal, group bool) error {
 			p.table.log.Warn("cannot see what a process has started", "process", p.Name(), "error", err)
 		}
 	}
-	suspended := p.child != nil && p.table.tree.Suspended(p.child.PID())
+	suspended := p.child != nil && p.child.Suspended()
 	if err := p.signalMain(sig, group); err != nil || !suspended {
 		return err
 	}

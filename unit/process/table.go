@@ -66,14 +66,16 @@ type Table struct {
 // NewTable makes this process a subreaper where it is not PID 1. One process
 // can have one Table only.
 func NewTable(o Options) (*Table, error) {
-	tree, err := proctree.New(proctree.Options{NoCoreMark: o.NoCoreMark})
+	t := &Table{o: o, log: o.Logger, console: logs.NewConsole(o.Now), relays: map[string][]*logs.Spool{}}
+	still := func(do func(forked func(pid int) bool)) { t.reaper.Still(do) }
+	tree, err := proctree.New(proctree.Options{NoCoreMark: o.NoCoreMark, Still: still})
 	if err != nil {
 		return nil, err
 	}
+	t.tree = tree
 	if why := tree.Degraded(); why != nil {
 		o.Logger.Warn("processes are marked by their environment only", "error", why)
 	}
-	t := &Table{o: o, log: o.Logger, tree: tree, console: logs.NewConsole(o.Now), relays: map[string][]*logs.Spool{}}
 	t.reaper, err = reaper.New(reaper.Options{Orphan: t.orphaned, Drained: func() {
 		tree.Drained()
 		t.drained.Wake()
@@ -93,7 +95,7 @@ func (t *Table) orphaned(pid int, exit Exit, cpu time.Duration) {
 			owner.tally.spend(cpu)
 		}
 	}
-	t.log.Debug("orphan ended", "pid", pid, "exit", exit.String())
+	t.log.Debug("orphan ended", "pid", pid, "exit", exit)
 }
 
 // Program makes a program and its logs; pool is nil where it is not an event

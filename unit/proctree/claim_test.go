@@ -145,7 +145,7 @@ func TestTheGroupOfAProgramsFirstProcessIsKnownFromTheFork(t *testing.T) {
 	t.Parallel()
 	p := newFakeProc(t)
 	tree := marking(t, p)
-	tree.memory.forked(fake+100, 3)
+	tree.memory.forked(fake+100, 3, 3)
 	p.put(tree, proc{pid: fake + 101, ppid: os.Getpid(), pgid: fake + 100, sid: tree.sid, start: 5})
 	if got := programs(t, tree); got[fake+101] != 3 {
 		t.Errorf("claimed by %d, want 3", got[fake+101])

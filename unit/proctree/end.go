@@ -134,6 +134,10 @@ const share = 4
 // settled, that it finds none means nothing.
 func (e *ender) look() (members []*entry, settled bool, err error) {
 	began := time.Now()
+	if !e.looked.IsZero() && len(e.watch.held) == 0 && e.tree.allGone(e.programs) {
+		e.left = nil
+		return nil, true, nil
+	}
 	members, err = e.tree.live(e.programs)
 	e.looked = time.Now()
 	e.took = e.looked.Sub(began)
@@ -258,6 +262,9 @@ func (t *Tree) WaitGone(ctx context.Context, programs ...Program) error {
 	defer w.close()
 	for look := 0; ; look++ {
 		began := time.Now()
+		if look > 0 && t.allGone(programs) {
+			return nil
+		}
 		members, err := t.live(programs)
 		unsettled := errors.Is(err, errUnsettled)
 		if err != nil && !unsettled {

@@ -280,6 +280,7 @@ func TestWhatForksAndEndsAllTheTimeIsEnded(t *testing.T) {
 			if rest, err := out.lines.ReadString('\n'); !errors.Is(err, io.EOF) {
 				t.Fatalf("stop %d: %q, %v", stop, rest, err)
 			}
+			w.untilGone(1) // not even zombies are left, so that they are not more and more
 		}
 	})
 }

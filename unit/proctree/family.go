@@ -1,9 +1,11 @@
 package proctree
 
 import (
-	"os"
+	"io/fs"
+	"slices"
 	"strconv"
-	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Recognise remembers the processes that a program's process forked, and those
@@ -35,26 +37,37 @@ func (t *Tree) Recognise(program Program, pid int) error {
 	return nil
 }
 
-// children lists the children of a process, of all its threads.
-func (p procfs) children(pid int) ([]int, error) {
+// children lists the children of a process, of all its threads. A child or a thread that
+// ends while the list is read may hide another child. The next reading lacks what has
+// ended, so that one that is the same as before has missed nothing.
+func (p procfs) children(pid int) (children []int, err error) {
+	const readings = 5 // of one that forks all the time
+	for i := range readings {
+		before := children
+		threads := 0
+		if children, threads, err = p.childrenNow(pid); err != nil || threads == 1 && len(children) == 0 {
+			break
+		}
+		if i > 0 && slices.Equal(before, children) {
+			break
+		}
+	}
+	return children, err
+}
+
+func (p procfs) childrenNow(pid int) (children []int, many int, err error) {
 	folder := p.root + "/" + strconv.Itoa(pid) + "/task"
-	threads, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, err
+	var s unix.Stat_t
+	if err := unix.Lstat(folder, &s); err != nil {
+		return nil, 0, &fs.PathError{Op: "stat", Path: folder, Err: err}
 	}
-	var children []int
-	for _, thread := range threads {
-		text, err := os.ReadFile(folder + "/" + thread.Name() + "/children")
-		if err != nil {
-			return nil, err
-		}
-		for field := range strings.FieldsSeq(string(text)) {
-			child, err := strconv.Atoi(field)
-			if err != nil {
-				return nil, err
-			}
-			children = append(children, child)
-		}
+	const links = 2 // of a folder, besides those of the folders in it
+	threads := []int{pid}
+	if s.Nlink != links+1 {
+		threads, err = numbers(folder)
 	}
-	return children, nil
+	for i := 0; err == nil && i < len(threads); i++ {
+		children, err = readNumbers(folder+"/"+strconv.Itoa(threads[i])+"/children", children)
+	}
+	return children, len(threads), err
 }

@@ -172,7 +172,7 @@ func (t *Tree) Around(program, component Program) func(fork func() (int, error))
 		defer t.core.set(program, component)()
 		pid, err := fork()
 		if err == nil {
-			t.memory.forked(pid, program)
+			t.memory.forked(pid, program, component)
 		}
 		return pid, err
 	}

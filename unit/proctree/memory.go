@@ -2,6 +2,7 @@ package proctree
 
 import (
 	"maps"
+	"slices"
 	"sync"
 )
 
@@ -27,6 +28,14 @@ type memory struct {
 	unclaimed bool           // the last look found unclaimed processes
 	groups    map[int]owner
 	sessions  map[int]owner
+	forks     map[Program]*forks
+	mains     map[int]Program // the pid that each program was forked with last
+}
+
+// forks is what is known of a program from the forks of its first processes.
+type forks struct {
+	main       int       // the pid of the last
+	components []Program // that represented its component
 }
 
 // begin numbers the looks at /proc.
@@ -37,17 +46,64 @@ func (m *memory) begin() (look uint64) {
 	return m.look
 }
 
-// forked remembers the process group that a program's first process leads.
-func (m *memory) forked(pid int, program Program) {
+// forked remembers a program's first process and the process group that it leads.
+func (m *memory) forked(pid int, program, component Program) {
 	seen, _ := now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.groups == nil {
-		m.groups = map[int]owner{}
+		m.groups, m.forks, m.mains = map[int]owner{}, map[Program]*forks{}, map[int]Program{}
+	}
+	f := m.forks[program]
+	if f == nil {
+		f = &forks{}
+		m.forks[program] = f
+	}
+	if m.mains[f.main] == program {
+		delete(m.mains, f.main)
+	}
+	f.main, m.mains[pid] = pid, program
+	if component != program && !slices.Contains(f.components, component) {
+		f.components = append(f.components, component)
 	}
 	// With the number of the look that may be under way, so that it does not
 	// drop a group that it was too early to see.
 	m.groups[pid] = owner{program: program, look: m.look, seen: seen}
+}
+
+// sort separates the children of this process: present are the programs of those that
+// it has forked.
+func (m *memory) sort(children []int, forked func(pid int) bool) (orphans []int, present []Program) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, pid := range children {
+		if program, ok := m.mains[pid]; ok && forked(pid) {
+			present = append(present, program)
+		} else {
+			orphans = append(orphans, pid)
+		}
+	}
+	return orphans, present
+}
+
+// mark sets what is asked for to true where it is among the programs that are
+// present. What a program's descendants lose of its marks makes them those of the program that
+// represents its component.
+func (m *memory) mark(asked map[Program]bool, present []Program) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, program := range present {
+		if _, ok := asked[program]; ok {
+			asked[program] = true
+		}
+		if f := m.forks[program]; f != nil {
+			for _, component := range f.components {
+				if _, ok := asked[component]; ok {
+					asked[component] = true
+				}
+			}
+		}
+	}
 }
 
 // process returns the program that claimed this very process before.

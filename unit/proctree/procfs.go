@@ -52,8 +52,11 @@ func (s *stat) ofKernel() bool { return s.flags&kernelThread != 0 }
 func (s *stat) suspended() bool { return s.state == 'T' }
 
 // pids lists all processes.
-func (p procfs) pids() ([]int, error) {
-	dir, err := os.Open(p.root)
+func (p procfs) pids() ([]int, error) { return numbers(p.root) }
+
+// numbers lists what of a folder has a number as its name.
+func numbers(folder string) ([]int, error) {
+	dir, err := os.Open(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +65,41 @@ func (p procfs) pids() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	pids := make([]int, 0, len(names))
+	found := make([]int, 0, len(names))
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil && pid > 0 {
-			pids = append(pids, pid)
+		if number, err := strconv.Atoi(name); err == nil && number > 0 {
+			found = append(found, number)
 		}
 	}
-	return pids, nil
+	return found, nil
+}
+
+// readNumbers reads a file of numbers with spaces between them, and appends them.
+func readNumbers(path string, to []int) ([]int, error) {
+	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return to, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	number := 0
+	for {
+		var buf [4096]byte // the most that the kernel gives at a time
+		n, err := retry(func() (int, error) { return unix.Read(fd, buf[:]) })
+		if err != nil {
+			return to, fmt.Errorf("read %s: %w", path, err)
+		}
+		for _, c := range buf[:n] {
+			switch {
+			case '0' <= c && c <= '9':
+				number = 10*number + int(c-'0')
+			case number > 0:
+				to, number = append(to, number), 0
+			}
+		}
+		if n == 0 {
+			return to, nil
+		}
+	}
 }
 
 func (p procfs) stat(pid int) (stat, error) {

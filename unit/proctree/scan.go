@@ -90,13 +90,6 @@ func (t *Tree) Live(programs ...Program) ([]Process, error) {
 	return processes, nil
 }
 
-// Suspended reports whether a signal has stopped a process, which then handles no
-// other one but KILL until it continues.
-func (t *Tree) Suspended(pid int) bool {
-	s, err := t.proc.stat(pid)
-	return err == nil && s.suspended()
-}
-
 // Owner returns the program of a child that has ended and is not reaped yet. Of
 // most, which no look has seen, the limit alone tells it: a storm of orphans is not
 // read from /proc.

@@ -23,6 +23,10 @@ type Options struct {
 	// kernel without pidfd (before Linux 5.3). 0: 50 ms. Other kernels do not
 	// need to poll.
 	Tick time.Duration
+	// Still calls something while this process reaps no child and forks none; forked
+	// reports whether it has forked a child itself. nil: it cannot, so that nothing
+	// is [Tree.Gone].
+	Still func(do func(forked func(pid int) bool))
 }
 
 // Tree attributes the processes around this one to programs, and ends them.
@@ -39,6 +43,8 @@ type Tree struct {
 	unlimited error // why marks cannot be limits; nil: they can
 	core      *coreMark
 
+	still   func(do func(forked func(pid int) bool))
+	surveys surveys
 	memory  memory
 	drained broadcast
 	scan    sync.Mutex // one scan at a time: each builds on the one before
@@ -48,7 +54,7 @@ type Tree struct {
 // only if /proc cannot be read.
 func New(options Options) (*Tree, error) {
 	self := os.Getpid()
-	t := &Tree{proc: procfs{root: options.Proc}, self: self, init: self == 1, tick: options.Tick}
+	t := &Tree{proc: procfs{root: options.Proc}, self: self, init: self == 1, tick: options.Tick, still: options.Still}
 	t.pgid = unix.Getpgrp()
 	if sid, err := unix.Getsid(0); err == nil {
 		t.sid = sid

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +29,8 @@ type world struct {
 	reaper  *reaper.Reaper
 	orphans chan Process // as they were identified before they were reaped
 	exits   sync.Map     // their pids to their exits
+	hook    func()       // called before an orphan is reaped
+	reaping atomic.Int64 // how many orphans were about to be
 }
 
 // newWorld sets one up; whatever still runs when the test ends is killed.
@@ -40,7 +43,8 @@ func newWorld(t *testing.T) *world {
 func newBenchWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, orphans: make(chan Process, 1<<16)}
-	tree, err := New(Options{Tick: 5 * time.Millisecond})
+	still := func(do func(forked func(pid int) bool)) { w.reaper.Still(do) }
+	tree, err := New(Options{Tick: 5 * time.Millisecond, Still: still})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +60,10 @@ func newBenchWorld(t testing.TB) *world {
 			}
 			w.exits.Store(pid, exit)
 			w.orphans <- p
+			w.reaping.Add(1)
+			if w.hook != nil {
+				w.hook()
+			}
 		},
 		Drained: tree.Drained,
 	})

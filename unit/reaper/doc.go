@@ -4,7 +4,8 @@
 //
 // One goroutine, started by [Reaper.Run], does all the reaping. It sleeps in
 // waitid(2) until a child dies and, while there are no children, until SIGCHLD
-// announces the death of a new one. The callbacks of [Options] run on it;
+// announces the death of a new one; at other times the process does nothing about SIGCHLD.
+// While orphans end one after the other it looks every few milliseconds. The callbacks of [Options] run on it;
 // [Reaper.Start] and the methods of [Child] may be called from any goroutine,
 // including from those callbacks.
 //

@@ -43,6 +43,8 @@ type Reaper struct {
 	mu       sync.Mutex
 	children map[int]*Child
 
+	storm storm // of the goroutine
+
 	draining sync.Mutex // held while dead children are reaped and delivered
 }
 
@@ -81,19 +83,28 @@ func (r *Reaper) Run(ctx context.Context) error {
 }
 
 func (r *Reaper) run(ctx context.Context) error {
+	if err := heed(false); err != nil {
+		return err
+	}
 	for ctx.Err() == nil {
 		r.draining.Lock()
-		err := r.drain(ctx)
+		found, err := r.drain(ctx)
 		r.draining.Unlock()
 		if err != nil {
 			return err
+		}
+		if pause := r.storm.next(found == orphans, time.Now()); pause > 0 {
+			time.Sleep(pause)
+			continue
 		}
 		alone, err := await()
 		if err != nil {
 			return fmt.Errorf("cannot wait for children: %w", err)
 		}
 		if alone {
-			r.awaitSignal(ctx)
+			if err := r.awaitSignal(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -102,57 +113,72 @@ func (r *Reaper) run(ctx context.Context) error {
 // awaitSignal waits for SIGCHLD while there are no children. In a storm of
 // deaths it would be too slow: handing a signal from one goroutine to the next
 // takes Go several times as long as the reaping itself.
-func (r *Reaper) awaitSignal(ctx context.Context) {
+func (r *Reaper) awaitSignal(ctx context.Context) error {
 	// A buffer of one is enough: each signal means "look again", and one that
 	// arrives during a look stays in the buffer for the next.
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
 	defer signal.Stop(died)
-	if pid, _, _, err := peek(); pid != 0 || err != nil {
-		return // it died before Notify took effect
+	if err := heed(true); err != nil {
+		return err
 	}
-	select {
-	case <-died:
-	case <-ctx.Done():
+	if pid, _, _, err := peek(); pid == 0 && err == nil { // else it died before that took effect
+		select {
+		case <-died:
+		case <-ctx.Done():
+		}
 	}
+	return heed(false)
 }
 
+// found says what the dead children of a look were.
+type found int
+
+const (
+	nothing found = iota
+	orphans       // and nothing else
+	own           // one that Start forked among them
+)
+
 // drain reaps all dead children.
-func (r *Reaper) drain(ctx context.Context) error {
+func (r *Reaper) drain(ctx context.Context) (all found, err error) {
 	for ctx.Err() == nil {
-		reaped, err := r.batch()
+		reaped, found, err := r.batch()
+		all = max(all, found)
 		if reaped > 0 && r.options.Drained != nil {
 			r.options.Drained()
 		}
 		if err != nil || reaped < drainBatch {
-			return err
+			return all, err
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // batch reaps up to drainBatch dead children and returns how many.
-func (r *Reaper) batch() (int, error) {
+func (r *Reaper) batch() (n int, what found, err error) {
 	for n := range drainBatch {
 		pid, exit, cpu, child, err := r.peek()
 		if err != nil {
-			return n, fmt.Errorf("cannot wait for children: %w", err)
+			return n, what, fmt.Errorf("cannot wait for children: %w", err)
 		}
 		if pid == 0 {
-			return n, nil
+			return n, what, nil
 		}
 		if child == nil && r.options.Orphan != nil {
 			r.options.Orphan(pid, exit, cpu)
 		}
 		if err := r.reap(pid); err != nil {
-			return n, fmt.Errorf("cannot reap process %d: %w", pid, err)
+			return n, what, fmt.Errorf("cannot reap process %d: %w", pid, err)
 		}
 		if child != nil {
 			child.exit, child.cpu = exit, cpu
 			close(child.done)
+			what = own
 		}
+		what = max(what, orphans)
 	}
-	return drainBatch, nil
+	return drainBatch, what, nil
 }
 
 // peek finds one dead child; child is nil if Start did not fork it.
@@ -169,6 +195,14 @@ func (r *Reaper) reap(pid int) error {
 	defer r.mu.Unlock()
 	delete(r.children, pid)
 	return release(pid)
+}
+
+// Still calls do while no child is forked or reaped; forked reports whether Start has
+// forked a child that is not reaped yet. do must not call the Reaper.
+func (r *Reaper) Still(do func(forked func(pid int) bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	do(func(pid int) bool { return r.children[pid] != nil })
 }
 
 // Child is a process that [Reaper.Start] forked.
@@ -216,6 +250,14 @@ func (c *Child) Signal(sig syscall.Signal) error { return c.kill(c.pid, sig) }
 // [os.ErrProcessDone] once the child has been reaped: from then on the group's
 // number may belong to others.
 func (c *Child) SignalGroup(sig syscall.Signal) error { return c.kill(-c.pid, sig) }
+
+// Suspended reports whether a signal has stopped the child, which then handles no
+// other one but KILL until it continues.
+func (c *Child) Suspended() bool {
+	c.reaper.mu.Lock()
+	defer c.reaper.mu.Unlock()
+	return c.reaper.children[c.pid] == c && stopped(c.pid)
+}
 
 func (c *Child) kill(target int, sig syscall.Signal) error {
 	c.reaper.mu.Lock()

@@ -350,3 +350,74 @@ func TestSignalGroupReachesWhatTheChildForked(t *testing.T) {
 		}
 	})
 }
+
+func TestSIGCHLDIsHandledOnlyWhileThereAreNoChildren(t *testing.T) {
+	reapertest.InWorlds(t, func(t *testing.T) {
+		f := newReaper(t)
+		f.start()
+		for range 3 {
+			awaitHandled(t, true)
+			child := f.run(t, command(reapertest.Sleeper()))
+			// Another child's end is what wakes the reaper when it thought itself alone.
+			receive(t, f.run(t, command([]string{"/bin/true"})).Done(), "the end of /bin/true")
+			awaitHandled(t, false)
+			if err := child.Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			receive(t, child.Done(), "the end of the child")
+		}
+	})
+}
+
+// awaitHandled waits until this process has a handler for SIGCHLD, or has none.
+func awaitHandled(t *testing.T, want bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
+		status, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(status), "\nSigCgt:\t")
+		text, _, _ := strings.Cut(rest, "\n")
+		caught, err := strconv.ParseUint(text, 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := caught>>(syscall.SIGCHLD-1)&1 == 1; got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("SIGCHLD handled: %t", !want)
+		}
+	}
+}
+
+func TestAChildIsSuspendedWhileASignalStopsIt(t *testing.T) {
+	reapertest.InWorlds(t, func(t *testing.T) {
+		f := newReaper(t)
+		f.start()
+		child := f.run(t, command(reapertest.Shell("exec sleep 100000")))
+		until := func(want bool, sig syscall.Signal) {
+			t.Helper()
+			if err := child.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			for end := time.Now().Add(limit); child.Suspended() != want; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("after %v suspended is %v", sig, !want)
+				}
+			}
+		}
+		if child.Suspended() {
+			t.Error("it is suspended from the beginning")
+		}
+		until(true, syscall.SIGSTOP)
+		until(false, syscall.SIGCONT)
+		until(true, syscall.SIGSTOP)
+		until(false, syscall.SIGKILL)
+		receive(t, child.Done(), "the end of the child")
+		if child.Suspended() {
+			t.Error("it is suspended when it has ended")
+		}
+	})
+}

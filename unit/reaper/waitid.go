@@ -68,6 +68,17 @@ func await() (alone bool, err error) {
 	return false, err
 }
 
+// stopped reports whether a signal has stopped a child.
+func stopped(pid int) bool {
+	var info unix.Siginfo
+	for {
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil && (*childInfo)(unsafe.Pointer(&info)).PID == int32(pid) //nolint:gosec // as in peek
+		}
+	}
+}
+
 // release reaps a child that peek returned. A child that is gone already is
 // not an error: its exit is known.
 func release(pid int) error {

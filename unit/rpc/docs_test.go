@@ -19,6 +19,7 @@ const documentedConf = `[supervisord]
 nodaemon=true
 logfile=%[1]s/unit.log
 toskose_journal=%[1]s/journal
+toskose_documents=%[1]s
 [inet_http_server]
 port=127.0.0.1:%[2]s
 username=u
@@ -114,7 +115,7 @@ func TestTheDocumentedLinesDoWhatTheySay(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(strings.Join(blocks(t, "sh"), "")), "\n")
 	for i, want := range []string{
 		`"outcome":"running"`, `"stdout":"listening on 8080\\n"`, `"outcome":"succeeded"`, `"state":"configured"`, `"unclaimed":\[`,
-		`"booted":`, `(?s)Toskose-Cursor: .*"kind":"boot"`, `"kind":"hello"`, `(?s)Toskose-Cursor: .*listening on 8080\n`, `Toskose-Cursor: `, `# EOF`, `"status":"ok"`,
+		`"booted":`, `(?s)Toskose-Cursor: .*"kind":"boot"`, `"kind":"hello"`, `"revision":"1:hTz5"`, `(?s)Toskose-Revision: 1:hTz5.*{"up": true}`, `(?s)Toskose-Cursor: .*listening on 8080\n`, `Toskose-Cursor: `, `# EOF`, `"status":"ok"`,
 	} {
 		if i >= len(lines) {
 			t.Fatalf("there are %d lines", len(lines))
@@ -127,7 +128,7 @@ func TestTheDocumentedLinesDoWhatTheySay(t *testing.T) {
 			t.Errorf("the sample is\n%s, the answer\n%s", samples[sample], got)
 		}
 	}
-	if len(lines) != 12 {
+	if len(lines) != 14 {
 		t.Errorf("there are %d lines, some of which nobody has run", len(lines))
 	}
 }
@@ -156,7 +157,7 @@ func TestTheDocumentedCodesAreTheAnswered(t *testing.T) {
 			t.Errorf("%s is not documented", code)
 		}
 	}
-	for code := wire.NotAllowed; code <= wire.OtherExecution; code++ {
+	for code := wire.NotAllowed; code <= wire.NoStorage; code++ {
 		if documented[code.String()] < http.StatusBadRequest {
 			t.Errorf("%s is not documented", code)
 		}

@@ -209,3 +209,33 @@ func FuzzExecuteRequest(f *testing.F) {
 		}
 	})
 }
+
+func TestADocumentIsKeptWithItsRevision(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	put := func(revision, body string) *httptest.ResponseRecorder {
+		r := request(t, http.MethodPut, "/documents/goal", body)
+		r.Header.Set("Toskose-Revision", revision)
+		return serve(handlerOf(f), r)
+	}
+	largest := strings.Repeat("x", 64<<10)
+	if w := put("7:a", largest); w.Code != http.StatusCreated || w.Body.String() != `{"revision":"7:a"}`+"\n" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	f.known = true
+	if w := put("7:a", largest); w.Code != http.StatusOK {
+		t.Errorf("again: %d %s", w.Code, w.Body)
+	}
+	if w := serve(handlerOf(f), request(t, http.MethodGet, "/documents/goal", "")); w.Code != http.StatusOK || w.Body.String() != largest || w.Header().Get("Toskose-Revision") != "7:a" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	problem(t, put("7:a", largest+"x"), http.StatusRequestEntityTooLarge, "REQUEST_ENTITY_TOO_LARGE")
+	problem(t, put("", "x"), http.StatusBadRequest, "BAD_REQUEST")
+	f.err = &wire.Fault{Code: wire.OldRevision, Detail: "x", Revision: "9:b"}
+	if p := problem(t, put("8:a", "x"), http.StatusConflict, "OLD_REVISION"); p.Revision != "9:b" {
+		t.Errorf("the winner is %q", p.Revision)
+	}
+	if got, want := f.asked(), []string{"put goal 7:a 65536", "put goal 7:a 65536", "document goal", "put goal 8:a 1"}; !slices.Equal(got, want) {
+		t.Errorf("the unit was asked for %q", got)
+	}
+}

@@ -32,6 +32,7 @@ type fakeUnit struct {
 	execution wire.Execution
 	known     bool // the id of the execution
 	snapshot  wire.Snapshot
+	document  wire.Document
 	follow    unit.Follow
 	journal   func(ctx context.Context, after string, wait time.Duration) (unit.JournalPage, error)
 	panics    bool
@@ -195,6 +196,15 @@ func (f *fakeUnit) Components(processes bool) (wire.Snapshot, error) {
 }
 
 func (f *fakeUnit) Identity() wire.Identity { return f.snapshot.Identity }
+
+func (f *fakeUnit) Document(name string) (wire.Document, error) {
+	return f.document, f.note("document %s", name)
+}
+
+func (f *fakeUnit) PutDocument(name string, d wire.Document) (bool, error) {
+	f.document = d
+	return !f.known, f.note("put %s %s %d", name, d.Revision, len(d.Content))
+}
 
 func (f *fakeUnit) Journal(ctx context.Context, after string, wait time.Duration) (unit.JournalPage, error) {
 	if f.journal != nil {

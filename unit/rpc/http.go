@@ -57,6 +57,7 @@ func New(o Options) http.Handler {
 		{path: "/executions/", get: s.getExecution, del: s.deleteExecution},
 		{path: "/components", exact: true, get: s.getComponents},
 		{path: "/instance", exact: true, get: s.getInstance},
+		{path: "/documents/", get: s.getDocument, put: s.putDocument},
 		{path: "/journal", exact: true, get: s.getJournal},
 		{path: "/metrics", exact: true, get: s.getMetrics},
 		{path: "/healthz", exact: true, open: true, get: s.getHealth},
@@ -67,11 +68,11 @@ func New(o Options) http.Handler {
 
 // route is one row of the table of paths.
 type route struct {
-	path           string
-	exact          bool // else a prefix, as Supervisor matches
-	open           bool // without a password
-	supervisors    bool // answered as Supervisor answers it, errors too
-	get, post, del handler
+	path                string
+	exact               bool // else a prefix, as Supervisor matches
+	open                bool // without a password
+	supervisors         bool // answered as Supervisor answers it, errors too
+	get, post, put, del handler
 }
 
 // handler writes an answer or returns an error, which ServeHTTP turns into one.
@@ -83,7 +84,7 @@ func (r route) handler(method string) (h handler, allow string) {
 	for _, one := range []struct {
 		method string
 		handler
-	}{{http.MethodGet, r.get}, {http.MethodHead, r.head()}, {http.MethodPost, r.post}, {http.MethodDelete, r.del}} {
+	}{{http.MethodGet, r.get}, {http.MethodHead, r.head()}, {http.MethodPost, r.post}, {http.MethodPut, r.put}, {http.MethodDelete, r.del}} {
 		if one.handler == nil {
 			continue
 		}

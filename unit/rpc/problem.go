@@ -21,6 +21,10 @@ var faultStatus = map[wire.FaultCode]int{
 	wire.OtherExecution:  http.StatusConflict,
 	wire.OtherInstance:   http.StatusPreconditionFailed,
 	wire.UndeclaredInput: http.StatusUnprocessableEntity,
+	wire.NoDocument:      http.StatusNotFound,
+	wire.OldRevision:     http.StatusConflict,
+	wire.NoDocuments:     http.StatusNotImplemented,
+	wire.NoStorage:       http.StatusInsufficientStorage,
 }
 
 // problemOf returns what to answer instead of a value. What is not the client's
@@ -29,7 +33,7 @@ func problemOf(err error) wire.Problem {
 	p := wire.Problem{Status: http.StatusServiceUnavailable, Detail: err.Error()}
 	var fault *wire.Fault
 	if errors.As(err, &fault) {
-		p.Code, p.UnitInstance, p.Component = fault.Code.String(), fault.Instance, fault.Component
+		p.Code, p.UnitInstance, p.Component, p.Revision = fault.Code.String(), fault.Instance, fault.Component, fault.Revision
 		if status := faultStatus[fault.Code]; status != 0 {
 			p.Status = status
 		}

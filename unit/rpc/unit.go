@@ -62,5 +62,7 @@ type Unit interface {
 	Cancel(ctx context.Context, id string) (wire.Execution, error)
 	Components(processes bool) (wire.Snapshot, error)
 	Identity() wire.Identity
+	Document(name string) (wire.Document, error)
+	PutDocument(name string, d wire.Document) (written bool, err error)
 	Journal(ctx context.Context, after string, wait time.Duration) (unit.JournalPage, error)
 }

@@ -103,6 +103,10 @@ type Identity struct {
 	Seq      uint64            `json:"seq"`      // of the journal's last entry
 	Booted   time.Time         `json:"booted"`
 	Labels   map[string]string `json:"labels,omitempty"` // host, slot: passed on from the environment
+	// Documents are the revisions (COUNTER:ID) of those that it keeps, by name.
+	Documents map[string]string `json:"documents,omitempty"`
+
+	Digest string `json:"digest,omitempty"` // SHA-256 of its configuration: the components' protocols and programs
 }
 
 // Snapshot is a unit's answer to GET /components.

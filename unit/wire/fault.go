@@ -52,6 +52,18 @@ const (
 	OtherExecution FaultCode = 207
 )
 
+// The fault codes of documents.
+const (
+	// NoDocument: nobody has given the unit the document yet.
+	NoDocument FaultCode = 208
+	// OldRevision: the document that the unit has wins.
+	OldRevision FaultCode = 209
+	// NoDocuments: the unit has no folder for documents.
+	NoDocuments FaultCode = 210
+	// NoStorage: the folder for documents cannot be written or read.
+	NoStorage FaultCode = 211
+)
+
 var faultNames = map[FaultCode]string{
 	UnknownMethod: "UNKNOWN_METHOD", IncorrectParameters: "INCORRECT_PARAMETERS",
 	BadArguments: "BAD_ARGUMENTS", SignatureUnsupported: "SIGNATURE_UNSUPPORTED",
@@ -63,7 +75,8 @@ var faultNames = map[FaultCode]string{
 	NotAllowed: "NOT_ALLOWED", Busy: "BUSY", OtherInstance: "OTHER_INSTANCE",
 	NewerEntry: "NEWER_ENTRY", UndeclaredInput: "UNDECLARED_INPUT",
 	JournalUnavailable: "JOURNAL_UNAVAILABLE", NoExecution: "NO_EXECUTION",
-	OtherExecution: "OTHER_EXECUTION",
+	OtherExecution: "OTHER_EXECUTION", NoDocument: "NO_DOCUMENT", OldRevision: "OLD_REVISION",
+	NoDocuments: "NO_DOCUMENTS", NoStorage: "NO_STORAGE",
 }
 
 // FaultNamed returns the code of a name, 0 where no fault has it.
@@ -91,6 +104,7 @@ type Fault struct {
 	Detail    string     // empty where the name says it all
 	Instance  string     // of the unit that refuses; empty: it is not about an execution
 	Component *Component // as it was when the execution was refused; nil: it is not about one
+	Revision  string     // of the document that wins; empty: it is not about one
 }
 
 // NewFault returns a fault as an error.

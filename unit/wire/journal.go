@@ -14,7 +14,8 @@ const (
 	EntryExit       EntryKind = "exit"       // an execution ended
 	EntryStop       EntryKind = "stop"       // a stop was asked for or enforced
 	EntryGone       EntryKind = "gone"       // the last process that a start left has ended
-	EntryReload     EntryKind = "reload"     // a definition of a component came into use, or out of it
+	EntryDocument   EntryKind = "document"   // the unit keeps another document, its own or a replica's on the same machine
+	EntryReload     EntryKind = "reload"     // the configuration was read again, or a definition of it came into use
 )
 
 // Entry is one line of the journal (JSON lines). Its cursor is INSTANCE:SEQ.
@@ -39,6 +40,9 @@ type Entry struct {
 	// Components is set on checkpoints: what is needed to go on from here. A hello
 	// has those in use only, also what nothing was done to yet.
 	Components []Checkpointed `json:"components,omitempty"`
+
+	// Documents is set on a document entry: the revision of each, by name.
+	Documents map[string]string `json:"documents,omitempty"`
 
 	// Unit is set on a hello.
 	Unit *Identity `json:"unit,omitempty"`

@@ -13,4 +13,7 @@ type Problem struct {
 	// A refused execution says where it was refused, so that nobody need ask.
 	UnitInstance string     `json:"unit_instance,omitempty"`
 	Component    *Component `json:"component,omitempty"`
+
+	// A refused document says which revision wins.
+	Revision string `json:"revision,omitempty"`
 }

@@ -25,6 +25,7 @@ const (
 	Pushed    = "pushed"
 	Context   = "context" // its build context is left
 	Planned   = "planned" // by a dry run
+	Warning   = "warning" // something about it may be wrong
 )
 
 // Event is something that happens to an image.

@@ -37,7 +37,7 @@ func TestEveryArchiveHasContextsWhoseUnitsFindTheirScripts(t *testing.T) {
 			if !i.Alone() {
 				files := writeContext(t, what, a.Archive, i)
 				if i.Unit {
-					scripts += findScripts(t, what, files)
+					scripts += findScripts(t, what, files, plan.Digests[i.Node])
 				}
 			}
 		}
@@ -97,13 +97,17 @@ func readEntry(e layer.Entry) ([]byte, error) {
 }
 
 // findScripts looks for what the programs of a unit run, and returns how many do.
-func findScripts(t *testing.T, what string, files fstest.MapFS) (found int) {
+// Its configuration has the digest that the manager is told of.
+func findScripts(t *testing.T, what string, files fstest.MapFS, digest string) (found int) {
 	t.Helper()
 	conf, _, err := unit.Parse(packager.UnitConfPath, unit.Options{FS: files, Env: map[string]string{
 		"SUPERVISORD_ALIAS": "x", "SUPERVISORD_PORT": "9001", "SUPERVISORD_USER": "x", "SUPERVISORD_LOG_LEVEL": "info",
 	}})
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
+	}
+	if conf.Digest != digest {
+		t.Errorf("%s: the unit's digest is %s, not %s", what, conf.Digest, digest)
 	}
 	for _, g := range conf.Groups {
 		for _, p := range g.Programs {

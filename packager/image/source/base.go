@@ -36,6 +36,10 @@ type Image struct {
 	Media  types.MediaType                                           // of its manifest
 	Layers func() ([]v1.Layer, error)                                // nothing is transferred before they are read
 	File   func(ctx context.Context, name string) (io.Reader, error) // of its file system
+
+	// Lacks returns those of some absolute paths that are not in its file system. It is
+	// nil where all layers would have to be read.
+	Lacks func(ctx context.Context, paths []string) ([]string, error)
 }
 
 // Base is an image that can be built upon.

@@ -130,7 +130,8 @@ func (s *Engine) image(ctx context.Context, has image.InspectResponse) (*Image, 
 	set := &savedLayers{ctx: ctx, engine: s.Engine, id: has.ID, folder: s.Temp, diffs: c.RootFS.DiffIDs}
 	return &Image{
 		Config: c, Media: types.OCIManifestSchema1, Layers: sync.OnceValues(set.all),
-		File: func(ctx context.Context, name string) (io.Reader, error) { return s.file(ctx, has.ID, name) },
+		File:  func(ctx context.Context, name string) (io.Reader, error) { return s.file(ctx, has.ID, name) },
+		Lacks: func(ctx context.Context, paths []string) ([]string, error) { return s.lacks(ctx, has.ID, paths) },
 	}, nil
 }
 
@@ -155,35 +156,57 @@ func historyOf(items []image.HistoryResponseItem, layers int) []v1.History {
 	return history
 }
 
-// file reads a file of an image by a container that is never started.
+// file reads a file of an image.
 func (s *Engine) file(ctx context.Context, id, name string) (r io.Reader, err error) {
+	err = s.unstarted(ctx, id, func(container string) error {
+		stream, _, err := s.Engine.Client.CopyFromContainer(ctx, container, "/"+name)
+		if errdefs.IsNotFound(err) {
+			return fs.ErrNotExist
+		}
+		if err != nil {
+			return err
+		}
+		defer stream.Close()
+		tr := tar.NewReader(stream)
+		h, err := tr.Next()
+		if err != nil {
+			return err
+		}
+		if h.Typeflag != tar.TypeReg {
+			return errors.New("it is not a regular file")
+		}
+		data, err := io.ReadAll(io.LimitReader(tr, layer.MaxFile))
+		r = bytes.NewReader(data)
+		return err
+	})
+	return r, err
+}
+
+// lacks looks for paths in an image. What cannot be told is there.
+func (s *Engine) lacks(ctx context.Context, id string, paths []string) (missing []string, err error) {
+	err = s.unstarted(ctx, id, func(container string) error {
+		for _, name := range paths {
+			if _, err := s.Engine.Client.ContainerStatPath(ctx, container, name); errdefs.IsNotFound(err) {
+				missing = append(missing, name)
+			}
+		}
+		return ctx.Err()
+	})
+	return missing, err
+}
+
+// unstarted has use look into a container of an image that is never started.
+func (s *Engine) unstarted(ctx context.Context, id string, use func(container string) error) (err error) {
 	last, cancel := docker.Lasting(ctx)
 	defer cancel()
 	created, err := s.Engine.Client.ContainerCreate(last, &container.Config{Image: id, Entrypoint: []string{"none"}}, nil, nil, nil, "")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() {
 		if e := s.Engine.Client.ContainerRemove(last, created.ID, container.RemoveOptions{Force: true, RemoveVolumes: true}); err == nil && e != nil {
 			err = fmt.Errorf("cannot remove the container %s, which was created to read a file: %w", created.ID, e)
 		}
 	}()
-	stream, _, err := s.Engine.Client.CopyFromContainer(ctx, created.ID, "/"+name)
-	if errdefs.IsNotFound(err) {
-		return nil, fs.ErrNotExist
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer stream.Close()
-	tr := tar.NewReader(stream)
-	h, err := tr.Next()
-	if err != nil {
-		return nil, err
-	}
-	if h.Typeflag != tar.TypeReg {
-		return nil, errors.New("it is not a regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(tr, layer.MaxFile))
-	return bytes.NewReader(data), err
+	return use(created.ID)
 }

@@ -185,7 +185,7 @@ func Everything() (*tosca.Application, config.Config) {
 					Readiness: config.Readiness{TCP: "8000", HTTP: "http://127.0.0.1:8000/ok", Command: "./check", Log: "ready", Notify: true, Timeout: "2m", Interval: "1s"},
 					Output:    "json", StopSignal: "INT", StopGrace: "30s", User: "nobody",
 					Restart:      config.Restart{Stable: "1m", DelayMax: "10m", Attempts: 5},
-					Requirements: map[string]config.Requirement{"store": {WhileAway: config.WhileAwayDown}},
+					Requirements: map[string]config.Requirement{"connection": {WhileAway: config.WhileAwayDown}},
 					Operations:   map[string]config.Operation{"Standard.create": {Kind: "run", Timeout: "5m", User: "root", Attempts: 1}},
 				}},
 			},

@@ -35,8 +35,7 @@ func newDefining(g *resolve.Graph, t *grammar.Type, i *grammar.Interface) *defin
 		}
 		return d
 	}
-	parent := t.Doc.Scope().Lookup(t.Kind, t.DerivedFrom.Name)
-	if parent != nil && !inherit.Derives(parent, t) {
+	if parent := t.Doc.Scope().Lookup(t.Kind, t.DerivedFrom.Name); parent != nil && !inherit.Derives(parent, t) {
 		if old := g.TypeInterfaces(g.Inherit(parent))[i.Name]; old != nil && g.Spend(inherit.PerCandidate*(1+len(old.Operations))) {
 			d.under = g.Layered(old, nil)
 		}

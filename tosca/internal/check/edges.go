@@ -30,10 +30,7 @@ func selfOfFilter(g *resolve.Graph, e *resolve.Edge) data.Entity {
 // the capability that it asks for, what it takes of it, and what it assigns to its
 // relationship.
 func checkUnmet(g *resolve.Graph, e *resolve.Edge) {
-	if !e.Left || !e.Source.Doc.V2() || e.Source.Owned() || e.Def == nil {
-		return
-	}
-	if e.Node.Name == "" && !checkSought(g, e) {
+	if !e.Left || !e.Source.Doc.V2() || e.Source.Owned() || e.Def == nil || e.Node.Name == "" && !checkSought(g, e) {
 		return
 	}
 	if e.Provided != nil {

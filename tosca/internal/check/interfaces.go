@@ -277,8 +277,7 @@ func checkRepositories(g *resolve.Graph) {
 }
 
 func checkRepository(g *resolve.Graph, ref grammar.Ref, doc *grammar.Document, of string) {
-	scope := doc.Scope()
-	if scope.Repository(ref.Name) == nil && !scope.Open() {
+	if scope := doc.Scope(); scope.Repository(ref.Name) == nil && !scope.Open() {
 		g.Unknown(ref.Pos, code.ArtRepository, ref.Name, scope.RepositoryNames(), "%s is in unknown repository %q", of, ref.Name)
 	}
 }

@@ -47,8 +47,7 @@ func checkVolume(g *resolve.Graph, n *resolve.Node) {
 // together (TOSCA 1.3, 5.5.14, 8.5.1.1 and 8.5.2.1); ports are the default ones so far.
 func checkTogether(g *resolve.Graph, n *resolve.Node, ports map[*resolve.Node]*resolve.Node) {
 	value := func(h *resolve.Holder, name string) *source.Node {
-		def := h.Props[name]
-		if def == nil || !def.Doc.Embedded {
+		if def := h.Props[name]; def == nil || !def.Doc.Embedded {
 			return nil
 		}
 		v := h.Property(name)

@@ -235,8 +235,7 @@ func (f flow) checkCall(a *grammar.Activity, of string, targets []*resolve.Node,
 			return
 		}
 		faces := f.Interfaces(n)
-		i := inherit.Find(faces, face, n.Doc)
-		if i != nil && (i.Vague || i.Operations[op] != nil) {
+		if i := inherit.Find(faces, face, n.Doc); i != nil && (i.Vague || i.Operations[op] != nil) {
 			if made := i.Operations[op]; made != nil {
 				for _, p := range a.Inputs {
 					at := f.inFlow(n.Place(of + ": input " + quote(p.Name)))

@@ -60,16 +60,11 @@ func (e *Evaluator) checkType(n *source.Node, t *Type, p Place) bool {
 	if len(t.fields) > 0 && !e.checkFields(n, t, p) || t.isPortSpec() && !e.checkPorts(n, p) {
 		return false
 	}
-	if t.plain == tList || t.plain == tMap {
-		if !e.checkEntries(n, t.key, t.entry, p) {
-			return false
-		}
+	if (t.plain == tList || t.plain == tMap) && !e.checkEntries(n, t.key, t.entry, p) {
+		return false
 	}
 	for _, at := range t.chain {
-		if !e.constrain(n, t, at.Constraints, p) {
-			return false
-		}
-		if at.Validation != nil && !e.validate(n, t.definition(), at.Validation, at.Doc, p) {
+		if !e.constrain(n, t, at.Constraints, p) || at.Validation != nil && !e.validate(n, t.definition(), at.Validation, at.Doc, p) {
 			return false
 		}
 	}

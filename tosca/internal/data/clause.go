@@ -74,6 +74,9 @@ func (e *Evaluator) clause(n *source.Node, p Place) {
 				e.clause(v, p)
 			default:
 				e.assertion(k, v, p)
+				if !v.IsNull() && v.IsScalar() {
+					return // none of this is a condition, which is one mistake
+				}
 			}
 		}
 	}
@@ -160,15 +163,12 @@ func anyFalse(c *call) (v Value, told bool) {
 	return c.truth(false), slices.ContainsFunc(c.vals, isFalse)
 }
 
-func anyTrue(c *call) (v Value, told bool) {
-	return c.truth(true), slices.ContainsFunc(c.vals, isTrue)
-}
+func anyTrue(c *call) (v Value, told bool) { return c.truth(true), slices.ContainsFunc(c.vals, isTrue) }
 
 // likely reports whether two values can be compared at all, and reports it where
 // they cannot: they are of two types, or one is written as none of the other's.
 func (c *call) likely(a, b Value) bool {
-	x, y := c.e.plainOf(a), c.e.plainOf(b)
-	if !comparableTypes(x, y) && !comparableTypes(y, x) {
+	if x, y := c.e.plainOf(a), c.e.plainOf(b); !comparableTypes(x, y) && !comparableTypes(y, x) {
 		c.wrong("takes two values of one type: %s is %s, and %s is %s", Show(a.Node), article(x), Show(b.Node), article(y))
 		return false
 	}
@@ -192,9 +192,7 @@ func comparableTypes(is, want string) bool {
 	return becomes(is, want, true) || number && (want == tScalar || want == tFloat || isUnit(want))
 }
 
-func likely(c *call) (v Value, told bool) {
-	return Value{}, !c.likely(c.vals[0], c.vals[1])
-}
+func likely(c *call) (v Value, told bool) { return Value{}, !c.likely(c.vals[0], c.vals[1]) }
 
 // likelyOne refuses values that the first argument can never be.
 func likelyOne(c *call) (v Value, told bool) {

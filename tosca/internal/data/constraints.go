@@ -44,8 +44,7 @@ func (e *Evaluator) constrain(n *source.Node, t *Type, constraints []*grammar.Co
 		if !e.spend(1 + len(k.Operand.Items)) {
 			return false
 		}
-		kept, sensible := e.keeps(n, t, k)
-		if kept || !sensible {
+		if kept, sensible := e.keeps(n, t, k); kept || !sensible {
 			continue
 		}
 		ok = false
@@ -151,9 +150,7 @@ func supports(n, wanted *source.Node) bool {
 	return true
 }
 
-func (e *Evaluator) equalOf(a, b *source.Node, t *Type) bool {
-	return e.Equal(a, b, t.definition())
-}
+func (e *Evaluator) equalOf(a, b *source.Node, t *Type) bool { return e.Equal(a, b, t.definition()) }
 
 // length counts the characters of a string, the bytes of bytes, or the entries
 // of a list or map.
@@ -342,9 +339,7 @@ func (t *Type) worth(n *source.Node) (*big.Rat, bool) {
 
 // Equal reports whether two values of a type are equal: those that have an order
 // by it, whatever they look like; lists and maps by what is in them.
-func (e *Evaluator) Equal(a, b *source.Node, d *Definition) bool {
-	return e.equal(a, b, d, 0)
-}
+func (e *Evaluator) Equal(a, b *source.Node, d *Definition) bool { return e.equal(a, b, d, 0) }
 
 func (e *Evaluator) equal(a, b *source.Node, d *Definition, depth int) bool {
 	if a.IsNull() || b.IsNull() {
@@ -367,8 +362,7 @@ func (e *Evaluator) equal(a, b *source.Node, d *Definition, depth int) bool {
 	switch a.Kind {
 	case source.List:
 		for i, item := range a.Items {
-			part, _ := e.Within(d, "0")
-			if !e.equal(item, b.Items[i], part, depth+1) {
+			if part, _ := e.Within(d, "0"); !e.equal(item, b.Items[i], part, depth+1) {
 				return false
 			}
 		}
@@ -376,8 +370,7 @@ func (e *Evaluator) equal(a, b *source.Node, d *Definition, depth int) bool {
 	case source.Map:
 		for k, v := range a.Pairs() {
 			part, _ := e.Within(d, k.Text)
-			other := b.Get(k.Text)
-			if other == nil || !e.equal(v, other, part, depth+1) {
+			if other := b.Get(k.Text); other == nil || !e.equal(v, other, part, depth+1) {
 				return false
 			}
 		}

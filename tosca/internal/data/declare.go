@@ -87,6 +87,10 @@ func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place)
 		e.errorf(ref.Pos, code.TypeUnknown, "%s: data type %q is one of TOSCA 1.x, and 2.0 does not have it", p.Of, ref.Name)
 		return false
 	}
+	if strings.ContainsAny(ref.Name, "/ ") {
+		e.errorf(ref.Pos, code.TypeUnknown, "%s: %q is not a type, and a value alone is for what is inherited, which this is not", p.Of, ref.Name)
+		return false
+	}
 	e.unknown(ref.Pos, code.TypeUnknown, ref.Name, TypeNames(doc), "%s: unknown data type %q", p.Of, ref.Name)
 	return false
 }
@@ -154,8 +158,7 @@ func (e *Evaluator) declareConstraint(k *grammar.Constraint, t *Type, p Place) {
 	if e.isFunction(k.Operand, t.doc) {
 		return
 	}
-	complex := t.plain == "" && len(t.fields) > 0
-	if (t.plain != "" || complex) && !applies(k.Operator, t.plain) {
+	if complex := t.plain == "" && len(t.fields) > 0; (t.plain != "" || complex) && !applies(k.Operator, t.plain) {
 		if k.Operator == kMaxLength && (t.plain == tInteger || t.plain == tFloat) && !t.doc.V2() {
 			e.warnf(k.Pos, code.ConstraintWrong, "%s: constraint %q means nothing for type %q", p.Of, k.Operator, t.name) // the standard has it so (TOSCA 1.3, 3.3.4.2.1)
 			return

@@ -115,6 +115,7 @@ type Value struct {
 	// Later is the function that only a running application can tell the value of;
 	// the value holds nodes of the kind Later then.
 	Later *source.Node
+	Asked *Definition // what Later asks for is defined to be
 }
 
 // Known makes a value of what is written.
@@ -127,7 +128,7 @@ func (e *Evaluator) runTime(fn *source.Node, d *Definition) Value {
 	if d != nil {
 		plain = e.Plain(d)
 	}
-	return Value{Node: source.Scalar(source.Later, plain, fn), Def: d, Size: 1, OK: true, Later: fn}
+	return Value{Node: source.Scalar(source.Later, plain, fn), Def: d, Size: 1, OK: true, Later: fn, Asked: d}
 }
 
 // Anything is an entity of which nothing is known: the one that a type's

@@ -91,7 +91,7 @@ func (e *Evaluator) parts(n *source.Node, p Place) Value {
 		changed = changed || r.Node != item
 		made[i] = r.Node
 		if v.Later == nil {
-			v.Later = r.Later
+			v.Later, v.Asked = r.Later, r.Asked
 		}
 	}
 	if !e.spend(len(n.Items)) {

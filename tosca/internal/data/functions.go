@@ -241,7 +241,7 @@ func (c *call) wrong(format string, args ...any) Value {
 // run evaluates the arguments, checks their types, and makes the value, or one
 // of run time where an argument is such.
 func (c *call) run() Value {
-	ok, later := true, (*source.Node)(nil)
+	ok, later, asked := true, (*source.Node)(nil), (*Definition)(nil)
 	p := c.p
 	p.Meant = nil
 	for i, a := range c.args {
@@ -264,7 +264,7 @@ func (c *call) run() Value {
 			ok = false
 		}
 		if later == nil && (v.Later != nil || hasLater(v.Node) && !c.putsTogether()) {
-			later = v.Later
+			later, asked = v.Later, v.Asked
 			if later == nil {
 				later = c.fn
 			}
@@ -280,7 +280,7 @@ func (c *call) run() Value {
 			}
 		}
 		v := c.e.runTime(c.fn, c.result())
-		v.Later = later
+		v.Later, v.Asked = later, asked
 		return v
 	}
 	return c.f.call(c)

@@ -314,8 +314,7 @@ func rational(text string) (*big.Rat, bool) {
 		return nil, false
 	}
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		exponent, err := strconv.Atoi(text[i+1:])
-		if err != nil || max(exponent, -exponent) > maxExponent {
+		if exponent, err := strconv.Atoi(text[i+1:]); err != nil || max(exponent, -exponent) > maxExponent {
 			return nil, false
 		}
 	}

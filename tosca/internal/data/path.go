@@ -89,8 +89,7 @@ func isIndex(n *source.Node) bool { return n.Kind == source.Int || n.Text == "AL
 
 // counts refuses an index below 0 (TOSCA 2.0, 10.3).
 func (c *call) counts(n *source.Node) bool {
-	i, ok := Integer(n)
-	if n.Kind != source.Int || ok && i >= 0 {
+	if i, ok := Integer(n); n.Kind != source.Int || ok && i >= 0 {
 		return true
 	}
 	c.e.errorf(n.Pos(), code.Function, "%s: %s counts from 0, and cannot ask for %s", c.p.Of, c.fn.Text, n.Text)

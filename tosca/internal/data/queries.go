@@ -140,8 +140,7 @@ func (e *Evaluator) getNodes(c *call) Value {
 		return Value{}
 	}
 	if doc := c.p.Doc; !later && doc != nil && doc.Scope() != nil {
-		name := args[0].Text
-		if doc.Scope().Lookup(grammar.NodeType, name) == nil && !doc.Scope().Open() {
+		if name := args[0].Text; doc.Scope().Lookup(grammar.NodeType, name) == nil && !doc.Scope().Open() {
 			e.unknown(args[0].Pos(), code.TypeUnknown, name, doc.Scope().Names(grammar.NodeType), "%s: %s names node type %q, which is not known", c.p.Of, c.fn.Text, name)
 			return Value{}
 		}
@@ -199,8 +198,7 @@ func (e *Evaluator) getAllocation(c *call) Value {
 	if w.entity == nil {
 		return e.runTime(c.fn, nil)
 	}
-	kind, _ := w.entity.Describe()
-	if len(w.rest) != 1 || kind == NodeEntity || kind == RelationshipEntity {
+	if kind, _ := w.entity.Describe(); len(w.rest) != 1 || kind == NodeEntity || kind == RelationshipEntity {
 		c.f = &function{name: c.f.name, takes: "a path to a capability, and the name of a property of it"}
 		return c.misuse()
 	}

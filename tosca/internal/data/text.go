@@ -259,8 +259,7 @@ func (c *call) has(items []*source.Node, item *source.Node) bool {
 
 // alike refuses a string and a list.
 func alike(c *call) (v Value, told bool) {
-	a, b := c.e.plainOf(c.vals[0]), c.e.plainOf(c.vals[1])
-	if a != "" && b != "" && (a == tList) != (b == tList) {
+	if a, b := c.e.plainOf(c.vals[0]), c.e.plainOf(c.vals[1]); a != "" && b != "" && (a == tList) != (b == tList) {
 		return c.wrong("takes two strings or two lists: %s is %s, and %s is %s", Show(c.vals[0].Node), article(a), Show(c.vals[1].Node), article(b)), true
 	}
 	return Value{}, false

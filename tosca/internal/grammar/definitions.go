@@ -36,9 +36,7 @@ func (r *reader) properties(n *source.Node, of string, isValue func(*source.Node
 }
 
 // isInput tells what is given to an operation from a definition.
-func (r *reader) isInput(n *source.Node) bool {
-	return r.assigns || !n.IsNull() && !r.defines(n)
-}
+func (r *reader) isInput(n *source.Node) bool { return r.assigns || !n.IsNull() && !r.defines(n) }
 
 // isLoneInput tells an input that 1.3 writes as its value alone (TOSCA 1.3,
 // 3.6.14.2). Nobody can give it another one then, which is hardly meant.

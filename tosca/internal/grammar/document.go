@@ -249,7 +249,12 @@ func (r *reader) version(root *source.Node) {
 		r.Errorf(v.Pos(), code.Shape, "tosca_definitions_version must be a string, not %s", aKind(v.Kind))
 		return
 	}
-	if known := versionOf(v.Text); known != "" {
+	known := versionOf(v.Text)
+	if v.Text == "tosca_simple_yaml_1.1" {
+		known = "tosca_simple_yaml_1_1"
+		r.Warnf(v.Pos(), code.Version, "tosca_definitions_version %q is read as %q", v.Text, known)
+	}
+	if known != "" {
 		r.doc.Version = known
 		r.comesFirst(root)
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -88,39 +89,78 @@ func (l *loader) tosker(doc *Document, i Import) (*Document, error) {
 	if err != nil {
 		return types, nil //nolint:nilerr // what is not there, or cannot be read, is not needed
 	}
-	own := readWithout(l.Collector, name, data, types)
-	own.imported = []importedDoc{{doc: types}}
+	own := l.without(name, data, types)
 	l.docs[name] = own
 	l.order = append(l.order, own)
 	return own, nil
 }
 
-// readWithout reads a document without the types that another one defines.
-func readWithout(c *diag.Collector, name string, data []byte, other *Document) *Document {
+// without reads a document without the types that another one defines; what it adds
+// to these becomes a part of the other one.
+func (l *loader) without(name string, data []byte, types *Document) *Document {
 	root, bad := source.ParseWith(name, data, source.Options{ListKeys: listKeys})
-	c.Add(bad...)
-	if root == nil {
+	l.Add(bad...)
+	text, err := embedded.ReadFile(toskerFile)
+	theirs, _ := source.Parse(path.Base(toskerFile), text)
+	if root == nil || root.Kind != source.Map || err != nil || theirs == nil {
 		return &Document{File: name, open: true}
 	}
-	defined := map[string]bool{}
-	for _, types := range other.Types {
-		for _, t := range types {
-			defined[t.Name] = true
-		}
-	}
+	added := false
 	for i, section := range root.Items {
-		if root.Kind != source.Map || !strings.HasSuffix(root.Keys[i].Text, "_types") || section.IsNull() || section.Kind != source.Map {
+		known := theirs.Get(root.Keys[i].Text)
+		if !strings.HasSuffix(root.Keys[i].Text, "_types") || section.IsNull() || section.Kind != source.Map || known == nil {
 			continue
 		}
 		var keys, items []*source.Node
 		for k, v := range section.Pairs() {
-			if !defined[k.Text] {
+			j := slices.IndexFunc(known.Keys, func(name *source.Node) bool { return name.Text == k.Text })
+			switch {
+			case j < 0:
 				keys, items = append(keys, k), append(items, v)
+			case !v.IsNull() && v.Kind == source.Map:
+				made, more := merged(known.Items[j], v, parts)
+				known.Items[j], added = made, added || more
 			}
 		}
 		root.Items[i] = source.At(source.Map, keys, items, section)
 	}
-	return readDocument(c, name, false, root)
+	own := readDocument(l.Collector, name, false, root)
+	if added {
+		made := readDocument(l.Collector, types.File, true, theirs)
+		made.imported = []importedDoc{{doc: own}}
+		l.embedded = maps.Clone(l.embedded)
+		l.embedded[toskerFile] = made
+		for _, doc := range l.order {
+			for i := range doc.imported {
+				if doc.imported[i].doc == types {
+					doc.imported[i].doc = made
+				}
+			}
+		}
+	}
+	own.imported = []importedDoc{{doc: l.embedded[toskerFile]}}
+	return own
+}
+
+// parts are what a type may have more of.
+var parts = []string{"properties", "attributes", "capabilities", "interfaces"}
+
+// merged is a type, as it is written, or one of its parts with the entries of another
+// that it lacks, if there are some.
+func merged(to, from *source.Node, known []string) (made *source.Node, added bool) {
+	names, items := slices.Clone(to.Keys), slices.Clone(to.Items)
+	for k, v := range from.Pairs() {
+		i := slices.IndexFunc(names, func(name *source.Node) bool { return name.Text == k.Text })
+		switch {
+		case known != nil && (!slices.Contains(known, k.Text) || v.IsNull() || v.Kind != source.Map):
+		case i < 0:
+			names, items, added = append(names, k), append(items, v), true
+		case known != nil && !items[i].IsNull() && items[i].Kind == source.Map:
+			part, more := merged(items[i], v, nil)
+			items[i], added = part, added || more
+		}
+	}
+	return source.At(source.Map, names, items, to), added
 }
 
 // imported reads what an import names. What is not there, or no YAML, is an error;
@@ -184,8 +224,7 @@ func (l *loader) beside(doc *Document, i Import, name string) string {
 	var stems []string
 	byStem := map[string]string{}
 	for _, f := range found {
-		stem, isYAML := yamlStem(f.Name())
-		if isYAML && !f.IsDir() && path.Join(path.Dir(name), f.Name()) != doc.File {
+		if stem, isYAML := yamlStem(f.Name()); isYAML && !f.IsDir() && path.Join(path.Dir(name), f.Name()) != doc.File {
 			stems = append(stems, stem)
 			byStem[stem] = f.Name()
 		}

@@ -37,19 +37,22 @@ func (r *reader) interfaces(n *source.Node, of string) []*Interface {
 // onceEach checks that no operation is there twice: among the keywords and below
 // `operations`, or in an interface that is here by both of its names.
 func (r *reader) onceEach(all []*Interface, of string) {
-	if len(all) == 1 && len(all[0].Operations) < 2 {
-		return
-	}
-	seen := map[[2]string]bool{}
+	seen := map[string]diag.Position{}
 	for _, i := range all {
 		for _, o := range i.Operations {
-			if name := [2]string{i.Name, o.Name}; seen[name] {
-				r.Errorf(o.Pos, code.Together, "%s: operation %s is here twice", of, diag.Quote(i.Name+"."+o.Name))
-			} else {
-				seen[name] = true
-			}
+			name := diag.Quote(i.Name + "." + o.Name)
+			r.once(seen, name, o.Pos, of+": operation "+name)
 		}
 	}
+}
+
+// once reports the second of two definitions of a name.
+func (r *reader) once(seen map[string]diag.Position, name string, at diag.Position, of string) {
+	if first, again := seen[name]; again {
+		r.Errorf(at, code.Together, "%s is here twice (first in line %d)", of, first.Line)
+		return
+	}
+	seen[name] = at
 }
 
 // interfaceKeyword reads what interfaces and their types have. Operations stand
@@ -174,8 +177,7 @@ func (r *reader) timeout(o *Operation, n *source.Node, of string) {
 	if n.Kind == source.String {
 		number := strings.TrimRight(n.Text, "abcdefghijklmnopqrstuvwxyz ")
 		unit, known := timeouts[strings.TrimSpace(n.Text[len(number):])]
-		value, err := strconv.ParseFloat(number, 64)
-		if known && err == nil && value >= 0 && value*unit < 1e9 {
+		if value, err := strconv.ParseFloat(number, 64); known && err == nil && value >= 0 && value*unit < 1e9 {
 			o.Timeout = max(int(value*unit), min(1, int(value*1e9)))
 			return
 		}

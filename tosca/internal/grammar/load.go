@@ -69,9 +69,12 @@ func Load(ctx context.Context, archive Archive, entry string, c *diag.Collector)
 	for _, d := range l.order {
 		l.buildScope(d, embedded[normativeFile])
 	}
+	if types := l.embedded[toskerFile]; types.scope == nil { // with more than is embedded
+		l.buildScope(types, embedded[normativeFile])
+	}
 	borrow(l.order)
 	for _, name := range keys(l.used) {
-		all = append(all, embedded[name])
+		all = append(all, l.embedded[name])
 	}
 	return all, nil
 }

@@ -29,15 +29,12 @@ func (r *reader) groups(t *Topology, n *source.Node) {
 }
 
 func (r *reader) policies(t *Topology, n *source.Node) {
-	names := map[string]bool{}
+	seen := map[string]diag.Position{}
 	r.entries(n, "policies", func(k, v *source.Node) {
 		p := &Policy{Name: k.Text, Pos: k.Pos()}
 		t.Policies = append(t.Policies, p)
 		of := fmt.Sprintf("policy %q", p.Name)
-		if names[p.Name] {
-			r.Errorf(p.Pos, code.Together, "%s is here twice", of)
-		}
-		names[p.Name] = true
+		r.once(seen, p.Name, p.Pos, of)
 		r.assigning(v, of, []field{
 			{"type", r.setRef(&p.Type, of+": type"), everyVersion},
 			{"targets", r.setRefs(&p.Targets, of+": targets"), everyVersion},

@@ -15,6 +15,7 @@ type reader struct {
 	*diag.Collector
 	doc     *Document
 	assigns bool // within a template: inputs are values, never definitions
+	inType  bool // within a type
 	refines bool // within what may refine something: a schema of 2.0 may inherit its type
 }
 
@@ -109,12 +110,12 @@ func (r *reader) refining(read func(*source.Node)) func(*source.Node) {
 }
 
 // texts checks a map of texts, whose values may be of any type in 2.0 (TOSCA
-// 1.3, 3.6.2; 2.0, 5.3.1).
+// 1.3, 3.6.2; 2.0, 5.3.1), and are maps in types that people have.
 func (r *reader) texts(n *source.Node, of string) {
 	r.byName(n, of, func(k, v *source.Node) {
 		switch {
 		case r.doc.V2():
-		case !v.IsNull() && !v.IsScalar():
+		case !v.IsNull() && v.Kind == source.Map && r.inType:
 			r.Warnf(v.Pos(), code.Shape, "%s: %s is %s, and of metadata a string", of, k.Text, aKind(v.Kind))
 		default:
 			r.text(v, of+": "+k.Text)
@@ -267,9 +268,7 @@ func (r *reader) setRefs(to *[]Ref, parts ...string) func(*source.Node) {
 }
 
 // setNode keeps a value as it is written; an empty one is none.
-func setNode(to **source.Node) func(*source.Node) {
-	return func(n *source.Node) { *to = n }
-}
+func setNode(to **source.Node) func(*source.Node) { return func(n *source.Node) { *to = n } }
 
 func (r *reader) setAssignments(to **source.Node, of ...string) func(*source.Node) {
 	return func(n *source.Node) { *to = r.assignments(n, of...) }

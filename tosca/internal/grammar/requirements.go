@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -13,7 +14,7 @@ import (
 // 8.4).
 func (r *reader) requirementDefs(n *source.Node, of string) []*RequirementDef {
 	var all []*RequirementDef
-	names := map[string]bool{}
+	seen := map[string]diag.Position{}
 	r.sequenced(n, of)
 	r.entries(n, of+": requirements", func(k, v *source.Node) {
 		d := &RequirementDef{Name: k.Text, Pos: k.Pos(), Min: 1, Max: 1}
@@ -22,10 +23,7 @@ func (r *reader) requirementDefs(n *source.Node, of string) []*RequirementDef {
 		}
 		all = append(all, d)
 		of := fmt.Sprintf("%s: requirement %q", of, d.Name)
-		if names[d.Name] {
-			r.Errorf(d.Pos, code.Together, "%s is defined twice", of)
-		}
-		names[d.Name] = true
+		r.once(seen, d.Name, d.Pos, of)
 		if v.Kind == source.String {
 			d.Capability, d.Short = r.ref(v, of), true
 			if r.doc.V2() {
@@ -71,8 +69,7 @@ func (r *reader) occurrences(n *source.Node, of string) (low, high int) {
 		if n.Items[1].Text == "UNBOUNDED" && errLow == nil && low >= 0 {
 			return low, -1
 		}
-		high, errHigh := strconv.Atoi(n.Items[1].Text)
-		if errLow == nil && errHigh == nil && 0 <= low && low <= high {
+		if high, errHigh := strconv.Atoi(n.Items[1].Text); errLow == nil && errHigh == nil && 0 <= low && low <= high {
 			return low, high
 		}
 	}

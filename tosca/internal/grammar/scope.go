@@ -220,21 +220,16 @@ func (l *loader) replace(s *Scope, doc *Document, t, other *Type, name string) {
 	}
 }
 
-// complain says at the place where the author can do something that two files
-// define one name.
+// complain says at the second definition of a name where the first one is.
 func (r route) complain(l *loader, doc *Document, t, other *Type, name string) {
 	if theirs, ours := t.Doc.Namespace.Name, other.Doc.Namespace.Name; theirs != "" && ours != "" && theirs != ours && other.Doc == doc {
 		l.Warnf(r.by.Pos, code.TypeTwice, "%s %q of namespace %q is hidden by the one that is defined here: import it with a namespace_prefix", t.Kind, name, theirs)
 		return
 	}
-	switch {
-	case t.Doc.Embedded && other.Doc == doc:
-		l.Errorf(other.Pos, code.TypeTwice, "%s %q is defined by %s already", t.Kind, name, t.Doc.File)
-	case r.by.name() != "":
-		l.Errorf(r.by.Pos, code.TypeTwice, "%s %q is defined in %s and in %s", t.Kind, name, other.Doc.File, t.Doc.File)
-	default:
-		l.Errorf(t.Pos, code.TypeTwice, "%s %q is defined in %s too", t.Kind, name, other.Doc.File)
+	if other.Doc == doc || t.Doc.Embedded {
+		t, other = other, t
 	}
+	l.Errorf(t.Pos, code.TypeTwice, "%s %q is defined here, and in %s", t.Kind, name, other.Pos)
 }
 
 // route is a document as it is seen from another: what is imported by an

@@ -18,6 +18,8 @@ var sections = [kinds]string{
 func (r *reader) types(kind Kind) func(*source.Node) {
 	return func(n *source.Node) {
 		walk := r.byName
+		r.inType = true
+		defer func() { r.inType = false }()
 		if kind == PolicyType { // the table of 1.x has a list of them (TOSCA 1.3, 3.10.1)
 			walk = r.definitions
 		}

@@ -157,10 +157,7 @@ func nameOf(faces map[string]*Interface, name string, doc *grammar.Document) str
 // 1.3 a template may add an interface of its own, if it names the type. Seen, if
 // there is one, gets each with its name and what is there before.
 func (ix *Index) AssignTo(faces map[string]*Interface, assigned []*grammar.Interface, doc *grammar.Document, seen func(*grammar.Interface, string, *Interface)) map[string]*Interface {
-	if len(assigned) == 0 {
-		return faces
-	}
-	if !ix.Spend(len(faces)) {
+	if len(assigned) == 0 || !ix.Spend(len(faces)) {
 		return faces
 	}
 	all := maps.Clone(faces)

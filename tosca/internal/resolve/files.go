@@ -151,8 +151,7 @@ func (f *Files) nearFile(name string) string {
 	dir := path.Dir(name)
 	names, listed := f.lists[dir]
 	if !listed {
-		entries, err := f.archive.ReadDir(dir)
-		if err == nil {
+		if entries, err := f.archive.ReadDir(dir); err == nil {
 			for _, e := range entries {
 				names = append(names, e.Name())
 			}

@@ -125,8 +125,7 @@ func (l *linker) leave(e *Edge, format string, args ...any) {
 // fits reports whether a node can be what a requirement's filters choose.
 func (l *linker) fits(quiet *data.Evaluator, e *Edge, n *Node) bool {
 	filters := []*grammar.NodeFilter{e.NodeFilter}
-	typ := e.Source.Doc.Scope().Lookup(grammar.NodeType, e.Node.Name)
-	if typ != nil && !inherit.IsA(n.Typ.Chain, typ) {
+	if typ := e.Source.Doc.Scope().Lookup(grammar.NodeType, e.Node.Name); typ != nil && !inherit.IsA(n.Typ.Chain, typ) {
 		return false
 	}
 	if e.Def != nil {

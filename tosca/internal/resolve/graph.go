@@ -148,9 +148,7 @@ type Holder struct {
 	Explained  string // a property that is not there, and said so
 }
 
-func (h *Holder) Place(of string) data.Place {
-	return data.Place{Of: of, Doc: h.Doc, Self: h.Self}
-}
+func (h *Holder) Place(of string) data.Place { return data.Place{Of: of, Doc: h.Doc, Self: h.Self} }
 
 // Property evaluates a property once: what is assigned, or else the default.
 func (h *Holder) Property(name string) data.Value {
@@ -204,7 +202,7 @@ func (g *Graph) RunTimeOnly(v data.Value, of string) {
 	if strings.TrimPrefix(v.Later.Text, "$") == "get_input" {
 		return
 	}
-	if v.Def != nil && v.Def.Doc != nil && v.Def.Doc.Embedded && strings.HasPrefix(v.Def.Doc.File, "tosker") { // TosKer's types declare it
+	if v.Asked != nil && v.Asked.Doc != nil && v.Asked.Doc.Embedded && strings.HasPrefix(v.Asked.Doc.File, "tosker") { // TosKer's types declare it
 		g.Warnf(v.Later.Pos(), code.FunctionRuntime, "%s: %s is known only when the application runs, so it is left out", of, v.Later.Text)
 		return
 	}

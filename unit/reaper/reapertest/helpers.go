@@ -18,6 +18,8 @@ import (
 const (
 	helperArg = "reapertest-helper"
 	relayArg  = "reapertest-relay"
+
+	siblingArg = "reapertest-sibling"
 )
 
 // Spawn is the command line of a helper program that starts another program
@@ -46,28 +48,68 @@ func Sleeper() []string { return Shell("echo $$; exec sleep 100000") }
 
 // Relay is the command line of a program that ignores TERM, and that every so
 // often forks and ends, so that its life passes on from process to process. It
-// prints a line when it begins.
+// prints a line when it begins. After some thousand forks it lives on without more, so
+// that a reaper that is slower has an end of it, and it ends once nobody reads its output.
 func Relay(every time.Duration) []string {
 	return []string{self(), relayArg, strconv.FormatInt(every.Nanoseconds(), 10)}
 }
 
+// Sibling is the command line of a program that forks, not a child, but a sibling, and ends. That
+// prints a line, and ends once nobody reads it.
+func Sibling() []string { return []string{self(), siblingArg} }
+
 func runRelay(args []string) error {
-	pause, err := strconv.ParseInt(args[0], 10, 64)
+	every, err := strconv.ParseInt(args[0], 10, 64)
 	if err != nil {
 		return err
 	}
 	signal.Ignore(syscall.SIGTERM)
 	fmt.Println("relaying")
 	runtime.LockOSThread()
-	for every := unix.NsecToTimespec(pause); ; {
-		// Go's runtime has no other thread in the child, and nothing here needs one.
-		child, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
-		if errno == 0 && child != 0 {
-			_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+	const forks = 5000
+	for range forks {
+		if !passOn(0) {
+			rawExit()
 		}
-		_, _, _ = syscall.RawSyscall(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&every)), 0, 0) //nolint:gosec // as the kernel has it
+		rawSleep(every)
+	}
+	for {
+		rawSleep(time.Second.Nanoseconds())
 	}
 }
+
+func runSibling([]string) error {
+	runtime.LockOSThread()
+	if !passOn(unix.CLONE_PARENT) {
+		rawExit()
+	}
+	line := []byte("here\n")
+	_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, 1, uintptr(unsafe.Pointer(&line[0])), uintptr(len(line))) //nolint:gosec // it lives through the call
+	for {
+		rawSleep(time.Second.Nanoseconds())
+	}
+}
+
+// passOn forks, and reports whether the caller is to go on: as the child or, where it
+// cannot fork, as it is. A child has the calling thread only, of which Go's
+// runtime knows nothing: it makes raw system calls.
+func passOn(flags uintptr) (goOn bool) {
+	child, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD)|flags, 0, 0, 0, 0, 0)
+	return errno != 0 || child == 0
+}
+
+// rawSleep sleeps, or ends the process where nobody reads what it writes.
+func rawSleep(nanoseconds int64) {
+	timeout := unix.NsecToTimespec(nanoseconds)
+	output := unix.PollFd{Fd: 1}
+	ready, _, errno := syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&output)), 1, //nolint:gosec // as the kernel has it
+		uintptr(unsafe.Pointer(&timeout)), 0, 0, 0) //nolint:gosec // as the kernel has it
+	if errno == 0 && ready == 1 {
+		rawExit()
+	}
+}
+
+func rawExit() { _, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0) }
 
 func self() string {
 	path, err := os.Executable()

@@ -46,7 +46,7 @@ func Help() {
 	if len(os.Args) < 2 {
 		return
 	}
-	run := map[string]func(args []string) error{helperArg: runHelper, relayArg: runRelay}[os.Args[1]]
+	run := map[string]func(args []string) error{helperArg: runHelper, relayArg: runRelay, siblingArg: runSibling}[os.Args[1]]
 	if run == nil {
 		return
 	}

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/toskose/toskose/manager"
+)
+
+// goalBody is the body of a request that sets a goal or asks for a plan.
+type goalBody struct {
+	State  string            `json:"state"`  // of all components
+	States map[string]string `json:"states"` // by component, container or group
+}
+
+func (s *server) getGoal(*http.Request) (reply, error) { return ok(s.app.Goal()), nil }
+
+// putGoal replaces the goal, and patchGoal adds to it.
+func (s *server) putGoal(r *http.Request) (reply, error) { return s.setGoal(r, false) }
+
+func (s *server) patchGoal(r *http.Request) (reply, error) { return s.setGoal(r, true) }
+
+func (s *server) setGoal(r *http.Request, merge bool) (reply, error) {
+	req, err := goalRequest(r)
+	if err != nil {
+		return reply{}, err
+	}
+	req.Merge = merge
+	view, kept, err := s.app.SetGoal(r.Context(), req)
+	return spread(view, kept), err
+}
+
+// resumeGoal ends holds.
+func (s *server) resumeGoal(r *http.Request) (reply, error) {
+	var body struct {
+		Components []string `json:"components"` // none: all
+	}
+	if err := decode(r, &body, `{"components": ["api"]}`); err != nil {
+		return reply{}, err
+	}
+	user, _, _ := r.BasicAuth()
+	view, kept, err := s.app.ResumeGoal(r.Context(), body.Components, user)
+	return spread(view, kept), err
+}
+
+func (s *server) makePlan(r *http.Request) (reply, error) {
+	req, err := goalRequest(r)
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(s.app.Plan(r.Context(), req)), nil
+}
+
+// spread answers 202 where not more than half of the replicas keep the goal yet.
+func spread(view manager.GoalView, kept bool) reply {
+	status := http.StatusOK
+	if !kept {
+		status = http.StatusAccepted
+	}
+	return reply{status: status, body: view}
+}
+
+func goalRequest(r *http.Request) (manager.GoalRequest, error) {
+	var body goalBody
+	err := decode(r, &body, `{"state": "up"} or {"states": {"api": "running"}}`)
+	user, _, _ := r.BasicAuth()
+	return manager.GoalRequest{State: body.State, States: body.States, By: user}, err
+}
+
+// decode reads a body of JSON, which may be missing.
+func decode(r *http.Request, into any, like string) error {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return invalid("the body did not arrive: %v", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	decoder.UseNumber()
+	if err := decoder.Decode(into); errors.Is(err, io.EOF) {
+		return nil
+	} else if err != nil {
+		return invalid("the body is not JSON like %s: %v", like, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return invalid("the body goes on after the JSON object")
+	}
+	return nil
+}

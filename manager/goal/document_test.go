@@ -1,0 +1,42 @@
+package goal_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/manager/goal"
+)
+
+func TestADocumentIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, d := range []goal.Document{
+		{Revision: goal.Revision{Counter: 7, ID: "abc"}, Asked: goal.Revision{Counter: 5, ID: "x"}, By: "jo", At: at, All: goal.Up},
+		{Revision: goal.Revision{Counter: 1, ID: "z"}, Holds: map[string]goal.Hold{"api": {By: "jo", At: at, Operation: "Standard.stop", State: "configured"}}},
+	} {
+		text, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := goal.ParseDocument(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&d, again); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+	for text, says := range map[string]string{
+		`{"revision": "x"}`:         `"x" is not a revision`,
+		`{"revison": "1-a"}`:        "revison",
+		strings.Repeat("x", 70_000): "65536",
+	} {
+		if _, err := goal.ParseDocument([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.20s: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package image
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/packager/image/event"
+	"github.com/toskose/toskose/packager/image/source"
+	"github.com/toskose/toskose/tosca"
+)
+
+// interpreter is a program that runs a script: one of several files.
+type interpreter struct {
+	name  string
+	files []string // absolute
+}
+
+// warnOfInterpreters warns of scripts whose interpreter is not in the base, where
+// looking takes little. It is no error: an operation that runs before may install it.
+func (b *Builder) warnOfInterpreters(ctx context.Context, jobs []*job, archive fs.FS) {
+	lacking := map[*source.Image]map[string]bool{}
+	for _, j := range jobs {
+		if base := j.Base.Image; base != nil && base.Lacks != nil && lacking[base] == nil {
+			lacking[base] = b.lacking(ctx, base, jobs, archive)
+		}
+	}
+	for _, j := range jobs {
+		lacks := lacking[j.Base.Image]
+		for _, script := range j.image.Scripts {
+			for _, i := range interpretersOf(archive, script, j) {
+				if !slices.ContainsFunc(i.files, func(file string) bool { return !lacks[file] }) {
+					b.log.Line(event.Event{Image: j.image.Name, State: event.Warning}, "warning: script %q is run by %s, which base image %q does not have", script, i.name, j.Base.Ref)
+				}
+			}
+		}
+	}
+}
+
+// lacking returns the files that a base lacks of all that run the scripts of its jobs.
+func (b *Builder) lacking(ctx context.Context, base *source.Image, jobs []*job, archive fs.FS) map[string]bool {
+	wanted := map[string]bool{}
+	for _, j := range jobs {
+		if j.Base.Image != base {
+			continue
+		}
+		for _, script := range j.image.Scripts {
+			for _, i := range interpretersOf(archive, script, j) {
+				for _, file := range i.files {
+					wanted[file] = true
+				}
+			}
+		}
+	}
+	lacks := map[string]bool{}
+	if len(wanted) == 0 {
+		return lacks
+	}
+	missing, err := base.Lacks(ctx, slices.Sorted(maps.Keys(wanted)))
+	if err != nil {
+		b.log.Debugf("cannot look for interpreters: %v", err)
+		return lacks
+	}
+	for _, file := range missing {
+		lacks[file] = true
+	}
+	return lacks
+}
+
+// interpretersOf returns what runs a script of a job.
+func interpretersOf(archive fs.FS, script string, j *job) []interpreter {
+	f, err := archive.Open(script)
+	if err != nil {
+		return nil // said elsewhere
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, maxFirstLine)).ReadString('\n')
+	search := j.image.Path
+	for _, variable := range j.Base.Config.Config.Env {
+		if value, ok := strings.CutPrefix(variable, "PATH="); ok && search == "" {
+			search = value
+		}
+	}
+	return interpreters(line, search)
+}
+
+const (
+	maxFirstLine = 512 // bytes: kernels read less
+	defaultPath  = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+)
+
+// interpreters returns what runs a script with a first line, found in search, a
+// PATH, where env looks for it. What they are is not guessed.
+func interpreters(line, search string) []interpreter {
+	if !tosca.RunsItself([]byte(line)) {
+		return []interpreter{file("/bin/sh")}
+	}
+	words, ok := strings.CutPrefix(line, "#!")
+	fields := strings.Fields(words)
+	if !ok || len(fields) == 0 || !path.IsAbs(fields[0]) {
+		return nil
+	}
+	all := []interpreter{file(fields[0])}
+	if path.Base(fields[0]) != "env" || len(fields) < 2 {
+		return all
+	}
+	name := fields[1]
+	if name == "-S" && len(fields) > 2 {
+		name = fields[2]
+	}
+	switch {
+	case path.IsAbs(name):
+		return append(all, file(name))
+	case strings.HasPrefix(name, "-") || strings.ContainsAny(name, `=/"'\$`):
+		return all
+	}
+	found := interpreter{name: name}
+	if search == "" {
+		search = defaultPath
+	}
+	for dir := range strings.SplitSeq(search, ":") {
+		if !path.IsAbs(dir) {
+			return all
+		}
+		found.files = append(found.files, path.Join(dir, name))
+	}
+	return append(all, found)
+}
+
+func file(name string) interpreter { return interpreter{name: name, files: []string{name}} }

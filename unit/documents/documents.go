@@ -1,0 +1,178 @@
+// Package documents keeps what is not this container's own: documents that every
+// unit of an application has a copy of, in a folder that replicas on one machine
+// share. A document is opaque; of two, the one with the higher revision wins.
+//
+// It starts no goroutine. Each method opens what it needs, so that all units that
+// share a folder see the same.
+package documents
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Names are those of the documents that there can be.
+var Names = []string{"goal"}
+
+// MaxBytes is how large a document can be.
+const MaxBytes = 64 << 10
+
+// Folder is where documents are kept. The unit never makes it: what is not
+// mounted there would vanish with the container.
+type Folder string
+
+// header returns the first line of a document's file: its revision, and a checksum.
+func header(d wire.Document) string {
+	sum := crc32.Update(crc32.ChecksumIEEE(d.Content), crc32.IEEETable, []byte(d.Revision.String()))
+	return fmt.Sprintf("%s %08x\n", d.Revision, sum)
+}
+
+// Get returns a document; faults NoDocument and NoDocuments.
+func (f Folder) Get(name string) (wire.Document, error) {
+	if err := f.known(name); err != nil {
+		return wire.Document{}, err
+	}
+	text, err := os.ReadFile(f.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(string(f)); err != nil {
+			return wire.Document{}, f.fault(err)
+		}
+		return wire.Document{}, wire.NewFault(wire.NoDocument, fmt.Sprintf("nobody has given this unit the document %q yet", name))
+	}
+	if err != nil {
+		return wire.Document{}, f.fault(err)
+	}
+	line, content, _ := bytes.Cut(text, []byte("\n"))
+	first, _, _ := bytes.Cut(line, []byte(" "))
+	revision, err := wire.ParseRevision(string(first))
+	d := wire.Document{Revision: revision, Content: content}
+	if err != nil || string(line)+"\n" != header(d) {
+		return wire.Document{}, wire.NewFault(wire.NoDocument, fmt.Sprintf("the file of the document %q is damaged", name))
+	}
+	return d, nil
+}
+
+// Put keeps a document, synced, unless one of the same or a higher revision is
+// there: then it is the fault OldRevision, or nil and false where they are the same.
+func (f Folder) Put(name string, d wire.Document) (written bool, err error) {
+	if err := f.known(name); err != nil {
+		return false, err
+	}
+	unlock, err := f.lock()
+	if err != nil {
+		return false, f.fault(err)
+	}
+	defer unlock()
+	now, err := f.Get(name)
+	if code, _ := wire.FaultCodeOf(err); err != nil && code != wire.NoDocument {
+		return false, err
+	}
+	if err == nil && d.Revision.Compare(now.Revision) <= 0 {
+		if d.Revision == now.Revision && bytes.Equal(d.Content, now.Content) {
+			return false, nil
+		}
+		return false, &wire.Fault{
+			Code: wire.OldRevision, Revision: now.Revision.String(),
+			Detail: fmt.Sprintf("the document %q is %s, which %s does not replace", name, now.Revision, d.Revision),
+		}
+	}
+	if err := f.replace(f.path(name), d); err != nil {
+		return false, f.fault(err)
+	}
+	return true, nil
+}
+
+// Revisions returns the revision of each document that there is.
+func (f Folder) Revisions() map[string]string {
+	var all map[string]string
+	for _, name := range Names {
+		if d, err := f.Get(name); err == nil {
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[name] = d.Revision.String()
+		}
+	}
+	return all
+}
+
+func (f Folder) path(name string) string { return filepath.Join(string(f), name) }
+
+func (f Folder) known(name string) error {
+	if !slices.Contains(Names, name) {
+		return wire.NewFault(wire.NoDocument, fmt.Sprintf("no document is named %q", name))
+	}
+	return nil
+}
+
+// fault says why no documents are kept here.
+func (f Folder) fault(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return wire.NewFault(wire.NoDocuments, fmt.Sprintf("this unit keeps no documents: there is no folder %s", string(f)))
+	}
+	return wire.NewFault(wire.NoStorage, fmt.Sprintf("this unit cannot keep documents: %v", err))
+}
+
+// How long a lock is waited for, which its holders have for the time of a sync.
+const (
+	lockTries = 500
+	lockPause = 10 * time.Millisecond
+)
+
+// lock keeps other units out of the folder. One that ends lets go of it.
+func (f Folder) lock() (unlock func(), err error) {
+	dir, err := os.Open(string(f))
+	if err != nil {
+		return nil, err
+	}
+	for range lockTries {
+		if err = unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+			break
+		}
+		time.Sleep(lockPause)
+	}
+	if err != nil {
+		dir.Close()
+		return nil, fmt.Errorf("cannot lock %s: %w", string(f), err)
+	}
+	return func() {
+		// Before closing: a child between fork and exec has the file open, too.
+		_ = unix.Flock(int(dir.Fd()), unix.LOCK_UN)
+		dir.Close()
+	}, nil
+}
+
+// replace writes all of a file, synced, or nothing. The caller has the lock.
+func (f Folder) replace(path string, d wire.Document) (err error) {
+	next, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o660) //nolint:gosec // for the group that replicas share
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(append([]byte(header(d)), d.Content...))
+	if err == nil {
+		err = next.Sync()
+	}
+	if err = errors.Join(err, next.Close()); err == nil {
+		err = os.Rename(next.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(next.Name())
+		return err
+	}
+	dir, err := os.Open(string(f))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

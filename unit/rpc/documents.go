@@ -1,0 +1,57 @@
+package rpc
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/toskose/toskose/unit/documents"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// revisionHeader has the revision of the document in a body.
+const revisionHeader = "Toskose-Revision"
+
+func documentName(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/documents/") }
+
+// getDocument answers with a document as it was given.
+func (s *server) getDocument(a *answer, r *http.Request) error {
+	d, err := s.unit.Document(documentName(r))
+	if err != nil {
+		return err
+	}
+	a.Header().Set(revisionHeader, d.Revision.String())
+	a.Header().Set("Content-Type", "application/octet-stream")
+	a.Header().Set("X-Content-Type-Options", "nosniff")
+	a.Header().Set("Content-Length", strconv.Itoa(len(d.Content)))
+	a.WriteHeader(http.StatusOK)
+	if _, err := a.Write(d.Content); err != nil {
+		s.logger.Debug("document not delivered", "error", err)
+	}
+	return nil
+}
+
+// putDocument keeps a document: 201, or 200 where it was kept already.
+func (s *server) putDocument(a *answer, r *http.Request) error {
+	revision, err := wire.ParseRevision(r.Header.Get(revisionHeader))
+	if err != nil {
+		return statusErrorf(http.StatusBadRequest, "the header %s: %w", revisionHeader, err)
+	}
+	content, err := io.ReadAll(io.LimitReader(r.Body, documents.MaxBytes+1))
+	switch {
+	case err != nil:
+		return statusErrorf(http.StatusBadRequest, "cannot read the document: %w", err)
+	case len(content) > documents.MaxBytes:
+		return statusErrorf(http.StatusRequestEntityTooLarge, "a document has at most %d bytes", documents.MaxBytes)
+	}
+	written, err := s.unit.PutDocument(documentName(r), wire.Document{Revision: revision, Content: content})
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if written {
+		status = http.StatusCreated
+	}
+	return s.answerJSON(a, status, map[string]string{"revision": revision.String()})
+}

@@ -1,0 +1,46 @@
+package wire
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Document is what every unit of an application keeps a copy of.
+type Document struct {
+	Revision Revision
+	Content  []byte // opaque
+}
+
+// Revision says which of two documents wins: the one with the higher counter or,
+// where they are the same, the higher id.
+type Revision struct {
+	Counter uint64
+	ID      string // random
+}
+
+// maxRevisionID bounds the id of a revision.
+const maxRevisionID = 64
+
+// ParseRevision reads COUNTER:ID; an id has letters and digits.
+func ParseRevision(text string) (Revision, error) {
+	number, id, _ := strings.Cut(text, ":")
+	counter, err := strconv.ParseUint(number, 10, 64)
+	odd := strings.ContainsFunc(id, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+	r := Revision{counter, id}
+	if err != nil || id == "" || len(id) > maxRevisionID || odd || r.String() != text {
+		return Revision{}, fmt.Errorf("a revision is COUNTER:ID, and not %.100q", text)
+	}
+	return r, nil
+}
+
+// String is the form that ParseRevision reads.
+func (r Revision) String() string { return strconv.FormatUint(r.Counter, 10) + ":" + r.ID }
+
+// Compare returns 1 where r wins over another, -1 where that wins over r.
+func (r Revision) Compare(other Revision) int {
+	return cmp.Or(cmp.Compare(r.Counter, other.Counter), cmp.Compare(r.ID, other.ID))
+}
