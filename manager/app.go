@@ -26,6 +26,7 @@ type Containers = mirror.Containers
 type Options struct {
 	Containers Containers
 	Passwords  map[string]string // of each toskosed node's unit
+	Digests    map[string]string // of the configuration that each node's unit should have
 	Limits     unitclient.Limits
 	TLS        *tls.Config // for requests to units; nil: plain HTTP
 	Logger     *slog.Logger

@@ -55,7 +55,7 @@ func (r *rules) situation(now *mirror.Snapshot) (goal.Situation, map[*mirror.Rep
 			if i, known := r.index[at]; known {
 				next.Replicas = append(next.Replicas, r.now.Replicas[i])
 			} else {
-				next.Replicas = append(next.Replicas, seen(at))
+				next.Replicas = append(next.Replicas, a.seen(at))
 			}
 		}
 	}
