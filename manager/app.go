@@ -105,7 +105,7 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 		}
 	}
 	a.goals = goalModel(app, conf)
-	a.rules = newRules(a.goals)
+	a.rules = newRules(a.goals, a.opts.Digests)
 	a.mirror = a.newMirror()
 	if conf.Manager.Goal != config.GoalNone {
 		a.goal = conf.Manager.Goal

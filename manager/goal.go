@@ -108,30 +108,21 @@ func (a *App) observe() (goal.Situation, <-chan struct{}) {
 }
 
 func (a *App) situation(now *mirror.Snapshot) goal.Situation {
-	s := goal.Situation{Now: time.Now(), Complete: now.Complete(), Standalone: map[string]bool{}}
-	for _, n := range now.Nodes {
-		if len(n.Running) > 0 {
-			s.Standalone[n.Name] = true
-		}
-		for _, r := range n.Replicas {
-			if r.Gone.IsZero() {
-				s.Replicas = append(s.Replicas, a.seen(r))
-			}
-		}
-	}
+	s, _ := a.rules.situation(now)
+	s.Now, s.Complete = time.Now(), now.Complete()
 	return s
 }
 
 // seen returns a replica as goals see it.
-func (a *App) seen(r *mirror.Replica) goal.Replica {
-	g := goal.Replica{Node: r.Node, Name: r.Address.String(), Instance: r.Instance, Components: map[string]goal.Component{}}
+func (r *rules) seen(at *mirror.Replica) goal.Replica {
+	g := goal.Replica{Node: at.Node, Name: at.Address.String(), Instance: at.Instance, Components: map[string]goal.Component{}}
 	switch {
-	case r.Problem != nil || r.Instance == "":
+	case at.Problem != nil || at.Instance == "":
 		g.Problem, g.Unknown = "its unit does not answer", true
-	case a.outdated(r):
+	case r.outdated(at):
 		g.Problem = "outdated: it has another version of its components than the manager"
 	}
-	for _, c := range r.Components {
+	for _, c := range at.Components {
 		g.Components[c.Component] = standing(c)
 	}
 	return g
@@ -139,9 +130,9 @@ func (a *App) seen(r *mirror.Replica) goal.Replica {
 
 // outdated reports whether a replica has another configuration than the manager's
 // model: it is of another deployment, which a manager of its own operates.
-func (a *App) outdated(r *mirror.Replica) bool {
-	expected := a.opts.Digests[r.Node]
-	return expected != "" && r.Digest != "" && r.Digest != expected
+func (r *rules) outdated(at *mirror.Replica) bool {
+	expected := r.digests[at.Node]
+	return expected != "" && at.Digest != "" && at.Digest != expected
 }
 
 // standing returns a component as goals see it.
@@ -156,6 +147,7 @@ func standing(c *mirror.Component) goal.Component {
 		case wire.OutcomeRunning:
 			made.Executing = &run
 			continue
+		case wire.OutcomeSucceeded, wire.OutcomeCancelled:
 		case wire.OutcomeFailed, wire.OutcomeTimeout, wire.OutcomeLost:
 			run.Failed = true
 		}
