@@ -71,6 +71,7 @@ type App struct {
 	mirror     *mirror.Mirror
 	byName     map[string]*component
 	rules      *rules
+	shown      shown
 	executions *memory
 	goals      *goal.Model
 	goal       string // where nobody has set one

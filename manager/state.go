@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/mirror"
@@ -37,9 +38,30 @@ func (a *App) known(ctx context.Context, n *node) look {
 // App returns the state of the whole application. What cannot be reached is
 // marked as such; it is not an error.
 func (a *App) App(ctx context.Context, d Detail) AppView {
+	now := a.complete(ctx)
+	if d == WithProcesses {
+		return a.show(a.views(ctx, now, d))
+	}
+	a.shown.mu.Lock()
+	defer a.shown.mu.Unlock()
+	if a.shown.of != now.Snapshot {
+		a.shown.of, a.shown.view = now.Snapshot, a.show(a.views(ctx, now, d))
+	}
+	return a.shown.view
+}
+
+// shown is the last view of the application. It is shown again until something
+// changes, to how many ever ask.
+type shown struct {
+	mu   sync.Mutex
+	of   *mirror.Snapshot
+	view AppView
+}
+
+func (a *App) show(nodes []NodeView) AppView {
 	view := AppView{
 		Name: a.app.Name, Version: a.app.Version, Description: a.app.Description,
-		Nodes: a.Nodes(ctx, d), Components: []ComponentView{}, Volumes: []VolumeView{},
+		Nodes: nodes, Components: []ComponentView{}, Volumes: []VolumeView{},
 	}
 	running := map[string]bool{}
 	for i := range view.Nodes {
@@ -65,7 +87,10 @@ func (a *App) App(ctx context.Context, d Detail) AppView {
 
 // Nodes returns the state of every node with its components.
 func (a *App) Nodes(ctx context.Context, d Detail) []NodeView {
-	now := a.complete(ctx)
+	return a.views(ctx, a.complete(ctx), d)
+}
+
+func (a *App) views(ctx context.Context, now look, d Detail) []NodeView {
 	if d == WithProcesses {
 		return each(a.nodes, func(n *node) NodeView { return n.view(now, a.processes(ctx, n, now)) })
 	}

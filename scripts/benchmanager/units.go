@@ -104,7 +104,7 @@ func name(node, n int) string { return fmt.Sprintf("n%dc%d", node, n) }
 
 func configuration(dir string, addr netip.AddrPort, node int) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "[supervisord]\nnodaemon=true\nlogfile=%[1]s/unit.log\npidfile=%[1]s/unit.pid\ntoskose_journal=%[1]s/journal\n"+
+	fmt.Fprintf(&text, "[supervisord]\nnodaemon=true\nlogfile=%[1]s/unit.log\npidfile=%[1]s/unit.pid\ntoskose_journal=%[1]s/journal\ntoskose_documents=%[1]s/documents\n"+
 		"[inet_http_server]\nport=%[2]s\nusername=%[3]s\ntoskose_auth=required\n", dir, addr, user)
 	for n := range components {
 		c := name(node, n)

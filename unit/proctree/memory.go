@@ -42,6 +42,16 @@ type forks struct {
 	components []Program // that represented its component
 }
 
+func newMemory() *memory {
+	return &memory{
+		processes: map[int]*entry{},
+		groups:    map[int]owner{},
+		sessions:  map[int]owner{},
+		forks:     map[Program]*forks{},
+		mains:     map[int]Program{},
+	}
+}
+
 // begin numbers the looks at /proc.
 func (m *memory) begin() (look uint64) {
 	m.mu.Lock()
@@ -55,9 +65,6 @@ func (m *memory) forked(pid int, program, component Program) {
 	seen, _ := now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.groups == nil {
-		m.groups, m.forks, m.mains = map[int]owner{}, map[Program]*forks{}, map[int]Program{}
-	}
 	f := m.forks[program]
 	if f == nil {
 		f = &forks{}
@@ -126,9 +133,6 @@ func (m *memory) recognise(e *entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.prune()
-	if m.processes == nil {
-		m.processes = map[int]*entry{}
-	}
 	e.look = m.look // the one under way may have been too early to see it
 	m.processes[e.pid] = e
 }
@@ -193,9 +197,6 @@ func (m *memory) byGroupOrSession(pgid, sid int, leader func(pid int) (stat, boo
 func (m *memory) learn(v *view) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.processes == nil {
-		m.processes = map[int]*entry{}
-	}
 	groups, sessions, claimed := map[int]bool{}, map[int]bool{}, 0
 	for _, e := range v.entries {
 		groups[e.pgid], sessions[e.sid] = true, true

@@ -10,7 +10,7 @@ import (
 
 // remembered is the size of the largest set of the memory.
 func (w *world) remembered() int {
-	m := &w.memory
+	m := w.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return max(len(m.groups), len(m.sessions), len(m.processes), len(m.mains), len(m.forks))
