@@ -213,10 +213,11 @@ func (c copies) Read(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	text, err := r.unit.Document(ctx, goalDocument)
-	switch code, _ := wire.FaultCodeOf(err); code {
-	case wire.NoDocument:
+	code, _ := wire.FaultCodeOf(err)
+	if code == wire.NoDocument {
 		return nil, nil
-	case wire.NoDocuments, wire.NoStorage:
+	}
+	if code == wire.NoDocuments || code == wire.NoStorage {
 		return nil, fmt.Errorf("%w: %w", keep.ErrNoRoom, err)
 	}
 	return text, err

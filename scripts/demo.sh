@@ -102,9 +102,8 @@ up() {
 	bin/toskose deploy --timeout 5m "$dir"
 
 	say 'bringing the components up, through the manager'
-	run backend/api create configure push_default start
-	run backend/logsniffer create configure start
-	run frontend/gui create configure start
+	run backend/api create configure push_default
+	bin/toskose up --dir "$dir" --timeout 5m
 
 	cat <<-END
 
@@ -114,10 +113,16 @@ up() {
 		  the log viewer    http://localhost:$log_port
 		  the API's docs    http://localhost:$manager_port/docs
 
-		Stop api, and start it again; logsniffer, in the same container, keeps running, and the thoughts stay:
+		The manager keeps it so. Kill api; it is started again, while logsniffer, in the same container, runs on:
+
+		  curl --netrc-file $netrc -X POST "$node/backend/api/start/signal?signal_type=KILL"
+		  bin/toskose ps --dir $dir
+
+		Stop api; the manager leaves it alone until it is resumed:
 
 		  curl --netrc-file $netrc -X POST $node/backend/api/stop
-		  curl --netrc-file $netrc -X POST $node/backend/api/start
+		  bin/toskose goal --dir $dir
+		  bin/toskose goal resume --dir $dir
 
 		make demo-down removes all of it.
 	END

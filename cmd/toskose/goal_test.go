@@ -24,7 +24,8 @@ func (m *managed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
-	goal := map[string]any{"acting": true, "revision": "1-a", "by": "admin", "state": "up", "wanted": 3, "reached": 1,
+	goal := map[string]any{
+		"acting": true, "revision": "1-a", "by": "admin", "state": "up", "wanted": 3, "reached": 1,
 		"underway":  []any{map[string]any{"component": "api", "operation": map[string]string{"interface": "Standard", "operation": "start"}}},
 		"obstacles": []any{map[string]any{"component": "gui", "reason": "start waits for endpoint of \"api\"\x1b[2J"}},
 	}
