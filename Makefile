@@ -138,6 +138,10 @@ bench: ## all benchmarks
 bench-unit: build ## the unit beside supervisord and tini: size, memory, times and throughput
 	go run ./scripts/benchunit
 
+.PHONY: bench-manager
+bench-manager: build ## the manager beside 1,000 units: start, memory, states, events, idle
+	go run ./scripts/benchmanager
+
 .PHONY: bench-packager
 bench-packager: build ## how fast toskose packages: contexts, images by each builder, wide and large archives
 	go run ./scripts/benchpackager

@@ -28,10 +28,33 @@ type choices struct {
 	known map[place]choice
 }
 
-// allowed returns the operations that the component's own protocol allows now, as
-// its unit does.
-func (c *component) allowed(at *mirror.Component) []string { return c.choice(at).names }
+// allowed returns the operations that may begin now: those that the component's
+// own protocol allows, as its unit does, without those that require what nothing
+// offers, which are blocked.
+func (c *component) allowed(all look, at *mirror.Replica, known *mirror.Component) (allowed []string, blocked map[string][]Lack) {
+	choice := c.choice(known)
+	for _, step := range choice.steps {
+		name := step.Operation.String()
+		if lacks := all.rules.missing(all.situation, all.of(at), c, c.needed(step)); lacks != nil {
+			if blocked == nil {
+				blocked = map[string][]Lack{}
+			}
+			blocked[name] = lacks
+		}
+	}
+	if blocked == nil {
+		return choice.names, nil
+	}
+	allowed = []string{}
+	for _, name := range choice.names {
+		if blocked[name] == nil {
+			allowed = append(allowed, name)
+		}
+	}
+	return allowed, blocked
+}
 
+// choice returns what the component's own protocol allows now.
 func (c *component) choice(at *mirror.Component) choice {
 	x := at.Executing()
 	if x == nil {

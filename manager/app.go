@@ -26,6 +26,7 @@ type Containers = mirror.Containers
 type Options struct {
 	Containers Containers
 	Passwords  map[string]string // of each toskosed node's unit
+	Digests    map[string]string // of the configuration that each node's unit should have
 	Limits     unitclient.Limits
 	TLS        *tls.Config // for requests to units; nil: plain HTTP
 	Logger     *slog.Logger
@@ -69,6 +70,9 @@ type App struct {
 	log   *slog.Logger
 
 	mirror     *mirror.Mirror
+	byName     map[string]*component
+	rules      *rules
+	shown      shown
 	executions *memory
 	goals      *goal.Model
 	goal       string // where nobody has set one
@@ -91,11 +95,18 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	}
 	a := &App{
 		app: app, nodes: nodes, opts: opts, log: opts.Logger,
-		pool: newPool(opts), executions: newMemory(opts.Remember),
+		byName: map[string]*component{},
+		pool:   newPool(opts), executions: newMemory(opts.Remember),
 	}
 	a.life, a.end = context.WithCancel(context.Background())
-	a.mirror = a.newMirror()
+	for _, n := range nodes {
+		for _, c := range n.components {
+			a.byName[c.name()] = c
+		}
+	}
 	a.goals = goalModel(app, conf)
+	a.rules = newRules(a.goals, a.opts.Digests)
+	a.mirror = a.newMirror()
 	if conf.Manager.Goal != config.GoalNone {
 		a.goal = conf.Manager.Goal
 	}
@@ -165,7 +176,7 @@ func (a *App) replicas(ctx context.Context, n *node, which string) ([]replica, e
 		return nil, &Error{Kind: ErrStandalone, Detail: fmt.Sprintf(
 			"node %q is standalone: its container has no unit, so the orchestrator starts it, stops it and keeps its log", n.name())}
 	}
-	now := a.known(ctx, n)
+	now := a.known(ctx, n).Node(n.name())
 	var all []replica
 	var addrs []string
 	for _, at := range now.Replicas {

@@ -15,17 +15,19 @@ var (
 	ErrUnknownOperation = errors.New("unknown operation")
 	ErrUnknownReplica   = errors.New("unknown replica")
 	ErrUnknownExecution = errors.New("unknown execution")
-	ErrNoLog            = errors.New("no log")           // there is no such log
-	ErrAmbiguous        = errors.New("ambiguous name")   // several interfaces have the operation
-	ErrStandalone       = errors.New("standalone node")  // it has no unit that could do it
-	ErrNotAllowed       = errors.New("not allowed now")  // by the protocol, in the component's state
-	ErrBusy             = errors.New("already running")  // another operation of the component is under way
-	ErrNotRunning       = errors.New("not running")      // nothing to stop or to signal
-	ErrInvalid          = errors.New("invalid request")  // an undeclared input, a bad signal or range
-	ErrFailed           = errors.New("operation failed") // it ran, and did not succeed
-	ErrBadAnswer        = errors.New("bad answer")       // a unit's answer makes no sense, or it refused the manager
-	ErrUnreachable      = errors.New("unreachable")      // no container, or no answer from its unit
-	ErrUnavailable      = errors.New("unavailable")      // the unit, or the manager, is shutting down or cannot write
+	ErrNoLog            = errors.New("no log")              // there is no such log
+	ErrAmbiguous        = errors.New("ambiguous name")      // several interfaces have the operation
+	ErrStandalone       = errors.New("standalone node")     // it has no unit that could do it
+	ErrNotAllowed       = errors.New("not allowed now")     // by the protocol, in the component's state
+	ErrUnmet            = errors.New("requirement not met") // nothing offers what the operation requires
+	ErrTakesAway        = errors.New("others require it")   // the operation takes it away, and the caller is strict
+	ErrBusy             = errors.New("already running")     // another operation of the component is under way
+	ErrNotRunning       = errors.New("not running")         // nothing to stop or to signal
+	ErrInvalid          = errors.New("invalid request")     // an undeclared input, a bad signal or range
+	ErrFailed           = errors.New("operation failed")    // it ran, and did not succeed
+	ErrBadAnswer        = errors.New("bad answer")          // a unit's answer makes no sense, or it refused the manager
+	ErrUnreachable      = errors.New("unreachable")         // no container, or no answer from its unit
+	ErrUnavailable      = errors.New("unavailable")         // the unit, or the manager, is shutting down or cannot write
 	ErrTimeLimit        = errors.New("time limit passed")
 	ErrNotImplemented   = errors.New("not implemented") // the unit has no such method
 )
@@ -38,6 +40,7 @@ type Error struct {
 	Candidates []string   // what an ambiguous or unknown name could mean
 	State      string     // of the component, if the kind is about it
 	Allowed    []string   // the operations that its protocol allows in State
+	Lacks      []Lack     // what is required and not offered
 	Execution  *Execution // what was executed, if anything was
 	Results    []Result   // the outcome at each replica
 

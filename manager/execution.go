@@ -31,6 +31,7 @@ type Execution struct {
 	Started   time.Time    `json:"started"`
 	Ended     time.Time    `json:"ended,omitzero"`
 	Runs      []Run        `json:"runs"`
+	Degraded  []Lack       `json:"degraded,omitempty"` // what others require and lack since it was begun
 }
 
 // Run is the execution in one container.
@@ -131,6 +132,7 @@ func (x *Execution) finish() {
 type record struct {
 	mu       sync.Mutex
 	now      Execution
+	before   []Lack        // of those who require something of the component
 	begin    int           // number of runs that were neither accepted nor refused yet
 	pending  int           // number of runs that have not ended
 	accepted chan struct{} // closed when begin is 0
@@ -170,13 +172,13 @@ func (r *record) hasBegun() {
 }
 
 // hasEnded counts a run that ended, and reports whether it was the last one.
-func (r *record) hasEnded(now time.Time) (last bool) {
+func (r *record) hasEnded(now time.Time, degraded []Lack) (last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pending--; r.pending > 0 {
 		return false
 	}
-	r.now.Ended = now
+	r.now.Ended, r.now.Degraded = now, degraded
 	r.now.finish()
 	close(r.done)
 	return true

@@ -58,7 +58,7 @@ func thinking() *tosca.Application {
 	}
 	op := func(iface, name string) protocol.Operation { return protocol.Operation{Interface: iface, Name: name} }
 	lifecycle := protocol.Protocol{
-		Initial: "created", States: []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started"}},
+		Initial: "created",
 		Transitions: []protocol.Transition{
 			{Source: "created", Target: "configured", Operation: op("Standard", "configure")},
 			{Source: "configured", Target: "started", Operation: op("Standard", "start")},
@@ -67,6 +67,10 @@ func thinking() *tosca.Application {
 			{Source: "configured", Target: "configured", Operation: op("api_interface", "push_default")},
 		},
 	}
+	page := lifecycle
+	page.Transitions = slices.DeleteFunc(slices.Clone(page.Transitions), func(t protocol.Transition) bool { return t.Interface != "Standard" })
+	page.States = []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started", Requires: []string{protocol.Connection}}}
+	lifecycle.States = []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started", Offers: []string{protocol.Endpoint}}}
 	return &tosca.Application{
 		Name: "thinking",
 		Nodes: []tosca.Node{
@@ -79,7 +83,7 @@ func thinking() *tosca.Application {
 				{Name: "Standard", Operations: []tosca.Operation{script("configure", "port", "code"), script("start", "port"), {Name: "stop"}}},
 				{Name: "api_interface", Operations: []tosca.Operation{script("push_default"), script("start")}},
 			}},
-			{Name: "gui", Type: "thinking.Gui", Host: "frontend", Node: "frontend", Protocol: lifecycle, Interfaces: []tosca.Interface{
+			{Name: "gui", Type: "thinking.Gui", Host: "frontend", Node: "frontend", Protocol: page, Connections: []string{"api"}, Interfaces: []tosca.Interface{
 				{Name: "Standard", Operations: []tosca.Operation{script("start")}},
 			}},
 		},
@@ -324,7 +328,7 @@ type trace struct {
 
 func (t *trace) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/journal" {
+		if r.URL.Path != "/journal" && !strings.HasPrefix(r.URL.Path, "/documents/") {
 			t.mu.Lock()
 			t.requests = append(t.requests, r.Method+" "+r.URL.Path)
 			t.mu.Unlock()
@@ -518,6 +522,130 @@ func TestWhatAReplicaSaidLastIsShownWithItsAge(t *testing.T) {
 	n, err := app.Node(t.Context(), "backend", manager.StatesOnly)
 	if err != nil || n.State != manager.NodeUnreachable || n.Why == "" || n.Replicas[0].Since.IsZero() {
 		t.Errorf("got %+v, %v", n, err)
+	}
+}
+
+// withGUI is an application with api and gui, both configured, and their units.
+func withGUI(t *testing.T, more ...netip.AddrPort) (app *manager.App, api, gui *fakeunit.Unit) {
+	t.Helper()
+	api = backend("i1", nil, fakeunit.End{Target: "started"})
+	api.Operations["api"]["Standard.stop"] = fakeunit.Operation{From: []string{"started"}, End: fakeunit.End{Target: "configured"}}
+	gui = &fakeunit.Unit{Instance: "i2", Operations: map[string]map[string]fakeunit.Operation{"gui": {
+		"Standard.start": {From: []string{"configured"}, End: fakeunit.End{Target: "started"}},
+	}}}
+	return application(t, containers{
+		"backend":  append(more, api.Start(t, configured)),
+		"frontend": {gui.Start(t, map[string]string{"gui": "configured"})},
+	}, manager.Options{}), api, gui
+}
+
+var (
+	startGUI = manager.RunRequest{Node: "frontend", Component: "gui", Operation: "start", By: "ann"}
+	stopAPI  = manager.RunRequest{Node: "backend", Component: "api", Operation: "stop", By: "ann"}
+)
+
+func TestWhatRequiresWhatNothingOffersIsRefused(t *testing.T) {
+	t.Parallel()
+	app, _, gui := withGUI(t)
+	_, err := run(t, app, startGUI)
+	var e *manager.Error
+	if !errors.As(err, &e) || !errors.Is(err, manager.ErrUnmet) || e.State != "configured" || len(e.Lacks) != 1 || len(gui.Executed()) != 0 {
+		t.Fatalf("got %v", err)
+	}
+	if l := e.Lacks[0]; l.Component != "gui" || l.Requirement != "connection" || l.Provider != "api" || l.Capability != "endpoint" {
+		t.Errorf("got %+v", l)
+	}
+	for _, says := range []string{`endpoint of "api"`, `"api" is in state "configured"`, `in state "configured" it may now run nothing`} {
+		if !strings.Contains(err.Error(), says) {
+			t.Errorf("%v does not say %s", err, says)
+		}
+	}
+	view, err := app.Component(t.Context(), "frontend", "gui", manager.StatesOnly)
+	if err != nil || slices.Contains(view.Allowed, "Standard.start") || view.Lacks != nil || len(view.Replicas[0].Blocked["Standard.start"]) != 1 {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	if _, err := run(t, app, startAPI); err != nil {
+		t.Fatal(err)
+	}
+	if view, err = app.Component(t.Context(), "frontend", "gui", manager.StatesOnly); err != nil || !slices.Contains(view.Allowed, "Standard.start") {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	if x, err := run(t, app, startGUI); err != nil || x.By != "ann" || x.Degraded != nil {
+		t.Errorf("got %+v, %v", x, err)
+	}
+}
+
+func TestWhoKnowsBetterIsInTheHistory(t *testing.T) {
+	t.Parallel()
+	app, _, gui := withGUI(t)
+	req := startGUI
+	req.Force = true
+	if x, err := run(t, app, req); err != nil || x.By != "ann (forced)" || len(gui.Executed()) != 1 {
+		t.Errorf("got %+v, %v", x, err)
+	}
+	req = startAPI
+	req.Force = true
+	if x, err := run(t, app, req); err != nil || x.By != "ann" {
+		t.Errorf("where there was nothing to force: got %+v, %v", x, err)
+	}
+	if _, err := run(t, app, req); !errors.Is(err, manager.ErrNotAllowed) {
+		t.Errorf("its own protocol is no matter of force: got %v", err)
+	}
+}
+
+func TestWhatAStopLeavesWithoutIsNamed(t *testing.T) {
+	t.Parallel()
+	app, _, _ := withGUI(t)
+	for _, req := range []manager.RunRequest{startAPI, startGUI} {
+		if _, err := run(t, app, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	strict := stopAPI
+	strict.Strict = true
+	_, err := run(t, app, strict)
+	var e *manager.Error
+	if !errors.As(err, &e) || !errors.Is(err, manager.ErrTakesAway) || len(e.Lacks) != 1 || !strings.Contains(err.Error(), `"gui" requires connection of "api"`) {
+		t.Errorf("got %v", err)
+	}
+	x, err := run(t, app, stopAPI)
+	if err != nil || len(x.Degraded) != 1 || x.Degraded[0].Component != "gui" || x.Degraded[0].Provider != "api" {
+		t.Errorf("got %+v, %v", x, err)
+	}
+	view := app.App(t.Context(), manager.StatesOnly)
+	i := slices.IndexFunc(view.Components, func(c manager.ComponentView) bool { return c.Name == "gui" })
+	if lacks := view.Components[i].Lacks; len(lacks) != 1 || lacks[0].Why != `"api" is in state "configured"` {
+		t.Errorf("got %+v", lacks)
+	}
+}
+
+func TestARequirementHoldsWhileAnyReplicaOffersIt(t *testing.T) {
+	t.Parallel()
+	app, _, _ := withGUI(t, backend("i3", nil, fakeunit.End{Target: "started"}).Start(t, configured))
+	one := startAPI
+	one.Replica = "i1"
+	other := one
+	other.Replica = "i3"
+	for _, req := range []manager.RunRequest{one, startGUI, other} {
+		if _, err := run(t, app, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := stopAPI
+	stop.Replica, stop.Strict = "i1", true
+	if x, err := run(t, app, stop); err != nil || x.Degraded != nil {
+		t.Errorf("one of two: got %+v, %v", x, err)
+	}
+}
+
+func TestAProviderThatCannotBeHeardOffersNothing(t *testing.T) {
+	t.Parallel()
+	gui := &fakeunit.Unit{Instance: "i2", Operations: map[string]map[string]fakeunit.Operation{"gui": {
+		"Standard.start": {From: []string{"configured"}, End: fakeunit.End{Target: "started"}},
+	}}}
+	app := application(t, containers{"backend": {nobody(t)}, "frontend": {gui.Start(t, map[string]string{"gui": "configured"})}}, manager.Options{})
+	if _, err := run(t, app, startGUI); !errors.Is(err, manager.ErrUnmet) || !strings.Contains(err.Error(), "unknown, because its unit cannot be heard") {
+		t.Errorf("got %v", err)
 	}
 }
 

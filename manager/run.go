@@ -22,6 +22,18 @@ type RunRequest struct {
 	Inputs          map[string]string // override declared inputs
 	Timeout         time.Duration     // 0: the operation's own limit, or none
 	By              string            // who asks, for the journals
+	Force           bool              // even if it requires what nothing offers
+	Strict          bool              // not if it takes from others what they require
+
+	forced bool // it was needed
+}
+
+// by is who asks, and whether he knew better.
+func (r RunRequest) by() string {
+	if r.forced {
+		return strings.TrimSpace(r.By + " (forced)")
+	}
+	return r.By
 }
 
 // Start begins an execution and returns it once every replica has accepted or
@@ -42,14 +54,19 @@ func (a *App) Start(ctx context.Context, req RunRequest) (Execution, error) {
 	if a.life.Err() != nil {
 		return Execution{}, &Error{Kind: ErrUnavailable, Detail: "the manager is shutting down"}
 	}
+	before, err := a.check(ctx, op, replicas, &req)
+	if err != nil {
+		return Execution{}, err
+	}
 	x := Execution{
 		ID: rand.Text(), Node: req.Node, Component: req.Component, Interface: op.name.Interface, Operation: op.name.Name,
-		By: req.By, Inputs: slices.Sorted(maps.Keys(req.Inputs)), Outcome: wire.OutcomeRunning, Started: time.Now(),
+		By: req.by(), Inputs: slices.Sorted(maps.Keys(req.Inputs)), Outcome: wire.OutcomeRunning, Started: time.Now(),
 	}
 	for _, r := range replicas {
 		x.Runs = append(x.Runs, Run{Replica: r.addr.String(), Outcome: wire.OutcomeRunning})
 	}
 	rec := newRecord(x)
+	rec.before = before
 	a.executions.add(x.ID, rec)
 	a.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component, "operation", op.name.String(), "by", x.By)
 	for i, r := range replicas {
@@ -141,7 +158,8 @@ func (a *App) run(request context.Context, r *run) {
 			run.fail(err, time.Now())
 		}
 	})
-	if !r.rec.hasEnded(time.Now()) {
+	s, _ := a.rules.situation(a.mirror.Snapshot())
+	if !r.rec.hasEnded(time.Now(), added(r.rec.before, a.left(s, r.op.component))) {
 		return
 	}
 	a.executions.end(r.id)
@@ -189,7 +207,7 @@ func (a *App) begin(ctx context.Context, r *run) (x wire.Execution, err error) {
 		r.rec.update(r.index, func(run *Run) { run.Instance = at.instance })
 		err = a.insist(ctx, false, func() (err error) {
 			x, err = r.replica.unit.Execute(ctx, wire.ExecuteRequest{
-				ID: r.id, Component: r.op.component.name(), Operation: r.op.name.String(), By: r.req.By,
+				ID: r.id, Component: r.op.component.name(), Operation: r.op.name.String(), By: r.req.by(),
 				Timeout: r.req.Timeout.Seconds(), Inputs: variables(r.req.Inputs), Instance: at.instance, After: at.after,
 			})
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/mirror"
@@ -23,23 +24,44 @@ const (
 )
 
 // complete returns what is known, once all nodes are.
-func (a *App) complete(ctx context.Context) *mirror.Snapshot {
+func (a *App) complete(ctx context.Context) look {
 	now, _ := a.mirror.When(ctx, (*mirror.Snapshot).Complete)
-	return now
+	return a.look(now)
 }
 
 // known returns what is known of a node, once anything is.
-func (a *App) known(ctx context.Context, n *node) *mirror.Node {
+func (a *App) known(ctx context.Context, n *node) look {
 	now, _ := a.mirror.When(ctx, func(s *mirror.Snapshot) bool { return s.Node(n.name()).Known })
-	return now.Node(n.name())
+	return a.look(now)
 }
 
 // App returns the state of the whole application. What cannot be reached is
 // marked as such; it is not an error.
 func (a *App) App(ctx context.Context, d Detail) AppView {
+	now := a.complete(ctx)
+	if d == WithProcesses {
+		return a.show(a.views(ctx, now, d))
+	}
+	a.shown.mu.Lock()
+	defer a.shown.mu.Unlock()
+	if a.shown.of != now.Snapshot {
+		a.shown.of, a.shown.view = now.Snapshot, a.show(a.views(ctx, now, d))
+	}
+	return a.shown.view
+}
+
+// shown is the last view of the application. It is shown again until something
+// changes, to how many ever ask.
+type shown struct {
+	mu   sync.Mutex
+	of   *mirror.Snapshot
+	view AppView
+}
+
+func (a *App) show(nodes []NodeView) AppView {
 	view := AppView{
 		Name: a.app.Name, Version: a.app.Version, Description: a.app.Description,
-		Nodes: a.Nodes(ctx, d), Components: []ComponentView{}, Volumes: []VolumeView{},
+		Nodes: nodes, Components: []ComponentView{}, Volumes: []VolumeView{},
 	}
 	running := map[string]bool{}
 	for i := range view.Nodes {
@@ -65,13 +87,16 @@ func (a *App) App(ctx context.Context, d Detail) AppView {
 
 // Nodes returns the state of every node with its components.
 func (a *App) Nodes(ctx context.Context, d Detail) []NodeView {
-	now := a.complete(ctx)
+	return a.views(ctx, a.complete(ctx), d)
+}
+
+func (a *App) views(ctx context.Context, now look, d Detail) []NodeView {
 	if d == WithProcesses {
-		return each(a.nodes, func(n *node) NodeView { return n.view(now.Node(n.name()), a.processes(ctx, n, now.Node(n.name()))) })
+		return each(a.nodes, func(n *node) NodeView { return n.view(now, a.processes(ctx, n, now)) })
 	}
 	views := make([]NodeView, len(a.nodes))
 	for i, n := range a.nodes {
-		views[i] = n.view(now.Nodes[i], nil)
+		views[i] = n.view(now, nil)
 	}
 	return views
 }
@@ -111,8 +136,8 @@ type observation struct {
 }
 
 // processes asks the units of a node that are heard.
-func (a *App) processes(ctx context.Context, n *node, now *mirror.Node) processes {
-	heard := slices.DeleteFunc(slices.Clone(now.Replicas), func(r *mirror.Replica) bool { return !r.Reachable() })
+func (a *App) processes(ctx context.Context, n *node, now look) processes {
+	heard := slices.DeleteFunc(slices.Clone(now.Node(n.name()).Replicas), func(r *mirror.Replica) bool { return !r.Reachable() })
 	found := processes{}
 	for i, o := range each(heard, func(r *mirror.Replica) observation {
 		snapshot, err := a.pool.Client(r.Address, n.credentials).Components(ctx, true)
@@ -136,7 +161,8 @@ func (p processes) of(addr, component string) []wire.Process {
 	return all[i].Processes
 }
 
-func (n *node) view(now *mirror.Node, seen processes) NodeView {
+func (n *node) view(all look, seen processes) NodeView {
+	now := all.Node(n.name())
 	view := NodeView{Name: n.name(), Type: n.model.Type, Kind: Toskosed, Image: n.model.Image.Name, Replicas: []ReplicaView{}}
 	if !n.toskosed {
 		view.Kind = Standalone
@@ -175,7 +201,7 @@ func (n *node) view(now *mirror.Node, seen processes) NodeView {
 		view.State = NodeUnreachable
 	}
 	for _, c := range n.components {
-		view.Components = append(view.Components, c.view(now, seen))
+		view.Components = append(view.Components, c.view(all, seen))
 	}
 	return view
 }
@@ -197,7 +223,8 @@ func (n *node) unheard(r *mirror.Replica) *Error {
 }
 
 // view joins what is known of the component on each replica.
-func (c *component) view(now *mirror.Node, seen processes) ComponentView {
+func (c *component) view(all look, seen processes) ComponentView {
+	now := all.Node(c.node.name())
 	view := ComponentView{
 		Name: c.name(), Type: c.model.Type, Node: c.node.name(), State: StateUnknown,
 		Allowed: []string{}, Operations: c.models, Replicas: make([]ComponentReplica, 0, len(now.Replicas)),
@@ -207,7 +234,12 @@ func (c *component) view(now *mirror.Node, seen processes) ComponentView {
 		if !at.Gone.IsZero() {
 			continue
 		}
-		r := c.replicaView(at)
+		r := c.replicaView(all, at)
+		for _, l := range r.Lacks {
+			if !slices.ContainsFunc(view.Lacks, l.same) {
+				view.Lacks = append(view.Lacks, l)
+			}
+		}
 		r.Processes = seen.of(r.Address, c.name())
 		view.Replicas = append(view.Replicas, r)
 		switch {
@@ -238,7 +270,7 @@ func common(a, b []string) []string {
 	return both
 }
 
-func (c *component) replicaView(at *mirror.Replica) ComponentReplica {
+func (c *component) replicaView(all look, at *mirror.Replica) ComponentReplica {
 	r := ComponentReplica{Address: at.Address.String(), Instance: at.Instance, State: StateUnknown}
 	known := at.Component(c.name())
 	if at.Problem != nil {
@@ -252,7 +284,9 @@ func (c *component) replicaView(at *mirror.Replica) ComponentReplica {
 		r.Problem = fmt.Sprintf("the unit does not know the component %q", c.name())
 		return r
 	}
-	r.State, r.Since, r.Why, r.Allowed = known.State, known.Since, known.Why, c.allowed(known)
+	r.State, r.Since, r.Why = known.State, known.Since, known.Why
+	r.Lacks = all.rules.lacks(all.situation, all.of(at), c)
+	r.Allowed, r.Blocked = c.allowed(all, at, known)
 	if x := known.Executing(); x != nil {
 		r.Executing = x.ID
 	}
@@ -276,9 +310,10 @@ func (a *App) Operation(ctx context.Context, nodeName, componentName, name strin
 	view := OperationView{
 		OperationModel: op.view(), Node: nodeName, Component: componentName, Replicas: []OperationReplica{},
 	}
-	for _, at := range a.known(ctx, op.component.node).Replicas {
+	now := a.known(ctx, op.component.node)
+	for _, at := range now.Node(nodeName).Replicas {
 		if at.Gone.IsZero() {
-			view.Replicas = append(view.Replicas, op.replicaView(at))
+			view.Replicas = append(view.Replicas, op.replicaView(now, at))
 		}
 	}
 	view.Allowed = len(view.Replicas) > 0
@@ -292,12 +327,12 @@ func (a *App) Operation(ctx context.Context, nodeName, componentName, name strin
 	return view, nil
 }
 
-func (o operation) replicaView(at *mirror.Replica) OperationReplica {
-	c := o.component.replicaView(at)
+func (o operation) replicaView(now look, at *mirror.Replica) OperationReplica {
+	c := o.component.replicaView(now, at)
 	r := OperationReplica{Address: c.Address, Instance: c.Instance, Executing: c.Executing, Problem: c.Problem}
 	if c.Problem == "" {
 		known := at.Component(o.component.name())
-		r.Allowed = slices.Contains(c.Allowed, o.name.String())
+		r.Allowed, r.Lacks = slices.Contains(c.Allowed, o.name.String()), c.Blocked[o.name.String()]
 		r.Running = o.runs(known)
 	}
 	return r
@@ -347,7 +382,7 @@ type NotReady struct {
 // Ready returns the toskosed nodes without a unit that answers, and the number of
 // units that do.
 func (a *App) Ready() (missing []NotReady, units int) {
-	now := a.mirror.Snapshot()
+	now := a.look(a.mirror.Snapshot())
 	for i, n := range a.nodes {
 		if !n.toskosed {
 			continue
@@ -359,7 +394,7 @@ func (a *App) Ready() (missing []NotReady, units int) {
 			}
 		}
 		if units += answering; answering == 0 {
-			missing = append(missing, NotReady{Node: n.name(), Why: n.view(now.Nodes[i], nil).Why})
+			missing = append(missing, NotReady{Node: n.name(), Why: n.view(now, nil).Why})
 		}
 	}
 	return missing, units

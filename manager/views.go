@@ -67,7 +67,8 @@ type ComponentView struct {
 	Type       string             `json:"type"`
 	Node       string             `json:"node"`
 	State      string             `json:"state"`
-	Allowed    []string           `json:"allowed"` // by every replica, now
+	Allowed    []string           `json:"allowed"`         // on every replica, now, by its protocol and by what is offered
+	Lacks      []Lack             `json:"lacks,omitempty"` // what it requires in its state, and nothing offers
 	Operations []OperationModel   `json:"operations"`
 	Replicas   []ComponentReplica `json:"replicas"`
 }
@@ -87,11 +88,16 @@ type ComponentReplica struct {
 	Since     time.Time      `json:"since,omitzero"`
 	Why       string         `json:"why,omitempty"`
 	Allowed   []string       `json:"allowed,omitempty"`
+	Lacks     []Lack         `json:"lacks,omitempty"`
 	Executing string         `json:"executing,omitempty"` // id of the execution under way
 	Processes []wire.Process `json:"processes,omitempty"` // if they were asked for
 	Problem   string         `json:"problem,omitempty"`   // why the state is not known
 	Last      string         `json:"last,omitempty"`      // the state that it was in when it was heard last
 	Heard     time.Time      `json:"heard,omitzero"`      // and when that was
+
+	// Blocked are the operations that its protocol allows, but that require what
+	// nothing offers.
+	Blocked map[string][]Lack `json:"blocked,omitempty"`
 }
 
 // OperationView is an operation as it is now.
@@ -109,6 +115,7 @@ type OperationReplica struct {
 	Address   string            `json:"address"`
 	Instance  string            `json:"instance,omitempty"`
 	Allowed   bool              `json:"allowed"`
+	Lacks     []Lack            `json:"lacks,omitempty"`     // what it requires, and nothing offers
 	Running   bool              `json:"running"`             // it executes, or has left what runs
 	Executing string            `json:"executing,omitempty"` // of the component, any operation
 	Process   *wire.ProcessInfo `json:"process,omitempty"`   // as Supervisor's clients see it

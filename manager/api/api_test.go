@@ -63,6 +63,7 @@ func (a *app) App(context.Context, manager.Detail) manager.AppView {
 	}
 	return manager.AppView{Name: "thinking"}
 }
+
 func (a *app) Nodes(_ context.Context, d manager.Detail) []manager.NodeView {
 	if d == manager.WithProcesses {
 		a.called = "processes"
@@ -208,6 +209,7 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 		{"GET", "/api/v1/nothing", 404, "", "no-such-path"},
 		{"GET", "/", 404, "", "no-such-path"},
 		{"GET", op + "/log?tail=many", 422, "", "invalid-request"},
+		{"POST", op + "?force=yes", 422, "", "invalid-request"},
 		{"PUT", op, 405, "", "method-not-allowed"},
 		{"POST", "/healthz", 405, "", "method-not-allowed"},
 	} {
@@ -306,12 +308,12 @@ func TestRunWaitsUnlessAskedNotTo(t *testing.T) {
 	code := 0
 	a := &app{outcome: manager.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []manager.Run{{Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}}}}}
 	h := handler(t, a)
-	w := ask(t, h, "POST", op+"?replica=i1", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
+	w := ask(t, h, "POST", op+"?replica=i1&force=true&strict=true", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"exit_code": 0`) {
 		t.Errorf("got %d: %s", w.Code, w.Body)
 	}
 	in := a.start.Inputs
-	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" {
+	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" || !a.start.Force || !a.start.Strict {
 		t.Errorf("started %+v", a.start)
 	}
 	w = ask(t, h, "POST", op, "", "Prefer: wait=1, respond-async")
@@ -351,7 +353,7 @@ func TestEveryKindOfErrorHasItsStatusAndType(t *testing.T) {
 		manager.ErrUnknownOperation: "404 unknown-operation", manager.ErrUnknownReplica: "404 unknown-replica",
 		manager.ErrUnknownExecution: "404 unknown-execution", manager.ErrNoLog: "404 no-log",
 		manager.ErrAmbiguous: "409 ambiguous-operation", manager.ErrStandalone: "409 standalone-node",
-		manager.ErrNotAllowed: "409 not-allowed", manager.ErrBusy: "409 already-running", manager.ErrNotRunning: "409 not-running",
+		manager.ErrNotAllowed: "409 not-allowed", manager.ErrUnmet: "409 requirement-not-met", manager.ErrTakesAway: "409 required-by-others", manager.ErrBusy: "409 already-running", manager.ErrNotRunning: "409 not-running",
 		manager.ErrInvalid: "422 invalid-request", manager.ErrNotImplemented: "501 not-implemented",
 		manager.ErrFailed: "502 operation-failed", manager.ErrBadAnswer: "502 bad-answer",
 		manager.ErrUnreachable: "503 unreachable", manager.ErrUnavailable: "503 unavailable", manager.ErrTimeLimit: "504 time-limit",

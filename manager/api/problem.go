@@ -12,17 +12,18 @@ import (
 // Problem is a problem document (RFC 9457) with extensions. Type is stable:
 // clients may rely on it.
 type Problem struct {
-	Type       string       `json:"type"`
-	Title      string       `json:"title"`
-	Status     int          `json:"status"`
-	Detail     string       `json:"detail"`
-	Instance   string       `json:"instance,omitempty"` // the path of the request
-	Suggestion string       `json:"suggestion,omitempty"`
-	Candidates []string     `json:"candidates,omitempty"`
-	State      string       `json:"state,omitempty"`
-	Allowed    []string     `json:"allowed,omitzero"`
-	Execution  string       `json:"execution,omitempty"` // its id
-	Outcome    wire.Outcome `json:"outcome,omitempty"`
+	Type       string         `json:"type"`
+	Title      string         `json:"title"`
+	Status     int            `json:"status"`
+	Detail     string         `json:"detail"`
+	Instance   string         `json:"instance,omitempty"` // the path of the request
+	Suggestion string         `json:"suggestion,omitempty"`
+	Candidates []string       `json:"candidates,omitempty"`
+	State      string         `json:"state,omitempty"`
+	Allowed    []string       `json:"allowed,omitzero"`
+	Lacks      []manager.Lack `json:"lacks,omitempty"`
+	Execution  string         `json:"execution,omitempty"` // its id
+	Outcome    wire.Outcome   `json:"outcome,omitempty"`
 	wire.Exit
 	Stdout  string           `json:"stdout,omitempty"` // the end of the worst run's output
 	Stderr  string           `json:"stderr,omitempty"`
@@ -68,6 +69,8 @@ var problemKinds = []problemKind{
 	{manager.ErrAmbiguous, http.StatusConflict, "ambiguous-operation"},
 	{manager.ErrStandalone, http.StatusConflict, "standalone-node"},
 	{manager.ErrNotAllowed, http.StatusConflict, "not-allowed"},
+	{manager.ErrUnmet, http.StatusConflict, "requirement-not-met"},
+	{manager.ErrTakesAway, http.StatusConflict, "required-by-others"},
 	{manager.ErrBusy, http.StatusConflict, "already-running"},
 	{manager.ErrNotRunning, http.StatusConflict, "not-running"},
 	{errTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
@@ -104,7 +107,7 @@ func problemOf(err error) *Problem {
 	if !errors.As(err, &e) {
 		return p
 	}
-	p.Suggestion, p.Candidates, p.State, p.Allowed, p.Results = e.Suggestion, e.Candidates, e.State, e.Allowed, e.Results
+	p.Suggestion, p.Candidates, p.State, p.Allowed, p.Lacks, p.Results = e.Suggestion, e.Candidates, e.State, e.Allowed, e.Lacks, e.Results
 	if e.Execution == nil {
 		return p
 	}

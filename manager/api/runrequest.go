@@ -34,6 +34,13 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 		Node: param(r, "node"), Component: param(r, "component"), Operation: param(r, "operation"),
 		Replica: replicaOf(r), By: user,
 	}
+	var err error
+	if req.Force, err = flag(r, "force"); err != nil {
+		return req, err
+	}
+	if req.Strict, err = flag(r, "strict"); err != nil {
+		return req, err
+	}
 	body, err := readRun(r)
 	if err != nil {
 		return req, err

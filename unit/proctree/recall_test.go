@@ -131,3 +131,16 @@ func TestWhatHasNoMarkIsLookedForAmongTheKinOfTheKnown(t *testing.T) {
 		}
 	})
 }
+
+func TestALookBeforeTheFirstForkFindsNothingAndWhatIsForkedThenIsFound(t *testing.T) {
+	reapertest.InWorlds(t, func(t *testing.T) {
+		w := newWorld(t)
+		if found, err := w.Scan(); err != nil || len(found) > 0 {
+			t.Fatalf("before anything was forked it finds %v, %v", found, err)
+		}
+		_, out := w.start(1, reapertest.Sleeper())
+		if pid := out.pid(); !slices.Equal(w.live(1), []int{pid}) {
+			t.Errorf("it finds %v, want %d", w.live(1), pid)
+		}
+	})
+}

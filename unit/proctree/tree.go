@@ -45,7 +45,7 @@ type Tree struct {
 
 	still   func(do func(forked func(pid int) bool))
 	surveys surveys
-	memory  memory
+	memory  *memory
 	drained broadcast
 	scan    sync.Mutex // one scan at a time: each builds on the one before
 }
@@ -54,7 +54,10 @@ type Tree struct {
 // only if /proc cannot be read.
 func New(options Options) (*Tree, error) {
 	self := os.Getpid()
-	t := &Tree{proc: procfs{root: options.Proc}, self: self, init: self == 1, tick: options.Tick, still: options.Still}
+	t := &Tree{
+		proc: procfs{root: options.Proc}, self: self, init: self == 1,
+		tick: options.Tick, still: options.Still, memory: newMemory(),
+	}
 	t.pgid = unix.Getpgrp()
 	if sid, err := unix.Getsid(0); err == nil {
 		t.sid = sid
