@@ -1,9 +1,12 @@
 package proctree
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // id identifies a process for good: a pid is reused, but not within the clock
@@ -30,6 +33,7 @@ type memory struct {
 	sessions  map[int]owner
 	forks     map[Program]*forks
 	mains     map[int]Program // the pid that each program was forked with last
+	added     int             // groups and processes since the last prune
 }
 
 // forks is what is known of a program from the forks of its first processes.
@@ -73,6 +77,7 @@ func (m *memory) forked(pid int, program, component Program) {
 	if component != program && !slices.Contains(f.components, component) {
 		f.components = append(f.components, component)
 	}
+	m.prune()
 	// With the number of the look that may be under way, so that it does not
 	// drop a group that it was too early to see.
 	m.groups[pid] = owner{program: program, look: m.look, seen: seen}
@@ -127,9 +132,29 @@ func (m *memory) process(id id) Program {
 func (m *memory) recognise(e *entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.prune()
 	e.look = m.look // the one under way may have been too early to see it
 	m.processes[e.pid] = e
 }
+
+// prune drops the groups and processes that have ended, zombies not among them. A look
+// does so, too, but where programs are only started and stopped there may be none for months.
+// It waits until as many were added as half of what is remembered, so that a fork costs
+// the same however many there are. A number that is used again stays: a process is told
+// by its start, a group by that of its leader.
+func (m *memory) prune() {
+	const least = 64
+	if m.added++; m.added < max(least, (len(m.groups)+len(m.processes))/2) {
+		return
+	}
+	m.added = 0
+	maps.DeleteFunc(m.groups, func(pgid int, _ owner) bool { return !exists(-pgid) })
+	maps.DeleteFunc(m.processes, func(pid int, _ *entry) bool { return !exists(pid) })
+}
+
+// exists reports whether there is a process of this number or, where it is negative, of
+// this group.
+func exists(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
 // recall returns the process that was claimed when the pid was last seen, or nil.
 func (m *memory) recall(pid int) *entry {
