@@ -26,6 +26,7 @@ type Containers = mirror.Containers
 type Options struct {
 	Containers Containers
 	Passwords  map[string]string // of each toskosed node's unit
+	Digests    map[string]string // of the configuration that each node's unit should have
 	Limits     unitclient.Limits
 	TLS        *tls.Config // for requests to units; nil: plain HTTP
 	Logger     *slog.Logger
@@ -104,7 +105,7 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 		}
 	}
 	a.goals = goalModel(app, conf)
-	a.rules = newRules(a.goals)
+	a.rules = newRules(a.goals, a.opts.Digests)
 	a.mirror = a.newMirror()
 	if conf.Manager.Goal != config.GoalNone {
 		a.goal = conf.Manager.Goal

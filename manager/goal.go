@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +73,7 @@ func goalModel(app *tosca.Application, conf *config.Config) *goal.Model {
 func policy(c *tosca.Component, conf config.Component) goal.Policy {
 	p := goal.Policy{
 		Stable: config.ParseDuration(conf.Restart.Stable), MaxDelay: config.ParseDuration(conf.Restart.DelayMax),
-		Attempts: map[protocol.Operation]int{}, Kinds: map[protocol.Operation]protocol.Kind{},
+		Attempts: map[protocol.Operation]int{},
 	}
 	for name, r := range conf.Requirements {
 		if r.WhileAway == config.WhileAwayDown {
@@ -84,14 +83,10 @@ func policy(c *tosca.Component, conf config.Component) goal.Policy {
 	slices.Sort(p.TakeDown)
 	for name := range c.Operations() {
 		o := conf.Operations[name.String()]
-		if o.Kind != "" {
-			p.Kinds[name] = protocol.Kind(o.Kind)
-		}
-		kind := cmp.Or(protocol.Kind(o.Kind), name.Kind())
 		switch {
 		case o.Attempts > 0:
 			p.Attempts[name] = o.Attempts
-		case kind == protocol.KindRun && conf.Restart.Attempts > 0:
+		case c.Protocol.KindOf(name) == protocol.KindRun && conf.Restart.Attempts > 0:
 			p.Attempts[name] = conf.Restart.Attempts
 		}
 	}
@@ -113,30 +108,31 @@ func (a *App) observe() (goal.Situation, <-chan struct{}) {
 }
 
 func (a *App) situation(now *mirror.Snapshot) goal.Situation {
-	s := goal.Situation{Now: time.Now(), Complete: now.Complete(), Standalone: map[string]bool{}}
-	for _, n := range now.Nodes {
-		if len(n.Running) > 0 {
-			s.Standalone[n.Name] = true
-		}
-		for _, r := range n.Replicas {
-			if r.Gone.IsZero() {
-				s.Replicas = append(s.Replicas, seen(r))
-			}
-		}
-	}
+	s, _ := a.rules.situation(now)
+	s.Now, s.Complete = time.Now(), now.Complete()
 	return s
 }
 
 // seen returns a replica as goals see it.
-func seen(r *mirror.Replica) goal.Replica {
-	g := goal.Replica{Node: r.Node, Name: r.Address.String(), Instance: r.Instance, Components: map[string]goal.Component{}}
-	if r.Problem != nil || r.Instance == "" {
+func (r *rules) seen(at *mirror.Replica) goal.Replica {
+	g := goal.Replica{Node: at.Node, Name: at.Address.String(), Instance: at.Instance, Components: map[string]goal.Component{}}
+	switch {
+	case at.Problem != nil || at.Instance == "":
 		g.Problem, g.Unknown = "its unit does not answer", true
+	case r.outdated(at):
+		g.Problem = "outdated: it has another version of its components than the manager"
 	}
-	for _, c := range r.Components {
+	for _, c := range at.Components {
 		g.Components[c.Component] = standing(c)
 	}
 	return g
+}
+
+// outdated reports whether a replica has another configuration than the manager's
+// model: it is of another deployment, which a manager of its own operates.
+func (r *rules) outdated(at *mirror.Replica) bool {
+	expected := r.digests[at.Node]
+	return expected != "" && at.Digest != "" && at.Digest != expected
 }
 
 // standing returns a component as goals see it.
@@ -151,6 +147,7 @@ func standing(c *mirror.Component) goal.Component {
 		case wire.OutcomeRunning:
 			made.Executing = &run
 			continue
+		case wire.OutcomeSucceeded, wire.OutcomeCancelled:
 		case wire.OutcomeFailed, wire.OutcomeTimeout, wire.OutcomeLost:
 			run.Failed = true
 		}
@@ -199,14 +196,51 @@ func (a *App) execute(ctx context.Context, step goal.Step) (seq uint64, err erro
 	return x.Seq, nil
 }
 
-// copies is where a replica keeps the goal. There is none yet.
-func (a *App) copies(string, string) keep.Copies { return noCopies{} }
+// goalDocument is the name under which units keep the goal.
+const goalDocument = "goal"
 
-type noCopies struct{}
+// copies is where a replica keeps the goal.
+func (a *App) copies(node, instance string) keep.Copies { return copies{a, node, instance} }
 
-func (noCopies) Read(context.Context) ([]byte, error) { return nil, keep.ErrNoRoom }
+type copies struct {
+	app            *App
+	node, instance string
+}
 
-func (noCopies) Write(context.Context, goal.Revision, []byte) error { return keep.ErrNoRoom }
+func (c copies) Read(ctx context.Context) ([]byte, error) {
+	r, err := c.app.instance(c.node, c.instance)
+	if err != nil {
+		return nil, err
+	}
+	text, err := r.unit.Document(ctx, goalDocument)
+	switch code, _ := wire.FaultCodeOf(err); code {
+	case wire.NoDocument:
+		return nil, nil
+	case wire.NoDocuments, wire.NoStorage:
+		return nil, fmt.Errorf("%w: %w", keep.ErrNoRoom, err)
+	}
+	return text, err
+}
+
+func (c copies) Write(ctx context.Context, revision goal.Revision, text []byte) error {
+	r, err := c.app.instance(c.node, c.instance)
+	if err != nil {
+		return err
+	}
+	err = r.unit.PutDocument(ctx, goalDocument, wire.Document{Revision: wire.Revision(revision), Content: text})
+	var fault *wire.Fault
+	switch code, _ := wire.FaultCodeOf(err); {
+	case code == wire.OldRevision && errors.As(err, &fault):
+		newer, err := wire.ParseRevision(fault.Revision)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r, err)
+		}
+		return &keep.NewerError{Revision: goal.Revision(newer)}
+	case code == wire.NoDocuments || code == wire.NoStorage:
+		return fmt.Errorf("%w: %w", keep.ErrNoRoom, err)
+	}
+	return err
+}
 
 // Goal returns where the goal stands.
 func (a *App) Goal() GoalView { return goalView(a.keeper.Status()) }

@@ -44,19 +44,28 @@ func mainProcess(t *testing.T, app *manager.App, other int) int {
 
 func TestAGoalIsKeptOnARealUnit(t *testing.T) {
 	t.Parallel()
-	app := application(t, containers{"backend": []netip.AddrPort{realUnit(t)}}, manager.Options{})
+	found := containers{"backend": []netip.AddrPort{realUnit(t)}}
+	app := application(t, found, manager.Options{})
 	if plan := app.Plan(t.Context(), manager.GoalRequest{States: map[string]string{"api": "started"}}); plan.Plan == nil || plan.Targets["api"] != "started" {
 		t.Fatalf("the plan is %+v", plan)
 	}
 	if _, _, err := app.SetGoal(t.Context(), manager.GoalRequest{States: map[string]string{"apl": "up"}}); err == nil {
 		t.Error("a goal of what there is not is set")
 	}
-	_, _, err := app.SetGoal(t.Context(), manager.GoalRequest{States: map[string]string{"api": "up"}, By: "jo"})
-	if err != nil {
-		t.Fatal(err)
+	if _, kept, err := app.SetGoal(t.Context(), manager.GoalRequest{States: map[string]string{"api": "up"}, By: "jo"}); err != nil || !kept {
+		t.Fatalf("kept %v, %v", kept, err)
 	}
 	awaitGoal(t, app, "reached", done)
 	pid := mainProcess(t, app, 0)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	pid = mainProcess(t, app, pid)
+
+	// Another manager finds the goal at the unit, and keeps it.
+	app.Close()
+	app = application(t, found, manager.Options{})
+	awaitGoal(t, app, "known", func(g manager.GoalView) bool { return g.By == "jo" && g.Acting })
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

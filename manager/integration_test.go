@@ -30,6 +30,7 @@ nodaemon=true
 logfile=%[1]s/unit.log
 pidfile=%[1]s/unit.pid
 toskose_journal=%[1]s/journal
+toskose_documents=%[1]s/documents
 
 [inet_http_server]
 port=127.0.0.1:%[2]d
@@ -78,6 +79,9 @@ func realUnit(t *testing.T) netip.AddrPort {
 	folder := t.TempDir()
 	addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t)))
 	conf := filepath.Join(folder, "supervisord.conf")
+	if err := os.Mkdir(filepath.Join(folder, "documents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(conf, fmt.Appendf(nil, unitConfig, folder, addr.Port()), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -328,7 +328,7 @@ type trace struct {
 
 func (t *trace) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/journal" {
+		if r.URL.Path != "/journal" && !strings.HasPrefix(r.URL.Path, "/documents/") {
 			t.mu.Lock()
 			t.requests = append(t.requests, r.Method+" "+r.URL.Path)
 			t.mu.Unlock()

@@ -15,8 +15,9 @@ import (
 
 // rules say what the components of the application require of each other.
 type rules struct {
-	model *goal.Model
-	users map[string][]string // by component: those that require something of it, sorted
+	model   *goal.Model
+	users   map[string][]string // by component: those that require something of it, sorted
+	digests map[string]string   // of the configuration that each node's unit should have
 
 	mu    sync.Mutex
 	last  *mirror.Snapshot // that was translated last
@@ -24,8 +25,8 @@ type rules struct {
 	index map[*mirror.Replica]int // in now.Replicas
 }
 
-func newRules(model *goal.Model) *rules {
-	r := &rules{model: model, users: map[string][]string{}}
+func newRules(model *goal.Model, digests map[string]string) *rules {
+	r := &rules{model: model, users: map[string][]string{}, digests: digests}
 	for _, e := range model.Elements {
 		for _, b := range e.Bindings {
 			if model.Node[e.Name] != "" && !slices.Contains(r.users[b.Target], e.Name) {
@@ -55,7 +56,7 @@ func (r *rules) situation(now *mirror.Snapshot) (goal.Situation, map[*mirror.Rep
 			if i, known := r.index[at]; known {
 				next.Replicas = append(next.Replicas, r.now.Replicas[i])
 			} else {
-				next.Replicas = append(next.Replicas, seen(at))
+				next.Replicas = append(next.Replicas, r.seen(at))
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func serve(ctx context.Context, files paths, getenv func(string) string, logs io
 	}
 	logger := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level}))
 	app, err := manager.New(&s.app, &s.config, manager.Options{
-		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords, Logger: logger, TLS: s.tls,
+		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords, Digests: s.digests, Logger: logger, TLS: s.tls,
 	})
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -39,6 +40,7 @@ type settings struct {
 	app       tosca.Application
 	config    config.Config
 	passwords map[string]string // of units, by node
+	digests   map[string]string // of their configurations, by node; none: not known
 }
 
 // readSettings reports everything that is missing or wrong, not only the first problem.
@@ -70,6 +72,7 @@ func readSettings(files paths, getenv func(string) string) (*settings, error) {
 	}
 	note(readApp(files.app, &s.app))
 	note(readConfig(files.config, &s.config))
+	note(s.readDigests(filepath.Join(filepath.Dir(files.app), "digests.json")))
 	note(s.readPasswords(getenv("TOSKOSE_SECRETS")))
 	return s, errors.Join(problems...)
 }
@@ -115,6 +118,19 @@ func readApp(file string, app *tosca.Application) error {
 		return fmt.Errorf("cannot read the application: %w", err)
 	}
 	return wrap(file, json.Unmarshal(data, app))
+}
+
+// readDigests reads what the packager says of the units' configurations. A model that
+// was put there by hand has none.
+func (s *settings) readDigests(file string) error {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the digests of units: %w", err)
+	}
+	return wrap(file, json.Unmarshal(data, &s.digests))
 }
 
 func readConfig(file string, conf *config.Config) error {

@@ -45,10 +45,12 @@ func (c *container) children() map[int]string {
 	return found
 }
 
-// eventually asks again and again, until a question has the answer.
+// eventually asks again and again, until a question has the answer: with longEnv, where
+// what is waited for is tens of times as much, ten times as long.
 func (c *container) eventually(what string, question func() bool) {
 	c.t.Helper()
-	for end := time.Now().Add(patience); !question(); {
+	limit := time.Duration(scale(1, 10)) * patience
+	for end := time.Now().Add(limit); !question(); {
 		select {
 		case <-c.exited:
 			c.t.Fatalf("the unit ended:\n%s", c.stderr)

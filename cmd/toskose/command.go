@@ -75,6 +75,7 @@ own, even if several of them share a container, and deploy it.
 
 const examples = `  toskose package thinking.csar
   toskose deploy thinking-toskosed
+  toskose up --dir thinking-toskosed
   toskose undeploy thinking-toskosed`
 
 func newCommand(env environment) *cobra.Command {
@@ -92,7 +93,8 @@ func newCommand(env environment) *cobra.Command {
 	shortenHelp(cmd)
 	engine.register(cmd)
 	cmd.AddCommand(newPackage(env, &engine), newDeploy(env, &engine), newUndeploy(env, &engine), newVersion(env), newConfig(env),
-		newInit(env, &engine), newValidate(env), newInspect(env), newGraph(env), newPlan(env, &engine))
+		newInit(env, &engine), newValidate(env), newInspect(env), newGraph(env), newPlan(env, &engine),
+		newPs(env), newUp(env), newDown(env), newGoal(env))
 	completions(cmd)
 	return cmd
 }

@@ -19,18 +19,18 @@ type retry struct {
 // retries reads from what a component's journal says when an operation may be
 // tried. Of operations that are not a start or stop only what this goal tried
 // counts: a new one may try again.
-func retries(p Policy, d *Document, c Component, op protocol.Operation) retry {
+func retries(p Policy, d *Document, c Component, op protocol.Operation, kind protocol.Kind) retry {
 	var r retry
 	restarts := 0
 	for _, run := range slices.Backward(c.Runs) {
 		if run.Operation != op || run.Cancelled {
 			continue
 		}
-		if p.kind(op) == protocol.KindRun && !d.asked(run.ID) {
+		if kind == protocol.KindRun && !d.asked(run.ID) {
 			break
 		}
 		failed, died := run.Failed, false
-		if p.kind(op) == protocol.KindStart && !run.Failed {
+		if kind == protocol.KindStart && !run.Failed {
 			died = !run.Gone.IsZero() && !run.Stopped
 			failed = died && run.Gone.Sub(run.Ended) < p.stable()
 		}
@@ -45,7 +45,7 @@ func retries(p Policy, d *Document, c Component, op protocol.Operation) retry {
 		}
 		r.failed++
 	}
-	if limit := p.attempts(op); limit > 0 && r.failed >= limit {
+	if limit := p.attempts(op, kind); limit > 0 && r.failed >= limit {
 		r.never = true
 		return r
 	}

@@ -198,7 +198,7 @@ func (t *turn) begin(r *Replica, component string, step protocol.Step, why strin
 	if c.Executing != nil {
 		return
 	}
-	tried := retries(t.Policies[component], t.doc, c, step.Operation)
+	tried := retries(t.Policies[component], t.doc, c, step.Operation, t.index[component].Protocol.KindOf(step.Operation))
 	if tried.never || tried.since.After(t.s.Now) {
 		t.obstacle(r, component, tried.why(step.Operation), tried.since)
 		return

@@ -20,7 +20,7 @@ func (m *Model) holds(d *Document, s Situation, targets map[string]string) map[s
 			last := c.Runs[len(c.Runs)-1]
 			hold := Hold{By: last.By, At: last.Ended, Operation: last.Operation.String(), State: c.State}
 			from, since := last.From, last.Started
-			switch stopped := last.Stopped && m.Policies[name].kind(last.Operation) == protocol.KindStart; {
+			switch stopped := last.Stopped && m.index[name].Protocol.KindOf(last.Operation) == protocol.KindStart; {
 			case stopped:
 				hold.By, hold.At, hold.Operation = "", last.Gone, "the end of its processes"
 				from, since = last.To, last.Gone

@@ -21,16 +21,6 @@ type Policy struct {
 	// TakeDown are the requirements, beside host and alive, without which the
 	// component must not go on running.
 	TakeDown []string
-	// Kinds are those of operations that have another one than their name says.
-	Kinds map[protocol.Operation]protocol.Kind
-}
-
-// kind returns what an operation does to the processes of its component.
-func (p Policy) kind(o protocol.Operation) protocol.Kind {
-	if kind, ok := p.Kinds[o]; ok {
-		return kind
-	}
-	return o.Kind()
 }
 
 const (
@@ -44,11 +34,11 @@ func (p Policy) stable() time.Duration { return orDefault(p.Stable, defaultStabl
 func (p Policy) maxDelay() time.Duration { return orDefault(p.MaxDelay, defaultMaxDelay) }
 
 // attempts returns how often an operation may be tried; 0: without end.
-func (p Policy) attempts(o protocol.Operation) int {
+func (p Policy) attempts(o protocol.Operation, kind protocol.Kind) int {
 	if n := p.Attempts[o]; n > 0 {
 		return n
 	}
-	if p.kind(o) == protocol.KindRun {
+	if kind == protocol.KindRun {
 		return defaultAttempts
 	}
 	return 0

@@ -170,7 +170,7 @@ func (m *Model) search(component, state string, open bool, found func(state stri
 
 // opens reports whether processes of its start may be live after an operation.
 func (m *Model) opens(component string, op protocol.Operation, before bool) bool {
-	switch m.Policies[component].kind(op) {
+	switch m.index[component].Protocol.KindOf(op) {
 	case protocol.KindStart:
 		return before || m.implemented(component)(op)
 	case protocol.KindStop:

@@ -41,7 +41,9 @@ type Keeper struct {
 	flights  map[place]*flight
 	decision *goal.Decision
 	observed goal.Situation
-	changed  chan struct{} // closed with every decision
+	last     <-chan struct{} // of the situation that was decided on
+	stale    bool            // something else has changed since
+	changed  chan struct{}   // closed with every decision
 	working  sync.WaitGroup
 }
 
@@ -78,7 +80,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		s, superseded := k.opts.Observe()
-		wake := k.turn(ctx, s)
+		wake := k.turn(ctx, s, superseded)
 		pause(ctx, min(time.Since(began), 100*time.Millisecond)) // half of a core at most
 		timer := time.NewTimer(max(0, time.Until(wake)))
 		select {
@@ -94,8 +96,9 @@ func (k *Keeper) Run(ctx context.Context) {
 // look is how often the goal is asked for where nothing else happens.
 const look = time.Second
 
-// turn decides once, and returns when to decide again if nothing happens.
-func (k *Keeper) turn(ctx context.Context, s goal.Situation) (wake time.Time) {
+// turn spreads the goal and, where anything is other than when it did last, decides.
+// It returns when to look again if nothing happens.
+func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan struct{}) time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.begun.IsZero() {
@@ -103,14 +106,21 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation) (wake time.Time) {
 	}
 	k.observed = s
 	k.store.follow(ctx, s)
-	k.acting = k.acting || k.store.enough(s, s.Now.Sub(k.begun) >= k.opts.Patience)
-	wake = s.Now.Add(look)
+	if !k.acting && k.store.enough(s, s.Now.Sub(k.begun) >= k.opts.Patience) {
+		k.acting, k.stale = true, true
+	}
+	due := !k.decision.Wake.IsZero() && !s.Now.Before(k.decision.Wake)
+	if superseded == k.last && !k.stale && !due {
+		return k.wake(s.Now)
+	}
+	k.last, k.stale = superseded, false
 	document := k.document()
 	seen := k.overlay(s)
 	d := k.opts.Model.Decide(ctx, document, seen)
 	if k.acting {
 		if len(d.Holds) > 0 {
 			k.store.hold(d.Holds, s.Now)
+			k.stale = true
 			for name, h := range d.Holds {
 				k.opts.Logger.Info("the goal leaves a component alone", "component", name, "by", h.By, "operation", h.Operation)
 			}
@@ -122,10 +132,16 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation) (wake time.Time) {
 	k.decision = d
 	close(k.changed)
 	k.changed = make(chan struct{})
-	if !d.Wake.IsZero() && d.Wake.Before(wake) {
-		wake = d.Wake
+	return k.wake(s.Now)
+}
+
+// wake returns when to look again if nothing happens. The caller holds the lock.
+func (k *Keeper) wake(now time.Time) time.Time {
+	next := now.Add(look)
+	if at := k.decision.Wake; !at.IsZero() && at.Before(next) {
+		return at
 	}
-	return wake
+	return next
 }
 
 // document returns the goal that holds: the units', or the default with what they
@@ -204,24 +220,28 @@ func (k *Keeper) begin(ctx context.Context, step goal.Step) {
 				"instance", step.Instance, "error", err)
 			pause(ctx, k.opts.Retry)
 		}
-		k.locked(func() {
+		k.locked(func() (changed bool) {
 			if f.seq = seq; seq == 0 {
 				delete(k.flights, at)
 			}
+			return true
 		})
 	})
 }
 
-// locked does something under the lock and makes Run decide again.
-func (k *Keeper) locked(do func()) {
+// locked does something under the lock, and makes Run decide again if that has
+// changed anything.
+func (k *Keeper) locked(do func() (changed bool)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	do()
-	k.poke()
+	if do() {
+		k.poke()
+	}
 }
 
-// poke makes Run decide again.
+// poke makes Run decide again. The caller holds the lock.
 func (k *Keeper) poke() {
+	k.stale = true
 	select {
 	case k.poked <- struct{}{}:
 	default:

@@ -374,7 +374,7 @@ func TestOfTwoManagersGoalsOneRemains(t *testing.T) {
 		one, _ := a.keeper(t, "")
 		two, _ := a.keeper(t, "")
 		a.settle(one)
-		for i := range 20 {
+		for i := range 8 {
 			var both sync.WaitGroup
 			for j, k := range []*keep.Keeper{one, two} {
 				both.Go(func() {

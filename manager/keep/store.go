@@ -40,7 +40,7 @@ type store struct {
 	next     int // whom to ask again
 
 	open    func(node, instance string) Copies
-	locked  func(func()) // does something under the lock, and has the Keeper decide again
+	locked  func(func() bool) // does something under the lock, and has the Keeper decide again if that changed anything
 	working *sync.WaitGroup
 	retry   time.Duration
 	log     *slog.Logger
@@ -136,11 +136,13 @@ func (st *store) ask(ctx context.Context, h *held, now time.Time, question func(
 		if ctx.Err() != nil {
 			return
 		}
-		st.locked(func() {
+		st.locked(func() (changed bool) {
+			before, document := *h, st.document
 			h.busy = false
 			if h.problem = take(); h.problem != nil {
 				h.again = now.Add(st.retry)
 			}
+			return before.known != h.known || before.revision != h.revision || before.homeless != h.homeless || document != st.document
 		})
 	})
 }

@@ -148,6 +148,7 @@ func (f *follower) greet(ctx context.Context, known *Replica) (*Replica, error) 
 	}
 	r := *known
 	r.Instance, r.Booted, r.Labels, r.Seq = hello.Instance, hello.Unit.Booted, hello.Unit.Labels, hello.Seq
+	r.Digest = hello.Unit.Digest
 	r.Components = make([]*Component, len(hello.Components))
 	for i := range hello.Components {
 		r.Components[i] = &hello.Components[i]

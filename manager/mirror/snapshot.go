@@ -62,6 +62,7 @@ type Replica struct {
 	Instance string // empty: it was never heard
 	Booted   time.Time
 	Labels   map[string]string
+	Digest   string    // of its configuration
 	Seq      uint64    // of the last entry of its journal that is known
 	Problem  error     // why its unit cannot be heard; nil: it is
 	Since    time.Time // since when it cannot

@@ -125,6 +125,7 @@ type request struct {
 	kind         string // media type of the body
 	body         []byte
 	once         bool // never sent again, even if the answer got lost
+	revision     string
 }
 
 // ask sends a request and decodes its answer.
@@ -153,6 +154,9 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	req.SetBasicAuth(c.credentials.User, c.credentials.Password)
 	if r.kind != "" {
 		req.Header.Set("Content-Type", r.kind)
+	}
+	if r.revision != "" {
+		req.Header.Set("Toskose-Revision", r.revision)
 	}
 	if !r.once {
 		// net/http sends a request again, on a new connection, when it finds a
@@ -196,7 +200,7 @@ func (c *Client) refusal(ctx context.Context, answer *http.Response) error {
 		return fmt.Errorf("%w: status %s", ErrBadAnswer, answer.Status)
 	}
 	if code := wire.FaultNamed(p.Code); code != 0 {
-		return &wire.Fault{Code: code, Detail: p.Detail, Instance: p.UnitInstance, Component: p.Component}
+		return &wire.Fault{Code: code, Detail: p.Detail, Instance: p.UnitInstance, Component: p.Component, Revision: p.Revision}
 	}
 	if answer.StatusCode == http.StatusServiceUnavailable {
 		return fmt.Errorf("%w: %s", ErrUnreachable, p.Detail)

@@ -30,10 +30,11 @@ password=p
 
 // scenario is what is played to both servers.
 type scenario struct {
-	name  string
-	files map[string]string
-	steps []step
-	load  bool // only whether the configuration is taken is compared
+	name    string
+	comment string // of its archive
+	files   map[string]string
+	steps   []step
+	load    bool // only whether the configuration is taken is compared
 }
 
 // step is one thing that is done; its key is unique within the scenario.
@@ -55,7 +56,7 @@ func readCorpus() ([]scenario, error) {
 			return nil, err
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
-		s := scenario{name: name, files: map[string]string{}}
+		s := scenario{name: name, comment: string(archive.Comment), files: map[string]string{}}
 		var loads []scenario
 		for _, file := range archive.Files {
 			text := string(file.Data)

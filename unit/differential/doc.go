@@ -15,6 +15,7 @@
 //	wait NAME STATE...       until a process is in one of the states
 //	executed NAME            until a process runs its command
 //	until FILE TEXT          until a file holds a text, which may be in "quotes"
+//	printed TEXT             until the server's own output holds a text
 //	file FILE                what a file holds, once it ends in a newline
 //	alive FILE               whether the process whose id a file holds stays
 //	http TITLE               the lines below it as an HTTP request
@@ -34,6 +35,10 @@
 //
 // An archive whose files are all named `conf: TITLE` has no steps: each of them
 // is loaded by both, and what both make of it is compared.
+//
+// An archive whose name begins with image- is of a configuration that public
+// images use: written anew with harmless commands, with where it was seen in its
+// comment, and no two with the same keys.
 //
 // Nothing may depend on how fast anything is: what the server does by itself is
 // waited for, a program that must not have ended yet waits for a file, and one

@@ -23,6 +23,7 @@ var verbs = map[string]func(*server, context.Context, step) (answer, error){
 	"wait":          (*server).wait,
 	"executed":      (*server).executed,
 	"until":         (*server).until,
+	"printed":       (*server).printed,
 	"file":          (*server).file,
 	"alive":         (*server).alive,
 	"http":          (*server).http,
@@ -178,6 +179,12 @@ func (v *server) until(ctx context.Context, s step) (answer, error) {
 		return nil, fmt.Errorf("%w; it holds %q", err, data)
 	}
 	return nil, nil
+}
+
+// printed waits until the server's own output holds a text, which is what a
+// container's log shows.
+func (v *server) printed(ctx context.Context, s step) (answer, error) {
+	return nil, poll(ctx, func() (bool, error) { return strings.Contains(v.output.String(), s.rest), nil })
 }
 
 // file gives the lines of a file.

@@ -44,7 +44,7 @@ func (p *owner) lookForDescendants(ctx context.Context) error {
 
 // awaitReaped waits until the reaper has delivered the orphans of a program
 // that have ended, so that it is known how they did, and none is left as a zombie.
-func (p *owner) awaitReaped(ctx context.Context) error {
+func (p *Program) awaitReaped(ctx context.Context) error {
 	for {
 		drained := p.table.drained.Next()
 		if p.table.tree.Gone(p.number) {
@@ -214,10 +214,13 @@ func processList(processes []proctree.Process) string {
 }
 
 // EndDescendants ends what a run left that came to nothing, within the grace of
-// a stop, so that the next start does not stumble over it. It returns in words
-// what there was to end; empty: nothing.
+// a stop, so that the next start does not stumble over it, and waits until it is
+// reaped. It returns in words what there was to end; empty: nothing.
 func (p *Program) EndDescendants(ctx context.Context) string {
 	ended, err := p.table.tree.End(ctx, []proctree.Program{p.number}, p.StopWait())
+	if err == nil && len(ended.Left) == 0 {
+		_ = p.awaitReaped(ctx) // where that is cut short, they have ended all the same
+	}
 	switch {
 	case err != nil:
 		return fmt.Sprintf("what it left could not be ended: %v", err)
