@@ -8,11 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
 )
 
@@ -132,6 +134,9 @@ func TestImagesOnEveryBaseArePushedAndRunFromThere(t *testing.T) {
 			must(t, "", "toskose", app.packaging...)
 			removedFromTheEngine(t, app)
 			app.deploy(t)
+			if !inSwarm(t, engine) {
+				t.Run("documents", func(t *testing.T) { documentsStay(t, app) })
+			}
 			for _, w := range []worker{
 				{"nothing", "alone", open, "user 0, kept \n"},
 				{"small", "clerk", open, "user 0, kept \n"},
@@ -140,6 +145,7 @@ func TestImagesOnEveryBaseArePushedAndRunFromThere(t *testing.T) {
 			} {
 				t.Run(w.node, func(t *testing.T) { w.works(t, app) })
 			}
+			t.Run("undeployed", func(t *testing.T) { documentsGo(t, app) })
 		})
 	}
 }
@@ -200,17 +206,79 @@ func removedFromTheEngine(t *testing.T, app *application) {
 // and what its creation says.
 type worker struct{ node, name, registry, says string }
 
-// works has it go through its life in a container whose image was pulled.
-func (w worker) works(t *testing.T, app *application) {
-	id := app.container(t, w.node)
-	var is container.InspectResponse
-	eventually(t, w.node+" is healthy", func() bool {
+// healthy waits until a container's health check succeeds.
+func healthy(t *testing.T, app *application, id string) (is container.InspectResponse) {
+	t.Helper()
+	eventually(t, id+" is healthy", func() bool {
 		var err error
 		if is, err = app.engine.ContainerInspect(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		return is.State.Health != nil && is.State.Health.Status == container.Healthy
 	})
+	return is
+}
+
+// documentsStay gives a document to a unit that does not run as root, and asks
+// the one in the next container for it.
+func documentsStay(t *testing.T, app *application) {
+	login := base64.StdEncoding.EncodeToString([]byte("admin:" + strings.TrimSpace(read(t, filepath.Join(app.dir, "secrets", "own-password")))))
+	ask := func(request string) string {
+		t.Helper()
+		id := app.container(t, "own")
+		healthy(t, app, id)
+		head := "\r\nHost: unit\r\nConnection: close\r\nAuthorization: Basic " + login + "\r\n"
+		return inContainer(t, app.engine, id, "sh", "-c", `printf %s "$1" | nc 127.0.0.1 "$SUPERVISORD_PORT"`, "sh", strings.Replace(request, "\n", head, 1))
+	}
+	const document = `{"state": "up"}`
+	if said := ask(fmt.Sprintf("PUT /documents/goal HTTP/1.1\nToskose-Revision: 7:own\r\nContent-Length: %d\r\n\r\n%s", len(document), document)); !strings.HasPrefix(said, "HTTP/1.1 201 ") {
+		t.Fatalf("the unit does not keep it:\n%s", said)
+	}
+	first := app.container(t, "own")
+	words := []string{"compose"}
+	command := found(t, "docker")
+	if exec.CommandContext(t.Context(), command, "compose", "version").Run() != nil {
+		command, words = found(t, "docker-compose"), nil
+	}
+	must(t, "", command, append(words, "-p", app.name, "-f", filepath.Join(app.dir, "docker-compose.yml"), "-f", filepath.Join(app.dir, "docker-compose.local.yml"),
+		"up", "-d", "--no-deps", "--force-recreate", "own")...)
+	if app.container(t, "own") == first {
+		t.Fatal("it is the same container")
+	}
+	if said := ask("GET /documents/goal HTTP/1.1\n\r\n"); !strings.HasPrefix(said, "HTTP/1.1 200 ") || !strings.Contains(said, "Toskose-Revision: 7:own\r\n") || !strings.HasSuffix(said, document) {
+		t.Errorf("it is not kept:\n%s", said)
+	}
+}
+
+// documentsGo undeploys an application, after which no document is left and all
+// of its own volumes are.
+func documentsGo(t *testing.T, app *application) {
+	volumes := func() (names []string) {
+		list, err := app.engine.VolumeList(t.Context(), volume.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range list.Volumes {
+			if strings.HasPrefix(v.Name, app.name+"_") {
+				names = append(names, strings.TrimPrefix(v.Name, app.name+"_"))
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	if got, want := volumes(), []string{"files", "full-documents", "nothing-documents", "own-documents", "small-documents"}; !slices.Equal(got, want) {
+		t.Errorf("deployed, it has the volumes %q", got)
+	}
+	must(t, "", "toskose", "undeploy", "--timeout", patience, app.dir)
+	if got := volumes(); !slices.Equal(got, []string{"files"}) {
+		t.Errorf("undeployed, it has the volumes %q", got)
+	}
+}
+
+// works has it go through its life in a container whose image was pulled.
+func (w worker) works(t *testing.T, app *application) {
+	id := app.container(t, w.node)
+	is := healthy(t, app, id)
 	image, err := app.engine.ImageInspect(t.Context(), is.Image)
 	if err != nil || len(image.RepoDigests) != 1 || !strings.HasPrefix(image.RepoDigests[0], w.registry+"/") {
 		t.Errorf("the image is from %q, %v", image.RepoDigests, err)

@@ -209,6 +209,18 @@ func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 			func(a *tosca.Application) { a.Nodes[0].Env["SUPERVISORD_PORT"] = "1" },
 			`environment variable "SUPERVISORD_PORT": the name is reserved for the unit`,
 		},
+		"a folder in the place of the unit's documents": {
+			func(a *tosca.Application) {
+				a.Nodes[0].Shares = []tosca.Share{{Container: "/toskose/documents/", Host: "/srv"}}
+			},
+			`container "backend": nothing can be mounted at /toskose/documents/, where the unit has a volume of its own`,
+		},
+		"a volume in the place of the unit's documents": {
+			func(a *tosca.Application) {
+				a.Nodes[0].Storage = []tosca.Storage{{Volume: "dbvolume", Location: "/toskose/documents"}}
+			},
+			`container "backend": nothing can be mounted at /toskose/documents, where`,
+		},
 		"a command with an open quotation": {
 			func(a *tosca.Application) { a.Nodes[2].Command = `sh -c "x` },
 			`container "store": command "sh -c \"x": a quotation mark is not closed`,

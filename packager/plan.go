@@ -131,9 +131,12 @@ const (
 	BaseCommandPath = "/toskose/unit/base-command"
 	AppsPath        = "/toskose/apps"
 	StatePath       = "/toskose/state"
-	SecretsPath     = "/run/secrets"
-	ManagerPath     = "/toskose/manager/toskose-manager"
-	ManagerFolder   = "/toskose/manager"
+	// DocumentsPath is where a unit keeps what outlives its container: each toskosed
+	// service has a volume of its own there.
+	DocumentsPath = "/toskose/documents"
+	SecretsPath   = "/run/secrets"
+	ManagerPath   = "/toskose/manager/toskose-manager"
+	ManagerFolder = "/toskose/manager"
 	// DigestsPath is a JSON object with the digest of each node's unit.
 	DigestsPath = ManagerFolder + "/digests.json"
 )

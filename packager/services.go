@@ -97,6 +97,7 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 	if n.Image.Kind == tosca.ImageService || n.Image.Kind == tosca.ImageFileService {
 		p.warn("container %q: the command of image %q is not run: the main process is the unit, because the container hosts components", n.Name, n.Image.Name)
 	}
+	p.checkMounts(*s)
 	base, dockerfile := p.base(n)
 	for name, value := range p.sharedInputs(components) {
 		if _, ok := s.Env[name]; !ok {
@@ -119,6 +120,22 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 		Scripts: scripts(components), Path: n.Env["PATH"],
 		Entry: []string{UnitPath}, Health: s.Health, RegistryPassword: cfg.Docker.RegistryPassword,
 	})
+}
+
+// checkMounts refuses what is mounted where the unit's documents are.
+func (p *planner) checkMounts(s Service) {
+	var at []string
+	for _, m := range s.Mounts {
+		at = append(at, m.Container)
+	}
+	for _, b := range s.Binds {
+		at = append(at, b.Container)
+	}
+	for _, location := range at {
+		if path.Clean(location) == DocumentsPath {
+			p.report("container %q: nothing can be mounted at %s, where the unit has a volume of its own", s.Name, location)
+		}
+	}
 }
 
 // scripts are what the operations of components run.
@@ -155,6 +172,7 @@ func (p *planner) labels(node string) map[string]string {
 func (p *planner) nodeFiles(node string, components []tosca.Component, secrets map[string]string) []File {
 	t := newTree(p.archive)
 	t.folder(AppsPath)
+	t.folder(DocumentsPath)
 	t.folder(path.Join(StatePath, "journal"))
 	ok := true
 	for _, c := range components {

@@ -1,8 +1,13 @@
 package main_test
 
 import (
+	"bufio"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // The idiom of supervisor-stdout: a listener sends back what it is sent, and its
@@ -59,4 +64,59 @@ func TestAListenerRelaysOutputToTheContainers(t *testing.T) {
 			t.Errorf("the output has\n%s", out)
 		}
 	})
+}
+
+func TestAListenerWhoseResultsNobodyReadsIsHeldAndNobodyElse(t *testing.T) {
+	t.Parallel()
+	const told, lines = 20, 4000 // 5 MB, more than the unit would keep
+	c, stdout := outputOf(t, `[eventlistener:relay]
+command=/bin/sh DIR/answer.sh
+directory=DIR
+buffer_size=100
+events=REMOTE_COMMUNICATION
+startsecs=0
+autostart=false
+result_handler=printing:event_handler
+`+manual("other", "echo has run", "stdout_logfile=DIR/other.log"))
+	var body strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&body, "%04d 0123456789012345678901234567890123456789012345678901234567\n", i)
+	}
+	c.write("body", body.String())
+	c.write("answer.sh", fmt.Sprintf(`n=0
+while printf 'READY\n' && IFS= read -r header; do
+  head -c "${header##*len:}" > payload
+  printf 'RESULT %d\nresult %%02d\n' $n
+  cat body
+  n=$((n+1))
+  echo $n >> answered
+done
+`, body.Len()+len("result 00\n")))
+	c.must("supervisor.startProcess", "relay")
+	for range told {
+		c.tell("thing", "data")
+	}
+	c.until("unit.log", `held: nobody reads the container's output" process=relay`)
+	if answered := strings.Count(c.read("answered"), "\n"); answered == 0 || answered == told {
+		t.Errorf("it answered %d of %d events", answered, told)
+	}
+	c.must("supervisor.startProcess", "other")
+	c.inState("other", wire.Exited)
+	if text := c.read("other.log"); text != "has run\n" {
+		t.Errorf("the log of the other has %q", text)
+	}
+	c.tell("thing", "the last")
+
+	if err := stdout.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	text := bufio.NewScanner(stdout)
+	for n := range told + 1 {
+		for i, want := range strings.Split(fmt.Sprintf("result %02d\n%s", n, strings.TrimSuffix(body.String(), "\n")), "\n") {
+			if !text.Scan() || text.Text() != want {
+				t.Fatalf("line %d of result %d is %q, %v", i, n, text.Text(), text.Err())
+			}
+		}
+	}
+	c.terminate()
 }

@@ -39,9 +39,9 @@ func newUndeploy(env environment, engine *engineFlags) *cobra.Command {
 		Use:   "undeploy DIR",
 		Short: "Remove a deployed application",
 		Long: `Remove the containers, networks and Swarm secrets of the application that was
-packaged in DIR; on Kubernetes, all of its objects except volume claims, and its
-namespace if toskose created it and nothing else is left in it. Images, volumes
-and files stay.`,
+packaged in DIR, and what its units keep for the manager; on Kubernetes, all of
+its objects except volume claims, and its namespace if toskose created it and
+nothing else is left in it. Images, the application's volumes and files stay.`,
 		Example: "  toskose undeploy thinking-toskosed\n  toskose undeploy --volumes thinking-toskosed\n  toskose undeploy --target kubernetes thinking-toskosed",
 		Args:    args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,7 +50,7 @@ and files stay.`,
 	}
 	cmd.Flags().DurationVar(&flags.opts.Timeout, "timeout", 2*time.Minute, "how long to wait until everything is gone")
 	flags.register(cmd)
-	cmd.Flags().BoolVar(&flags.opts.Volumes, "volumes", false, "also remove the volumes and the data in them")
+	cmd.Flags().BoolVar(&flags.opts.Volumes, "volumes", false, "also remove the application's volumes and the data in them")
 	return cmd
 }
 

@@ -73,6 +73,7 @@ type net struct {
 type volume struct {
 	Driver  text            `yaml:"driver,omitempty"`
 	Options map[string]text `yaml:"driver_opts,omitempty"`
+	Labels  map[string]text `yaml:"labels,omitempty"`
 }
 
 type secret struct {
@@ -197,6 +198,7 @@ func Swarm(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, e
 	for _, v := range plan.Volumes {
 		f.Volumes[v.Name] = volume{Driver: text(v.Driver), Options: texts(v.Options)}
 	}
+	f.addDocuments(plan, names)
 	for _, s := range plan.Secrets {
 		name := plan.App + "_" + s.Name
 		if secrets.External {

@@ -93,7 +93,7 @@ func (c *cluster) before(ctx context.Context) (earlier, error) {
 		return earlier{}, err
 	}
 	volumes, err := c.list(ctx, volumeKinds)
-	return earlier{len(running) > 0, len(volumes) > 0}, err
+	return earlier{running: len(running) > 0, data: len(volumes) > 0}, err
 }
 
 // up applies the manifests, and removes what only an earlier version of the

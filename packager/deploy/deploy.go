@@ -25,7 +25,7 @@ type Options struct {
 	Context  string        // the cluster, as a context of kubectl's; empty: its current one
 	Timeout  time.Duration // for all of it to answer
 	Keep     bool          // leave what did not come up, for inspection
-	Volumes  bool          // undeploy: remove the volumes, and what is in them
+	Volumes  bool          // undeploy: remove the application's volumes, and what is in them
 	Environ  []string      // of the commands; DOCKER_HOST and KUBECONFIG say where the engine and the cluster are
 	Progress io.Writer     // a line for each step
 	Debug    io.Writer     // what the commands print; may be nil
@@ -57,12 +57,13 @@ type target struct {
 	check         func(context.Context) error // refuses what cannot be deployed so
 	before        func(context.Context) (earlier, error)
 	host          func(context.Context) (string, error) // where the manager is: HOST:PORT
-	removeVolumes func(context.Context) error
+	removeVolumes func(context.Context) error           // of the application
 
 	// These may be nil.
-	otherwise func(context.Context) error // removes what was deployed in another way
-	settled   func(context.Context) error // is called when all of it answers
-	close     func()
+	removeDocuments func(context.Context) error // the volumes that units keep documents on
+	otherwise       func(context.Context) error // removes what was deployed in another way
+	settled         func(context.Context) error // is called when all of it answers
+	close           func()
 }
 
 // runner is what differs between the targets.
@@ -75,7 +76,7 @@ type runner interface {
 }
 
 // earlier is what existed of the application before it was deployed.
-type earlier struct{ running, data bool }
+type earlier struct{ running, data, documents bool }
 
 // Up deploys a folder and waits until all units answer the manager. What does
 // not come up is removed again, unless it was there before or is to be kept.
@@ -131,6 +132,9 @@ func (d *deployer) failed(ctx context.Context, err error, before earlier) error 
 	}
 	d.say("%s: removing what was started (--keep leaves it)", d.info.App)
 	err = errors.Join(err, d.where.down(ctx))
+	if !before.documents && d.where.removeDocuments != nil {
+		err = errors.Join(err, d.where.removeDocuments(ctx))
+	}
 	if before.data {
 		return err
 	}
@@ -148,16 +152,30 @@ func Down(ctx context.Context, engine *client.Client, opts Options) error {
 		ctx, cancel = context.WithTimeout(ctx, opts.Timeout)
 		defer cancel()
 	}
+	if err := d.down(ctx); err != nil {
+		return fmt.Errorf("cannot undeploy %q: %w", d.info.App, err)
+	}
+	return nil
+}
+
+// down removes what runs and what units keep for the manager; the application's
+// volumes, if it is to.
+func (d *deployer) down(ctx context.Context) error {
 	if d.where.otherwise != nil {
 		if err := d.where.otherwise(ctx); err != nil {
-			return fmt.Errorf("cannot undeploy %q: %w", d.info.App, err)
+			return err
 		}
 	}
 	d.say("%s: removing what runs %s", d.info.App, d.where.name)
 	if err := d.where.down(ctx); err != nil {
-		return fmt.Errorf("cannot undeploy %q: %w", d.info.App, err)
+		return err
 	}
-	if !opts.Volumes {
+	if d.where.removeDocuments != nil {
+		if err := d.where.removeDocuments(ctx); err != nil {
+			return err
+		}
+	}
+	if !d.opts.Volumes {
 		return nil
 	}
 	return d.where.removeVolumes(ctx)

@@ -50,6 +50,6 @@ func (d *deployer) engineBefore(ctx context.Context, label string) (earlier, err
 	if err != nil {
 		return earlier{}, err
 	}
-	volumes, err := d.volumes(ctx)
-	return earlier{len(containers) > 0, len(volumes) > 0}, err
+	volumes, documents, err := d.volumes(ctx)
+	return earlier{len(containers) > 0, len(volumes) > 0, len(documents) > 0}, err
 }

@@ -33,7 +33,7 @@ type project struct {
 func onProject(d *deployer) target {
 	p := &project{d, projectLabel + "=" + d.info.App}
 	return target{
-		runner: p, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes,
+		runner: p, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments,
 		host:   func(context.Context) (string, error) { return d.published(d.engineHost()), nil },
 		before: func(ctx context.Context) (earlier, error) { return d.engineBefore(ctx, p.label) },
 	}

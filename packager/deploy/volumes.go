@@ -12,6 +12,8 @@ import (
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/volume"
+
+	"github.com/toskose/toskose/packager/compose"
 )
 
 // unnamedVolume is a volume that the engine made for a container because its
@@ -35,17 +37,23 @@ func unnamedOf(list []container.Summary) []unnamedVolume {
 }
 
 // volumes returns the application's volumes on this engine, also those that
-// Compose made: a stack takes them over.
-func (d *deployer) volumes(ctx context.Context) ([]*volume.Volume, error) {
-	var all []*volume.Volume
+// Compose made: a stack takes them over. Those that units keep documents on are
+// none of the application's own.
+func (d *deployer) volumes(ctx context.Context) (own, documents []*volume.Volume, err error) {
 	for _, label := range []string{projectLabel, stackLabel} {
 		list, err := d.engine.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label+"="+d.info.App))})
 		if err != nil {
-			return nil, fmt.Errorf("cannot list volumes: %w", err)
+			return nil, nil, fmt.Errorf("cannot list volumes: %w", err)
 		}
-		all = append(all, list.Volumes...)
+		for _, v := range list.Volumes {
+			if _, ok := v.Labels[compose.LabelDocuments]; ok {
+				documents = append(documents, v)
+			} else {
+				own = append(own, v)
+			}
+		}
 	}
-	return all, nil
+	return own, documents, nil
 }
 
 // letGo is how long an engine may take to let go of the volumes of a container
@@ -66,9 +74,23 @@ func (d *deployer) removeVolume(ctx context.Context, name string) error {
 	}
 }
 
+// removeDocuments removes what units keep on this engine for the manager.
+func (d *deployer) removeDocuments(ctx context.Context) error {
+	_, list, err := d.volumes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range list {
+		if err := d.removeVolume(ctx, v.Name); err != nil && !errdefs.IsNotFound(err) {
+			return fmt.Errorf("cannot remove the documents of %q, volume %q: %w", v.Labels[compose.LabelDocuments], v.Name, err)
+		}
+	}
+	return nil
+}
+
 // removeVolumes removes the application's volumes on this engine.
 func (d *deployer) removeVolumes(ctx context.Context) error {
-	list, err := d.volumes(ctx)
+	list, _, err := d.volumes(ctx)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -88,5 +89,104 @@ func TestVolumesThatImagesAskForGoWithTheOthers(t *testing.T) {
 	}
 	if said.String() != "shop: removed the volume of store at /data\n" {
 		t.Errorf("it says %q", &said)
+	}
+}
+
+// volumeEngine is an engine with a volume of the application "shop" and one for
+// documents of a unit, which the engine still uses for a moment.
+func volumeEngine(t *testing.T) (engine *client.Client, removed func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var gone []string
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		name := path.Base(r.URL.Path)
+		switch {
+		case r.Method == http.MethodGet && strings.Contains(r.URL.RawQuery, "compose"):
+			_, _ = io.WriteString(w, `{"Volumes": []}`)
+		case r.Method == http.MethodGet:
+			_, _ = io.WriteString(w, `{"Volumes": [{"Name": "shop_data", "Labels": {"other": "x"}}, {"Name": "shop_plain"},
+				{"Name": "shop_api-documents", "Labels": {"io.toskose.documents": "api"}}]}`)
+		case name == "shop_api-documents" && asked == 0:
+			asked++
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"message": "volume is in use"}`)
+		default:
+			gone = append(gone, name)
+			w.WriteHeader(http.StatusNoContent)
+		}
+	}))
+	t.Cleanup(server.Close)
+	engine, err := client.NewClientWithOpts(client.WithHost("tcp://"+server.Listener.Addr().String()), client.WithVersion("1.41"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
+	return engine, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(gone)
+	}
+}
+
+func TestWhatUnitsKeepGoesAlsoWhereVolumesStay(t *testing.T) {
+	t.Parallel()
+	documents, all := []string{"shop_api-documents"}, []string{"shop_api-documents", "shop_data", "shop_plain"}
+	for name, tt := range map[string]struct {
+		volumes bool
+		failed  *earlier // a deployment before which this was there; nil: it is undeployed
+		want    []string
+	}{
+		"undeployed":                         {want: documents},
+		"undeployed with volumes":            {volumes: true, want: all},
+		"a deployment that failed":           {failed: &earlier{}, want: all},
+		"a deployment over volumes failed":   {failed: &earlier{data: true}, want: documents},
+		"a deployment over documents failed": {failed: &earlier{documents: true}, want: all[1:]},
+		"one over both failed":               {failed: &earlier{data: true, documents: true}},
+		"another version did not come up":    {failed: &earlier{running: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			engine, removed := volumeEngine(t)
+			r := &fakeRunner{}
+			d, _ := managed(t, r, nil)
+			d.engine, d.opts.Volumes = engine, tt.volumes
+			d.where.removeVolumes, d.where.removeDocuments = d.removeVolumes, d.removeDocuments
+			if tt.failed == nil {
+				if err := d.down(t.Context()); err != nil || r.downs != 1 {
+					t.Errorf("taken down %d times: %v", r.downs, err)
+				}
+			} else if err := d.failed(t.Context(), io.ErrUnexpectedEOF, *tt.failed); err.Error() != `cannot deploy "shop": unexpected EOF` {
+				t.Error(err)
+			}
+			got := removed()
+			slices.Sort(got)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("removed %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAnEngineSaysWhatWasThereBefore(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/containers/json") {
+			_, _ = io.WriteString(w, `[]`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"Volumes": [{"Name": "shop_api-documents", "Labels": {"io.toskose.documents": "api"}}]}`)
+	}))
+	t.Cleanup(server.Close)
+	engine, err := client.NewClientWithOpts(client.WithHost("tcp://"+server.Listener.Addr().String()), client.WithVersion("1.41"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
+	d := &deployer{engine: engine, info: output.Info{App: "shop"}}
+	if before, err := d.engineBefore(t.Context(), projectLabel+"=shop"); err != nil || before != (earlier{documents: true}) {
+		t.Errorf("%+v, %v", before, err)
 	}
 }

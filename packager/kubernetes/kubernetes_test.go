@@ -450,6 +450,36 @@ func TestPodsPassTheStrictestLevelThatTheirImagesAllow(t *testing.T) {
 	}
 }
 
+// TestDocumentsNeedNoClaim: a unit writes to them whoever runs it, and what has
+// them alone is no StatefulSet.
+func TestDocumentsNeedNoClaim(t *testing.T) {
+	t.Parallel()
+	for user, want := range map[string]int64{"1000:2000": 2000, "1000": 1000, "0": 0} {
+		opts := defaults()
+		opts.Image = by(func(string) string { return user })
+		all := built(t, packaged(t, plan(t, sample.App(), config.Config{}), opts, false))
+		for _, node := range []string{"backend", "frontend"} {
+			pod := get[*appsv1.Deployment](t, all, "Deployment/"+node).Spec.Template.Spec
+			mounts := pod.Containers[0].VolumeMounts
+			i := slices.IndexFunc(mounts, func(m corev1.VolumeMount) bool { return m.MountPath == packager.DocumentsPath })
+			if i < 0 || mounts[i].ReadOnly {
+				t.Fatalf("%s: %+v", node, mounts)
+			}
+			at := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == mounts[i].Name })
+			if dir := pod.Volumes[at].EmptyDir; dir == nil || dir.SizeLimit.String() != "1Mi" {
+				t.Errorf("%s: %+v", node, pod.Volumes[at])
+			}
+			if got := pod.SecurityContext.FSGroup; (got == nil) != (want == 0) || got != nil && *got != want {
+				t.Errorf("%s, as %s: its volumes are of group %v", node, user, got)
+			}
+		}
+		manager := get[*appsv1.Deployment](t, all, "Deployment/toskose-manager").Spec.Template.Spec
+		if len(manager.Volumes) != 1 {
+			t.Errorf("the manager has %+v", manager.Volumes)
+		}
+	}
+}
+
 func TestAPathOfTheNodeTakesAPrivilegedNamespaceAndIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	p := plan(t, sample.App(), config.Config{})

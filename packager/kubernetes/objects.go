@@ -182,6 +182,7 @@ type volume struct {
 	Name      string           `yaml:"name"`
 	Claim     *claimSource     `yaml:"persistentVolumeClaim,omitempty"`
 	HostPath  *hostPath        `yaml:"hostPath,omitempty"`
+	EmptyDir  *emptyDir        `yaml:"emptyDir,omitempty"`
 	Projected *projectedVolume `yaml:"projected,omitempty"`
 }
 
@@ -191,6 +192,10 @@ type claimSource struct {
 
 type hostPath struct {
 	Path text `yaml:"path"`
+}
+
+type emptyDir struct {
+	Limit string `yaml:"sizeLimit"`
 }
 
 type projectedVolume struct {

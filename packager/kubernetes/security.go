@@ -24,7 +24,7 @@ func (w *writer) security(s packager.Service) (podSecurity, *containerSecurity) 
 		return pod, nil
 	}
 	pod.NonRoot, pod.User, pod.Group = true, &user, group
-	if len(s.Mounts) > 0 { // otherwise a new volume is root's
+	if len(s.Mounts) > 0 || s.IsToskosed { // otherwise a new volume is root's
 		pod.FSGroup = &user
 		if group != nil {
 			pod.FSGroup = group

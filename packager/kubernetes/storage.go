@@ -10,6 +10,10 @@ import (
 // defaultSize is what a volume asks for that says no size.
 const defaultSize = "1Gi"
 
+// documentsLimit is what the documents of a unit may take, beyond which a pod is
+// evicted: they have 64 KiB each, twice while one is replaced.
+const documentsLimit = "1Mi"
+
 var (
 	namespaceForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	secretForm    = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)

@@ -131,5 +131,8 @@ func (w *writer) mounts(s packager.Service) (mounts []volumeMount, volumes []vol
 		}
 		add(packager.SecretsPath, true, volume{Name: "secrets", Projected: all})
 	}
+	if s.IsToskosed { // it is no claim: all units have copies
+		add(packager.DocumentsPath, false, volume{Name: "documents", EmptyDir: &emptyDir{documentsLimit}})
+	}
 	return mounts, volumes
 }
