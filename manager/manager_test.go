@@ -773,7 +773,11 @@ func TestEventsTellStatesAndThenChanges(t *testing.T) {
 		told = told[n:]
 		return events
 	}
-	if e := await(1)[0]; e.Kind != "state" || e.State != "configured" || e.Component != "api" {
+	e := await(1)[0]
+	for e.Component == "" { // its unit had not answered yet
+		e = await(1)[0]
+	}
+	if e.Kind != "state" || e.State != "configured" || e.Component != "api" {
 		t.Errorf("got %+v", e)
 	}
 	if _, err := run(t, app, startAPI); err != nil {

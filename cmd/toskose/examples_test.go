@@ -128,7 +128,7 @@ func runExample(t *testing.T, line string) string {
 		return ""
 	}
 	switch {
-	case slices.Contains([]string{"deploy", "undeploy"}, cmd.Name()) || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
+	case slices.Contains([]string{"deploy", "undeploy", "ps", "up", "down", "goal", "resume"}, cmd.Name()) || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
 		if err := cmd.ParseFlags(rest); err != nil {
 			t.Errorf("%s: %v", line, err)
 		} else if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {

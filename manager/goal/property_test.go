@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	varied = flag.Int("varied", 30, "how many random applications are driven to a goal")
+	varied = flag.Int("varied", 12, "how many random applications are driven to a goal")
 	seed   = flag.Uint64("seed", 0, "the first of them")
 )
 
