@@ -96,7 +96,8 @@ func policy(c *tosca.Component, conf config.Component) goal.Policy {
 // newKeeper returns the keeper of the application, which Close ends.
 func (a *App) newKeeper() *keep.Keeper {
 	return keep.New(keep.Options{
-		Model: a.goals, Observe: a.observe, Copies: a.copies, Execute: a.execute, Default: a.goal, Logger: a.log,
+		Model: a.goals, Observe: a.observe, Copies: a.copies(wire.GoalDocument), Targets: a.copies(wire.TargetsDocument),
+		Execute: a.execute, Default: a.goal, Logger: a.log,
 		Patience: a.opts.Patience, Retry: time.Second,
 	})
 }
@@ -196,15 +197,14 @@ func (a *App) execute(ctx context.Context, step goal.Step) (seq uint64, err erro
 	return x.Seq, nil
 }
 
-// goalDocument is the name under which units keep the goal.
-const goalDocument = "goal"
-
-// copies is where a replica keeps the goal.
-func (a *App) copies(node, instance string) keep.Copies { return copies{a, node, instance} }
+// copies returns where replicas keep a document.
+func (a *App) copies(document string) func(node, instance string) keep.Copies {
+	return func(node, instance string) keep.Copies { return copies{a, document, node, instance} }
+}
 
 type copies struct {
-	app            *App
-	node, instance string
+	app                      *App
+	document, node, instance string
 }
 
 func (c copies) Read(ctx context.Context) ([]byte, error) {
@@ -212,7 +212,7 @@ func (c copies) Read(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := r.unit.Document(ctx, goalDocument)
+	text, err := r.unit.Document(ctx, c.document)
 	code, _ := wire.FaultCodeOf(err)
 	if code == wire.NoDocument {
 		return nil, nil
@@ -228,7 +228,7 @@ func (c copies) Write(ctx context.Context, revision wire.Revision, text []byte) 
 	if err != nil {
 		return err
 	}
-	err = r.unit.PutDocument(ctx, goalDocument, wire.Document{Revision: revision, Content: text})
+	err = r.unit.PutDocument(ctx, c.document, wire.Document{Revision: revision, Content: text})
 	var fault *wire.Fault
 	switch code, _ := wire.FaultCodeOf(err); {
 	case code == wire.OldRevision && errors.As(err, &fault):
