@@ -35,7 +35,7 @@ func (c *component) allowed(all look, at *mirror.Replica, known *mirror.Componen
 	choice := c.choice(known)
 	for _, step := range choice.steps {
 		name := step.Operation.String()
-		if lacks := all.rules.missing(all.situation, all.of(at), c, c.needed(step)); lacks != nil {
+		if lacks := all.rules.missing(all.situation, all.of(at), c, all.rules.model.Needed(c.name(), step)); lacks != nil {
 			if blocked == nil {
 				blocked = map[string][]Lack{}
 			}

@@ -223,12 +223,12 @@ func (c copies) Read(ctx context.Context) ([]byte, error) {
 	return text, err
 }
 
-func (c copies) Write(ctx context.Context, revision goal.Revision, text []byte) error {
+func (c copies) Write(ctx context.Context, revision wire.Revision, text []byte) error {
 	r, err := c.app.instance(c.node, c.instance)
 	if err != nil {
 		return err
 	}
-	err = r.unit.PutDocument(ctx, goalDocument, wire.Document{Revision: wire.Revision(revision), Content: text})
+	err = r.unit.PutDocument(ctx, goalDocument, wire.Document{Revision: revision, Content: text})
 	var fault *wire.Fault
 	switch code, _ := wire.FaultCodeOf(err); {
 	case code == wire.OldRevision && errors.As(err, &fault):
@@ -236,7 +236,7 @@ func (c copies) Write(ctx context.Context, revision goal.Revision, text []byte) 
 		if err != nil {
 			return fmt.Errorf("%s: %w", r, err)
 		}
-		return &keep.NewerError{Revision: goal.Revision(newer)}
+		return &keep.NewerError{Revision: newer}
 	case code == wire.NoDocuments || code == wire.NoStorage:
 		return fmt.Errorf("%w: %w", keep.ErrNoRoom, err)
 	}
@@ -266,26 +266,12 @@ func (a *App) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, kept
 	if req.State == "" && len(req.States) == 0 {
 		return view, false, &Error{Kind: ErrInvalid, Detail: `a goal is a state of all components, as in {"state": "up"}, or states by name, as in {"states": {"api": "running"}}`}
 	}
-	if _, notes := a.goals.Targets(&goal.Document{All: req.State, States: req.States}); len(notes) > 0 && a.nothing(req) {
+	if targets, notes := a.goals.Targets(&goal.Document{All: req.State, States: req.States}); len(targets) == 0 && len(notes) > 0 {
 		return view, false, &Error{Kind: ErrInvalid, Detail: notes[0]}
 	}
 	return a.spread(ctx, func(ctx context.Context) (keep.Status, error) {
 		return a.keeper.Set(ctx, keep.Ask{All: req.State, States: req.States, Merge: req.Merge, By: req.By}, time.Now())
 	})
-}
-
-// nothing reports whether the model knows nothing of what is asked for.
-func (a *App) nothing(req GoalRequest) bool {
-	if req.State == goal.None {
-		return false
-	}
-	targets, _ := a.goals.Targets(&goal.Document{All: req.State, States: req.States})
-	for _, state := range req.States {
-		if state == goal.None {
-			return false
-		}
-	}
-	return len(targets) == 0
 }
 
 // ResumeGoal ends holds: of the components given, or all.

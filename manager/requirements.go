@@ -16,8 +16,7 @@ import (
 // rules say what the components of the application require of each other.
 type rules struct {
 	model   *goal.Model
-	users   map[string][]string // by component: those that require something of it, sorted
-	digests map[string]string   // of the configuration that each node's unit should have
+	digests map[string]string // of the configuration that each node's unit should have
 
 	mu    sync.Mutex
 	last  *mirror.Snapshot // that was translated last
@@ -26,15 +25,7 @@ type rules struct {
 }
 
 func newRules(model *goal.Model, digests map[string]string) *rules {
-	r := &rules{model: model, users: map[string][]string{}, digests: digests}
-	for _, e := range model.Elements {
-		for _, b := range e.Bindings {
-			if model.Node[e.Name] != "" && !slices.Contains(r.users[b.Target], e.Name) {
-				r.users[b.Target] = append(r.users[b.Target], e.Name)
-			}
-		}
-	}
-	return r
+	return &rules{model: model, digests: digests}
 }
 
 // situation returns a snapshot as the rules know it, and where each replica is in it.
@@ -142,8 +133,7 @@ func (l look) of(at *mirror.Replica) *goal.Replica { return &l.situation.Replica
 
 // lacks returns what a component requires in its state on a replica, and lacks.
 func (r *rules) lacks(s goal.Situation, at *goal.Replica, c *component) []Lack {
-	state, _ := c.model.Protocol.State(at.Components[c.name()].State)
-	return r.missing(s, at, c, state.Requires)
+	return r.missing(s, at, c, r.model.Requires(c.name(), at.Components[c.name()].State))
 }
 
 func (r *rules) missing(s goal.Situation, at *goal.Replica, c *component, requirements []string) []Lack {
@@ -153,21 +143,10 @@ func (r *rules) missing(s goal.Situation, at *goal.Replica, c *component, requir
 	return r.explain(s, r.model.Lacking(s, at, c.name(), requirements))
 }
 
-// needed returns what a step requires of others: its transitions, and the state
-// that it leads to.
-func (c *component) needed(step protocol.Step) []string {
-	target, _ := c.model.Protocol.State(step.Target)
-	all := slices.Concat(step.Requires, target.Requires)
-	for _, t := range step.Skipped {
-		all = append(all, t.Requires...)
-	}
-	return all
-}
-
 // left returns what the users of a component lack, on any replica.
 func (a *App) left(s goal.Situation, c *component) []Lack {
 	var all []Lack
-	for _, name := range a.rules.users[c.name()] {
+	for _, name := range a.goals.Users(c.name()) {
 		user := a.byName[name]
 		for i := range s.Replicas {
 			if at := &s.Replicas[i]; at.Node == user.node.name() {
@@ -210,7 +189,7 @@ func (a *App) check(ctx context.Context, op operation, targets []replica, req *R
 			continue
 		}
 		i := now.index[at]
-		for _, l := range a.rules.missing(s, &s.Replicas[i], op.component, op.component.needed(choice.steps[step])) {
+		for _, l := range a.rules.missing(s, &s.Replicas[i], op.component, a.goals.Needed(op.component.name(), choice.steps[step])) {
 			if !slices.ContainsFunc(lacks, l.same) {
 				lacks = append(lacks, l)
 			}

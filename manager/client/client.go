@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -139,11 +138,4 @@ func (c *Client) AwaitGoal(ctx context.Context, tell func(Goal)) (Goal, error) {
 		case <-time.After(again):
 		}
 	}
-}
-
-// IsProblem reports whether an error is the answer of a manager, of this kind:
-// the last part of its type.
-func IsProblem(err error, kind string) bool {
-	var p *Problem
-	return errors.As(err, &p) && strings.HasSuffix(p.Type, ":"+kind)
 }

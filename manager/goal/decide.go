@@ -102,7 +102,7 @@ func (m *Model) clone(s Situation) Situation {
 			}
 			x := *c.Executing
 			if step, ok := m.index[name].Protocol.Next(c.State, x.Operation, c.Open, m.implemented(name)); ok {
-				x.To, x.needs = step.Target, m.needed(name, step)
+				x.To, x.needs = step.Target, m.Needed(name, step)
 			}
 			c.Executing = &x
 			r.Components[name] = c
@@ -211,7 +211,7 @@ func (t *turn) begin(r *Replica, component string, step protocol.Step, why strin
 		Node: r.Node, Instance: r.Instance, Component: component, Operation: step.Operation, From: c.State, To: step.Target,
 		ID: t.doc.executionID(r, component, step.Operation, c.Seq), After: c.Seq, Why: why,
 	})
-	c.Executing = &Run{Operation: step.Operation, From: c.State, To: step.Target, needs: t.needed(component, step)}
+	c.Executing = &Run{Operation: step.Operation, From: c.State, To: step.Target, needs: t.Needed(component, step)}
 	r.Components[component] = c
 }
 

@@ -28,7 +28,7 @@ func (m *Model) falling(s Situation, r *Replica, targets map[string]string) map[
 }
 
 func (m *Model) whyFalls(s Situation, r *Replica, name string, c Component, falling map[string]string) string {
-	requires := m.requires(name, c.State)
+	requires := m.Requires(name, c.State)
 	for _, b := range m.index[name].Bindings {
 		if !slices.Contains(requires, b.Requirement) || !m.Policies[name].takesDown(b.Requirement) {
 			continue
@@ -75,7 +75,7 @@ func enteredAt(c Component) uint64 {
 func (m *Model) leave(s Situation, r *Replica, name string, falling map[string]string) (protocol.Step, bool) {
 	c := r.Components[name]
 	safe := func(state string) bool {
-		requires := m.requires(name, state)
+		requires := m.Requires(name, state)
 		for _, b := range m.index[name].Bindings {
 			if !slices.Contains(requires, b.Requirement) || !m.Policies[name].takesDown(b.Requirement) {
 				continue

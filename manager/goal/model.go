@@ -112,9 +112,21 @@ func (m *Model) implemented(component string) func(protocol.Operation) bool {
 	return func(o protocol.Operation) bool { return !slices.Contains(e.Unimplemented, o) }
 }
 
-// requires returns what a component requires in a state, and offers what it
-// offers in one; nothing for a state that its protocol does not have.
-func (m *Model) requires(component, state string) []string {
+// Users returns the components that require something of a component, a container
+// or a volume, in the order of the elements.
+func (m *Model) Users(provider string) []string {
+	var all []string
+	for _, u := range m.usedBy[provider] {
+		if m.Node[u.by.Name] != "" && !slices.Contains(all, u.by.Name) {
+			all = append(all, u.by.Name)
+		}
+	}
+	return all
+}
+
+// Requires returns what a component requires in a state, and offers what it offers
+// in one; nothing for a state that its protocol does not have.
+func (m *Model) Requires(component, state string) []string {
 	s, _ := m.index[component].Protocol.State(state)
 	return s.Requires
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 var (
@@ -91,7 +92,7 @@ func newWorld(t *testing.T, s uint64) *world {
 
 func (w *world) goal(all string, states map[string]string) {
 	w.seq++
-	rev := goal.Revision{Counter: w.seq, ID: "x"}
+	rev := wire.Revision{Counter: w.seq, ID: "x"}
 	w.doc = &goal.Document{Revision: rev, Asked: rev, At: w.s.Now, All: all, States: states}
 	w.s.Now = w.s.Now.Add(time.Second)
 }

@@ -102,9 +102,10 @@ type Refusal struct {
 	Takes []Lack // what it would take away from others
 }
 
-// needed returns what a step requires of others: its transitions, and the state that it leads to.
-func (m *Model) needed(component string, step protocol.Step) []string {
-	needs := slices.Concat(step.Requires, m.requires(component, step.Target))
+// Needed returns what a step of a component requires of others: its transitions,
+// and the state that it leads to.
+func (m *Model) Needed(component string, step protocol.Step) []string {
+	needs := slices.Concat(step.Requires, m.Requires(component, step.Target))
 	for _, t := range step.Skipped {
 		needs = append(needs, t.Requires...)
 	}
@@ -115,7 +116,7 @@ func (m *Model) needed(component string, step protocol.Step) []string {
 // if it may be made.
 func (m *Model) Permits(s Situation, r *Replica, component string, step protocol.Step) Refusal {
 	return Refusal{
-		Lacks: m.Lacking(s, r, component, m.needed(component, step)),
+		Lacks: m.Lacking(s, r, component, m.Needed(component, step)),
 		Takes: m.Withdrawn(s, r, component, step),
 	}
 }
@@ -148,7 +149,7 @@ func (m *Model) Withdrawn(s Situation, r *Replica, component string, step protoc
 // inNeed reports whether a component requires something in its state, or for an
 // operation that is under way.
 func (m *Model) inNeed(component string, c Component, requirement string) bool {
-	if slices.Contains(m.requires(component, c.State), requirement) {
+	if slices.Contains(m.Requires(component, c.State), requirement) {
 		return true
 	}
 	return c.Executing != nil && slices.Contains(c.Executing.needs, requirement)

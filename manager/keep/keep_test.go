@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // application is units as a Keeper sees them: they keep documents, and run an
@@ -36,7 +37,7 @@ type unit struct {
 	seq        uint64
 	components map[string]goal.Component
 	text       []byte
-	revision   goal.Revision
+	revision   wire.Revision
 	homeless   bool
 	executions map[string]bool
 	down       bool
@@ -110,7 +111,7 @@ func (u *unit) Read(context.Context) ([]byte, error) {
 	return u.text, nil
 }
 
-func (u *unit) Write(_ context.Context, revision goal.Revision, text []byte) error {
+func (u *unit) Write(_ context.Context, revision wire.Revision, text []byte) error {
 	u.app.mu.Lock()
 	defer u.app.mu.Unlock()
 	switch {
