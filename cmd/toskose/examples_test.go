@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
 )
 
 // exampleLines gives the commands in the help of a command and of those below it.
@@ -139,7 +141,7 @@ func runExample(t *testing.T, line string) string {
 		args = append(args, "--dry-run")
 	}
 	code := run(t.Context(), args, env)
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Errorf("%s exits with %d: %s", line, code, said.String())
 	}
 	if name := strings.TrimSpace(to); name != "" && filepath.IsLocal(name) {

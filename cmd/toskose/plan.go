@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
@@ -52,7 +53,7 @@ first one that is not allowed.`,
   toskose plan --down --format plan thinking.csar
   toskose plan --run api:api_interface.push_default thinking.csar
   toskose plan --check thinking.plan thinking.csar`,
-		Args: args(1, 2),
+		Args: cli.Args(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return makeOrCheck(cmd.Context(), env, engine, flags, args)
 		},
@@ -72,7 +73,7 @@ first one that is not allowed.`,
 
 func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flags planFlags, paths []string) error {
 	if err := flags.validate(); err != nil {
-		return usageError{err}
+		return cli.Misuse(err)
 	}
 	app, err := loadToPlan(ctx, env, engine, &flags.inputs, paths[0], paths[1:])
 	if err != nil {
@@ -80,7 +81,7 @@ func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flag
 	}
 	problem, err := flags.problem(tosca.PlanElements(app))
 	if err != nil {
-		return usageError{err}
+		return cli.Misuse(err)
 	}
 	if flags.check != "" {
 		return checkPlan(env, flags, problem, app.Name)
@@ -128,7 +129,7 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 		if errors.As(err, &wrong) {
 			return nil, err
 		}
-		return nil, unopenedError{err}
+		return nil, cli.Unopened(err)
 	}
 	defer archive.Close()
 	heed(&opts, configs)
@@ -192,7 +193,7 @@ func parseStates(flag string, pairs []string) (map[string]string, error) {
 func checkPlan(env environment, flags planFlags, problem plan.Problem, app string) error {
 	f, err := os.Open(flags.check)
 	if err != nil {
-		return unopenedError{fmt.Errorf("cannot read the plan: %w", err)}
+		return cli.Unopened(fmt.Errorf("cannot read the plan: %w", err))
 	}
 	defer f.Close()
 	operations, lines, err := plan.Read(f)

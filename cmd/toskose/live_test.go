@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
 )
 
 // managed is a manager that reaches a goal when it was asked for twice.
@@ -71,14 +73,14 @@ func TestGoalsFromTheCommandLine(t *testing.T) {
 		says  string
 		code  int
 	}{
-		{"up", `PUT /api/v1/app/goal {"state":"up"}`, "1 of 3; api:Standard.start\n3 of 3\n", exitOK},
-		{"down gui", `PATCH /api/v1/app/goal {"states":{"gui":"down"}}`, "3 of 3", exitOK},
-		{"goal gui=configured", `PATCH /api/v1/app/goal {"states":{"gui":"configured"}}`, "3 of 3", exitOK},
-		{"goal resume api", `POST /api/v1/app/goal/resume {"components":["api"]}`, "3 of 3", exitOK},
-		{"goal", "", "all components: up\n1 of 3 components", exitOK},
-		{"goal gui", "", `"gui" is not of the form NAME=STATE`, exitUsage},
-		{"ps", "", "backend   api         10.0.0.1:9001   running", exitOK},
-		{"ps too much", "", "2 arguments given", exitUsage},
+		{"up", `PUT /api/v1/app/goal {"state":"up"}`, "1 of 3; api:Standard.start\n3 of 3\n", cli.ExitOK},
+		{"down gui", `PATCH /api/v1/app/goal {"states":{"gui":"down"}}`, "3 of 3", cli.ExitOK},
+		{"goal gui=configured", `PATCH /api/v1/app/goal {"states":{"gui":"configured"}}`, "3 of 3", cli.ExitOK},
+		{"goal resume api", `POST /api/v1/app/goal/resume {"components":["api"]}`, "3 of 3", cli.ExitOK},
+		{"goal", "", "all components: up\n1 of 3 components", cli.ExitOK},
+		{"goal gui", "", `"gui" is not of the form NAME=STATE`, cli.ExitUsage},
+		{"ps", "", "backend   api         10.0.0.1:9001   running", cli.ExitOK},
+		{"ps too much", "", "2 arguments given", cli.ExitUsage},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +95,7 @@ func TestGoalsFromTheCommandLine(t *testing.T) {
 		})
 	}
 	var out bytes.Buffer
-	if code := run(t.Context(), []string{"up", "--dir", t.TempDir()}, environment{out: &out, err: &out}); code != exitError || !strings.Contains(out.String(), "--dir") {
+	if code := run(t.Context(), []string{"up", "--dir", t.TempDir()}, environment{out: &out, err: &out}); code != cli.ExitFailed || !strings.Contains(out.String(), "--dir") {
 		t.Errorf("without an application: exit %d, %s", code, out.String())
 	}
 }

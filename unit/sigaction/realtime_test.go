@@ -1,4 +1,4 @@
-package unit
+package sigaction
 
 import (
 	"os"
@@ -10,10 +10,10 @@ import (
 
 func TestSignalsThatTheRuntimeLeavesAloneDoNotEndTheUnit(t *testing.T) {
 	t.Parallel()
-	if err := sigaction(lastUnhandled, &disposition{handler: ignored}, nil); err != nil { // as from a parent that ignores it
+	if err := Set(lastUnhandled, Action{handler: ignored}); err != nil { // as from a parent that ignores it
 		t.Fatal(err)
 	}
-	if err := handleRealtimeSignals(); err != nil {
+	if err := HandleRealtime(); err != nil {
 		t.Fatal(err)
 	}
 	status, err := os.ReadFile("/proc/self/status")

@@ -1,4 +1,4 @@
-package unit
+package sigaction
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ type siginfo struct {
 func TestAFaultThatAProcessHasSentIsIgnoredAndTheUnitsOwnIsNot(t *testing.T) {
 	t.Parallel()
 	for range 2 { // the second time there is nothing to do
-		if err := ignoreSentFaults(); err != nil {
+		if err := IgnoreSentFaults(); err != nil {
 			t.Fatal(err)
 		}
 	}

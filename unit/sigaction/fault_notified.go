@@ -1,15 +1,15 @@
 //go:build !amd64 && !arm64
 
-package unit
+package sigaction
 
 import (
 	"os"
 	"os/signal"
 )
 
-// ignoreSentFaults keeps a process from ending the unit by a signal that means a
+// IgnoreSentFaults keeps a process from ending the unit by a signal that means a
 // fault, unless it has queued it (sigqueue(3)): the runtime takes that for a fault.
-func ignoreSentFaults() error {
+func IgnoreSentFaults() error {
 	nobody := make(chan os.Signal, 1)
 	for _, sig := range faultSignals {
 		signal.Notify(nobody, sig)
