@@ -116,7 +116,7 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	k.last, k.stale = superseded, false
 	document := k.document()
 	seen := k.overlay(s)
-	d := k.opts.Model.Decide(ctx, document, seen)
+	d := k.opts.Model.Continue(ctx, k.decision, document, seen)
 	if k.acting {
 		if len(d.Holds) > 0 {
 			k.store.hold(d.Holds, s.Now)
