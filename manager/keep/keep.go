@@ -122,7 +122,7 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	k.last, k.stale = superseded, false
 	document := k.document()
 	seen := k.overlay(s)
-	d := k.opts.Model.Decide(ctx, document, seen)
+	d := k.opts.Model.Continue(ctx, k.decision, document, seen)
 	if k.acting {
 		k.tells.decide(d.Targets)
 		if len(d.Holds) > 0 {
