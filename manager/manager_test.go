@@ -40,6 +40,10 @@ func (c containers) Replicas(_ context.Context, alias string, _ int) ([]netip.Ad
 	return c[alias], nil
 }
 
+func (c containers) Clients(context.Context, string) ([]netip.Addr, bool, error) {
+	return nil, true, nil
+}
+
 func (c containers) Running(ctx context.Context, alias string, _ []int) ([]netip.Addr, error) {
 	found, err := c.Replicas(ctx, alias, 0)
 	if err != nil {
