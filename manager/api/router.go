@@ -9,6 +9,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/view"
 )
@@ -70,6 +71,7 @@ type Options struct {
 	Version        string
 	Logger         *slog.Logger
 	Testing        bool // answers to internal errors say what broke
+	Metrics        *metrics.Metrics
 }
 
 type server struct {
@@ -77,7 +79,6 @@ type server struct {
 	opts    Options
 	root    *chi.Mux
 	openapi []byte
-	metrics *metrics
 	streams chan struct{} // a slot for each stream of events
 }
 
@@ -89,7 +90,7 @@ func New(app Application, opts Options) (http.Handler, error) {
 	}
 	s := &server{
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
-		metrics: newMetrics(), streams: make(chan struct{}, maxStreams),
+		streams: make(chan struct{}, maxStreams),
 	}
 	s.routes()
 	return s.root, nil
@@ -105,7 +106,7 @@ func (s *server) routes() {
 	r.Get("/openapi.json", s.serveOpenAPI)
 	r.Handle("/docs", docs())
 	r.Handle("/docs/*", docs())
-	r.With(s.authenticate).Get("/metrics", s.serveMetrics)
+	r.With(s.authenticate).Method(http.MethodGet, "/metrics", s.opts.Metrics.Handler())
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(s.authenticate)
 		r.Get("/app", s.view(s.getApp))
