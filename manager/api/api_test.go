@@ -162,15 +162,19 @@ func handler(t *testing.T, a *app) http.Handler {
 // ask sends a request with the password; a header is given as "Name: value".
 func ask(t *testing.T, h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, request(method, path, body, headers...))
+	return w
+}
+
+func request(method, path, body string, headers ...string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.SetBasicAuth("admin", "pw")
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
 		r.Header.Set(name, value)
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
+	return r
 }
 
 const op = "/api/v1/node/backend/api/Standard.start"
@@ -271,6 +275,7 @@ func TestWhatAPathHasIsSaidForAnotherMethod(t *testing.T) {
 		{"OPTIONS", op + "/", "OPTIONS, GET, HEAD, POST, DELETE", 204},
 		{"GET", "/api/v1/node/backend/operations/x/signal", "OPTIONS, POST", 405},
 		{"OPTIONS", "/healthz", "OPTIONS, GET, HEAD", 204},
+		{"OPTIONS", "/api/v1/app/goal", "OPTIONS, GET, HEAD, PUT, PATCH", 204},
 	} {
 		w := ask(t, h, c.method, c.path, "")
 		if w.Code != c.status || w.Header().Get("Allow") != c.allow {
