@@ -24,7 +24,6 @@ import (
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/api"
-	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
@@ -159,7 +158,7 @@ func (a *app) Events(after string) func(context.Context) ([]manager.Event, error
 
 func handler(t *testing.T, a *app) http.Handler {
 	t.Helper()
-	h, err := api.New(a, api.Options{User: "admin", Password: "pw", Version: "1.2.3", Logger: slog.New(slog.DiscardHandler), Metrics: metrics.New(a, "1.2.3")})
+	h, err := api.New(a, api.Options{User: "admin", Password: "pw", Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,15 +168,19 @@ func handler(t *testing.T, a *app) http.Handler {
 // ask sends a request with the password; a header is given as "Name: value".
 func ask(t *testing.T, h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, request(method, path, body, headers...))
+	return w
+}
+
+func request(method, path, body string, headers ...string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.SetBasicAuth("admin", "pw")
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
 		r.Header.Set(name, value)
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
+	return r
 }
 
 const op = "/api/v1/node/backend/api/Standard.start"
@@ -278,6 +281,7 @@ func TestWhatAPathHasIsSaidForAnotherMethod(t *testing.T) {
 		{"OPTIONS", op + "/", "OPTIONS, GET, HEAD, POST, DELETE", 204},
 		{"GET", "/api/v1/node/backend/operations/x/signal", "OPTIONS, POST", 405},
 		{"OPTIONS", "/healthz", "OPTIONS, GET, HEAD", 204},
+		{"OPTIONS", "/api/v1/app/goal", "OPTIONS, GET, HEAD, PUT, PATCH", 204},
 	} {
 		w := ask(t, h, c.method, c.path, "")
 		if w.Code != c.status || w.Header().Get("Allow") != c.allow {
@@ -392,7 +396,7 @@ func TestAFailedOperationSaysHow(t *testing.T) {
 	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []outcome.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Stderr: "no port"}}
 	a.err = nil
 	failing := &failed{app: a}
-	h, err := api.New(failing, api.Options{User: "admin", Password: "pw", Logger: slog.New(slog.DiscardHandler), Metrics: metrics.New(failing, "1.2.3")})
+	h, err := api.New(failing, api.Options{User: "admin", Password: "pw", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,8 +70,8 @@ type Options struct {
 	User, Password string // of everything that needs them
 	Version        string
 	Logger         *slog.Logger
-	Testing        bool // answers to internal errors say what broke
-	Metrics        *metrics.Metrics
+	Testing        bool             // answers to internal errors say what broke
+	Metrics        *metrics.Metrics // nil: executions are not counted
 }
 
 type server struct {
@@ -87,6 +87,9 @@ func New(app Application, opts Options) (http.Handler, error) {
 	document, err := openAPI(opts.Version)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Metrics == nil {
+		opts.Metrics = metrics.New(app, opts.Version)
 	}
 	s := &server{
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
@@ -115,6 +118,7 @@ func (s *server) routes() {
 		r.With(s.takesBody).Patch("/app/goal", s.handle(s.patchGoal))
 		r.With(s.takesBody).Post("/app/goal/resume", s.handle(s.resumeGoal))
 		r.With(s.takesBody).Post("/app/plan", s.handle(s.makePlan))
+		r.Get("/components", s.view(s.getComponents))
 		r.Get("/events", s.serveEvents)
 		r.Get("/executions/{execution}", s.handle(s.getExecution))
 		r.Get("/node", s.view(s.getNodes))

@@ -22,7 +22,6 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/api"
-	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/protocol"
@@ -164,7 +163,7 @@ func (b *bench) operate(unit, turn int) error {
 
 // answer is GET /app as a client gets it.
 func (b *bench) answer() error {
-	handler, err := api.New(b.app, api.Options{User: user, Password: password, Logger: slog.New(slog.DiscardHandler), Metrics: metrics.New(b.app, "bench")})
+	handler, err := api.New(b.app, api.Options{User: user, Password: password, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
