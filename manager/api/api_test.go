@@ -134,15 +134,19 @@ func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]manager.R
 
 func (a *app) Ready() ([]manager.NotReady, int) { return a.missing, 2 }
 
-// Events has two, and then no more.
+// Events has two, then none for a while, and then no more.
 func (a *app) Events(after string) func(context.Context) ([]manager.Event, error) {
 	a.called = "events after " + after
-	told := false
-	return func(context.Context) ([]manager.Event, error) {
-		if told {
+	asked := 0
+	return func(ctx context.Context) ([]manager.Event, error) {
+		switch asked++; asked {
+		case 1:
+		case 2:
+			<-ctx.Done()
+			return nil, ctx.Err()
+		default:
 			return nil, io.EOF
 		}
-		told = true
 		return []manager.Event{{ID: "e:1", Kind: "state", Component: "api"}, {ID: "e:2", Kind: "gone", Component: "api"}}, nil
 	}
 }
@@ -432,7 +436,8 @@ func TestEventsAreAStream(t *testing.T) {
 	a := &app{}
 	w := ask(t, handler(t, a), "GET", "/api/v1/events", "", "Last-Event-ID: e:0")
 	want := "id: e:1\nevent: state\ndata: {"
-	if w.Header().Get("Content-Type") != "text/event-stream" || !strings.Contains(w.Body.String(), want) || !strings.Contains(w.Body.String(), "\n\nid: e:2\n") {
+	if w.Header().Get("Content-Type") != "text/event-stream" || !strings.Contains(w.Body.String(), want) || !strings.Contains(w.Body.String(), "\n\nid: e:2\n") ||
+		!strings.HasSuffix(w.Body.String(), "\n\n: up to date\n\n") {
 		t.Errorf("got %v %s", w.Header(), w.Body)
 	}
 	if a.called != "events after e:0" {

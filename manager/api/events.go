@@ -15,6 +15,9 @@ import (
 const (
 	maxStreams = 256              // concurrent streams of events
 	heartbeat  = 15 * time.Second // so that proxies do not close a quiet stream
+
+	// upToDate tells those who do not follow that all is told for now.
+	upToDate = ": up to date\n\n"
 )
 
 // serveEvents streams what happens to components as server-sent events.
@@ -44,13 +47,15 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 // in time: when it comes back, it is told what it missed, or that it did.
 func (s *server) stream(r *http.Request, say func(string) bool) {
 	next := s.app.Events(r.Header.Get("Last-Event-ID"))
+	quiet, comment := time.Duration(0), upToDate
 	for alive := say(": the states now, then what changes them\n\n"); alive; {
-		ctx, cancel := context.WithTimeout(r.Context(), heartbeat)
+		ctx, cancel := context.WithTimeout(r.Context(), quiet)
 		events, err := next(ctx)
 		cancel()
 		switch {
 		case errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil:
-			alive = say(": still here\n\n")
+			alive = say(comment)
+			quiet, comment = heartbeat, ": still here\n\n"
 			continue
 		case err != nil:
 			return
