@@ -16,6 +16,7 @@ import (
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -77,7 +78,7 @@ func realUnit(t *testing.T) netip.AddrPort {
 
 // awaitLog gives what start has written, once it has: it has succeeded as soon
 // as it runs.
-func awaitLog(t *testing.T, app *manager.App) []manager.Log {
+func awaitLog(t *testing.T, app *manager.App) []outcome.Log {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		logs, err := app.Log(t.Context(), "backend", "api", "Standard.start", "", manager.LogRequest{Stream: wire.Stdout})
@@ -108,15 +109,15 @@ func TestWithARealUnit(t *testing.T) {
 	t.Parallel()
 	var traced trace
 	app := application(t, containers{"backend": {traced.before(t, realUnit(t))}}, manager.Options{})
-	do := func(operation string, inputs map[string]string) (manager.Execution, error) {
+	do := func(operation string, inputs map[string]string) (outcome.Execution, error) {
 		return run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: operation, Inputs: inputs, By: "ann"})
 	}
 
-	if _, err := do("Standard.start", nil); !errors.Is(err, manager.ErrNotAllowed) || !strings.Contains(err.Error(), `"created"`) {
+	if _, err := do("Standard.start", nil); !errors.Is(err, outcome.ErrNotAllowed) || !strings.Contains(err.Error(), `"created"`) {
 		t.Errorf("start before configure: got %v", err)
 	}
 	x, err := do("configure", map[string]string{"port": "8080", "code": "7"})
-	if !errors.Is(err, manager.ErrFailed) || x.Runs[0].ExitCode == nil || *x.Runs[0].ExitCode != 7 || x.Runs[0].Stderr != "on port 8080\n" {
+	if !errors.Is(err, outcome.ErrFailed) || x.Runs[0].ExitCode == nil || *x.Runs[0].ExitCode != 7 || x.Runs[0].Stderr != "on port 8080\n" {
 		t.Errorf("configure that fails: got %+v, %v", x, err)
 	}
 	traced.take()
@@ -147,13 +148,13 @@ func TestWithARealUnit(t *testing.T) {
 	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, manager.ErrNotRunning) {
+	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, outcome.ErrNotRunning) {
 		t.Errorf("stop of what does not run: got %v", err)
 	}
 	if c, err = app.Component(t.Context(), "backend", "api", manager.WithProcesses); err != nil || c.State != "configured" {
 		t.Errorf("after the stop: got %+v, %v", c, err)
 	}
-	if _, err := app.Execution(t.Context(), "nobody's"); !errors.Is(err, manager.ErrUnreachable) { // frontend is not there
+	if _, err := app.Execution(t.Context(), "nobody's"); !errors.Is(err, outcome.ErrUnreachable) { // frontend is not there
 		t.Errorf("got %v", err)
 	}
 	if _, err := app.StopAll(t.Context(), "backend", ""); err != nil {

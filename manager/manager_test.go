@@ -18,7 +18,9 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/unitclient"
+	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/protocol"
@@ -130,7 +132,7 @@ func backend(instance string, hold <-chan struct{}, end fakeunit.End) *fakeunit.
 
 var configured = map[string]string{"api": "configured"}
 
-func run(t *testing.T, app *manager.App, req manager.RunRequest) (manager.Execution, error) {
+func run(t *testing.T, app *manager.App, req manager.RunRequest) (outcome.Execution, error) {
 	t.Helper()
 	x, err := app.Start(t.Context(), req)
 	if err != nil {
@@ -160,7 +162,7 @@ func TestAnOperationRunsOnEveryReplica(t *testing.T) {
 	if err != nil || x.Err() != nil || x.Outcome != wire.OutcomeSucceeded || x.Ended.IsZero() {
 		t.Fatalf("got %+v, %v", x, err)
 	}
-	i := slices.IndexFunc(x.Runs, func(r manager.Run) bool { return r.Instance == "i1" })
+	i := slices.IndexFunc(x.Runs, func(r outcome.Run) bool { return r.Instance == "i1" })
 	if r := x.Runs[max(i, 0)]; r.Instance != "i1" || r.To != "started" || r.Stdout != "up" || *r.ExitCode != 0 {
 		t.Errorf("got %+v", r)
 	}
@@ -189,7 +191,7 @@ func TestOneReplicaIsMeantByItsInstanceOrAddress(t *testing.T) {
 		t.Fatalf("got %+v, %v", x, err)
 	}
 	req.Replica = "i3"
-	if _, err := run(t, app, req); !errors.Is(err, manager.ErrUnknownReplica) {
+	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrUnknownReplica) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -199,7 +201,7 @@ func TestTheWorstReplicaDecides(t *testing.T) {
 	good, bad := backend("i1", nil, fakeunit.End{Target: "started"}), backend("i2", nil, fakeunit.End{Outcome: wire.OutcomeFailed, ExitCode: 7, Stderr: "no port"})
 	app := application(t, containers{"backend": {good.Start(t, configured), bad.Start(t, configured)}}, manager.Options{})
 	x, err := run(t, app, startAPI)
-	if !errors.Is(err, manager.ErrFailed) || x.Outcome != wire.OutcomeFailed {
+	if !errors.Is(err, outcome.ErrFailed) || x.Outcome != wire.OutcomeFailed {
 		t.Fatalf("got %+v, %v", x, err)
 	}
 	worst := x.Worst()
@@ -213,8 +215,8 @@ func TestTheProtocolForbidsWithAReason(t *testing.T) {
 	u := backend("i1", nil, fakeunit.End{})
 	app := application(t, containers{"backend": {u.Start(t, map[string]string{"api": "created"})}}, manager.Options{})
 	_, err := run(t, app, startAPI)
-	var e *manager.Error
-	if !errors.As(err, &e) || !errors.Is(err, manager.ErrNotAllowed) {
+	var e *outcome.Error
+	if !errors.As(err, &e) || !errors.Is(err, outcome.ErrNotAllowed) {
 		t.Fatalf("got %v", err)
 	}
 	if e.State != "created" || len(e.Allowed) != 1 || e.Allowed[0] != "Standard.configure" || !strings.Contains(e.Detail, `"created"`) {
@@ -230,7 +232,7 @@ func TestASecondOperationIsBusyUntilTheFirstIsStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "push_default"}); !errors.Is(err, manager.ErrBusy) {
+	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "push_default"}); !errors.Is(err, outcome.ErrBusy) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := app.Signal(t.Context(), "backend", "api", "Standard.start", "", "sighup"); err != nil {
@@ -239,17 +241,17 @@ func TestASecondOperationIsBusyUntilTheFirstIsStopped(t *testing.T) {
 	if got := u.Signals(); len(got) != 1 || got[0] != "api:Standard.start HUP" {
 		t.Errorf("got %q", got)
 	}
-	if _, err := app.Signal(t.Context(), "backend", "api", "Standard.start", "", "SIGHAPPY"); !errors.Is(err, manager.ErrInvalid) {
+	if _, err := app.Signal(t.Context(), "backend", "api", "Standard.start", "", "SIGHAPPY"); !errors.Is(err, outcome.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); err != nil {
 		t.Fatal(err)
 	}
 	x, err := app.Wait(t.Context(), begun.ID)
-	if err != nil || x.Outcome != wire.OutcomeCancelled || !errors.Is(x.Err(), manager.ErrFailed) {
+	if err != nil || x.Outcome != wire.OutcomeCancelled || !errors.Is(x.Err(), outcome.ErrFailed) {
 		t.Errorf("got %+v, %v", x, err)
 	}
-	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, manager.ErrNotRunning) {
+	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, outcome.ErrNotRunning) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -273,7 +275,7 @@ func TestATimeLimitPasses(t *testing.T) {
 	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	req := startAPI
 	req.Timeout = 10 * time.Millisecond
-	if x, err := run(t, app, req); !errors.Is(err, manager.ErrTimeLimit) || x.Outcome != wire.OutcomeTimeout {
+	if x, err := run(t, app, req); !errors.Is(err, outcome.ErrTimeLimit) || x.Outcome != wire.OutcomeTimeout {
 		t.Errorf("got %+v, %v", x, err)
 	}
 }
@@ -385,7 +387,7 @@ func TestAnOperationTakesTwoRequests(t *testing.T) {
 	if got := traced.take(x.ID); !slices.Equal(got, twice) && !slices.Equal(got, twice[1:]) {
 		t.Errorf("after the replacement the unit was asked %q", got)
 	}
-	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "configure"}); !errors.Is(err, manager.ErrNotAllowed) {
+	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "configure"}); !errors.Is(err, outcome.ErrNotAllowed) {
 		t.Errorf("got %v", err)
 	}
 	if got := traced.take(); !slices.Equal(got, []string{"POST /executions"}) {
@@ -429,7 +431,7 @@ func TestAReplicaThatWasNamedByItsInstanceIsNoOther(t *testing.T) {
 	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	req := startAPI
 	req.Replica = "i1"
-	if _, err := run(t, app, req); !errors.Is(err, manager.ErrUnknownReplica) || len(u.Executed()) != 0 {
+	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrUnknownReplica) || len(u.Executed()) != 0 {
 		t.Errorf("got %v, ran %q", err, u.Executed())
 	}
 }
@@ -444,7 +446,7 @@ func TestAContainerThatIsReplacedLosesItsExecution(t *testing.T) {
 	}
 	u.Replace("i2", configured)
 	x, err := app.Wait(t.Context(), begun.ID)
-	if err != nil || x.Outcome != wire.OutcomeLost || !errors.Is(x.Err(), manager.ErrFailed) {
+	if err != nil || x.Outcome != wire.OutcomeLost || !errors.Is(x.Err(), outcome.ErrFailed) {
 		t.Errorf("got %+v, %v", x, err)
 	}
 }
@@ -460,28 +462,28 @@ func TestADeadReplicaPoisonsNobody(t *testing.T) {
 	u := backend("i1", nil, fakeunit.End{Target: "started"})
 	app := application(t, containers{"backend": {u.Start(t, configured), nobody(t)}, "store": {nobody(t)}}, manager.Options{})
 	x, err := run(t, app, startAPI)
-	if !errors.Is(err, manager.ErrUnreachable) || x.Outcome != manager.OutcomeUnreachable {
+	if !errors.Is(err, outcome.ErrUnreachable) || x.Outcome != outcome.Unreachable {
 		t.Fatalf("got %+v, %v", x, err)
 	}
-	if !slices.ContainsFunc(x.Runs, func(r manager.Run) bool { return r.Outcome == wire.OutcomeSucceeded }) {
+	if !slices.ContainsFunc(x.Runs, func(r outcome.Run) bool { return r.Outcome == wire.OutcomeSucceeded }) {
 		t.Errorf("got %+v", x.Runs)
 	}
-	view := app.App(t.Context(), manager.StatesOnly)
+	shown := app.App(t.Context(), manager.StatesOnly)
 	states := map[string]string{}
-	for _, n := range view.Nodes {
+	for _, n := range shown.Nodes {
 		states[n.Name] = n.State
 	}
-	if states["backend"] != manager.NodeDegraded || states["frontend"] != manager.NodeStopped || states["store"] != manager.NodeRunning {
+	if states["backend"] != view.NodeDegraded || states["frontend"] != view.NodeStopped || states["store"] != view.NodeRunning {
 		t.Errorf("got %v", states)
 	}
-	if view.Components[0].State != "started" || view.Components[1].State != manager.StateUnknown || view.Volumes[0].State != "created" {
-		t.Errorf("got %+v %+v", view.Components, view.Volumes)
+	if shown.Components[0].State != "started" || shown.Components[1].State != view.StateUnknown || shown.Volumes[0].State != "created" {
+		t.Errorf("got %+v %+v", shown.Components, shown.Volumes)
 	}
 	if missing, units := app.Ready(); len(missing) != 1 || missing[0].Node != "frontend" || units != 1 {
 		t.Errorf("got %+v, %d", missing, units)
 	}
 	logs, err := app.Log(t.Context(), "backend", "api", "Standard.start", "", manager.LogRequest{Stream: wire.Stdout, Tail: 2})
-	slices.SortFunc(logs, func(a, b manager.Log) int { return strings.Compare(b.Text, a.Text) })
+	slices.SortFunc(logs, func(a, b outcome.Log) int { return strings.Compare(b.Text, a.Text) })
 	if err != nil || len(logs) != 2 || logs[0].Text != "i1" || !logs[0].Overflow || logs[1].Problem == "" {
 		t.Errorf("got %+v, %v", logs, err)
 	}
@@ -513,14 +515,14 @@ func TestWhatAReplicaSaidLastIsShownWithItsAge(t *testing.T) {
 		seen = slices.ContainsFunc(events, func(e manager.Event) bool { return e.Kind == "unreachable" })
 	}
 	c, err := app.Component(t.Context(), "backend", "api", manager.StatesOnly)
-	if err != nil || c.State != manager.StateUnknown || len(c.Allowed) != 0 {
+	if err != nil || c.State != view.StateUnknown || len(c.Allowed) != 0 {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	if r := c.Replicas[0]; r.State != manager.StateUnknown || r.Last != "started" || r.Heard.IsZero() || r.Problem == "" {
+	if r := c.Replicas[0]; r.State != view.StateUnknown || r.Last != "started" || r.Heard.IsZero() || r.Problem == "" {
 		t.Errorf("got %+v", r)
 	}
 	n, err := app.Node(t.Context(), "backend", manager.StatesOnly)
-	if err != nil || n.State != manager.NodeUnreachable || n.Why == "" || n.Replicas[0].Since.IsZero() {
+	if err != nil || n.State != view.NodeUnreachable || n.Why == "" || n.Replicas[0].Since.IsZero() {
 		t.Errorf("got %+v, %v", n, err)
 	}
 }
@@ -548,8 +550,8 @@ func TestWhatRequiresWhatNothingOffersIsRefused(t *testing.T) {
 	t.Parallel()
 	app, _, gui := withGUI(t)
 	_, err := run(t, app, startGUI)
-	var e *manager.Error
-	if !errors.As(err, &e) || !errors.Is(err, manager.ErrUnmet) || e.State != "configured" || len(e.Lacks) != 1 || len(gui.Executed()) != 0 {
+	var e *outcome.Error
+	if !errors.As(err, &e) || !errors.Is(err, outcome.ErrUnmet) || e.State != "configured" || len(e.Lacks) != 1 || len(gui.Executed()) != 0 {
 		t.Fatalf("got %v", err)
 	}
 	if l := e.Lacks[0]; l.Component != "gui" || l.Requirement != "connection" || l.Provider != "api" || l.Capability != "endpoint" {
@@ -560,15 +562,15 @@ func TestWhatRequiresWhatNothingOffersIsRefused(t *testing.T) {
 			t.Errorf("%v does not say %s", err, says)
 		}
 	}
-	view, err := app.Component(t.Context(), "frontend", "gui", manager.StatesOnly)
-	if err != nil || slices.Contains(view.Allowed, "Standard.start") || view.Lacks != nil || len(view.Replicas[0].Blocked["Standard.start"]) != 1 {
-		t.Errorf("got %+v, %v", view, err)
+	shown, err := app.Component(t.Context(), "frontend", "gui", manager.StatesOnly)
+	if err != nil || slices.Contains(shown.Allowed, "Standard.start") || shown.Lacks != nil || len(shown.Replicas[0].Blocked["Standard.start"]) != 1 {
+		t.Errorf("got %+v, %v", shown, err)
 	}
 	if _, err := run(t, app, startAPI); err != nil {
 		t.Fatal(err)
 	}
-	if view, err = app.Component(t.Context(), "frontend", "gui", manager.StatesOnly); err != nil || !slices.Contains(view.Allowed, "Standard.start") {
-		t.Errorf("got %+v, %v", view, err)
+	if shown, err = app.Component(t.Context(), "frontend", "gui", manager.StatesOnly); err != nil || !slices.Contains(shown.Allowed, "Standard.start") {
+		t.Errorf("got %+v, %v", shown, err)
 	}
 	if x, err := run(t, app, startGUI); err != nil || x.By != "ann" || x.Degraded != nil {
 		t.Errorf("got %+v, %v", x, err)
@@ -588,7 +590,7 @@ func TestWhoKnowsBetterIsInTheHistory(t *testing.T) {
 	if x, err := run(t, app, req); err != nil || x.By != "ann" {
 		t.Errorf("where there was nothing to force: got %+v, %v", x, err)
 	}
-	if _, err := run(t, app, req); !errors.Is(err, manager.ErrNotAllowed) {
+	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrNotAllowed) {
 		t.Errorf("its own protocol is no matter of force: got %v", err)
 	}
 }
@@ -604,17 +606,17 @@ func TestWhatAStopLeavesWithoutIsNamed(t *testing.T) {
 	strict := stopAPI
 	strict.Strict = true
 	_, err := run(t, app, strict)
-	var e *manager.Error
-	if !errors.As(err, &e) || !errors.Is(err, manager.ErrTakesAway) || len(e.Lacks) != 1 || !strings.Contains(err.Error(), `"gui" requires connection of "api"`) {
+	var e *outcome.Error
+	if !errors.As(err, &e) || !errors.Is(err, outcome.ErrTakesAway) || len(e.Lacks) != 1 || !strings.Contains(err.Error(), `"gui" requires connection of "api"`) {
 		t.Errorf("got %v", err)
 	}
 	x, err := run(t, app, stopAPI)
 	if err != nil || len(x.Degraded) != 1 || x.Degraded[0].Component != "gui" || x.Degraded[0].Provider != "api" {
 		t.Errorf("got %+v, %v", x, err)
 	}
-	view := app.App(t.Context(), manager.StatesOnly)
-	i := slices.IndexFunc(view.Components, func(c manager.ComponentView) bool { return c.Name == "gui" })
-	if lacks := view.Components[i].Lacks; len(lacks) != 1 || lacks[0].Why != `"api" is in state "configured"` {
+	shown := app.App(t.Context(), manager.StatesOnly)
+	i := slices.IndexFunc(shown.Components, func(c view.Component) bool { return c.Name == "gui" })
+	if lacks := shown.Components[i].Lacks; len(lacks) != 1 || lacks[0].Why != `"api" is in state "configured"` {
 		t.Errorf("got %+v", lacks)
 	}
 }
@@ -644,7 +646,7 @@ func TestAProviderThatCannotBeHeardOffersNothing(t *testing.T) {
 		"Standard.start": {From: []string{"configured"}, End: fakeunit.End{Target: "started"}},
 	}}}
 	app := application(t, containers{"backend": {nobody(t)}, "frontend": {gui.Start(t, map[string]string{"gui": "configured"})}}, manager.Options{})
-	if _, err := run(t, app, startGUI); !errors.Is(err, manager.ErrUnmet) || !strings.Contains(err.Error(), "unknown, because its unit cannot be heard") {
+	if _, err := run(t, app, startGUI); !errors.Is(err, outcome.ErrUnmet) || !strings.Contains(err.Error(), "unknown, because its unit cannot be heard") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -657,14 +659,14 @@ func TestNamesAreExplained(t *testing.T) {
 		kind                       error
 		says                       string
 	}{
-		"a mistyped node":                {"bakend", "api", "start", manager.ErrUnknownNode, `did you mean "backend"?`},
-		"a mistyped component":           {"backend", "apu", "start", manager.ErrUnknownComponent, `did you mean "api"?`},
-		"a component elsewhere":          {"backend", "gui", "start", manager.ErrUnknownComponent, `it is on node "frontend"`},
-		"a component of a standalone":    {"store", "redis", "start", manager.ErrUnknownComponent, "is standalone"},
-		"a mistyped operation":           {"backend", "api", "configre", manager.ErrUnknownOperation, `did you mean "Standard.configure"?`},
-		"a mistyped qualified operation": {"backend", "api", "Standard.startx", manager.ErrUnknownOperation, `did you mean "Standard.start"?`},
-		"a bare name of two interfaces":  {"backend", "api", "start", manager.ErrAmbiguous, "Standard.start, api_interface.start"},
-		"a node without a container":     {"backend", "api", "configure", manager.ErrUnreachable, "no container"},
+		"a mistyped node":                {"bakend", "api", "start", outcome.ErrUnknownNode, `did you mean "backend"?`},
+		"a mistyped component":           {"backend", "apu", "start", outcome.ErrUnknownComponent, `did you mean "api"?`},
+		"a component elsewhere":          {"backend", "gui", "start", outcome.ErrUnknownComponent, `it is on node "frontend"`},
+		"a component of a standalone":    {"store", "redis", "start", outcome.ErrUnknownComponent, "is standalone"},
+		"a mistyped operation":           {"backend", "api", "configre", outcome.ErrUnknownOperation, `did you mean "Standard.configure"?`},
+		"a mistyped qualified operation": {"backend", "api", "Standard.startx", outcome.ErrUnknownOperation, `did you mean "Standard.start"?`},
+		"a bare name of two interfaces":  {"backend", "api", "start", outcome.ErrAmbiguous, "Standard.start, api_interface.start"},
+		"a node without a container":     {"backend", "api", "configure", outcome.ErrUnreachable, "no container"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -674,12 +676,12 @@ func TestNamesAreExplained(t *testing.T) {
 			}
 		})
 	}
-	if _, err := app.StopAll(t.Context(), "store", ""); !errors.Is(err, manager.ErrStandalone) {
+	if _, err := app.StopAll(t.Context(), "store", ""); !errors.Is(err, outcome.ErrStandalone) {
 		t.Errorf("got %v", err)
 	}
 	req := startAPI
 	req.Inputs = map[string]string{"LD_PRELOAD": "x", "PATH": "y"}
-	if _, err := run(t, app, req); !errors.Is(err, manager.ErrInvalid) || !strings.Contains(err.Error(), `"LD_PRELOAD", "PATH"`) {
+	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrInvalid) || !strings.Contains(err.Error(), `"LD_PRELOAD", "PATH"`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -694,7 +696,7 @@ func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
 	}
 	other := application(t, found, manager.Options{})
 	_, err = other.Execution(t.Context(), "nobody's")
-	if !errors.Is(err, manager.ErrUnreachable) { // frontend could know it
+	if !errors.Is(err, outcome.ErrUnreachable) { // frontend could know it
 		t.Errorf("got %v", err)
 	}
 	known, err := other.Execution(t.Context(), x.ID)
@@ -732,7 +734,7 @@ func TestCloseAnswersWhoeverWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	app.Close()
-	if _, err := app.Wait(t.Context(), x.ID); !errors.Is(err, manager.ErrUnavailable) {
+	if _, err := app.Wait(t.Context(), x.ID); !errors.Is(err, outcome.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -803,18 +805,18 @@ func TestOperationAndComponentTellWhatIsNow(t *testing.T) {
 	t.Parallel()
 	u := backend("i1", make(chan struct{}), fakeunit.End{})
 	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
-	view, err := app.Operation(t.Context(), "backend", "api", "push_default", manager.WithProcesses)
-	if err != nil || !view.Allowed || view.Running || view.Name != "api_interface.push_default" || view.Replicas[0].Process == nil {
-		t.Errorf("got %+v, %v", view, err)
+	shown, err := app.Operation(t.Context(), "backend", "api", "push_default", manager.WithProcesses)
+	if err != nil || !shown.Allowed || shown.Running || shown.Name != "api_interface.push_default" || shown.Replicas[0].Process == nil {
+		t.Errorf("got %+v, %v", shown, err)
 	}
-	if view, err = app.Operation(t.Context(), "backend", "api", "stop", manager.WithProcesses); err != nil || view.Allowed || view.Implemented {
-		t.Errorf("got %+v, %v", view, err)
+	if shown, err = app.Operation(t.Context(), "backend", "api", "stop", manager.WithProcesses); err != nil || shown.Allowed || shown.Implemented {
+		t.Errorf("got %+v, %v", shown, err)
 	}
 	if _, err := app.Start(t.Context(), startAPI); err != nil {
 		t.Fatal(err)
 	}
-	if view, err = app.Operation(t.Context(), "backend", "api", "Standard.start", manager.StatesOnly); err != nil || view.Allowed || !view.Running {
-		t.Errorf("got %+v, %v", view, err)
+	if shown, err = app.Operation(t.Context(), "backend", "api", "Standard.start", manager.StatesOnly); err != nil || shown.Allowed || !shown.Running {
+		t.Errorf("got %+v, %v", shown, err)
 	}
 	c, err := app.Component(t.Context(), "backend", "api", manager.WithProcesses)
 	if err != nil || c.State != "configured" || len(c.Operations) != 5 || len(c.Replicas[0].Processes) != 1 {
@@ -845,8 +847,8 @@ func TestAReloadThatOneUnitRefusesHasFailed(t *testing.T) {
 	two := &fakeunit.Unit{Instance: "i2", ReloadErr: wire.NewFault(wire.CantReread, "supervisord.conf:3: wrong")}
 	app := application(t, containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
 	_, err := app.Reload(t.Context())
-	var e *manager.Error
-	if !errors.Is(err, manager.ErrFailed) || !errors.As(err, &e) || len(e.Results) != 2 || !strings.Contains(err.Error(), "supervisord.conf:3: wrong") {
+	var e *outcome.Error
+	if !errors.Is(err, outcome.ErrFailed) || !errors.As(err, &e) || len(e.Results) != 2 || !strings.Contains(err.Error(), "supervisord.conf:3: wrong") {
 		t.Errorf("got %v", err)
 	}
 }

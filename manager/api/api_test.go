@@ -24,6 +24,9 @@ import (
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -35,7 +38,7 @@ type app struct {
 	start   manager.RunRequest
 	log     manager.LogRequest
 	called  string
-	outcome manager.Execution
+	outcome outcome.Execution
 	missing []manager.NotReady
 	panics  bool
 }
@@ -57,78 +60,78 @@ func (a *app) Plan(_ context.Context, req manager.GoalRequest) manager.PlanView 
 	return manager.PlanView{Targets: map[string]string{"api": "running"}}
 }
 
-func (a *app) App(context.Context, manager.Detail) manager.AppView {
+func (a *app) App(context.Context, manager.Detail) view.App {
 	if a.panics {
 		panic("the secret cause")
 	}
-	return manager.AppView{Name: "thinking"}
+	return view.App{Name: "thinking"}
 }
 
-func (a *app) Nodes(_ context.Context, d manager.Detail) []manager.NodeView {
+func (a *app) Nodes(_ context.Context, d manager.Detail) []view.Node {
 	if d == manager.WithProcesses {
 		a.called = "processes"
 	}
-	return []manager.NodeView{{Name: "backend"}}
+	return []view.Node{{Name: "backend"}}
 }
 
-func (a *app) Node(_ context.Context, node string, _ manager.Detail) (manager.NodeView, error) {
-	return manager.NodeView{Name: node}, a.err
+func (a *app) Node(_ context.Context, node string, _ manager.Detail) (view.Node, error) {
+	return view.Node{Name: node}, a.err
 }
 
-func (a *app) Component(_ context.Context, node, component string, _ manager.Detail) (manager.ComponentView, error) {
-	return manager.ComponentView{Name: component, Node: node}, a.err
+func (a *app) Component(_ context.Context, node, component string, _ manager.Detail) (view.Component, error) {
+	return view.Component{Name: component, Node: node}, a.err
 }
 
-func (a *app) Operation(_ context.Context, node, component, operation string, _ manager.Detail) (manager.OperationView, error) {
-	return manager.OperationView{Node: node, Component: component, OperationModel: manager.OperationModel{Name: operation}}, a.err
+func (a *app) Operation(_ context.Context, node, component, operation string, _ manager.Detail) (view.Operation, error) {
+	return view.Operation{Node: node, Component: component, OperationModel: topology.OperationModel{Name: operation}}, a.err
 }
 
-func (a *app) Start(_ context.Context, req manager.RunRequest) (manager.Execution, error) {
+func (a *app) Start(_ context.Context, req manager.RunRequest) (outcome.Execution, error) {
 	a.start = req
-	return manager.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, a.err
+	return outcome.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, a.err
 }
 
-func (a *app) Wait(context.Context, string) (manager.Execution, error) { return a.outcome, a.err }
+func (a *app) Wait(context.Context, string) (outcome.Execution, error) { return a.outcome, a.err }
 
-func (a *app) Execution(_ context.Context, id string) (manager.Execution, error) {
-	return manager.Execution{ID: id}, a.err
+func (a *app) Execution(_ context.Context, id string) (outcome.Execution, error) {
+	return outcome.Execution{ID: id}, a.err
 }
 
-func (a *app) did(what ...string) ([]manager.Result, error) {
+func (a *app) did(what ...string) ([]outcome.Result, error) {
 	a.called = strings.Join(what, " ")
-	return []manager.Result{{Node: "backend", Replica: "10.0.0.2:9001", Done: true}}, a.err
+	return []outcome.Result{{Node: "backend", Replica: "10.0.0.2:9001", Done: true}}, a.err
 }
 
-func (a *app) Stop(_ context.Context, node, component, operation, replica string) ([]manager.Result, error) {
+func (a *app) Stop(_ context.Context, node, component, operation, replica string) ([]outcome.Result, error) {
 	return a.did("stop", node, component, operation, replica)
 }
 
-func (a *app) StopAll(_ context.Context, node, replica string) ([]manager.Result, error) {
+func (a *app) StopAll(_ context.Context, node, replica string) ([]outcome.Result, error) {
 	return a.did("stopall", node, replica)
 }
 
-func (a *app) Signal(_ context.Context, node, component, operation, replica, signal string) ([]manager.Result, error) {
+func (a *app) Signal(_ context.Context, node, component, operation, replica, signal string) ([]outcome.Result, error) {
 	return a.did("signal", node, component, operation, replica, signal)
 }
 
-func (a *app) Reload(context.Context) ([]manager.Result, error) { return a.did("reload") }
+func (a *app) Reload(context.Context) ([]outcome.Result, error) { return a.did("reload") }
 
-func (a *app) Log(_ context.Context, node, component, operation, replica string, req manager.LogRequest) ([]manager.Log, error) {
+func (a *app) Log(_ context.Context, node, component, operation, replica string, req manager.LogRequest) ([]outcome.Log, error) {
 	a.log = req
 	a.called = strings.Join([]string{"log", node, component, operation, replica}, " ")
-	return []manager.Log{{Replica: "r1", Text: "one\n"}, {Replica: "r2", Text: "two\n"}}, a.err
+	return []outcome.Log{{Replica: "r1", Text: "one\n"}, {Replica: "r2", Text: "two\n"}}, a.err
 }
 
-func (a *app) UnitLog(_ context.Context, node, _ string, req manager.LogRequest) ([]manager.Log, error) {
+func (a *app) UnitLog(_ context.Context, node, _ string, req manager.LogRequest) ([]outcome.Log, error) {
 	a.log, a.called = req, "unitlog "+node
-	return []manager.Log{{Replica: "r1", Text: "unit"}}, a.err
+	return []outcome.Log{{Replica: "r1", Text: "unit"}}, a.err
 }
 
-func (a *app) ClearLog(_ context.Context, node, component, operation, replica string) ([]manager.Result, error) {
+func (a *app) ClearLog(_ context.Context, node, component, operation, replica string) ([]outcome.Result, error) {
 	return a.did("clear", node, component, operation, replica)
 }
 
-func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]manager.Result, error) {
+func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]outcome.Result, error) {
 	return a.did("clearunit", node, replica)
 }
 
@@ -310,7 +313,7 @@ func TestAPageOfAnotherSiteCannotAct(t *testing.T) {
 func TestRunWaitsUnlessAskedNotTo(t *testing.T) {
 	t.Parallel()
 	code := 0
-	a := &app{outcome: manager.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []manager.Run{{Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}}}}}
+	a := &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []outcome.Run{{Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}}}}}
 	h := handler(t, a)
 	w := ask(t, h, "POST", op+"?replica=i1&force=true&strict=true", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"exit_code": 0`) {
@@ -353,17 +356,17 @@ func TestABadBodyIsRefused(t *testing.T) {
 func TestEveryKindOfErrorHasItsStatusAndType(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[error]string{
-		manager.ErrUnknownNode: "404 unknown-node", manager.ErrUnknownComponent: "404 unknown-component",
-		manager.ErrUnknownOperation: "404 unknown-operation", manager.ErrUnknownReplica: "404 unknown-replica",
-		manager.ErrUnknownExecution: "404 unknown-execution", manager.ErrNoLog: "404 no-log",
-		manager.ErrAmbiguous: "409 ambiguous-operation", manager.ErrStandalone: "409 standalone-node",
-		manager.ErrNotAllowed: "409 not-allowed", manager.ErrUnmet: "409 requirement-not-met", manager.ErrTakesAway: "409 required-by-others", manager.ErrBusy: "409 already-running", manager.ErrNotRunning: "409 not-running",
-		manager.ErrInvalid: "422 invalid-request", manager.ErrNotImplemented: "501 not-implemented",
-		manager.ErrFailed: "502 operation-failed", manager.ErrBadAnswer: "502 bad-answer",
-		manager.ErrUnreachable: "503 unreachable", manager.ErrUnavailable: "503 unavailable", manager.ErrTimeLimit: "504 time-limit",
+		outcome.ErrUnknownNode: "404 unknown-node", outcome.ErrUnknownComponent: "404 unknown-component",
+		outcome.ErrUnknownOperation: "404 unknown-operation", outcome.ErrUnknownReplica: "404 unknown-replica",
+		outcome.ErrUnknownExecution: "404 unknown-execution", outcome.ErrNoLog: "404 no-log",
+		outcome.ErrAmbiguous: "409 ambiguous-operation", outcome.ErrStandalone: "409 standalone-node",
+		outcome.ErrNotAllowed: "409 not-allowed", outcome.ErrUnmet: "409 requirement-not-met", outcome.ErrTakesAway: "409 required-by-others", outcome.ErrBusy: "409 already-running", outcome.ErrNotRunning: "409 not-running",
+		outcome.ErrInvalid: "422 invalid-request", outcome.ErrNotImplemented: "501 not-implemented",
+		outcome.ErrFailed: "502 operation-failed", outcome.ErrBadAnswer: "502 bad-answer",
+		outcome.ErrUnreachable: "503 unreachable", outcome.ErrUnavailable: "503 unavailable", outcome.ErrTimeLimit: "504 time-limit",
 		io.ErrNoProgress: "500 internal",
 	} {
-		a := &app{err: &manager.Error{Kind: kind, Detail: "a sentence", Suggestion: "backend"}}
+		a := &app{err: &outcome.Error{Kind: kind, Detail: "a sentence", Suggestion: "backend"}}
 		w := ask(t, handler(t, a), "GET", op, "")
 		var p api.Problem
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
@@ -382,8 +385,8 @@ func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
 func TestAFailedOperationSaysHow(t *testing.T) {
 	t.Parallel()
 	code := 7
-	a := &app{outcome: manager.Execution{ID: "x1"}}
-	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []manager.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Stderr: "no port"}}
+	a := &app{outcome: outcome.Execution{ID: "x1"}}
+	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []outcome.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Stderr: "no port"}}
 	a.err = nil
 	failing := &failed{app: a}
 	h, err := api.New(failing, api.Options{User: "admin", Password: "pw", Logger: slog.New(slog.DiscardHandler)})
@@ -401,9 +404,9 @@ func TestAFailedOperationSaysHow(t *testing.T) {
 // failed is an application whose executions fail.
 type failed struct{ *app }
 
-func (f *failed) Wait(context.Context, string) (manager.Execution, error) {
+func (f *failed) Wait(context.Context, string) (outcome.Execution, error) {
 	x := f.outcome
-	return x, &manager.Error{Kind: manager.ErrFailed, Detail: "failed with exit code 7", Execution: &x}
+	return x, &outcome.Error{Kind: outcome.ErrFailed, Detail: "failed with exit code 7", Execution: &x}
 }
 
 func TestAPanicIsAnsweredAndTellsNothing(t *testing.T) {
@@ -535,7 +538,7 @@ func TestTheDocumentationNeedsNoInternet(t *testing.T) {
 
 func TestMetricsCountRequestsByRoute(t *testing.T) {
 	t.Parallel()
-	h := handler(t, &app{outcome: manager.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}})
+	h := handler(t, &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}})
 	ask(t, h, "POST", op, "")
 	ask(t, h, "BREW", "/api/v1/x", "")
 	ask(t, h, "GET", "/random/17", "")

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/outcome"
 )
 
 const (
@@ -26,7 +26,7 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		s.problem(w, r, &manager.Error{Kind: manager.ErrUnavailable, Detail: fmt.Sprintf("%d clients already follow the events", maxStreams)})
+		s.problem(w, r, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: fmt.Sprintf("%d clients already follow the events", maxStreams)})
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")

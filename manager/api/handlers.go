@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -125,7 +126,7 @@ func (s *server) clearUnitLog(r *http.Request) (reply, error) {
 }
 
 // done answers with the results at each replica.
-func done(results []manager.Result) reply { return ok(map[string]any{"results": results}) }
+func done(results []outcome.Result) reply { return ok(map[string]any{"results": results}) }
 
 // replicaOf returns the address or instance of the replica that a request is for.
 func replicaOf(r *http.Request) string { return r.URL.Query().Get("replica") }
@@ -168,7 +169,7 @@ func logRequest(r *http.Request) (manager.LogRequest, error) {
 		}
 		n, err := strconv.ParseInt(query.Get(name), 10, 64)
 		if err != nil {
-			return req, &manager.Error{Kind: manager.ErrInvalid, Detail: fmt.Sprintf("%s=%q is not a number of bytes", name, query.Get(name))}
+			return req, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("%s=%q is not a number of bytes", name, query.Get(name))}
 		}
 		*field = n
 	}
@@ -180,7 +181,7 @@ func logRequest(r *http.Request) (manager.LogRequest, error) {
 
 // logReply answers in plain text if asked to, with a heading for each replica if
 // there are several.
-func logReply(r *http.Request, logs []manager.Log) reply {
+func logReply(r *http.Request, logs []outcome.Log) reply {
 	if !strings.HasPrefix(r.Header.Get("Accept"), "text/plain") {
 		return ok(map[string]any{"logs": logs})
 	}

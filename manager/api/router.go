@@ -9,6 +9,8 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/view"
 )
 
 // Application is what the API serves; *manager.App implements it.
@@ -24,10 +26,10 @@ type Application interface {
 
 // Topology returns states.
 type Topology interface {
-	App(ctx context.Context, d manager.Detail) manager.AppView
-	Nodes(ctx context.Context, d manager.Detail) []manager.NodeView
-	Node(ctx context.Context, node string, d manager.Detail) (manager.NodeView, error)
-	Component(ctx context.Context, node, component string, d manager.Detail) (manager.ComponentView, error)
+	App(ctx context.Context, d manager.Detail) view.App
+	Nodes(ctx context.Context, d manager.Detail) []view.Node
+	Node(ctx context.Context, node string, d manager.Detail) (view.Node, error)
+	Component(ctx context.Context, node, component string, d manager.Detail) (view.Component, error)
 }
 
 // Goals takes the application where it should be.
@@ -40,26 +42,26 @@ type Goals interface {
 
 // Operations runs operations.
 type Operations interface {
-	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (manager.OperationView, error)
-	Start(ctx context.Context, req manager.RunRequest) (manager.Execution, error)
-	Wait(ctx context.Context, id string) (manager.Execution, error)
-	Execution(ctx context.Context, id string) (manager.Execution, error)
+	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (view.Operation, error)
+	Start(ctx context.Context, req manager.RunRequest) (outcome.Execution, error)
+	Wait(ctx context.Context, id string) (outcome.Execution, error)
+	Execution(ctx context.Context, id string) (outcome.Execution, error)
 }
 
 // Control ends and signals operations.
 type Control interface {
-	Stop(ctx context.Context, node, component, operation, replica string) ([]manager.Result, error)
-	StopAll(ctx context.Context, node, replica string) ([]manager.Result, error)
-	Signal(ctx context.Context, node, component, operation, replica, signal string) ([]manager.Result, error)
-	Reload(ctx context.Context) ([]manager.Result, error)
+	Stop(ctx context.Context, node, component, operation, replica string) ([]outcome.Result, error)
+	StopAll(ctx context.Context, node, replica string) ([]outcome.Result, error)
+	Signal(ctx context.Context, node, component, operation, replica, signal string) ([]outcome.Result, error)
+	Reload(ctx context.Context) ([]outcome.Result, error)
 }
 
 // Logs reads and clears logs.
 type Logs interface {
-	Log(ctx context.Context, node, component, operation, replica string, req manager.LogRequest) ([]manager.Log, error)
-	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]manager.Log, error)
-	ClearLog(ctx context.Context, node, component, operation, replica string) ([]manager.Result, error)
-	ClearUnitLog(ctx context.Context, node, replica string) ([]manager.Result, error)
+	Log(ctx context.Context, node, component, operation, replica string, req manager.LogRequest) ([]outcome.Log, error)
+	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]outcome.Log, error)
+	ClearLog(ctx context.Context, node, component, operation, replica string) ([]outcome.Result, error)
+	ClearUnitLog(ctx context.Context, node, replica string) ([]outcome.Result, error)
 }
 
 // Options configure the API.

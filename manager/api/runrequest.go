@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/outcome"
 )
 
 // runBody is the body of a request to run an operation; it may be missing.
@@ -56,7 +57,7 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 }
 
 func invalid(format string, args ...any) error {
-	return &manager.Error{Kind: manager.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
+	return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
 }
 
 // prefersAsync reports whether the client does not want to wait (RFC 7240, 4.1).

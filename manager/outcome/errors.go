@@ -1,4 +1,4 @@
-package manager
+package outcome
 
 import (
 	"errors"
@@ -44,7 +44,7 @@ type Error struct {
 	Execution  *Execution // what was executed, if anything was
 	Results    []Result   // the outcome at each replica
 
-	cause error
+	Cause error
 }
 
 func (e *Error) Error() string {
@@ -55,7 +55,7 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the kind and the cause.
-func (e *Error) Unwrap() []error { return []error{e.Kind, e.cause} }
+func (e *Error) Unwrap() []error { return []error{e.Kind, e.Cause} }
 
 // severity orders the kinds of errors at replicas: the worst comes last.
 var severity = []error{
@@ -63,7 +63,8 @@ var severity = []error{
 	ErrBadAnswer, ErrFailed, ErrUnavailable, ErrUnreachable, ErrTimeLimit,
 }
 
-func rank(err error) int {
+// Rank is higher the worse an error is; -1: it is nil.
+func Rank(err error) int {
 	if err == nil {
 		return -1
 	}
@@ -74,9 +75,9 @@ func rank(err error) int {
 	return i
 }
 
-// unitError turns an error of a request to a unit into an *Error. The subject
-// begins the sentence.
-func unitError(subject string, err error) *Error {
+// Of turns an error of a request to a unit into an *Error. The subject begins the
+// sentence.
+func Of(subject string, err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {
 		return known
@@ -87,7 +88,7 @@ func unitError(subject string, err error) *Error {
 	} else if errors.Is(err, unitclient.ErrUnreachable) {
 		kind = ErrUnreachable
 	}
-	return &Error{Kind: kind, Detail: subject + ": " + err.Error(), cause: err}
+	return &Error{Kind: kind, Detail: subject + ": " + err.Error(), Cause: err}
 }
 
 func faultKind(code wire.FaultCode) error {
