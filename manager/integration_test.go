@@ -108,7 +108,7 @@ func TestWithARealUnit(t *testing.T) {
 	}
 	t.Parallel()
 	var traced trace
-	app := application(t, containers{"backend": {traced.before(t, realUnit(t))}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {traced.before(t, realUnit(t))}}, manager.Options{})
 	do := func(operation string, inputs map[string]string) (outcome.Execution, error) {
 		return run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: operation, Inputs: inputs, By: "ann"})
 	}

@@ -33,7 +33,7 @@ func newMetrics() *metrics {
 // client could make their number grow without bound.
 func (m *metrics) request(method, route string, status int) {
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
 	default:
 		method = "other"
 	}

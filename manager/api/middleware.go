@@ -113,7 +113,7 @@ func (s *server) notAllowed(w http.ResponseWriter, r *http.Request) {
 		path = strings.TrimSuffix(path, "/")
 	}
 	allowed := []string{http.MethodOptions}
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if s.root.Match(chi.NewRouteContext(), method, path) {
 			allowed = append(allowed, method)
 			if method == http.MethodGet {

@@ -114,6 +114,7 @@ func (s *server) routes() {
 		r.With(s.takesBody).Patch("/app/goal", s.handle(s.patchGoal))
 		r.With(s.takesBody).Post("/app/goal/resume", s.handle(s.resumeGoal))
 		r.With(s.takesBody).Post("/app/plan", s.handle(s.makePlan))
+		r.Get("/components", s.view(s.getComponents))
 		r.Get("/events", s.serveEvents)
 		r.Get("/executions/{execution}", s.handle(s.getExecution))
 		r.Get("/node", s.view(s.getNodes))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -20,38 +21,59 @@ const (
 	maxEvent = 4 << 20          // bytes of a line
 )
 
-// Events calls a function with what happens, until it or ctx ends; the error is
-// theirs. It begins after the event with an id, or where that is empty with the
-// states now. Unless it is to follow, it returns when there is nothing more to
-// tell. When the manager does not answer any more, it says so by lost, and comes
-// back until it does: it misses nothing of the last 10,000 events, and otherwise is
-// told so by an event of the kind "missing".
-func (c *Client) Events(ctx context.Context, after string, follow bool, each func(Event) error, lost func(error)) error {
-	for wait, known := time.Duration(0), false; ; {
-		begun, err := c.stream(ctx, &after, follow, each)
+// Events calls a function with what has happened after the event with an id, and
+// returns when that is all; where the id is empty, with the states now. What is not
+// known any more of the last 10,000 events is told by an event of the kind
+// "missing", before the states.
+func (c *Client) Events(ctx context.Context, after string, each func(Event) error) error {
+	for {
+		var page struct {
+			Events []Event `json:"events"`
+			Next   string  `json:"next"`
+		}
+		r := request{
+			method: http.MethodGet, path: "/api/v1/events", query: url.Values{"limit": {"1000"}, "after": {after}},
+			header: map[string]string{"Accept": "application/json"},
+		}
+		if _, err := c.do(ctx, r, &page); err != nil {
+			return err
+		}
+		for _, e := range page.Events {
+			if err := each(e); err != nil {
+				return err
+			}
+		}
+		if after = page.Next; len(page.Events) == 0 || after == "" {
+			return nil
+		}
+	}
+}
+
+// Follow is Events, and goes on with what happens until the function or ctx ends;
+// the error is theirs. When the manager does not answer any more, it says so by
+// lost, and comes back until it does: nothing is told twice.
+func (c *Client) Follow(ctx context.Context, after string, each func(Event) error, lost func(error)) error {
+	for wait, known := time.Duration(0), false; ; wait = min(max(2*wait, 100*time.Millisecond), 5*time.Second) {
+		begun, err := c.stream(ctx, &after, each)
 		known = known || begun
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err == nil && !follow:
-			return nil
-		case err != nil && (!known || !passing(err)):
+		case !known || !passing(err):
 			return err
 		case begun:
 			wait = 0
 		}
-		if err != nil {
-			lost(err)
-		}
+		lost(err)
 		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
-		wait = min(max(2*wait, 100*time.Millisecond), 5*time.Second)
 	}
 }
 
-// stream reads events from one connection, and moves after on with each.
-func (c *Client) stream(ctx context.Context, after *string, follow bool, each func(Event) error) (begun bool, err error) {
+// stream reads events from one connection until it ends, and moves after on with
+// each.
+func (c *Client) stream(ctx context.Context, after *string, each func(Event) error) (begun bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	alarm := time.AfterFunc(silence, func() { cancel(errSilent) })
@@ -77,8 +99,6 @@ func (c *Client) stream(ctx context.Context, after *string, follow bool, each fu
 			id = value
 		case field == "data":
 			data = value
-		case field == "" && value == upToDate && !follow:
-			return true, nil
 		case lines.Text() == "" && data != "":
 			e := Event{ID: id}
 			if err := json.Unmarshal([]byte(data), &e); err != nil {
@@ -99,6 +119,3 @@ func (c *Client) stream(ctx context.Context, after *string, follow bool, each fu
 	}
 	return true, fmt.Errorf("%w any more: %w", ErrNoAnswer, err)
 }
-
-// upToDate is the comment by which a manager says that all was told.
-const upToDate = "up to date"

@@ -35,8 +35,11 @@ otherwise an event of the kind "missing" says so, and the states follow.`,
 			}
 			ctx := cmd.Context()
 			return s.Ask(func(c *client.Client) error {
-				err := c.Events(ctx, since, follow, print, func(err error) { s.say("%v; trying again", err) })
-				if follow && ctx.Err() != nil {
+				if !follow {
+					return c.Events(ctx, since, print)
+				}
+				err := c.Follow(ctx, since, print, func(err error) { s.say("%v; trying again", err) })
+				if ctx.Err() != nil {
 					return nil //nolint:nilerr // an interrupt is how it ends
 				}
 				return err
