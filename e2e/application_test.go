@@ -37,6 +37,7 @@ type application struct {
 
 	config    string   // its toskose.yml
 	packaging []string // the arguments that it was packaged with
+	env       []string // more variables for toskose
 }
 
 // patience is how long an application may take to come or to go, on however
@@ -56,7 +57,7 @@ func deploy(t *testing.T, engine *client.Client, source string, inputs []string,
 func (a *application) deploy(t *testing.T, flags ...string) {
 	t.Helper()
 	t.Cleanup(func() { a.undeploy(t) })
-	r := must(t, "", "toskose", append(flags, "deploy", "--timeout", patience, a.dir)...)
+	r := mustWith(t, a.env, "", "toskose", append(flags, "deploy", "--timeout", patience, a.dir)...)
 	a.said += r.stdout + r.stderr
 	a.password = strings.TrimSpace(read(t, filepath.Join(a.dir, "secrets", "manager-password")))
 }

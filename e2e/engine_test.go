@@ -53,8 +53,13 @@ var bases = sync.OnceValue(func() error {
 	return bring(publicImages...)
 })
 
+// bringing is held while base images are made.
+var bringing sync.Mutex
+
 // bring makes sure that the engine has images.
 func bring(refs ...string) error {
+	bringing.Lock()
+	defer bringing.Unlock()
 	engine, err := connect()
 	if err != nil {
 		return err
@@ -72,7 +77,7 @@ func bring(refs ...string) error {
 	return nil
 }
 
-// made are those that were not there before.
+// made are those that were not there before. What brings images has the lock.
 var made []string
 
 // dockerEngine gives the engine. Without one, the test is left out.

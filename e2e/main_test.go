@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,6 +31,12 @@ func mainCode(m *testing.M) int {
 		err = build()
 	}
 	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	flag.Parse()
+	// Applications are waited for more than they compute.
+	if err := flag.Set("test.parallel", "4"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -75,6 +82,12 @@ func (r result) String() string {
 // command runs one of the binaries, or any command by its path.
 func command(t *testing.T, dir, name string, args ...string) result {
 	t.Helper()
+	return commandWith(t, nil, dir, name, args...)
+}
+
+// commandWith is command with more variables in the environment.
+func commandWith(t *testing.T, env []string, dir, name string, args ...string) result {
+	t.Helper()
 	if !strings.Contains(name, "/") {
 		name = filepath.Join(bin, name)
 	}
@@ -84,6 +97,7 @@ func command(t *testing.T, dir, name string, args ...string) result {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
+	cmd.Env = append(cmd.Environ(), env...)
 	cmd.WaitDelay = 10 * time.Second
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
@@ -95,7 +109,13 @@ func command(t *testing.T, dir, name string, args ...string) result {
 // must runs a command that has to succeed.
 func must(t *testing.T, dir, name string, args ...string) result {
 	t.Helper()
-	r := command(t, dir, name, args...)
+	return mustWith(t, nil, dir, name, args...)
+}
+
+// mustWith is must with more variables in the environment.
+func mustWith(t *testing.T, env []string, dir, name string, args ...string) result {
+	t.Helper()
+	r := commandWith(t, env, dir, name, args...)
 	if r.code != 0 {
 		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), r)
 	}

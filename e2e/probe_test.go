@@ -18,6 +18,7 @@ import (
 )
 
 func TestAContainerOfComponents(t *testing.T) {
+	t.Parallel()
 	app := packageAs(t, dockerEngine(t), "testdata/probe", nil, func(string) string {
 		return "nodes: {box: {components: {late: {user: \"65534:65534\"}}}}\n"
 	})

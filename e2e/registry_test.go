@@ -82,9 +82,9 @@ func listensAt(t *testing.T, log string, ended <-chan struct{}) (host string) {
 	return host
 }
 
-// loggedIn has Docker's configuration hold a password for a registry; none,
-// where it is empty.
-func loggedIn(t *testing.T, registry, password string) {
+// loggedIn has the application's Docker configuration hold a password for a
+// registry; none, where it is empty.
+func (a *application) loggedIn(t *testing.T, registry, password string) {
 	t.Helper()
 	plugins, err := filepath.Abs(filepath.Join(os.Getenv("DOCKER_CONFIG"), "cli-plugins"))
 	if home, homeErr := os.UserHomeDir(); os.Getenv("DOCKER_CONFIG") == "" && homeErr == nil {
@@ -104,12 +104,13 @@ func loggedIn(t *testing.T, registry, password string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("DOCKER_CONFIG", dir)
+	a.env = []string{"DOCKER_CONFIG=" + dir}
 }
 
 // TestImagesOnEveryBaseArePushedAndRunFromThere: some by a registry that wants
 // a password, and some by one that wants none.
 func TestImagesOnEveryBaseArePushedAndRunFromThere(t *testing.T) {
+	t.Parallel()
 	engine := dockerEngine(t)
 	open, locked := startRegistry(t, ""), startRegistry(t, adas)
 	if err := bring("busybox:1.36", "debian:bookworm-slim"); err != nil {
@@ -118,6 +119,7 @@ func TestImagesOnEveryBaseArePushedAndRunFromThere(t *testing.T) {
 	source := onEveryBase(t)
 	for _, builder := range []string{"docker", "direct"} {
 		t.Run(builder, func(t *testing.T) {
+			t.Parallel()
 			flags := []string{"-p", "--builder", builder}
 			if inSwarm(t, engine) { // already, so it is none by Compose
 				flags = append(flags, "--endpoint-mode", "dnsrr", "--publish-mode", "host")
@@ -130,8 +132,8 @@ func TestImagesOnEveryBaseArePushedAndRunFromThere(t *testing.T) {
 				return config
 			}, flags...)
 			refusedWithout(t, app, locked)
-			loggedIn(t, locked, adasPassword)
-			must(t, "", "toskose", app.packaging...)
+			app.loggedIn(t, locked, adasPassword)
+			mustWith(t, app.env, "", "toskose", app.packaging...)
 			removedFromTheEngine(t, app)
 			app.deploy(t)
 			if !inSwarm(t, engine) {
@@ -157,9 +159,8 @@ func onEveryBase(t *testing.T) (source string) {
 	if err := os.CopyFS(source, os.DirFS("testdata/bases")); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("CGO_ENABLED", "0")
 	for _, name := range []string{"describe", "stay"} {
-		must(t, "", found(t, "go"), "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(source, "worker", name), "./testdata/bases/worker")
+		mustWith(t, []string{"CGO_ENABLED=0"}, "", found(t, "go"), "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(source, "worker", name), "./testdata/bases/worker")
 	}
 	return source
 }
@@ -169,8 +170,8 @@ func onEveryBase(t *testing.T) (source string) {
 func refusedWithout(t *testing.T, app *application, registry string) {
 	t.Helper()
 	for _, password := range []string{"", "another-word"} {
-		loggedIn(t, registry, password)
-		r := command(t, "", "toskose", append([]string{"--quiet"}, app.packaging...)...)
+		app.loggedIn(t, registry, password)
+		r := commandWith(t, app.env, "", "toskose", append([]string{"--quiet"}, app.packaging...)...)
 		line := strings.TrimSuffix(r.stderr, "\n")
 		if r.code != 1 || r.stdout != "" || strings.Contains(line, "\n") || strings.Contains(line, "another-word") ||
 			!strings.HasPrefix(line, `toskose: cannot push image "`+registry) || !strings.Contains(line, "`docker login "+registry+"`") {

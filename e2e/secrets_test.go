@@ -59,6 +59,7 @@ func (l *looking) inText(where, text string) {
 // under secrets, with the most talkative of logs, and then it is looked for in
 // all that others may come to see.
 func TestWhatIsSecretIsNowhereButInItsFiles(t *testing.T) {
+	t.Parallel()
 	engine := dockerEngine(t)
 	flags := []string{"--debug"}
 	if inSwarm(t, engine) { // already, so it is none by Compose

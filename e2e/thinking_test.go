@@ -19,6 +19,7 @@ import (
 var thinkingsPorts = []string{"gui_port", "api_port", "log_port"}
 
 func TestThinkingOnOneEngineByCompose(t *testing.T) {
+	t.Parallel()
 	engine := dockerEngine(t)
 	if inSwarm(t, engine) {
 		t.Skip("the engine is in a swarm already, so nothing is deployed by Compose")

@@ -19,6 +19,7 @@ import (
 	"github.com/toskose/toskose/unit/events"
 	"github.com/toskose/toskose/unit/logs"
 	"github.com/toskose/toskose/unit/process"
+	"github.com/toskose/toskose/unit/sigaction"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -110,7 +111,7 @@ func New(o Options) (*Unit, error) {
 	u.Groups = Groups{
 		core: c, processes: &u.Processes, reread: o.Reread, available: groupConfigs(o.Config), begun: make(chan struct{}),
 	}
-	if err := errors.Join(handleRealtimeSignals(), ignoreSentFaults()); err != nil {
+	if err := errors.Join(sigaction.HandleRealtime(), sigaction.IgnoreSentFaults()); err != nil {
 		u.log.Warn("a signal may end the unit", "error", err)
 	}
 	u.life, u.die = context.WithCancel(context.Background())

@@ -7,6 +7,7 @@ import (
 	"github.com/docker/docker/client"
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager/deploy"
 )
 
@@ -22,7 +23,7 @@ the cluster in kubectl's current context. Deploying again updates what has
 changed and removes what is no longer part of the application. If something does
 not come up, deploy prints the reason and removes what it started.`,
 		Example: "  toskose deploy thinking-toskosed\n  toskose deploy --timeout 5m --keep thinking-toskosed\n  toskose deploy --target kubernetes --context staging thinking-toskosed",
-		Args:    args(1, 1),
+		Args:    cli.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd.Context(), env, engine, args[0], up)
 		},
@@ -43,7 +44,7 @@ packaged in DIR, and what its units keep for the manager; on Kubernetes, all of
 its objects except volume claims, and its namespace if toskose created it and
 nothing else is left in it. Images, the application's volumes and files stay.`,
 		Example: "  toskose undeploy thinking-toskosed\n  toskose undeploy --volumes thinking-toskosed\n  toskose undeploy --target kubernetes thinking-toskosed",
-		Args:    args(1, 1),
+		Args:    cli.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd.Context(), env, engine, args[0], down)
 		},
@@ -87,32 +88,32 @@ func (f *deployFlags) run(ctx context.Context, env environment, engine *engineFl
 
 func (f *deployFlags) deploy(ctx context.Context, env environment, engine *engineFlags, dir string, do deployFunc) (*deployment, error) {
 	if err := f.opts.Validate(); err != nil {
-		return nil, usageError{err}
+		return nil, cli.Misuse(err)
 	}
 	if err := checkProgress(f.progress); err != nil {
 		return nil, err
 	}
-	cli, err := engine.connect()
+	docker, err := engine.connect()
 	if err != nil {
 		return nil, err
 	}
-	defer cli.Close()
+	defer docker.Close()
 	opts := f.opts
 	opts.Dir, opts.Environ, opts.Progress, opts.Debug = dir, engine.environ(env), engine.progress(env), engine.debugging(env)
 	if f.progress == progressJSON {
 		opts.Progress = jsonSteps{opts.Progress}
 	}
-	return do(ctx, cli, opts)
+	return do(ctx, docker, opts)
 }
 
-func up(ctx context.Context, cli *client.Client, opts deploy.Options) (*deployment, error) {
-	result, err := deploy.Up(ctx, cli, opts)
+func up(ctx context.Context, docker *client.Client, opts deploy.Options) (*deployment, error) {
+	result, err := deploy.Up(ctx, docker, opts)
 	if err != nil {
 		return nil, err
 	}
 	return newDeployment(opts, result), nil
 }
 
-func down(ctx context.Context, cli *client.Client, opts deploy.Options) (*deployment, error) {
-	return &deployment{Kind: eventUndeployed, Path: opts.Dir}, deploy.Down(ctx, cli, opts)
+func down(ctx context.Context, docker *client.Client, opts deploy.Options) (*deployment, error) {
+	return &deployment{Kind: eventUndeployed, Path: opts.Dir}, deploy.Down(ctx, docker, opts)
 }

@@ -1,10 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 
 	"github.com/toskose/toskose/manager"
@@ -68,24 +64,4 @@ func goalRequest(r *http.Request) (manager.GoalRequest, error) {
 	err := decode(r, &body, `{"state": "up"} or {"states": {"api": "running"}}`)
 	user, _, _ := r.BasicAuth()
 	return manager.GoalRequest{State: body.State, States: body.States, By: user}, err
-}
-
-// decode reads a body of JSON, which may be missing.
-func decode(r *http.Request, into any, like string) error {
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		return invalid("the body did not arrive: %v", err)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	decoder.UseNumber()
-	if err := decoder.Decode(into); errors.Is(err, io.EOF) {
-		return nil
-	} else if err != nil {
-		return invalid("the body is not JSON like %s: %v", like, err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return invalid("the body goes on after the JSON object")
-	}
-	return nil
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/metrics"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/view"
 )
 
 // Application is what the API serves; *manager.App implements it.
@@ -24,10 +27,10 @@ type Application interface {
 
 // Topology returns states.
 type Topology interface {
-	App(ctx context.Context, d manager.Detail) manager.AppView
-	Nodes(ctx context.Context, d manager.Detail) []manager.NodeView
-	Node(ctx context.Context, node string, d manager.Detail) (manager.NodeView, error)
-	Component(ctx context.Context, node, component string, d manager.Detail) (manager.ComponentView, error)
+	App(ctx context.Context, d manager.Detail) view.App
+	Nodes(ctx context.Context, d manager.Detail) []view.Node
+	Node(ctx context.Context, node string, d manager.Detail) (view.Node, error)
+	Component(ctx context.Context, node, component string, d manager.Detail) (view.Component, error)
 }
 
 // Goals takes the application where it should be.
@@ -40,26 +43,26 @@ type Goals interface {
 
 // Operations runs operations.
 type Operations interface {
-	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (manager.OperationView, error)
-	Start(ctx context.Context, req manager.RunRequest) (manager.Execution, error)
-	Wait(ctx context.Context, id string) (manager.Execution, error)
-	Execution(ctx context.Context, id string) (manager.Execution, error)
+	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (view.Operation, error)
+	Start(ctx context.Context, req manager.RunRequest) (outcome.Execution, error)
+	Wait(ctx context.Context, id string) (outcome.Execution, error)
+	Execution(ctx context.Context, id string) (outcome.Execution, error)
 }
 
 // Control ends and signals operations.
 type Control interface {
-	Stop(ctx context.Context, node, component, operation, replica string) ([]manager.Result, error)
-	StopAll(ctx context.Context, node, replica string) ([]manager.Result, error)
-	Signal(ctx context.Context, node, component, operation, replica, signal string) ([]manager.Result, error)
-	Reload(ctx context.Context) ([]manager.Result, error)
+	Stop(ctx context.Context, node, component, operation, replica string) ([]outcome.Result, error)
+	StopAll(ctx context.Context, node, replica string) ([]outcome.Result, error)
+	Signal(ctx context.Context, node, component, operation, replica, signal string) ([]outcome.Result, error)
+	Reload(ctx context.Context) ([]outcome.Result, error)
 }
 
 // Logs reads and clears logs.
 type Logs interface {
-	Log(ctx context.Context, node, component, operation, replica string, req manager.LogRequest) ([]manager.Log, error)
-	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]manager.Log, error)
-	ClearLog(ctx context.Context, node, component, operation, replica string) ([]manager.Result, error)
-	ClearUnitLog(ctx context.Context, node, replica string) ([]manager.Result, error)
+	Log(ctx context.Context, node, component, operation, replica string, req manager.LogRequest) ([]outcome.Log, error)
+	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]outcome.Log, error)
+	ClearLog(ctx context.Context, node, component, operation, replica string) ([]outcome.Result, error)
+	ClearUnitLog(ctx context.Context, node, replica string) ([]outcome.Result, error)
 }
 
 // Options configure the API.
@@ -67,7 +70,8 @@ type Options struct {
 	User, Password string // of everything that needs them
 	Version        string
 	Logger         *slog.Logger
-	Testing        bool // answers to internal errors say what broke
+	Testing        bool             // answers to internal errors say what broke
+	Metrics        *metrics.Metrics // nil: executions are not counted
 }
 
 type server struct {
@@ -75,7 +79,6 @@ type server struct {
 	opts    Options
 	root    *chi.Mux
 	openapi []byte
-	metrics *metrics
 	streams chan struct{} // a slot for each stream of events
 }
 
@@ -85,9 +88,12 @@ func New(app Application, opts Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.Metrics == nil {
+		opts.Metrics = metrics.New(app, opts.Version)
+	}
 	s := &server{
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
-		metrics: newMetrics(), streams: make(chan struct{}, maxStreams),
+		streams: make(chan struct{}, maxStreams),
 	}
 	s.routes()
 	return s.root, nil
@@ -103,7 +109,7 @@ func (s *server) routes() {
 	r.Get("/openapi.json", s.serveOpenAPI)
 	r.Handle("/docs", docs())
 	r.Handle("/docs/*", docs())
-	r.With(s.authenticate).Get("/metrics", s.serveMetrics)
+	r.With(s.authenticate).Method(http.MethodGet, "/metrics", s.opts.Metrics.Handler())
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(s.authenticate)
 		r.Get("/app", s.view(s.getApp))
@@ -112,6 +118,7 @@ func (s *server) routes() {
 		r.With(s.takesBody).Patch("/app/goal", s.handle(s.patchGoal))
 		r.With(s.takesBody).Post("/app/goal/resume", s.handle(s.resumeGoal))
 		r.With(s.takesBody).Post("/app/plan", s.handle(s.makePlan))
+		r.Get("/components", s.view(s.getComponents))
 		r.Get("/events", s.serveEvents)
 		r.Get("/executions/{execution}", s.handle(s.getExecution))
 		r.Get("/node", s.view(s.getNodes))

@@ -1,23 +1,15 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/toskose/toskose/manager"
-)
-
-// Limits of a request's body.
-const (
-	maxBody  = 256 << 10
-	bodyTime = 10 * time.Second
+	"github.com/toskose/toskose/manager/outcome"
 )
 
 // runBody is the body of a request to run an operation; it may be missing.
@@ -26,8 +18,7 @@ type runBody struct {
 	Timeout float64        `json:"timeout"` // seconds; 0: the operation's own limit, or none
 }
 
-// runRequest reads a request to run an operation. The body is JSON whatever its
-// media type: curl calls it a form by default.
+// runRequest reads a request to run an operation.
 func runRequest(r *http.Request) (manager.RunRequest, error) {
 	user, _, _ := r.BasicAuth()
 	req := manager.RunRequest{
@@ -41,8 +32,8 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 	if req.Strict, err = flag(r, "strict"); err != nil {
 		return req, err
 	}
-	body, err := readRun(r)
-	if err != nil {
+	var body runBody
+	if err := decode(r, &body, `{"inputs": {"NAME": "value"}}`); err != nil {
 		return req, err
 	}
 	if math.IsNaN(body.Timeout) || body.Timeout < 0 || body.Timeout > 1e9 {
@@ -65,48 +56,8 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 	return req, nil
 }
 
-func readRun(r *http.Request) (runBody, error) {
-	var body runBody
-	decoder := json.NewDecoder(r.Body)
-	decoder.DisallowUnknownFields()
-	decoder.UseNumber()
-	err := decoder.Decode(&body)
-	if errors.Is(err, io.EOF) {
-		return body, nil // a missing body is an empty one
-	}
-	if err != nil {
-		return body, invalid(`the body is not JSON like {"inputs": {"NAME": "value"}}: %v`, err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return body, invalid("the body goes on after the JSON object")
-	}
-	return body, nil
-}
-
-// takesBody reads the body before the handler does: it refuses one that is too
-// large, and closes the connection of one that is too slow.
-func (s *server) takesBody(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		connection := http.NewResponseController(w)
-		_ = connection.SetReadDeadline(time.Now().Add(bodyTime))
-		data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		_ = connection.SetReadDeadline(time.Time{})
-		var tooLarge *http.MaxBytesError
-		switch {
-		case errors.As(err, &tooLarge):
-			s.problem(w, r, fmt.Errorf("%w: a body has at most %d bytes", errTooLarge, maxBody))
-		case err != nil:
-			w.Header().Set("Connection", "close")
-			s.problem(w, r, invalid("the body did not arrive: %v", err))
-		default:
-			r.Body = io.NopCloser(bytes.NewReader(data))
-			next.ServeHTTP(w, r)
-		}
-	})
-}
-
 func invalid(format string, args ...any) error {
-	return &manager.Error{Kind: manager.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
+	return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
 }
 
 // prefersAsync reports whether the client does not want to wait (RFC 7240, 4.1).

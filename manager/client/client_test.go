@@ -48,10 +48,10 @@ func TestWhatIsAskedAndAnswered(t *testing.T) {
 	if g, err := c.AwaitGoal(t.Context(), func(client.Goal) { told++ }); err != nil || !g.Done || told != 3 {
 		t.Errorf("await: %+v, told %d times, %v", g, told, err)
 	}
-	if _, err := c.App(t.Context()); !client.IsProblem(err, "invalid-request") || err.Error() != "what is GET?" {
+	var p *client.Problem
+	if _, err := c.App(t.Context()); !errors.As(err, &p) || p.Type != "urn:toskose:problem:invalid-request" || err.Error() != "what is GET?" {
 		t.Errorf("app: %v", err)
 	}
-	var p *client.Problem
 	if _, err := client.New(server.URL, "admin", "wrong").Goal(t.Context()); !errors.As(err, &p) || p.Status != http.StatusUnauthorized {
 		t.Errorf("with a wrong password: %v", err)
 	}

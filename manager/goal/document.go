@@ -2,16 +2,15 @@ package goal
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // MaxDocument is the most bytes of a document that a unit keeps.
@@ -24,57 +23,10 @@ const (
 	None = "none" // whatever it is: the goal observes
 )
 
-// Revision orders documents: the one with the higher counter wins, and of two
-// with the same, the one with the higher id.
-type Revision struct {
-	Counter uint64
-	ID      string // random
-}
-
-// Compare returns -1, 0 or +1.
-func (r Revision) Compare(other Revision) int {
-	return cmp.Or(cmp.Compare(r.Counter, other.Counter), cmp.Compare(r.ID, other.ID))
-}
-
-// IsZero reports whether it is of no document.
-func (r Revision) IsZero() bool { return r == Revision{} }
-
-// String returns COUNTER-ID, which is in the ids of the goal's executions.
-func (r Revision) String() string { return strconv.FormatUint(r.Counter, 10) + "-" + r.ID }
-
-// ParseRevision parses what String returns.
-func ParseRevision(text string) (Revision, error) {
-	counter, id, ok := strings.Cut(text, "-")
-	n, err := strconv.ParseUint(counter, 10, 64)
-	if !ok || err != nil || id == "" {
-		return Revision{}, fmt.Errorf("%q is not a revision, COUNTER-ID", text)
-	}
-	return Revision{n, id}, nil
-}
-
-// MarshalText implements [encoding.TextMarshaler].
-func (r Revision) MarshalText() ([]byte, error) {
-	if r.IsZero() {
-		return nil, nil
-	}
-	return []byte(r.String()), nil
-}
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (r *Revision) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*r = Revision{}
-		return nil
-	}
-	parsed, err := ParseRevision(string(text))
-	*r = parsed
-	return err
-}
-
 // Document is a goal as units keep it.
 type Document struct {
-	Revision Revision          `json:"revision"`
-	Asked    Revision          `json:"asked"`        // the revision that a person made; holds that were added since keep it
+	Revision wire.Revision     `json:"revision"`
+	Asked    wire.Revision     `json:"asked"`        // the revision that a person made; holds that were added since keep it
 	By       string            `json:"by,omitempty"` // who set it
 	At       time.Time         `json:"at,omitzero"`
 	All      string            `json:"all,omitempty"`    // the state of every component that States does not name
@@ -97,13 +49,18 @@ const idPrefix = "goal-"
 func Ours(id string) bool { return strings.HasPrefix(id, idPrefix) }
 
 // asked reports whether it was asked for by this document.
-func (d *Document) asked(id string) bool { return strings.HasPrefix(id, idPrefix+d.Asked.String()+"-") }
+func (d *Document) asked(id string) bool { return strings.HasPrefix(id, d.idPrefix()) }
+
+// idPrefix begins the ids of the executions that this document asks for.
+func (d *Document) idPrefix() string {
+	return fmt.Sprintf("%s%d-%s-", idPrefix, d.Asked.Counter, d.Asked.ID)
+}
 
 // executionID returns the id of an operation of a component that has this last
 // entry: whoever has seen the same asks for the same execution.
 func (d *Document) executionID(r *Replica, component string, op protocol.Operation, after uint64) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", r.Instance, component, op, after))
-	return idPrefix + d.Asked.String() + "-" + hex.EncodeToString(sum[:8])
+	return d.idPrefix() + hex.EncodeToString(sum[:8])
 }
 
 // ParseDocument parses a document.

@@ -47,12 +47,7 @@ func (m *Model) offered(s Situation, r *Replica, b plan.Binding, but *place) boo
 	if r != nil && node == r.Node {
 		return m.replicaOffers(r, b, but)
 	}
-	for i := range s.Replicas {
-		if p := &s.Replicas[i]; p.Node == node && m.replicaOffers(p, b, but) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.of(node), func(i int) bool { return m.replicaOffers(&s.Replicas[i], b, but) })
 }
 
 // place is a component in a replica.
@@ -89,8 +84,8 @@ func (m *Model) elementState(s Situation, name string) string {
 		}
 		return p.Initial
 	}
-	running := s.Standalone[name] || slices.ContainsFunc(s.Replicas, func(r Replica) bool { return r.Node == name })
-	if state, ok := p.Up(nil); running && ok {
+	running := s.Standalone[name] || len(s.of(name)) > 0
+	if state, ok := m.runs[name]; running && ok {
 		return state
 	}
 	return p.Initial
@@ -102,9 +97,10 @@ type Refusal struct {
 	Takes []Lack // what it would take away from others
 }
 
-// needed returns what a step requires of others: its transitions, and the state that it leads to.
-func (m *Model) needed(component string, step protocol.Step) []string {
-	needs := slices.Concat(step.Requires, m.requires(component, step.Target))
+// Needed returns what a step of a component requires of others: its transitions,
+// and the state that it leads to.
+func (m *Model) Needed(component string, step protocol.Step) []string {
+	needs := slices.Concat(step.Requires, m.Requires(component, step.Target))
 	for _, t := range step.Skipped {
 		needs = append(needs, t.Requires...)
 	}
@@ -115,7 +111,7 @@ func (m *Model) needed(component string, step protocol.Step) []string {
 // if it may be made.
 func (m *Model) Permits(s Situation, r *Replica, component string, step protocol.Step) Refusal {
 	return Refusal{
-		Lacks: m.Lacking(s, r, component, m.needed(component, step)),
+		Lacks: m.Lacking(s, r, component, m.Needed(component, step)),
 		Takes: m.Withdrawn(s, r, component, step),
 	}
 }
@@ -131,7 +127,7 @@ func (m *Model) Withdrawn(s Situation, r *Replica, component string, step protoc
 			continue
 		}
 		lack := Lack{u.by.Name, u.Requirement, u.Target, u.Capability}
-		for i := range s.Replicas {
+		for _, i := range s.of(m.Node[u.by.Name]) {
 			other := &s.Replicas[i]
 			c, known := other.Components[u.by.Name]
 			sees := m.Node[u.by.Name] != m.Node[component] || other == r
@@ -148,7 +144,7 @@ func (m *Model) Withdrawn(s Situation, r *Replica, component string, step protoc
 // inNeed reports whether a component requires something in its state, or for an
 // operation that is under way.
 func (m *Model) inNeed(component string, c Component, requirement string) bool {
-	if slices.Contains(m.requires(component, c.State), requirement) {
+	if slices.Contains(m.Requires(component, c.State), requirement) {
 		return true
 	}
 	return c.Executing != nil && slices.Contains(c.Executing.needs, requirement)

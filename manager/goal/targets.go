@@ -107,7 +107,7 @@ func (m *Model) closure(targets map[string]string, d *Document) {
 	queue := slices.Sorted(maps.Keys(targets))
 	for ; len(queue) > 0; queue = queue[1:] {
 		e := m.index[queue[0]]
-		requires := m.requires(e.Name, targets[e.Name])
+		requires := m.Requires(e.Name, targets[e.Name])
 		for _, b := range e.Bindings {
 			_, isComponent := m.Node[b.Target]
 			_, named := targets[b.Target]

@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // application is units as a Keeper sees them: they keep documents, and run an
@@ -36,10 +37,11 @@ type unit struct {
 	seq        uint64
 	components map[string]goal.Component
 	text       []byte
-	revision   goal.Revision
+	revision   wire.Revision
 	homeless   bool
 	executions map[string]bool
 	down       bool
+	targets    wire.Document
 }
 
 func (a *application) add(node string) *unit {
@@ -110,7 +112,7 @@ func (u *unit) Read(context.Context) ([]byte, error) {
 	return u.text, nil
 }
 
-func (u *unit) Write(_ context.Context, revision goal.Revision, text []byte) error {
+func (u *unit) Write(_ context.Context, revision wire.Revision, text []byte) error {
 	u.app.mu.Lock()
 	defer u.app.mu.Unlock()
 	switch {
@@ -226,7 +228,8 @@ func (a *application) keeper(t *testing.T, otherwise string) (*keep.Keeper, func
 	t.Helper()
 	k := keep.New(keep.Options{
 		Model: a.m, Observe: a.observe, Execute: a.execute, Default: otherwise,
-		Copies: func(_, instance string) keep.Copies { return a.unit(instance) },
+		Copies:  func(_, instance string) keep.Copies { return a.unit(instance) },
+		Targets: func(_, instance string) keep.Copies { return targets{a.unit(instance)} },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // Copies is where one unit keeps documents.
@@ -21,11 +22,11 @@ type Copies interface {
 	// Read returns the document; nil where there is none.
 	Read(ctx context.Context) ([]byte, error)
 	// Write returns when the document is synced. A *NewerError refuses it.
-	Write(ctx context.Context, revision goal.Revision, text []byte) error
+	Write(ctx context.Context, revision wire.Revision, text []byte) error
 }
 
 // NewerError is why a unit does not take a document: it has a newer one.
-type NewerError struct{ Revision goal.Revision }
+type NewerError struct{ Revision wire.Revision }
 
 func (e *NewerError) Error() string { return fmt.Sprintf("it keeps revision %s", e.Revision) }
 
@@ -49,7 +50,7 @@ type store struct {
 // held is what one instance keeps.
 type held struct {
 	known    bool
-	revision goal.Revision // zero: none
+	revision wire.Revision // zero: none
 	homeless bool          // it cannot keep any
 	busy     bool
 	again    time.Time // not before
@@ -188,7 +189,7 @@ func (st *store) take(h *held, text []byte, err error) error {
 	if err != nil {
 		return err
 	}
-	h.known, h.revision = true, goal.Revision{}
+	h.known, h.revision = true, wire.Revision{}
 	if text == nil {
 		return nil
 	}
@@ -224,12 +225,12 @@ func (st *store) hold(holds map[string]goal.Hold, now time.Time) {
 }
 
 // following returns a revision that comes after all that are known.
-func (st *store) following() goal.Revision {
+func (st *store) following() wire.Revision {
 	var counter uint64
 	if st.document != nil {
 		counter = st.document.Revision.Counter
 	}
-	return goal.Revision{Counter: counter + 1, ID: newID()}
+	return wire.Revision{Counter: counter + 1, ID: newID()}
 }
 
 // newID returns a random id.

@@ -102,13 +102,9 @@ func (s *Set) Execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err 
 	if run.id == "" {
 		run.id = rand.Text()
 	}
-	if program != nil {
-		run.kind = program.Kind()
-		if run.timeout <= 0 {
-			run.timeout = program.Settings().Timeout
-		}
-	} else {
-		run.kind = operation.Kind()
+	run.kind = s.kindOf(r.Component, operation)
+	if program != nil && run.timeout <= 0 {
+		run.timeout = program.Settings().Timeout
 	}
 	run.ctx, run.cancel = context.WithCancelCause(s.life)
 	x, begun, err = s.begin(run, r)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/dice"
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/journal"
 	"github.com/toskose/toskose/unit/process"
@@ -20,7 +21,7 @@ import (
 // executions that begin and end, and of containers that are restarted.
 type tale struct {
 	t    *testing.T
-	dice *dice
+	dice *dice.Dice
 	dir  string
 
 	ledger   *ledger
@@ -54,7 +55,7 @@ var taleOperations = []struct {
 
 func newTale(t *testing.T, bytes []byte) *tale {
 	t.Helper()
-	s := &tale{t: t, dice: &dice{bytes}, dir: t.TempDir(), ended: map[string]int{}}
+	s := &tale{t: t, dice: dice.New(bytes), dir: t.TempDir(), ended: map[string]int{}}
 	s.boot()
 	return s
 }
@@ -134,15 +135,15 @@ func (s *tale) fatal(format string, args ...any) {
 	s.t.Fatalf("%s\nafter %s", fmt.Sprintf(format, args...), strings.Join(s.told, ", "))
 }
 
-func (s *tale) component() string { return []string{"api", "gui", "log"}[s.dice.throw(3)] }
+func (s *tale) component() string { return []string{"api", "gui", "log"}[s.dice.Throw(3)] }
 
 // begin asks for an operation, sometimes again for one that is known.
 func (s *tale) begin() {
 	s.t.Helper()
-	component, operation := s.component(), taleOperations[s.dice.throw(len(taleOperations))]
+	component, operation := s.component(), taleOperations[s.dice.Throw(len(taleOperations))]
 	id := fmt.Sprintf("x%d", len(s.known))
-	if len(s.known) > 0 && s.dice.throw(6) == 0 {
-		id = s.known[s.dice.throw(len(s.known))]
+	if len(s.known) > 0 && s.dice.Throw(6) == 0 {
+		id = s.known[s.dice.Throw(len(s.known))]
 	}
 	x := &execution{id: id, component: component, operation: op(operation.name), kind: operation.kind, done: make(chan struct{})}
 	x.ctx, x.cancel = context.WithCancelCause(s.t.Context())
@@ -170,7 +171,7 @@ func (s *tale) end() {
 	if len(s.live) == 0 {
 		return
 	}
-	n := s.dice.throw(len(s.live))
+	n := s.dice.Throw(len(s.live))
 	x := s.live[n]
 	s.live = append(s.live[:n:n], s.live[n+1:]...)
 	if x.instead != nil {
@@ -184,8 +185,8 @@ func (s *tale) end() {
 		}
 	}
 	outcomes := []wire.Outcome{wire.OutcomeSucceeded, wire.OutcomeSucceeded, wire.OutcomeFailed, wire.OutcomeCancelled, wire.OutcomeTimeout}
-	end := ending{outcome: outcomes[s.dice.throw(len(outcomes))], exit: &process.Exit{}}
-	end.left = x.kind == protocol.KindStart && end.outcome == wire.OutcomeSucceeded && s.dice.throw(4) > 0
+	end := ending{outcome: outcomes[s.dice.Throw(len(outcomes))], exit: &process.Exit{}}
+	end.left = x.kind == protocol.KindStart && end.outcome == wire.OutcomeSucceeded && s.dice.Throw(4) > 0
 	s.finish(x, end)
 }
 
@@ -223,13 +224,13 @@ func (s *tale) lose() {
 func (s *tale) halt() {
 	s.t.Helper()
 	component := s.component()
-	if s.halting[component] == 0 || s.dice.throw(4) == 0 {
+	if s.halting[component] == 0 || s.dice.Throw(4) == 0 {
 		s.halting[component]++
 		s.ledger.BeginStop(component)
 		s.say("%s is being stopped", component)
 		return
 	}
-	nothingLeft := s.dice.throw(3) > 0
+	nothingLeft := s.dice.Throw(3) > 0
 	s.halting[component]--
 	s.ledger.endStop(s.t.Context(), component, "its processes were stopped", nothingLeft, nil)
 	s.say("%s was stopped (nothing left: %t)", component, nothingLeft)
@@ -263,8 +264,8 @@ func (s *tale) check() {
 // tell plays a story to its end, where everything that was begun has ended once.
 func (s *tale) tell() {
 	s.t.Helper()
-	for len(s.dice.left) > 0 {
-		switch s.dice.throw(12) {
+	for s.dice.Left() {
+		switch s.dice.Throw(12) {
 		case 0:
 			s.boot()
 		case 1:
@@ -292,7 +293,7 @@ func (s *tale) tell() {
 
 func TestEveryExecutionEndsOnceAndTheJournalTellsWhatWasTold(t *testing.T) {
 	t.Parallel()
-	seed := randomSeed()
+	seed := dice.Seed()
 	t.Logf("seed %d", seed) // shown when it fails
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 30 {

@@ -308,3 +308,27 @@ func TestAStartSaysWhenWhatItLeftHasEndedAndWhetherThatWasAskedFor(t *testing.T)
 		}
 	}
 }
+
+func TestAKindOfItsOwnSaysWhichExecutionLeftProcesses(t *testing.T) {
+	t.Parallel()
+	l, _ := testLedger(t)
+	life := lifecycleOf("Standard.create", "Standard.stop") // neither of these has a program
+	life.protocol.Transitions = append(life.protocol.Transitions,
+		protocol.Transition{Source: "created", Target: "running", Operation: op("own.serve")},
+		protocol.Transition{Source: "running", Target: "running", Operation: op("own.start")})
+	life.protocol.Kinds = map[string]protocol.Kind{"own.serve": protocol.KindStart, "own.start": protocol.KindRun}
+	l.lifecycles["api"] = life
+	do := func(id, operation string, left bool) int {
+		return l.must(t, id, "api", operation, l.kindOf("api", op(operation)), left)
+	}
+	do("created", "Standard.create", false)
+	opening := do("serves", "own.serve", true)
+	do("ran", "own.start", false)
+	l.gone(t.Context(), "api", opening, "it died")
+	again := fold(nil, wire.Entry{Kind: wire.EntryCheckpoint, Components: l.checkpoint()})["api"].recent
+	for _, x := range again {
+		if ended := !x.Gone.IsZero(); ended != (x.ID == "serves") {
+			t.Errorf("%s: what it left has ended: %t", x.ID, ended)
+		}
+	}
+}

@@ -88,6 +88,13 @@ func (l *ledger) implementation(component, name string) (operation protocol.Oper
 		"%q is an operation of several interfaces of %s: %s", name, component, strings.Join(candidates, ", ")))
 }
 
+// kindOf returns the kind of an operation of a component.
+func (l *ledger) kindOf(component string, operation protocol.Operation) protocol.Kind {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lifecycles[component].kind(operation)
+}
+
 // openers returns the programs of a component whose kind is start.
 func (l *ledger) openers(component string) []*process.Program {
 	l.mu.Lock()
@@ -117,12 +124,16 @@ func (l lifecycle) implemented(operation protocol.Operation) bool {
 	return ok
 }
 
-// kind is as the program says, else as the operation's name does.
+// kind is as the program says, else as the protocol does.
 func (l lifecycle) kind(operation protocol.Operation) protocol.Kind {
-	if kind, ok := l.kinds[operation]; ok {
+	kind, ok := l.kinds[operation]
+	switch {
+	case ok:
 		return kind
+	case l.protocol == nil:
+		return operation.Kind()
 	}
-	return operation.Kind()
+	return l.protocol.KindOf(operation)
 }
 
 // step returns the state that an operation leads to, and whether it is allowed.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/dice"
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/tosca/protocol/plan"
 	"github.com/toskose/toskose/unit/journal"
@@ -220,7 +221,7 @@ func (w *twin) follow(reached string) (steps int) {
 // implemented, what both say of every operation in every state that they come to.
 func TestTheLedgerAndThePlannerAgree(t *testing.T) {
 	t.Parallel()
-	seed := randomSeed()
+	seed := dice.Seed()
 	t.Logf("seed %d", seed) // shown when it fails
 	var open, skipped, faults, followed int
 	const count = 150

@@ -41,6 +41,7 @@ func (l *ledger) begin(x *execution, r wire.ExecuteRequest) (begun wire.Executio
 		Interface: x.operation.Interface, Operation: x.operation.Name, By: r.By, Inputs: slices.Sorted(maps.Keys(r.Inputs)),
 		Outcome: wire.OutcomeRunning, From: s.state, Started: l.now(),
 	}
+	begun.OfKind(x.kind)
 	entry := wire.Entry{
 		Kind: wire.EntryStart, Component: x.component, State: s.state, StartedFrom: s.startedFrom,
 		Why: s.why, Execution: &begun,

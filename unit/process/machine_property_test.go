@@ -3,30 +3,15 @@ package process
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/toskose/toskose/internal/dice"
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/wire"
 )
-
-// dice decide what happens next. They are read from bytes, so that the same
-// bytes are the same story, whether a seed or a fuzzer made them.
-type dice struct{ left []byte }
-
-// throw returns a number below n, 0 when there are no more.
-func (d *dice) throw(n int) int {
-	if len(d.left) == 0 {
-		return 0
-	}
-	b := d.left[0]
-	d.left = d.left[1:]
-	return int(b) % n
-}
 
 // puppet is the world that a state machine acts on: it does what the owner of
 // a program does with the effects, to processes and timers that are only marks,
@@ -34,7 +19,7 @@ func (d *dice) throw(n int) int {
 type puppet struct {
 	rules rules
 	m     machine
-	dice  *dice
+	dice  *dice.Dice
 
 	main, descendants    bool // what lives: the main process, and what it left behind
 	settle, again, grace bool // timers that run
@@ -197,8 +182,8 @@ func (w *puppet) fork() {
 	}
 	w.unwatch()
 	w.stale, w.descendants = false, false // reports are of a run, and this is another
-	w.deaf, w.asked, w.killed = w.dice.throw(2) == 1, false, false
-	switch w.dice.throw(5) {
+	w.deaf, w.asked, w.killed = w.dice.Throw(2) == 1, false, false
+	switch w.dice.Throw(5) {
 	case 3:
 		_ = w.happen(event{what: unspawnable})
 	case 4: // it is forked, and cannot execute its program
@@ -228,13 +213,13 @@ func (w *puppet) pending(lasting bool) []func() {
 	}
 	bySelf := w.m.process != wire.Stopping && !lasting
 	add(w.main && (bySelf || w.killed || w.asked && !w.deaf), func() {
-		w.descendants = w.descendants || w.dice.throw(2) == 1
+		w.descendants = w.descendants || w.dice.Throw(2) == 1
 		if w.killed {
 			w.descendants = false
 		}
 		// The clock may say that startsecs are over before the timer does.
-		early := w.settle && w.dice.throw(4) > 0
-		w.exit([]int{0, 3, -1, 0}[w.dice.throw(4)], early)
+		early := w.settle && w.dice.Throw(4) > 0
+		w.exit([]int{0, 3, -1, 0}[w.dice.Throw(4)], early)
 	})
 	add(w.grace, func() { w.grace = false; _ = w.happen(event{what: overdue}) })
 	add(w.again, func() { w.again = false; _ = w.happen(event{what: retry}) })
@@ -245,7 +230,7 @@ func (w *puppet) pending(lasting bool) []func() {
 	add(w.stale, func() { w.stale = false; _ = w.happen(event{what: noDescendants}) })
 	add(w.checks, func() {
 		w.checks = false
-		_ = w.happen(event{what: []occurrence{readied, unready}[w.dice.throw(2)]})
+		_ = w.happen(event{what: []occurrence{readied, unready}[w.dice.Throw(2)]})
 	})
 	add(w.settle, func() { w.settle = false; _ = w.happen(event{what: settled}) })
 	return all
@@ -269,29 +254,29 @@ func (w *puppet) comesToRest() {
 }
 
 // someRules makes the rules of a program that a configuration allows.
-func someRules(d *dice) rules {
+func someRules(d *dice.Dice) rules {
 	r := rules{
-		kind:    []protocol.Kind{protocol.KindNone, protocol.KindStart, protocol.KindRun, protocol.KindStop}[d.throw(4)],
-		settles: d.throw(2) == 1, retries: d.throw(4),
-		restart: []config.Autorestart{config.RestartNever, config.RestartUnexpected, config.RestartAlways}[d.throw(3)], exitCodes: []int{0},
+		kind:    []protocol.Kind{protocol.KindNone, protocol.KindStart, protocol.KindRun, protocol.KindStop}[d.Throw(4)],
+		settles: d.Throw(2) == 1, retries: d.Throw(4),
+		restart: []config.Autorestart{config.RestartNever, config.RestartUnexpected, config.RestartAlways}[d.Throw(3)], exitCodes: []int{0},
 	}
-	r.checked = d.throw(2) == 1 && (r.kind == protocol.KindNone || r.kind == protocol.KindStart)
+	r.checked = d.Throw(2) == 1 && (r.kind == protocol.KindNone || r.kind == protocol.KindStart)
 	return r
 }
 
 // live plays the story that bytes tell, and says what was wrong with it.
 func live(story []byte) (w *puppet) {
-	d := &dice{story}
+	d := dice.New(story)
 	w = &puppet{rules: someRules(d), m: machine{process: wire.Stopped}, dice: d}
-	for len(d.left) > 0 && w.wrong == "" {
-		switch all := w.pending(false); d.throw(4) {
+	for d.Left() && w.wrong == "" {
+		switch all := w.pending(false); d.Throw(4) {
 		case 0:
 			_ = w.happen(event{what: startAsked})
 		case 1:
 			_ = w.happen(event{what: stopAsked})
 		default:
 			if len(all) > 0 {
-				all[d.throw(len(all))]()
+				all[d.Throw(len(all))]()
 			}
 		}
 	}
@@ -309,18 +294,9 @@ func (w *puppet) String() string {
 	return fmt.Sprintf("%s, by the rules %+v:\n%s", w.wrong, w.rules, strings.Join(w.story, "\n"))
 }
 
-// randomSeed is the same in every run, so that a run fails by what was changed
-// and not by chance; another one with TOSKOSE_TEST_LONG.
-func randomSeed() uint64 {
-	if os.Getenv("TOSKOSE_TEST_LONG") != "" {
-		return uint64(time.Now().UnixNano())
-	}
-	return 1
-}
-
 func TestWhateverHappensAProgramHasOneProcessAndEveryStartAndStopAnEnd(t *testing.T) {
 	t.Parallel()
-	seed := randomSeed()
+	seed := dice.Seed()
 	random := rand.New(rand.NewPCG(seed, 0))
 	met := map[wire.ProcessState]int{}
 	for n := range 20_000 {

@@ -40,6 +40,23 @@ func ParseRevision(text string) (Revision, error) {
 // String is the form that ParseRevision reads.
 func (r Revision) String() string { return strconv.FormatUint(r.Counter, 10) + ":" + r.ID }
 
+// MarshalText implements [encoding.TextMarshaler]. The revision of no document is
+// an empty text.
+func (r Revision) MarshalText() ([]byte, error) {
+	if r == (Revision{}) {
+		return nil, nil
+	}
+	return []byte(r.String()), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (r *Revision) UnmarshalText(text []byte) (err error) {
+	if *r = (Revision{}); len(text) > 0 {
+		*r, err = ParseRevision(string(text))
+	}
+	return err
+}
+
 // Compare returns 1 where r wins over another, -1 where that wins over r.
 func (r Revision) Compare(other Revision) int {
 	return cmp.Or(cmp.Compare(r.Counter, other.Counter), cmp.Compare(r.ID, other.ID))

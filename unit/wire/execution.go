@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"github.com/toskose/toskose/tosca/protocol"
+)
 
 // ExecuteRequest asks a unit to run one operation of a component once. It is
 // the body of POST /executions.
@@ -59,10 +63,32 @@ type Execution struct {
 	Stderr string `json:"stderr,omitempty"`
 	Seq    uint64 `json:"seq"` // the journal's last entry about it
 
+	// Kind is the operation's, where it is not what the name says.
+	Kind protocol.Kind `json:"kind,omitempty"`
+
 	// Of a start that succeeded: when the last process that it left had ended, and
 	// whether somebody had asked for that.
 	Gone    time.Time `json:"gone,omitzero"`
 	Stopped bool      `json:"stopped,omitempty"`
+}
+
+// OfKind notes the kind that the operation has.
+func (x *Execution) OfKind(kind protocol.Kind) {
+	if x.Kind = ""; kind != x.byName() {
+		x.Kind = kind
+	}
+}
+
+// starts reports whether the operation leaves processes.
+func (x *Execution) starts() bool {
+	if x.Kind != "" {
+		return x.Kind == protocol.KindStart
+	}
+	return x.byName() == protocol.KindStart
+}
+
+func (x *Execution) byName() protocol.Kind {
+	return protocol.Operation{Interface: x.Interface, Name: x.Operation}.Kind()
 }
 
 // TailBytes is how much of the end of each stream an execution keeps.

@@ -3,8 +3,6 @@ package wire
 import (
 	"slices"
 	"strings"
-
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // Untouched is why a component is in its initial state, and unmoved ends why it
@@ -41,7 +39,7 @@ func closed(recent []Execution, e Entry) []Execution {
 	recent = slices.Clone(recent)
 	for i := range slices.Backward(recent) {
 		x := &recent[i]
-		if x.Outcome == OutcomeSucceeded && (protocol.Operation{Interface: x.Interface, Name: x.Operation}).Kind() == protocol.KindStart {
+		if x.Outcome == OutcomeSucceeded && x.starts() {
 			x.Gone, x.Stopped = e.Time, e.Kind != EntryGone
 			break
 		}

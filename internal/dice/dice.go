@@ -1,0 +1,36 @@
+// Package dice decides what happens next in tests that play random stories.
+package dice
+
+import (
+	"os"
+	"time"
+)
+
+// Dice are read from bytes, so that the same bytes are the same story, whether a
+// seed or a fuzzer made them.
+type Dice struct{ left []byte }
+
+// New returns dice that fall as the bytes say.
+func New(story []byte) *Dice { return &Dice{story} }
+
+// Left reports whether there are throws left.
+func (d *Dice) Left() bool { return len(d.left) > 0 }
+
+// Throw returns a number below n, 0 when there are no throws left.
+func (d *Dice) Throw(n int) int {
+	if len(d.left) == 0 {
+		return 0
+	}
+	b := d.left[0]
+	d.left = d.left[1:]
+	return int(b) % n
+}
+
+// Seed is the same in every run, so that a run fails by what was changed and not
+// by chance; another one with TOSKOSE_TEST_LONG.
+func Seed() uint64 {
+	if os.Getenv("TOSKOSE_TEST_LONG") != "" {
+		return uint64(time.Now().UnixNano())
+	}
+	return 1
+}
