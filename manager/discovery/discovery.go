@@ -50,6 +50,12 @@ type Dialer interface {
 // ready.
 var ErrNone = errors.New("no container")
 
+// ErrUnanswered means that an engine's own DNS, which is in this container and
+// knows all containers, knows none of a name, and that nobody answers whom it asks
+// then: so it is on a machine without a name server. The node has no container
+// that can be found by its name.
+var ErrUnanswered = errors.New("nobody answers for the name")
+
 // Options configure a DNS. A zero field means its default.
 type Options struct {
 	Resolver Resolver      // the system's
@@ -117,7 +123,7 @@ func (d *DNS) name(alias string) string {
 }
 
 // Replicas returns the address of each replica of the node with this alias,
-// sorted, or ErrNone.
+// sorted, or ErrNone, or ErrUnanswered.
 func (d *DNS) Replicas(ctx context.Context, alias string, port int) ([]netip.AddrPort, error) {
 	return d.replicas(ctx, alias, d.unitName(alias), port)
 }
@@ -150,7 +156,11 @@ func (d *DNS) replicas(ctx context.Context, alias, name string, port int) ([]net
 		return nil, fmt.Errorf("%w has the name %q", ErrNone, strings.TrimSuffix(name, "."))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot resolve %q: %w", strings.TrimSuffix(name, "."), err)
+		err = fmt.Errorf("cannot resolve %q: %w", strings.TrimSuffix(name, "."), err)
+		if d.domain == "" {
+			err = fmt.Errorf("%w: %w", ErrUnanswered, err)
+		}
+		return nil, err
 	}
 	replicas := make([]netip.AddrPort, 0, len(addrs))
 	for _, addr := range oneFamily(addrs) {
