@@ -41,4 +41,6 @@ func (e *Engine) roll(request, life context.Context, runs []*run, most int) {
 }
 
 // succeeded reports whether a run has ended well.
-func (r *run) succeeded() bool { return r.rec.snapshot().Runs[r.index].Outcome == wire.OutcomeSucceeded }
+func (r *run) succeeded() bool {
+	return r.rec.snapshot().Runs[r.index].Outcome == wire.OutcomeSucceeded
+}
