@@ -49,6 +49,12 @@ type Dialer interface {
 // ready.
 var ErrNone = errors.New("no container")
 
+// ErrUnanswered means that an engine's own DNS, which is in this container and
+// knows all containers, knows none of a name, and that nobody answers whom it asks
+// then: so it is on a machine without a name server. The node has no container
+// that can be found by its name.
+var ErrUnanswered = errors.New("nobody answers for the name")
+
 // Options configure a DNS. A zero field means its default.
 type Options struct {
 	Resolver Resolver      // the system's
@@ -107,7 +113,7 @@ func (d *DNS) name(alias string) string {
 }
 
 // Replicas returns the address of each replica of the node with this alias,
-// sorted, or ErrNone.
+// sorted, or ErrNone, or ErrUnanswered.
 func (d *DNS) Replicas(ctx context.Context, alias string, port int) ([]netip.AddrPort, error) {
 	if addr, err := netip.ParseAddr(alias); err == nil { // of a manager outside the containers' network
 		return []netip.AddrPort{netip.AddrPortFrom(addr, uint16(port))}, nil
@@ -121,7 +127,11 @@ func (d *DNS) Replicas(ctx context.Context, alias string, port int) ([]netip.Add
 		return nil, fmt.Errorf("%w has the name %q", ErrNone, strings.TrimSuffix(name, "."))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot resolve %q: %w", strings.TrimSuffix(name, "."), err)
+		err = fmt.Errorf("cannot resolve %q: %w", strings.TrimSuffix(name, "."), err)
+		if d.domain == "" {
+			err = fmt.Errorf("%w: %w", ErrUnanswered, err)
+		}
+		return nil, err
 	}
 	replicas := make([]netip.AddrPort, 0, len(addrs))
 	for _, addr := range oneFamily(addrs) {

@@ -137,9 +137,20 @@ func TestANameWithoutAddressIsNoContainer(t *testing.T) {
 func TestADNSThatFailsIsNotAnAbsentContainer(t *testing.T) {
 	t.Parallel()
 	resolver := &names{err: &net.DNSError{Err: "server misbehaving", Name: "backend.", IsTemporary: true}}
-	_, err := discovery.New(discovery.Alias, discovery.Options{Resolver: resolver}).Replicas(t.Context(), "backend", 9001)
-	if err == nil || errors.Is(err, discovery.ErrNone) {
+	_, err := discovery.New(discovery.Alias, discovery.Options{Resolver: resolver, Domain: "shop.svc"}).Replicas(t.Context(), "backend", 9001)
+	if err == nil || errors.Is(err, discovery.ErrNone) || errors.Is(err, discovery.ErrUnanswered) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestANameThatOnlyAnEngineCouldKnowIsUnanswered(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []discovery.Mode{discovery.Alias, discovery.Tasks} {
+		resolver := &names{err: &net.DNSError{Err: "server misbehaving", Name: "backend.", IsTemporary: true}}
+		_, err := discovery.New(mode, discovery.Options{Resolver: resolver}).Replicas(t.Context(), "backend", 9001)
+		if !errors.Is(err, discovery.ErrUnanswered) || errors.Is(err, discovery.ErrNone) || !strings.Contains(err.Error(), "misbehaving") {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

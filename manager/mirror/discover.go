@@ -82,7 +82,7 @@ func (m *Mirror) discover(n *node) {
 }
 
 // found takes in which replicas a node has. If they could not be looked for, it
-// keeps those that it knows.
+// keeps those that it knows; if nobody answers for the name, those that are heard.
 func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +99,8 @@ func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
 	}
 	known := err == nil || errors.Is(err, discovery.ErrNone)
 	for addr, p := range n.replicas {
-		if p.now != nil && known && !there[addr] {
+		silent := p.now != nil && p.now.Problem != nil && errors.Is(err, discovery.ErrUnanswered)
+		if p.now != nil && (known || silent) && !there[addr] {
 			m.vanish(n, p)
 		}
 		if p.gone != nil && time.Since(p.gone.Gone) >= m.opts.Gone {

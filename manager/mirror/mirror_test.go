@@ -381,6 +381,21 @@ func TestWhoCannotLookForReplicasKeepsThoseItKnows(t *testing.T) {
 	})
 }
 
+func TestWhoIsNeitherFoundNorHeardIsGone(t *testing.T) {
+	story(t, func(t *testing.T, w *world, m *mirror.Mirror) {
+		w.set("backend", first, second)
+		time.Sleep(2 * time.Second)
+		w.units[second].become(func() { w.units[second].down = errors.New("no route to host") })
+		w.mu.Lock()
+		w.failure = fmt.Errorf("%w: server misbehaving", discovery.ErrUnanswered)
+		w.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		if now := replicas(m); len(now) != 2 || !now[0].Reachable() || now[0].Instance != "i1" || now[1].Gone.IsZero() {
+			t.Errorf("got %+v", now)
+		}
+	})
+}
+
 func TestAStandaloneContainerIsDownAfterTwoMisses(t *testing.T) {
 	story(t, func(t *testing.T, w *world, m *mirror.Mirror) {
 		up := func() bool { return len(m.Snapshot().Node("store").Running) == 1 }
