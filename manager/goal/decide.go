@@ -186,6 +186,10 @@ func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
 			t.obstacle(r, component, crowd, time.Time{})
 			return
 		}
+		if provider, until := t.unled(t.s, r, component, step); until.After(t.s.Now) {
+			t.obstacle(r, component, fmt.Sprintf("%s waits until the network leads to %q", step.Operation, provider), until)
+			return
+		}
 		t.begin(r, component, step, "")
 	}
 }
