@@ -28,7 +28,6 @@ func (s *server) run(r *http.Request) (reply, error) {
 		return reply{status: http.StatusAccepted, header: header, body: x}, nil
 	}
 	if x, err = s.app.Wait(r.Context(), x.ID); err == nil {
-		s.metrics.operation(x.Outcome)
 		err = x.Err()
 	}
 	return reply{header: header, body: x}, err

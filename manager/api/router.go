@@ -9,6 +9,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/view"
 )
@@ -70,7 +71,8 @@ type Options struct {
 	User, Password string // of everything that needs them
 	Version        string
 	Logger         *slog.Logger
-	Testing        bool // answers to internal errors say what broke
+	Testing        bool             // answers to internal errors say what broke
+	Metrics        *metrics.Metrics // nil: executions are not counted
 }
 
 type server struct {
@@ -78,7 +80,6 @@ type server struct {
 	opts    Options
 	root    *chi.Mux
 	openapi []byte
-	metrics *metrics
 	streams chan struct{} // a slot for each stream of events
 }
 
@@ -88,9 +89,12 @@ func New(app Application, opts Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.Metrics == nil {
+		opts.Metrics = metrics.New(app, opts.Version)
+	}
 	s := &server{
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
-		metrics: newMetrics(), streams: make(chan struct{}, maxStreams),
+		streams: make(chan struct{}, maxStreams),
 	}
 	s.routes()
 	return s.root, nil
@@ -106,7 +110,7 @@ func (s *server) routes() {
 	r.Get("/openapi.json", s.serveOpenAPI)
 	r.Handle("/docs", docs())
 	r.Handle("/docs/*", docs())
-	r.With(s.authenticate).Get("/metrics", s.serveMetrics)
+	r.With(s.authenticate).Method(http.MethodGet, "/metrics", s.opts.Metrics.Handler())
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(s.authenticate)
 		r.Get("/app", s.view(s.getApp))
