@@ -370,19 +370,20 @@ func aComponentIsMadeAnew(t *testing.T, app *application) {
 	theThoughtsAreThere(t, app)
 }
 
-// aGoalIsCarriedOver replaces all containers, with the volumes that the goal is on.
+// aGoalIsCarriedOver replaces the units' containers and the manager's, with the
+// volumes that the goal is on.
 func aGoalIsCarriedOver(t *testing.T, app *application) {
 	said := mustWith(t, app.env, "", "toskose", "deploy", "--up", "--timeout", patience, app.dir).stdout
 	if !strings.Contains(said, "3 of 3\n") {
 		t.Fatalf("deploy --up does not say that all is up:\n%s", said)
 	}
 	file := filepath.Join(app.dir, "docker-compose.yml")
-	anew := strings.ReplaceAll(read(t, file), "-documents", "-documents-anew")
+	anew := strings.NewReplacer("-documents", "-documents-anew", "    environment:\n", "    environment:\n      ANEW: \"yes\"\n").Replace(read(t, file))
 	if err := os.WriteFile(file, []byte(anew), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	said = mustWith(t, app.env, "", "toskose", "deploy", "--timeout", patience, app.dir).stdout
-	for _, words := range []string{"the goal is restored: up, set by admin at ", "to be created again: api, gui, logsniffer; the goal does that"} {
+	for _, words := range []string{"the goal is restored: up, set by admin at ", "to be created again: api, logsniffer, gui; the goal does that"} {
 		if !strings.Contains(said, words) {
 			t.Errorf("deploying anew does not say %q:\n%s", words, said)
 		}
