@@ -24,7 +24,8 @@ func TestMain(m *testing.M) { leak.Main(m) }
 type world struct {
 	mu      sync.Mutex
 	found   map[string][]netip.AddrPort
-	failure error // of looking for containers
+	failure error        // of looking for containers
+	clients []netip.Addr // that names lead to; nil: all
 	units   map[netip.AddrPort]*unit
 }
 
@@ -38,6 +39,12 @@ func (w *world) Replicas(_ context.Context, alias string, _ int) ([]netip.AddrPo
 		return nil, fmt.Errorf("%w has the name %q", discovery.ErrNone, alias)
 	}
 	return w.found[alias], nil
+}
+
+func (w *world) Clients(context.Context, string) ([]netip.Addr, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clients, w.clients == nil, nil
 }
 
 func (w *world) Running(ctx context.Context, alias string, _ []int) ([]netip.Addr, error) {
