@@ -61,6 +61,11 @@ func (a *app) ResumeGoal(_ context.Context, components []string, by string) (man
 	return manager.GoalView{}, true, a.err
 }
 
+func (a *app) RestoreGoal(_ context.Context, g manager.KeptGoal) (manager.GoalView, bool, error) {
+	a.called = fmt.Sprint("restore ", g.Revision, " ", g.State)
+	return manager.GoalView{}, true, a.err
+}
+
 func (a *app) Plan(_ context.Context, req manager.GoalRequest) manager.PlanView {
 	a.called = fmt.Sprint("plan ", req.State)
 	return manager.PlanView{Targets: map[string]string{"api": "running"}}

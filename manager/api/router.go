@@ -38,6 +38,7 @@ type Goals interface {
 	Goal() manager.GoalView
 	SetGoal(ctx context.Context, req manager.GoalRequest) (view manager.GoalView, kept bool, err error)
 	ResumeGoal(ctx context.Context, components []string, by string) (view manager.GoalView, kept bool, err error)
+	RestoreGoal(ctx context.Context, g manager.KeptGoal) (view manager.GoalView, kept bool, err error)
 	Plan(ctx context.Context, req manager.GoalRequest) manager.PlanView
 }
 
@@ -117,6 +118,7 @@ func (s *server) routes() {
 		r.With(s.takesBody).Put("/app/goal", s.handle(s.putGoal))
 		r.With(s.takesBody).Patch("/app/goal", s.handle(s.patchGoal))
 		r.With(s.takesBody).Post("/app/goal/resume", s.handle(s.resumeGoal))
+		r.With(s.takesBody).Post("/app/goal/restore", s.handle(s.restoreGoal))
 		r.With(s.takesBody).Post("/app/plan", s.handle(s.makePlan))
 		r.Get("/components", s.view(s.getComponents))
 		r.Get("/events", s.serveEvents)
