@@ -16,6 +16,7 @@ import (
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // Containers finds containers; *discovery.DNS implements it.
@@ -94,8 +95,8 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	a.engine = execute.New(a.fleet, model.Toskosed, opts.Remember, opts.Logger)
 	w := world{model, a.fleet, a.rules, a.engine}
 	a.keeper = keep.New(keep.Options{
-		Model: a.goals, Observe: w.observe, Copies: w.copies, Execute: w.execute, Default: a.goal, Logger: opts.Logger,
-		Patience: opts.Patience, Retry: time.Second,
+		Model: a.goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),
+		Execute: w.execute, Default: a.goal, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
 	})
 	a.fleet.Go(a.keeper.Run)
 	return a, nil

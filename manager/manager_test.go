@@ -16,87 +16,20 @@ import (
 	"github.com/toskose/toskose/internal/freeport"
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/manager/view"
-	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/wire"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
 
-// containers finds what the test says there is.
-type containers map[string][]netip.AddrPort
-
-func (c containers) Replicas(_ context.Context, alias string, _ int) ([]netip.AddrPort, error) {
-	if len(c[alias]) == 0 {
-		return nil, discovery.ErrNone
-	}
-	return c[alias], nil
-}
-
-func (c containers) Running(ctx context.Context, alias string, _ []int) ([]netip.Addr, error) {
-	found, err := c.Replicas(ctx, alias, 0)
-	if err != nil {
-		return nil, err
-	}
-	return []netip.Addr{found[0].Addr()}, nil
-}
-
-// thinking is a small application: backend hosts api, frontend hosts gui, store
-// is standalone.
-func thinking() *tosca.Application {
-	script := func(name string, inputs ...string) tosca.Operation {
-		op := tosca.Operation{Name: name, Script: "scripts/" + name + ".sh"}
-		for _, input := range inputs {
-			op.Inputs = append(op.Inputs, tosca.OperationInput{Name: input})
-		}
-		return op
-	}
-	op := func(iface, name string) protocol.Operation { return protocol.Operation{Interface: iface, Name: name} }
-	lifecycle := protocol.Protocol{
-		Initial: "created",
-		Transitions: []protocol.Transition{
-			{Source: "created", Target: "configured", Operation: op("Standard", "configure")},
-			{Source: "configured", Target: "started", Operation: op("Standard", "start")},
-			{Source: "configured", Target: "started", Operation: op("api_interface", "start")},
-			{Source: "started", Target: "configured", Operation: op("Standard", "stop")},
-			{Source: "configured", Target: "configured", Operation: op("api_interface", "push_default")},
-		},
-	}
-	page := lifecycle
-	page.Transitions = slices.DeleteFunc(slices.Clone(page.Transitions), func(t protocol.Transition) bool { return t.Interface != "Standard" })
-	page.States = []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started", Requires: []string{protocol.Connection}}}
-	lifecycle.States = []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started", Offers: []string{protocol.Endpoint}}}
-	return &tosca.Application{
-		Name: "thinking",
-		Nodes: []tosca.Node{
-			{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
-			{Name: "frontend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
-			{Name: "store", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}}},
-		},
-		Components: []tosca.Component{
-			{Name: "api", Type: "thinking.Api", Host: "backend", Node: "backend", Protocol: lifecycle, Interfaces: []tosca.Interface{
-				{Name: "Standard", Operations: []tosca.Operation{script("configure", "port", "code"), script("start", "port"), {Name: "stop"}}},
-				{Name: "api_interface", Operations: []tosca.Operation{script("push_default"), script("start")}},
-			}},
-			{Name: "gui", Type: "thinking.Gui", Host: "frontend", Node: "frontend", Protocol: page, Connections: []string{"api"}, Interfaces: []tosca.Interface{
-				{Name: "Standard", Operations: []tosca.Operation{script("start")}},
-			}},
-		},
-		Volumes: []tosca.Volume{{Name: "dbvolume", Type: "tosker.nodes.Volume", Protocol: protocol.Volume()}},
-	}
-}
-
-func application(t *testing.T, found containers, opts manager.Options) *manager.App {
+func application(t *testing.T, found fakeunit.Containers, opts manager.Options) *manager.App {
 	t.Helper()
 	opts.Containers = found
-	opts.Passwords = map[string]string{"backend": fakeunit.Password, "frontend": fakeunit.Password}
+	opts.Passwords = fakeunit.Passwords()
 	if opts.Patience == 0 {
 		opts.Patience = 100 * time.Millisecond
 	}
@@ -104,30 +37,12 @@ func application(t *testing.T, found containers, opts manager.Options) *manager.
 		opts.Backoff = time.Millisecond
 	}
 	opts.Limits = unitclient.Limits{Call: time.Minute, Connect: time.Minute}
-	conf := &config.Config{Nodes: map[string]config.Node{
-		"backend":  {Port: 9001, User: fakeunit.User},
-		"frontend": {Port: 9002, User: fakeunit.User},
-	}}
-	app, err := manager.New(thinking(), conf, opts)
+	app, err := manager.New(fakeunit.Thinking(), fakeunit.Config(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(app.Close)
 	return app
-}
-
-// backend is a unit with api in state configured. start waits for hold.
-func backend(instance string, hold <-chan struct{}, end fakeunit.End) *fakeunit.Unit {
-	return &fakeunit.Unit{
-		Instance: instance,
-		Logs:     map[string]string{"api:Standard.start": "hello " + instance},
-		UnitLog:  "unit " + instance,
-		Operations: map[string]map[string]fakeunit.Operation{"api": {
-			"Standard.configure":         {From: []string{"created"}, End: fakeunit.End{Target: "configured"}},
-			"Standard.start":             {From: []string{"configured"}, Hold: hold, End: end},
-			"api_interface.push_default": {From: []string{"configured"}, End: fakeunit.End{Target: "configured"}},
-		}},
-	}
 }
 
 var configured = map[string]string{"api": "configured"}
@@ -149,8 +64,8 @@ var startAPI = manager.RunRequest{Node: "backend", Component: "api", Operation: 
 func TestAnOperationRunsOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
-	one, two := backend("i1", hold, fakeunit.End{Target: "started", Stdout: "up"}), backend("i2", nil, fakeunit.End{Target: "started"})
-	app := application(t, containers{"backend": {one.Start(t, configured), two.Start(t, configured)}}, manager.Options{})
+	one, two := fakeunit.Backend("i1", hold, fakeunit.End{Target: "started", Stdout: "up"}), fakeunit.Backend("i2", nil, fakeunit.End{Target: "started"})
+	app := application(t, fakeunit.Containers{"backend": {one.Start(t, configured), two.Start(t, configured)}}, manager.Options{})
 	req := startAPI
 	req.Inputs = map[string]string{"port": "8080"}
 	begun, err := app.Start(t.Context(), req)
@@ -178,9 +93,9 @@ func TestAnOperationRunsOnEveryReplica(t *testing.T) {
 
 func TestOneReplicaIsMeantByItsInstanceOrAddress(t *testing.T) {
 	t.Parallel()
-	one, two := backend("i1", nil, fakeunit.End{Target: "started"}), backend("i2", nil, fakeunit.End{Target: "started"})
+	one, two := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"}), fakeunit.Backend("i2", nil, fakeunit.End{Target: "started"})
 	second := two.Start(t, configured)
-	app := application(t, containers{"backend": {one.Start(t, configured), second}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {one.Start(t, configured), second}}, manager.Options{})
 	req := startAPI
 	req.Replica = "i1"
 	if x, err := run(t, app, req); err != nil || len(x.Runs) != 1 {
@@ -198,8 +113,8 @@ func TestOneReplicaIsMeantByItsInstanceOrAddress(t *testing.T) {
 
 func TestTheWorstReplicaDecides(t *testing.T) {
 	t.Parallel()
-	good, bad := backend("i1", nil, fakeunit.End{Target: "started"}), backend("i2", nil, fakeunit.End{Outcome: wire.OutcomeFailed, ExitCode: 7, Stderr: "no port"})
-	app := application(t, containers{"backend": {good.Start(t, configured), bad.Start(t, configured)}}, manager.Options{})
+	good, bad := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"}), fakeunit.Backend("i2", nil, fakeunit.End{Outcome: wire.OutcomeFailed, ExitCode: 7, Stderr: "no port"})
+	app := application(t, fakeunit.Containers{"backend": {good.Start(t, configured), bad.Start(t, configured)}}, manager.Options{})
 	x, err := run(t, app, startAPI)
 	if !errors.Is(err, outcome.ErrFailed) || x.Outcome != wire.OutcomeFailed {
 		t.Fatalf("got %+v, %v", x, err)
@@ -212,8 +127,8 @@ func TestTheWorstReplicaDecides(t *testing.T) {
 
 func TestTheProtocolForbidsWithAReason(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, map[string]string{"api": "created"})}}, manager.Options{})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, map[string]string{"api": "created"})}}, manager.Options{})
 	_, err := run(t, app, startAPI)
 	var e *outcome.Error
 	if !errors.As(err, &e) || !errors.Is(err, outcome.ErrNotAllowed) {
@@ -226,8 +141,8 @@ func TestTheProtocolForbidsWithAReason(t *testing.T) {
 
 func TestASecondOperationIsBusyUntilTheFirstIsStopped(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	begun, err := app.Start(t.Context(), startAPI)
 	if err != nil {
 		t.Fatal(err)
@@ -258,8 +173,8 @@ func TestASecondOperationIsBusyUntilTheFirstIsStopped(t *testing.T) {
 
 func TestStopAllStopsWhatRuns(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	if _, err := app.Start(t.Context(), startAPI); err != nil {
 		t.Fatal(err)
 	}
@@ -271,8 +186,8 @@ func TestStopAllStopsWhatRuns(t *testing.T) {
 
 func TestATimeLimitPasses(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	req := startAPI
 	req.Timeout = 10 * time.Millisecond
 	if x, err := run(t, app, req); !errors.Is(err, outcome.ErrTimeLimit) || x.Outcome != wire.OutcomeTimeout {
@@ -301,9 +216,9 @@ func TestALostAnswerNeverRunsAnythingTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hold := make(chan struct{})
-			u := backend("i1", hold, fakeunit.End{Target: "started"})
+			u := fakeunit.Backend("i1", hold, fakeunit.End{Target: "started"})
 			u.Wrap = losing(3, what)
-			app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{
+			app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{
 				Patience: time.Minute, Poll: 20 * time.Millisecond,
 			})
 			begun, err := app.Start(t.Context(), startAPI)
@@ -357,9 +272,9 @@ func TestAnOperationTakesTwoRequests(t *testing.T) {
 	t.Parallel()
 	var traced trace
 	hold := make(chan struct{})
-	u := backend("i1", hold, fakeunit.End{Stdout: "done"})
+	u := fakeunit.Backend("i1", hold, fakeunit.End{Stdout: "done"})
 	u.Wrap = traced.wrap
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	for range 2 {
 		x, err := app.Start(t.Context(), startAPI)
 		if err != nil {
@@ -399,9 +314,9 @@ func TestALongOperationIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	var traced trace
 	hold := make(chan struct{})
-	u := backend("i1", hold, fakeunit.End{})
+	u := fakeunit.Backend("i1", hold, fakeunit.End{})
 	u.Wrap = traced.wrap
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{Poll: time.Millisecond})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{Poll: time.Millisecond})
 	x, err := app.Start(t.Context(), startAPI)
 	if err != nil {
 		t.Fatal(err)
@@ -418,7 +333,7 @@ func TestALongOperationIsAskedForAgain(t *testing.T) {
 
 func TestAReplicaThatWasNamedByItsInstanceIsNoOther(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{})
 	var replaced sync.Once
 	u.Wrap = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -428,7 +343,7 @@ func TestAReplicaThatWasNamedByItsInstanceIsNoOther(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	}
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	req := startAPI
 	req.Replica = "i1"
 	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrUnknownReplica) || len(u.Executed()) != 0 {
@@ -438,8 +353,8 @@ func TestAReplicaThatWasNamedByItsInstanceIsNoOther(t *testing.T) {
 
 func TestAContainerThatIsReplacedLosesItsExecution(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	begun, err := app.Start(t.Context(), startAPI)
 	if err != nil {
 		t.Fatal(err)
@@ -459,8 +374,8 @@ func nobody(t *testing.T) netip.AddrPort {
 
 func TestADeadReplicaPoisonsNobody(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{Target: "started"})
-	app := application(t, containers{"backend": {u.Start(t, configured), nobody(t)}, "store": {nobody(t)}}, manager.Options{})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured), nobody(t)}, "store": {nobody(t)}}, manager.Options{})
 	x, err := run(t, app, startAPI)
 	if !errors.Is(err, outcome.ErrUnreachable) || x.Outcome != outcome.Unreachable {
 		t.Fatalf("got %+v, %v", x, err)
@@ -491,7 +406,7 @@ func TestADeadReplicaPoisonsNobody(t *testing.T) {
 
 func TestWhatAReplicaSaidLastIsShownWithItsAge(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{Target: "started"})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"})
 	var cut atomic.Bool
 	u.Wrap = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -501,7 +416,7 @@ func TestWhatAReplicaSaidLastIsShownWithItsAge(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	}
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{Poll: 20 * time.Millisecond})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{Poll: 20 * time.Millisecond})
 	if _, err := run(t, app, startAPI); err != nil {
 		t.Fatal(err)
 	}
@@ -530,12 +445,12 @@ func TestWhatAReplicaSaidLastIsShownWithItsAge(t *testing.T) {
 // withGUI is an application with api and gui, both configured, and their units.
 func withGUI(t *testing.T, more ...netip.AddrPort) (app *manager.App, api, gui *fakeunit.Unit) {
 	t.Helper()
-	api = backend("i1", nil, fakeunit.End{Target: "started"})
+	api = fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"})
 	api.Operations["api"]["Standard.stop"] = fakeunit.Operation{From: []string{"started"}, End: fakeunit.End{Target: "configured"}}
 	gui = &fakeunit.Unit{Instance: "i2", Operations: map[string]map[string]fakeunit.Operation{"gui": {
 		"Standard.start": {From: []string{"configured"}, End: fakeunit.End{Target: "started"}},
 	}}}
-	return application(t, containers{
+	return application(t, fakeunit.Containers{
 		"backend":  append(more, api.Start(t, configured)),
 		"frontend": {gui.Start(t, map[string]string{"gui": "configured"})},
 	}, manager.Options{}), api, gui
@@ -623,7 +538,7 @@ func TestWhatAStopLeavesWithoutIsNamed(t *testing.T) {
 
 func TestARequirementHoldsWhileAnyReplicaOffersIt(t *testing.T) {
 	t.Parallel()
-	app, _, _ := withGUI(t, backend("i3", nil, fakeunit.End{Target: "started"}).Start(t, configured))
+	app, _, _ := withGUI(t, fakeunit.Backend("i3", nil, fakeunit.End{Target: "started"}).Start(t, configured))
 	one := startAPI
 	one.Replica = "i1"
 	other := one
@@ -645,7 +560,7 @@ func TestAProviderThatCannotBeHeardOffersNothing(t *testing.T) {
 	gui := &fakeunit.Unit{Instance: "i2", Operations: map[string]map[string]fakeunit.Operation{"gui": {
 		"Standard.start": {From: []string{"configured"}, End: fakeunit.End{Target: "started"}},
 	}}}
-	app := application(t, containers{"backend": {nobody(t)}, "frontend": {gui.Start(t, map[string]string{"gui": "configured"})}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {nobody(t)}, "frontend": {gui.Start(t, map[string]string{"gui": "configured"})}}, manager.Options{})
 	if _, err := run(t, app, startGUI); !errors.Is(err, outcome.ErrUnmet) || !strings.Contains(err.Error(), "unknown, because its unit cannot be heard") {
 		t.Errorf("got %v", err)
 	}
@@ -653,7 +568,7 @@ func TestAProviderThatCannotBeHeardOffersNothing(t *testing.T) {
 
 func TestNamesAreExplained(t *testing.T) {
 	t.Parallel()
-	app := application(t, containers{}, manager.Options{})
+	app := application(t, fakeunit.Containers{}, manager.Options{})
 	for name, c := range map[string]struct {
 		node, component, operation string
 		kind                       error
@@ -688,8 +603,8 @@ func TestNamesAreExplained(t *testing.T) {
 
 func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{Target: "started", Stdout: "up"})
-	found := containers{"backend": {u.Start(t, configured)}}
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started", Stdout: "up"})
+	found := fakeunit.Containers{"backend": {u.Start(t, configured)}}
 	x, err := run(t, application(t, found, manager.Options{}), startAPI)
 	if err != nil {
 		t.Fatal(err)
@@ -708,8 +623,8 @@ func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
 func TestAClientThatHangsUpCancelsNothing(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
-	u := backend("i1", hold, fakeunit.End{Target: "started"})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", hold, fakeunit.End{Target: "started"})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	client, hangUp := context.WithCancel(t.Context())
 	x, err := app.Start(client, startAPI)
 	if err != nil {
@@ -727,8 +642,8 @@ func TestAClientThatHangsUpCancelsNothing(t *testing.T) {
 
 func TestCloseAnswersWhoeverWaits(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	x, err := app.Start(t.Context(), startAPI)
 	if err != nil {
 		t.Fatal(err)
@@ -741,8 +656,8 @@ func TestCloseAnswersWhoeverWaits(t *testing.T) {
 
 func TestEndedExecutionsAreForgottenInTheirOrder(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{Target: "configured"})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{Remember: 2})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "configured"})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{Remember: 2})
 	var ids []string
 	for range 4 {
 		x, err := run(t, app, startAPI)
@@ -758,8 +673,8 @@ func TestEndedExecutionsAreForgottenInTheirOrder(t *testing.T) {
 
 func TestEventsTellStatesAndThenChanges(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{Target: "started"})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	next := app.Events("")
 	var told []manager.Event
 	await := func(n int) []manager.Event {
@@ -803,8 +718,8 @@ func TestEventsTellStatesAndThenChanges(t *testing.T) {
 
 func TestOperationAndComponentTellWhatIsNow(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	shown, err := app.Operation(t.Context(), "backend", "api", "push_default", manager.WithProcesses)
 	if err != nil || !shown.Allowed || shown.Running || shown.Name != "api_interface.push_default" || shown.Replicas[0].Process == nil {
 		t.Errorf("got %+v, %v", shown, err)
@@ -828,7 +743,7 @@ func TestReloadGivesTheGroupsOfEveryUnit(t *testing.T) {
 	t.Parallel()
 	one := &fakeunit.Unit{Instance: "i1", Reload: unit.Differences{Added: []string{"new"}, Changed: []string{"api"}, Removed: []string{"old"}}}
 	two := &fakeunit.Unit{Instance: "i2"}
-	app := application(t, containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
 	results, err := app.Reload(t.Context())
 	if err != nil || len(results) != 2 {
 		t.Fatalf("got %+v, %v", results, err)
@@ -845,7 +760,7 @@ func TestAReloadThatOneUnitRefusesHasFailed(t *testing.T) {
 	t.Parallel()
 	one := &fakeunit.Unit{Instance: "i1"}
 	two := &fakeunit.Unit{Instance: "i2", ReloadErr: wire.NewFault(wire.CantReread, "supervisord.conf:3: wrong")}
-	app := application(t, containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
 	_, err := app.Reload(t.Context())
 	var e *outcome.Error
 	if !errors.Is(err, outcome.ErrFailed) || !errors.As(err, &e) || len(e.Results) != 2 || !strings.Contains(err.Error(), "supervisord.conf:3: wrong") {

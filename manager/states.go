@@ -156,5 +156,8 @@ func (a *App) Events(after string) func(context.Context) ([]Event, error) {
 	return a.fleet.Stream(after).Next
 }
 
+// EventMissing is the kind of the event where others are left out.
+const EventMissing = mirror.EventMissing
+
 // Event is something that happened to a component, or to a replica.
 type Event = mirror.Event

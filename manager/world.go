@@ -48,15 +48,14 @@ func (w world) instance(node, instance string) (fleet.Replica, error) {
 	return w.fleet.Instance(n, instance)
 }
 
-// goalDocument is the name under which units keep the goal.
-const goalDocument = "goal"
-
-// copies is where a replica keeps the goal.
-func (w world) copies(node, instance string) keep.Copies { return copies{w, node, instance} }
+// copies returns where replicas keep a document.
+func (w world) copies(document string) func(node, instance string) keep.Copies {
+	return func(node, instance string) keep.Copies { return copies{w, document, node, instance} }
+}
 
 type copies struct {
 	world
-	node, instance string
+	document, node, instance string
 }
 
 func (c copies) Read(ctx context.Context) ([]byte, error) {
@@ -64,7 +63,7 @@ func (c copies) Read(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := r.Unit.Document(ctx, goalDocument)
+	text, err := r.Unit.Document(ctx, c.document)
 	code, _ := wire.FaultCodeOf(err)
 	if code == wire.NoDocument {
 		return nil, nil
@@ -80,7 +79,7 @@ func (c copies) Write(ctx context.Context, revision wire.Revision, text []byte) 
 	if err != nil {
 		return err
 	}
-	err = r.Unit.PutDocument(ctx, goalDocument, wire.Document{Revision: revision, Content: text})
+	err = r.Unit.PutDocument(ctx, c.document, wire.Document{Revision: revision, Content: text})
 	var fault *wire.Fault
 	switch code, _ := wire.FaultCodeOf(err); {
 	case code == wire.OldRevision && errors.As(err, &fault):

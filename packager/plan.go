@@ -72,6 +72,7 @@ type Service struct {
 	Deploy     config.Deploy
 	StopGrace  int      // seconds; 0: the engine's own
 	Health     []string // health check; empty: the image's
+	Ready      []string // whether clients should be led to it; empty: where it is healthy
 	UnitPort   int      // of the unit or the manager; 0: standalone
 	UnitPasswd string   // name of the secret with the unit's or the manager's password
 	IsManager  bool

@@ -29,8 +29,8 @@ func exampleLines(cmd *cobra.Command) []string {
 }
 
 // TestEveryExampleOfTheHelpAndTheDocumentationRuns runs those that look at a
-// document, and the others as a dry run, or where they need an engine up to their
-// arguments. Documents are validated, planned and packaged. A block of text below a block with one command is what that prints.
+// document, and the others as a dry run, or where they need an engine or a manager
+// up to their arguments. Documents are validated, planned and packaged. A block of text below a block with one command is what that prints.
 func TestEveryExampleOfTheHelpAndTheDocumentationRuns(t *testing.T) {
 	pages := documentation(t)
 	thinking, err := filepath.Abs(filepath.Join("..", "..", "examples", "thinking"))
@@ -130,7 +130,7 @@ func runExample(t *testing.T, line string) string {
 		return ""
 	}
 	switch {
-	case slices.Contains([]string{"deploy", "undeploy", "ps", "up", "down", "goal", "resume"}, cmd.Name()) || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
+	case slices.Contains([]string{"deploy", "undeploy"}, cmd.Name()) || slices.Contains(args, "--dir") || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
 		if err := cmd.ParseFlags(rest); err != nil {
 			t.Errorf("%s: %v", line, err)
 		} else if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {

@@ -24,7 +24,12 @@ type Options struct {
 	Users     func() ([]byte, error) // reads the file of the others; called for every request; nil: there are none
 	SecretKey []byte                 // signs tokens; empty: a random one, and tokens end with the process
 	Now       func() time.Time       // nil: time.Now
-	Logger    *slog.Logger
+	Logger    *slog.Logger           // nil: nothing is logged
+}
+
+// Always reads what does not change.
+func Always(text string) func() ([]byte, error) {
+	return func() ([]byte, error) { return []byte(text), nil }
 }
 
 // Method is how somebody showed who they are.
@@ -73,6 +78,7 @@ type Gate struct {
 	slot     chan struct{}
 	throttle *throttle
 	verified *memory // passwords that were right
+	refused  *memory // and that were wrong
 	followed followers
 }
 
@@ -81,7 +87,7 @@ type Gate struct {
 func New(opts Options) (*Gate, error) {
 	g := &Gate{
 		now: opts.Now, process: make([]byte, sha256.Size),
-		slot: make(chan struct{}, 1), verified: newMemory(),
+		slot: make(chan struct{}, 1), verified: newMemory(), refused: newMemory(),
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -92,6 +98,9 @@ func New(opts Options) (*Gate, error) {
 		secret = g.process
 	}
 	g.signer, g.throttle = users.NewSigner(secret), newThrottle()
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
 	g.store = &store{opts: opts, salt: digest(secret, "toskose: salt of the first user's password"), changed: g.followed.end}
 	if err := g.store.read(); err != nil {
 		return nil, err
@@ -122,7 +131,7 @@ func (g *Gate) Password(ctx context.Context, name, password, address string) (Ca
 	u, _ := g.store.current().Find(name)
 	attempt := g.attempt(u, name, password, address)
 	if done, err := g.known(attempt); done {
-		return caller(u, ByPassword), err
+		return let(u, err)
 	}
 	select {
 	case g.slot <- struct{}{}:
@@ -131,14 +140,22 @@ func (g *Gate) Password(ctx context.Context, name, password, address string) (Ca
 		return Caller{}, ctx.Err()
 	}
 	if done, err := g.known(attempt); done { // by who was in the place before
-		return caller(u, ByPassword), err
+		return let(u, err)
 	}
 	if !u.Verify(password) {
 		g.throttle.failed(attempt.login, g.now())
+		g.refused.add(attempt.exact)
 		return Caller{}, ErrDenied
 	}
 	g.verified.add(attempt.exact)
 	g.throttle.succeeded(attempt.login)
+	return let(u, nil)
+}
+
+func let(u users.User, err error) (Caller, error) {
+	if err != nil {
+		return Caller{}, err
+	}
 	return caller(u, ByPassword), nil
 }
 
@@ -156,9 +173,13 @@ func (g *Gate) attempt(u users.User, name, password, address string) attempt {
 	}
 }
 
-// known decides about logins without a hash. The throttle comes first: it would be none
-// if a right password passed it.
+// known decides about logins without a hash. What was wrong before is no other guess: a
+// script with an old password locks nobody out. The throttle comes before what was
+// right: it would be none if a right password passed it.
 func (g *Gate) known(a attempt) (done bool, err error) {
+	if g.refused.has(a.exact) {
+		return true, ErrDenied
+	}
 	if wait := g.throttle.wait(a.login, g.now()); wait > 0 {
 		return true, &OftenError{(wait + time.Second - 1).Truncate(time.Second)}
 	}

@@ -33,7 +33,7 @@ type login struct {
 type bucket time.Time
 
 func (b bucket) wait(now time.Time) time.Duration {
-	return time.Time(b).Sub(now) - (failures-1)*recovery
+	return max(time.Time(b).Sub(now), 0) - (failures-1)*recovery
 }
 
 func (b bucket) add(now time.Time) bucket {
@@ -116,8 +116,8 @@ func network(address string) netip.Prefix {
 	return prefix
 }
 
-// memory is a set of digests, of which any is forgotten when there are too many. Only
-// who knows a right password can add to it.
+// memory is a set of digests, of which any is forgotten when there are too many. Who
+// knows no right password adds to it no faster than the throttle lets them.
 type memory struct {
 	mu  sync.RWMutex
 	set map[[sha256.Size]byte]struct{}

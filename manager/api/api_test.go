@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,9 +24,11 @@ import (
 
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -40,10 +43,16 @@ type app struct {
 	called  string
 	outcome outcome.Execution
 	missing []manager.NotReady
+	goal    *manager.GoalView
 	panics  bool
 }
 
-func (a *app) Goal() manager.GoalView { return manager.GoalView{State: "up"} }
+func (a *app) Goal() manager.GoalView {
+	if a.goal != nil {
+		return *a.goal
+	}
+	return manager.GoalView{State: "up"}
+}
 
 func (a *app) SetGoal(_ context.Context, req manager.GoalRequest) (manager.GoalView, bool, error) {
 	a.called = fmt.Sprint("goal ", req.State, req.States, req.Merge, req.By)
@@ -150,9 +159,55 @@ func (a *app) Events(after string) func(context.Context) ([]manager.Event, error
 	}
 }
 
-func handler(t *testing.T, a *app) http.Handler {
+// passwords is the file of users beside the first, by the passwords that they have.
+var passwords = sync.OnceValue(func() string {
+	var list users.List
+	for _, role := range users.Roles {
+		if err := list.Add(string(role)+"-1", role, "pw-of-"+string(role)); err != nil {
+			panic(err)
+		}
+	}
+	file, err := list.Encode()
+	if err != nil {
+		panic(err)
+	}
+	return string(file)
+})
+
+// everybody lets in "admin" with "pw", and a user of each role. Tests share it: a
+// password costs time once.
+var everybody = sync.OnceValues(newGate)
+
+func newGate() (*access.Gate, error) {
+	return access.New(access.Options{
+		First: "admin", Password: access.Always("pw"), Users: access.Always(passwords()), SecretKey: []byte("key"),
+	})
+}
+
+func gate(t *testing.T) *access.Gate {
 	t.Helper()
-	h, err := api.New(a, api.Options{User: "admin", Password: "pw", Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)})
+	g, err := everybody()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// fresh is a gate at which nobody has failed yet.
+func fresh(t *testing.T) *access.Gate {
+	t.Helper()
+	g, err := newGate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func handler(t *testing.T, a *app) http.Handler { return behind(t, gate(t), a) }
+
+func behind(t *testing.T, g *access.Gate, a *app) http.Handler {
+	t.Helper()
+	h, err := api.New(a, api.Options{Access: g, Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,15 +217,19 @@ func handler(t *testing.T, a *app) http.Handler {
 // ask sends a request with the password; a header is given as "Name: value".
 func ask(t *testing.T, h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, request(method, path, body, headers...))
+	return w
+}
+
+func request(method, path, body string, headers ...string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.SetBasicAuth("admin", "pw")
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
 		r.Header.Set(name, value)
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
+	return r
 }
 
 const op = "/api/v1/node/backend/api/Standard.start"
@@ -208,7 +267,7 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 		{"GET", "/docs", 200, "", "swagger-ui"},
 		{"GET", "/docs/", 200, "", "swagger-ui"},
 		{"GET", "/docs/swagger-ui-bundle.js", 200, "", ""},
-		{"GET", "/metrics", 200, "", "toskose_manager_units 2"},
+		{"GET", "/metrics", 200, "", `toskose_manager_build_info{version="1.2.3"} 1`},
 		{"GET", "/api/v1/nothing", 404, "", "no-such-path"},
 		{"GET", "/", 404, "", "no-such-path"},
 		{"GET", op + "/log?tail=many", 422, "", "invalid-request"},
@@ -271,6 +330,7 @@ func TestWhatAPathHasIsSaidForAnotherMethod(t *testing.T) {
 		{"OPTIONS", op + "/", "OPTIONS, GET, HEAD, POST, DELETE", 204},
 		{"GET", "/api/v1/node/backend/operations/x/signal", "OPTIONS, POST", 405},
 		{"OPTIONS", "/healthz", "OPTIONS, GET, HEAD", 204},
+		{"OPTIONS", "/api/v1/app/goal", "OPTIONS, GET, HEAD, PUT, PATCH", 204},
 	} {
 		w := ask(t, h, c.method, c.path, "")
 		if w.Code != c.status || w.Header().Get("Allow") != c.allow {
@@ -281,7 +341,7 @@ func TestWhatAPathHasIsSaidForAnotherMethod(t *testing.T) {
 
 func TestNobodyPassesWithoutThePassword(t *testing.T) {
 	t.Parallel()
-	h := handler(t, &app{})
+	h := behind(t, fresh(t), &app{})
 	for _, path := range []string{"/api/v1/app", "/api/v1/nothing", "/metrics", op} {
 		for _, credentials := range [][2]string{{}, {"admin", ""}, {"admin", "pw2"}, {"", "pw"}, {"Admin", "pw"}} {
 			r := httptest.NewRequest("GET", path, nil)
@@ -385,7 +445,7 @@ func TestAFailedOperationSaysHow(t *testing.T) {
 	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []outcome.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Stderr: "no port"}}
 	a.err = nil
 	failing := &failed{app: a}
-	h, err := api.New(failing, api.Options{User: "admin", Password: "pw", Logger: slog.New(slog.DiscardHandler)})
+	h, err := api.New(failing, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -531,6 +591,28 @@ func TestTheDocumentationNeedsNoInternet(t *testing.T) {
 	}
 }
 
+func TestTheApplicationIsReadyWhenItIsAsItsGoalSays(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		goal manager.GoalView
+		want int
+	}{
+		{"reached", manager.GoalView{State: "up", Acting: true, Done: true, Wanted: 3, Reached: 3}, http.StatusOK},
+		{"under way", manager.GoalView{State: "up", Acting: true, Wanted: 3, Reached: 2}, http.StatusServiceUnavailable},
+		{"not known which holds", manager.GoalView{Done: true, Wanted: 3, Reached: 3}, http.StatusServiceUnavailable},
+		{"none", manager.GoalView{Acting: true, Done: true}, http.StatusServiceUnavailable},
+	} {
+		a := &app{goal: &tt.goal, missing: []manager.NotReady{{Node: "secret-node"}}}
+		request := httptest.NewRequest(http.MethodGet, "/readyz?goal=1", http.NoBody)
+		answer := httptest.NewRecorder()
+		handler(t, a).ServeHTTP(answer, request)
+		if said := answer.Body.String(); answer.Code != tt.want || strings.Contains(said, "secret-node") || strings.Contains(said, "3") && tt.want == http.StatusOK {
+			t.Errorf("%s: %d, want %d\n%s", tt.name, answer.Code, tt.want, said)
+		}
+	}
+}
+
 func TestMetricsCountRequestsByRoute(t *testing.T) {
 	t.Parallel()
 	h := handler(t, &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}})
@@ -539,9 +621,9 @@ func TestMetricsCountRequestsByRoute(t *testing.T) {
 	ask(t, h, "GET", "/random/17", "")
 	text := ask(t, h, "GET", "/metrics", "").Body.String()
 	for _, line := range []string{
-		`toskose_manager_requests_total{method="POST",route="/api/v1/node/{node}/{component}/{operation}",code="200"} 1`,
-		`toskose_manager_requests_total{method="GET",route="unmatched",code="404"} 1`,
-		`toskose_manager_operations_total{outcome="succeeded"} 1`, "# EOF\n",
+		`toskose_manager_requests_total{code="200",method="POST",route="/api/v1/node/{node}/{component}/{operation}"} 1`,
+		`toskose_manager_requests_total{code="404",method="GET",route="unmatched"} 1`,
+		`toskose_manager_request_duration_seconds_count{method="POST",route="/api/v1/node/{node}/{component}/{operation}"} 1`,
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %s in\n%s", line, text)

@@ -52,10 +52,10 @@ func (s *server) observe(next http.Handler) http.Handler {
 		begun := time.Now()
 		next.ServeHTTP(counted, r)
 		route := chi.RouteContext(r.Context()).RoutePattern()
-		s.metrics.request(r.Method, route, counted.status)
+		took := time.Since(begun)
+		s.opts.Metrics.Request(r.Method, route, counted.status, took, w.Header().Get("Content-Type") == eventStream)
 		s.audit.note(r, counted, begun)
-		s.opts.Logger.Debug("request", "request", requestOf(r).id, "method", r.Method, "path", r.URL.Path, "status", counted.status,
-			"duration", time.Since(begun))
+		s.opts.Logger.Debug("request", "request", requestOf(r).id, "method", r.Method, "path", r.URL.Path, "status", counted.status, "duration", took)
 	})
 }
 
@@ -90,7 +90,7 @@ func (s *server) notAllowed(w http.ResponseWriter, r *http.Request) {
 		path = strings.TrimSuffix(path, "/")
 	}
 	allowed := []string{http.MethodOptions}
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if s.root.Match(chi.NewRouteContext(), method, path) {
 			allowed = append(allowed, method)
 			if method == http.MethodGet {

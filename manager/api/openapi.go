@@ -63,7 +63,7 @@ func docs() http.Handler {
 		Title: "Toskose manager", SwaggerJSON: "/openapi.json", BasePath: "/docs/",
 		HideCurl: false, JsonEditor: false,
 	})
-	page := &page{header: http.Header{}}
+	page := &kept{header: http.Header{}}
 	pages.ServeHTTP(page, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/docs/"}})
 	policy := "default-src 'none'; connect-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src 'self'"
@@ -79,11 +79,11 @@ func docs() http.Handler {
 
 var inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
 
-// page is an answer that is kept.
-type page struct {
+// kept is an answer that is looked at.
+type kept struct {
 	bytes.Buffer
 	header http.Header
 }
 
-func (p *page) Header() http.Header { return p.header }
-func (p *page) WriteHeader(int)     {}
+func (k *kept) Header() http.Header { return k.header }
+func (k *kept) WriteHeader(int)     {}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
+	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/manager/view"
@@ -73,7 +74,8 @@ type Options struct {
 	Audit   io.Writer    // gets a line of JSON for what is done and refused; nil: nobody does
 	Version string
 	Logger  *slog.Logger
-	Testing bool // answers to internal errors say what broke
+	Testing bool             // answers to internal errors say what broke
+	Metrics *metrics.Metrics // nil: executions are not counted
 }
 
 type server struct {
@@ -81,7 +83,6 @@ type server struct {
 	opts    Options
 	root    *chi.Mux
 	openapi []byte
-	metrics *metrics
 	audit   *auditLog
 	streams chan struct{} // a slot for each stream of events
 }
@@ -92,9 +93,12 @@ func New(app Application, opts Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.Metrics == nil {
+		opts.Metrics = metrics.New(app, opts.Version)
+	}
 	s := &server{
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
-		metrics: newMetrics(), audit: newAuditLog(opts.Audit, opts.Logger), streams: make(chan struct{}, maxStreams),
+		audit: newAuditLog(opts.Audit, opts.Logger), streams: make(chan struct{}, maxStreams),
 	}
 	s.routes()
 	return s.root, nil
@@ -111,7 +115,7 @@ func (s *server) routes() {
 	pages := docs()
 	r.Handle("/docs", pages)
 	r.Handle("/docs/*", pages)
-	r.With(s.authenticate, s.permit(users.Viewer)).Get("/metrics", s.serveMetrics)
+	r.With(s.authenticate, s.permit(users.Viewer)).Method(http.MethodGet, "/metrics", s.opts.Metrics.Handler())
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(s.authenticate)
 		for _, one := range s.table() {
@@ -138,6 +142,7 @@ func (s *server) table() []route {
 		{"PATCH", "/app/goal", operator, s.takesBody(s.handle(s.patchGoal))},
 		{"POST", "/app/goal/resume", operator, s.takesBody(s.handle(s.resumeGoal))},
 		{"POST", "/app/plan", viewer, s.takesBody(s.handle(s.makePlan))},
+		{"GET", "/components", viewer, s.view(s.getComponents)},
 		{"GET", "/events", viewer, s.serveEvents},
 		{"GET", "/executions/{execution}", viewer, s.handle(s.getExecution)},
 		{"GET", "/node", viewer, s.view(s.getNodes)},

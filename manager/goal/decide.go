@@ -45,32 +45,47 @@ type Decision struct {
 	Reached   int       // components on replicas that are where they should be
 	Wanted    int       // and all that the goal names
 	Wake      time.Time // when to decide again if nothing happens; zero: never
+
+	walk *walk // along Plan
 }
 
 // Done reports whether the application is what the goal says.
 func (d *Decision) Done() bool { return d.Reached == d.Wanted && len(d.Obstacles) == 0 }
 
 // Decide returns what to do in a situation for a goal; nothing without one.
+func (m *Model) Decide(ctx context.Context, d *Document, s Situation) *Decision {
+	return m.Continue(ctx, nil, d, s)
+}
+
+// Continue is Decide after a decision before: the plan of that one is gone on with
+// as long as all that is observed lies on its way. A plan for very many components
+// takes longer to make than to follow.
 //
 // No step is allowed that a component's protocol does not allow, that lacks what
 // it requires, or that withdraws what others require, unless these must go down,
 // too. There is never more than one operation at a time on a component of a
 // replica.
-func (m *Model) Decide(ctx context.Context, d *Document, s Situation) *Decision {
+func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s Situation) *Decision {
 	made := &Decision{Holds: map[string]Hold{}}
 	if d == nil {
 		return made
 	}
-	targets, notes := m.Targets(d)
-	made.Notes = notes
-	if made.Holds = m.holds(d, s, targets); len(made.Holds) > 0 {
-		d = d.with(made.Holds)
-		targets, _ = m.Targets(d)
+	var w *walk
+	if before != nil {
+		w = before.walk
 	}
-	made.Targets = targets
-	t := &turn{Model: m, doc: d, s: m.clone(s), targets: targets, made: made}
+	if w.serves(d) {
+		made.Targets, made.Notes = w.targets, w.notes
+	} else {
+		made.Targets, made.Notes = m.Targets(d)
+	}
+	if made.Holds = m.holds(d, s, made.Targets); len(made.Holds) > 0 {
+		d = d.with(made.Holds)
+		made.Targets, _ = m.Targets(d)
+	}
+	t := &turn{Model: m, doc: d, s: m.clone(s), targets: made.Targets, made: made}
 	t.fall()
-	t.advance(ctx)
+	t.advance(ctx, w)
 	t.count()
 	slices.SortStableFunc(made.Obstacles, func(a, b Obstacle) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Instance, b.Instance))
@@ -89,16 +104,19 @@ func (d *Document) with(holds map[string]Hold) *Document {
 	return &more
 }
 
-// clone copies what a turn changes, the components of replicas, and finds where
-// operations under way lead.
+// clone copies what a turn changes of replicas where something executes, and finds
+// where that leads.
 func (m *Model) clone(s Situation) Situation {
 	s.Replicas = slices.Clone(s.Replicas)
 	for i := range s.Replicas {
 		r := &s.Replicas[i]
-		r.Components = maps.Clone(r.Components)
+		copied := false
 		for name, c := range r.Components {
 			if c.Executing == nil || m.index[name] == nil {
 				continue
+			}
+			if !copied {
+				r.Components, copied = maps.Clone(r.Components), true
 			}
 			x := *c.Executing
 			if step, ok := m.index[name].Protocol.Next(c.State, x.Operation, c.Open, m.implemented(name)); ok {
@@ -108,7 +126,7 @@ func (m *Model) clone(s Situation) Situation {
 			r.Components[name] = c
 		}
 	}
-	return s
+	return s.Indexed()
 }
 
 // turn is one decision. What it decides counts as under way from then on.
@@ -144,30 +162,6 @@ func (t *turn) fall() {
 			if !under {
 				t.begin(r, name, step, falling[name])
 			}
-		}
-	}
-}
-
-// advance begins the first steps of the plan, on every replica that they are for.
-func (t *turn) advance(ctx context.Context) {
-	p := t.problem(t.s, t.doc, t.targets)
-	made, blocked := p.way(ctx)
-	t.made.Plan = made
-	for _, name := range slices.Sorted(maps.Keys(blocked)) {
-		of := p.of[name]
-		t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: of.class.node, Component: of.component, Reason: blocked[name]})
-	}
-	for _, st := range made.Steps() {
-		if len(st.After) > 0 {
-			continue
-		}
-		of := p.of[st.Component]
-		if of.class == nil {
-			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: of.component, Reason: fmt.Sprintf("%q does not run; whether it does is the orchestrator's affair", of.component)})
-			continue
-		}
-		for _, r := range of.class.replicas {
-			t.plannedStep(r, of.component, st)
 		}
 	}
 }
@@ -212,6 +206,7 @@ func (t *turn) begin(r *Replica, component string, step protocol.Step, why strin
 		ID: t.doc.executionID(r, component, step.Operation, c.Seq), After: c.Seq, Why: why,
 	})
 	c.Executing = &Run{Operation: step.Operation, From: c.State, To: step.Target, needs: t.Needed(component, step)}
+	r.Components = maps.Clone(r.Components) // the caller's stays as it is
 	r.Components[component] = c
 }
 

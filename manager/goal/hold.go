@@ -12,9 +12,9 @@ func (m *Model) holds(d *Document, s Situation, targets map[string]string) map[s
 		if r.Problem != "" {
 			continue
 		}
-		for name, target := range targets {
-			c, known := r.Components[name]
-			if !known || c.Executing != nil || len(c.Runs) == 0 {
+		for _, name := range m.hosted[r.Node] {
+			target, c := targets[name], r.Components[name]
+			if target == "" || c.Executing != nil || len(c.Runs) == 0 {
 				continue
 			}
 			last := c.Runs[len(c.Runs)-1]

@@ -78,7 +78,7 @@ func own() protocol.Protocol {
 
 func newWorld(t *testing.T, s uint64) *world {
 	r := rand.New(rand.NewPCG(s, 1))
-	w := &world{t: t, r: r, m: model(r), ids: map[string]bool{}}
+	w := &world{t: t, seed: s, r: r, m: model(r), ids: map[string]bool{}}
 	w.s.Now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, e := range w.m.Elements {
 		if w.m.Node[e.Name] == "" {
@@ -107,9 +107,19 @@ func (w *world) reached(d *goal.Decision, s uint64) {
 
 func TestEveryGoalIsReachedThroughWhateverHappens(t *testing.T) {
 	t.Parallel()
+	for _, along := range []bool{true, false} {
+		t.Run(fmt.Sprintf("along=%t", along), func(t *testing.T) {
+			t.Parallel()
+			disturbed(t, along)
+		})
+	}
+}
+
+func disturbed(t *testing.T, along bool) {
 	begun := 0
 	for s := *seed; s < *seed+uint64(*varied); s++ {
 		w := newWorld(t, s)
+		w.along = along
 		for _, all := range []string{goal.Up, goal.Down, goal.Up} {
 			w.goal(all, nil)
 			for range 60 {
@@ -130,6 +140,31 @@ func TestEveryGoalIsReachedThroughWhateverHappens(t *testing.T) {
 	t.Logf("%d operations", begun)
 	if begun < 20**varied {
 		t.Errorf("only %d operations were begun", begun)
+	}
+}
+
+func TestAPlanThatIsGoneOnWithLeadsWherePlanningAnewDoes(t *testing.T) {
+	t.Parallel()
+	for s := *seed; s < *seed+uint64(*varied); s++ {
+		var ends [2]string
+		for i := range ends {
+			w := newWorld(t, s)
+			w.along = i == 1
+			for _, state := range []string{goal.Up, protocol.Configured, goal.Up} {
+				states := map[string]string{}
+				for _, e := range w.m.Elements {
+					if w.m.Node[e.Name] != "" && rand.New(rand.NewPCG(s, w.seq)).IntN(2) == 0 {
+						states[e.Name] = state
+					}
+				}
+				w.goal("", states)
+				w.settle()
+				ends[i] += w.states()
+			}
+		}
+		if ends[0] != ends[1] {
+			t.Errorf("seed %d ends in\n%snot in\n%s", s, ends[1], ends[0])
+		}
 	}
 }
 

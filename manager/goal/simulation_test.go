@@ -2,6 +2,7 @@ package goal_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -15,7 +16,7 @@ import (
 // world is an application of units that do what units do, without time passing
 // but when it is told to.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	r     *rand.Rand
 	m     *goal.Model
 	doc   *goal.Document
@@ -23,6 +24,9 @@ type world struct {
 	seq   uint64
 	ids   map[string]bool // executions that were ever asked for
 	begun int
+	along bool // the plan of the decision before is gone on with
+	last  *goal.Decision
+	seed  uint64
 }
 
 // underWay is an operation that has begun.
@@ -138,8 +142,8 @@ func (w *world) die(i int, component string, stopped bool) {
 
 // decide asks for the next steps, holds them against the rules, and begins them.
 func (w *world) decide() *goal.Decision {
-	d := w.m.Decide(w.t.Context(), w.doc, w.s)
-	again := w.m.Decide(w.t.Context(), w.doc, w.s)
+	d := w.think()
+	again := w.think()
 	if fmt.Sprint(d.Steps) != fmt.Sprint(again.Steps) {
 		w.t.Fatalf("the same situation gives %v and %v", d.Steps, again.Steps)
 	}
@@ -156,11 +160,20 @@ func (w *world) decide() *goal.Decision {
 		w.doc = &next
 	}
 	for _, step := range d.Steps {
-		i := slices.IndexFunc(w.s.Replicas, func(r goal.Replica) bool { return r.Instance == step.Instance })
+		i := w.at(step.Instance)
 		w.check(i, step)
 		w.begin(i, step.Component, step.ID, "goal", step.Operation)
 	}
+	w.last = d
 	return d
+}
+
+// think asks for the next steps.
+func (w *world) think() *goal.Decision {
+	if w.along {
+		return w.m.Continue(w.t.Context(), w.last, w.doc, w.s)
+	}
+	return w.m.Decide(w.t.Context(), w.doc, w.s)
 }
 
 // check holds a step against the rules, which it knows by itself.
@@ -248,6 +261,16 @@ func (w *world) String() string {
 	return text
 }
 
+// states returns where every component is.
+func (w *world) states() (text string) {
+	for _, r := range w.s.Replicas {
+		for _, name := range slices.Sorted(maps.Keys(r.Components)) {
+			text += fmt.Sprintf("%s of %s is %s\n", name, r.Node, r.Components[name].State)
+		}
+	}
+	return text
+}
+
 // disturb does one thing that happens to applications.
 func (w *world) disturb() {
 	if len(w.s.Replicas) == 0 {
@@ -307,6 +330,11 @@ func (w *world) settle() *goal.Decision {
 			return d
 		}
 	}
-	w.t.Fatalf("it does not come to rest\n%s", w)
+	w.t.Fatalf("seed %d does not come to rest, %+v\n%s", w.seed, w.last, w)
 	return nil
+}
+
+// at returns which replica an instance is.
+func (w *world) at(instance string) int {
+	return slices.IndexFunc(w.s.Replicas, func(r goal.Replica) bool { return r.Instance == instance })
 }

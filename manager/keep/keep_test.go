@@ -41,6 +41,7 @@ type unit struct {
 	homeless   bool
 	executions map[string]bool
 	down       bool
+	targets    wire.Document
 }
 
 func (a *application) add(node string) *unit {
@@ -227,7 +228,8 @@ func (a *application) keeper(t *testing.T, otherwise string) (*keep.Keeper, func
 	t.Helper()
 	k := keep.New(keep.Options{
 		Model: a.m, Observe: a.observe, Execute: a.execute, Default: otherwise,
-		Copies: func(_, instance string) keep.Copies { return a.unit(instance) },
+		Copies:  func(_, instance string) keep.Copies { return a.unit(instance) },
+		Targets: func(_, instance string) keep.Copies { return targets{a.unit(instance)} },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -23,7 +23,7 @@ import (
 )
 
 // Names are those of the documents that there can be.
-var Names = []string{"goal"}
+var Names = []string{wire.GoalDocument, wire.TargetsDocument}
 
 // MaxBytes is how large a document can be.
 const MaxBytes = 64 << 10

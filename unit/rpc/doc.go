@@ -15,6 +15,7 @@
 //	GET  /metrics                            OpenMetrics text
 //	GET  /journal?after=CURSOR&wait=30s      journal entries as JSON lines
 //	GET  /healthz                            open; {"status":"ok"}
+//	GET  /readyz                             open; {"status":"ready"}: whether clients should be led here
 //
 // [New] makes the handler and [Serve] runs it, which owns the goroutines of its
 // connections and closes them before it returns; nothing else here starts one.

@@ -26,6 +26,7 @@ type fakeUnit struct {
 
 	state     wire.DaemonState
 	unhealthy error
+	unready   error
 	err       error // of every method that has one
 	log       string
 	request   wire.ExecuteRequest
@@ -70,6 +71,7 @@ func (f *fakeUnit) Identification() string  { return "supervisor" }
 func (f *fakeUnit) PID() int                { return 1 }
 func (f *fakeUnit) State() wire.DaemonState { return f.state }
 func (f *fakeUnit) Healthy() error          { return f.unhealthy }
+func (f *fakeUnit) Ready() error            { return f.unready }
 
 func (f *fakeUnit) ReadLog(offset, length int64) (string, error) {
 	return f.log, f.note("read %d %d", offset, length)

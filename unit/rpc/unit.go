@@ -17,6 +17,7 @@ type Unit interface {
 	PID() int
 	State() wire.DaemonState
 	Healthy() error
+	Ready() error
 	Shutdown() error
 	Restart() error
 	SendRemoteCommEvent(kind, data string) error

@@ -1,5 +1,6 @@
 // Package live has the commands that ask the manager of a running application:
-// what is there, what should be, and what happens. It starts no goroutines.
+// what is there, what should be, what is done and what happens. It starts no
+// goroutines.
 package live
 
 import (
@@ -13,12 +14,13 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Commands returns the commands. They print to streams, and what is only for
 // people nowhere while quiet is true.
 func Commands(streams cli.Streams, quiet *bool) []*cobra.Command {
-	all := []func(*session) *cobra.Command{newPs, newUp, newDown, newGoal}
+	all := []func(*session) *cobra.Command{newPs, newUp, newDown, newGoal, newRun, newRestart, newWait, newEvents}
 	commands := make([]*cobra.Command, 0, len(all))
 	for _, make := range all {
 		commands = append(commands, make(&session{streams: streams, quiet: quiet}))
@@ -36,12 +38,19 @@ func (m *Manager) Register(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("dir") // the flag is there
 }
 
+// FolderError is why a folder does not say which manager to ask.
+type FolderError struct{ err error }
+
+func (e *FolderError) Error() string { return e.err.Error() + "; name the folder with --dir" }
+
+func (e *FolderError) Unwrap() error { return e.err }
+
 // Ask calls a function with a client of the manager, and explains its error to
 // people where that concerns the way to the manager.
 func (m *Manager) Ask(f func(*client.Client) error) error {
 	at, err := deploy.Manager(m.Dir)
 	if err != nil {
-		return fmt.Errorf("%w; name the folder with --dir", err)
+		return &FolderError{err}
 	}
 	at.Address = cmp.Or(m.Address, at.Address)
 	err = f(client.New(at.Address, at.User, at.Password))
@@ -63,4 +72,11 @@ type session struct {
 	streams cli.Streams
 	quiet   *bool
 	output  output
+}
+
+// say prints a line for people, beside what a command is for.
+func (s *session) say(format string, args ...any) {
+	if !*s.quiet {
+		fmt.Fprintln(s.streams.Err, diag.VisibleLines(fmt.Sprintf(format, args...)))
+	}
 }

@@ -18,9 +18,10 @@ import (
 // healthTime is how long the answer may take.
 const healthTime = 2 * time.Second
 
-// health asks the unit of this container whether it works.
-func health(ctx context.Context, args []string, s system) int {
-	f, code, ok := accept("health", args, s)
+// ask asks the unit of this container, for the command health whether it works, and
+// for ready whether clients should be led to it.
+func ask(ctx context.Context, command, path string, args []string, s system) int {
+	f, code, ok := accept(command, args, s)
 	if !ok {
 		return code
 	}
@@ -31,8 +32,8 @@ func health(ctx context.Context, args []string, s system) int {
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
-	if err := door.ask(ctx); err != nil {
-		fmt.Fprintf(s.stderr, "toskose-unit health: %v\n", err)
+	if err := door.ask(ctx, path); err != nil {
+		fmt.Fprintf(s.stderr, "toskose-unit %s: %v\n", command, err)
 		return exitFailed
 	}
 	return exitOK
@@ -74,12 +75,12 @@ func findDoor(f flags, s system) (door, error) {
 	case len(c.Unix) > 0:
 		return door{network: "unix", address: c.Unix[0].File}, nil
 	}
-	return door{}, fmt.Errorf("health: %s has no [inet_http_server] and no [unix_http_server]", file)
+	return door{}, fmt.Errorf("%s has no [inet_http_server] and no [unix_http_server]", file)
 }
 
 // ask writes the request itself: the HTTP client of the standard library would be
 // a quarter of the binary.
-func (d door) ask(ctx context.Context) error {
+func (d door) ask(ctx context.Context, path string) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, d.network, d.address)
 	if err != nil {
@@ -97,7 +98,7 @@ func (d door) ask(ctx context.Context) error {
 		}
 		conn = tls.Client(conn, toItself(own))
 	}
-	if _, err := fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: unit\r\nConnection: close\r\n\r\n"); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: unit\r\nConnection: close\r\n\r\n", path); err != nil {
 		return fmt.Errorf("cannot send a request to %s: %w", d.address, err)
 	}
 	status, err := bufio.NewReader(conn).ReadString('\n')
