@@ -17,11 +17,11 @@ func readAccess(getenv func(string) string) (access.Options, error) {
 	if opts.First == "" {
 		problems = append(problems, errors.New("TOSKOSE_MANAGER_USER is not set"))
 	}
-	const password = "TOSKOSE_MANAGER_PASSWORD_FILE"
-	if _, err := secret(password, getenv(password)); err != nil {
+	file := getenv("TOSKOSE_MANAGER_PASSWORD_FILE")
+	if _, err := secret("TOSKOSE_MANAGER_PASSWORD_FILE", file); err != nil {
 		problems = append(problems, err)
 	}
-	opts.Password = reading(getenv(password))
+	opts.Password = reading(file)
 	if file := getenv("TOSKOSE_MANAGER_USERS_FILE"); file != "" {
 		opts.Users = reading(file)
 	}

@@ -74,6 +74,9 @@ type replicas []netip.AddrPort
 
 func (r replicas) Replicas(context.Context, string, int) ([]netip.AddrPort, error) { return r, nil }
 
+func (r replicas) Clients(context.Context, string) ([]netip.Addr, bool, error) {
+	return nil, true, nil
+}
 func (r replicas) Running(context.Context, string, []int) ([]netip.Addr, error) { return nil, nil }
 
 // running is an application with a component on two replicas: two real units, and

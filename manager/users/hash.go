@@ -67,7 +67,6 @@ func (u User) Verify(password string) bool {
 	if err != nil || len(password) > MaxPassword {
 		return false
 	}
-	//nolint:gosec // parseHash bounds the length
 	got := argon2.IDKey([]byte(password), salt, c.passes, c.memory, c.lanes, uint32(len(want)))
 	return subtle.ConstantTimeCompare(got, want) == 1 && u.Name != ""
 }
