@@ -24,6 +24,7 @@ type GoalView struct {
 	State     string               `json:"state,omitempty"`  // asked for of all components
 	States    map[string]string    `json:"states,omitempty"` // by component, container or group
 	Revision  string               `json:"revision,omitempty"`
+	Asked     string               `json:"asked,omitempty"` // the revision that a person made; holds were added since
 	By        string               `json:"by,omitempty"`
 	At        time.Time            `json:"at,omitzero"`
 	Default   bool                 `json:"default,omitempty"` // nobody set one: it is toskose.yml's
@@ -56,7 +57,8 @@ func goalView(s keep.Status) GoalView {
 		Reached: s.Decision.Reached, Wanted: s.Decision.Wanted, Obstacles: s.Decision.Obstacles, Notes: s.Decision.Notes,
 	}
 	if d := s.Document; d != nil {
-		v.State, v.States, v.Revision, v.By, v.At, v.Holds = d.All, d.States, d.Revision.String(), d.By, d.At, d.Holds
+		v.State, v.States, v.By, v.At, v.Holds = d.All, d.States, d.By, d.At, d.Holds
+		v.Revision, v.Asked = d.Revision.String(), d.Asked.String()
 	}
 	return v
 }

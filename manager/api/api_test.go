@@ -64,6 +64,11 @@ func (a *app) ResumeGoal(_ context.Context, components []string, by string) (man
 	return manager.GoalView{}, true, a.err
 }
 
+func (a *app) RestoreGoal(_ context.Context, g manager.KeptGoal) (manager.GoalView, bool, error) {
+	a.called = fmt.Sprint("restore ", g.Revision, " ", g.State)
+	return manager.GoalView{}, true, a.err
+}
+
 func (a *app) Plan(_ context.Context, req manager.GoalRequest) manager.PlanView {
 	a.called = fmt.Sprint("plan ", req.State)
 	return manager.PlanView{Targets: map[string]string{"api": "running"}}
@@ -371,12 +376,12 @@ func TestRunWaitsUnlessAskedNotTo(t *testing.T) {
 	code := 0
 	a := &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []outcome.Run{{Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}}}}}
 	h := handler(t, a)
-	w := ask(t, h, "POST", op+"?replica=i1&force=true&strict=true", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
+	w := ask(t, h, "POST", op+"?replica=i1&force=true&strict=true&max_unavailable=2", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"exit_code": 0`) {
 		t.Errorf("got %d: %s", w.Code, w.Body)
 	}
 	in := a.start.Inputs
-	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" || !a.start.Force || !a.start.Strict {
+	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" || !a.start.Force || !a.start.Strict || a.start.MaxUnavailable != 2 {
 		t.Errorf("started %+v", a.start)
 	}
 	w = ask(t, h, "POST", op, "", "Prefer: wait=1, respond-async")

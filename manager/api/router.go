@@ -41,6 +41,7 @@ type Goals interface {
 	Goal() manager.GoalView
 	SetGoal(ctx context.Context, req manager.GoalRequest) (view manager.GoalView, kept bool, err error)
 	ResumeGoal(ctx context.Context, components []string, by string) (view manager.GoalView, kept bool, err error)
+	RestoreGoal(ctx context.Context, g manager.KeptGoal) (view manager.GoalView, kept bool, err error)
 	Plan(ctx context.Context, req manager.GoalRequest) manager.PlanView
 }
 
@@ -141,6 +142,7 @@ func (s *server) table() []route {
 		{"PUT", "/app/goal", operator, s.takesBody(s.handle(s.putGoal))},
 		{"PATCH", "/app/goal", operator, s.takesBody(s.handle(s.patchGoal))},
 		{"POST", "/app/goal/resume", operator, s.takesBody(s.handle(s.resumeGoal))},
+		{"POST", "/app/goal/restore", operator, s.takesBody(s.handle(s.restoreGoal))},
 		{"POST", "/app/plan", viewer, s.takesBody(s.handle(s.makePlan))},
 		{"GET", "/components", viewer, s.view(s.getComponents)},
 		{"GET", "/events", viewer, s.serveEvents},

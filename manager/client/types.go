@@ -63,6 +63,7 @@ type Goal struct {
 	State     string            `json:"state,omitempty"`
 	States    map[string]string `json:"states,omitempty"`
 	Revision  string            `json:"revision,omitempty"`
+	Asked     string            `json:"asked,omitempty"` // the revision that a person made; holds were added since
 	By        string            `json:"by,omitempty"`
 	At        time.Time         `json:"at,omitzero"`
 	Default   bool              `json:"default,omitempty"`
