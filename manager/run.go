@@ -21,6 +21,7 @@ type RunRequest struct {
 	By              string            // who asks, for the journals
 	Force           bool              // even if it requires what nothing offers
 	Strict          bool              // not if it takes from others what they require
+	MaxUnavailable  int               // on how many replicas at the same time, and no further after a failure; 0: all
 }
 
 // Start begins an execution and returns it once every replica has accepted or
@@ -52,7 +53,7 @@ func (a *App) Start(ctx context.Context, req RunRequest) (outcome.Execution, err
 	}
 	before := now.Lacking(req.Component)
 	return a.engine.Start(ctx, execute.Request{
-		Operation: op, Replicas: replicas, Inputs: req.Inputs, Timeout: req.Timeout, By: req.By,
+		Operation: op, Replicas: replicas, Inputs: req.Inputs, Timeout: req.Timeout, By: req.By, MaxUnavailable: req.MaxUnavailable,
 		Degraded: func() []outcome.Lack {
 			return view.Added(before, a.rules.At(a.fleet.Snapshot()).Lacking(req.Component))
 		},

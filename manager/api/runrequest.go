@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,16 +21,18 @@ type runBody struct {
 
 // runRequest reads a request to run an operation.
 func runRequest(r *http.Request) (manager.RunRequest, error) {
-	user, _, _ := r.BasicAuth()
 	req := manager.RunRequest{
 		Node: param(r, "node"), Component: param(r, "component"), Operation: param(r, "operation"),
-		Replica: replicaOf(r), By: user,
+		Replica: replicaOf(r), By: callerOf(r).Name,
 	}
 	var err error
 	if req.Force, err = flag(r, "force"); err != nil {
 		return req, err
 	}
 	if req.Strict, err = flag(r, "strict"); err != nil {
+		return req, err
+	}
+	if req.MaxUnavailable, err = maxUnavailable(r); err != nil {
 		return req, err
 	}
 	var body runBody
@@ -54,6 +57,19 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 		}
 	}
 	return req, nil
+}
+
+// maxUnavailable reads on how many replicas an operation may run at the same time.
+func maxUnavailable(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("max_unavailable")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, invalid("max_unavailable is a number of replicas from 1 on, not %q", text)
+	}
+	return n, nil
 }
 
 func invalid(format string, args ...any) error {

@@ -30,6 +30,9 @@ type Request struct {
 	Inputs    map[string]string // override declared inputs
 	Timeout   time.Duration     // 0: the operation's own limit, or none
 	By        string            // who asks, for the journals
+	// MaxUnavailable is on how many replicas it runs at the same time, and it begins on
+	// no other after one on which it did not succeed; 0: on all at once.
+	MaxUnavailable int
 	// Degraded returns what others lack since the execution was begun.
 	Degraded func() []outcome.Lack
 }
@@ -48,9 +51,9 @@ func New(f *fleet.Fleet, nodes []*topology.Node, remember int, log *slog.Logger)
 	return &Engine{fleet: f, nodes: nodes, records: newMemory(remember), log: log}
 }
 
-// Start begins an execution and returns it once every replica has accepted or
-// refused it, or ctx ends, which cancels nothing. The error is about the request;
-// the execution's own is its Err.
+// Start begins an execution and returns it once every replica on which it begins at
+// once has accepted or refused it, or ctx ends, which cancels nothing. The error is
+// about the request; the execution's own is its Err.
 func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, error) {
 	life := e.fleet.Life()
 	if life.Err() != nil {
@@ -64,12 +67,18 @@ func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, err
 	for _, r := range req.Replicas {
 		x.Runs = append(x.Runs, outcome.Run{Replica: r.Addr.String(), Outcome: wire.OutcomeRunning})
 	}
-	rec := newRecord(x)
+	most := len(x.Runs)
+	if req.MaxUnavailable > 0 {
+		most = min(most, req.MaxUnavailable)
+	}
+	rec := newRecord(x, most)
 	e.records.add(x.ID, rec)
 	e.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component, "operation", op.Name.String(), "by", x.By)
+	runs := make([]*run, len(req.Replicas))
 	for i, r := range req.Replicas {
-		e.fleet.Go(func(context.Context) { e.follow(ctx, &run{rec: rec, index: i, replica: r, req: req, id: x.ID}) })
+		runs[i] = &run{rec: rec, index: i, replica: r, req: req, id: x.ID, first: i < most}
 	}
+	e.fleet.Go(func(life context.Context) { e.roll(ctx, life, runs, most) })
 	select {
 	case <-rec.accepted:
 	case <-ctx.Done():

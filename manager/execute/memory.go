@@ -12,15 +12,16 @@ import (
 type record struct {
 	mu       sync.Mutex
 	now      outcome.Execution
-	begin    int           // number of runs that were neither accepted nor refused yet
+	begin    int           // number of runs to be accepted or refused, of those that begin at once
 	pending  int           // number of runs that have not ended
 	accepted chan struct{} // closed when begin is 0
 	done     chan struct{} // closed when pending is 0
 }
 
-func newRecord(x outcome.Execution) *record {
+// newRecord returns that of an execution of which so many runs begin at once.
+func newRecord(x outcome.Execution, begin int) *record {
 	return &record{
-		now: x, begin: len(x.Runs), pending: len(x.Runs),
+		now: x, begin: begin, pending: len(x.Runs),
 		accepted: make(chan struct{}), done: make(chan struct{}),
 	}
 }
