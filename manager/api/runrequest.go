@@ -21,10 +21,9 @@ type runBody struct {
 
 // runRequest reads a request to run an operation.
 func runRequest(r *http.Request) (manager.RunRequest, error) {
-	user, _, _ := r.BasicAuth()
 	req := manager.RunRequest{
 		Node: param(r, "node"), Component: param(r, "component"), Operation: param(r, "operation"),
-		Replica: replicaOf(r), By: user,
+		Replica: replicaOf(r), By: callerOf(r).Name,
 	}
 	var err error
 	if req.Force, err = flag(r, "force"); err != nil {
