@@ -31,6 +31,12 @@ func (s *server) authenticate(next http.Handler) http.Handler {
 	})
 }
 
+// userOf returns who has sent a request that authenticate let pass.
+func userOf(r *http.Request) string {
+	user, _, _ := r.BasicAuth()
+	return user
+}
+
 // sameOrigin refuses what a page of another site makes a browser send: it would
 // carry the password that the browser keeps for the documentation page.
 func sameOrigin(next http.Handler) http.Handler {

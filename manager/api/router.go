@@ -4,11 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/view"
 )
@@ -45,7 +47,9 @@ type Operations interface {
 	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (view.Operation, error)
 	Start(ctx context.Context, req manager.RunRequest) (outcome.Execution, error)
 	Wait(ctx context.Context, id string) (outcome.Execution, error)
-	Execution(ctx context.Context, id string) (outcome.Execution, error)
+	Execution(ctx context.Context, id string, wait time.Duration) (outcome.Execution, error)
+	Cancel(ctx context.Context, id string) (outcome.Execution, error)
+	History(ctx context.Context, q history.Query) (history.Page, error)
 }
 
 // Control ends and signals operations.
@@ -78,6 +82,7 @@ type server struct {
 	root    *chi.Mux
 	openapi []byte
 	metrics *metrics
+	answers *answers      // to requests with an Idempotency-Key
 	streams chan struct{} // a slot for each stream of events
 }
 
@@ -89,7 +94,7 @@ func New(app Application, opts Options) (http.Handler, error) {
 	}
 	s := &server{
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
-		metrics: newMetrics(), streams: make(chan struct{}, maxStreams),
+		metrics: newMetrics(), answers: &answers{byKey: map[string]*answer{}}, streams: make(chan struct{}, maxStreams),
 	}
 	s.routes()
 	return s.root, nil
@@ -110,24 +115,27 @@ func (s *server) routes() {
 		r.Use(s.authenticate)
 		r.Get("/app", s.view(s.getApp))
 		r.Get("/app/goal", s.handle(s.getGoal))
+		posts := r.With(s.takesBody, s.once)
 		r.With(s.takesBody).Put("/app/goal", s.handle(s.putGoal))
 		r.With(s.takesBody).Patch("/app/goal", s.handle(s.patchGoal))
-		r.With(s.takesBody).Post("/app/goal/resume", s.handle(s.resumeGoal))
-		r.With(s.takesBody).Post("/app/plan", s.handle(s.makePlan))
+		posts.Post("/app/goal/resume", s.handle(s.resumeGoal))
+		posts.Post("/app/plan", s.handle(s.makePlan))
 		r.Get("/components", s.view(s.getComponents))
 		r.Get("/events", s.serveEvents)
+		r.Get("/executions", s.handle(s.getHistory))
 		r.Get("/executions/{execution}", s.handle(s.getExecution))
+		r.Delete("/executions/{execution}", s.handle(s.cancelExecution))
 		r.Get("/node", s.view(s.getNodes))
-		r.Post("/node/reload", s.handle(s.reload))
+		posts.Post("/node/reload", s.handle(s.reload))
 		r.Get("/node/{node}", s.view(s.getNode))
 		r.Delete("/node/{node}/operations", s.handle(s.stopAll))
 		r.Get("/node/{node}/log", s.handle(s.getUnitLog))
 		r.Delete("/node/{node}/log", s.handle(s.clearUnitLog))
 		r.Get("/node/{node}/{component}", s.view(s.getComponent))
 		r.Get("/node/{node}/{component}/{operation}", s.view(s.getOperation))
-		r.With(s.takesBody).Post("/node/{node}/{component}/{operation}", s.handle(s.run))
+		posts.Post("/node/{node}/{component}/{operation}", s.handle(s.run))
 		r.Delete("/node/{node}/{component}/{operation}", s.handle(s.stop))
-		r.Post("/node/{node}/{component}/{operation}/signal", s.handle(s.signal))
+		posts.Post("/node/{node}/{component}/{operation}/signal", s.handle(s.signal))
 		r.Get("/node/{node}/{component}/{operation}/log", s.handle(s.getLog))
 		r.Delete("/node/{node}/{component}/{operation}/log", s.handle(s.clearLog))
 	})

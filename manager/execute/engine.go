@@ -25,6 +25,8 @@ import (
 
 // Request asks for one execution of an operation.
 type Request struct {
+	ID        string // that the caller chose: the same id is the same execution; empty: a new one
+	Same      string // is equal for requests that are the same
 	Operation topology.Operation
 	Replicas  []fleet.Replica
 	Inputs    map[string]string // override declared inputs
@@ -56,19 +58,20 @@ func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, err
 	if life.Err() != nil {
 		return outcome.Execution{}, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: "the manager is shutting down"}
 	}
-	op := req.Operation
-	x := outcome.Execution{
-		ID: rand.Text(), Node: op.Component.Node.Name(), Component: op.Component.Name(), Interface: op.Name.Interface, Operation: op.Name.Name,
-		By: req.By, Inputs: slices.Sorted(maps.Keys(req.Inputs)), Outcome: wire.OutcomeRunning, Started: time.Now(),
+	if req.ID == "" {
+		req.ID = rand.Text()
 	}
-	for _, r := range req.Replicas {
-		x.Runs = append(x.Runs, outcome.Run{Replica: r.Addr.String(), Outcome: wire.OutcomeRunning})
+	rec, isNew, err := e.records.claim(req)
+	if err != nil {
+		return outcome.Execution{}, err
 	}
-	rec := newRecord(x)
-	e.records.add(x.ID, rec)
-	e.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component, "operation", op.Name.String(), "by", x.By)
-	for i, r := range req.Replicas {
-		e.fleet.Go(func(context.Context) { e.follow(ctx, &run{rec: rec, index: i, replica: r, req: req, id: x.ID}) })
+	if isNew {
+		x := rec.snapshot()
+		e.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component,
+			"operation", req.Operation.Name.String(), "by", x.By)
+		for i, r := range req.Replicas {
+			e.fleet.Go(func(context.Context) { e.follow(ctx, &run{rec: rec, index: i, replica: r, req: req, id: x.ID}) })
+		}
 	}
 	select {
 	case <-rec.accepted:
@@ -78,12 +81,25 @@ func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, err
 	return rec.snapshot(), nil
 }
 
+// begun returns the execution as it begins.
+func (req Request) begun() outcome.Execution {
+	op := req.Operation
+	x := outcome.Execution{
+		ID: req.ID, Node: op.Component.Node.Name(), Component: op.Component.Name(), Interface: op.Name.Interface, Operation: op.Name.Name,
+		By: req.By, Inputs: slices.Sorted(maps.Keys(req.Inputs)), Outcome: wire.OutcomeRunning, Started: time.Now(),
+	}
+	for _, r := range req.Replicas {
+		x.Runs = append(x.Runs, outcome.Run{Replica: r.Addr.String(), Outcome: wire.OutcomeRunning})
+	}
+	return x
+}
+
 // Wait waits for the end of an execution that this manager began. If ctx or the
 // fleet ends first, it returns the execution as it is, and an error.
 func (e *Engine) Wait(ctx context.Context, id string) (outcome.Execution, error) {
 	rec, ok := e.records.get(id)
 	if !ok {
-		return e.Execution(ctx, id)
+		return e.Execution(ctx, id, 0)
 	}
 	select {
 	case <-rec.done:
