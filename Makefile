@@ -112,6 +112,19 @@ e2e-kubernetes: ## Thinking on the cluster that kubectl is set to, by toskose's 
 e2e-swarm: ## Thinking over the nodes of DOCKER_HOST's swarm, pulled from each registry of TOSKOSE_REGISTRIES
 	go run ./scripts/gotest -tags swarm -count=1 -timeout 30m -run SeveralNodes ./e2e
 
+# Each has engines of its own, which scripts/lab.sh makes: root, Docker and docker-registry are needed. The tables
+# are in build/chaos-*.md.
+CHAOS := go run ./scripts/gotest -tags chaos -count=1 -timeout 30m
+.PHONY: chaos
+chaos: ## what a goal keeps Thinking through on one engine: containers, manager and machine taken away
+	scripts/lab.sh with 1 $(CHAOS) -run ChaosOnCompose ./e2e
+	@cat build/chaos-compose.md
+
+.PHONY: chaos-swarm
+chaos-swarm: ## the same over a swarm of three machines, with links cut and machines stopped
+	scripts/lab.sh with 3 $(CHAOS) -run ChaosOnASwarm ./e2e
+	@cat build/chaos-swarm.md
+
 .PHONY: lint
 lint: ## golangci-lint, with the rules of .golangci.yml
 	@# LINT_FLAGS are of a build whose packages it reads: of the tests' own, none is compiled for it alone.

@@ -162,10 +162,16 @@ func kubectl(t *testing.T, args ...string) string {
 func onCluster(t *testing.T, target string) (app *application, namespace string) {
 	t.Helper()
 	app = packageIt(t, dockerEngine(t), "../examples/thinking", thinkingsPorts, "--target", target)
+	loaded(t, app)
+	return app, app.name
+}
+
+// loaded brings an application's images to the cluster's nodes.
+func loaded(t *testing.T, app *application) {
+	t.Helper()
 	if load := strings.Fields(os.Getenv("TOSKOSE_LOAD")); len(load) > 0 {
 		must(t, "", found(t, load[0]), append(append(load[1:], app.images(t)...), "redis:7")...)
 	}
-	return app, app.name
 }
 
 // managed waits until all containers are there, and goes through the parts of
@@ -180,6 +186,7 @@ func managed(t *testing.T, app *application, namespace, frontend, backend string
 			t.FailNow()
 		}
 	}
+	eventually(t, "the manager finds store", func() bool { return app.state(t, "store") == "running" })
 	tell("no operation is allowed before its time", nothingBeforeItsTime)
 	tell("every component comes up in the paper's order", everythingComesUp)
 	forward(t, namespace, frontend, fmt.Sprint(app.ports["gui_port"]))

@@ -1,7 +1,6 @@
 package manager_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,17 +8,12 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/toskose/toskose/internal/freeport"
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/history"
@@ -79,49 +73,9 @@ toskose_protocol={"initial":"created","states":[{"name":"configured"},{"name":"c
 // realUnit runs the unit's own binary on a configuration with one component.
 func realUnit(t *testing.T) netip.AddrPort {
 	t.Helper()
-	folder := t.TempDir()
-	addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t)))
-	conf := filepath.Join(folder, "supervisord.conf")
-	if err := os.Mkdir(filepath.Join(folder, "documents"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(conf, fmt.Appendf(nil, unitConfig, folder, addr.Port()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var output strings.Builder
-	cmd := exec.Command(testunit.Shipped(t), "-c", conf)
-	cmd.Env = append(os.Environ(), "SUPERVISORD_PASSWORD="+fakeunit.Password)
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil || t.Failed() {
-			t.Logf("unit: %v\n%s", err, output.String())
-		}
+	return testunit.Serve(t, fakeunit.Password, func(folder string, port uint16) []byte {
+		return fmt.Appendf(nil, unitConfig, folder, port)
 	})
-	awaitHealth(t, addr)
-	return addr
-}
-
-func awaitHealth(t *testing.T, addr netip.AddrPort) {
-	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr.String()+"/healthz", http.NoBody)
-		answer, err := client.Do(req)
-		if err == nil {
-			answer.Body.Close()
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("the unit does not answer: %v", err)
-		}
-		time.Sleep(10 * time.Millisecond) // there is nothing else to wait on
-	}
 }
 
 // awaitLog gives what start has written, once it has: it has succeeded as soon

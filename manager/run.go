@@ -28,6 +28,7 @@ type RunRequest struct {
 	By              string            // who asks, for the journals
 	Force           bool              // even if it requires what nothing offers
 	Strict          bool              // not if it takes from others what they require
+	MaxUnavailable  int               // on how many replicas at the same time, and no further after a failure; 0: all
 }
 
 // Start begins an execution and returns it once every replica has accepted or
@@ -47,6 +48,7 @@ func (a *App) Start(ctx context.Context, req RunRequest) (outcome.Execution, err
 	}
 	run := execute.Request{
 		ID: req.ID, Same: req.same(op), Operation: op, Replicas: replicas, Inputs: req.Inputs, Timeout: req.Timeout, By: req.By,
+		MaxUnavailable: req.MaxUnavailable,
 	}
 	fresh := replicas
 	if run.ID, err = a.chosen(req, run.Same); err == nil && run.ID != "" {
@@ -81,7 +83,7 @@ func addresses(replicas []fleet.Replica) []netip.AddrPort {
 // same is equal for requests that are the same.
 func (r RunRequest) same(op topology.Operation) string {
 	inputs, _ := json.Marshal(r.Inputs) // with sorted names; strings have no errors
-	return fmt.Sprintf("%q %q %q %q %s %s %t %t", r.Node, r.Component, op.Name, r.Replica, inputs, r.Timeout, r.Force, r.Strict)
+	return fmt.Sprintf("%q %q %q %q %s %s %d %t %t", r.Node, r.Component, op.Name, r.Replica, inputs, r.Timeout, r.MaxUnavailable, r.Force, r.Strict)
 }
 
 // chosen returns the id that a caller chose, as such or by a key; empty: neither.

@@ -113,7 +113,7 @@ type Secret struct {
 func (p *Plan) Manager() Service { return p.Services[len(p.Services)-1] }
 
 // OtherNames lists, as ALIAS=NAME, the aliases of containers that the manager
-// finds by other names (TOSKOSE_DISCOVERY_NAMES).
+// finds by other names (TOSKOSE_DISCOVERY_NAMES, TOSKOSE_DISCOVERY_UNITS).
 func (p *Plan) OtherNames(nameOf func(service, alias string) string) string {
 	var pairs []string
 	for _, s := range p.Services {

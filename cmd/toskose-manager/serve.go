@@ -14,6 +14,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/metrics"
 )
 
 // serve serves the API until ctx ends.
@@ -34,8 +35,9 @@ func serve(ctx context.Context, files paths, getenv func(string) string, logs io
 		return err
 	}
 	defer app.Close()
+	counted := metrics.New(app, version)
 	handler, err := api.New(app, api.Options{
-		User: s.user, Password: s.password, Version: version, Logger: logger, Testing: s.testing,
+		User: s.user, Password: s.password, Version: version, Logger: logger, Testing: s.testing, Metrics: counted,
 	})
 	if err != nil {
 		return err
@@ -44,6 +46,7 @@ func serve(ctx context.Context, files paths, getenv func(string) string, logs io
 	if err != nil {
 		return fmt.Errorf("cannot serve on port %d: %w", s.port, err)
 	}
+	go counted.Run(ctx, app)
 	logger.Info("serving", "application", s.app.Name, "port", s.port, "version", version)
 	err = api.Serve(ctx, listener, handler, api.ServeOptions{Logger: logger, Stopping: app.Close})
 	logger.Info("stopped", "error", err)

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/docker/docker/client"
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/packager/deploy"
 )
 
@@ -21,7 +23,9 @@ swarm, otherwise on the single engine with docker compose or docker-compose. If
 DIR has manifests for Kubernetes only, or with --target kubernetes, it runs on
 the cluster in kubectl's current context. Deploying again updates what has
 changed and removes what is no longer part of the application. If something does
-not come up, deploy prints the reason and removes what it started.`,
+not come up, deploy prints the reason and removes what it started. The application
+is then the one that ` + "`toskose ps`" + ` and the like ask, from any folder: see
+` + "`toskose context`" + `.`,
 		Example: "  toskose deploy thinking-toskosed\n  toskose deploy --timeout 5m --keep thinking-toskosed\n  toskose deploy --target kubernetes --context staging thinking-toskosed",
 		Args:    cli.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -111,9 +115,21 @@ func up(ctx context.Context, docker *client.Client, opts deploy.Options) (*deplo
 	if err != nil {
 		return nil, err
 	}
-	return newDeployment(opts, result), nil
+	done := newDeployment(opts, result)
+	if err := contexts.Deployed(opts.Environ, result.Info.App, opts.Dir); err != nil {
+		fmt.Fprintf(opts.Progress, "warning: commands need --dir, for the context of %s was not made: %v\n", result.Info.App, err)
+	} else {
+		done.Context = result.Info.App
+	}
+	return done, nil
 }
 
 func down(ctx context.Context, docker *client.Client, opts deploy.Options) (*deployment, error) {
-	return &deployment{Kind: eventUndeployed, Path: opts.Dir}, deploy.Down(ctx, docker, opts)
+	err := deploy.Down(ctx, docker, opts)
+	if err == nil {
+		if left := contexts.Undeployed(opts.Environ, opts.Dir); left != nil {
+			fmt.Fprintf(opts.Progress, "warning: its context is left: %v\n", left)
+		}
+	}
+	return &deployment{Kind: eventUndeployed, Path: opts.Dir}, err
 }

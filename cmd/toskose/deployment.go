@@ -34,6 +34,7 @@ type deployment struct {
 	Application string   `json:"application,omitempty"`
 	Path        string   `json:"path"`
 	Address     string   `json:"address,omitempty"` // of the manager
+	Context     string   `json:"context,omitempty"` // that other commands ask it by
 	Forward     string   `json:"forward,omitempty"` // a command: while it runs, the manager is at Address
 	Next        []string `json:"next,omitempty"`    // commands
 }

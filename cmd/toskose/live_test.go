@@ -94,8 +94,36 @@ func TestGoalsFromTheCommandLine(t *testing.T) {
 			}
 		})
 	}
-	var out bytes.Buffer
-	if code := run(t.Context(), []string{"up", "--dir", t.TempDir()}, environment{out: &out, err: &out}); code != cli.ExitFailed || !strings.Contains(out.String(), "--dir") {
-		t.Errorf("without an application: exit %d, %s", code, out.String())
+}
+
+// TestWhoIsNoManagerIsTold asks where there is no manager, or another's.
+func TestWhoIsNoManagerIsTold(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	server.Close()
+	denying := httptest.NewServer(server.Config.Handler)
+	t.Cleanup(denying.Close)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }))
+	t.Cleanup(other.Close)
+	folder := packagedFolder(t)
+	for _, c := range []struct {
+		args []string
+		says string
+		code int
+	}{
+		{[]string{"up", "--dir", t.TempDir()}, "was not packaged by toskose", cli.ExitFailed},
+		{[]string{"plan"}, "--dir or --context of a running application", cli.ExitUsage},
+		{[]string{"plan", "--from", "api=created"}, "--from goes with a FILE only", cli.ExitUsage},
+		{[]string{"plan", "--dir", folder, "app.yaml"}, "goes without FILE", cli.ExitUsage},
+		{[]string{"ps", "--dir", folder, "--manager", server.URL}, "refused; `toskose deploy` runs the application of the folder", cli.ExitFailed},
+		{[]string{"events", "--follow", "--dir", folder, "--manager", server.URL}, "the manager does not answer at http://127.0.0.1:", cli.ExitFailed},
+		{[]string{"ps", "--dir", folder, "--manager", denying.URL}, "refuses the password", cli.ExitFailed},
+		{[]string{"ps", "--dir", folder, "--manager", other.URL}, "is no manager", cli.ExitFailed},
+		{[]string{"restart", "--dir", folder}, "0 arguments given", cli.ExitUsage},
+	} {
+		var out bytes.Buffer
+		if code := run(t.Context(), c.args, environment{out: &out, err: &out}); code != c.code || !strings.Contains(out.String(), c.says) {
+			t.Errorf("%q: exit %d, want %d and %q:\n%s", c.args, code, c.code, c.says, out.String())
+		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
@@ -28,12 +30,13 @@ type planFlags struct {
 	inputs          inputFlags
 	limit           time.Duration
 	opts            plan.Options
+	manager         live.Manager
 }
 
 func newPlan(env environment, engine *engineFlags) *cobra.Command {
-	var flags planFlags
+	flags := planFlags{manager: live.Manager{Environ: env.environ}}
 	cmd := &cobra.Command{
-		Use:                   "plan [OPTIONS] FILE [CONFIG_PATH]",
+		Use:                   "plan [OPTIONS] [FILE [CONFIG_PATH]]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Compute the operations that lead an application to a goal",
 		Long: `Compute the operations that lead an application to a goal, from the protocols of
@@ -47,14 +50,30 @@ toskose.yml that says which operations are starts, and where those may run that
 no transition names.
 
 With --check, check the steps of a plan one after the other, and explain the
-first one that is not allowed.`,
+first one that is not allowed.
+
+Without FILE, the application is the running one of --dir or --context, and the
+plan begins with where it is now. Its manager computes the plan, and does nothing;
+--goal may name containers and groups, too.`,
 		Example: `  toskose plan thinking.csar
   toskose plan --goal api=running --format dot thinking.csar
   toskose plan --down --format plan thinking.csar
   toskose plan --run api:api_interface.push_default thinking.csar
-  toskose plan --check thinking.plan thinking.csar`,
-		Args: cli.Args(1, 2),
+  toskose plan --check thinking.plan thinking.csar
+  toskose plan --dir thinking-toskosed --goal gui=configured`,
+		Args: cli.Args(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := fits(cmd, args); err != nil {
+				return cli.Misuse(err)
+			}
+			if len(args) == 0 {
+				err := planLive(cmd.Context(), env, &flags)
+				var missing *contexts.NotFoundError
+				if errors.As(err, &missing) && !cmd.Flags().Changed("dir") && !cmd.Flags().Changed("context") {
+					return cli.Misuse(errors.New("it needs a FILE, or --dir or --context of a running application"))
+				}
+				return err
+			}
 			return makeOrCheck(cmd.Context(), env, engine, flags, args)
 		},
 	}
@@ -68,7 +87,41 @@ first one that is not allowed.`,
 	flags.inputs.register(cmd)
 	f.IntVar(&flags.opts.MaxStates, "max-states", 200_000, "how many situations a search may visit")
 	f.DurationVar(&flags.limit, "max-time", 30*time.Second, "how long to search")
+	flags.manager.Register(cmd)
 	return cmd
+}
+
+// fits checks that the flags are those for a file, or those for what runs.
+func fits(cmd *cobra.Command, args []string) error {
+	only, is := []string{"dir", "context", "manager"}, "is for a running application, and goes without FILE"
+	if len(args) == 0 {
+		only, is = []string{"from", "run", "check", "input", "inputs", "max-states", "max-time"}, "goes with a FILE only"
+	}
+	for _, name := range only {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s %s", name, is)
+		}
+	}
+	return nil
+}
+
+// planLive has the manager of a running application make a plan.
+func planLive(ctx context.Context, env environment, flags *planFlags) error {
+	if err := flags.validate(); err != nil {
+		return cli.Misuse(err)
+	}
+	states, err := parseStates("--goal", flags.goal)
+	if err != nil {
+		return cli.Misuse(err)
+	}
+	state := ""
+	switch {
+	case flags.down:
+		state = "down"
+	case len(states) == 0:
+		state = "up"
+	}
+	return flags.manager.Plan(ctx, env.streams(), state, states, flags.format)
 }
 
 func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flags planFlags, paths []string) error {

@@ -42,10 +42,16 @@ type app struct {
 	called  string
 	outcome outcome.Execution
 	missing []manager.NotReady
+	goal    *manager.GoalView
 	panics  bool
 }
 
-func (a *app) Goal() manager.GoalView { return manager.GoalView{State: "up"} }
+func (a *app) Goal() manager.GoalView {
+	if a.goal != nil {
+		return *a.goal
+	}
+	return manager.GoalView{State: "up"}
+}
 
 func (a *app) SetGoal(_ context.Context, req manager.GoalRequest) (manager.GoalView, bool, error) {
 	a.called = fmt.Sprint("goal ", req.State, req.States, req.Merge, req.By)
@@ -229,7 +235,7 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 		{"GET", "/docs", 200, "", "swagger-ui"},
 		{"GET", "/docs/", 200, "", "swagger-ui"},
 		{"GET", "/docs/swagger-ui-bundle.js", 200, "", ""},
-		{"GET", "/metrics", 200, "", "toskose_manager_units 2"},
+		{"GET", "/metrics", 200, "", `toskose_manager_build_info{version="1.2.3"} 1`},
 		{"GET", "/api/v1/nothing", 404, "", "no-such-path"},
 		{"GET", "/", 404, "", "no-such-path"},
 		{"GET", op + "/log?tail=many", 422, "", "invalid-request"},
@@ -333,12 +339,12 @@ func TestRunWaitsUnlessAskedNotTo(t *testing.T) {
 	code := 0
 	a := &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []outcome.Run{{Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}}}}}
 	h := handler(t, a)
-	w := ask(t, h, "POST", op+"?replica=i1&force=true&strict=true", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
+	w := ask(t, h, "POST", op+"?replica=i1&force=true&strict=true&max_unavailable=2", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"exit_code": 0`) {
 		t.Errorf("got %d: %s", w.Code, w.Body)
 	}
 	in := a.start.Inputs
-	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" || !a.start.Force || !a.start.Strict {
+	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" || !a.start.Force || !a.start.Strict || a.start.MaxUnavailable != 2 {
 		t.Errorf("started %+v", a.start)
 	}
 	w = ask(t, h, "POST", op, "", "Prefer: handling=strict, respond-async; x=1")
@@ -589,6 +595,28 @@ func TestTheDocumentationNeedsNoInternet(t *testing.T) {
 	}
 }
 
+func TestTheApplicationIsReadyWhenItIsAsItsGoalSays(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		goal manager.GoalView
+		want int
+	}{
+		{"reached", manager.GoalView{State: "up", Acting: true, Done: true, Wanted: 3, Reached: 3}, http.StatusOK},
+		{"under way", manager.GoalView{State: "up", Acting: true, Wanted: 3, Reached: 2}, http.StatusServiceUnavailable},
+		{"not known which holds", manager.GoalView{Done: true, Wanted: 3, Reached: 3}, http.StatusServiceUnavailable},
+		{"none", manager.GoalView{Acting: true, Done: true}, http.StatusServiceUnavailable},
+	} {
+		a := &app{goal: &tt.goal, missing: []manager.NotReady{{Node: "secret-node"}}}
+		request := httptest.NewRequest(http.MethodGet, "/readyz?goal=1", http.NoBody)
+		answer := httptest.NewRecorder()
+		handler(t, a).ServeHTTP(answer, request)
+		if said := answer.Body.String(); answer.Code != tt.want || strings.Contains(said, "secret-node") || strings.Contains(said, "3") && tt.want == http.StatusOK {
+			t.Errorf("%s: %d, want %d\n%s", tt.name, answer.Code, tt.want, said)
+		}
+	}
+}
+
 func TestMetricsCountRequestsByRoute(t *testing.T) {
 	t.Parallel()
 	h := handler(t, &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}})
@@ -597,9 +625,9 @@ func TestMetricsCountRequestsByRoute(t *testing.T) {
 	ask(t, h, "GET", "/random/17", "")
 	text := ask(t, h, "GET", "/metrics", "").Body.String()
 	for _, line := range []string{
-		`toskose_manager_requests_total{method="POST",route="/api/v1/node/{node}/{component}/{operation}",code="200"} 1`,
-		`toskose_manager_requests_total{method="GET",route="unmatched",code="404"} 1`,
-		`toskose_manager_operations_total{outcome="succeeded"} 1`, "# EOF\n",
+		`toskose_manager_requests_total{code="200",method="POST",route="/api/v1/node/{node}/{component}/{operation}"} 1`,
+		`toskose_manager_requests_total{code="404",method="GET",route="unmatched"} 1`,
+		`toskose_manager_request_duration_seconds_count{method="POST",route="/api/v1/node/{node}/{component}/{operation}"} 1`,
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %s in\n%s", line, text)

@@ -17,6 +17,8 @@ import (
 const (
 	maxStreams = 256              // concurrent streams of events
 	heartbeat  = 15 * time.Second // so that proxies do not close a quiet stream
+
+	eventStream = "text/event-stream"
 )
 
 // serveEvents streams what happens to components as server-sent events, or answers
@@ -30,11 +32,12 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
+		defer s.opts.Metrics.Follow()()
 	default:
 		s.problem(w, r, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: fmt.Sprintf("%d clients already follow the events", maxStreams)})
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Content-Type", eventStream)
 	w.Header().Set("X-Accel-Buffering", "no")
 	if r.Method == http.MethodHead {
 		return

@@ -6,8 +6,19 @@ func (s *server) healthz(*http.Request) (reply, error) {
 	return ok(map[string]string{"status": "ok"}), nil
 }
 
-// readyz takes no password, so it names the nodes that are not ready, but not why.
-func (s *server) readyz(*http.Request) (reply, error) {
+// readyz takes no password, so it names the nodes that are not ready, but not why;
+// asked for the goal, it says nothing else.
+func (s *server) readyz(r *http.Request) (reply, error) {
+	goal, err := flag(r, "goal")
+	if err != nil {
+		return reply{}, err
+	}
+	if goal {
+		if g := s.app.Goal(); !g.Acting || !g.Done || g.Wanted == 0 {
+			return reply{}, errNotAsWanted
+		}
+		return ok(map[string]any{"status": "ready"}), nil
+	}
 	missing, units := s.app.Ready()
 	if len(missing) == 0 {
 		return ok(map[string]any{"status": "ready", "units": units}), nil
@@ -30,8 +41,10 @@ func flagOr(r *http.Request, name string, otherwise bool) (bool, error) {
 	switch value := r.URL.Query().Get(name); value {
 	case "":
 		return otherwise, nil
-	case "true", "false":
-		return value == "true", nil
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
 	default:
 		return false, invalid("%s is true or false, not %q", name, value)
 	}

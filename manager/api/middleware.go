@@ -82,9 +82,9 @@ func (s *server) observe(next http.Handler) http.Handler {
 		begun := time.Now()
 		next.ServeHTTP(counted, r)
 		route := chi.RouteContext(r.Context()).RoutePattern()
-		s.metrics.request(r.Method, route, counted.status)
-		s.opts.Logger.Debug("request", "method", r.Method, "path", r.URL.Path, "status", counted.status,
-			"duration", time.Since(begun))
+		took := time.Since(begun)
+		s.opts.Metrics.Request(r.Method, route, counted.status, took, w.Header().Get("Content-Type") == eventStream)
+		s.opts.Logger.Debug("request", "method", r.Method, "path", r.URL.Path, "status", counted.status, "duration", took)
 	})
 }
 

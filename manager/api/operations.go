@@ -88,7 +88,6 @@ func (s *server) run(r *http.Request) (reply, error) {
 // ended answers with an execution that was waited for.
 func (s *server) ended(header map[string]string, x outcome.Execution, err error) (reply, error) {
 	if err == nil {
-		s.metrics.operation(x.Outcome)
 		err = x.Err()
 	}
 	return reply{header: header, body: x}, err

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -38,6 +39,8 @@ type notReadyError []string
 func (e notReadyError) Error() string { return "no unit answers on " + strings.Join(e, ", ") }
 
 func (e notReadyError) Unwrap() error { return errNotReady }
+
+var errNotAsWanted = fmt.Errorf("%w: it is not as its goal says, or has none", errNotReady)
 
 // problemKind is how errors of a kind are answered.
 type problemKind struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/view"
 )
@@ -73,7 +74,8 @@ type Options struct {
 	User, Password string // of everything that needs them
 	Version        string
 	Logger         *slog.Logger
-	Testing        bool // answers to internal errors say what broke
+	Testing        bool             // answers to internal errors say what broke
+	Metrics        *metrics.Metrics // nil: executions are not counted
 }
 
 type server struct {
@@ -81,7 +83,6 @@ type server struct {
 	opts    Options
 	root    *chi.Mux
 	openapi []byte
-	metrics *metrics
 	answers *answers      // to requests with an Idempotency-Key
 	streams chan struct{} // a slot for each stream of events
 }
@@ -92,9 +93,12 @@ func New(app Application, opts Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.Metrics == nil {
+		opts.Metrics = metrics.New(app, opts.Version)
+	}
 	s := &server{
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
-		metrics: newMetrics(), answers: &answers{byKey: map[string]*answer{}}, streams: make(chan struct{}, maxStreams),
+		answers: &answers{byKey: map[string]*answer{}}, streams: make(chan struct{}, maxStreams),
 	}
 	s.routes()
 	return s.root, nil
@@ -110,7 +114,7 @@ func (s *server) routes() {
 	r.Get("/openapi.json", s.serveOpenAPI)
 	r.Handle("/docs", docs())
 	r.Handle("/docs/*", docs())
-	r.With(s.authenticate).Get("/metrics", s.serveMetrics)
+	r.With(s.authenticate).Method(http.MethodGet, "/metrics", s.opts.Metrics.Handler())
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(s.authenticate)
 		r.Get("/app", s.view(s.getApp))

@@ -33,6 +33,9 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 	if req.Strict, err = flag(r, "strict"); err != nil {
 		return req, err
 	}
+	if req.MaxUnavailable, err = maxUnavailable(r); err != nil {
+		return req, err
+	}
 	var body runBody
 	if err := decode(r, &body, `{"inputs": {"NAME": "value"}}`); err != nil {
 		return req, err
@@ -59,6 +62,19 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 		}
 	}
 	return req, nil
+}
+
+// maxUnavailable reads on how many replicas an operation may run at the same time.
+func maxUnavailable(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("max_unavailable")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, invalid("max_unavailable is a number of replicas from 1 on, not %q", text)
+	}
+	return n, nil
 }
 
 func invalid(format string, args ...any) error {

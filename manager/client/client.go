@@ -36,6 +36,8 @@ type Problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
+
+	Execution string `json:"execution"` // the id of what was begun and is no success
 }
 
 func (p *Problem) Error() string {

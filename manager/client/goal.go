@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"time"
 )
 
 // Goal returns the goal and how far it is.
@@ -40,25 +39,15 @@ type asked struct {
 
 // AwaitGoal asks until the goal is reached, and tells each time how far it is. If
 // ctx ends before, it returns the goal as it was last, and the context's error.
-func (c *Client) AwaitGoal(ctx context.Context, tell func(Goal)) (Goal, error) {
-	const again = 250 * time.Millisecond
-	var last Goal
-	for {
+func (c *Client) AwaitGoal(ctx context.Context, tell func(Goal)) (last Goal, err error) {
+	err = Await(ctx, func(ctx context.Context) (bool, error) {
 		g, err := c.Goal(ctx)
-		if err != nil && ctx.Err() == nil {
-			return last, err
+		if err != nil {
+			return false, err
 		}
-		if err == nil {
-			last = g
-			tell(g)
-			if g.Done && g.Acting {
-				return g, nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return last, ctx.Err()
-		case <-time.After(again):
-		}
-	}
+		last = g
+		tell(g)
+		return g.Done && g.Acting, nil
+	})
+	return last, err
 }

@@ -32,6 +32,9 @@ type Request struct {
 	Inputs    map[string]string // override declared inputs
 	Timeout   time.Duration     // 0: the operation's own limit, or none
 	By        string            // who asks, for the journals
+	// MaxUnavailable is on how many replicas it runs at the same time, and it begins on
+	// no other after one on which it did not succeed; 0: on all at once.
+	MaxUnavailable int
 	// Degraded returns what others lack since the execution was begun.
 	Degraded func() []outcome.Lack
 }
@@ -50,9 +53,9 @@ func New(f *fleet.Fleet, nodes []*topology.Node, remember int, log *slog.Logger)
 	return &Engine{fleet: f, nodes: nodes, records: newMemory(remember), log: log}
 }
 
-// Start begins an execution and returns it once every replica has accepted or
-// refused it, or ctx ends, which cancels nothing. The error is about the request;
-// the execution's own is its Err.
+// Start begins an execution and returns it once every replica on which it begins at
+// once has accepted or refused it, or ctx ends, which cancels nothing. The error is
+// about the request; the execution's own is its Err.
 func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, error) {
 	life := e.fleet.Life()
 	if life.Err() != nil {
@@ -69,9 +72,11 @@ func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, err
 		x := rec.snapshot()
 		e.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component,
 			"operation", req.Operation.Name.String(), "by", x.By)
+		runs := make([]*run, len(req.Replicas))
 		for i, r := range req.Replicas {
-			e.fleet.Go(func(context.Context) { e.follow(ctx, &run{rec: rec, index: i, replica: r, req: req, id: x.ID}) })
+			runs[i] = &run{rec: rec, index: i, replica: r, req: req, id: x.ID, first: i < req.most()}
 		}
+		e.fleet.Go(func(life context.Context) { e.roll(ctx, life, runs, req.most()) })
 	}
 	select {
 	case <-rec.accepted:
@@ -79,6 +84,14 @@ func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, err
 	case <-life.Done():
 	}
 	return rec.snapshot(), nil
+}
+
+// most is on how many replicas it is executed at the same time.
+func (req Request) most() int {
+	if req.MaxUnavailable > 0 {
+		return min(len(req.Replicas), req.MaxUnavailable)
+	}
+	return len(req.Replicas)
 }
 
 // begun returns the execution as it begins.

@@ -13,16 +13,17 @@ type record struct {
 	same     string
 	mu       sync.Mutex
 	now      outcome.Execution
-	begin    int           // number of runs that were neither accepted nor refused yet
+	begin    int           // number of runs to be accepted or refused, of those that begin at once
 	pending  int           // number of runs that have not ended
 	accepted chan struct{} // closed when begin is 0
 	done     chan struct{} // closed when pending is 0
 }
 
+// newRecord returns that of a request, of which not all runs need begin at once.
 func newRecord(req Request) *record {
 	x := req.begun()
 	return &record{
-		same: req.Same, now: x, begin: len(x.Runs), pending: len(x.Runs),
+		same: req.Same, now: x, begin: req.most(), pending: len(x.Runs),
 		accepted: make(chan struct{}), done: make(chan struct{}),
 	}
 }

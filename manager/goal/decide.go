@@ -182,6 +182,14 @@ func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
 	case len(refused.Takes) > 0:
 		t.obstacle(r, component, fmt.Sprintf("%s waits until %q no longer requires %s", step.Operation, refused.Takes[0].Component, refused.Takes[0]), time.Time{})
 	default:
+		if crowd := t.crowd(r, component, step); crowd != "" {
+			t.obstacle(r, component, crowd, time.Time{})
+			return
+		}
+		if provider, until := t.unled(t.s, r, component, step); until.After(t.s.Now) {
+			t.obstacle(r, component, fmt.Sprintf("%s waits until the network leads to %q", step.Operation, provider), until)
+			return
+		}
 		t.begin(r, component, step, "")
 	}
 }

@@ -42,6 +42,7 @@ type Replica struct {
 	Instance string // of its unit; empty: it was never heard
 	Problem  string // why it must not be operated: unreachable, outdated; empty: it can be
 	Unknown  bool   // its states are those of the past
+	Apart    bool   // no name leads clients to it yet
 	// Components is what its unit says, by component.
 	Components map[string]Component
 }

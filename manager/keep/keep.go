@@ -74,7 +74,7 @@ func New(opts Options) *Keeper {
 	k.store = store{
 		copies: map[string]*held{}, open: opts.Copies, locked: k.locked, working: &k.working, retry: opts.Retry, log: opts.Logger,
 	}
-	k.tells = herald{opts: opts, locked: k.locked, working: &k.working, told: map[string]*told{}}
+	k.tells = herald{opts: opts, kept: k.store.kept, locked: k.locked, working: &k.working, told: map[string]*told{}}
 	return k
 }
 

@@ -18,7 +18,8 @@ import (
 // told last holds while nobody manages them. The Keeper's lock guards it.
 type herald struct {
 	opts    Options
-	locked  func(func() bool) // does something under the lock, and has the Keeper decide again if that changed anything
+	kept    func(instance string) bool // it has the newest goal: who has not may know a newer one
+	locked  func(func() bool)          // does something under the lock, and has the Keeper decide again if that changed anything
 	working *sync.WaitGroup
 
 	targets map[string]string        // that notice is of
@@ -74,7 +75,7 @@ func (h *herald) follow(ctx context.Context, s goal.Situation) {
 			at = &told{}
 			h.told[r.Instance] = at
 		}
-		if r.Problem == "" && !at.busy && !s.Now.Before(at.again) && at.revision.ID != next.Revision.ID {
+		if r.Problem == "" && h.kept(r.Instance) && !at.busy && !s.Now.Before(at.again) && at.revision.ID != next.Revision.ID {
 			h.tell(ctx, r.Node, r.Instance, at, next, s.Now)
 		}
 	}

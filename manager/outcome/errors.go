@@ -22,6 +22,7 @@ var (
 	ErrUnmet            = errors.New("requirement not met") // nothing offers what the operation requires
 	ErrTakesAway        = errors.New("others require it")   // the operation takes it away, and the caller is strict
 	ErrBusy             = errors.New("already running")     // another operation of the component is under way
+	ErrNotBegun         = errors.New("not begun")           // since it did not succeed on another replica
 	ErrNotRunning       = errors.New("not running")         // nothing to stop or to signal
 	ErrInvalid          = errors.New("invalid request")     // an undeclared input, a bad signal or range
 	ErrReused           = errors.New("used before")         // the id or key was another request's
@@ -60,7 +61,7 @@ func (e *Error) Unwrap() []error { return []error{e.Kind, e.Cause} }
 
 // severity orders the kinds of errors at replicas: the worst comes last.
 var severity = []error{
-	ErrNotRunning, ErrNoLog, ErrBusy, ErrNotAllowed, ErrReused, ErrInvalid, ErrNotImplemented,
+	ErrNotBegun, ErrNotRunning, ErrNoLog, ErrBusy, ErrNotAllowed, ErrReused, ErrInvalid, ErrNotImplemented,
 	ErrBadAnswer, ErrFailed, ErrUnavailable, ErrUnreachable, ErrTimeLimit,
 }
 

@@ -50,13 +50,14 @@ func (r *Rules) situation(now *mirror.Snapshot) (goal.Situation, map[*mirror.Rep
 			}
 		}
 	}
+	next = next.Indexed()
 	r.last, r.now, r.index = now, next, index
 	return next, index
 }
 
 // seen returns a replica as goals see it.
 func (r *Rules) seen(at *mirror.Replica) goal.Replica {
-	g := goal.Replica{Node: at.Node, Name: at.Address.String(), Instance: at.Instance, Components: map[string]goal.Component{}}
+	g := goal.Replica{Node: at.Node, Name: at.Address.String(), Instance: at.Instance, Apart: !at.Led, Components: map[string]goal.Component{}}
 	switch {
 	case at.Problem != nil || at.Instance == "":
 		g.Problem, g.Unknown = "its unit does not answer", true

@@ -36,7 +36,7 @@ func TestNamesLeadToPodsThatAreReadyAndTheManagerToAll(t *testing.T) {
 	for _, v := range get[*appsv1.Deployment](t, all, "Deployment/toskose-manager").Spec.Template.Spec.Containers[0].Env {
 		env[v.Name] = v.Value
 	}
-	if got, want := env["TOSKOSE_DISCOVERY_NAMES"], "backend=backend-units,frontend=frontend-units"; got != want {
+	if got, want := env["TOSKOSE_DISCOVERY_UNITS"], "backend=backend-units,frontend=frontend-units"; got != want {
 		t.Errorf("the manager finds %q, want %q", got, want)
 	}
 }

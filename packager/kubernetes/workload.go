@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -104,19 +105,14 @@ func (w *writer) env(s packager.Service) []variable {
 	set("TOSKOSE_DISCOVERY", "alias")
 	field("TOSKOSE_NAMESPACE", "metadata.namespace")
 	set("TOSKOSE_DISCOVERY_DOMAIN", "$(TOSKOSE_NAMESPACE).svc."+w.opts.ClusterDomain)
-	if names := w.plan.OtherNames(w.managersName); names != "" {
+	if names := w.plan.OtherNames(func(_, alias string) string { return w.names[alias] }); names != "" {
 		set("TOSKOSE_DISCOVERY_NAMES", names)
 	}
-	return out
-}
-
-// managersName is what the manager finds the containers of a service by: its units
-// by a name that leads to those that are not ready, too.
-func (w *writer) managersName(service, alias string) string {
-	if made := w.names[unitsName(service)]; made != "" {
-		return made
+	units := func(service, alias string) string { return cmp.Or(w.names[unitsName(service)], alias) }
+	if names := w.plan.OtherNames(units); names != "" {
+		set("TOSKOSE_DISCOVERY_UNITS", names)
 	}
-	return w.names[alias]
+	return out
 }
 
 // ports returns what a service listens at: first what it publishes.

@@ -38,6 +38,7 @@ type fakeUnit struct {
 	journal   func(ctx context.Context, after string, wait time.Duration) (unit.JournalPage, error)
 	panics    bool
 	page      unit.LogPage
+	merger    *unit.LogMerger
 }
 
 func newFake() *fakeUnit {
@@ -256,4 +257,10 @@ func answered(t *testing.T, w *httptest.ResponseRecorder) string {
 func faultXML(code int, text string) string {
 	return fmt.Sprintf("<fault><value><struct><member><name>faultCode</name><value><int>%d</int></value></member>"+
 		"<member><name>faultString</name><value><string>%s</string></value></member></struct></value></fault>", code, text)
+}
+
+func (f *fakeUnit) MergeLogs(wire.LogsRequest) (*unit.LogMerger, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.merger, f.err
 }

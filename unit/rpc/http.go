@@ -53,6 +53,7 @@ func New(o Options) http.Handler {
 		{path: "/mainlogtail", supervisors: true, exact: true, get: s.serveMainLogTail},
 		{path: "/log/", get: s.getLog},
 		{path: "/mainlog", exact: true, get: s.getMainLog},
+		{path: "/logs", exact: true, post: s.postLogs},
 		{path: "/executions", exact: true, post: s.postExecution},
 		{path: "/executions/", get: s.getExecution, del: s.deleteExecution},
 		{path: "/components", exact: true, get: s.getComponents},

@@ -26,6 +26,8 @@ type waiting struct {
 
 func (w *waiting) register(cmd *cobra.Command) {
 	w.Register(cmd)
+	w.registerOutput(cmd)
+	cmd.ValidArgsFunction = w.completion(allNames)
 	cmd.Flags().DurationVar(&w.timeout, "timeout", 10*time.Minute, "how long to wait until the goal is reached")
 	cmd.Flags().BoolVar(&w.noWait, "no-wait", false, "do not wait until the goal is reached")
 }
@@ -96,7 +98,9 @@ component's protocol, up, down or none, and wait until they are reached.`,
 		},
 	}
 	w.register(cmd)
-	s.registerOutput(cmd)
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return w.complete(cmd.Context(), assignable, args, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
 	cmd.AddCommand(newResume(&session{streams: s.streams, quiet: s.quiet}))
 	return cmd
 }
@@ -139,15 +143,26 @@ func (w *waiting) set(ctx context.Context, set func(context.Context, *client.Cli
 			return err
 		}
 		Warn(w.streams.Err, g, kept)
-		if w.noWait {
-			return nil
+		if !w.noWait {
+			err = AwaitGoal(ctx, c, w.timeout, w.tell)
 		}
-		return AwaitGoal(ctx, c, w.timeout, func(line string) {
-			if !*w.quiet {
-				fmt.Fprintln(w.streams.Out, line)
-			}
-		})
+		if err != nil || w.output != outputJSON {
+			return err
+		}
+		if g, err = c.Goal(ctx); err != nil {
+			return err
+		}
+		return w.show(g, nil)
 	})
+}
+
+// tell prints how far a goal is, beside the JSON that programs read.
+func (w *waiting) tell(line string) {
+	if w.output == outputJSON {
+		w.say("%s", line)
+	} else if !*w.quiet {
+		fmt.Fprintln(w.streams.Out, line)
+	}
 }
 
 // printGoal prints a goal for people.

@@ -22,6 +22,11 @@ func (c Containers) Replicas(_ context.Context, alias string, _ int) ([]netip.Ad
 	return c[alias], nil
 }
 
+// Clients implements the manager's Containers: they are led to all.
+func (c Containers) Clients(context.Context, string) ([]netip.Addr, bool, error) {
+	return nil, true, nil
+}
+
 // Running implements the manager's Containers.
 func (c Containers) Running(ctx context.Context, alias string, _ []int) ([]netip.Addr, error) {
 	found, err := c.Replicas(ctx, alias, 0)
