@@ -125,6 +125,12 @@ chaos-swarm: ## the same over a swarm of three machines, with links cut and mach
 	scripts/lab.sh with 3 $(CHAOS) -run ChaosOnASwarm ./e2e
 	@cat build/chaos-swarm.md
 
+# TOSKOSE_CHAOS_SEED=N repeats what was done in another run, which has printed it.
+.PHONY: chaos-two-managers
+chaos-two-managers: ## two managers of one application for TOSKOSE_CHAOS_TIME (10m), with links cut and goals set at both
+	scripts/lab.sh with 3 go run ./scripts/gotest -tags chaos -count=1 -timeout 3h -run TwoManagers ./e2e
+	@cat build/chaos-two-managers.md
+
 .PHONY: lint
 lint: ## golangci-lint, with the rules of .golangci.yml
 	@# LINT_FLAGS are of a build whose packages it reads: of the tests' own, none is compiled for it alone.

@@ -17,6 +17,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/manager/unitclient"
@@ -125,7 +126,11 @@ func newRunning(t *testing.T) *running {
 		t.Fatal(err)
 	}
 	t.Cleanup(app.Close)
-	handler, err := api.New(app, api.Options{User: "admin", Password: "pw", Version: "1", Logger: slog.New(slog.DiscardHandler)})
+	gate, err := access.New(access.Options{First: "admin", Password: access.Always("pw")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := api.New(app, api.Options{Access: gate, Version: "1", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,10 +25,12 @@ import (
 
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -60,6 +63,11 @@ func (a *app) SetGoal(_ context.Context, req manager.GoalRequest) (manager.GoalV
 
 func (a *app) ResumeGoal(_ context.Context, components []string, by string) (manager.GoalView, bool, error) {
 	a.called = fmt.Sprint("resume ", components, by)
+	return manager.GoalView{}, true, a.err
+}
+
+func (a *app) RestoreGoal(_ context.Context, g manager.KeptGoal) (manager.GoalView, bool, error) {
+	a.called = fmt.Sprint("restore ", g.Revision, " ", g.State)
 	return manager.GoalView{}, true, a.err
 }
 
@@ -168,9 +176,55 @@ func (a *app) Events(after string) func(context.Context) ([]manager.Event, error
 	}
 }
 
-func handler(t *testing.T, a *app) http.Handler {
+// passwords is the file of users beside the first, by the passwords that they have.
+var passwords = sync.OnceValue(func() string {
+	var list users.List
+	for _, role := range users.Roles {
+		if err := list.Add(string(role)+"-1", role, "pw-of-"+string(role)); err != nil {
+			panic(err)
+		}
+	}
+	file, err := list.Encode()
+	if err != nil {
+		panic(err)
+	}
+	return string(file)
+})
+
+// everybody lets in "admin" with "pw", and a user of each role. Tests share it: a
+// password costs time once.
+var everybody = sync.OnceValues(newGate)
+
+func newGate() (*access.Gate, error) {
+	return access.New(access.Options{
+		First: "admin", Password: access.Always("pw"), Users: access.Always(passwords()), SecretKey: []byte("key"),
+	})
+}
+
+func gate(t *testing.T) *access.Gate {
 	t.Helper()
-	h, err := api.New(a, api.Options{User: "admin", Password: "pw", Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)})
+	g, err := everybody()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// fresh is a gate at which nobody has failed yet.
+func fresh(t *testing.T) *access.Gate {
+	t.Helper()
+	g, err := newGate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func handler(t *testing.T, a *app) http.Handler { return behind(t, gate(t), a) }
+
+func behind(t *testing.T, g *access.Gate, a *app) http.Handler {
+	t.Helper()
+	h, err := api.New(a, api.Options{Access: g, Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +363,7 @@ func TestWhatAPathHasIsSaidForAnotherMethod(t *testing.T) {
 
 func TestNobodyPassesWithoutThePassword(t *testing.T) {
 	t.Parallel()
-	h := handler(t, &app{})
+	h := behind(t, fresh(t), &app{})
 	for _, path := range []string{"/api/v1/app", "/api/v1/nothing", "/metrics", op} {
 		for _, credentials := range [][2]string{{}, {"admin", ""}, {"admin", "pw2"}, {"", "pw"}, {"Admin", "pw"}} {
 			r := httptest.NewRequest("GET", path, nil)
@@ -372,7 +426,7 @@ func TestRunWaitsForAsLongAsIsPreferred(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &waiting{app: &app{}, end: make(chan struct{})}
-		h, err := api.New(a, api.Options{User: "admin", Password: "pw", Logger: slog.New(slog.DiscardHandler)})
+		h, err := api.New(a, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -449,7 +503,7 @@ func TestAFailedOperationSaysHow(t *testing.T) {
 	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []outcome.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Stderr: "no port"}}
 	a.err = nil
 	failing := &failed{app: a}
-	h, err := api.New(failing, api.Options{User: "admin", Password: "pw", Logger: slog.New(slog.DiscardHandler)})
+	h, err := api.New(failing, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (s *server) resumeGoal(r *http.Request) (reply, error) {
 	if err := decode(r, &body, `{"components": ["api"]}`); err != nil {
 		return reply{}, err
 	}
-	view, kept, err := s.app.ResumeGoal(r.Context(), body.Components, userOf(r))
+	view, kept, err := s.app.ResumeGoal(r.Context(), body.Components, callerOf(r).Name)
 	return spread(view, kept), err
 }
 
@@ -61,5 +61,5 @@ func spread(view manager.GoalView, kept bool) reply {
 func goalRequest(r *http.Request) (manager.GoalRequest, error) {
 	var body goalBody
 	err := decode(r, &body, `{"state": "up"} or {"states": {"api": "running"}}`)
-	return manager.GoalRequest{State: body.State, States: body.States, By: userOf(r)}, err
+	return manager.GoalRequest{State: body.State, States: body.States, By: callerOf(r).Name}, err
 }

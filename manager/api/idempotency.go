@@ -39,23 +39,23 @@ func keyOf(r *http.Request) (string, error) {
 	return key, nil
 }
 
-// once answers a request again as it was answered, if it has the Idempotency-Key of
+// takesKey reads the body, and answers a request again as it was answered, if it has the Idempotency-Key of
 // an earlier one. Only successes are kept: what failed may be tried again, and an
 // execution that its key stands for is the same one then.
-func (s *server) once(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (s *server) takesKey(next http.HandlerFunc) http.HandlerFunc {
+	return s.takesBody(func(w http.ResponseWriter, r *http.Request) {
 		key, err := keyOf(r)
 		if err != nil {
 			s.problem(w, r, err)
 			return
 		}
 		if key == "" {
-			next.ServeHTTP(w, r)
+			next(w, r)
 			return
 		}
 		body, _ := io.ReadAll(r.Body) // takesBody has read it
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		a, isNew, err := s.answers.claim(r.Context(), userOf(r)+"\x00"+key, signOf(r, body))
+		a, isNew, err := s.answers.claim(r.Context(), callerOf(r).Name+"\x00"+key, signOf(r, body))
 		switch {
 		case err != nil:
 			s.problem(w, r, err)
@@ -63,8 +63,8 @@ func (s *server) once(next http.Handler) http.Handler {
 			w.Header().Set("Idempotent-Replayed", "true")
 			a.replay(w)
 		default:
-			defer s.answers.settle(userOf(r)+"\x00"+key, a)
-			next.ServeHTTP(&keeper{ResponseWriter: w, answer: a}, r)
+			defer s.answers.settle(callerOf(r).Name+"\x00"+key, a)
+			next(&keeper{ResponseWriter: w, answer: a}, r)
 		}
 	})
 }

@@ -24,7 +24,7 @@ type runBody struct {
 func runRequest(r *http.Request) (manager.RunRequest, error) {
 	req := manager.RunRequest{
 		Node: param(r, "node"), Component: param(r, "component"), Operation: param(r, "operation"),
-		Replica: replicaOf(r), By: userOf(r),
+		Replica: replicaOf(r), By: callerOf(r).Name,
 	}
 	var err error
 	if req.Force, err = flag(r, "force"); err != nil {
