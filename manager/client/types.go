@@ -68,6 +68,7 @@ type Goal struct {
 	At        time.Time         `json:"at,omitzero"`
 	Default   bool              `json:"default,omitempty"`
 	Holds     map[string]Hold   `json:"holds,omitempty"`
+	Resumed   map[string]Hold   `json:"resumed,omitempty"` // led back since by people
 	Acting    bool              `json:"acting"`
 	Lacking   []string          `json:"lacking,omitempty"`
 	Done      bool              `json:"done"`
