@@ -13,7 +13,6 @@ import (
 	"github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/tosca/diag"
-	"github.com/toskose/toskose/unit/wire"
 )
 
 // Carry takes the goal of an application over its deployment: units keep it, but may
@@ -150,7 +149,7 @@ func emptied(before, now client.App) (names []string) {
 	for _, c := range before.Components {
 		for _, r := range c.Replicas {
 			instances[r.Instance] = true
-			touched[c.Name] = touched[c.Name] || r.Why != wire.Untouched
+			touched[c.Name] = touched[c.Name] || r.Why != client.Untouched
 		}
 	}
 	for _, c := range now.Components {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // kept is a manager with a goal and one component.
@@ -57,7 +58,7 @@ func (k *kept) access(t *testing.T) deploy.Access {
 func api(state, instance string) string {
 	why := "start succeeded"
 	if state == "deleted" {
-		why = "nothing was done to it yet"
+		why = wire.Untouched
 	}
 	return `{"name": "shop", "components": [{"name": "api", "node": "backend", "state": "` + state + `", "replicas": [{"address": "a", "instance": "` + instance + `", "why": "` + why + `"}]}]}`
 }
