@@ -53,7 +53,7 @@ func (a *App) Log(ctx context.Context, nodeName, componentName, name, which stri
 	if err := hasLog(op); err != nil {
 		return nil, err
 	}
-	return a.logs(ctx, op.Component.Node, which, func(r fleet.Replica) (outcome.Log, error) { return readLog(ctx, op, r, req) })
+	return logs(ctx, a.fleet, op.Component.Node, which, func(r fleet.Replica) (outcome.Log, error) { return readLog(ctx, op, r, req) })
 }
 
 func hasLog(op topology.Operation) error {
@@ -90,7 +90,7 @@ func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogReques
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	return a.logs(ctx, n, which, func(r fleet.Replica) (outcome.Log, error) {
+	return logs(ctx, a.fleet, n, which, func(r fleet.Replica) (outcome.Log, error) {
 		length := req.Tail
 		if length == 0 {
 			length = max(req.Length, DefaultLog)
@@ -106,12 +106,12 @@ func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogReques
 	})
 }
 
-func (a *App) logs(ctx context.Context, n *topology.Node, which string, read func(fleet.Replica) (outcome.Log, error)) ([]outcome.Log, error) {
-	replicas, err := a.fleet.Replicas(ctx, n, which)
+func logs(ctx context.Context, f *fleet.Fleet, n *topology.Node, which string, read func(fleet.Replica) (outcome.Log, error)) ([]outcome.Log, error) {
+	replicas, err := f.Replicas(ctx, n, which)
 	if err != nil {
 		return nil, err
 	}
-	logs := fleet.Each(replicas, func(r fleet.Replica) outcome.Log {
+	all := fleet.Each(replicas, func(r fleet.Replica) outcome.Log {
 		l, err := read(r)
 		l.Replica = r.Addr.String()
 		if err != nil {
@@ -121,9 +121,9 @@ func (a *App) logs(ctx context.Context, n *topology.Node, which string, read fun
 		return l
 	})
 	var failed error
-	for _, l := range logs {
+	for _, l := range all {
 		if l.Err == nil {
-			return logs, nil
+			return all, nil
 		}
 		if failed == nil || outcome.Rank(l.Err) > outcome.Rank(failed) {
 			failed = l.Err
