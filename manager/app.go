@@ -10,6 +10,7 @@ import (
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/unitclient"
@@ -71,6 +72,7 @@ type App struct {
 	goals  *goal.Model
 	goal   string // where nobody has set one
 	keeper *keep.Keeper
+	lines  *logs.Logs
 }
 
 // New returns the application of a model and its completed configuration.
@@ -93,6 +95,7 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,
 	})
 	a.engine = execute.New(a.fleet, model.Toskosed, opts.Remember, opts.Logger)
+	a.lines = logs.New(model, a.fleet)
 	w := world{model, a.fleet, a.rules, a.engine}
 	a.keeper = keep.New(keep.Options{
 		Model: a.goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/unit/wire"
@@ -111,7 +112,7 @@ func (a *App) logs(ctx context.Context, n *topology.Node, which string, read fun
 	if err != nil {
 		return nil, err
 	}
-	logs := fleet.Each(replicas, func(r fleet.Replica) outcome.Log {
+	all := fleet.Each(replicas, func(r fleet.Replica) outcome.Log {
 		l, err := read(r)
 		l.Replica = r.Addr.String()
 		if err != nil {
@@ -121,15 +122,20 @@ func (a *App) logs(ctx context.Context, n *topology.Node, which string, read fun
 		return l
 	})
 	var failed error
-	for _, l := range logs {
+	for _, l := range all {
 		if l.Err == nil {
-			return logs, nil
+			return all, nil
 		}
 		if failed == nil || outcome.Rank(l.Err) > outcome.Rank(failed) {
 			failed = l.Err
 		}
 	}
 	return nil, failed
+}
+
+// Lines begins to read what operations print; see logs.Open.
+func (a *App) Lines(ctx context.Context, q logs.Query) (*logs.Reader, error) {
+	return a.lines.Open(ctx, q)
 }
 
 // ClearLog empties both logs of an operation.

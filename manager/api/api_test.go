@@ -24,6 +24,7 @@ import (
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
@@ -139,6 +140,10 @@ func (a *app) ClearLog(_ context.Context, node, component, operation, replica st
 
 func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]outcome.Result, error) {
 	return a.did("clearunit", node, replica)
+}
+
+func (a *app) Lines(context.Context, logs.Query) (*logs.Reader, error) {
+	return nil, &outcome.Error{Kind: outcome.ErrInvalid, Detail: "no lines"}
 }
 
 func (a *app) Ready() ([]manager.NotReady, int) { return a.missing, 2 }

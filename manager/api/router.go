@@ -9,6 +9,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/view"
@@ -63,6 +64,7 @@ type Logs interface {
 	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]outcome.Log, error)
 	ClearLog(ctx context.Context, node, component, operation, replica string) ([]outcome.Result, error)
 	ClearUnitLog(ctx context.Context, node, replica string) ([]outcome.Result, error)
+	Lines(ctx context.Context, q logs.Query) (*logs.Reader, error)
 }
 
 // Options configure the API.
@@ -80,6 +82,8 @@ type server struct {
 	root    *chi.Mux
 	openapi []byte
 	streams chan struct{} // a slot for each stream of events
+
+	followers chan struct{} // a slot for each of lines
 }
 
 // New returns the handler of the whole API.
@@ -93,7 +97,7 @@ func New(app Application, opts Options) (http.Handler, error) {
 	}
 	s := &server{
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
-		streams: make(chan struct{}, maxStreams),
+		streams: make(chan struct{}, maxStreams), followers: make(chan struct{}, maxFollowers),
 	}
 	s.routes()
 	return s.root, nil
@@ -121,6 +125,7 @@ func (s *server) routes() {
 		r.Get("/components", s.view(s.getComponents))
 		r.Get("/events", s.serveEvents)
 		r.Get("/executions/{execution}", s.handle(s.getExecution))
+		r.Get("/logs", s.serveLines)
 		r.Get("/node", s.view(s.getNodes))
 		r.Post("/node/reload", s.handle(s.reload))
 		r.Get("/node/{node}", s.view(s.getNode))
