@@ -267,7 +267,19 @@ func (c *chaos) journalsAgree(t *testing.T, on []machine, services ...string) {
 func agrees(t *testing.T, name string, journal []wire.Entry, written runs) (executions int) {
 	t.Helper()
 	begun, succeeded, ids := runs{}, runs{}, map[string]int{}
+	last := map[string]string{} // operation by component, unless what it left has ended
 	for _, e := range journal {
+		switch x := e.Execution; {
+		case e.Kind == wire.EntryBoot:
+			clear(last)
+		case e.Kind == wire.EntryGone:
+			delete(last, e.Component)
+		case e.Kind == wire.EntryExit && x != nil && x.Outcome == wire.OutcomeSucceeded:
+			if last[e.Component] == x.Operation {
+				t.Errorf("%s: %s.%s succeeded twice in a row: %s", name, e.Component, x.Operation, x.ID)
+			}
+			last[e.Component] = x.Operation
+		}
 		x := e.Execution
 		if x == nil {
 			continue

@@ -99,7 +99,7 @@ func back(t *testing.T, on []machine, nodes []swarm.Node, m machine) {
 func ready(t *testing.T, on []machine, nodes []swarm.Node) {
 	t.Helper()
 	eventually(t, "all machines are ready", func() bool {
-		list, err := on[0].engine.NodeList(t.Context(), swarm.NodeListOptions{})
+		list, err := on[0].engine.NodeList(contextAfter(t), swarm.NodeListOptions{})
 		return err == nil && len(list) == len(nodes) &&
 			!slices.ContainsFunc(list, func(n swarm.Node) bool { return n.Status.State != swarm.NodeStateReady })
 	})
@@ -179,4 +179,22 @@ func TestChaosOnASwarm(t *testing.T) {
 	c.crashes(t, on)
 	c.nothingIsLost(t)
 	c.journalsAgree(t, on, "backend", "frontend")
+	t.Run("deployed anew under its name, it finds no goal", func(t *testing.T) { c.deployedAnew(t) })
+}
+
+// deployedAnew: on the workers, volumes with the goal are left.
+func (c *chaos) deployedAnew(t *testing.T) {
+	before, _ := c.ran(t)
+	must(t, "", "toskose", "undeploy", c.dir)
+	must(t, "", "toskose", "deploy", "--timeout", patience, c.dir)
+	eventually(t, "the manager would act", func() bool {
+		g, answers := c.now(t)
+		if g.Revision != "" || g.State != "" {
+			t.Fatalf("it finds the goal %+v", g)
+		}
+		return answers && g.Acting
+	})
+	if all, _ := c.ran(t); len(all.minus(before)) > 0 {
+		t.Errorf("there ran %v", all.minus(before))
+	}
 }

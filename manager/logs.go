@@ -54,7 +54,7 @@ func (a *App) Log(ctx context.Context, nodeName, componentName, name, which stri
 	if err := hasLog(op); err != nil {
 		return nil, err
 	}
-	return a.logs(ctx, op.Component.Node, which, func(r fleet.Replica) (outcome.Log, error) { return readLog(ctx, op, r, req) })
+	return readLogs(ctx, a.fleet, op.Component.Node, which, func(r fleet.Replica) (outcome.Log, error) { return readLog(ctx, op, r, req) })
 }
 
 func hasLog(op topology.Operation) error {
@@ -91,7 +91,7 @@ func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogReques
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	return a.logs(ctx, n, which, func(r fleet.Replica) (outcome.Log, error) {
+	return readLogs(ctx, a.fleet, n, which, func(r fleet.Replica) (outcome.Log, error) {
 		length := req.Tail
 		if length == 0 {
 			length = max(req.Length, DefaultLog)
@@ -107,8 +107,8 @@ func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogReques
 	})
 }
 
-func (a *App) logs(ctx context.Context, n *topology.Node, which string, read func(fleet.Replica) (outcome.Log, error)) ([]outcome.Log, error) {
-	replicas, err := a.fleet.Replicas(ctx, n, which)
+func readLogs(ctx context.Context, f *fleet.Fleet, n *topology.Node, which string, read func(fleet.Replica) (outcome.Log, error)) ([]outcome.Log, error) {
+	replicas, err := f.Replicas(ctx, n, which)
 	if err != nil {
 		return nil, err
 	}
@@ -133,9 +133,20 @@ func (a *App) logs(ctx context.Context, n *topology.Node, which string, read fun
 	return nil, failed
 }
 
+// LineReader gives lines; see logs.Reader.
+type LineReader interface {
+	Next(ctx context.Context) ([]logs.Entry, error)
+	Position() string
+	Close()
+}
+
 // Lines begins to read what operations print; see logs.Open.
-func (a *App) Lines(ctx context.Context, q logs.Query) (*logs.Reader, error) {
-	return a.lines.Open(ctx, q)
+func (a *App) Lines(ctx context.Context, q logs.Query) (LineReader, error) {
+	r, err := a.lines.Open(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // ClearLog empties both logs of an operation.

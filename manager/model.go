@@ -13,6 +13,10 @@ import (
 func goalModel(app *tosca.Application, conf *config.Config) *goal.Model {
 	m := goal.Model{
 		Elements: tosca.PlanElements(app), Node: map[string]string{}, Groups: map[string][]string{}, Policies: map[string]goal.Policy{},
+		MaxUnavailable: map[string]int{},
+	}
+	for name, n := range conf.Nodes {
+		m.MaxUnavailable[name] = n.MaxUnavailable
 	}
 	for i := range app.Components {
 		c := &app.Components[i]

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
 )
 
 // exampleLines gives the commands in the help of a command and of those below it.
@@ -123,13 +125,17 @@ func runExample(t *testing.T, line string) string {
 	args := strings.Fields(command)
 	args = args[1:]
 	var out, said bytes.Buffer
-	env := environment{out: &out, err: &said, environ: []string{"DOCKER_HOST=unix:///nowhere/engine.sock"}}
+	env := environment{out: &out, err: &said, environ: []string{"DOCKER_HOST=unix:///nowhere/engine.sock", "TOSKOSE_CONFIG=contexts"}}
 	cmd, rest, err := newCommand(env).Find(args)
 	if err != nil {
 		t.Errorf("%s: %v", line, err)
 		return ""
 	}
 	switch {
+	case strings.HasPrefix(cmd.CommandPath(), "toskose context ") && !slices.Contains(args, "--dir"):
+		if err := cmp.Or(contexts.Deployed(env.environ, "thinking", "thinking-toskosed"), os.WriteFile("staging-password", nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	case slices.Contains([]string{"deploy", "undeploy"}, cmd.Name()) || slices.Contains(args, "--dir") || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
 		if err := cmd.ParseFlags(rest); err != nil {
 			t.Errorf("%s: %v", line, err)

@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
@@ -33,7 +35,7 @@ type planFlags struct {
 }
 
 func newPlan(env environment, engine *engineFlags) *cobra.Command {
-	var flags planFlags
+	flags := planFlags{manager: live.Manager{Environ: env.environ}}
 	cmd := &cobra.Command{
 		Use:                   "plan [OPTIONS] [FILE [CONFIG_PATH]]",
 		DisableFlagsInUseLine: true,
@@ -51,7 +53,7 @@ no transition names.
 With --check, check the steps of a plan one after the other, and explain the
 first one that is not allowed.
 
-Without FILE, the application is the running one whose folder --dir is, and the
+Without FILE, the application is the running one of --dir or --context, and the
 plan begins with where it is now. Its manager computes the plan, and does nothing;
 --goal may name containers and groups, too.`,
 		Example: `  toskose plan thinking.csar
@@ -67,9 +69,9 @@ plan begins with where it is now. Its manager computes the plan, and does nothin
 			}
 			if len(args) == 0 {
 				err := planLive(cmd.Context(), env, &flags)
-				var folder *live.FolderError
-				if errors.As(err, &folder) && !cmd.Flags().Changed("dir") {
-					return cli.Misuse(errors.New("it needs a FILE, or --dir with the folder of a running application"))
+				var missing *contexts.NotFoundError
+				if errors.As(err, &missing) && !cmd.Flags().Changed("dir") && !cmd.Flags().Changed("context") {
+					return cli.Misuse(errors.New("it needs a FILE, or --dir or --context of a running application"))
 				}
 				return err
 			}
@@ -90,9 +92,15 @@ plan begins with where it is now. Its manager computes the plan, and does nothin
 	return cmd
 }
 
-// fits checks that the flags are those for a file, or those for what runs.
+// fits checks that the flags are those for a file, or those for what runs, and that a
+// file is none that packaging has written.
 func fits(cmd *cobra.Command, args []string) error {
-	only, is := []string{"dir", "manager"}, "is for a running application, and goes without FILE"
+	if len(args) > 0 {
+		if _, err := deploy.Manager(args[0]); err == nil {
+			return fmt.Errorf("%q is a packaged application: while it runs, `toskose plan --dir %s` plans for it", args[0], word(args[0]))
+		}
+	}
+	only, is := []string{"dir", "context", "manager"}, "is for a running application, and goes without FILE"
 	if len(args) == 0 {
 		only, is = []string{"from", "run", "check", "input", "inputs", "max-states", "max-time"}, "goes with a FILE only"
 	}
@@ -120,7 +128,7 @@ func planLive(ctx context.Context, env environment, flags *planFlags) error {
 	case len(states) == 0:
 		state = "up"
 	}
-	return flags.manager.Plan(ctx, cli.Streams{Out: env.out, Err: env.err}, state, states, flags.format)
+	return flags.manager.Plan(ctx, env.streams(), state, states, flags.format)
 }
 
 func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flags planFlags, paths []string) error {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/unit/wire"
@@ -70,7 +71,7 @@ func (s *server) followLines(w http.ResponseWriter, r *http.Request) {
 
 // sendLines ends with the client or the manager, or with a client that does not read
 // in time: when it comes back, it goes on where it was.
-func sendLines(ctx context.Context, w http.ResponseWriter, lines *logs.Reader) {
+func sendLines(ctx context.Context, w http.ResponseWriter, lines manager.LineReader) {
 	stream := http.NewResponseController(w)
 	text := []byte(": lines of logs\n\n")
 	for {
@@ -138,7 +139,7 @@ func (s *server) getLines(r *http.Request) (reply, error) {
 }
 
 // readPage reads to the end, or so many lines.
-func readPage(ctx context.Context, lines *logs.Reader, limit int) (page linePage, text string, more bool, err error) {
+func readPage(ctx context.Context, lines manager.LineReader, limit int) (page linePage, text string, more bool, err error) {
 	page = linePage{Lines: []json.RawMessage{}}
 	var plain strings.Builder
 	size := 0

@@ -25,11 +25,16 @@ import (
 
 // Request asks for one execution of an operation.
 type Request struct {
+	ID        string // that the caller chose: the same id is the same execution; empty: a new one
+	Same      string // is equal for requests that are the same
 	Operation topology.Operation
 	Replicas  []fleet.Replica
 	Inputs    map[string]string // override declared inputs
 	Timeout   time.Duration     // 0: the operation's own limit, or none
 	By        string            // who asks, for the journals
+	// MaxUnavailable is on how many replicas it runs at the same time, and it begins on
+	// no other after one on which it did not succeed; 0: on all at once.
+	MaxUnavailable int
 	// Degraded returns what others lack since the execution was begun.
 	Degraded func() []outcome.Lack
 }
@@ -48,27 +53,30 @@ func New(f *fleet.Fleet, nodes []*topology.Node, remember int, log *slog.Logger)
 	return &Engine{fleet: f, nodes: nodes, records: newMemory(remember), log: log}
 }
 
-// Start begins an execution and returns it once every replica has accepted or
-// refused it, or ctx ends, which cancels nothing. The error is about the request;
-// the execution's own is its Err.
+// Start begins an execution and returns it once every replica on which it begins at
+// once has accepted or refused it, or ctx ends, which cancels nothing. The error is
+// about the request; the execution's own is its Err.
 func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, error) {
 	life := e.fleet.Life()
 	if life.Err() != nil {
 		return outcome.Execution{}, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: "the manager is shutting down"}
 	}
-	op := req.Operation
-	x := outcome.Execution{
-		ID: rand.Text(), Node: op.Component.Node.Name(), Component: op.Component.Name(), Interface: op.Name.Interface, Operation: op.Name.Name,
-		By: req.By, Inputs: slices.Sorted(maps.Keys(req.Inputs)), Outcome: wire.OutcomeRunning, Started: time.Now(),
+	if req.ID == "" {
+		req.ID = rand.Text()
 	}
-	for _, r := range req.Replicas {
-		x.Runs = append(x.Runs, outcome.Run{Replica: r.Addr.String(), Outcome: wire.OutcomeRunning})
+	rec, isNew, err := e.records.claim(req)
+	if err != nil {
+		return outcome.Execution{}, err
 	}
-	rec := newRecord(x)
-	e.records.add(x.ID, rec)
-	e.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component, "operation", op.Name.String(), "by", x.By)
-	for i, r := range req.Replicas {
-		e.fleet.Go(func(context.Context) { e.follow(ctx, &run{rec: rec, index: i, replica: r, req: req, id: x.ID}) })
+	if isNew {
+		x := rec.snapshot()
+		e.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component,
+			"operation", req.Operation.Name.String(), "by", x.By)
+		runs := make([]*run, len(req.Replicas))
+		for i, r := range req.Replicas {
+			runs[i] = &run{rec: rec, index: i, replica: r, req: req, id: x.ID, first: i < req.most()}
+		}
+		e.fleet.Go(func(life context.Context) { e.roll(ctx, life, runs, req.most()) })
 	}
 	select {
 	case <-rec.accepted:
@@ -78,12 +86,33 @@ func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, err
 	return rec.snapshot(), nil
 }
 
+// most is on how many replicas it is executed at the same time.
+func (req Request) most() int {
+	if req.MaxUnavailable > 0 {
+		return min(len(req.Replicas), req.MaxUnavailable)
+	}
+	return len(req.Replicas)
+}
+
+// begun returns the execution as it begins.
+func (req Request) begun() outcome.Execution {
+	op := req.Operation
+	x := outcome.Execution{
+		ID: req.ID, Node: op.Component.Node.Name(), Component: op.Component.Name(), Interface: op.Name.Interface, Operation: op.Name.Name,
+		By: req.By, Inputs: slices.Sorted(maps.Keys(req.Inputs)), Outcome: wire.OutcomeRunning, Started: time.Now(),
+	}
+	for _, r := range req.Replicas {
+		x.Runs = append(x.Runs, outcome.Run{Replica: r.Addr.String(), Outcome: wire.OutcomeRunning})
+	}
+	return x
+}
+
 // Wait waits for the end of an execution that this manager began. If ctx or the
 // fleet ends first, it returns the execution as it is, and an error.
 func (e *Engine) Wait(ctx context.Context, id string) (outcome.Execution, error) {
 	rec, ok := e.records.get(id)
 	if !ok {
-		return e.Execution(ctx, id)
+		return e.Execution(ctx, id, 0)
 	}
 	select {
 	case <-rec.done:

@@ -19,6 +19,7 @@ type run struct {
 	replica fleet.Replica
 	req     Request
 	id      string
+	first   bool // it begins at once
 }
 
 // follow follows one run to its end. If the fleet ends first, it leaves the run as it
@@ -27,16 +28,22 @@ func (e *Engine) follow(request context.Context, r *run) {
 	ctx, cancel := e.fleet.Detached(request)
 	defer cancel()
 	x, err := e.begin(ctx, r)
-	r.rec.hasBegun()
+	if r.first {
+		r.rec.hasBegun()
+	}
 	if err == nil {
 		x, err = e.await(ctx, r.replica, x)
 	}
 	if err == nil {
 		e.fleet.Settle(ctx, r.replica, x.Instance, x.Seq)
 	}
-	if ctx.Err() != nil {
-		return
+	if ctx.Err() == nil {
+		e.end(r, x, err)
 	}
+}
+
+// end records how a run has ended.
+func (e *Engine) end(r *run, x wire.Execution, err error) {
 	r.rec.update(r.index, func(run *outcome.Run) {
 		if err == nil {
 			run.Fill(x)

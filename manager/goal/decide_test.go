@@ -131,6 +131,18 @@ func policy(component string, p goal.Policy) func(*goal.Model) {
 	return func(m *goal.Model) { m.Policies[component] = p }
 }
 
+// safe gives api another state that it runs in.
+func safe(m *goal.Model) {
+	p := &m.Elements[0].Protocol
+	state, _ := p.State(running)
+	state.Name = "safe"
+	p.States = append(p.States, state)
+	p.Transitions = append(p.Transitions,
+		protocol.Transition{Source: configured, Target: "safe", Operation: protocol.Operation{Interface: "own", Name: "start"}, Requires: []string{protocol.Host}},
+		protocol.Transition{Source: "safe", Target: configured, Operation: standard("stop"), Requires: []string{protocol.Host}},
+	)
+}
+
 var decisions = []struct {
 	name      string
 	model     func(*goal.Model)
@@ -141,6 +153,7 @@ var decisions = []struct {
 	steps     []string      // INSTANCE COMPONENT OPERATION, in any order
 	obstacles []string      // parts of reasons, one for each
 	held      []string      // COMPONENT by PERSON
+	resumed   []string      // COMPONENT by PERSON
 	notes     []string      // parts of notes
 	wake      time.Duration // from now; 0: not at all
 	reached   string        // of how many components; empty: whatever
@@ -324,6 +337,44 @@ var decisions = []struct {
 		reached:   "0 of 0",
 	},
 	{
+		name:     "a hold ends when a person has led the component back",
+		states:   map[string]string{"api": goal.Up},
+		holds:    map[string]goal.Hold{"api": {By: "jo", At: ago(time.Minute)}},
+		replicas: []goal.Replica{on("backend", "b1", at("api", running, start(by("ann"), ended(time.Second))))},
+		resumed:  []string{"api by ann"},
+		reached:  "1 of 1",
+	},
+	{
+		name:   "not before it is so on all replicas",
+		states: map[string]string{"api": goal.Up},
+		holds:  map[string]goal.Hold{"api": {By: "jo", At: ago(time.Minute), Operation: "Standard.stop"}},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", running, start(by("ann"), ended(time.Second)))), on("backend", "b2", at("api", configured)),
+		},
+		obstacles: []string{"on hold: jo asked for Standard.stop"},
+	},
+	{
+		name:      "nor by what was done before",
+		states:    map[string]string{"api": goal.Up},
+		holds:     map[string]goal.Hold{"api": {By: "jo", At: ago(time.Minute), Operation: "Standard.stop"}},
+		replicas:  []goal.Replica{on("backend", "b1", at("api", running, start(by("ann"), ended(time.Hour))))},
+		obstacles: []string{"on hold: jo asked for Standard.stop"},
+	},
+	{
+		name:      "nor by what the goal did",
+		states:    map[string]string{"api": goal.Up},
+		holds:     map[string]goal.Hold{"api": {By: "jo", At: ago(time.Minute), Operation: "Standard.stop"}},
+		replicas:  []goal.Replica{on("backend", "b1", at("api", running, start(ended(time.Second))))},
+		obstacles: []string{"on hold: jo asked for Standard.stop"},
+	},
+	{
+		name:      "nor to where the goal does not want it",
+		states:    map[string]string{"api": configured},
+		holds:     map[string]goal.Hold{"api": {By: "jo", At: ago(time.Minute), Operation: "Standard.start"}},
+		replicas:  []goal.Replica{on("backend", "b1", at("api", running, start(by("ann"), ended(time.Second))))},
+		obstacles: []string{"on hold: jo asked for Standard.start"},
+	},
+	{
 		name:      "what is about to be withdrawn is not there any more",
 		states:    map[string]string{"gui": goal.Up},
 		replicas:  []goal.Replica{on("backend", "b1", busy("api", running, "stop")), on("frontend", "f1", at("gui", configured))},
@@ -389,6 +440,122 @@ var decisions = []struct {
 		},
 		replicas: []goal.Replica{on("backend", "b1", at("api", running), at("plugin", running)), on("frontend", "f1", at("gui", created))},
 		steps:    []string{`b1 plugin stop: it goes down with "api"`, "f1 gui configure"},
+	},
+	{
+		name:   "replicas are led through a stop one after the other, and dependents stay",
+		model:  safe,
+		states: map[string]string{"api": "safe", "gui": goal.Up},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", running)), on("backend", "b2", at("api", running)), on("backend", "b3", at("api", running)),
+			on("frontend", "f1", at("gui", running)),
+		},
+		steps: []string{"b1 api stop"},
+		obstacles: []string{
+			`Standard.stop waits for b1: at most 1 of the replicas of "backend" are away at a time`, "Standard.stop waits for b1",
+		},
+	},
+	{
+		name: "as many at a time as it says",
+		model: func(m *goal.Model) {
+			safe(m)
+			m.MaxUnavailable = map[string]int{"backend": 2}
+		},
+		states: map[string]string{"api": "safe", "gui": goal.Up},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", running)), on("backend", "b2", at("api", running)), on("backend", "b3", at("api", running)),
+			on("frontend", "f1", at("gui", running)),
+		},
+		steps:     []string{"b1 api stop", "b2 api stop"},
+		obstacles: []string{`Standard.stop waits until "gui" no longer requires connection`},
+	},
+	{
+		name:   "the next waits until the one before is back",
+		model:  safe,
+		states: map[string]string{"api": "safe"},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", configured)), on("backend", "b2", at("api", running)), on("backend", "b3", at("api", running)),
+		},
+		steps:     []string{"b1 api start"},
+		obstacles: []string{"Standard.stop waits for b1", "Standard.stop waits for b1"},
+	},
+	{
+		name:   "it goes on then",
+		model:  safe,
+		states: map[string]string{"api": "safe"},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", "safe")), on("backend", "b2", at("api", running)), on("backend", "b3", at("api", running)),
+		},
+		steps:     []string{"b2 api stop"},
+		obstacles: []string{"Standard.stop waits for b2"},
+	},
+	{
+		name:   "not beside one that cannot be operated",
+		model:  safe,
+		states: map[string]string{"api": "safe"},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", running)), away(on("backend", "b2", at("api", running)), "outdated", false),
+		},
+		obstacles: []string{"outdated", "Standard.stop waits for b2"},
+	},
+	{
+		name:   "what takes nothing away does not wait for it",
+		model:  safe,
+		states: map[string]string{"api": "safe"},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", created)), away(on("backend", "b2", at("api", running)), "outdated", false),
+		},
+		steps:     []string{"b1 api configure"},
+		obstacles: []string{"outdated"},
+	},
+	{
+		name:   "nor does one wait for a replica that is no worse",
+		model:  safe,
+		states: map[string]string{"api": "safe", "plugin": goal.Up},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", running), at("plugin", configured)), on("backend", "b2", at("api", running), at("plugin", configured)),
+		},
+		steps:     []string{"b1 api stop"},
+		obstacles: []string{"Standard.stop waits for b1"},
+	},
+	{
+		name:   "dependents that are to go go first",
+		model:  safe,
+		states: map[string]string{"api": "safe", "gui": configured},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", running)), on("backend", "b2", at("api", running)), on("frontend", "f1", at("gui", running)),
+		},
+		steps: []string{"f1 gui stop"},
+	},
+	{
+		name:   "and all where nobody will offer what they require",
+		states: map[string]string{"api": configured},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", running)), on("backend", "b2", at("api", running)), on("frontend", "f1", at("gui", running)),
+		},
+		steps: []string{"f1 gui stop"},
+	},
+	{
+		name:   "what is not to be offered in the end is taken away at once",
+		states: map[string]string{"api": configured},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", running)), on("backend", "b2", at("api", running)),
+		},
+		steps: []string{"b1 api stop", "b2 api stop"},
+	},
+	{
+		name:     "a single replica goes away after its dependents",
+		model:    safe,
+		states:   map[string]string{"api": "safe", "gui": goal.Up},
+		replicas: []goal.Replica{on("backend", "b1", at("api", running)), on("frontend", "f1", at("gui", running))},
+		steps:    []string{"f1 gui stop"},
+	},
+	{
+		name:   "dependents that run stay while a replica is missing",
+		states: map[string]string{"gui": goal.Up},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", running)), on("backend", "b2", at("api", configured)), on("frontend", "f1", at("gui", running)),
+		},
+		steps: []string{"b2 api start"},
 	},
 	{
 		name: "a fault handler's state is where the way begins",
@@ -481,12 +648,11 @@ func TestDecisions(t *testing.T) {
 			if diff := cmp.Diff(slices.Sorted(slices.Values(c.steps)), steps); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			var held []string
-			for _, name := range slices.Sorted(maps.Keys(made.Holds)) {
-				held = append(held, name+" by "+made.Holds[name].By)
-			}
-			if diff := cmp.Diff(c.held, held); diff != "" {
+			if diff := cmp.Diff(c.held, persons(made.Holds)); diff != "" {
 				t.Errorf("on hold (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.resumed, persons(made.Resumed)); diff != "" {
+				t.Errorf("no longer on hold (-want +got):\n%s", diff)
 			}
 			var reasons []string
 			for _, o := range made.Obstacles {
@@ -502,6 +668,13 @@ func TestDecisions(t *testing.T) {
 			}
 		})
 	}
+}
+
+func persons(holds map[string]goal.Hold) (texts []string) {
+	for _, name := range slices.Sorted(maps.Keys(holds)) {
+		texts = append(texts, name+" by "+holds[name].By)
+	}
+	return texts
 }
 
 // each fails unless each text has its part.

@@ -24,9 +24,9 @@ func (m *Model) unled(s Situation, r *Replica, component string, step protocol.S
 		}
 		var wait time.Time
 		led := false
-		for i := range s.Replicas {
+		for _, i := range s.of(node) {
 			p := &s.Replicas[i]
-			if p.Node != node || !m.replicaOffers(p, b, nil) {
+			if !m.replicaOffers(p, b, nil) {
 				continue
 			}
 			led = led || !p.Apart

@@ -151,6 +151,9 @@ func (m *Model) addComponent(p *problem, s Situation, e *plan.Element, c *class,
 			made.Bindings = append(made.Bindings, b)
 			continue
 		}
+		if m.stays(s, targets, e.Name, state, b) {
+			continue
+		}
 		for _, other := range providers(classes[m.Node[b.Target]]) {
 			made.Bindings = append(made.Bindings, plan.Binding{Requirement: b.Requirement, Target: other.element(b.Target), Capability: b.Capability})
 		}

@@ -147,17 +147,9 @@ func (w *world) decide() *goal.Decision {
 	if fmt.Sprint(d.Steps) != fmt.Sprint(again.Steps) {
 		w.t.Fatalf("the same situation gives %v and %v", d.Steps, again.Steps)
 	}
-	if len(d.Holds) > 0 {
-		next := *w.doc
-		next.Holds = map[string]goal.Hold{}
-		for name, h := range w.doc.Holds {
-			next.Holds[name] = h
-		}
-		for name, h := range d.Holds {
-			next.Holds[name] = h
-		}
-		next.Revision.Counter++
-		w.doc = &next
+	if len(d.Holds)+len(d.Resumed) > 0 {
+		w.doc = w.doc.Held(d.Holds, d.Resumed)
+		w.doc.Revision.Counter++
 	}
 	for _, step := range d.Steps {
 		i := w.at(step.Instance)
@@ -207,6 +199,7 @@ func (w *world) check(i int, step goal.Step) {
 			w.t.Fatalf("%+v requires %s of %s, which nobody offers\n%s", step, b.Requirement, b.Target, w)
 		}
 	}
+	w.checkCrowd(i, step, target)
 	for j, other := range w.s.Replicas {
 		for name, oc := range other.Components {
 			oe := w.element(name)
@@ -221,6 +214,34 @@ func (w *world) check(i int, step goal.Step) {
 			}
 		}
 	}
+}
+
+// checkCrowd fails where a step takes away what it is to offer in the end while another
+// replica is without it.
+func (w *world) checkCrowd(i int, step goal.Step, after protocol.State) {
+	w.t.Helper()
+	e := w.element(step.Component)
+	wanted, _ := e.Protocol.State(w.targets()[step.Component])
+	offered := func(r goal.Replica) []string {
+		s, _ := e.Protocol.State(r.Components[step.Component].State)
+		return s.Offers
+	}
+	for _, c := range wanted.Offers {
+		if !slices.Contains(offered(w.s.Replicas[i]), c) || slices.Contains(after.Offers, c) {
+			continue
+		}
+		for j, other := range w.s.Replicas {
+			if j != i && other.Node == step.Node && (other.Problem != "" || !slices.Contains(offered(other), c)) {
+				w.t.Fatalf("seed %d: %+v takes %s away while %s is without\n%s", w.seed, step, c, other.Instance, w)
+			}
+		}
+	}
+}
+
+// targets returns the state that each component is to have.
+func (w *world) targets() map[string]string {
+	targets, _ := w.m.Targets(w.doc)
+	return targets
 }
 
 // offers reports whether a binding of a component on a replica is fulfilled, by

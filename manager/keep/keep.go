@@ -125,12 +125,9 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	d := k.opts.Model.Continue(ctx, k.decision, document, seen)
 	if k.acting {
 		k.tells.decide(d.Targets)
-		if len(d.Holds) > 0 {
-			k.store.hold(d.Holds, s.Now)
+		if len(d.Holds)+len(d.Resumed) > 0 {
+			k.store.hold(d.Holds, d.Resumed, s.Now)
 			k.stale = true
-			for name, h := range d.Holds {
-				k.opts.Logger.Info("the goal leaves a component alone", "component", name, "by", h.By, "operation", h.Operation)
-			}
 		}
 		for _, step := range d.Steps {
 			k.begin(ctx, step)

@@ -52,7 +52,7 @@ func (l *Logs) Open(ctx context.Context, q Query) (*Reader, error) {
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.unhook = context.AfterFunc(l.fleet.Life(), r.cancel) //nolint:contextcheck // it ends with the manager, too
-	r.update(now) //nolint:contextcheck // followers end with the Reader, whose context is of ctx
+	r.update(now)                                          //nolint:contextcheck // followers end with the Reader, whose context is of ctx
 	if q.Replica != "" && len(r.followers) == 0 && r.fresh {
 		r.Close()
 		return nil, &outcome.Error{Kind: outcome.ErrUnknownReplica, Detail: fmt.Sprintf("nothing that was asked for has a replica with the address or instance %.60q", q.Replica)}

@@ -50,6 +50,7 @@ func (r *Rules) situation(now *mirror.Snapshot) (goal.Situation, map[*mirror.Rep
 			}
 		}
 	}
+	next = next.Indexed()
 	r.last, r.now, r.index = now, next, index
 	return next, index
 }
