@@ -7,4 +7,7 @@
 // Whatever they make has a name of its own and is removed; an engine that is
 // in a swarm already is used and never leaves it. Without an engine they are
 // left out.
+//
+// Those with the build tag chaos take engines, links and machines away, which
+// scripts/lab.sh makes for them.
 package e2e

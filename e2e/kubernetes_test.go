@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +37,8 @@ func TestThinkingOnKubernetes(t *testing.T) {
 	}
 	managed(t, app, namespace, "service/frontend-public", "service/backend-public")
 	tell("deployed again, nothing changes", func(t *testing.T) { deployedAgain(t, app, namespace) })
-	tell("only what differs is replaced", func(t *testing.T) { otherPassword(t, app, namespace) })
+	must(t, "", "toskose", "up", "--dir", app.dir)
+	tell("only what differs is replaced, and up when it is deployed", func(t *testing.T) { otherPassword(t, app, namespace) })
 	tell("undeployed, the volume stays until it is to go", func(t *testing.T) { undeployed(t, app, namespace) })
 }
 
@@ -106,6 +108,11 @@ func otherPassword(t *testing.T, app *application, namespace string) {
 	}
 	kubectl(t, "-n", namespace, "apply", "-f", former)
 	must(t, "", "toskose", "deploy", app.dir)
+	for _, component := range []string{"frontend/gui", "backend/api", "backend/logsniffer"} {
+		if _, said := app.ask(t, http.MethodGet, "/api/v1/node/"+component); said.State != "running" {
+			t.Errorf("deployed with a goal, %s is %q: %s", component, said.State, said.raw)
+		}
+	}
 	after := pods(t, namespace)
 	for name, same := range map[string]bool{"backend": true, "store": true, "frontend": false, "toskose-manager": false} {
 		if (before[name] == after[name]) != same || after[name] == "" {
@@ -162,10 +169,16 @@ func kubectl(t *testing.T, args ...string) string {
 func onCluster(t *testing.T, target string) (app *application, namespace string) {
 	t.Helper()
 	app = packageIt(t, dockerEngine(t), "../examples/thinking", thinkingsPorts, "--target", target)
+	loaded(t, app)
+	return app, app.name
+}
+
+// loaded brings an application's images to the cluster's nodes.
+func loaded(t *testing.T, app *application) {
+	t.Helper()
 	if load := strings.Fields(os.Getenv("TOSKOSE_LOAD")); len(load) > 0 {
 		must(t, "", found(t, load[0]), append(append(load[1:], app.images(t)...), "redis:7")...)
 	}
-	return app, app.name
 }
 
 // managed waits until all containers are there, and goes through the parts of
@@ -180,6 +193,7 @@ func managed(t *testing.T, app *application, namespace, frontend, backend string
 			t.FailNow()
 		}
 	}
+	eventually(t, "the manager finds store", func() bool { return app.state(t, "store") == "running" })
 	tell("no operation is allowed before its time", nothingBeforeItsTime)
 	tell("every component comes up in the paper's order", everythingComesUp)
 	forward(t, namespace, frontend, fmt.Sprint(app.ports["gui_port"]))

@@ -28,7 +28,9 @@ func mainCode(m *testing.M) int {
 	if err == nil {
 		defer os.RemoveAll(dir)
 		bin, run = dir, "e2e-"+random()
-		err = build()
+		if err = os.Setenv("TOSKOSE_CONFIG", filepath.Join(dir, "config")); err == nil { // not the user's own
+			err = build()
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,4 +1,4 @@
-//go:build swarm
+//go:build swarm || chaos
 
 package e2e
 

@@ -1,22 +1,23 @@
 package manager
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net/netip"
-	"sync"
 	"time"
 
-	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/execute"
+	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/unitclient"
+	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // Containers finds containers; *discovery.DNS implements it.
@@ -63,24 +64,15 @@ func (o Options) withDefaults() Options {
 
 // App is one application. Its methods are safe for concurrent use.
 type App struct {
-	app   *tosca.Application
-	nodes []*node
-	pool  *unitclient.Pool
-	opts  Options
-	log   *slog.Logger
-
-	mirror     *mirror.Mirror
-	byName     map[string]*component
-	rules      *rules
-	shown      shown
-	executions *memory
-	goals      *goal.Model
-	goal       string // where nobody has set one
-	keeper     *keep.Keeper
-
-	life    context.Context // ends with Close
-	end     context.CancelFunc
-	running sync.WaitGroup
+	model   *topology.Application
+	fleet   *fleet.Fleet
+	rules   *view.Rules
+	shown   shown
+	engine  *execute.Engine
+	history *history.History
+	goals   *goal.Model
+	goal    string // where nobody has set one
+	keeper  *keep.Keeper
 }
 
 // New returns the application of a model and its completed configuration.
@@ -89,141 +81,30 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	if opts.Containers == nil {
 		return nil, errors.New("manager: Options.Containers is missing")
 	}
-	nodes, err := index(app, conf, opts.Passwords)
+	model, err := topology.New(app, conf, opts.Passwords)
 	if err != nil {
 		return nil, err
 	}
-	a := &App{
-		app: app, nodes: nodes, opts: opts, log: opts.Logger,
-		byName: map[string]*component{},
-		pool:   newPool(opts), executions: newMemory(opts.Remember),
-	}
-	a.life, a.end = context.WithCancel(context.Background())
-	for _, n := range nodes {
-		for _, c := range n.components {
-			a.byName[c.name()] = c
-		}
-	}
-	a.goals = goalModel(app, conf)
-	a.rules = newRules(a.goals, a.opts.Digests)
-	a.mirror = a.newMirror()
+	a := &App{model: model, goals: goalModel(app, conf)}
 	if conf.Manager.Goal != config.GoalNone {
 		a.goal = conf.Manager.Goal
 	}
-	a.keeper = a.newKeeper()
-	a.running.Go(func() { a.keeper.Run(a.life) })
+	a.rules = view.NewRules(a.goals, opts.Digests)
+	a.fleet = fleet.New(fleet.Options{
+		Nodes: model.Nodes, Containers: opts.Containers, Limits: opts.Limits, TLS: opts.TLS, Logger: opts.Logger,
+		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,
+	})
+	a.engine = execute.New(a.fleet, model.Toskosed, opts.Remember, opts.Logger)
+	a.history = history.New(a.fleet, model)
+	w := world{model, a.fleet, a.rules, a.engine}
+	a.keeper = keep.New(keep.Options{
+		Model: a.goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),
+		Execute: w.execute, Default: a.goal, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
+	})
+	a.fleet.Go(a.keeper.Run)
 	return a, nil
-}
-
-func (a *App) newMirror() *mirror.Mirror {
-	opts := mirror.Options{
-		Containers: a.opts.Containers, Logger: a.log, Poll: a.opts.Poll, Backoff: a.opts.Backoff, Discover: a.opts.Discover,
-	}
-	for _, n := range a.nodes {
-		spec := mirror.Spec{Name: n.name(), Alias: n.conf.Alias, Port: n.conf.Port}
-		if n.toskosed {
-			spec.Unit = func(addr netip.AddrPort) mirror.Unit { return a.pool.Client(addr, n.credentials) }
-		}
-		for _, p := range n.model.Ports {
-			if p.Protocol != "udp" {
-				spec.Ports = append(spec.Ports, p.Container)
-			}
-		}
-		opts.Nodes = append(opts.Nodes, spec)
-	}
-	return mirror.New(opts)
 }
 
 // Close ends every wait. What the units are executing goes on there, and their
 // journals record how it ends.
-func (a *App) Close() {
-	a.end()
-	a.running.Wait()
-	a.mirror.Close()
-	a.pool.Close()
-}
-
-// detached returns a context that ends with the App but not with the request: a
-// client that hangs up cancels nothing.
-func (a *App) detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return a.bounded(context.WithoutCancel(ctx))
-}
-
-// bounded returns a context that also ends with the App.
-func (a *App) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(a.life, cancel)
-	return ctx, func() { stop(); cancel() }
-}
-
-// replica is one container of a toskosed node.
-type replica struct {
-	node   *node
-	addr   netip.AddrPort
-	pinned string // the instance that the caller named; empty: any
-	unit   *unitclient.Client
-}
-
-// String names the replica in errors.
-func (r replica) String() string {
-	return fmt.Sprintf("replica %s of node %q", r.addr, r.node.name())
-}
-
-// replicas returns the containers of a toskosed node that are there: all, or the
-// one whose address, address and port, or instance is which.
-func (a *App) replicas(ctx context.Context, n *node, which string) ([]replica, error) {
-	if !n.toskosed {
-		return nil, &Error{Kind: ErrStandalone, Detail: fmt.Sprintf(
-			"node %q is standalone: its container has no unit, so the orchestrator starts it, stops it and keeps its log", n.name())}
-	}
-	now := a.known(ctx, n).Node(n.name())
-	var all []replica
-	var addrs []string
-	for _, at := range now.Replicas {
-		if !at.Gone.IsZero() {
-			continue
-		}
-		r := replica{node: n, addr: at.Address, unit: a.pool.Client(at.Address, n.credentials)}
-		switch which {
-		case "":
-		case at.Instance:
-			r.pinned = which
-			return []replica{r}, nil
-		case at.Address.String(), at.Address.Addr().String():
-			return []replica{r}, nil
-		}
-		all, addrs = append(all, r), append(addrs, r.addr.String())
-	}
-	if len(all) == 0 {
-		why := now.Problem
-		if why == nil {
-			why = discovery.ErrNone
-		}
-		return nil, &Error{Kind: ErrUnreachable, Detail: fmt.Sprintf("node %q: %v", n.name(), why), cause: why}
-	}
-	if which != "" {
-		return nil, &Error{
-			Kind: ErrUnknownReplica, Candidates: addrs,
-			Detail: fmt.Sprintf("node %q has no replica with the address or instance %q", n.name(), which),
-		}
-	}
-	return all, nil
-}
-
-// each calls f for all items concurrently and returns the results in order.
-func each[T, R any](items []T, f func(T) R) []R {
-	results := make([]R, len(items))
-	var all sync.WaitGroup
-	for i, item := range items {
-		all.Go(func() { results[i] = f(item) })
-	}
-	all.Wait()
-	return results
-}
-
-func newPool(opts Options) *unitclient.Pool {
-	if opts.TLS != nil {
-		return unitclient.NewTLSPool(opts.Limits, opts.TLS)
-	}
-	return unitclient.NewPool(opts.Limits)
-}
+func (a *App) Close() { a.fleet.Close() }

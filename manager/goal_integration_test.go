@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/internal/fakeunit"
 )
 
 // awaitGoal waits until the goal is as it should be.
@@ -44,7 +45,7 @@ func mainProcess(t *testing.T, app *manager.App, other int) int {
 
 func TestAGoalIsKeptOnARealUnit(t *testing.T) {
 	t.Parallel()
-	found := containers{"backend": []netip.AddrPort{realUnit(t)}}
+	found := fakeunit.Containers{"backend": []netip.AddrPort{realUnit(t)}}
 	app := application(t, found, manager.Options{})
 	if plan := app.Plan(t.Context(), manager.GoalRequest{States: map[string]string{"api": "started"}}); plan.Plan == nil || plan.Targets["api"] != "started" {
 		t.Fatalf("the plan is %+v", plan)

@@ -1,7 +1,6 @@
 package manager_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,19 +8,17 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/toskose/toskose/internal/freeport"
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -76,54 +73,14 @@ toskose_protocol={"initial":"created","states":[{"name":"configured"},{"name":"c
 // realUnit runs the unit's own binary on a configuration with one component.
 func realUnit(t *testing.T) netip.AddrPort {
 	t.Helper()
-	folder := t.TempDir()
-	addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t)))
-	conf := filepath.Join(folder, "supervisord.conf")
-	if err := os.Mkdir(filepath.Join(folder, "documents"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(conf, fmt.Appendf(nil, unitConfig, folder, addr.Port()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var output strings.Builder
-	cmd := exec.Command(testunit.Shipped(t), "-c", conf)
-	cmd.Env = append(os.Environ(), "SUPERVISORD_PASSWORD="+fakeunit.Password)
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil || t.Failed() {
-			t.Logf("unit: %v\n%s", err, output.String())
-		}
+	return testunit.Serve(t, fakeunit.Password, func(folder string, port uint16) []byte {
+		return fmt.Appendf(nil, unitConfig, folder, port)
 	})
-	awaitHealth(t, addr)
-	return addr
-}
-
-func awaitHealth(t *testing.T, addr netip.AddrPort) {
-	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr.String()+"/healthz", http.NoBody)
-		answer, err := client.Do(req)
-		if err == nil {
-			answer.Body.Close()
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("the unit does not answer: %v", err)
-		}
-		time.Sleep(10 * time.Millisecond) // there is nothing else to wait on
-	}
 }
 
 // awaitLog gives what start has written, once it has: it has succeeded as soon
 // as it runs.
-func awaitLog(t *testing.T, app *manager.App) []manager.Log {
+func awaitLog(t *testing.T, app *manager.App) []outcome.Log {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		logs, err := app.Log(t.Context(), "backend", "api", "Standard.start", "", manager.LogRequest{Stream: wire.Stdout})
@@ -153,16 +110,16 @@ func TestWithARealUnit(t *testing.T) {
 	}
 	t.Parallel()
 	var traced trace
-	app := application(t, containers{"backend": {traced.before(t, realUnit(t))}}, manager.Options{})
-	do := func(operation string, inputs map[string]string) (manager.Execution, error) {
+	app := application(t, fakeunit.Containers{"backend": {traced.before(t, realUnit(t))}}, manager.Options{})
+	do := func(operation string, inputs map[string]string) (outcome.Execution, error) {
 		return run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: operation, Inputs: inputs, By: "ann"})
 	}
 
-	if _, err := do("Standard.start", nil); !errors.Is(err, manager.ErrNotAllowed) || !strings.Contains(err.Error(), `"created"`) {
+	if _, err := do("Standard.start", nil); !errors.Is(err, outcome.ErrNotAllowed) || !strings.Contains(err.Error(), `"created"`) {
 		t.Errorf("start before configure: got %v", err)
 	}
 	x, err := do("configure", map[string]string{"port": "8080", "code": "7"})
-	if !errors.Is(err, manager.ErrFailed) || x.Runs[0].ExitCode == nil || *x.Runs[0].ExitCode != 7 || x.Runs[0].Stderr != "on port 8080\n" {
+	if !errors.Is(err, outcome.ErrFailed) || x.Runs[0].ExitCode == nil || *x.Runs[0].ExitCode != 7 || x.Runs[0].Stderr != "on port 8080\n" {
 		t.Errorf("configure that fails: got %+v, %v", x, err)
 	}
 	traced.take()
@@ -193,13 +150,13 @@ func TestWithARealUnit(t *testing.T) {
 	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, manager.ErrNotRunning) {
+	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, outcome.ErrNotRunning) {
 		t.Errorf("stop of what does not run: got %v", err)
 	}
 	if c, err = app.Component(t.Context(), "backend", "api", manager.WithProcesses); err != nil || c.State != "configured" {
 		t.Errorf("after the stop: got %+v, %v", c, err)
 	}
-	if _, err := app.Execution(t.Context(), "nobody's"); !errors.Is(err, manager.ErrUnreachable) { // frontend is not there
+	if _, err := app.Execution(t.Context(), "nobody's", 0); !errors.Is(err, outcome.ErrUnreachable) { // frontend is not there
 		t.Errorf("got %v", err)
 	}
 	if _, err := app.StopAll(t.Context(), "backend", ""); err != nil {
@@ -207,5 +164,79 @@ func TestWithARealUnit(t *testing.T) {
 	}
 	if results, err := app.Reload(t.Context()); err == nil || len(results) == 0 || !results[0].Done {
 		t.Errorf("got %+v, %v; of two nodes only the first is there", results, err)
+	}
+}
+
+// TestARealUnitKnowsWhatWasExecuted has each step done by a manager of its own, which
+// knows of the ones before only what the unit does.
+func TestARealUnitKnowsWhatWasExecuted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the unit")
+	}
+	t.Parallel()
+	addr := realUnit(t)
+	by := func() *manager.App {
+		return application(t, fakeunit.Containers{"backend": {addr}, "frontend": nil}, manager.Options{Settle: time.Minute})
+	}
+	req := manager.RunRequest{
+		Node: "backend", Component: "api", Operation: "Standard.configure", By: "ann", Key: "k1", Inputs: map[string]string{"port": "8080"},
+	}
+	first, err := run(t, by(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, by(), manager.RunRequest{Node: "backend", Component: "api", Operation: "Standard.start", By: "ann", ID: "up"}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := run(t, by(), req) // which its state no longer allows
+	if err != nil || again.ID != first.ID || again.Runs[0].Stderr != "on port 8080\n" || !again.Runs[0].Started.Equal(first.Runs[0].Started) {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	for _, other := range []manager.RunRequest{
+		{Node: "backend", Component: "api", Operation: "Standard.configure", By: "ann", Key: "k1", Inputs: map[string]string{"port": "8081"}},
+		{Node: "backend", Component: "api", Operation: "Standard.stop", By: "ann", Key: "k1"},
+		{Node: "backend", Component: "api", Operation: "Standard.stop", ID: "up"},
+	} {
+		if _, err := run(t, by(), other); !errors.Is(err, outcome.ErrReused) {
+			t.Errorf("%+v: %v", other, err)
+		}
+	}
+	page, err := by().History(t.Context(), history.Query{Limit: 10, Output: true})
+	if err != nil || len(page.Executions) != 2 || page.Next != "" || page.Missing != nil {
+		t.Fatalf("history: %+v, %v", page, err)
+	}
+	if x := page.Executions[1]; x.ID != first.ID || x.By != "ann" || x.Runs[0].Stderr != "on port 8080\n" || x.Runs[0].To != "configured" || *x.Runs[0].ExitCode != 0 {
+		t.Errorf("the first is %+v", x)
+	}
+	if x, err := by().Cancel(t.Context(), "up"); !errors.Is(err, outcome.ErrNotRunning) || x.Outcome != wire.OutcomeSucceeded {
+		t.Errorf("cancelled: %+v, %v", x, err)
+	}
+	for i := range 30 { // more than the mirror remembers: the journal is read
+		app, code := by(), strconv.Itoa(i%2)
+		if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); i == 0 && err != nil {
+			t.Fatal(err)
+		}
+		_, err := run(t, app, manager.RunRequest{
+			Node: "backend", Component: "api", Operation: "Standard.start", ID: fmt.Sprintf("n%d", i), Inputs: nil, By: code,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		app.Close()
+	}
+	var all []string
+	for q := (history.Query{Limit: 4, By: "0"}); ; q.After = page.Next {
+		if page, err = by().History(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range page.Executions {
+			all = append(all, x.ID)
+		}
+		if page.Next == "" {
+			break
+		}
+	}
+	if len(all) != 15 || all[0] != "n28" || all[14] != "n0" {
+		t.Errorf("the history has %v", all)
 	}
 }

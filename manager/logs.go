@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -26,44 +29,44 @@ type LogRequest struct {
 func (r LogRequest) check() error {
 	switch {
 	case r.Stream != wire.Stdout && r.Stream != wire.Stderr:
-		return &Error{Kind: ErrInvalid, Detail: fmt.Sprintf("std_type %q is neither %q nor %q", r.Stream, wire.Stdout, wire.Stderr)}
+		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("std_type %q is neither %q nor %q", r.Stream, wire.Stdout, wire.Stderr)}
 	case r.Tail < 0 || r.Length < 0 || r.Offset != nil && *r.Offset < 0:
-		return &Error{Kind: ErrInvalid, Detail: "tail, offset and length must not be negative"}
+		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: "tail, offset and length must not be negative"}
 	case r.Tail > MaxLog || r.Length > MaxLog:
-		return &Error{Kind: ErrInvalid, Detail: fmt.Sprintf("an answer has at most %d bytes of a log", MaxLog)}
+		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("an answer has at most %d bytes of a log", MaxLog)}
 	case r.Tail > 0 && (r.Offset != nil || r.Length > 0):
-		return &Error{Kind: ErrInvalid, Detail: "tail counts from the end, offset and length from the beginning: use one or the other"}
+		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: "tail counts from the end, offset and length from the beginning: use one or the other"}
 	}
 	return nil
 }
 
 // Log reads an operation's output on all replicas or one. It returns an error only
 // if no replica returns any.
-func (a *App) Log(ctx context.Context, nodeName, componentName, name, which string, req LogRequest) ([]Log, error) {
-	op, err := a.operation(nodeName, componentName, name)
+func (a *App) Log(ctx context.Context, nodeName, componentName, name, which string, req LogRequest) ([]outcome.Log, error) {
+	op, err := a.model.Operation(nodeName, componentName, name)
 	if err != nil {
 		return nil, err
 	}
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	if err := op.hasLog(); err != nil {
+	if err := hasLog(op); err != nil {
 		return nil, err
 	}
-	return a.logs(ctx, op.component.node, which, func(r replica) (Log, error) { return op.log(ctx, r, req) })
+	return logs(ctx, a.fleet, op.Component.Node, which, func(r fleet.Replica) (outcome.Log, error) { return readLog(ctx, op, r, req) })
 }
 
-func (o operation) hasLog() error {
-	if o.model.Script == "" {
-		return &Error{Kind: ErrNoLog, Detail: fmt.Sprintf("operation %s of component %q has no script, so it writes no log", o.name, o.component.name())}
+func hasLog(op topology.Operation) error {
+	if op.Model.Script == "" {
+		return &outcome.Error{Kind: outcome.ErrNoLog, Detail: fmt.Sprintf("operation %s of component %q has no script, so it writes no log", op.Name, op.Component.Name())}
 	}
 	return nil
 }
 
-func (o operation) log(ctx context.Context, r replica, req LogRequest) (Log, error) {
+func readLog(ctx context.Context, op topology.Operation, r fleet.Replica, req LogRequest) (outcome.Log, error) {
 	if req.Offset != nil && req.Length > 0 {
-		text, err := r.unit.ReadLog(ctx, o.process(), req.Stream, *req.Offset, req.Length)
-		return Log{Text: text}, err
+		text, err := r.Unit.ReadLog(ctx, op.Process(), req.Stream, *req.Offset, req.Length)
+		return outcome.Log{Text: text}, err
 	}
 	var offset int64
 	length := req.Tail
@@ -73,13 +76,13 @@ func (o operation) log(ctx context.Context, r replica, req LogRequest) (Log, err
 	if length == 0 {
 		length = max(req.Length, DefaultLog)
 	}
-	tail, err := r.unit.TailLog(ctx, o.process(), req.Stream, offset, length)
-	return Log{Text: tail.Data, Offset: tail.Offset, Overflow: tail.Overflow}, err
+	tail, err := r.Unit.TailLog(ctx, op.Process(), req.Stream, offset, length)
+	return outcome.Log{Text: tail.Data, Offset: tail.Offset, Overflow: tail.Overflow}, err
 }
 
 // UnitLog reads the log of a node's units themselves.
-func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogRequest) ([]Log, error) {
-	n, err := a.node(nodeName)
+func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogRequest) ([]outcome.Log, error) {
+	n, err := a.model.Node(nodeName)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +90,7 @@ func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogReques
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	return a.logs(ctx, n, which, func(r replica) (Log, error) {
+	return logs(ctx, a.fleet, n, which, func(r fleet.Replica) (outcome.Log, error) {
 		length := req.Tail
 		if length == 0 {
 			length = max(req.Length, DefaultLog)
@@ -98,67 +101,63 @@ func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogReques
 		} else {
 			length = 0
 		}
-		text, err := r.unit.ReadUnitLog(ctx, offset, length)
-		return Log{Text: text}, err
+		text, err := r.Unit.ReadUnitLog(ctx, offset, length)
+		return outcome.Log{Text: text}, err
 	})
 }
 
-func (a *App) logs(ctx context.Context, n *node, which string, read func(replica) (Log, error)) ([]Log, error) {
-	replicas, err := a.replicas(ctx, n, which)
+func logs(ctx context.Context, f *fleet.Fleet, n *topology.Node, which string, read func(fleet.Replica) (outcome.Log, error)) ([]outcome.Log, error) {
+	replicas, err := f.Replicas(ctx, n, which)
 	if err != nil {
 		return nil, err
 	}
-	logs := each(replicas, func(r replica) Log {
+	all := fleet.Each(replicas, func(r fleet.Replica) outcome.Log {
 		l, err := read(r)
-		l.Replica = r.addr.String()
+		l.Replica = r.Addr.String()
 		if err != nil {
-			l.err = unitError(r.String(), err)
-			l.Problem = l.err.Error()
+			l.Err = outcome.Of(r.String(), err)
+			l.Problem = l.Err.Error()
 		}
 		return l
 	})
 	var failed error
-	for _, l := range logs {
-		if l.err == nil {
-			return logs, nil
+	for _, l := range all {
+		if l.Err == nil {
+			return all, nil
 		}
-		if failed == nil || rank(l.err) > rank(failed) {
-			failed = l.err
+		if failed == nil || outcome.Rank(l.Err) > outcome.Rank(failed) {
+			failed = l.Err
 		}
 	}
 	return nil, failed
 }
 
 // ClearLog empties both logs of an operation.
-func (a *App) ClearLog(ctx context.Context, nodeName, componentName, name, which string) ([]Result, error) {
-	op, err := a.operation(nodeName, componentName, name)
+func (a *App) ClearLog(ctx context.Context, nodeName, componentName, name, which string) ([]outcome.Result, error) {
+	op, err := a.model.Operation(nodeName, componentName, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := op.hasLog(); err != nil {
+	if err := hasLog(op); err != nil {
 		return nil, err
 	}
-	subject := fmt.Sprintf("log of operation %s of component %q", op.name, componentName)
-	return a.onReplicas(ctx, op.component.node, which, subject, func(ctx context.Context, r replica) Result {
-		return Result{err: op.clear(ctx, r)}
+	subject := fmt.Sprintf("log of operation %s of component %q", op.Name, componentName)
+	return a.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) outcome.Result {
+		return outcome.Result{Err: r.Unit.ClearLogs(ctx, op.Process())}
 	})
 }
 
-func (o operation) clear(ctx context.Context, r replica) error {
-	return r.unit.ClearLogs(ctx, o.process())
-}
-
 // ClearUnitLog empties the log of a node's units themselves.
-func (a *App) ClearUnitLog(ctx context.Context, nodeName, which string) ([]Result, error) {
-	n, err := a.node(nodeName)
+func (a *App) ClearUnitLog(ctx context.Context, nodeName, which string) ([]outcome.Result, error) {
+	n, err := a.model.Node(nodeName)
 	if err != nil {
 		return nil, err
 	}
-	return a.onReplicas(ctx, n, which, "log of the unit", func(ctx context.Context, r replica) Result {
-		err := r.unit.ClearUnitLog(ctx)
+	return a.fleet.On(ctx, n, which, "log of the unit", func(ctx context.Context, r fleet.Replica) outcome.Result {
+		err := r.Unit.ClearUnitLog(ctx)
 		if code, _ := wire.FaultCodeOf(err); code == wire.NoFile {
 			err = nil // no log is an empty one
 		}
-		return Result{err: err}
+		return outcome.Result{Err: err}
 	})
 }

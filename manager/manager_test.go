@@ -16,85 +16,20 @@ import (
 	"github.com/toskose/toskose/internal/freeport"
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/unitclient"
-	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/wire"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
 
-// containers finds what the test says there is.
-type containers map[string][]netip.AddrPort
-
-func (c containers) Replicas(_ context.Context, alias string, _ int) ([]netip.AddrPort, error) {
-	if len(c[alias]) == 0 {
-		return nil, discovery.ErrNone
-	}
-	return c[alias], nil
-}
-
-func (c containers) Running(ctx context.Context, alias string, _ []int) ([]netip.Addr, error) {
-	found, err := c.Replicas(ctx, alias, 0)
-	if err != nil {
-		return nil, err
-	}
-	return []netip.Addr{found[0].Addr()}, nil
-}
-
-// thinking is a small application: backend hosts api, frontend hosts gui, store
-// is standalone.
-func thinking() *tosca.Application {
-	script := func(name string, inputs ...string) tosca.Operation {
-		op := tosca.Operation{Name: name, Script: "scripts/" + name + ".sh"}
-		for _, input := range inputs {
-			op.Inputs = append(op.Inputs, tosca.OperationInput{Name: input})
-		}
-		return op
-	}
-	op := func(iface, name string) protocol.Operation { return protocol.Operation{Interface: iface, Name: name} }
-	lifecycle := protocol.Protocol{
-		Initial: "created",
-		Transitions: []protocol.Transition{
-			{Source: "created", Target: "configured", Operation: op("Standard", "configure")},
-			{Source: "configured", Target: "started", Operation: op("Standard", "start")},
-			{Source: "configured", Target: "started", Operation: op("api_interface", "start")},
-			{Source: "started", Target: "configured", Operation: op("Standard", "stop")},
-			{Source: "configured", Target: "configured", Operation: op("api_interface", "push_default")},
-		},
-	}
-	page := lifecycle
-	page.Transitions = slices.DeleteFunc(slices.Clone(page.Transitions), func(t protocol.Transition) bool { return t.Interface != "Standard" })
-	page.States = []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started", Requires: []string{protocol.Connection}}}
-	lifecycle.States = []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started", Offers: []string{protocol.Endpoint}}}
-	return &tosca.Application{
-		Name: "thinking",
-		Nodes: []tosca.Node{
-			{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
-			{Name: "frontend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
-			{Name: "store", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}}},
-		},
-		Components: []tosca.Component{
-			{Name: "api", Type: "thinking.Api", Host: "backend", Node: "backend", Protocol: lifecycle, Interfaces: []tosca.Interface{
-				{Name: "Standard", Operations: []tosca.Operation{script("configure", "port", "code"), script("start", "port"), {Name: "stop"}}},
-				{Name: "api_interface", Operations: []tosca.Operation{script("push_default"), script("start")}},
-			}},
-			{Name: "gui", Type: "thinking.Gui", Host: "frontend", Node: "frontend", Protocol: page, Connections: []string{"api"}, Interfaces: []tosca.Interface{
-				{Name: "Standard", Operations: []tosca.Operation{script("start")}},
-			}},
-		},
-		Volumes: []tosca.Volume{{Name: "dbvolume", Type: "tosker.nodes.Volume", Protocol: protocol.Volume()}},
-	}
-}
-
-func application(t *testing.T, found containers, opts manager.Options) *manager.App {
+func application(t *testing.T, found fakeunit.Containers, opts manager.Options) *manager.App {
 	t.Helper()
 	opts.Containers = found
-	opts.Passwords = map[string]string{"backend": fakeunit.Password, "frontend": fakeunit.Password}
+	opts.Passwords = fakeunit.Passwords()
 	if opts.Patience == 0 {
 		opts.Patience = 100 * time.Millisecond
 	}
@@ -102,11 +37,7 @@ func application(t *testing.T, found containers, opts manager.Options) *manager.
 		opts.Backoff = time.Millisecond
 	}
 	opts.Limits = unitclient.Limits{Call: time.Minute, Connect: time.Minute}
-	conf := &config.Config{Nodes: map[string]config.Node{
-		"backend":  {Port: 9001, User: fakeunit.User},
-		"frontend": {Port: 9002, User: fakeunit.User},
-	}}
-	app, err := manager.New(thinking(), conf, opts)
+	app, err := manager.New(fakeunit.Thinking(), fakeunit.Config(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,23 +45,9 @@ func application(t *testing.T, found containers, opts manager.Options) *manager.
 	return app
 }
 
-// backend is a unit with api in state configured. start waits for hold.
-func backend(instance string, hold <-chan struct{}, end fakeunit.End) *fakeunit.Unit {
-	return &fakeunit.Unit{
-		Instance: instance,
-		Logs:     map[string]string{"api:Standard.start": "hello " + instance},
-		UnitLog:  "unit " + instance,
-		Operations: map[string]map[string]fakeunit.Operation{"api": {
-			"Standard.configure":         {From: []string{"created"}, End: fakeunit.End{Target: "configured"}},
-			"Standard.start":             {From: []string{"configured"}, Hold: hold, End: end},
-			"api_interface.push_default": {From: []string{"configured"}, End: fakeunit.End{Target: "configured"}},
-		}},
-	}
-}
-
 var configured = map[string]string{"api": "configured"}
 
-func run(t *testing.T, app *manager.App, req manager.RunRequest) (manager.Execution, error) {
+func run(t *testing.T, app *manager.App, req manager.RunRequest) (outcome.Execution, error) {
 	t.Helper()
 	x, err := app.Start(t.Context(), req)
 	if err != nil {
@@ -147,8 +64,8 @@ var startAPI = manager.RunRequest{Node: "backend", Component: "api", Operation: 
 func TestAnOperationRunsOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
-	one, two := backend("i1", hold, fakeunit.End{Target: "started", Stdout: "up"}), backend("i2", nil, fakeunit.End{Target: "started"})
-	app := application(t, containers{"backend": {one.Start(t, configured), two.Start(t, configured)}}, manager.Options{})
+	one, two := fakeunit.Backend("i1", hold, fakeunit.End{Target: "started", Stdout: "up"}), fakeunit.Backend("i2", nil, fakeunit.End{Target: "started"})
+	app := application(t, fakeunit.Containers{"backend": {one.Start(t, configured), two.Start(t, configured)}}, manager.Options{})
 	req := startAPI
 	req.Inputs = map[string]string{"port": "8080"}
 	begun, err := app.Start(t.Context(), req)
@@ -160,7 +77,7 @@ func TestAnOperationRunsOnEveryReplica(t *testing.T) {
 	if err != nil || x.Err() != nil || x.Outcome != wire.OutcomeSucceeded || x.Ended.IsZero() {
 		t.Fatalf("got %+v, %v", x, err)
 	}
-	i := slices.IndexFunc(x.Runs, func(r manager.Run) bool { return r.Instance == "i1" })
+	i := slices.IndexFunc(x.Runs, func(r outcome.Run) bool { return r.Instance == "i1" })
 	if r := x.Runs[max(i, 0)]; r.Instance != "i1" || r.To != "started" || r.Stdout != "up" || *r.ExitCode != 0 {
 		t.Errorf("got %+v", r)
 	}
@@ -169,16 +86,16 @@ func TestAnOperationRunsOnEveryReplica(t *testing.T) {
 			t.Errorf("ran %q", ran)
 		}
 	}
-	if known, err := app.Execution(t.Context(), x.ID); err != nil || known.Outcome != wire.OutcomeSucceeded {
+	if known, err := app.Execution(t.Context(), x.ID, 0); err != nil || known.Outcome != wire.OutcomeSucceeded {
 		t.Errorf("got %+v, %v", known, err)
 	}
 }
 
 func TestOneReplicaIsMeantByItsInstanceOrAddress(t *testing.T) {
 	t.Parallel()
-	one, two := backend("i1", nil, fakeunit.End{Target: "started"}), backend("i2", nil, fakeunit.End{Target: "started"})
+	one, two := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"}), fakeunit.Backend("i2", nil, fakeunit.End{Target: "started"})
 	second := two.Start(t, configured)
-	app := application(t, containers{"backend": {one.Start(t, configured), second}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {one.Start(t, configured), second}}, manager.Options{})
 	req := startAPI
 	req.Replica = "i1"
 	if x, err := run(t, app, req); err != nil || len(x.Runs) != 1 {
@@ -189,17 +106,17 @@ func TestOneReplicaIsMeantByItsInstanceOrAddress(t *testing.T) {
 		t.Fatalf("got %+v, %v", x, err)
 	}
 	req.Replica = "i3"
-	if _, err := run(t, app, req); !errors.Is(err, manager.ErrUnknownReplica) {
+	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrUnknownReplica) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestTheWorstReplicaDecides(t *testing.T) {
 	t.Parallel()
-	good, bad := backend("i1", nil, fakeunit.End{Target: "started"}), backend("i2", nil, fakeunit.End{Outcome: wire.OutcomeFailed, ExitCode: 7, Stderr: "no port"})
-	app := application(t, containers{"backend": {good.Start(t, configured), bad.Start(t, configured)}}, manager.Options{})
+	good, bad := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"}), fakeunit.Backend("i2", nil, fakeunit.End{Outcome: wire.OutcomeFailed, ExitCode: 7, Stderr: "no port"})
+	app := application(t, fakeunit.Containers{"backend": {good.Start(t, configured), bad.Start(t, configured)}}, manager.Options{})
 	x, err := run(t, app, startAPI)
-	if !errors.Is(err, manager.ErrFailed) || x.Outcome != wire.OutcomeFailed {
+	if !errors.Is(err, outcome.ErrFailed) || x.Outcome != wire.OutcomeFailed {
 		t.Fatalf("got %+v, %v", x, err)
 	}
 	worst := x.Worst()
@@ -210,11 +127,11 @@ func TestTheWorstReplicaDecides(t *testing.T) {
 
 func TestTheProtocolForbidsWithAReason(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, map[string]string{"api": "created"})}}, manager.Options{})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, map[string]string{"api": "created"})}}, manager.Options{})
 	_, err := run(t, app, startAPI)
-	var e *manager.Error
-	if !errors.As(err, &e) || !errors.Is(err, manager.ErrNotAllowed) {
+	var e *outcome.Error
+	if !errors.As(err, &e) || !errors.Is(err, outcome.ErrNotAllowed) {
 		t.Fatalf("got %v", err)
 	}
 	if e.State != "created" || len(e.Allowed) != 1 || e.Allowed[0] != "Standard.configure" || !strings.Contains(e.Detail, `"created"`) {
@@ -224,13 +141,13 @@ func TestTheProtocolForbidsWithAReason(t *testing.T) {
 
 func TestASecondOperationIsBusyUntilTheFirstIsStopped(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	begun, err := app.Start(t.Context(), startAPI)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "push_default"}); !errors.Is(err, manager.ErrBusy) {
+	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "push_default"}); !errors.Is(err, outcome.ErrBusy) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := app.Signal(t.Context(), "backend", "api", "Standard.start", "", "sighup"); err != nil {
@@ -239,25 +156,25 @@ func TestASecondOperationIsBusyUntilTheFirstIsStopped(t *testing.T) {
 	if got := u.Signals(); len(got) != 1 || got[0] != "api:Standard.start HUP" {
 		t.Errorf("got %q", got)
 	}
-	if _, err := app.Signal(t.Context(), "backend", "api", "Standard.start", "", "SIGHAPPY"); !errors.Is(err, manager.ErrInvalid) {
+	if _, err := app.Signal(t.Context(), "backend", "api", "Standard.start", "", "SIGHAPPY"); !errors.Is(err, outcome.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); err != nil {
 		t.Fatal(err)
 	}
 	x, err := app.Wait(t.Context(), begun.ID)
-	if err != nil || x.Outcome != wire.OutcomeCancelled || !errors.Is(x.Err(), manager.ErrFailed) {
+	if err != nil || x.Outcome != wire.OutcomeCancelled || !errors.Is(x.Err(), outcome.ErrFailed) {
 		t.Errorf("got %+v, %v", x, err)
 	}
-	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, manager.ErrNotRunning) {
+	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, outcome.ErrNotRunning) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestStopAllStopsWhatRuns(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	if _, err := app.Start(t.Context(), startAPI); err != nil {
 		t.Fatal(err)
 	}
@@ -269,11 +186,11 @@ func TestStopAllStopsWhatRuns(t *testing.T) {
 
 func TestATimeLimitPasses(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	req := startAPI
 	req.Timeout = 10 * time.Millisecond
-	if x, err := run(t, app, req); !errors.Is(err, manager.ErrTimeLimit) || x.Outcome != wire.OutcomeTimeout {
+	if x, err := run(t, app, req); !errors.Is(err, outcome.ErrTimeLimit) || x.Outcome != wire.OutcomeTimeout {
 		t.Errorf("got %+v, %v", x, err)
 	}
 }
@@ -299,9 +216,9 @@ func TestALostAnswerNeverRunsAnythingTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hold := make(chan struct{})
-			u := backend("i1", hold, fakeunit.End{Target: "started"})
+			u := fakeunit.Backend("i1", hold, fakeunit.End{Target: "started"})
 			u.Wrap = losing(3, what)
-			app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{
+			app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{
 				Patience: time.Minute, Poll: 20 * time.Millisecond,
 			})
 			begun, err := app.Start(t.Context(), startAPI)
@@ -355,9 +272,9 @@ func TestAnOperationTakesTwoRequests(t *testing.T) {
 	t.Parallel()
 	var traced trace
 	hold := make(chan struct{})
-	u := backend("i1", hold, fakeunit.End{Stdout: "done"})
+	u := fakeunit.Backend("i1", hold, fakeunit.End{Stdout: "done"})
 	u.Wrap = traced.wrap
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	for range 2 {
 		x, err := app.Start(t.Context(), startAPI)
 		if err != nil {
@@ -385,7 +302,7 @@ func TestAnOperationTakesTwoRequests(t *testing.T) {
 	if got := traced.take(x.ID); !slices.Equal(got, twice) && !slices.Equal(got, twice[1:]) {
 		t.Errorf("after the replacement the unit was asked %q", got)
 	}
-	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "configure"}); !errors.Is(err, manager.ErrNotAllowed) {
+	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "configure"}); !errors.Is(err, outcome.ErrNotAllowed) {
 		t.Errorf("got %v", err)
 	}
 	if got := traced.take(); !slices.Equal(got, []string{"POST /executions"}) {
@@ -397,9 +314,9 @@ func TestALongOperationIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	var traced trace
 	hold := make(chan struct{})
-	u := backend("i1", hold, fakeunit.End{})
+	u := fakeunit.Backend("i1", hold, fakeunit.End{})
 	u.Wrap = traced.wrap
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{Poll: time.Millisecond})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{Poll: time.Millisecond})
 	x, err := app.Start(t.Context(), startAPI)
 	if err != nil {
 		t.Fatal(err)
@@ -416,7 +333,7 @@ func TestALongOperationIsAskedForAgain(t *testing.T) {
 
 func TestAReplicaThatWasNamedByItsInstanceIsNoOther(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{})
 	var replaced sync.Once
 	u.Wrap = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -426,25 +343,25 @@ func TestAReplicaThatWasNamedByItsInstanceIsNoOther(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	}
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	req := startAPI
 	req.Replica = "i1"
-	if _, err := run(t, app, req); !errors.Is(err, manager.ErrUnknownReplica) || len(u.Executed()) != 0 {
+	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrUnknownReplica) || len(u.Executed()) != 0 {
 		t.Errorf("got %v, ran %q", err, u.Executed())
 	}
 }
 
 func TestAContainerThatIsReplacedLosesItsExecution(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	begun, err := app.Start(t.Context(), startAPI)
 	if err != nil {
 		t.Fatal(err)
 	}
 	u.Replace("i2", configured)
 	x, err := app.Wait(t.Context(), begun.ID)
-	if err != nil || x.Outcome != wire.OutcomeLost || !errors.Is(x.Err(), manager.ErrFailed) {
+	if err != nil || x.Outcome != wire.OutcomeLost || !errors.Is(x.Err(), outcome.ErrFailed) {
 		t.Errorf("got %+v, %v", x, err)
 	}
 }
@@ -457,31 +374,31 @@ func nobody(t *testing.T) netip.AddrPort {
 
 func TestADeadReplicaPoisonsNobody(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{Target: "started"})
-	app := application(t, containers{"backend": {u.Start(t, configured), nobody(t)}, "store": {nobody(t)}}, manager.Options{})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured), nobody(t)}, "store": {nobody(t)}}, manager.Options{})
 	x, err := run(t, app, startAPI)
-	if !errors.Is(err, manager.ErrUnreachable) || x.Outcome != manager.OutcomeUnreachable {
+	if !errors.Is(err, outcome.ErrUnreachable) || x.Outcome != outcome.Unreachable {
 		t.Fatalf("got %+v, %v", x, err)
 	}
-	if !slices.ContainsFunc(x.Runs, func(r manager.Run) bool { return r.Outcome == wire.OutcomeSucceeded }) {
+	if !slices.ContainsFunc(x.Runs, func(r outcome.Run) bool { return r.Outcome == wire.OutcomeSucceeded }) {
 		t.Errorf("got %+v", x.Runs)
 	}
-	view := app.App(t.Context(), manager.StatesOnly)
+	shown := app.App(t.Context(), manager.StatesOnly)
 	states := map[string]string{}
-	for _, n := range view.Nodes {
+	for _, n := range shown.Nodes {
 		states[n.Name] = n.State
 	}
-	if states["backend"] != manager.NodeDegraded || states["frontend"] != manager.NodeStopped || states["store"] != manager.NodeRunning {
+	if states["backend"] != view.NodeDegraded || states["frontend"] != view.NodeStopped || states["store"] != view.NodeRunning {
 		t.Errorf("got %v", states)
 	}
-	if view.Components[0].State != "started" || view.Components[1].State != manager.StateUnknown || view.Volumes[0].State != "created" {
-		t.Errorf("got %+v %+v", view.Components, view.Volumes)
+	if shown.Components[0].State != "started" || shown.Components[1].State != view.StateUnknown || shown.Volumes[0].State != "created" {
+		t.Errorf("got %+v %+v", shown.Components, shown.Volumes)
 	}
 	if missing, units := app.Ready(); len(missing) != 1 || missing[0].Node != "frontend" || units != 1 {
 		t.Errorf("got %+v, %d", missing, units)
 	}
 	logs, err := app.Log(t.Context(), "backend", "api", "Standard.start", "", manager.LogRequest{Stream: wire.Stdout, Tail: 2})
-	slices.SortFunc(logs, func(a, b manager.Log) int { return strings.Compare(b.Text, a.Text) })
+	slices.SortFunc(logs, func(a, b outcome.Log) int { return strings.Compare(b.Text, a.Text) })
 	if err != nil || len(logs) != 2 || logs[0].Text != "i1" || !logs[0].Overflow || logs[1].Problem == "" {
 		t.Errorf("got %+v, %v", logs, err)
 	}
@@ -489,7 +406,7 @@ func TestADeadReplicaPoisonsNobody(t *testing.T) {
 
 func TestWhatAReplicaSaidLastIsShownWithItsAge(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{Target: "started"})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"})
 	var cut atomic.Bool
 	u.Wrap = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -499,7 +416,7 @@ func TestWhatAReplicaSaidLastIsShownWithItsAge(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	}
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{Poll: 20 * time.Millisecond})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{Poll: 20 * time.Millisecond})
 	if _, err := run(t, app, startAPI); err != nil {
 		t.Fatal(err)
 	}
@@ -513,14 +430,14 @@ func TestWhatAReplicaSaidLastIsShownWithItsAge(t *testing.T) {
 		seen = slices.ContainsFunc(events, func(e manager.Event) bool { return e.Kind == "unreachable" })
 	}
 	c, err := app.Component(t.Context(), "backend", "api", manager.StatesOnly)
-	if err != nil || c.State != manager.StateUnknown || len(c.Allowed) != 0 {
+	if err != nil || c.State != view.StateUnknown || len(c.Allowed) != 0 {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	if r := c.Replicas[0]; r.State != manager.StateUnknown || r.Last != "started" || r.Heard.IsZero() || r.Problem == "" {
+	if r := c.Replicas[0]; r.State != view.StateUnknown || r.Last != "started" || r.Heard.IsZero() || r.Problem == "" {
 		t.Errorf("got %+v", r)
 	}
 	n, err := app.Node(t.Context(), "backend", manager.StatesOnly)
-	if err != nil || n.State != manager.NodeUnreachable || n.Why == "" || n.Replicas[0].Since.IsZero() {
+	if err != nil || n.State != view.NodeUnreachable || n.Why == "" || n.Replicas[0].Since.IsZero() {
 		t.Errorf("got %+v, %v", n, err)
 	}
 }
@@ -528,12 +445,12 @@ func TestWhatAReplicaSaidLastIsShownWithItsAge(t *testing.T) {
 // withGUI is an application with api and gui, both configured, and their units.
 func withGUI(t *testing.T, more ...netip.AddrPort) (app *manager.App, api, gui *fakeunit.Unit) {
 	t.Helper()
-	api = backend("i1", nil, fakeunit.End{Target: "started"})
+	api = fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"})
 	api.Operations["api"]["Standard.stop"] = fakeunit.Operation{From: []string{"started"}, End: fakeunit.End{Target: "configured"}}
 	gui = &fakeunit.Unit{Instance: "i2", Operations: map[string]map[string]fakeunit.Operation{"gui": {
 		"Standard.start": {From: []string{"configured"}, End: fakeunit.End{Target: "started"}},
 	}}}
-	return application(t, containers{
+	return application(t, fakeunit.Containers{
 		"backend":  append(more, api.Start(t, configured)),
 		"frontend": {gui.Start(t, map[string]string{"gui": "configured"})},
 	}, manager.Options{}), api, gui
@@ -548,8 +465,8 @@ func TestWhatRequiresWhatNothingOffersIsRefused(t *testing.T) {
 	t.Parallel()
 	app, _, gui := withGUI(t)
 	_, err := run(t, app, startGUI)
-	var e *manager.Error
-	if !errors.As(err, &e) || !errors.Is(err, manager.ErrUnmet) || e.State != "configured" || len(e.Lacks) != 1 || len(gui.Executed()) != 0 {
+	var e *outcome.Error
+	if !errors.As(err, &e) || !errors.Is(err, outcome.ErrUnmet) || e.State != "configured" || len(e.Lacks) != 1 || len(gui.Executed()) != 0 {
 		t.Fatalf("got %v", err)
 	}
 	if l := e.Lacks[0]; l.Component != "gui" || l.Requirement != "connection" || l.Provider != "api" || l.Capability != "endpoint" {
@@ -560,15 +477,15 @@ func TestWhatRequiresWhatNothingOffersIsRefused(t *testing.T) {
 			t.Errorf("%v does not say %s", err, says)
 		}
 	}
-	view, err := app.Component(t.Context(), "frontend", "gui", manager.StatesOnly)
-	if err != nil || slices.Contains(view.Allowed, "Standard.start") || view.Lacks != nil || len(view.Replicas[0].Blocked["Standard.start"]) != 1 {
-		t.Errorf("got %+v, %v", view, err)
+	shown, err := app.Component(t.Context(), "frontend", "gui", manager.StatesOnly)
+	if err != nil || slices.Contains(shown.Allowed, "Standard.start") || shown.Lacks != nil || len(shown.Replicas[0].Blocked["Standard.start"]) != 1 {
+		t.Errorf("got %+v, %v", shown, err)
 	}
 	if _, err := run(t, app, startAPI); err != nil {
 		t.Fatal(err)
 	}
-	if view, err = app.Component(t.Context(), "frontend", "gui", manager.StatesOnly); err != nil || !slices.Contains(view.Allowed, "Standard.start") {
-		t.Errorf("got %+v, %v", view, err)
+	if shown, err = app.Component(t.Context(), "frontend", "gui", manager.StatesOnly); err != nil || !slices.Contains(shown.Allowed, "Standard.start") {
+		t.Errorf("got %+v, %v", shown, err)
 	}
 	if x, err := run(t, app, startGUI); err != nil || x.By != "ann" || x.Degraded != nil {
 		t.Errorf("got %+v, %v", x, err)
@@ -588,7 +505,7 @@ func TestWhoKnowsBetterIsInTheHistory(t *testing.T) {
 	if x, err := run(t, app, req); err != nil || x.By != "ann" {
 		t.Errorf("where there was nothing to force: got %+v, %v", x, err)
 	}
-	if _, err := run(t, app, req); !errors.Is(err, manager.ErrNotAllowed) {
+	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrNotAllowed) {
 		t.Errorf("its own protocol is no matter of force: got %v", err)
 	}
 }
@@ -604,24 +521,24 @@ func TestWhatAStopLeavesWithoutIsNamed(t *testing.T) {
 	strict := stopAPI
 	strict.Strict = true
 	_, err := run(t, app, strict)
-	var e *manager.Error
-	if !errors.As(err, &e) || !errors.Is(err, manager.ErrTakesAway) || len(e.Lacks) != 1 || !strings.Contains(err.Error(), `"gui" requires connection of "api"`) {
+	var e *outcome.Error
+	if !errors.As(err, &e) || !errors.Is(err, outcome.ErrTakesAway) || len(e.Lacks) != 1 || !strings.Contains(err.Error(), `"gui" requires connection of "api"`) {
 		t.Errorf("got %v", err)
 	}
 	x, err := run(t, app, stopAPI)
 	if err != nil || len(x.Degraded) != 1 || x.Degraded[0].Component != "gui" || x.Degraded[0].Provider != "api" {
 		t.Errorf("got %+v, %v", x, err)
 	}
-	view := app.App(t.Context(), manager.StatesOnly)
-	i := slices.IndexFunc(view.Components, func(c manager.ComponentView) bool { return c.Name == "gui" })
-	if lacks := view.Components[i].Lacks; len(lacks) != 1 || lacks[0].Why != `"api" is in state "configured"` {
+	shown := app.App(t.Context(), manager.StatesOnly)
+	i := slices.IndexFunc(shown.Components, func(c view.Component) bool { return c.Name == "gui" })
+	if lacks := shown.Components[i].Lacks; len(lacks) != 1 || lacks[0].Why != `"api" is in state "configured"` {
 		t.Errorf("got %+v", lacks)
 	}
 }
 
 func TestARequirementHoldsWhileAnyReplicaOffersIt(t *testing.T) {
 	t.Parallel()
-	app, _, _ := withGUI(t, backend("i3", nil, fakeunit.End{Target: "started"}).Start(t, configured))
+	app, _, _ := withGUI(t, fakeunit.Backend("i3", nil, fakeunit.End{Target: "started"}).Start(t, configured))
 	one := startAPI
 	one.Replica = "i1"
 	other := one
@@ -643,28 +560,28 @@ func TestAProviderThatCannotBeHeardOffersNothing(t *testing.T) {
 	gui := &fakeunit.Unit{Instance: "i2", Operations: map[string]map[string]fakeunit.Operation{"gui": {
 		"Standard.start": {From: []string{"configured"}, End: fakeunit.End{Target: "started"}},
 	}}}
-	app := application(t, containers{"backend": {nobody(t)}, "frontend": {gui.Start(t, map[string]string{"gui": "configured"})}}, manager.Options{})
-	if _, err := run(t, app, startGUI); !errors.Is(err, manager.ErrUnmet) || !strings.Contains(err.Error(), "unknown, because its unit cannot be heard") {
+	app := application(t, fakeunit.Containers{"backend": {nobody(t)}, "frontend": {gui.Start(t, map[string]string{"gui": "configured"})}}, manager.Options{})
+	if _, err := run(t, app, startGUI); !errors.Is(err, outcome.ErrUnmet) || !strings.Contains(err.Error(), "unknown, because its unit cannot be heard") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestNamesAreExplained(t *testing.T) {
 	t.Parallel()
-	app := application(t, containers{}, manager.Options{})
+	app := application(t, fakeunit.Containers{}, manager.Options{})
 	for name, c := range map[string]struct {
 		node, component, operation string
 		kind                       error
 		says                       string
 	}{
-		"a mistyped node":                {"bakend", "api", "start", manager.ErrUnknownNode, `did you mean "backend"?`},
-		"a mistyped component":           {"backend", "apu", "start", manager.ErrUnknownComponent, `did you mean "api"?`},
-		"a component elsewhere":          {"backend", "gui", "start", manager.ErrUnknownComponent, `it is on node "frontend"`},
-		"a component of a standalone":    {"store", "redis", "start", manager.ErrUnknownComponent, "is standalone"},
-		"a mistyped operation":           {"backend", "api", "configre", manager.ErrUnknownOperation, `did you mean "Standard.configure"?`},
-		"a mistyped qualified operation": {"backend", "api", "Standard.startx", manager.ErrUnknownOperation, `did you mean "Standard.start"?`},
-		"a bare name of two interfaces":  {"backend", "api", "start", manager.ErrAmbiguous, "Standard.start, api_interface.start"},
-		"a node without a container":     {"backend", "api", "configure", manager.ErrUnreachable, "no container"},
+		"a mistyped node":                {"bakend", "api", "start", outcome.ErrUnknownNode, `did you mean "backend"?`},
+		"a mistyped component":           {"backend", "apu", "start", outcome.ErrUnknownComponent, `did you mean "api"?`},
+		"a component elsewhere":          {"backend", "gui", "start", outcome.ErrUnknownComponent, `it is on node "frontend"`},
+		"a component of a standalone":    {"store", "redis", "start", outcome.ErrUnknownComponent, "is standalone"},
+		"a mistyped operation":           {"backend", "api", "configre", outcome.ErrUnknownOperation, `did you mean "Standard.configure"?`},
+		"a mistyped qualified operation": {"backend", "api", "Standard.startx", outcome.ErrUnknownOperation, `did you mean "Standard.start"?`},
+		"a bare name of two interfaces":  {"backend", "api", "start", outcome.ErrAmbiguous, "Standard.start, api_interface.start"},
+		"a node without a container":     {"backend", "api", "configure", outcome.ErrUnreachable, "no container"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -674,30 +591,30 @@ func TestNamesAreExplained(t *testing.T) {
 			}
 		})
 	}
-	if _, err := app.StopAll(t.Context(), "store", ""); !errors.Is(err, manager.ErrStandalone) {
+	if _, err := app.StopAll(t.Context(), "store", ""); !errors.Is(err, outcome.ErrStandalone) {
 		t.Errorf("got %v", err)
 	}
 	req := startAPI
 	req.Inputs = map[string]string{"LD_PRELOAD": "x", "PATH": "y"}
-	if _, err := run(t, app, req); !errors.Is(err, manager.ErrInvalid) || !strings.Contains(err.Error(), `"LD_PRELOAD", "PATH"`) {
+	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrInvalid) || !strings.Contains(err.Error(), `"LD_PRELOAD", "PATH"`) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{Target: "started", Stdout: "up"})
-	found := containers{"backend": {u.Start(t, configured)}}
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started", Stdout: "up"})
+	found := fakeunit.Containers{"backend": {u.Start(t, configured)}}
 	x, err := run(t, application(t, found, manager.Options{}), startAPI)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := application(t, found, manager.Options{})
-	_, err = other.Execution(t.Context(), "nobody's")
-	if !errors.Is(err, manager.ErrUnreachable) { // frontend could know it
+	_, err = other.Execution(t.Context(), "nobody's", 0)
+	if !errors.Is(err, outcome.ErrUnreachable) { // frontend could know it
 		t.Errorf("got %v", err)
 	}
-	known, err := other.Execution(t.Context(), x.ID)
+	known, err := other.Execution(t.Context(), x.ID, 0)
 	if err != nil || known.Outcome != wire.OutcomeSucceeded || known.Runs[0].Stdout != "up" || known.Node != "backend" || known.By != "ann" {
 		t.Errorf("got %+v, %v", known, err)
 	}
@@ -706,8 +623,8 @@ func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
 func TestAClientThatHangsUpCancelsNothing(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
-	u := backend("i1", hold, fakeunit.End{Target: "started"})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", hold, fakeunit.End{Target: "started"})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	client, hangUp := context.WithCancel(t.Context())
 	x, err := app.Start(client, startAPI)
 	if err != nil {
@@ -725,22 +642,22 @@ func TestAClientThatHangsUpCancelsNothing(t *testing.T) {
 
 func TestCloseAnswersWhoeverWaits(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	x, err := app.Start(t.Context(), startAPI)
 	if err != nil {
 		t.Fatal(err)
 	}
 	app.Close()
-	if _, err := app.Wait(t.Context(), x.ID); !errors.Is(err, manager.ErrUnavailable) {
+	if _, err := app.Wait(t.Context(), x.ID); !errors.Is(err, outcome.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestEndedExecutionsAreForgottenInTheirOrder(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{Target: "configured"})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{Remember: 2})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "configured"})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{Remember: 2})
 	var ids []string
 	for range 4 {
 		x, err := run(t, app, startAPI)
@@ -749,15 +666,15 @@ func TestEndedExecutionsAreForgottenInTheirOrder(t *testing.T) {
 		}
 		ids = append(ids, x.ID)
 	}
-	if x, err := app.Execution(t.Context(), ids[0]); err != nil || x.Outcome != wire.OutcomeSucceeded { // the unit knows
+	if x, err := app.Execution(t.Context(), ids[0], 0); err != nil || x.Outcome != wire.OutcomeSucceeded { // the unit knows
 		t.Errorf("got %+v, %v", x, err)
 	}
 }
 
 func TestEventsTellStatesAndThenChanges(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", nil, fakeunit.End{Target: "started"})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	next := app.Events("")
 	var told []manager.Event
 	await := func(n int) []manager.Event {
@@ -801,20 +718,20 @@ func TestEventsTellStatesAndThenChanges(t *testing.T) {
 
 func TestOperationAndComponentTellWhatIsNow(t *testing.T) {
 	t.Parallel()
-	u := backend("i1", make(chan struct{}), fakeunit.End{})
-	app := application(t, containers{"backend": {u.Start(t, configured)}}, manager.Options{})
-	view, err := app.Operation(t.Context(), "backend", "api", "push_default", manager.WithProcesses)
-	if err != nil || !view.Allowed || view.Running || view.Name != "api_interface.push_default" || view.Replicas[0].Process == nil {
-		t.Errorf("got %+v, %v", view, err)
+	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
+	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
+	shown, err := app.Operation(t.Context(), "backend", "api", "push_default", manager.WithProcesses)
+	if err != nil || !shown.Allowed || shown.Running || shown.Name != "api_interface.push_default" || shown.Replicas[0].Process == nil {
+		t.Errorf("got %+v, %v", shown, err)
 	}
-	if view, err = app.Operation(t.Context(), "backend", "api", "stop", manager.WithProcesses); err != nil || view.Allowed || view.Implemented {
-		t.Errorf("got %+v, %v", view, err)
+	if shown, err = app.Operation(t.Context(), "backend", "api", "stop", manager.WithProcesses); err != nil || shown.Allowed || shown.Implemented {
+		t.Errorf("got %+v, %v", shown, err)
 	}
 	if _, err := app.Start(t.Context(), startAPI); err != nil {
 		t.Fatal(err)
 	}
-	if view, err = app.Operation(t.Context(), "backend", "api", "Standard.start", manager.StatesOnly); err != nil || view.Allowed || !view.Running {
-		t.Errorf("got %+v, %v", view, err)
+	if shown, err = app.Operation(t.Context(), "backend", "api", "Standard.start", manager.StatesOnly); err != nil || shown.Allowed || !shown.Running {
+		t.Errorf("got %+v, %v", shown, err)
 	}
 	c, err := app.Component(t.Context(), "backend", "api", manager.WithProcesses)
 	if err != nil || c.State != "configured" || len(c.Operations) != 5 || len(c.Replicas[0].Processes) != 1 {
@@ -826,7 +743,7 @@ func TestReloadGivesTheGroupsOfEveryUnit(t *testing.T) {
 	t.Parallel()
 	one := &fakeunit.Unit{Instance: "i1", Reload: unit.Differences{Added: []string{"new"}, Changed: []string{"api"}, Removed: []string{"old"}}}
 	two := &fakeunit.Unit{Instance: "i2"}
-	app := application(t, containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
 	results, err := app.Reload(t.Context())
 	if err != nil || len(results) != 2 {
 		t.Fatalf("got %+v, %v", results, err)
@@ -843,10 +760,10 @@ func TestAReloadThatOneUnitRefusesHasFailed(t *testing.T) {
 	t.Parallel()
 	one := &fakeunit.Unit{Instance: "i1"}
 	two := &fakeunit.Unit{Instance: "i2", ReloadErr: wire.NewFault(wire.CantReread, "supervisord.conf:3: wrong")}
-	app := application(t, containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
+	app := application(t, fakeunit.Containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
 	_, err := app.Reload(t.Context())
-	var e *manager.Error
-	if !errors.Is(err, manager.ErrFailed) || !errors.As(err, &e) || len(e.Results) != 2 || !strings.Contains(err.Error(), "supervisord.conf:3: wrong") {
+	var e *outcome.Error
+	if !errors.Is(err, outcome.ErrFailed) || !errors.As(err, &e) || len(e.Results) != 2 || !strings.Contains(err.Error(), "supervisord.conf:3: wrong") {
 		t.Errorf("got %v", err)
 	}
 }

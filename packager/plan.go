@@ -72,6 +72,7 @@ type Service struct {
 	Deploy     config.Deploy
 	StopGrace  int      // seconds; 0: the engine's own
 	Health     []string // health check; empty: the image's
+	Ready      []string // whether clients should be led to it; empty: where it is healthy
 	UnitPort   int      // of the unit or the manager; 0: standalone
 	UnitPasswd string   // name of the secret with the unit's or the manager's password
 	IsManager  bool
@@ -112,7 +113,7 @@ type Secret struct {
 func (p *Plan) Manager() Service { return p.Services[len(p.Services)-1] }
 
 // OtherNames lists, as ALIAS=NAME, the aliases of containers that the manager
-// finds by other names (TOSKOSE_DISCOVERY_NAMES).
+// finds by other names (TOSKOSE_DISCOVERY_NAMES, TOSKOSE_DISCOVERY_UNITS).
 func (p *Plan) OtherNames(nameOf func(service, alias string) string) string {
 	var pairs []string
 	for _, s := range p.Services {

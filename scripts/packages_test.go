@@ -82,7 +82,7 @@ var rooms = []string{"packager", "tosca", "manager", "unit"}
 func roomOf(pkg string) int {
 	top, rest, _ := strings.Cut(pkg, "/")
 	switch {
-	case pkg == "cmd/toskose" || top == "templates" || top == "graph":
+	case pkg == "cmd/toskose" || strings.HasPrefix(pkg, "cmd/toskose/") || top == "templates" || top == "graph":
 		top = "packager"
 	case top == "cmd":
 		top = strings.TrimPrefix(rest, "toskose-")

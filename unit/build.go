@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,20 @@ func labels(env map[string]string) map[string]string {
 		}
 	}
 	return found
+}
+
+// envOwner says whose documents the unit keeps.
+const envOwner = "TOSKOSE_DOCUMENTS_OWNER"
+
+var ownerForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// owner returns whose documents the unit keeps; none where an orchestrator does not
+// fill in who it is.
+func owner(env map[string]string) string {
+	if ownerForm.MatchString(env[envOwner]) {
+		return env[envOwner]
+	}
+	return ""
 }
 
 // serverURL is where children reach the unit, as Supervisor tells them.

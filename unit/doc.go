@@ -14,7 +14,8 @@
 //   - Processes, Groups and Logs have Supervisor's methods, as far as they act on
 //     processes. StartProcess, StopProcess and SignalProcess answer nil for one
 //     process (Supervisor's true), and statuses for `group:*`.
-//   - Executions has those of the JSON API; Healthy is what /healthz answers.
+//   - Executions has those of the JSON API; Healthy is what /healthz answers,
+//     and Ready what /readyz does.
 //   - SendRemoteCommEvent, and what else happens, reaches the event listeners:
 //     the configured processes that package unit/events tells of it.
 //

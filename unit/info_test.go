@@ -74,6 +74,17 @@ func TestChildrenDoNotInheritCredentials(t *testing.T) {
 	}
 }
 
+func TestTheOwnerOfDocumentsIsWhomAnOrchestratorFillsIn(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"": "", "{{.Service.ID}}": "", "u1vrfd847zmt": "u1vrfd847zmt", "a b": "", "a\nb": "", strings.Repeat("x", 65): "",
+	} {
+		if got := owner(map[string]string{"TOSKOSE_DOCUMENTS_OWNER": value}); got != want {
+			t.Errorf("%q: %q, want %q", value, got, want)
+		}
+	}
+}
+
 func TestLabelsAreFewAndShort(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{

@@ -72,14 +72,15 @@ func (u *Processes) perform(ctx context.Context, programs []*process.Program, wa
 		end, err := what.begin(ctx, p)
 		switch {
 		case err != nil:
+			return become(p, err)
 		case wait && !what.starts:
 			ends = append(ends, func() { _ = become(p, u.conclude(ctx, p, end, true)) })
 		case wait:
 			ending.Go(func() { _ = become(p, u.conclude(ctx, p, end, true)) })
 		default:
-			err = u.conclude(ctx, p, end, false)
+			return become(p, u.conclude(ctx, p, end, false))
 		}
-		return become(p, err)
+		return nil
 	}
 	q.pass(ctx)
 	if what.then != nil {

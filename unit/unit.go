@@ -105,7 +105,7 @@ func New(o Options) (*Unit, error) {
 	c := &core{log: o.Logger, now: o.Now, config: o.Config, booted: o.Now()}
 	c.digest.Store(o.Config.Digest)
 	u := &Unit{
-		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env), keep(documents.Folder(o.Config.Supervisord.Documents))},
+		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env), keep(documents.Folder{Path: o.Config.Supervisord.Documents, Owner: owner(o.Env)})},
 		version: o.Version, signals: receiveSignals(), ended: make(chan struct{}),
 	}
 	u.Groups = Groups{

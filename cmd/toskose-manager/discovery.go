@@ -19,6 +19,8 @@ func (s *settings) readDiscovery(getenv func(string) string, resolver string) er
 	s.mode, s.discovery.Domain = mode, getenv("TOSKOSE_DISCOVERY_DOMAIN")
 	s.discovery.Names, err = otherNames(getenv("TOSKOSE_DISCOVERY_NAMES"))
 	problems = append(problems, wrap("TOSKOSE_DISCOVERY_NAMES", err))
+	s.discovery.Units, err = otherNames(getenv("TOSKOSE_DISCOVERY_UNITS"))
+	problems = append(problems, wrap("TOSKOSE_DISCOVERY_UNITS", err))
 	if err == nil && getenv("KUBERNETES_SERVICE_HOST") != "" {
 		s.mode = discovery.Alias
 		if s.discovery.Domain == "" {

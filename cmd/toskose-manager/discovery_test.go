@@ -40,9 +40,10 @@ func TestInAPodNamesAreCompletedByItsDomain(t *testing.T) {
 		"a manifest says the domain, and which names differ": {
 			env: map[string]string{
 				"TOSKOSE_DISCOVERY": "alias", host: "10.96.0.1", "TOSKOSE_DISCOVERY_DOMAIN": "x.svc.corp", "TOSKOSE_DISCOVERY_NAMES": "My_Node=my-node,b=c",
+				"TOSKOSE_DISCOVERY_UNITS": "b=c-units",
 			},
 			resolver: "/nowhere",
-			want:     found{discovery.Alias, discovery.Options{Domain: "x.svc.corp", Names: map[string]string{"My_Node": "my-node", "b": "c"}}},
+			want:     found{discovery.Alias, discovery.Options{Domain: "x.svc.corp", Names: map[string]string{"My_Node": "my-node", "b": "c"}, Units: map[string]string{"b": "c-units"}}},
 		},
 		"a Compose file that was converted knows of tasks only": {
 			env: map[string]string{"TOSKOSE_DISCOVERY": "tasks", host: "10.96.0.1"}, resolver: pod,

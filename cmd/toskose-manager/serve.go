@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/metrics"
 )
 
-// serve serves the API until ctx ends.
-func serve(ctx context.Context, files paths, getenv func(string) string, logs io.Writer) error {
+// serve serves the API until ctx ends. out gets the audit log, unless it goes elsewhere.
+func serve(ctx context.Context, files paths, getenv func(string) string, out, logs io.Writer) error {
 	s, err := readSettings(files, getenv)
 	if err != nil {
 		return err
@@ -27,6 +29,16 @@ func serve(ctx context.Context, files paths, getenv func(string) string, logs io
 		level = slog.LevelDebug
 	}
 	logger := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level}))
+	s.access.Logger = logger
+	gate, err := access.New(s.access)
+	if err != nil {
+		return err
+	}
+	audit, closeAudit, err := openAudit(s.audit, out, logs)
+	if err != nil {
+		return err
+	}
+	defer closeAudit()
 	app, err := manager.New(&s.app, &s.config, manager.Options{
 		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords, Digests: s.digests, Logger: logger, TLS: s.tls,
 	})
@@ -34,8 +46,9 @@ func serve(ctx context.Context, files paths, getenv func(string) string, logs io
 		return err
 	}
 	defer app.Close()
+	counted := metrics.New(app, version)
 	handler, err := api.New(app, api.Options{
-		User: s.user, Password: s.password, Version: version, Logger: logger, Testing: s.testing,
+		Access: gate, Audit: audit, Version: version, Logger: logger, Testing: s.testing, Metrics: counted,
 	})
 	if err != nil {
 		return err
@@ -44,6 +57,8 @@ func serve(ctx context.Context, files paths, getenv func(string) string, logs io
 	if err != nil {
 		return fmt.Errorf("cannot serve on port %d: %w", s.port, err)
 	}
+	go counted.Run(ctx, app)
+	go gate.Watch(ctx)
 	logger.Info("serving", "application", s.app.Name, "port", s.port, "version", version)
 	err = api.Serve(ctx, listener, handler, api.ServeOptions{Logger: logger, Stopping: app.Close})
 	logger.Info("stopped", "error", err)

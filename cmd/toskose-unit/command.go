@@ -16,6 +16,7 @@ const help = `toskose-unit supervises the processes of one container and speaks 
 Usage:
   toskose-unit [run] [FLAGS]     supervise; FLAGS are those of supervisord
   toskose-unit health [-c FILE]  exit 0 if the unit of this container answers, else 1
+  toskose-unit ready [-c FILE]   exit 0 if, besides, what the goal wants running here is, else 1
   toskose-unit check FILE        print every problem and warning of a configuration; exit 2 if there is
                                  a problem
   toskose-unit --version
@@ -41,7 +42,7 @@ Environment:
   SUPERVISORD_PASSWORD_FILE   a file with the password of the HTTP server
   SUPERVISORD_PASSWORD        the password itself; the file takes precedence
   SUPERVISORD_USER            the user of the HTTP server, if the configuration has none
-  SUPERVISORD_PORT            the port that the health command asks
+  SUPERVISORD_PORT            the port that health and ready ask
   TOSKOSE_LABEL_NAME          a label of this container, passed on to the manager as name
 No process that the unit starts inherits the password or the name of its file.
 
@@ -60,7 +61,7 @@ func parse(args []string) (command string, rest []string) {
 	return args[0], args[1:]
 }
 
-// accept reads the flags of run or health. If they are wrong, or ask for something
+// accept reads the flags of run, health or ready. If they are wrong, or ask for something
 // else, it answers that, and ok is false.
 func accept(command string, args []string, s system) (f flags, code int, ok bool) {
 	f, err := parseFlags(args)

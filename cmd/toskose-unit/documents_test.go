@@ -16,7 +16,12 @@ import (
 // put gives a unit its goal.
 func (c *container) put(revision, content string) error {
 	c.t.Helper()
-	url := fmt.Sprintf("http://127.0.0.1:%d/documents/goal", c.port)
+	return c.putDocument(wire.GoalDocument, revision, content)
+}
+
+func (c *container) putDocument(name, revision, content string) error {
+	c.t.Helper()
+	url := fmt.Sprintf("http://127.0.0.1:%d/documents/%s", c.port, name)
 	request, err := http.NewRequest(http.MethodPut, url, strings.NewReader(content))
 	if err != nil {
 		c.t.Fatal(err)
@@ -102,4 +107,52 @@ func TestReplicasThatShareAFolderKeepTheSameGoal(t *testing.T) {
 	if got := two.goal(); got != "2:a next" {
 		t.Errorf("two keeps %q", got)
 	}
+}
+
+func TestAUnitIsReadyWhenWhatTheGoalWantsRuns(t *testing.T) {
+	t.Parallel()
+	c := newContainer(t, component("api", map[string]string{"start": "echo $$ >pid; exec sleep 1000", "stop": "kill $(cat pid)"}, ""))
+	folder := filepath.Join(c.dir, "documents")
+	c.write("supervisord.conf", strings.Replace(c.read("supervisord.conf"), "nodaemon=true", "nodaemon=true\ntoskose_documents="+folder, 1))
+	c.boot()
+	port := "SUPERVISORD_PORT=" + strings.TrimPrefix(c.address(), "127.0.0.1:")
+	expect := func(when string, want int) {
+		t.Helper()
+		if code, output := command(t, []string{port}, "ready"); code != want {
+			t.Errorf("%s: exit code %d, want %d: %s", when, code, want, output)
+		}
+		if code, output := command(t, []string{port}, "health"); code != 0 {
+			t.Errorf("%s: it is not healthy: %d: %s", when, code, output)
+		}
+	}
+	tell := func(revision, content string) {
+		t.Helper()
+		if err := c.putDocument(wire.TargetsDocument, revision, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("nobody can tell it anything", 0)
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	expect("nobody has told it anything", 1)
+	tell("1:a", `{"components":{}}`)
+	expect("nothing is wanted", 0)
+	tell("2:a", `{"components":{"api":"running"}}`)
+	expect("api is to run, and does not", 1)
+	for _, operation := range []string{"create", "configure", "start"} {
+		if operation == "start" {
+			expect("api is configured", 1)
+		}
+		c.run("api", operation)
+	}
+	expect("api runs", 0)
+	c.run("api", "stop")
+	expect("api was stopped", 1)
+	tell("3:a", `{"components":{"other":"running"}}`)
+	expect("something is wanted that is not here", 1)
+	tell("4:a", `[]`)
+	expect("what it was told is no targets", 1)
+	tell("5:a", `{"components":{}}`)
+	expect("nothing is wanted any more", 0)
 }

@@ -45,7 +45,9 @@ func run(ctx context.Context, args []string, s system) int {
 	case "run":
 		return supervise(ctx, args, s)
 	case "health":
-		return health(ctx, args, s)
+		return ask(ctx, command, "/healthz", args, s)
+	case "ready":
+		return ask(ctx, command, "/readyz", args, s)
 	case "check":
 		return check(args, s)
 	case "version":

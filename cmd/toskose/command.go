@@ -12,22 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca/diag"
 )
-
-// The exit codes.
-const (
-	exitOK       = 0
-	exitError    = 1 // the input is invalid, or something failed
-	exitUsage    = 2
-	exitUnopened = 2 // a command that only reads cannot open its input
-)
-
-// usageError is a mistake in the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 // run is the whole program.
 func run(ctx context.Context, args []string, env environment) int {
@@ -36,25 +26,25 @@ func run(ctx context.Context, args []string, env environment) int {
 	cmd.SetOut(env.out)
 	cmd.SetErr(env.err)
 	called, err := cmd.ExecuteContextC(ctx)
-	var usage usageError
-	var unopened unopenedError
+	var usage cli.UsageError
+	var unopened cli.UnopenedError
 	switch {
 	case err == nil:
-		return exitOK
+		return cli.ExitOK
 	case errors.Is(err, errInvalid):
-		return exitError // the report says it
+		return cli.ExitFailed // the report says it
 	case errors.As(err, &unopened):
 		fmt.Fprintln(env.err, diag.VisibleLines(message(err)))
-		return exitUnopened
+		return cli.ExitUnopened
 	case errors.As(err, &usage):
 		fmt.Fprintln(env.err, diag.VisibleLines(fmt.Sprintf("toskose: %v\nTry `%s --help`.", err, called.CommandPath())))
-		return exitUsage
+		return cli.ExitUsage
 	case ctx.Err() != nil:
 		fmt.Fprintln(env.err, diag.VisibleLines(fmt.Sprintf("toskose: interrupted: %v", err)))
 	default:
 		fmt.Fprintln(env.err, diag.VisibleLines(message(err)))
 	}
-	return exitError
+	return cli.CodeOf(err)
 }
 
 // message returns what to print for an error. A list of diagnostics stays as it
@@ -89,12 +79,13 @@ func newCommand(env environment) *cobra.Command {
 	cmd.Version = built().String()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetVersionTemplate("toskose {{.Version}}\n")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Misuse(err) })
 	shortenHelp(cmd)
 	engine.register(cmd)
 	cmd.AddCommand(newPackage(env, &engine), newDeploy(env, &engine), newUndeploy(env, &engine), newVersion(env), newConfig(env),
-		newInit(env, &engine), newValidate(env), newInspect(env), newGraph(env), newPlan(env, &engine),
-		newPs(env), newUp(env), newDown(env), newGoal(env))
+		newInit(env, &engine), newValidate(env), newInspect(env), newGraph(env), newPlan(env, &engine))
+	cmd.AddCommand(live.Commands(env.streams(), env.environ, &engine.quiet)...)
+	cmd.AddCommand(contexts.Command(env.streams(), env.environ))
 	completions(cmd)
 	return cmd
 }
@@ -111,26 +102,16 @@ func shortenHelp(root *cobra.Command) {
 	})
 }
 
-// args checks the number of arguments as cobra does, but reports a usage error.
-func args(least, most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) >= least && len(args) <= most {
-			return nil
-		}
-		return usageError{fmt.Errorf("%d arguments given: the command is `%s`", len(args), cmd.UseLine())}
-	}
-}
-
 // commandOrArchive checks the arguments of the root command: an archive to package,
 // unless there is none and it is nearly the name of a command.
 func commandOrArchive(cmd *cobra.Command, given []string) error {
 	if len(given) > 0 && given[0] != "" {
 		_, err := os.Lstat(given[0])
 		if near := cmd.SuggestionsFor(given[0]); err != nil && len(near) > 0 {
-			return usageError{fmt.Errorf("%q is neither a command nor a file: did you mean `toskose %s`?", given[0], near[0])}
+			return cli.Misuse(fmt.Errorf("%q is neither a command nor a file: did you mean `toskose %s`?", given[0], near[0]))
 		}
 	}
-	return args(1, 2)(cmd, given)
+	return cli.Args(1, 2)(cmd, given)
 }
 
 // engineFlags are the flags that all commands share.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
@@ -22,7 +23,7 @@ func newConfig(env environment) *cobra.Command {
 CONFIG_PATH, and the defaults of those it leaves out. Passwords and keys are not
 printed. Every mistake in CONFIG_PATH is reported with its line and column.`,
 		Example:               "  toskose config thinking.csar >toskose.yml\n  toskose config thinking.csar toskose.yml",
-		Args:                  args(1, 2),
+		Args:                  cli.Args(1, 2),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return printConfig(cmd.Context(), env, inputs, args)

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/docker/docker/client"
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager/deploy"
 )
 
@@ -20,15 +24,22 @@ swarm, otherwise on the single engine with docker compose or docker-compose. If
 DIR has manifests for Kubernetes only, or with --target kubernetes, it runs on
 the cluster in kubectl's current context. Deploying again updates what has
 changed and removes what is no longer part of the application. If something does
-not come up, deploy prints the reason and removes what it started.`,
-		Example: "  toskose deploy thinking-toskosed\n  toskose deploy --timeout 5m --keep thinking-toskosed\n  toskose deploy --target kubernetes --context staging thinking-toskosed",
-		Args:    args(1, 1),
+not come up, deploy prints the reason and removes what it started. The application
+is then the one that ` + "`toskose ps`" + ` and the like ask, from any folder: see
+` + "`toskose context`" + `.
+
+With --up, it then sets the goal that every component is up, and waits until it is
+reached. A goal that somebody has set before stays one: where all units have lost
+it together with their containers, it is set again.`,
+		Example: "  toskose deploy --up thinking-toskosed\n  toskose deploy thinking-toskosed\n  toskose deploy --timeout 5m --keep thinking-toskosed\n  toskose deploy --target kubernetes --context staging thinking-toskosed",
+		Args:    cli.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd.Context(), env, engine, args[0], up)
 		},
 	}
 	cmd.Flags().DurationVar(&flags.opts.Timeout, "timeout", 2*time.Minute, "how long to wait until everything answers")
 	flags.register(cmd)
+	cmd.Flags().BoolVar(&flags.up, "up", false, "bring all components up, and wait until they are, as long as --timeout again")
 	cmd.Flags().BoolVar(&flags.opts.Keep, "keep", false, "leave in place what did not come up, for inspection")
 	return cmd
 }
@@ -43,7 +54,7 @@ packaged in DIR, and what its units keep for the manager; on Kubernetes, all of
 its objects except volume claims, and its namespace if toskose created it and
 nothing else is left in it. Images, the application's volumes and files stay.`,
 		Example: "  toskose undeploy thinking-toskosed\n  toskose undeploy --volumes thinking-toskosed\n  toskose undeploy --target kubernetes thinking-toskosed",
-		Args:    args(1, 1),
+		Args:    cli.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd.Context(), env, engine, args[0], down)
 		},
@@ -57,6 +68,7 @@ nothing else is left in it. Images, the application's volumes and files stay.`,
 // deployFlags are the flags of deploy and undeploy.
 type deployFlags struct {
 	opts     deploy.Options
+	up       bool
 	progress string
 }
 
@@ -87,32 +99,46 @@ func (f *deployFlags) run(ctx context.Context, env environment, engine *engineFl
 
 func (f *deployFlags) deploy(ctx context.Context, env environment, engine *engineFlags, dir string, do deployFunc) (*deployment, error) {
 	if err := f.opts.Validate(); err != nil {
-		return nil, usageError{err}
+		return nil, cli.Misuse(err)
 	}
 	if err := checkProgress(f.progress); err != nil {
 		return nil, err
 	}
-	cli, err := engine.connect()
+	docker, err := engine.connect()
 	if err != nil {
 		return nil, err
 	}
-	defer cli.Close()
+	defer docker.Close()
 	opts := f.opts
 	opts.Dir, opts.Environ, opts.Progress, opts.Debug = dir, engine.environ(env), engine.progress(env), engine.debugging(env)
 	if f.progress == progressJSON {
 		opts.Progress = jsonSteps{opts.Progress}
 	}
-	return do(ctx, cli, opts)
+	carry := &live.Carry{Up: f.up, Timeout: opts.Timeout, Say: func(line string) { fmt.Fprintln(opts.Progress, line) }}
+	opts.Before, opts.After = carry.Before, carry.After
+	return do(ctx, docker, opts)
 }
 
-func up(ctx context.Context, cli *client.Client, opts deploy.Options) (*deployment, error) {
-	result, err := deploy.Up(ctx, cli, opts)
+func up(ctx context.Context, docker *client.Client, opts deploy.Options) (*deployment, error) {
+	result, err := deploy.Up(ctx, docker, opts)
 	if err != nil {
 		return nil, err
 	}
-	return newDeployment(opts, result), nil
+	done := newDeployment(opts, result)
+	if err := contexts.Deployed(opts.Environ, result.Info.App, opts.Dir); err != nil {
+		fmt.Fprintf(opts.Progress, "warning: commands need --dir, for the context of %s was not made: %v\n", result.Info.App, err)
+	} else {
+		done.Context = result.Info.App
+	}
+	return done, nil
 }
 
-func down(ctx context.Context, cli *client.Client, opts deploy.Options) (*deployment, error) {
-	return &deployment{Kind: eventUndeployed, Path: opts.Dir}, deploy.Down(ctx, cli, opts)
+func down(ctx context.Context, docker *client.Client, opts deploy.Options) (*deployment, error) {
+	err := deploy.Down(ctx, docker, opts)
+	if err == nil {
+		if left := contexts.Undeployed(opts.Environ, opts.Dir); left != nil {
+			fmt.Fprintf(opts.Progress, "warning: its context is left: %v\n", left)
+		}
+	}
+	return &deployment{Kind: eventUndeployed, Path: opts.Dir}, err
 }

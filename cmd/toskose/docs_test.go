@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
 )
 
 // page is a page of the documentation, in parts.
@@ -180,7 +182,7 @@ func TestTheDocumentationShowsWhatValidatePrints(t *testing.T) {
 	var out bytes.Buffer
 	code := run(t.Context(), []string{"validate", dir}, environment{out: &out, err: &out})
 	printed := strings.ReplaceAll(out.String(), dir, "examples/thinking")
-	if code != exitError || strings.TrimSpace(printed) != strings.TrimSpace(shown) {
+	if code != cli.ExitFailed || strings.TrimSpace(printed) != strings.TrimSpace(shown) {
 		t.Errorf("validate exits with %d and prints\n%s\nand docs/tosca.md shows\n%s", code, printed, shown)
 	}
 }

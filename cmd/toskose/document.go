@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
@@ -16,11 +17,6 @@ import (
 
 // errInvalid ends a command that has already reported what is wrong.
 var errInvalid = errors.New("the document is not valid")
-
-// unopenedError is an input that cannot be opened.
-type unopenedError struct{ error }
-
-func (e unopenedError) Unwrap() error { return e.error }
 
 // document is a FILE that a command inspects.
 type document struct {
@@ -64,7 +60,7 @@ func read(ctx context.Context, inputs *inputFlags, path string, secrets bool, co
 		return d, nil
 	default:
 		d.Close()
-		return nil, unopenedError{err}
+		return nil, cli.Unopened(err)
 	}
 }
 
@@ -99,9 +95,6 @@ func (d *document) explain(w io.Writer, colour bool) error {
 	return nil
 }
 
-// maxSource bounds the size of a file whose lines are shown.
-const maxSource = 32 << 20
-
 // errSecret is why no line of a file of inputs is shown: a password may be on the
 // same line as the mistake.
 var errSecret = errors.New("the file contains secrets")
@@ -114,7 +107,7 @@ func sources(archive *csar.Archive, inputs *tosca.InputFile) func(string) ([]byt
 			}
 			return inputs.Data, nil
 		}
-		return archive.ReadFile(name, maxSource)
+		return archive.ReadFile(name, cli.MaxFile)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
 )
 
 // exampleLines gives the commands in the help of a command and of those below it.
@@ -27,8 +31,8 @@ func exampleLines(cmd *cobra.Command) []string {
 }
 
 // TestEveryExampleOfTheHelpAndTheDocumentationRuns runs those that look at a
-// document, and the others as a dry run, or where they need an engine up to their
-// arguments. Documents are validated, planned and packaged. A block of text below a block with one command is what that prints.
+// document, and the others as a dry run, or where they need an engine or a manager
+// up to their arguments. Documents are validated, planned and packaged. A block of text below a block with one command is what that prints.
 func TestEveryExampleOfTheHelpAndTheDocumentationRuns(t *testing.T) {
 	pages := documentation(t)
 	thinking, err := filepath.Abs(filepath.Join("..", "..", "examples", "thinking"))
@@ -121,14 +125,18 @@ func runExample(t *testing.T, line string) string {
 	args := strings.Fields(command)
 	args = args[1:]
 	var out, said bytes.Buffer
-	env := environment{out: &out, err: &said, environ: []string{"DOCKER_HOST=unix:///nowhere/engine.sock"}}
+	env := environment{out: &out, err: &said, environ: []string{"DOCKER_HOST=unix:///nowhere/engine.sock", "TOSKOSE_CONFIG=contexts"}}
 	cmd, rest, err := newCommand(env).Find(args)
 	if err != nil {
 		t.Errorf("%s: %v", line, err)
 		return ""
 	}
 	switch {
-	case slices.Contains([]string{"deploy", "undeploy", "ps", "up", "down", "goal", "resume"}, cmd.Name()) || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
+	case strings.HasPrefix(cmd.CommandPath(), "toskose context ") && !slices.Contains(args, "--dir"):
+		if err := cmp.Or(contexts.Deployed(env.environ, "thinking", "thinking-toskosed"), os.WriteFile("staging-password", nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	case slices.Contains([]string{"deploy", "undeploy"}, cmd.Name()) || slices.Contains(args, "--dir") || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
 		if err := cmd.ParseFlags(rest); err != nil {
 			t.Errorf("%s: %v", line, err)
 		} else if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
@@ -139,7 +147,7 @@ func runExample(t *testing.T, line string) string {
 		args = append(args, "--dry-run")
 	}
 	code := run(t.Context(), args, env)
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Errorf("%s exits with %d: %s", line, code, said.String())
 	}
 	if name := strings.TrimSpace(to); name != "" && filepath.IsLocal(name) {

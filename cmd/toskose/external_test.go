@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
 )
 
 // engineIn has the shop's server be an engine with a swarm in some state.
@@ -35,7 +37,7 @@ func (s *shop) engineIn(swarm string, secrets ...string) {
 func TestExternalSecretsAreNamedWithTheCommandsThatMakeThem(t *testing.T) {
 	s := newShop(t)
 	args := append([]string{"--secrets", "external", "--target", "swarm,kubernetes", "--tls"}, toRegistry...)
-	if code := s.run(t.Context(), args...); code != exitOK {
+	if code := s.run(t.Context(), args...); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &s.err)
 	}
 	for _, line := range []string{
@@ -61,7 +63,7 @@ func TestExternalSecretsAreNamedWithTheCommandsThatMakeThem(t *testing.T) {
 
 	deploy := []string{"--docker-url", "tcp://" + s.host, "deploy", "MADE/out"}
 	s.engineIn("inactive")
-	if code := s.run(t.Context(), deploy...); code != exitError || !strings.Contains(s.err.String(), `cannot deploy "shop": its secrets are a swarm's`) {
+	if code := s.run(t.Context(), deploy...); code != cli.ExitFailed || !strings.Contains(s.err.String(), `cannot deploy "shop": its secrets are a swarm's`) {
 		t.Errorf("without a swarm: exit code %d: %s", code, &s.err)
 	}
 	s.engineIn("active", "shop_web-password", "shop_tls-ca.crt", "shop_manager-password")
@@ -69,7 +71,7 @@ func TestExternalSecretsAreNamedWithTheCommandsThatMakeThem(t *testing.T) {
 	for _, want := range []string{
 		"the swarm lacks 5 of the 8 external secrets", "\n      docker secret create shop_manager-secret-key FILE\n", "shop_toskose-manager-tls.key FILE\n",
 	} {
-		if code != exitError || !strings.Contains(s.err.String(), want) {
+		if code != cli.ExitFailed || !strings.Contains(s.err.String(), want) {
 			t.Errorf("without secrets: exit code %d, no %q in\n%s", code, want, &s.err)
 		}
 	}
@@ -80,10 +82,10 @@ func TestExternalSecretsAreNamedWithTheCommandsThatMakeThem(t *testing.T) {
 
 func TestExternalSecretsAreForASwarmUnlessAnotherTargetIsNamed(t *testing.T) {
 	s := newShop(t)
-	if code := s.run(t.Context(), append([]string{"--secrets", "external"}, toRegistry...)...); code != exitOK {
+	if code := s.run(t.Context(), append([]string{"--secrets", "external"}, toRegistry...)...); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &s.err)
 	}
-	if code := s.run(t.Context(), "--docker-url", "unix:///no/engine.sock", "deploy", "MADE/out"); code != exitError ||
+	if code := s.run(t.Context(), "--docker-url", "unix:///no/engine.sock", "deploy", "MADE/out"); code != cli.ExitFailed ||
 		!strings.Contains(s.err.String(), "cannot reach the Docker engine") || strings.Count(s.err.String(), "\n") != 1 {
 		t.Errorf("deployed on no engine: exit code %d: %s", code, &s.err)
 	}

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
 )
 
 func TestAFullDiskLeavesWhatWasThere(t *testing.T) {
@@ -32,7 +34,7 @@ func TestAFullDiskLeavesWhatWasThere(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if code := s.run(t.Context(), toRegistry...); code != exitOK {
+	if code := s.run(t.Context(), toRegistry...); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &s.err)
 	}
 	before := s.contents()
@@ -50,7 +52,7 @@ func TestAFullDiskLeavesWhatWasThere(t *testing.T) {
 	}
 	s.file("shop.yml", "nodes: {web: {port: 9999, docker: {name: "+s.host+"/team/web}}}\nmanager: {docker: {name: "+s.host+"/team/manager}}\n")
 	code := s.run(t.Context(), toRegistry...)
-	if said := s.err.String(); code != exitError || !strings.HasPrefix(said, `toskose: cannot write to "`) || !strings.Contains(said, "no space left") || strings.Count(said, "\n") != 1 {
+	if said := s.err.String(); code != cli.ExitFailed || !strings.HasPrefix(said, `toskose: cannot write to "`) || !strings.Contains(said, "no space left") || strings.Count(said, "\n") != 1 {
 		t.Errorf("exit code %d, said %s", code, said)
 	}
 	if after := s.contents(); !slices.Equal(before, after) {

@@ -22,6 +22,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
 )
 
 // shop is a world with an application to package: a registry that has its base,
@@ -253,7 +255,7 @@ func TestWhateverFailsEndsInOneMessageAndNothingIsLeft(t *testing.T) {
 			}
 			code := s.run(t.Context(), args...)
 			said := strings.TrimSuffix(s.err.String(), "\n")
-			if code != exitError || said == "" || strings.Contains(said, "\n") {
+			if code != cli.ExitFailed || said == "" || strings.Contains(said, "\n") {
 				t.Errorf("exit code %d, with\n%s", code, said)
 			}
 			for _, want := range test.want {
@@ -289,11 +291,11 @@ func TestAnInterruptionAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 				stop()
 				moments = max(moments, int(requests.Load())+1) // the last one is after all of it
 				switch left := s.made(); code {
-				case exitOK:
+				case cli.ExitOK:
 					if !slices.Contains(left, "made/out/docker-compose.yml") || !slices.Contains(left, "made/out/secrets/netrc") {
 						t.Errorf("it says that all is well at request %d, and there is %q", moment, left)
 					}
-				case exitError:
+				case cli.ExitFailed:
 					stopped++
 					if said := s.err.String(); len(left) > 0 || !strings.HasPrefix(said, "toskose: interrupted: ") || strings.Count(said, "\n") != 1 {
 						t.Errorf("at request %d: left %q, said %s", moment, left, said)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/graph"
 )
 
@@ -29,12 +30,12 @@ func newGraph(env environment) *cobra.Command {
 		Example: `  toskose graph -o thinking.svg thinking.csar
   toskose graph --format dot examples/thinking | dot -Tpdf >thinking.pdf
   toskose graph --format mermaid --protocols thinking.csar`,
-		Args:                  args(1, 1),
+		Args:                  cli.Args(1, 1),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			draw := graph.Formats()[format]
 			if draw == nil {
-				return usageError{fmt.Errorf("--format %q is not one of svg, dot, mermaid", format)}
+				return cli.Misuse(fmt.Errorf("--format %q is not one of svg, dot, mermaid", format))
 			}
 			doc, err := read(cmd.Context(), &inputs, args[0], withoutSecrets)
 			if err != nil {

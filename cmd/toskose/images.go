@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/image"
 	"github.com/toskose/toskose/tosca/csar"
@@ -41,24 +42,24 @@ func (f *imageFlags) register(cmd *cobra.Command) {
 func (f *imageFlags) validate() (err error) {
 	if f.bases != "" {
 		if f.opts.Bases, err = image.ParsePlace(f.bases); err != nil {
-			return usageError{fmt.Errorf("--base-images %w", err)}
+			return cli.Misuse(fmt.Errorf("--base-images %w", err))
 		}
 	}
 	if f.opts.Output, err = image.ParsePlace(f.output); err != nil {
-		return usageError{fmt.Errorf("--output-images %w", err)}
+		return cli.Misuse(fmt.Errorf("--output-images %w", err))
 	}
 	if f.opts, err = f.opts.Complete(); err != nil {
-		return usageError{err}
+		return cli.Misuse(err)
 	}
 	return checkProgress(f.progress)
 }
 
 // builder makes what builds the images. It knows what it made.
-func (f *imageFlags) builder(env environment, engine engineFlags, shown progress, cli *client.Client) (*image.Builder, error) {
+func (f *imageFlags) builder(env environment, engine engineFlags, shown progress, docker *client.Client) (*image.Builder, error) {
 	opts := f.opts
 	opts.Version, opts.Binaries, opts.Keychain = built().version, env.binaries, authn.DefaultKeychain
 	opts.Events, opts.Debug = shown.event, engine.debugging(env)
-	return image.New(cli, opts)
+	return image.New(docker, opts)
 }
 
 // build builds the images of a plan, or says how.

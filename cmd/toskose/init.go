@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
 )
 
 //go:embed application
@@ -30,7 +32,7 @@ func newInit(env environment, engine *engineFlags) *cobra.Command {
 		Short:                 "Write a small application to begin with",
 		Long:                  initHelp,
 		Example:               "  toskose init shop",
-		Args:                  args(1, 1),
+		Args:                  cli.Args(1, 1),
 		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := args[0]
@@ -47,7 +49,7 @@ func newInit(env environment, engine *engineFlags) *cobra.Command {
 			}
 			out := engine.progress(env)
 			fmt.Fprintf(out, "%s is an application, described by %s.\n", dir, filepath.Join(dir, "app.yaml"))
-			fmt.Fprintf(out, "\nNext:\n  toskose validate %s\n  toskose package %s\n  toskose deploy %s-toskosed\n", word(dir), word(dir), name)
+			fmt.Fprintf(out, "\nNext:\n  toskose validate %s\n  toskose package %s\n  toskose deploy --up %s-toskosed\n", word(dir), word(dir), name)
 			return nil
 		},
 	}

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/tosca"
 )
 
@@ -25,69 +21,17 @@ func (f *inputFlags) register(cmd *cobra.Command) {
 }
 
 func (f *inputFlags) options() (tosca.Options, error) {
-	inputs, err := parseInputs(f.pairs)
+	inputs, err := cli.Inputs(f.pairs)
 	if err != nil {
 		return tosca.Options{}, err
 	}
 	opts := tosca.Options{Inputs: inputs}
 	if f.file != "" {
-		data, err := readInputs(f.file)
+		data, err := cli.ReadFile(f.file)
 		if err != nil {
-			return tosca.Options{}, unopenedError{fmt.Errorf("cannot read the inputs: %w", err)}
+			return tosca.Options{}, cli.Unopened(fmt.Errorf("cannot read the inputs: %w", err))
 		}
 		opts.InputFile = &tosca.InputFile{Name: f.file, Data: data}
 	}
 	return opts, nil
-}
-
-// readInputs reads a file of inputs. Of a file that is too large, it reads just
-// enough for it to be refused.
-func readInputs(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSource+1))
-}
-
-func parseInputs(pairs []string) (map[string]any, error) {
-	inputs := map[string]any{}
-	for _, pair := range pairs {
-		name, value, ok := strings.Cut(pair, "=")
-		switch {
-		case ok && name == "": // the value may be a secret
-			return nil, usageError{errors.New("--input has a value without a name: it must be NAME=VALUE")}
-		case !ok:
-			return nil, usageError{fmt.Errorf("--input %q is not NAME=VALUE", pair)}
-		}
-		if _, twice := inputs[name]; twice {
-			return nil, usageError{errors.New("--input " + name + " is given twice")}
-		}
-		file, isFile := strings.CutPrefix(value, "@")
-		if !isFile || strings.HasPrefix(file, "@") {
-			inputs[name] = file
-			continue
-		}
-		secret, err := readSecret(file)
-		if err != nil {
-			return nil, unopenedError{fmt.Errorf("cannot read the input %q: %w", name, err)}
-		}
-		inputs[name] = secret
-	}
-	return inputs, nil
-}
-
-// readSecret reads the value of an input. The end of its last line is the editor's.
-func readSecret(file string) (tosca.Secret, error) {
-	data, err := readInputs(file)
-	switch {
-	case err != nil:
-		return "", err
-	case len(data) > maxSource:
-		return "", fmt.Errorf("%q has more than %d MiB", file, maxSource>>20)
-	case !utf8.Valid(data):
-		return "", fmt.Errorf("%q is not text in UTF-8", file)
-	}
-	return tosca.Secret(strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")), nil
 }

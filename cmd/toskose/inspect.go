@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/tosca"
 )
 
@@ -20,7 +21,7 @@ input with the name of a secret.
 
 Exit codes are those of ` + "`toskose validate`" + `. Problems are printed to standard error.`,
 		Example:               "  toskose inspect thinking.csar\n  toskose inspect --json examples/thinking | jq .components",
-		Args:                  args(1, 1),
+		Args:                  cli.Args(1, 1),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			doc, err := read(cmd.Context(), &inputs, args[0], withoutSecrets)

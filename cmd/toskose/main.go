@@ -14,6 +14,8 @@ import (
 
 	"github.com/moby/term"
 	_ "golang.org/x/crypto/x509roots/fallback" // registries' authorities, for images and machines that have no certificates
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
 )
 
 func main() {
@@ -43,6 +45,8 @@ type environment struct {
 
 	outTerminal, errTerminal bool // whether they are terminals
 }
+
+func (e environment) streams() cli.Streams { return cli.Streams{Out: e.out, Err: e.err} }
 
 // colour reports whether to print in colour to a stream that may be a terminal
 // (no-color.org).

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/tosca"
@@ -58,7 +59,7 @@ func newPackage(env environment, engine *engineFlags) *cobra.Command {
 func packaging(env environment, engine *engineFlags) *cobra.Command {
 	var flags packageFlags
 	cmd := &cobra.Command{
-		Args:                  args(1, 2),
+		Args:                  cli.Args(1, 2),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return pack(cmd.Context(), env, *engine, flags, args)
@@ -87,7 +88,7 @@ func pack(ctx context.Context, env environment, engine engineFlags, flags packag
 
 func packShown(ctx context.Context, env environment, engine engineFlags, flags packageFlags, args []string, shown progress) (*summary, error) {
 	if err := flags.targets.complete(); err != nil {
-		return nil, usageError{err}
+		return nil, cli.Misuse(err)
 	}
 	if err := flags.images.validate(); err != nil {
 		return nil, err
@@ -96,12 +97,12 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	if err != nil {
 		return nil, err
 	}
-	cli, err := engine.connect()
+	docker, err := engine.connect()
 	if err != nil {
 		return nil, err
 	}
-	defer cli.Close()
-	builder, err := flags.images.builder(env, engine, shown, cli)
+	defer docker.Close()
+	builder, err := flags.images.builder(env, engine, shown, docker)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
@@ -27,12 +31,13 @@ type planFlags struct {
 	inputs          inputFlags
 	limit           time.Duration
 	opts            plan.Options
+	manager         live.Manager
 }
 
 func newPlan(env environment, engine *engineFlags) *cobra.Command {
-	var flags planFlags
+	flags := planFlags{manager: live.Manager{Environ: env.environ}}
 	cmd := &cobra.Command{
-		Use:                   "plan [OPTIONS] FILE [CONFIG_PATH]",
+		Use:                   "plan [OPTIONS] [FILE [CONFIG_PATH]]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Compute the operations that lead an application to a goal",
 		Long: `Compute the operations that lead an application to a goal, from the protocols of
@@ -46,14 +51,30 @@ toskose.yml that says which operations are starts, and where those may run that
 no transition names.
 
 With --check, check the steps of a plan one after the other, and explain the
-first one that is not allowed.`,
+first one that is not allowed.
+
+Without FILE, the application is the running one of --dir or --context, and the
+plan begins with where it is now. Its manager computes the plan, and does nothing;
+--goal may name containers and groups, too.`,
 		Example: `  toskose plan thinking.csar
   toskose plan --goal api=running --format dot thinking.csar
   toskose plan --down --format plan thinking.csar
   toskose plan --run api:api_interface.push_default thinking.csar
-  toskose plan --check thinking.plan thinking.csar`,
-		Args: args(1, 2),
+  toskose plan --check thinking.plan thinking.csar
+  toskose plan --dir thinking-toskosed --goal gui=configured`,
+		Args: cli.Args(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := fits(cmd, args); err != nil {
+				return cli.Misuse(err)
+			}
+			if len(args) == 0 {
+				err := planLive(cmd.Context(), env, &flags)
+				var missing *contexts.NotFoundError
+				if errors.As(err, &missing) && !cmd.Flags().Changed("dir") && !cmd.Flags().Changed("context") {
+					return cli.Misuse(errors.New("it needs a FILE, or --dir or --context of a running application"))
+				}
+				return err
+			}
 			return makeOrCheck(cmd.Context(), env, engine, flags, args)
 		},
 	}
@@ -67,12 +88,52 @@ first one that is not allowed.`,
 	flags.inputs.register(cmd)
 	f.IntVar(&flags.opts.MaxStates, "max-states", 200_000, "how many situations a search may visit")
 	f.DurationVar(&flags.limit, "max-time", 30*time.Second, "how long to search")
+	flags.manager.Register(cmd)
 	return cmd
+}
+
+// fits checks that the flags are those for a file, or those for what runs, and that a
+// file is none that packaging has written.
+func fits(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		if _, err := deploy.Manager(args[0]); err == nil {
+			return fmt.Errorf("%q is a packaged application: while it runs, `toskose plan --dir %s` plans for it", args[0], word(args[0]))
+		}
+	}
+	only, is := []string{"dir", "context", "manager"}, "is for a running application, and goes without FILE"
+	if len(args) == 0 {
+		only, is = []string{"from", "run", "check", "input", "inputs", "max-states", "max-time"}, "goes with a FILE only"
+	}
+	for _, name := range only {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s %s", name, is)
+		}
+	}
+	return nil
+}
+
+// planLive has the manager of a running application make a plan.
+func planLive(ctx context.Context, env environment, flags *planFlags) error {
+	if err := flags.validate(); err != nil {
+		return cli.Misuse(err)
+	}
+	states, err := parseStates("--goal", flags.goal)
+	if err != nil {
+		return cli.Misuse(err)
+	}
+	state := ""
+	switch {
+	case flags.down:
+		state = "down"
+	case len(states) == 0:
+		state = "up"
+	}
+	return flags.manager.Plan(ctx, env.streams(), state, states, flags.format)
 }
 
 func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flags planFlags, paths []string) error {
 	if err := flags.validate(); err != nil {
-		return usageError{err}
+		return cli.Misuse(err)
 	}
 	app, err := loadToPlan(ctx, env, engine, &flags.inputs, paths[0], paths[1:])
 	if err != nil {
@@ -80,7 +141,7 @@ func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flag
 	}
 	problem, err := flags.problem(tosca.PlanElements(app))
 	if err != nil {
-		return usageError{err}
+		return cli.Misuse(err)
 	}
 	if flags.check != "" {
 		return checkPlan(env, flags, problem, app.Name)
@@ -128,7 +189,7 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 		if errors.As(err, &wrong) {
 			return nil, err
 		}
-		return nil, unopenedError{err}
+		return nil, cli.Unopened(err)
 	}
 	defer archive.Close()
 	heed(&opts, configs)
@@ -192,7 +253,7 @@ func parseStates(flag string, pairs []string) (map[string]string, error) {
 func checkPlan(env environment, flags planFlags, problem plan.Problem, app string) error {
 	f, err := os.Open(flags.check)
 	if err != nil {
-		return unopenedError{fmt.Errorf("cannot read the plan: %w", err)}
+		return cli.Unopened(fmt.Errorf("cannot read the plan: %w", err))
 	}
 	defer f.Close()
 	operations, lines, err := plan.Read(f)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/moby/term"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager/image/event"
 )
 
@@ -25,7 +26,7 @@ var progressKinds = []string{progressAuto, progressTerminal, progressPlain, prog
 
 func checkProgress(kind string) error {
 	if !slices.Contains(progressKinds, kind) {
-		return usageError{fmt.Errorf("--progress %q is not one of %s", kind, strings.Join(progressKinds, ", "))}
+		return cli.Misuse(fmt.Errorf("--progress %q is not one of %s", kind, strings.Join(progressKinds, ", ")))
 	}
 	return nil
 }

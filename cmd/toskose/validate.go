@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/diag/report"
@@ -41,12 +42,12 @@ func newValidate(env environment) *cobra.Command {
   toskose validate -i api_port=9090 examples/thinking
   toskose validate thinking.csar toskose.yml
   toskose validate --format sarif thinking.csar >thinking.sarif`,
-		Args:                  args(1, 2),
+		Args:                  cli.Args(1, 2),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			print := reportFormats(env)[format]
 			if print == nil {
-				return usageError{fmt.Errorf("--format %q is not one of text, json, sarif", format)}
+				return cli.Misuse(fmt.Errorf("--format %q is not one of text, json, sarif", format))
 			}
 			doc, err := read(cmd.Context(), &inputs, args[0], withSecrets, args[1:]...)
 			if err != nil {

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
 )
 
 // version and commit are set when building, by -ldflags "-X main.version=… -X main.commit=…".
@@ -55,7 +57,7 @@ func (b build) String() string {
 
 func newVersion(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version, the commit and what it was built with", Args: args(0, 0),
+		Use: "version", Short: "Print the version, the commit and what it was built with", Args: cli.Args(0, 0),
 		Run: func(*cobra.Command, []string) { fmt.Fprintln(env.out, "toskose", built()) },
 	}
 }

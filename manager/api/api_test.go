@@ -14,7 +14,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -23,7 +25,13 @@ import (
 
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/manager/users"
+	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -35,12 +43,18 @@ type app struct {
 	start   manager.RunRequest
 	log     manager.LogRequest
 	called  string
-	outcome manager.Execution
+	outcome outcome.Execution
 	missing []manager.NotReady
+	goal    *manager.GoalView
 	panics  bool
 }
 
-func (a *app) Goal() manager.GoalView { return manager.GoalView{State: "up"} }
+func (a *app) Goal() manager.GoalView {
+	if a.goal != nil {
+		return *a.goal
+	}
+	return manager.GoalView{State: "up"}
+}
 
 func (a *app) SetGoal(_ context.Context, req manager.GoalRequest) (manager.GoalView, bool, error) {
 	a.called = fmt.Sprint("goal ", req.State, req.States, req.Merge, req.By)
@@ -52,83 +66,98 @@ func (a *app) ResumeGoal(_ context.Context, components []string, by string) (man
 	return manager.GoalView{}, true, a.err
 }
 
+func (a *app) RestoreGoal(_ context.Context, g manager.KeptGoal) (manager.GoalView, bool, error) {
+	a.called = fmt.Sprint("restore ", g.Revision, " ", g.State)
+	return manager.GoalView{}, true, a.err
+}
+
 func (a *app) Plan(_ context.Context, req manager.GoalRequest) manager.PlanView {
 	a.called = fmt.Sprint("plan ", req.State)
 	return manager.PlanView{Targets: map[string]string{"api": "running"}}
 }
 
-func (a *app) App(context.Context, manager.Detail) manager.AppView {
+func (a *app) App(context.Context, manager.Detail) view.App {
 	if a.panics {
 		panic("the secret cause")
 	}
-	return manager.AppView{Name: "thinking"}
+	return view.App{Name: "thinking"}
 }
 
-func (a *app) Nodes(_ context.Context, d manager.Detail) []manager.NodeView {
+func (a *app) Nodes(_ context.Context, d manager.Detail) []view.Node {
 	if d == manager.WithProcesses {
 		a.called = "processes"
 	}
-	return []manager.NodeView{{Name: "backend"}}
+	return []view.Node{{Name: "backend"}}
 }
 
-func (a *app) Node(_ context.Context, node string, _ manager.Detail) (manager.NodeView, error) {
-	return manager.NodeView{Name: node}, a.err
+func (a *app) Node(_ context.Context, node string, _ manager.Detail) (view.Node, error) {
+	return view.Node{Name: node}, a.err
 }
 
-func (a *app) Component(_ context.Context, node, component string, _ manager.Detail) (manager.ComponentView, error) {
-	return manager.ComponentView{Name: component, Node: node}, a.err
+func (a *app) Component(_ context.Context, node, component string, _ manager.Detail) (view.Component, error) {
+	return view.Component{Name: component, Node: node}, a.err
 }
 
-func (a *app) Operation(_ context.Context, node, component, operation string, _ manager.Detail) (manager.OperationView, error) {
-	return manager.OperationView{Node: node, Component: component, OperationModel: manager.OperationModel{Name: operation}}, a.err
+func (a *app) Operation(_ context.Context, node, component, operation string, _ manager.Detail) (view.Operation, error) {
+	return view.Operation{Node: node, Component: component, OperationModel: topology.OperationModel{Name: operation}}, a.err
 }
 
-func (a *app) Start(_ context.Context, req manager.RunRequest) (manager.Execution, error) {
+func (a *app) Start(_ context.Context, req manager.RunRequest) (outcome.Execution, error) {
 	a.start = req
-	return manager.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, a.err
+	return outcome.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, a.err
 }
 
-func (a *app) Wait(context.Context, string) (manager.Execution, error) { return a.outcome, a.err }
+func (a *app) Wait(context.Context, string) (outcome.Execution, error) { return a.outcome, a.err }
 
-func (a *app) Execution(_ context.Context, id string) (manager.Execution, error) {
-	return manager.Execution{ID: id}, a.err
+func (a *app) Execution(_ context.Context, id string, _ time.Duration) (outcome.Execution, error) {
+	return outcome.Execution{ID: id}, a.err
 }
 
-func (a *app) did(what ...string) ([]manager.Result, error) {
+func (a *app) Cancel(_ context.Context, id string) (outcome.Execution, error) {
+	a.called = "cancel " + id
+	return outcome.Execution{ID: id}, a.err
+}
+
+func (a *app) History(_ context.Context, q history.Query) (history.Page, error) {
+	a.called = fmt.Sprintf("history %+v", q)
+	return history.Page{}, a.err
+}
+
+func (a *app) did(what ...string) ([]outcome.Result, error) {
 	a.called = strings.Join(what, " ")
-	return []manager.Result{{Node: "backend", Replica: "10.0.0.2:9001", Done: true}}, a.err
+	return []outcome.Result{{Node: "backend", Replica: "10.0.0.2:9001", Done: true}}, a.err
 }
 
-func (a *app) Stop(_ context.Context, node, component, operation, replica string) ([]manager.Result, error) {
+func (a *app) Stop(_ context.Context, node, component, operation, replica string) ([]outcome.Result, error) {
 	return a.did("stop", node, component, operation, replica)
 }
 
-func (a *app) StopAll(_ context.Context, node, replica string) ([]manager.Result, error) {
+func (a *app) StopAll(_ context.Context, node, replica string) ([]outcome.Result, error) {
 	return a.did("stopall", node, replica)
 }
 
-func (a *app) Signal(_ context.Context, node, component, operation, replica, signal string) ([]manager.Result, error) {
+func (a *app) Signal(_ context.Context, node, component, operation, replica, signal string) ([]outcome.Result, error) {
 	return a.did("signal", node, component, operation, replica, signal)
 }
 
-func (a *app) Reload(context.Context) ([]manager.Result, error) { return a.did("reload") }
+func (a *app) Reload(context.Context) ([]outcome.Result, error) { return a.did("reload") }
 
-func (a *app) Log(_ context.Context, node, component, operation, replica string, req manager.LogRequest) ([]manager.Log, error) {
+func (a *app) Log(_ context.Context, node, component, operation, replica string, req manager.LogRequest) ([]outcome.Log, error) {
 	a.log = req
 	a.called = strings.Join([]string{"log", node, component, operation, replica}, " ")
-	return []manager.Log{{Replica: "r1", Text: "one\n"}, {Replica: "r2", Text: "two\n"}}, a.err
+	return []outcome.Log{{Replica: "r1", Text: "one\n"}, {Replica: "r2", Text: "two\n"}}, a.err
 }
 
-func (a *app) UnitLog(_ context.Context, node, _ string, req manager.LogRequest) ([]manager.Log, error) {
+func (a *app) UnitLog(_ context.Context, node, _ string, req manager.LogRequest) ([]outcome.Log, error) {
 	a.log, a.called = req, "unitlog "+node
-	return []manager.Log{{Replica: "r1", Text: "unit"}}, a.err
+	return []outcome.Log{{Replica: "r1", Text: "unit"}}, a.err
 }
 
-func (a *app) ClearLog(_ context.Context, node, component, operation, replica string) ([]manager.Result, error) {
+func (a *app) ClearLog(_ context.Context, node, component, operation, replica string) ([]outcome.Result, error) {
 	return a.did("clear", node, component, operation, replica)
 }
 
-func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]manager.Result, error) {
+func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]outcome.Result, error) {
 	return a.did("clearunit", node, replica)
 }
 
@@ -147,9 +176,55 @@ func (a *app) Events(after string) func(context.Context) ([]manager.Event, error
 	}
 }
 
-func handler(t *testing.T, a *app) http.Handler {
+// passwords is the file of users beside the first, by the passwords that they have.
+var passwords = sync.OnceValue(func() string {
+	var list users.List
+	for _, role := range users.Roles {
+		if err := list.Add(string(role)+"-1", role, "pw-of-"+string(role)); err != nil {
+			panic(err)
+		}
+	}
+	file, err := list.Encode()
+	if err != nil {
+		panic(err)
+	}
+	return string(file)
+})
+
+// everybody lets in "admin" with "pw", and a user of each role. Tests share it: a
+// password costs time once.
+var everybody = sync.OnceValues(newGate)
+
+func newGate() (*access.Gate, error) {
+	return access.New(access.Options{
+		First: "admin", Password: access.Always("pw"), Users: access.Always(passwords()), SecretKey: []byte("key"),
+	})
+}
+
+func gate(t *testing.T) *access.Gate {
 	t.Helper()
-	h, err := api.New(a, api.Options{User: "admin", Password: "pw", Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)})
+	g, err := everybody()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// fresh is a gate at which nobody has failed yet.
+func fresh(t *testing.T) *access.Gate {
+	t.Helper()
+	g, err := newGate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func handler(t *testing.T, a *app) http.Handler { return behind(t, gate(t), a) }
+
+func behind(t *testing.T, g *access.Gate, a *app) http.Handler {
+	t.Helper()
+	h, err := api.New(a, api.Options{Access: g, Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,15 +234,19 @@ func handler(t *testing.T, a *app) http.Handler {
 // ask sends a request with the password; a header is given as "Name: value".
 func ask(t *testing.T, h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, request(method, path, body, headers...))
+	return w
+}
+
+func request(method, path, body string, headers ...string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.SetBasicAuth("admin", "pw")
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
-		r.Header.Set(name, value)
+		r.Header.Add(name, value)
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
+	return r
 }
 
 const op = "/api/v1/node/backend/api/Standard.start"
@@ -199,13 +278,18 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 		{"GET", op + "/log?std_type=stderr", 200, "log backend api Standard.start ", `"two\n"`},
 		{"DELETE", op + "/log", 200, "clear backend api Standard.start ", ""},
 		{"GET", "/api/v1/executions/x9", 200, "", `"x9"`},
+		{"DELETE", "/api/v1/executions/x9", 200, "cancel x9", `"x9"`},
+		{"GET", "/api/v1/executions?node=backend&component=api&operation=start&by=jo&outcome=failed&limit=3&after=a.x&output=false", 200, "history {Node:backend Component:api Operation:start By:jo Outcome:failed After:a.x Limit:3 Output:false}", ""},
+		{"GET", "/api/v1/executions", 200, "history {Node: Component: Operation: By: Outcome: After: Limit:50 Output:true}", ""},
+		{"GET", "/api/v1/executions?outcome=odd", 422, "", "odd"},
+		{"GET", "/api/v1/executions?limit=201", 422, "", "201"},
 		{"GET", "/healthz", 200, "", "ok"},
 		{"GET", "/readyz", 200, "", "ready"},
 		{"GET", "/openapi.json", 200, "", "1.2.3"},
 		{"GET", "/docs", 200, "", "swagger-ui"},
 		{"GET", "/docs/", 200, "", "swagger-ui"},
 		{"GET", "/docs/swagger-ui-bundle.js", 200, "", ""},
-		{"GET", "/metrics", 200, "", "toskose_manager_units 2"},
+		{"GET", "/metrics", 200, "", `toskose_manager_build_info{version="1.2.3"} 1`},
 		{"GET", "/api/v1/nothing", 404, "", "no-such-path"},
 		{"GET", "/", 404, "", "no-such-path"},
 		{"GET", op + "/log?tail=many", 422, "", "invalid-request"},
@@ -268,6 +352,7 @@ func TestWhatAPathHasIsSaidForAnotherMethod(t *testing.T) {
 		{"OPTIONS", op + "/", "OPTIONS, GET, HEAD, POST, DELETE", 204},
 		{"GET", "/api/v1/node/backend/operations/x/signal", "OPTIONS, POST", 405},
 		{"OPTIONS", "/healthz", "OPTIONS, GET, HEAD", 204},
+		{"OPTIONS", "/api/v1/app/goal", "OPTIONS, GET, HEAD, PUT, PATCH", 204},
 	} {
 		w := ask(t, h, c.method, c.path, "")
 		if w.Code != c.status || w.Header().Get("Allow") != c.allow {
@@ -278,7 +363,7 @@ func TestWhatAPathHasIsSaidForAnotherMethod(t *testing.T) {
 
 func TestNobodyPassesWithoutThePassword(t *testing.T) {
 	t.Parallel()
-	h := handler(t, &app{})
+	h := behind(t, fresh(t), &app{})
 	for _, path := range []string{"/api/v1/app", "/api/v1/nothing", "/metrics", op} {
 		for _, credentials := range [][2]string{{}, {"admin", ""}, {"admin", "pw2"}, {"", "pw"}, {"Admin", "pw"}} {
 			r := httptest.NewRequest("GET", path, nil)
@@ -306,20 +391,56 @@ func TestAPageOfAnotherSiteCannotAct(t *testing.T) {
 func TestRunWaitsUnlessAskedNotTo(t *testing.T) {
 	t.Parallel()
 	code := 0
-	a := &app{outcome: manager.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []manager.Run{{Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}}}}}
+	a := &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []outcome.Run{{Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}}}}}
 	h := handler(t, a)
-	w := ask(t, h, "POST", op+"?replica=i1&force=true&strict=true", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
+	w := ask(t, h, "POST", op+"?replica=i1&force=true&strict=true&max_unavailable=2", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"exit_code": 0`) {
 		t.Errorf("got %d: %s", w.Code, w.Body)
 	}
 	in := a.start.Inputs
-	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" || !a.start.Force || !a.start.Strict {
+	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" || !a.start.Force || !a.start.Strict || a.start.MaxUnavailable != 2 {
 		t.Errorf("started %+v", a.start)
 	}
-	w = ask(t, h, "POST", op, "", "Prefer: wait=1, respond-async")
+	w = ask(t, h, "POST", op, "", "Prefer: handling=strict, respond-async; x=1")
 	if w.Code != 202 || w.Header().Get("Location") != "/api/v1/executions/x1" || !strings.Contains(w.Body.String(), `"running"`) {
 		t.Errorf("got %d %v: %s", w.Code, w.Header(), w.Body)
 	}
+}
+
+// waiting is an application whose executions end when the test says.
+type waiting struct {
+	*app
+	end chan struct{}
+}
+
+func (a *waiting) Wait(ctx context.Context, _ string) (outcome.Execution, error) {
+	select {
+	case <-a.end:
+		return outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}, nil
+	case <-ctx.Done():
+		return outcome.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, fmt.Errorf("it continues: %w", ctx.Err())
+	}
+}
+
+func TestRunWaitsForAsLongAsIsPreferred(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &waiting{app: &app{}, end: make(chan struct{})}
+		h, err := api.New(a, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		w := ask(t, h, "POST", op, "", "Prefer: respond-async, wait=90")
+		if passed := time.Since(begun); w.Code != 202 || passed != 90*time.Second || w.Header().Get("Preference-Applied") != "respond-async" {
+			t.Errorf("got %d after %s", w.Code, passed)
+		}
+		time.AfterFunc(5*time.Second, func() { close(a.end) })
+		w = ask(t, h, "POST", op, "", "Prefer: respond-async", "Prefer: wait=90")
+		if passed := time.Since(begun); w.Code != 200 || passed != 95*time.Second || w.Header().Get("Preference-Applied") != "" {
+			t.Errorf("got %d after %s", w.Code, passed)
+		}
+	})
 }
 
 func TestABadBodyIsRefused(t *testing.T) {
@@ -349,17 +470,17 @@ func TestABadBodyIsRefused(t *testing.T) {
 func TestEveryKindOfErrorHasItsStatusAndType(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[error]string{
-		manager.ErrUnknownNode: "404 unknown-node", manager.ErrUnknownComponent: "404 unknown-component",
-		manager.ErrUnknownOperation: "404 unknown-operation", manager.ErrUnknownReplica: "404 unknown-replica",
-		manager.ErrUnknownExecution: "404 unknown-execution", manager.ErrNoLog: "404 no-log",
-		manager.ErrAmbiguous: "409 ambiguous-operation", manager.ErrStandalone: "409 standalone-node",
-		manager.ErrNotAllowed: "409 not-allowed", manager.ErrUnmet: "409 requirement-not-met", manager.ErrTakesAway: "409 required-by-others", manager.ErrBusy: "409 already-running", manager.ErrNotRunning: "409 not-running",
-		manager.ErrInvalid: "422 invalid-request", manager.ErrNotImplemented: "501 not-implemented",
-		manager.ErrFailed: "502 operation-failed", manager.ErrBadAnswer: "502 bad-answer",
-		manager.ErrUnreachable: "503 unreachable", manager.ErrUnavailable: "503 unavailable", manager.ErrTimeLimit: "504 time-limit",
+		outcome.ErrUnknownNode: "404 unknown-node", outcome.ErrUnknownComponent: "404 unknown-component",
+		outcome.ErrUnknownOperation: "404 unknown-operation", outcome.ErrUnknownReplica: "404 unknown-replica",
+		outcome.ErrUnknownExecution: "404 unknown-execution", outcome.ErrNoLog: "404 no-log",
+		outcome.ErrAmbiguous: "409 ambiguous-operation", outcome.ErrStandalone: "409 standalone-node",
+		outcome.ErrNotAllowed: "409 not-allowed", outcome.ErrUnmet: "409 requirement-not-met", outcome.ErrTakesAway: "409 required-by-others", outcome.ErrBusy: "409 already-running", outcome.ErrNotRunning: "409 not-running",
+		outcome.ErrInvalid: "422 invalid-request", outcome.ErrReused: "422 id-reused", outcome.ErrNotImplemented: "501 not-implemented",
+		outcome.ErrFailed: "502 operation-failed", outcome.ErrBadAnswer: "502 bad-answer",
+		outcome.ErrUnreachable: "503 unreachable", outcome.ErrUnavailable: "503 unavailable", outcome.ErrTimeLimit: "504 time-limit",
 		io.ErrNoProgress: "500 internal",
 	} {
-		a := &app{err: &manager.Error{Kind: kind, Detail: "a sentence", Suggestion: "backend"}}
+		a := &app{err: &outcome.Error{Kind: kind, Detail: "a sentence", Suggestion: "backend"}}
 		w := ask(t, handler(t, a), "GET", op, "")
 		var p api.Problem
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
@@ -378,11 +499,11 @@ func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
 func TestAFailedOperationSaysHow(t *testing.T) {
 	t.Parallel()
 	code := 7
-	a := &app{outcome: manager.Execution{ID: "x1"}}
-	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []manager.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Stderr: "no port"}}
+	a := &app{outcome: outcome.Execution{ID: "x1"}}
+	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []outcome.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Stderr: "no port"}}
 	a.err = nil
 	failing := &failed{app: a}
-	h, err := api.New(failing, api.Options{User: "admin", Password: "pw", Logger: slog.New(slog.DiscardHandler)})
+	h, err := api.New(failing, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,9 +518,9 @@ func TestAFailedOperationSaysHow(t *testing.T) {
 // failed is an application whose executions fail.
 type failed struct{ *app }
 
-func (f *failed) Wait(context.Context, string) (manager.Execution, error) {
+func (f *failed) Wait(context.Context, string) (outcome.Execution, error) {
 	x := f.outcome
-	return x, &manager.Error{Kind: manager.ErrFailed, Detail: "failed with exit code 7", Execution: &x}
+	return x, &outcome.Error{Kind: outcome.ErrFailed, Detail: "failed with exit code 7", Execution: &x}
 }
 
 func TestAPanicIsAnsweredAndTellsNothing(t *testing.T) {
@@ -528,17 +649,39 @@ func TestTheDocumentationNeedsNoInternet(t *testing.T) {
 	}
 }
 
+func TestTheApplicationIsReadyWhenItIsAsItsGoalSays(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		goal manager.GoalView
+		want int
+	}{
+		{"reached", manager.GoalView{State: "up", Acting: true, Done: true, Wanted: 3, Reached: 3}, http.StatusOK},
+		{"under way", manager.GoalView{State: "up", Acting: true, Wanted: 3, Reached: 2}, http.StatusServiceUnavailable},
+		{"not known which holds", manager.GoalView{Done: true, Wanted: 3, Reached: 3}, http.StatusServiceUnavailable},
+		{"none", manager.GoalView{Acting: true, Done: true}, http.StatusServiceUnavailable},
+	} {
+		a := &app{goal: &tt.goal, missing: []manager.NotReady{{Node: "secret-node"}}}
+		request := httptest.NewRequest(http.MethodGet, "/readyz?goal=1", http.NoBody)
+		answer := httptest.NewRecorder()
+		handler(t, a).ServeHTTP(answer, request)
+		if said := answer.Body.String(); answer.Code != tt.want || strings.Contains(said, "secret-node") || strings.Contains(said, "3") && tt.want == http.StatusOK {
+			t.Errorf("%s: %d, want %d\n%s", tt.name, answer.Code, tt.want, said)
+		}
+	}
+}
+
 func TestMetricsCountRequestsByRoute(t *testing.T) {
 	t.Parallel()
-	h := handler(t, &app{outcome: manager.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}})
+	h := handler(t, &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}})
 	ask(t, h, "POST", op, "")
 	ask(t, h, "BREW", "/api/v1/x", "")
 	ask(t, h, "GET", "/random/17", "")
 	text := ask(t, h, "GET", "/metrics", "").Body.String()
 	for _, line := range []string{
-		`toskose_manager_requests_total{method="POST",route="/api/v1/node/{node}/{component}/{operation}",code="200"} 1`,
-		`toskose_manager_requests_total{method="GET",route="unmatched",code="404"} 1`,
-		`toskose_manager_operations_total{outcome="succeeded"} 1`, "# EOF\n",
+		`toskose_manager_requests_total{code="200",method="POST",route="/api/v1/node/{node}/{component}/{operation}"} 1`,
+		`toskose_manager_requests_total{code="404",method="GET",route="unmatched"} 1`,
+		`toskose_manager_request_duration_seconds_count{method="POST",route="/api/v1/node/{node}/{component}/{operation}"} 1`,
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %s in\n%s", line, text)

@@ -6,27 +6,38 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/outcome"
 )
 
 const (
 	maxStreams = 256              // concurrent streams of events
 	heartbeat  = 15 * time.Second // so that proxies do not close a quiet stream
+
+	eventStream = "text/event-stream"
 )
 
-// serveEvents streams what happens to components as server-sent events.
+// serveEvents streams what happens to components as server-sent events, or answers
+// with a page of it.
 func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Vary", "Accept")
+	if strings.HasPrefix(r.Header.Get("Accept"), "application/json") {
+		s.handle(s.getEvents)(w, r)
+		return
+	}
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
+		defer s.opts.Metrics.Follow()()
 	default:
-		s.problem(w, r, &manager.Error{Kind: manager.ErrUnavailable, Detail: fmt.Sprintf("%d clients already follow the events", maxStreams)})
+		s.problem(w, r, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: fmt.Sprintf("%d clients already follow the events", maxStreams)})
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Content-Type", eventStream)
 	w.Header().Set("X-Accel-Buffering", "no")
 	if r.Method == http.MethodHead {
 		return
@@ -43,7 +54,8 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 // stream ends with the client or the manager, or with a client that does not read
 // in time: when it comes back, it is told what it missed, or that it did.
 func (s *server) stream(r *http.Request, say func(string) bool) {
-	next := s.app.Events(r.Header.Get("Last-Event-ID"))
+	next := s.app.Events(lastEvent(r))
+	unwanted := eventFilter(r)
 	for alive := say(": the states now, then what changes them\n\n"); alive; {
 		ctx, cancel := context.WithTimeout(r.Context(), heartbeat)
 		events, err := next(ctx)
@@ -56,11 +68,102 @@ func (s *server) stream(r *http.Request, say func(string) bool) {
 			return
 		}
 		var text strings.Builder
-		for _, e := range events {
+		last := events[len(events)-1].ID
+		for _, e := range slices.DeleteFunc(events, unwanted) {
 			if data, err := json.Marshal(e); err == nil {
 				fmt.Fprintf(&text, "id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data)
 			}
 		}
+		if text.Len() == 0 {
+			fmt.Fprintf(&text, "id: %s\n\n", last) // so that the client goes on from there
+		}
 		alive = say(text.String())
 	}
+}
+
+// lastEvent is the id of the last event that the client has.
+func lastEvent(r *http.Request) string {
+	if id := r.Header.Get("Last-Event-ID"); id != "" {
+		return id
+	}
+	return r.URL.Query().Get("after")
+}
+
+// eventFilter reads node, component and kind, and returns what reports whether an
+// event is not wanted.
+func eventFilter(r *http.Request) func(manager.Event) bool {
+	query := r.URL.Query()
+	node, component, kinds := query.Get("node"), query.Get("component"), query["kind"]
+	return func(e manager.Event) bool {
+		return e.Kind != manager.EventMissing && (node != "" && e.Node != node || component != "" && e.Component != component ||
+			len(kinds) > 0 && !slices.Contains(kinds, e.Kind))
+	}
+}
+
+// The number of events on a page.
+const (
+	standardEvents = 256
+	maxWait        = 60 * time.Second
+)
+
+// eventPage is a page of events.
+type eventPage struct {
+	Events []event `json:"events"`
+	Next   string  `json:"next,omitempty"` // the id to go on after
+}
+
+// event is an event with its id, which a stream has in a line of its own.
+type event struct {
+	ID string `json:"id"`
+	manager.Event
+}
+
+// getEvents answers with the next events, and waits for the first if the client
+// wants that. Filters leave out what they do not select; the next page begins after
+// that, too.
+func (s *server) getEvents(r *http.Request) (reply, error) {
+	wanted, err := pageOf(r, standardEvents, maxPage)
+	if err != nil {
+		return reply{}, err
+	}
+	wait, err := waitOf(r)
+	if err != nil {
+		return reply{}, err
+	}
+	events, err := nextEvents(r.Context(), s.app.Events(lastEvent(r)), wanted.limit, wait)
+	if err != nil {
+		return reply{}, err
+	}
+	made := eventPage{Events: []event{}, Next: lastEvent(r)}
+	if len(events) > 0 {
+		made.Next = events[len(events)-1].ID
+	}
+	for _, e := range slices.DeleteFunc(events, eventFilter(r)) {
+		made.Events = append(made.Events, event{e.ID, e})
+	}
+	return ok(made), nil
+}
+
+// nextEvents collects what has happened. Events with one id, which are the states at
+// the beginning, stay together.
+func nextEvents(ctx context.Context, next func(context.Context) ([]manager.Event, error), limit int, wait time.Duration) ([]manager.Event, error) {
+	var all []manager.Event
+	for len(all) <= limit || all[len(all)-1].ID == all[0].ID {
+		waiting, cancel := context.WithTimeout(ctx, wait)
+		events, err := next(waiting)
+		cancel()
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		if err != nil {
+			break // there are no more, or the manager ends
+		}
+		all, wait = append(all, events...), 0
+	}
+	for end := limit; end < len(all); end++ {
+		if all[end].ID != all[end-1].ID {
+			return all[:end], nil
+		}
+	}
+	return all, nil
 }

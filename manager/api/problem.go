@@ -2,10 +2,12 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
-	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
+	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -17,18 +19,19 @@ type Problem struct {
 	Status     int            `json:"status"`
 	Detail     string         `json:"detail"`
 	Instance   string         `json:"instance,omitempty"` // the path of the request
+	Request    string         `json:"request,omitempty"`  // its id, as in the logs
 	Suggestion string         `json:"suggestion,omitempty"`
 	Candidates []string       `json:"candidates,omitempty"`
 	State      string         `json:"state,omitempty"`
 	Allowed    []string       `json:"allowed,omitzero"`
-	Lacks      []manager.Lack `json:"lacks,omitempty"`
+	Lacks      []outcome.Lack `json:"lacks,omitempty"`
 	Execution  string         `json:"execution,omitempty"` // its id
 	Outcome    wire.Outcome   `json:"outcome,omitempty"`
 	wire.Exit
 	Stdout  string           `json:"stdout,omitempty"` // the end of the worst run's output
 	Stderr  string           `json:"stderr,omitempty"`
-	Runs    []manager.Run    `json:"runs,omitempty"`
-	Results []manager.Result `json:"results,omitempty"`
+	Runs    []outcome.Run    `json:"runs,omitempty"`
+	Results []outcome.Result `json:"results,omitempty"`
 	Nodes   []string         `json:"nodes,omitempty"` // that are not ready
 }
 
@@ -39,6 +42,8 @@ func (e notReadyError) Error() string { return "no unit answers on " + strings.J
 
 func (e notReadyError) Unwrap() error { return errNotReady }
 
+var errNotAsWanted = fmt.Errorf("%w: it is not as its goal says, or has none", errNotReady)
+
 // problemKind is how errors of a kind are answered.
 type problemKind struct {
 	kind   error
@@ -47,41 +52,47 @@ type problemKind struct {
 }
 
 var (
-	errUnauthorized = errors.New("a user and password are needed")
-	errNoRoute      = errors.New("there is nothing here")
-	errMethod       = errors.New("method not allowed")
-	errForeign      = errors.New("request from another site")
-	errNotReady     = errors.New("not ready")
-	errInternal     = errors.New("internal error")
+	errForbidden     = errors.New("the user's role does not allow this")
+	errTokenForToken = errors.New("a token makes no other token")
+	errNoRoute       = errors.New("there is nothing here")
+	errMethod        = errors.New("method not allowed")
+	errForeign       = errors.New("request from another site")
+	errNotReady      = errors.New("not ready")
+	errInternal      = errors.New("internal error")
 )
 
 var problemKinds = []problemKind{
-	{errUnauthorized, http.StatusUnauthorized, "unauthorized"},
+	{access.ErrDenied, http.StatusUnauthorized, "unauthorized"},
+	{access.ErrEnded, http.StatusUnauthorized, "unauthorized"},
+	{access.ErrOften, http.StatusTooManyRequests, "too-many-logins"},
+	{errForbidden, http.StatusForbidden, "forbidden"},
+	{errTokenForToken, http.StatusForbidden, "forbidden"},
 	{errForeign, http.StatusForbidden, "cross-origin"},
 	{errNoRoute, http.StatusNotFound, "no-such-path"},
-	{manager.ErrUnknownNode, http.StatusNotFound, "unknown-node"},
-	{manager.ErrUnknownComponent, http.StatusNotFound, "unknown-component"},
-	{manager.ErrUnknownOperation, http.StatusNotFound, "unknown-operation"},
-	{manager.ErrUnknownReplica, http.StatusNotFound, "unknown-replica"},
-	{manager.ErrUnknownExecution, http.StatusNotFound, "unknown-execution"},
-	{manager.ErrNoLog, http.StatusNotFound, "no-log"},
+	{outcome.ErrUnknownNode, http.StatusNotFound, "unknown-node"},
+	{outcome.ErrUnknownComponent, http.StatusNotFound, "unknown-component"},
+	{outcome.ErrUnknownOperation, http.StatusNotFound, "unknown-operation"},
+	{outcome.ErrUnknownReplica, http.StatusNotFound, "unknown-replica"},
+	{outcome.ErrUnknownExecution, http.StatusNotFound, "unknown-execution"},
+	{outcome.ErrNoLog, http.StatusNotFound, "no-log"},
 	{errMethod, http.StatusMethodNotAllowed, "method-not-allowed"},
-	{manager.ErrAmbiguous, http.StatusConflict, "ambiguous-operation"},
-	{manager.ErrStandalone, http.StatusConflict, "standalone-node"},
-	{manager.ErrNotAllowed, http.StatusConflict, "not-allowed"},
-	{manager.ErrUnmet, http.StatusConflict, "requirement-not-met"},
-	{manager.ErrTakesAway, http.StatusConflict, "required-by-others"},
-	{manager.ErrBusy, http.StatusConflict, "already-running"},
-	{manager.ErrNotRunning, http.StatusConflict, "not-running"},
+	{outcome.ErrAmbiguous, http.StatusConflict, "ambiguous-operation"},
+	{outcome.ErrStandalone, http.StatusConflict, "standalone-node"},
+	{outcome.ErrNotAllowed, http.StatusConflict, "not-allowed"},
+	{outcome.ErrUnmet, http.StatusConflict, "requirement-not-met"},
+	{outcome.ErrTakesAway, http.StatusConflict, "required-by-others"},
+	{outcome.ErrBusy, http.StatusConflict, "already-running"},
+	{outcome.ErrNotRunning, http.StatusConflict, "not-running"},
 	{errTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
-	{manager.ErrInvalid, http.StatusUnprocessableEntity, "invalid-request"},
-	{manager.ErrNotImplemented, http.StatusNotImplemented, "not-implemented"},
-	{manager.ErrFailed, http.StatusBadGateway, "operation-failed"},
-	{manager.ErrBadAnswer, http.StatusBadGateway, "bad-answer"},
-	{manager.ErrUnreachable, http.StatusServiceUnavailable, "unreachable"},
-	{manager.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
+	{outcome.ErrReused, http.StatusUnprocessableEntity, "id-reused"},
+	{outcome.ErrInvalid, http.StatusUnprocessableEntity, "invalid-request"},
+	{outcome.ErrNotImplemented, http.StatusNotImplemented, "not-implemented"},
+	{outcome.ErrFailed, http.StatusBadGateway, "operation-failed"},
+	{outcome.ErrBadAnswer, http.StatusBadGateway, "bad-answer"},
+	{outcome.ErrUnreachable, http.StatusServiceUnavailable, "unreachable"},
+	{outcome.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
 	{errNotReady, http.StatusServiceUnavailable, "not-ready"},
-	{manager.ErrTimeLimit, http.StatusGatewayTimeout, "time-limit"},
+	{outcome.ErrTimeLimit, http.StatusGatewayTimeout, "time-limit"},
 	{errInternal, http.StatusInternalServerError, "internal"},
 }
 
@@ -103,7 +114,7 @@ func problemOf(err error) *Problem {
 	if errors.As(err, &silent) {
 		p.Nodes = silent
 	}
-	var e *manager.Error
+	var e *outcome.Error
 	if !errors.As(err, &e) {
 		return p
 	}

@@ -1,13 +1,20 @@
 package api
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/toskose/toskose/manager/access"
 )
 
 // writeTime is how long a client may take to read an answer.
@@ -33,44 +40,77 @@ func (s *server) handle(h func(*http.Request) (reply, error)) http.HandlerFunc {
 			s.problem(w, r, err)
 			return
 		}
+		contentType, data := encode("application/json", answer.body)
 		if answer.status == 0 {
 			answer.status = http.StatusOK
 		}
-		write(w, answer.status, "application/json", answer.body)
+		if answer.status == http.StatusOK && (r.Method == http.MethodGet || r.Method == http.MethodHead) && unchanged(w, r, data) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		send(w, answer.status, contentType, data)
 	}
 }
 
-// write sends an answer. It ignores a client that does not read it.
-func write(w http.ResponseWriter, status int, contentType string, body any) {
-	data, isText := body.(string)
-	if isText {
-		contentType = "text/plain; charset=utf-8"
-	} else {
-		encoded, err := json.MarshalIndent(body, "", "  ")
-		if err != nil {
-			panic(err) // recovered, logged and answered as our mistake
+// unchanged names what is answered by an ETag, and reports whether the client has
+// it already (RFC 9110, 13.1.2).
+func unchanged(w http.ResponseWriter, r *http.Request, data []byte) bool {
+	sum := sha256.Sum256(data)
+	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`
+	w.Header().Set("ETag", tag)
+	w.Header().Set("Cache-Control", "private, no-cache")
+	for _, line := range r.Header.Values("If-None-Match") {
+		for known := range strings.SplitSeq(line, ",") {
+			if known = strings.TrimSpace(known); known == "*" || strings.TrimPrefix(known, "W/") == tag {
+				return true
+			}
 		}
-		data = string(encoded) + "\n"
 	}
+	return false
+}
+
+// write sends an answer that is made on the spot.
+func write(w http.ResponseWriter, status int, contentType string, body any) {
+	contentType, data := encode(contentType, body)
+	send(w, status, contentType, data)
+}
+
+// encode returns a body as JSON, or as plain text if it is a string.
+func encode(contentType string, body any) (string, []byte) {
+	if text, isText := body.(string); isText {
+		return "text/plain; charset=utf-8", []byte(text)
+	}
+	data, err := json.MarshalIndent(body, "", "  ")
+	if err != nil {
+		panic(err) // recovered, logged and answered as our mistake
+	}
+	return contentType, append(data, '\n')
+}
+
+// send sends an answer. It ignores a client that does not read it.
+func send(w http.ResponseWriter, status int, contentType string, data []byte) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(data))
+	_, _ = w.Write(data)
 }
 
 // problem answers with an error, and logs it.
 func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
+	if errors.Is(context.Cause(r.Context()), access.ErrEnded) {
+		err = access.ErrEnded
+	} else if r.Context().Err() != nil {
 		s.opts.Logger.Debug("the client went away", "method", r.Method, "path", r.URL.Path, "error", err)
 		return
 	}
 	p := problemOf(err)
-	p.Instance = r.URL.Path
+	p.Instance, p.Request = r.URL.Path, requestOf(r).id
 	log := s.opts.Logger.Debug
 	if p.Status >= http.StatusInternalServerError {
 		log = s.opts.Logger.Warn
 	}
-	log("request not fulfilled", "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", err)
+	log("request not fulfilled", "request", p.Request, "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", err)
 	write(w, p.Status, "application/problem+json", p)
 }
 

@@ -19,47 +19,77 @@ type Node struct {
 
 // Component is a component on all replicas of its node.
 type Component struct {
-	Name     string    `json:"name"`
-	Node     string    `json:"node"`
-	State    string    `json:"state"`
-	Replicas []Replica `json:"replicas"`
+	Name       string      `json:"name"`
+	Node       string      `json:"node"`
+	State      string      `json:"state"`
+	Allowed    []string    `json:"allowed"` // on every replica, now
+	Lacks      []Lack      `json:"lacks,omitempty"`
+	Operations []Operation `json:"operations"`
+	Replicas   []Replica   `json:"replicas"`
+}
+
+// Operation is an operation as the model has it.
+type Operation struct {
+	Name        string   `json:"name"`        // "interface.operation"
+	Implemented bool     `json:"implemented"` // it has a script
+	Inputs      []string `json:"inputs,omitempty"`
+}
+
+// Lack is what a component requires in its state, and nothing offers.
+type Lack struct {
+	Component   string `json:"component"`
+	Requirement string `json:"requirement"`
+	Provider    string `json:"provider"`
+	Capability  string `json:"capability"`
+	Why         string `json:"why"`
 }
 
 // Replica is a component in one container.
 type Replica struct {
 	Address   string    `json:"address"`
+	Instance  string    `json:"instance,omitempty"`
 	State     string    `json:"state"`
-	Since     time.Time `json:"since"`
-	Why       string    `json:"why"`
-	Executing string    `json:"executing"`
-	Problem   string    `json:"problem"`
+	Since     time.Time `json:"since,omitzero"`
+	Why       string    `json:"why,omitempty"`
+	Allowed   []string  `json:"allowed,omitempty"`
+	Executing string    `json:"executing,omitempty"` // the id of the execution under way
+	Problem   string    `json:"problem,omitempty"`   // why the state is not known
+	Last      string    `json:"last,omitempty"`      // the state that it was in when it was heard last
+	Heard     time.Time `json:"heard,omitzero"`      // and when that was
 }
 
 // Goal is where the application should be, and how far it is.
 type Goal struct {
-	State     string            `json:"state"`
-	States    map[string]string `json:"states"`
-	Revision  string            `json:"revision"`
-	By        string            `json:"by"`
-	At        time.Time         `json:"at"`
-	Default   bool              `json:"default"`
-	Holds     map[string]Hold   `json:"holds"`
+	State     string            `json:"state,omitempty"`
+	States    map[string]string `json:"states,omitempty"`
+	Revision  string            `json:"revision,omitempty"`
+	Asked     string            `json:"asked,omitempty"` // the revision that a person made; holds were added since
+	By        string            `json:"by,omitempty"`
+	At        time.Time         `json:"at,omitzero"`
+	Default   bool              `json:"default,omitempty"`
+	Holds     map[string]Hold   `json:"holds,omitempty"`
+	Resumed   map[string]Hold   `json:"resumed,omitempty"` // led back since by people
 	Acting    bool              `json:"acting"`
-	Lacking   []string          `json:"lacking"`
+	Lacking   []string          `json:"lacking,omitempty"`
 	Done      bool              `json:"done"`
 	Reached   int               `json:"reached"`
 	Wanted    int               `json:"wanted"`
-	Underway  []Step            `json:"underway"`
-	Obstacles []Obstacle        `json:"obstacles"`
-	Notes     []string          `json:"notes"`
+	Underway  []Step            `json:"underway,omitempty"`
+	Obstacles []Obstacle        `json:"obstacles,omitempty"`
+	Notes     []string          `json:"notes,omitempty"`
+}
+
+// None reports whether nothing is asked for.
+func (g Goal) None() bool {
+	return (g.State == "" || g.State == "none") && len(g.States) == 0 && !g.Default
 }
 
 // Hold says why the goal leaves a component alone.
 type Hold struct {
-	By        string    `json:"by"`
-	At        time.Time `json:"at"`
-	Operation string    `json:"operation"`
-	State     string    `json:"state"`
+	By        string    `json:"by,omitempty"`
+	At        time.Time `json:"at,omitzero"`
+	Operation string    `json:"operation,omitempty"`
+	State     string    `json:"state,omitempty"`
 }
 
 // Step is an operation of the goal's that is executing.
@@ -77,11 +107,11 @@ type Step struct {
 
 // Obstacle is why something that the goal asks for is not so yet.
 type Obstacle struct {
-	Node      string    `json:"node"`
-	Instance  string    `json:"instance"`
-	Component string    `json:"component"`
+	Node      string    `json:"node,omitempty"`
+	Instance  string    `json:"instance,omitempty"`
+	Component string    `json:"component,omitempty"`
 	Reason    string    `json:"reason"`
-	Until     time.Time `json:"until"`
+	Until     time.Time `json:"until,omitzero"`
 }
 
 // String says what it is about and why.
@@ -94,4 +124,101 @@ func (o Obstacle) String() string {
 		of += " on " + o.Instance
 	}
 	return of + ": " + o.Reason
+}
+
+// Plan is the way from now to a goal.
+type Plan struct {
+	Plan      *Steps            `json:"plan"`    // nil: Notes or Obstacles say why there is none
+	Targets   map[string]string `json:"targets"` // what the goal means, by component
+	Obstacles []Obstacle        `json:"obstacles,omitempty"`
+	Notes     []string          `json:"notes,omitempty"`
+}
+
+// Steps are the operations of a plan. Replicas of a node that stand alike are one
+// element; the others have a number after their name.
+type Steps struct {
+	Operations int `json:"operations"`
+	Minimal    struct {
+		Operations bool `json:"operations"` // no plan has fewer operations
+		Levels     bool `json:"levels"`     // of those with as few, no plan has fewer levels
+	} `json:"minimal"`
+	Limit  string       `json:"limit,omitempty"` // why something is not proven
+	Notes  []string     `json:"notes,omitempty"`
+	Levels [][]PlanStep `json:"levels"` // those of one level can be made at the same time
+}
+
+// PlanStep is one operation of a plan.
+type PlanStep struct {
+	ID          int    `json:"id"` // counts from 1 through all levels
+	Component   string `json:"component"`
+	Interface   string `json:"interface"`
+	Operation   string `json:"operation"`
+	Source      string `json:"source"`
+	Target      string `json:"target"`
+	Implemented bool   `json:"implemented"`     // otherwise it runs nothing
+	After       []int  `json:"after,omitempty"` // IDs of the steps that it waits for
+}
+
+// The outcomes of an execution that commands tell apart.
+const (
+	OutcomeRunning   = "running"
+	OutcomeSucceeded = "succeeded"
+)
+
+// Execution is one run of an operation on the replicas of its node.
+type Execution struct {
+	ID        string    `json:"id"`
+	Node      string    `json:"node"`
+	Component string    `json:"component"`
+	Interface string    `json:"interface"`
+	Operation string    `json:"operation"`
+	By        string    `json:"by,omitempty"`
+	Inputs    []string  `json:"inputs,omitempty"` // names of those overridden
+	Outcome   string    `json:"outcome"`          // of the worst run; running until all have ended
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Runs      []Run     `json:"runs"`
+	Degraded  []Lack    `json:"degraded,omitempty"` // what others require and lack since it was begun
+}
+
+// Run is an execution in one container.
+type Run struct {
+	Replica  string    `json:"replica,omitempty"` // its address
+	Instance string    `json:"instance,omitempty"`
+	Outcome  string    `json:"outcome"`
+	Reason   string    `json:"reason,omitempty"`
+	From     string    `json:"from,omitempty"` // the component's state before
+	To       string    `json:"to,omitempty"`   // and after
+	Started  time.Time `json:"started,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+	PID      int       `json:"pid,omitempty"`
+	ExitCode *int      `json:"exit_code,omitempty"`
+	Signal   string    `json:"signal,omitempty"`
+	Stdout   string    `json:"stdout,omitempty"` // the end of its output
+	Stderr   string    `json:"stderr,omitempty"`
+	Allowed  []string  `json:"allowed,omitempty"` // what the protocol allowed instead
+}
+
+// Event is something that happened to a component, or to a replica.
+type Event struct {
+	ID        string          `json:"id"`
+	Kind      string          `json:"kind"`
+	Time      time.Time       `json:"time"`
+	Node      string          `json:"node,omitempty"`
+	Replica   string          `json:"replica,omitempty"`
+	Instance  string          `json:"instance,omitempty"`
+	Seq       uint64          `json:"seq,omitempty"`
+	Component string          `json:"component,omitempty"`
+	State     string          `json:"state,omitempty"`
+	Why       string          `json:"why,omitempty"`
+	Execution *EventExecution `json:"execution,omitempty"`
+}
+
+// EventExecution is the execution that an event is about.
+type EventExecution struct {
+	ID        string `json:"id"`
+	Interface string `json:"interface"`
+	Operation string `json:"operation"`
+	By        string `json:"by,omitempty"`
+	Run
 }

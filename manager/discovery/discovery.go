@@ -6,6 +6,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,12 @@ type Dialer interface {
 // ready.
 var ErrNone = errors.New("no container")
 
+// ErrUnanswered means that an engine's own DNS, which is in this container and
+// knows all containers, knows none of a name, and that nobody answers whom it asks
+// then: so it is on a machine without a name server. The node has no container
+// that can be found by its name.
+var ErrUnanswered = errors.New("nobody answers for the name")
+
 // Options configure a DNS. A zero field means its default.
 type Options struct {
 	Resolver Resolver      // the system's
@@ -60,6 +67,9 @@ type Options struct {
 	Domain string
 	// Names maps aliases that have another name in DNS.
 	Names map[string]string
+	// Units maps aliases to names that lead to all of a node's units, where its own
+	// leads clients only to those of them that are ready.
+	Units map[string]string
 }
 
 // DNS finds containers by name.
@@ -70,13 +80,14 @@ type DNS struct {
 	timeout  time.Duration
 	domain   string
 	names    map[string]string
+	units    map[string]string
 }
 
 // New returns a DNS of one mode.
 func New(mode Mode, opts Options) *DNS {
 	d := &DNS{
 		mode: mode, resolver: opts.Resolver, dialer: opts.Dialer, timeout: opts.Timeout,
-		domain: strings.Trim(opts.Domain, "."), names: opts.Names,
+		domain: strings.Trim(opts.Domain, "."), names: opts.Names, units: opts.Units,
 	}
 	if d.resolver == nil {
 		d.resolver = &net.Resolver{PreferGo: true}
@@ -90,12 +101,17 @@ func New(mode Mode, opts Options) *DNS {
 	return d
 }
 
-// name returns the name to resolve for an alias. It ends in a dot, so that neither
-// a search domain nor /etc/hosts is tried.
+// clientName returns the name to resolve for an alias, and unitName that for its
+// units.
+func (d *DNS) clientName(alias string) string { return d.name(cmp.Or(d.names[alias], alias)) }
+
+func (d *DNS) unitName(alias string) string {
+	return d.name(cmp.Or(d.units[alias], d.names[alias], alias))
+}
+
+// name completes a name. It ends in a dot, so that neither a search domain nor
+// /etc/hosts is tried.
 func (d *DNS) name(alias string) string {
-	if other, ok := d.names[alias]; ok {
-		alias = other
-	}
 	name := strings.TrimSuffix(alias, ".") + "."
 	if d.domain != "" {
 		name += d.domain + "."
@@ -107,21 +123,44 @@ func (d *DNS) name(alias string) string {
 }
 
 // Replicas returns the address of each replica of the node with this alias,
-// sorted, or ErrNone.
+// sorted, or ErrNone, or ErrUnanswered.
 func (d *DNS) Replicas(ctx context.Context, alias string, port int) ([]netip.AddrPort, error) {
+	return d.replicas(ctx, alias, d.unitName(alias), port)
+}
+
+// Clients returns the addresses that the name of a node leads clients to; all,
+// where it leads to each replica of the node.
+func (d *DNS) Clients(ctx context.Context, alias string) (addrs []netip.Addr, all bool, err error) {
+	if d.units[alias] == "" {
+		return nil, true, nil
+	}
+	found, err := d.replicas(ctx, alias, d.clientName(alias), 0)
+	if errors.Is(err, ErrNone) {
+		return nil, false, nil
+	}
+	for _, at := range found {
+		addrs = append(addrs, at.Addr())
+	}
+	return addrs, false, err
+}
+
+func (d *DNS) replicas(ctx context.Context, alias, name string, port int) ([]netip.AddrPort, error) {
 	if addr, err := netip.ParseAddr(alias); err == nil { // of a manager outside the containers' network
 		return []netip.AddrPort{netip.AddrPortFrom(addr, uint16(port))}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	name := d.name(alias)
 	addrs, err := d.resolver.LookupNetIP(ctx, "ip", name)
 	var dnsErr *net.DNSError
 	if errors.As(err, &dnsErr) && dnsErr.IsNotFound || err == nil && len(addrs) == 0 {
 		return nil, fmt.Errorf("%w has the name %q", ErrNone, strings.TrimSuffix(name, "."))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot resolve %q: %w", strings.TrimSuffix(name, "."), err)
+		err = fmt.Errorf("cannot resolve %q: %w", strings.TrimSuffix(name, "."), err)
+		if d.domain == "" {
+			err = fmt.Errorf("%w: %w", ErrUnanswered, err)
+		}
+		return nil, err
 	}
 	replicas := make([]netip.AddrPort, 0, len(addrs))
 	for _, addr := range oneFamily(addrs) {
@@ -151,7 +190,7 @@ func oneFamily(addrs []netip.Addr) []netip.Addr {
 // Running returns the addresses of a running container without a unit: its name
 // resolves, and each TCP port accepts connections. The error says which does not.
 func (d *DNS) Running(ctx context.Context, alias string, ports []int) ([]netip.Addr, error) {
-	found, err := d.Replicas(ctx, alias, 0)
+	found, err := d.replicas(ctx, alias, d.clientName(alias), 0)
 	if err != nil {
 		return nil, err
 	}

@@ -115,6 +115,29 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
+func TestAllUnitsAreFoundByANameOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	resolver := &names{addrs: map[string][]string{"api-units.shop.": {"10.0.0.1", "10.0.0.2"}, "n-api.shop.": {"10.0.0.2"}, "store.shop.": {"10.0.0.3"}}}
+	d := discovery.New(discovery.Alias, discovery.Options{
+		Resolver: resolver, Domain: "shop", Names: map[string]string{"api": "n-api", "gui": "n-gui"}, Units: map[string]string{"api": "api-units", "gui": "gui-units"},
+	})
+	if all, err := d.Replicas(t.Context(), "api", 9001); err != nil || len(all) != 2 {
+		t.Errorf("%v, %v", all, err)
+	}
+	for alias, want := range map[string]struct {
+		clients int
+		all     bool
+	}{"api": {1, false}, "gui": {0, false}, "store": {0, true}} {
+		if clients, all, err := d.Clients(t.Context(), alias); err != nil || len(clients) != want.clients || all != want.all {
+			t.Errorf("%s: %v, %v, %v", alias, clients, all, err)
+		}
+	}
+	resolver.err = &net.DNSError{Err: "server misbehaving", IsTemporary: true}
+	if clients, all, err := d.Clients(t.Context(), "api"); err == nil {
+		t.Errorf("%v, %v", clients, all)
+	}
+}
+
 func TestAnAddressIsNotResolved(t *testing.T) {
 	t.Parallel()
 	resolver := &names{}
@@ -137,9 +160,20 @@ func TestANameWithoutAddressIsNoContainer(t *testing.T) {
 func TestADNSThatFailsIsNotAnAbsentContainer(t *testing.T) {
 	t.Parallel()
 	resolver := &names{err: &net.DNSError{Err: "server misbehaving", Name: "backend.", IsTemporary: true}}
-	_, err := discovery.New(discovery.Alias, discovery.Options{Resolver: resolver}).Replicas(t.Context(), "backend", 9001)
-	if err == nil || errors.Is(err, discovery.ErrNone) {
+	_, err := discovery.New(discovery.Alias, discovery.Options{Resolver: resolver, Domain: "shop.svc"}).Replicas(t.Context(), "backend", 9001)
+	if err == nil || errors.Is(err, discovery.ErrNone) || errors.Is(err, discovery.ErrUnanswered) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestANameThatOnlyAnEngineCouldKnowIsUnanswered(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []discovery.Mode{discovery.Alias, discovery.Tasks} {
+		resolver := &names{err: &net.DNSError{Err: "server misbehaving", Name: "backend.", IsTemporary: true}}
+		_, err := discovery.New(mode, discovery.Options{Resolver: resolver}).Replicas(t.Context(), "backend", 9001)
+		if !errors.Is(err, discovery.ErrUnanswered) || errors.Is(err, discovery.ErrNone) || !strings.Contains(err.Error(), "misbehaving") {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

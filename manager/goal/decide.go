@@ -39,38 +39,57 @@ type Decision struct {
 	Steps     []Step
 	Obstacles []Obstacle
 	Holds     map[string]Hold // to be added to the document
+	Resumed   map[string]Hold // the holds that have ended, by what ended them
 	Notes     []string        // what the document asks for and the model does not have
 	Plan      *plan.Plan      // what is left to do, replicas that stand alike as one
 	Targets   map[string]string
 	Reached   int       // components on replicas that are where they should be
 	Wanted    int       // and all that the goal names
 	Wake      time.Time // when to decide again if nothing happens; zero: never
+
+	walk *walk // along Plan
 }
 
 // Done reports whether the application is what the goal says.
 func (d *Decision) Done() bool { return d.Reached == d.Wanted && len(d.Obstacles) == 0 }
 
 // Decide returns what to do in a situation for a goal; nothing without one.
+func (m *Model) Decide(ctx context.Context, d *Document, s Situation) *Decision {
+	return m.Continue(ctx, nil, d, s)
+}
+
+// Continue is Decide after a decision before: the plan of that one is gone on with
+// as long as all that is observed lies on its way. A plan for very many components
+// takes longer to make than to follow.
 //
 // No step is allowed that a component's protocol does not allow, that lacks what
 // it requires, or that withdraws what others require, unless these must go down,
 // too. There is never more than one operation at a time on a component of a
 // replica.
-func (m *Model) Decide(ctx context.Context, d *Document, s Situation) *Decision {
-	made := &Decision{Holds: map[string]Hold{}}
+func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s Situation) *Decision {
+	made := &Decision{}
 	if d == nil {
 		return made
 	}
-	targets, notes := m.Targets(d)
-	made.Notes = notes
-	if made.Holds = m.holds(d, s, targets); len(made.Holds) > 0 {
-		d = d.with(made.Holds)
-		targets, _ = m.Targets(d)
+	if made.Resumed = m.resumed(d, s); len(made.Resumed) > 0 {
+		d = d.Held(nil, made.Resumed)
 	}
-	made.Targets = targets
-	t := &turn{Model: m, doc: d, s: m.clone(s), targets: targets, made: made}
+	var w *walk
+	if before != nil {
+		w = before.walk
+	}
+	if w.serves(d) {
+		made.Targets, made.Notes = w.targets, w.notes
+	} else {
+		made.Targets, made.Notes = m.Targets(d)
+	}
+	if made.Holds = m.holds(d, s, made.Targets); len(made.Holds) > 0 {
+		d = d.Held(made.Holds, nil)
+		made.Targets, _ = m.Targets(d)
+	}
+	t := &turn{Model: m, doc: d, s: m.clone(s), targets: made.Targets, made: made}
 	t.fall()
-	t.advance(ctx)
+	t.advance(ctx, w)
 	t.count()
 	slices.SortStableFunc(made.Obstacles, func(a, b Obstacle) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Instance, b.Instance))
@@ -78,27 +97,19 @@ func (m *Model) Decide(ctx context.Context, d *Document, s Situation) *Decision 
 	return made
 }
 
-// with returns the document with more holds.
-func (d *Document) with(holds map[string]Hold) *Document {
-	more := *d
-	more.Holds = maps.Clone(d.Holds)
-	if more.Holds == nil {
-		more.Holds = map[string]Hold{}
-	}
-	maps.Copy(more.Holds, holds)
-	return &more
-}
-
-// clone copies what a turn changes, the components of replicas, and finds where
-// operations under way lead.
+// clone copies what a turn changes of replicas where something executes, and finds
+// where that leads.
 func (m *Model) clone(s Situation) Situation {
 	s.Replicas = slices.Clone(s.Replicas)
 	for i := range s.Replicas {
 		r := &s.Replicas[i]
-		r.Components = maps.Clone(r.Components)
+		copied := false
 		for name, c := range r.Components {
 			if c.Executing == nil || m.index[name] == nil {
 				continue
+			}
+			if !copied {
+				r.Components, copied = maps.Clone(r.Components), true
 			}
 			x := *c.Executing
 			if step, ok := m.index[name].Protocol.Next(c.State, x.Operation, c.Open, m.implemented(name)); ok {
@@ -108,7 +119,7 @@ func (m *Model) clone(s Situation) Situation {
 			r.Components[name] = c
 		}
 	}
-	return s
+	return s.Indexed()
 }
 
 // turn is one decision. What it decides counts as under way from then on.
@@ -148,30 +159,6 @@ func (t *turn) fall() {
 	}
 }
 
-// advance begins the first steps of the plan, on every replica that they are for.
-func (t *turn) advance(ctx context.Context) {
-	p := t.problem(t.s, t.doc, t.targets)
-	made, blocked := p.way(ctx)
-	t.made.Plan = made
-	for _, name := range slices.Sorted(maps.Keys(blocked)) {
-		of := p.of[name]
-		t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: of.class.node, Component: of.component, Reason: blocked[name]})
-	}
-	for _, st := range made.Steps() {
-		if len(st.After) > 0 {
-			continue
-		}
-		of := p.of[st.Component]
-		if of.class == nil {
-			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: of.component, Reason: fmt.Sprintf("%q does not run; whether it does is the orchestrator's affair", of.component)})
-			continue
-		}
-		for _, r := range of.class.replicas {
-			t.plannedStep(r, of.component, st)
-		}
-	}
-}
-
 func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
 	c := r.Components[component]
 	if t.falls[r] || c.Executing != nil {
@@ -188,6 +175,14 @@ func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
 	case len(refused.Takes) > 0:
 		t.obstacle(r, component, fmt.Sprintf("%s waits until %q no longer requires %s", step.Operation, refused.Takes[0].Component, refused.Takes[0]), time.Time{})
 	default:
+		if crowd := t.crowd(r, component, step); crowd != "" {
+			t.obstacle(r, component, crowd, time.Time{})
+			return
+		}
+		if provider, until := t.unled(t.s, r, component, step); until.After(t.s.Now) {
+			t.obstacle(r, component, fmt.Sprintf("%s waits until the network leads to %q", step.Operation, provider), until)
+			return
+		}
 		t.begin(r, component, step, "")
 	}
 }
@@ -212,6 +207,7 @@ func (t *turn) begin(r *Replica, component string, step protocol.Step, why strin
 		ID: t.doc.executionID(r, component, step.Operation, c.Seq), After: c.Seq, Why: why,
 	})
 	c.Executing = &Run{Operation: step.Operation, From: c.State, To: step.Target, needs: t.Needed(component, step)}
+	r.Components = maps.Clone(r.Components) // the caller's stays as it is
 	r.Components[component] = c
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
 // falling returns the components of a replica that must leave their state, with
@@ -34,17 +35,27 @@ func (m *Model) whyFalls(s Situation, r *Replica, name string, c Component, fall
 			continue
 		}
 		lack := Lack{name, b.Requirement, b.Target, b.Capability}
-		switch _, falls := falling[b.Target]; {
+		switch {
 		case !m.offered(s, r, b, nil):
 			return fmt.Sprintf("it cannot be %s without %s", c.State, lack)
 		case m.Node[b.Target] != r.Node:
-		case falls:
+		case m.withdraws(s, r, b, falling):
 			return fmt.Sprintf("it goes down with %q", b.Target)
 		case m.offeredSince(r.Components[b.Target], b.Target, b.Capability) > enteredAt(c):
 			return fmt.Sprintf("it was %s while %q did not offer %s", c.State, b.Target, b.Capability)
 		}
 	}
 	return ""
+}
+
+// withdraws reports whether what a binding names is on a replica, falls, and no
+// longer offers it after its next step.
+func (m *Model) withdraws(s Situation, r *Replica, b plan.Binding, falling map[string]string) bool {
+	if _, falls := falling[b.Target]; !falls {
+		return false
+	}
+	step, ok := m.leave(s, r, b.Target, falling)
+	return !ok || !slices.Contains(m.offers(b.Target, step.Target), b.Capability)
 }
 
 // offeredSince returns the journal entry with which a component began to offer
@@ -80,7 +91,7 @@ func (m *Model) leave(s Situation, r *Replica, name string, falling map[string]s
 			if !slices.Contains(requires, b.Requirement) || !m.Policies[name].takesDown(b.Requirement) {
 				continue
 			}
-			if _, falls := falling[b.Target]; falls && state == c.State || !m.offered(s, r, b, nil) {
+			if _, falls := falling[b.Target]; falls || !m.offered(s, r, b, nil) {
 				return false
 			}
 		}

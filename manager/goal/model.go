@@ -63,11 +63,15 @@ type Model struct {
 	Node     map[string]string   // the container of each component
 	Groups   map[string][]string // members: components, containers, volumes
 	Policies map[string]Policy   // by component; may lack some
+	// MaxUnavailable is how many replicas operations may take away at the same time, by
+	// container. Missing: 1.
+	MaxUnavailable map[string]int
 
 	index   map[string]*plan.Element
 	hosted  map[string][]string // components by container, sorted
 	up      map[string]string   // by element
 	down    map[string]string
+	runs    map[string]string // the state of a container that runs
 	notes   []string
 	usedBy  map[string][]use // by provider
 	mounted map[string][]string
@@ -82,12 +86,14 @@ type use struct {
 // NewModel completes a model from its exported fields.
 func NewModel(m Model) *Model {
 	m.index, m.hosted, m.usedBy = map[string]*plan.Element{}, map[string][]string{}, map[string][]use{}
-	m.mounted = map[string][]string{}
+	m.mounted, m.runs = map[string][]string{}, map[string]string{}
 	for i := range m.Elements {
 		e := &m.Elements[i]
 		m.index[e.Name] = e
 		if node, ok := m.Node[e.Name]; ok {
 			m.hosted[node] = append(m.hosted[node], e.Name)
+		} else if state, ok := e.Protocol.Up(nil); ok {
+			m.runs[e.Name] = state
 		}
 		for _, b := range e.Bindings {
 			m.usedBy[b.Target] = append(m.usedBy[b.Target], use{e, b})

@@ -13,10 +13,18 @@ import (
 // class is replicas of one node that stand alike: one plan serves all of them.
 type class struct {
 	node     string
-	replicas []*Replica // none: the node has no container
-	suffix   string     // of the names of its elements
-	frozen   bool       // nothing can be done in it
-	failing  bool       // something in it failed last
+	replicas []int  // by number; none: the node has no container
+	suffix   string // of the names of its elements
+	frozen   bool   // nothing can be done in it
+	failing  bool   // something in it failed last
+}
+
+// operated returns the replicas whose states count.
+func (c *class) operated() []int {
+	if c.frozen && len(c.replicas) > 0 {
+		return c.replicas[:1]
+	}
+	return c.replicas
 }
 
 func (c *class) element(component string) string { return component + c.suffix }
@@ -27,21 +35,18 @@ func (m *Model) classes(s Situation, node string) []*class {
 	var all []*class
 	bySign := map[string]*class{}
 	away := &class{node: node, frozen: true}
-	for i := range s.Replicas {
+	for _, i := range s.of(node) {
 		r := &s.Replicas[i]
-		switch {
-		case r.Node != node:
-			continue
-		case r.Problem != "":
-			away.replicas = append(away.replicas, r)
+		if r.Problem != "" {
+			away.replicas = append(away.replicas, i)
 			continue
 		}
-		sign, failing := m.sign(r)
+		sign := m.sign(r)
 		if bySign[sign] == nil {
-			bySign[sign] = &class{node: node, failing: failing}
+			bySign[sign] = &class{node: node, failing: m.failing(r)}
 			all = append(all, bySign[sign])
 		}
-		bySign[sign].replicas = append(bySign[sign].replicas, r)
+		bySign[sign].replicas = append(bySign[sign].replicas, i)
 	}
 	switch {
 	case len(all) == 0 && len(away.replicas) > 0:
@@ -56,15 +61,18 @@ func (m *Model) classes(s Situation, node string) []*class {
 }
 
 // sign is equal for replicas that stand alike.
-func (m *Model) sign(r *Replica) (sign string, failing bool) {
+func (m *Model) sign(r *Replica) string {
 	var b strings.Builder
 	for _, name := range m.hosted[r.Node] {
 		c := r.Components[name]
-		fails := failed(c)
-		failing = failing || fails
-		fmt.Fprintf(&b, "%s\x00%t\x00%t\x00", c.State, c.Open, fails)
+		fmt.Fprintf(&b, "%s\x00%t\x00%t\x00", c.State, c.Open, failed(c))
 	}
-	return b.String(), failing
+	return b.String()
+}
+
+// failing reports whether what was done last to any component of a replica failed.
+func (m *Model) failing(r *Replica) bool {
+	return slices.ContainsFunc(m.hosted[r.Node], func(name string) bool { return failed(r.Components[name]) })
 }
 
 // failed reports whether what was done last to a component failed, or ended by itself.
@@ -101,7 +109,7 @@ func (m *Model) problem(s Situation, d *Document, targets map[string]string) *pr
 		}
 		state := m.elementState(s, e.Name)
 		pr := e.Protocol
-		if up, ok := pr.Up(nil); ok && up == state {
+		if m.runs[e.Name] == state {
 			pr.Transitions = nil
 		}
 		p.add(plan.Element{Name: e.Name, Protocol: pr, Unimplemented: e.Unimplemented}, state, part{component: e.Name})
@@ -112,7 +120,7 @@ func (m *Model) problem(s Situation, d *Document, targets map[string]string) *pr
 	for i := range m.Elements {
 		e := &m.Elements[i]
 		for _, c := range classes[m.Node[e.Name]] {
-			m.addComponent(p, e, c, classes, d, targets)
+			m.addComponent(p, s, e, c, classes, d, targets)
 		}
 	}
 	return p
@@ -123,13 +131,11 @@ func (p *problem) add(e plan.Element, state string, stands part) {
 	p.From[e.Name], p.of[e.Name] = state, stands
 }
 
-func (m *Model) addComponent(p *problem, e *plan.Element, c *class, classes map[string][]*class, d *Document, targets map[string]string) {
+func (m *Model) addComponent(p *problem, s Situation, e *plan.Element, c *class, classes map[string][]*class, d *Document, targets map[string]string) {
 	pr, state := e.Protocol, e.Protocol.Initial
 	frozen := c.frozen
 	if len(c.replicas) > 0 {
-		if seen := c.replicas[0].Components[e.Name]; pr.Has(seen.State) && !c.replicas[0].Unknown {
-			state = seen.State
-		}
+		state = m.stateOf(e.Name, &s.Replicas[c.replicas[0]])
 	}
 	if _, held := d.Holds[e.Name]; held || frozen {
 		pr.Transitions, frozen = nil, true
@@ -145,6 +151,9 @@ func (m *Model) addComponent(p *problem, e *plan.Element, c *class, classes map[
 			made.Bindings = append(made.Bindings, b)
 			continue
 		}
+		if m.stays(s, targets, e.Name, state, b) {
+			continue
+		}
 		for _, other := range providers(classes[m.Node[b.Target]]) {
 			made.Bindings = append(made.Bindings, plan.Binding{Requirement: b.Requirement, Target: other.element(b.Target), Capability: b.Capability})
 		}
@@ -153,6 +162,16 @@ func (m *Model) addComponent(p *problem, e *plan.Element, c *class, classes map[
 	if target := targets[e.Name]; target != "" && !frozen {
 		p.Goal[name] = target
 	}
+}
+
+// stateOf returns where a component is on a replica: the initial state where that is
+// not known.
+func (m *Model) stateOf(component string, r *Replica) string {
+	p := m.index[component].Protocol
+	if seen := r.Components[component].State; !r.Unknown && p.Has(seen) {
+		return seen
+	}
+	return p.Initial
 }
 
 // providers returns the classes that others wait for: all, since a name leads

@@ -47,12 +47,7 @@ func (m *Model) offered(s Situation, r *Replica, b plan.Binding, but *place) boo
 	if r != nil && node == r.Node {
 		return m.replicaOffers(r, b, but)
 	}
-	for i := range s.Replicas {
-		if p := &s.Replicas[i]; p.Node == node && m.replicaOffers(p, b, but) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.of(node), func(i int) bool { return m.replicaOffers(&s.Replicas[i], b, but) })
 }
 
 // place is a component in a replica.
@@ -89,8 +84,8 @@ func (m *Model) elementState(s Situation, name string) string {
 		}
 		return p.Initial
 	}
-	running := s.Standalone[name] || slices.ContainsFunc(s.Replicas, func(r Replica) bool { return r.Node == name })
-	if state, ok := p.Up(nil); running && ok {
+	running := s.Standalone[name] || len(s.of(name)) > 0
+	if state, ok := m.runs[name]; running && ok {
 		return state
 	}
 	return p.Initial
@@ -132,7 +127,7 @@ func (m *Model) Withdrawn(s Situation, r *Replica, component string, step protoc
 			continue
 		}
 		lack := Lack{u.by.Name, u.Requirement, u.Target, u.Capability}
-		for i := range s.Replicas {
+		for _, i := range s.of(m.Node[u.by.Name]) {
 			other := &s.Replicas[i]
 			c, known := other.Components[u.by.Name]
 			sees := m.Node[u.by.Name] != m.Node[component] || other == r

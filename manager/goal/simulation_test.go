@@ -2,6 +2,7 @@ package goal_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -15,7 +16,7 @@ import (
 // world is an application of units that do what units do, without time passing
 // but when it is told to.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	r     *rand.Rand
 	m     *goal.Model
 	doc   *goal.Document
@@ -23,6 +24,9 @@ type world struct {
 	seq   uint64
 	ids   map[string]bool // executions that were ever asked for
 	begun int
+	along bool // the plan of the decision before is gone on with
+	last  *goal.Decision
+	seed  uint64
 }
 
 // underWay is an operation that has begun.
@@ -138,29 +142,30 @@ func (w *world) die(i int, component string, stopped bool) {
 
 // decide asks for the next steps, holds them against the rules, and begins them.
 func (w *world) decide() *goal.Decision {
-	d := w.m.Decide(w.t.Context(), w.doc, w.s)
-	again := w.m.Decide(w.t.Context(), w.doc, w.s)
+	d := w.think()
+	again := w.think()
 	if fmt.Sprint(d.Steps) != fmt.Sprint(again.Steps) {
 		w.t.Fatalf("the same situation gives %v and %v", d.Steps, again.Steps)
 	}
-	if len(d.Holds) > 0 {
-		next := *w.doc
-		next.Holds = map[string]goal.Hold{}
-		for name, h := range w.doc.Holds {
-			next.Holds[name] = h
-		}
-		for name, h := range d.Holds {
-			next.Holds[name] = h
-		}
-		next.Revision.Counter++
-		w.doc = &next
+	if len(d.Holds)+len(d.Resumed) > 0 {
+		w.doc = w.doc.Held(d.Holds, d.Resumed)
+		w.doc.Revision.Counter++
 	}
 	for _, step := range d.Steps {
-		i := slices.IndexFunc(w.s.Replicas, func(r goal.Replica) bool { return r.Instance == step.Instance })
+		i := w.at(step.Instance)
 		w.check(i, step)
 		w.begin(i, step.Component, step.ID, "goal", step.Operation)
 	}
+	w.last = d
 	return d
+}
+
+// think asks for the next steps.
+func (w *world) think() *goal.Decision {
+	if w.along {
+		return w.m.Continue(w.t.Context(), w.last, w.doc, w.s)
+	}
+	return w.m.Decide(w.t.Context(), w.doc, w.s)
 }
 
 // check holds a step against the rules, which it knows by itself.
@@ -194,6 +199,7 @@ func (w *world) check(i int, step goal.Step) {
 			w.t.Fatalf("%+v requires %s of %s, which nobody offers\n%s", step, b.Requirement, b.Target, w)
 		}
 	}
+	w.checkCrowd(i, step, target)
 	for j, other := range w.s.Replicas {
 		for name, oc := range other.Components {
 			oe := w.element(name)
@@ -208,6 +214,34 @@ func (w *world) check(i int, step goal.Step) {
 			}
 		}
 	}
+}
+
+// checkCrowd fails where a step takes away what it is to offer in the end while another
+// replica is without it.
+func (w *world) checkCrowd(i int, step goal.Step, after protocol.State) {
+	w.t.Helper()
+	e := w.element(step.Component)
+	wanted, _ := e.Protocol.State(w.targets()[step.Component])
+	offered := func(r goal.Replica) []string {
+		s, _ := e.Protocol.State(r.Components[step.Component].State)
+		return s.Offers
+	}
+	for _, c := range wanted.Offers {
+		if !slices.Contains(offered(w.s.Replicas[i]), c) || slices.Contains(after.Offers, c) {
+			continue
+		}
+		for j, other := range w.s.Replicas {
+			if j != i && other.Node == step.Node && (other.Problem != "" || !slices.Contains(offered(other), c)) {
+				w.t.Fatalf("seed %d: %+v takes %s away while %s is without\n%s", w.seed, step, c, other.Instance, w)
+			}
+		}
+	}
+}
+
+// targets returns the state that each component is to have.
+func (w *world) targets() map[string]string {
+	targets, _ := w.m.Targets(w.doc)
+	return targets
 }
 
 // offers reports whether a binding of a component on a replica is fulfilled, by
@@ -244,6 +278,16 @@ func (w *world) String() string {
 			}
 		}
 		text += "\n"
+	}
+	return text
+}
+
+// states returns where every component is.
+func (w *world) states() (text string) {
+	for _, r := range w.s.Replicas {
+		for _, name := range slices.Sorted(maps.Keys(r.Components)) {
+			text += fmt.Sprintf("%s of %s is %s\n", name, r.Node, r.Components[name].State)
+		}
 	}
 	return text
 }
@@ -307,6 +351,11 @@ func (w *world) settle() *goal.Decision {
 			return d
 		}
 	}
-	w.t.Fatalf("it does not come to rest\n%s", w)
+	w.t.Fatalf("seed %d does not come to rest, %+v\n%s", w.seed, w.last, w)
 	return nil
+}
+
+// at returns which replica an instance is.
+func (w *world) at(instance string) int {
+	return slices.IndexFunc(w.s.Replicas, func(r goal.Replica) bool { return r.Instance == instance })
 }

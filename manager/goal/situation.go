@@ -12,6 +12,27 @@ type Situation struct {
 	Complete   bool            // all nodes were looked for
 	Standalone map[string]bool // containers without a unit, by name: whether they run
 	Replicas   []Replica       // of the containers with one
+
+	byNode map[string][]int // the replicas of a node by number; nil: not indexed
+}
+
+// Indexed returns the situation so that what is asked of the replicas of one node
+// does not look at all others. It must have the same replicas from then on.
+func (s Situation) Indexed() Situation {
+	s.byNode = map[string][]int{}
+	for i := range s.Replicas {
+		node := s.Replicas[i].Node
+		s.byNode[node] = append(s.byNode[node], i)
+	}
+	return s
+}
+
+// of returns the replicas of a node, by number.
+func (s Situation) of(node string) []int {
+	if s.byNode == nil {
+		s = s.Indexed()
+	}
+	return s.byNode[node]
 }
 
 // Replica is one container of a node that has a unit.
@@ -21,6 +42,7 @@ type Replica struct {
 	Instance string // of its unit; empty: it was never heard
 	Problem  string // why it must not be operated: unreachable, outdated; empty: it can be
 	Unknown  bool   // its states are those of the past
+	Apart    bool   // no name leads clients to it yet
 	// Components is what its unit says, by component.
 	Components map[string]Component
 }

@@ -76,7 +76,7 @@ func (k *Keeper) Set(ctx context.Context, ask Ask, now time.Time) (Status, error
 	}
 	k.put(next)
 	k.mu.Unlock()
-	return k.kept(ctx, next)
+	return k.kept(ctx, next, maxDuels)
 }
 
 // merge takes over from the document before what is not asked for anew.
@@ -121,7 +121,7 @@ func (k *Keeper) Resume(ctx context.Context, components []string, by string, now
 	})
 	k.put(&next)
 	k.mu.Unlock()
-	return k.kept(ctx, &next)
+	return k.kept(ctx, &next, maxDuels)
 }
 
 // ErrNotHeld says that a component is not on hold.
@@ -140,21 +140,22 @@ func (k *Keeper) put(d *goal.Document) {
 // that turn up while it is spread.
 const maxDuels = 3
 
-// kept waits until more than half of the replicas keep a document, or a newer one.
-func (k *Keeper) kept(ctx context.Context, d *goal.Document) (Status, error) {
-	for duels := 0; ; {
+// kept waits until more than half of the replicas keep a document, or a newer one,
+// against which it is made newer itself as often as in duels.
+func (k *Keeper) kept(ctx context.Context, d *goal.Document, duels int) (Status, error) {
+	for {
 		changed := k.Changed()
 		k.mu.Lock()
 		now := k.status()
 		have := len(k.observed.Replicas) - len(now.Lacking)
 		enough := 2*have > len(k.observed.Replicas)
-		if k.store.document.Asked.Compare(d.Asked) > 0 && !enough && duels < maxDuels {
+		if k.store.document.Asked.Compare(d.Asked) > 0 && !enough && duels > 0 {
 			// A replica had a newer document than was known here: what was asked for
 			// last comes after it.
 			again := *d
 			k.put(&again)
 			d = &again
-			duels++
+			duels--
 		}
 		k.mu.Unlock()
 		if enough {

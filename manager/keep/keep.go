@@ -18,6 +18,9 @@ type Options struct {
 	Observe func() (goal.Situation, <-chan struct{})
 	// Copies returns where a replica keeps the goal.
 	Copies func(node, instance string) Copies
+	// Targets returns where a replica keeps what the goal means for its container,
+	// as wire.Targets: by that its unit knows when clients should be led to it.
+	Targets func(node, instance string) Copies
 	// Execute runs a step and returns when it has ended, with the entry of the unit's
 	// journal that says so; 0 where that is not known, with the error.
 	Execute func(ctx context.Context, step goal.Step) (seq uint64, err error)
@@ -33,6 +36,7 @@ type Options struct {
 type Keeper struct {
 	opts  Options
 	store store
+	tells herald
 	poked chan struct{}
 
 	mu       sync.Mutex
@@ -70,6 +74,7 @@ func New(opts Options) *Keeper {
 	k.store = store{
 		copies: map[string]*held{}, open: opts.Copies, locked: k.locked, working: &k.working, retry: opts.Retry, log: opts.Logger,
 	}
+	k.tells = herald{opts: opts, kept: k.store.kept, locked: k.locked, working: &k.working, told: map[string]*told{}}
 	return k
 }
 
@@ -109,6 +114,7 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	if !k.acting && k.store.enough(s, s.Now.Sub(k.begun) >= k.opts.Patience) {
 		k.acting, k.stale = true, true
 	}
+	defer k.tells.follow(ctx, s)
 	due := !k.decision.Wake.IsZero() && !s.Now.Before(k.decision.Wake)
 	if superseded == k.last && !k.stale && !due {
 		return k.wake(s.Now)
@@ -116,14 +122,12 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	k.last, k.stale = superseded, false
 	document := k.document()
 	seen := k.overlay(s)
-	d := k.opts.Model.Decide(ctx, document, seen)
+	d := k.opts.Model.Continue(ctx, k.decision, document, seen)
 	if k.acting {
-		if len(d.Holds) > 0 {
-			k.store.hold(d.Holds, s.Now)
+		k.tells.decide(d.Targets)
+		if len(d.Holds)+len(d.Resumed) > 0 {
+			k.store.hold(d.Holds, d.Resumed, s.Now)
 			k.stale = true
-			for name, h := range d.Holds {
-				k.opts.Logger.Info("the goal leaves a component alone", "component", name, "by", h.By, "operation", h.Operation)
-			}
 		}
 		for _, step := range d.Steps {
 			k.begin(ctx, step)

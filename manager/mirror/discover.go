@@ -21,6 +21,7 @@ type node struct {
 	replicas map[netip.AddrPort]*place
 	order    []*place // by address; nil: it has to be made again
 	running  []netip.Addr
+	clients  func(netip.Addr) bool // whether the node's name leads to an address
 
 	now     *Node
 	changed bool
@@ -32,11 +33,15 @@ type place struct {
 	gone     *Replica // nil: none, or too long ago
 	follower *follower
 	waited   chan struct{} // closed when now changes; nil: nobody waits
+	led      bool          // the node's name leads to it
 }
 
 // show puts another replica, or another view of it, in the place. The caller holds
 // the lock.
 func (p *place) show(r *Replica) {
+	if r != nil {
+		r.Led = p.led
+	}
 	p.now = r
 	if p.waited != nil {
 		close(p.waited)
@@ -46,6 +51,10 @@ func (p *place) show(r *Replica) {
 
 // errUnheard is the problem of a replica that was just found.
 var errUnheard = errors.New("its unit has not answered yet")
+
+// hidden reports whether nobody leads to a replica and it says nothing: it does not
+// work yet or no longer, and what runs in its place may be found elsewhere.
+func (r *Replica) hidden() bool { return !r.Led && r.Problem != nil }
 
 // build returns the node as it is.
 func (n *node) build() *Node {
@@ -57,7 +66,7 @@ func (n *node) build() *Node {
 	}
 	var gone []*Replica
 	for _, p := range n.order {
-		if p.now != nil {
+		if p.now != nil && !p.now.hidden() {
 			built.Replicas = append(built.Replicas, p.now)
 		}
 		if p.gone != nil {
@@ -72,9 +81,14 @@ func (n *node) build() *Node {
 func (m *Mirror) discover(n *node) {
 	look := func() {
 		found, err := m.opts.Containers.Replicas(m.ctx, n.spec.Alias, n.spec.Port)
-		if m.ctx.Err() == nil {
-			m.found(n, found, err)
+		clients, all, problem := m.opts.Containers.Clients(m.ctx, n.spec.Alias)
+		if m.ctx.Err() != nil {
+			return
 		}
+		if problem == nil { // otherwise they are led where they were
+			m.lead(n, clients, all)
+		}
+		m.found(n, found, err)
 	}
 	for m.first(m.ctx, look); m.ctx.Err() == nil; look() {
 		sleep(m.ctx, m.opts.Discover)
@@ -82,7 +96,7 @@ func (m *Mirror) discover(n *node) {
 }
 
 // found takes in which replicas a node has. If they could not be looked for, it
-// keeps those that it knows.
+// keeps those that it knows; if nobody answers for the name, those that are heard.
 func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +113,8 @@ func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
 	}
 	known := err == nil || errors.Is(err, discovery.ErrNone)
 	for addr, p := range n.replicas {
-		if p.now != nil && known && !there[addr] {
+		silent := p.now != nil && p.now.Problem != nil && errors.Is(err, discovery.ErrUnanswered)
+		if p.now != nil && (known || silent) && !there[addr] {
 			m.vanish(n, p)
 		}
 		if p.gone != nil && time.Since(p.gone.Gone) >= m.opts.Gone {
@@ -112,6 +127,25 @@ func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
 		}
 	}
 	n.looked = true
+}
+
+// lead takes in which replicas the name of a node leads clients to.
+func (m *Mirror) lead(n *node, clients []netip.Addr, all bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n.clients = func(addr netip.Addr) bool { return all || slices.Contains(clients, addr) }
+	for addr, p := range n.replicas {
+		led := n.clients(addr.Addr())
+		if p.led == led {
+			continue
+		}
+		p.led = led
+		if p.now != nil {
+			r := *p.now
+			p.show(&r)
+			m.change(n)
+		}
+	}
 }
 
 // same reports whether two problems read alike.
@@ -132,6 +166,7 @@ func (m *Mirror) appear(n *node, addr netip.AddrPort) {
 		r, p.gone = *p.gone, nil
 		r.Gone = time.Time{}
 	}
+	p.led = n.clients != nil && n.clients(addr.Addr())
 	r.Problem, r.Since = errUnheard, time.Now()
 	p.show(&r)
 	f := &follower{m: m, node: n, place: p, unit: n.spec.Unit(addr), first: !n.looked}

@@ -16,6 +16,8 @@ type Containers interface {
 	// Replicas returns the addresses of the units of a node; discovery.ErrNone
 	// when there is none.
 	Replicas(ctx context.Context, alias string, port int) ([]netip.AddrPort, error)
+	// Clients returns which of them the name of a node leads clients to, or all.
+	Clients(ctx context.Context, alias string) (addrs []netip.Addr, all bool, err error)
 	// Running returns the addresses of a container without a unit that runs.
 	Running(ctx context.Context, alias string, ports []int) ([]netip.Addr, error)
 }

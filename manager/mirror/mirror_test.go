@@ -24,7 +24,8 @@ func TestMain(m *testing.M) { leak.Main(m) }
 type world struct {
 	mu      sync.Mutex
 	found   map[string][]netip.AddrPort
-	failure error // of looking for containers
+	failure error        // of looking for containers
+	clients []netip.Addr // that names lead to; nil: all
 	units   map[netip.AddrPort]*unit
 }
 
@@ -38,6 +39,12 @@ func (w *world) Replicas(_ context.Context, alias string, _ int) ([]netip.AddrPo
 		return nil, fmt.Errorf("%w has the name %q", discovery.ErrNone, alias)
 	}
 	return w.found[alias], nil
+}
+
+func (w *world) Clients(context.Context, string) ([]netip.Addr, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clients, w.clients == nil, nil
 }
 
 func (w *world) Running(ctx context.Context, alias string, _ []int) ([]netip.Addr, error) {
@@ -377,6 +384,21 @@ func TestWhoCannotLookForReplicasKeepsThoseItKnows(t *testing.T) {
 		n := m.Snapshot().Node("backend")
 		if len(n.Replicas) != 1 || !n.Replicas[0].Reachable() || n.Replicas[0].Component("api").Executing() == nil || n.Problem == nil {
 			t.Errorf("got %+v", n)
+		}
+	})
+}
+
+func TestWhoIsNeitherFoundNorHeardIsGone(t *testing.T) {
+	story(t, func(t *testing.T, w *world, m *mirror.Mirror) {
+		w.set("backend", first, second)
+		time.Sleep(2 * time.Second)
+		w.units[second].become(func() { w.units[second].down = errors.New("no route to host") })
+		w.mu.Lock()
+		w.failure = fmt.Errorf("%w: server misbehaving", discovery.ErrUnanswered)
+		w.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		if now := replicas(m); len(now) != 2 || !now[0].Reachable() || now[0].Instance != "i1" || now[1].Gone.IsZero() {
+			t.Errorf("got %+v", now)
 		}
 	})
 }

@@ -66,6 +66,7 @@ type Replica struct {
 	Seq      uint64    // of the last entry of its journal that is known
 	Problem  error     // why its unit cannot be heard; nil: it is
 	Since    time.Time // since when it cannot
+	Led      bool      // the node's name leads clients to it
 	Gone     time.Time // when it was no longer found, or was replaced; zero: it is there
 
 	Components []*Component // by name, as it said last
@@ -97,7 +98,7 @@ func (r *Replica) Component(name string) *Component {
 // executions that are remembered, oldest first.
 type Component = wire.Checkpointed
 
-// remembered is how many ended executions of a component are kept.
-const remembered = 16
+// Remembered is how many executions of a component are kept, unless more run.
+const Remembered = 16
 
 func compareName(c *Component, name string) int { return cmp.Compare(c.Component, name) }

@@ -41,6 +41,7 @@ type Limits struct {
 	Connect time.Duration // to connect; 2 s
 	Call    time.Duration // of a request that is answered at once; 5 s
 	Stop    time.Duration // of a request that waits for processes to end; 2 min
+	Absent  time.Duration // until it is noticed that a machine which a request waits for is no longer there; 10 s
 	Answer  int64         // bytes of an answer; 8 MiB
 }
 
@@ -53,6 +54,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Stop <= 0 {
 		l.Stop = 2 * time.Minute
+	}
+	if l.Absent <= 0 {
+		l.Absent = 10 * time.Second
 	}
 	if l.Answer <= 0 {
 		l.Answer = 8 << 20
@@ -67,16 +71,20 @@ type Pool struct {
 	tls    *tlsClients // nil: plain HTTP
 }
 
-// keepAlive finds out within ten seconds that a machine which a request waits for is
-// no longer there.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: 2 * time.Second, Count: 3}
+// keepAlive probes a connection on which nothing arrives, so that one to a machine
+// that is no longer there breaks in time.
+func (l Limits) keepAlive() net.KeepAliveConfig {
+	const probes = 3
+	interval := l.Absent / (probes + 2)
+	return net.KeepAliveConfig{Enable: true, Idle: l.Absent - probes*interval, Interval: interval, Count: probes}
+}
 
 // NewPool returns a pool that never uses a proxy and never follows a redirect:
 // either would carry a password to somebody else.
 func NewPool(limits Limits) *Pool {
 	limits = limits.withDefaults()
 	transport := &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: limits.Connect, KeepAliveConfig: keepAlive}).DialContext,
+		DialContext:            (&net.Dialer{Timeout: limits.Connect, KeepAliveConfig: limits.keepAlive()}).DialContext,
 		MaxIdleConnsPerHost:    4,
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,

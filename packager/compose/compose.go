@@ -313,6 +313,7 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 	}
 	if s.IsToskosed {
 		out.Environment[labelHost], out.Environment[labelSlot] = text("{{.Node.Hostname}}"), text("{{.Task.Slot}}")
+		out.Environment[documentsOwner] = text("{{.Service.ID}}") // which a stack that is made anew has another of
 	}
 	for _, other := range s.DependsOn {
 		out.DependsOn = append(out.DependsOn, names[other])
@@ -346,11 +347,13 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 }
 
 // discovery is the variable that says how the manager finds replicas; the labels
-// say where one is, which a swarm fills in.
+// say where one is, and the owner whose documents a unit keeps, which a swarm fills in.
 const (
 	discovery = "TOSKOSE_DISCOVERY"
 	labelHost = "TOSKOSE_LABEL_HOST"
 	labelSlot = "TOSKOSE_LABEL_SLOT"
+
+	documentsOwner = "TOSKOSE_DOCUMENTS_OWNER"
 )
 
 // HostVariable is the variable that gives Compose the name of the engine's host.

@@ -91,7 +91,7 @@ func (d *decoder) checkComponent(path string, c Component) {
 	d.user(path+".user", c.User)
 	d.wait(path+".restart.stable", c.Restart.Stable, 0)
 	d.wait(path+".restart.delay_max", c.Restart.DelayMax, 0)
-	d.attempts(path+".restart.attempts", c.Restart.Attempts)
+	d.atLeastOne(path+".restart.attempts", c.Restart.Attempts)
 	for name, r := range c.Requirements {
 		d.oneOf(path+".requirements."+name+".while_away", r.WhileAway, aways)
 	}
@@ -100,7 +100,7 @@ func (d *decoder) checkComponent(path string, c Component) {
 		d.oneOf(path+".kind", o.Kind, kinds)
 		d.wait(path+".timeout", o.Timeout, 0)
 		d.user(path+".user", o.User)
-		d.attempts(path+".attempts", o.Attempts)
+		d.atLeastOne(path+".attempts", o.Attempts)
 	}
 }
 
@@ -151,7 +151,7 @@ func (d *decoder) user(path, text string) {
 	}
 }
 
-func (d *decoder) attempts(path string, n int) {
+func (d *decoder) atLeastOne(path string, n int) {
 	if d.has(path) && !d.bad[path] && n < 1 {
 		d.reportAt(path, "%d is less than 1", n)
 	}

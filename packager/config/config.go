@@ -30,10 +30,12 @@ type Node struct {
 	LogLevel string `yaml:"log_level,omitempty" json:"log_level,omitempty"`
 	// CoredumpMark is whether processes are marked in their coredump_filter, too; nil:
 	// they are.
-	CoredumpMark *bool                `yaml:"coredump_mark,omitempty" json:"coredump_mark,omitempty"`
-	Docker       Docker               `yaml:"docker,omitempty" json:"docker,omitzero"`
-	Deploy       Deploy               `yaml:"deploy,omitempty" json:"deploy,omitzero"`
-	Components   map[string]Component `yaml:"components,omitempty" json:"components,omitempty"`
+	CoredumpMark *bool `yaml:"coredump_mark,omitempty" json:"coredump_mark,omitempty"`
+	// MaxUnavailable is how many replicas operations may take away at the same time; 0: 1.
+	MaxUnavailable int                  `yaml:"max_unavailable,omitempty" json:"max_unavailable,omitempty"`
+	Docker         Docker               `yaml:"docker,omitempty" json:"docker,omitzero"`
+	Deploy         Deploy               `yaml:"deploy,omitempty" json:"deploy,omitzero"`
+	Components     map[string]Component `yaml:"components,omitempty" json:"components,omitempty"`
 }
 
 // Manager configures the manager.

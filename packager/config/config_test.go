@@ -133,32 +133,33 @@ toskose.yml:2:32: secrets.2: "api.token" is listed twice
 toskose.yml:2:43: secrets.3: must be text, not a list`,
 		},
 		"how components run": {
-			"nodes:\n  backend:\n    coredump_mark: maybe\n    components:\n      api:\n        redines: none\n        readiness: {tcp: api, http: 'ftp://x', command: 'a \"b', log: '(', notify: 1, timeout: 5ms, interval: soon}\n" +
+			"nodes:\n  backend:\n    coredump_mark: maybe\n    max_unavailable: 0\n    components:\n      api:\n        redines: none\n        readiness: {tcp: api, http: 'ftp://x', command: 'a \"b', log: '(', notify: 1, timeout: 5ms, interval: soon}\n" +
 				"        output: prefix\n        stop_signal: SIGTREM\n        stop_grace: 1500ms\n        user: 'a b'\n        restart: {stable: 60, delay_max: -1s, attempts: 0}\n" +
 				"        requirements: {connction: {while_away: up}, host: {while_away: keep}}\n        operations: {Standard.start: {timeout: 99999999h, attempts: -1, user: ':x'}}\nmanager: {goal: down}\n",
 			`toskose.yml:3:20: nodes.backend.coredump_mark: must be true or false, not text
-toskose.yml:6:9: nodes.backend.components.api.redines: unknown key; did you mean "readiness"?
-toskose.yml:7:26: nodes.backend.components.api.readiness.tcp: "api" is neither PORT nor HOST:PORT
-toskose.yml:7:37: nodes.backend.components.api.readiness.http: "ftp://x" is not an address of the form http://HOST:PORT/PATH
-toskose.yml:7:57: nodes.backend.components.api.readiness.command: a quotation mark is not closed
-toskose.yml:7:70: nodes.backend.components.api.readiness.log: "(" is not a regular expression (RE2)
-toskose.yml:7:83: nodes.backend.components.api.readiness.notify: must be true or false, not the value 1
-toskose.yml:7:95: nodes.backend.components.api.readiness.timeout: "5ms" is less than 10ms
-toskose.yml:7:110: nodes.backend.components.api.readiness.interval: "soon" is not a duration: write 10s or 1m30s
-toskose.yml:8:17: nodes.backend.components.api.output: "prefix" is not one of prefixed, json, none; did you mean "prefixed"?
-toskose.yml:9:22: nodes.backend.components.api.stop_signal: "TREM" is not one of TERM, INT, QUIT, HUP, KILL, USR1, USR2, WINCH, ABRT, ALRM, PIPE, PWR; did you mean "TERM"?
-toskose.yml:10:21: nodes.backend.components.api.stop_grace: "1500ms" is not a whole number of seconds
-toskose.yml:11:15: nodes.backend.components.api.user: "a b" is neither USER nor USER:GROUP, by name or number
-toskose.yml:12:27: nodes.backend.components.api.restart.stable: "60" is not a duration: write 10s or 1m30s
-toskose.yml:12:42: nodes.backend.components.api.restart.delay_max: "-1s" is not a duration: write 10s or 1m30s
-toskose.yml:12:57: nodes.backend.components.api.restart.attempts: 0 is less than 1
-toskose.yml:13:24: nodes.backend.components.api.requirements.connction: the component has no requirement of this name; did you mean "connection"?
-toskose.yml:13:48: nodes.backend.components.api.requirements.connction.while_away: "up" is not one of keep, down
-toskose.yml:13:53: nodes.backend.components.api.requirements.host: a component always goes down with its host
-toskose.yml:14:48: nodes.backend.components.api.operations.Standard.start.timeout: "99999999h" is not a duration: write 10s or 1m30s
-toskose.yml:14:69: nodes.backend.components.api.operations.Standard.start.attempts: -1 is less than 1
-toskose.yml:14:79: nodes.backend.components.api.operations.Standard.start.user: ":x" is neither USER nor USER:GROUP, by name or number
-toskose.yml:15:17: manager.goal: "down" is not one of none, up`,
+toskose.yml:4:22: nodes.backend.max_unavailable: 0 is less than 1
+toskose.yml:7:9: nodes.backend.components.api.redines: unknown key; did you mean "readiness"?
+toskose.yml:8:26: nodes.backend.components.api.readiness.tcp: "api" is neither PORT nor HOST:PORT
+toskose.yml:8:37: nodes.backend.components.api.readiness.http: "ftp://x" is not an address of the form http://HOST:PORT/PATH
+toskose.yml:8:57: nodes.backend.components.api.readiness.command: a quotation mark is not closed
+toskose.yml:8:70: nodes.backend.components.api.readiness.log: "(" is not a regular expression (RE2)
+toskose.yml:8:83: nodes.backend.components.api.readiness.notify: must be true or false, not the value 1
+toskose.yml:8:95: nodes.backend.components.api.readiness.timeout: "5ms" is less than 10ms
+toskose.yml:8:110: nodes.backend.components.api.readiness.interval: "soon" is not a duration: write 10s or 1m30s
+toskose.yml:9:17: nodes.backend.components.api.output: "prefix" is not one of prefixed, json, none; did you mean "prefixed"?
+toskose.yml:10:22: nodes.backend.components.api.stop_signal: "TREM" is not one of TERM, INT, QUIT, HUP, KILL, USR1, USR2, WINCH, ABRT, ALRM, PIPE, PWR; did you mean "TERM"?
+toskose.yml:11:21: nodes.backend.components.api.stop_grace: "1500ms" is not a whole number of seconds
+toskose.yml:12:15: nodes.backend.components.api.user: "a b" is neither USER nor USER:GROUP, by name or number
+toskose.yml:13:27: nodes.backend.components.api.restart.stable: "60" is not a duration: write 10s or 1m30s
+toskose.yml:13:42: nodes.backend.components.api.restart.delay_max: "-1s" is not a duration: write 10s or 1m30s
+toskose.yml:13:57: nodes.backend.components.api.restart.attempts: 0 is less than 1
+toskose.yml:14:24: nodes.backend.components.api.requirements.connction: the component has no requirement of this name; did you mean "connection"?
+toskose.yml:14:48: nodes.backend.components.api.requirements.connction.while_away: "up" is not one of keep, down
+toskose.yml:14:53: nodes.backend.components.api.requirements.host: a component always goes down with its host
+toskose.yml:15:48: nodes.backend.components.api.operations.Standard.start.timeout: "99999999h" is not a duration: write 10s or 1m30s
+toskose.yml:15:69: nodes.backend.components.api.operations.Standard.start.attempts: -1 is less than 1
+toskose.yml:15:79: nodes.backend.components.api.operations.Standard.start.user: ":x" is neither USER nor USER:GROUP, by name or number
+toskose.yml:16:17: manager.goal: "down" is not one of none, up`,
 		},
 		"components that are elsewhere, or have nothing to be ready for": {
 			"nodes:\n  backend: {components: {web: {}, api: {readiness: later}}}\n  frontend:\n    components:\n      lint: {readiness: {tcp: 80}}\n      web: {readiness: {timeout: 5s}}\n" +
@@ -245,6 +246,7 @@ nodes:
   frontend: {port: 9002, alias: web, user: eve, password: 0123, log_level: debug, docker: {name: reg:5000/a/b, tag: 1.10, registry_password: p, base_image: x, base_tag: 3}}
   backend:
     coredump_mark: false
+    max_unavailable: 2
     components:
       api:
         readiness: {http: "http://127.0.0.1/ok", command: ./check --all, log: "listen.*", notify: true, timeout: 2m, interval: 1s}

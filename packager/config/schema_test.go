@@ -171,6 +171,7 @@ func TestTheSchemaTakesWhatTheReaderTakes(t *testing.T) {
 		"no attempt":           {"components: {api: {restart: {attempts: 0}}}", false},
 		"away as truth":        {"components: {api: {requirements: {db: {while_away: true}}}}", false},
 		"a mark that is text":  {"nodes: {backend: {coredump_mark: no such}}", false},
+		"none is ever away":    {"nodes: {backend: {max_unavailable: 0}}", false},
 		"another goal":         {"manager: {goal: down}", false},
 		"secrets as a map":     {"secrets: {api: token}", false},
 	} {
@@ -203,6 +204,7 @@ const everyKeyOfAComponent = `
 nodes:
   backend:
     coredump_mark: true
+    max_unavailable: 2
     components:
       api:
         readiness: {tcp: 8000, http: "http://127.0.0.1:8000/ok", command: ./check --all, log: listening, notify: true, timeout: 2m, interval: 100ms}

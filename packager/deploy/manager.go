@@ -1,24 +1,54 @@
 package deploy
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/output"
 )
 
+// Access is where a manager is, and who may ask it.
+type Access struct {
+	Address        string // http://HOST:PORT
+	User, Password string // the password is empty where it is an external secret
+	Forward        string // the command that brings it to that address; empty: it is there
+}
+
 // Manager returns where the manager of the application that was packaged in a
-// folder is, and who may ask it. On Kubernetes a port has to be forwarded to it.
-func Manager(dir string) (address, user, password string, err error) {
+// folder is, and who may ask it.
+func Manager(dir string) (Access, error) {
 	info, err := compose.ReadInfo(dir)
+	forward := ""
 	if err != nil {
 		cluster, other := kubernetes.ReadInfo(dir)
 		if other != nil {
-			return "", "", "", fmt.Errorf("no application was packaged in %q: %w", dir, err)
+			return Access{}, fmt.Errorf("no application was packaged in %q: %w", dir, err)
 		}
 		info = cluster.Info
+		forward = fmt.Sprintf("kubectl --namespace %s port-forward service/%s %d", cluster.Namespace, info.Manager.Service, info.Manager.Port)
 	}
-	password, err = output.ManagerPassword(dir)
-	return fmt.Sprintf("http://localhost:%d", info.Manager.Port), info.Manager.User, password, err
+	password, err := output.ManagerPassword(dir)
+	return Access{fmt.Sprintf("http://localhost:%d", info.Manager.Port), info.Manager.User, password, forward}, err
+}
+
+func (d *deployer) access(address, password string) Access {
+	return Access{Address: address, User: d.info.Manager.User, Password: password, Forward: d.where.forward}
+}
+
+// finding is how long it may take to find the manager of the version that runs.
+const finding = 20 * time.Second
+
+// askBefore has the caller ask the manager that runs before, if there is a way to it.
+func (d *deployer) askBefore(ctx context.Context, password string) {
+	ctx, cancel := context.WithTimeout(ctx, finding)
+	defer cancel()
+	host, err := d.where.host(ctx)
+	if err != nil {
+		d.say("%s: the manager that runs cannot be asked: %v", d.info.App, err)
+		return
+	}
+	d.opts.Before(ctx, d.access("http://"+host, password))
 }

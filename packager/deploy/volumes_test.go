@@ -18,10 +18,29 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
+// engineOf returns a client of an engine that answers by a function.
+func engineOf(t *testing.T, answer http.HandlerFunc) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	engine, err := client.NewClientWithOpts(client.WithHost("tcp://"+server.Listener.Addr().String()), client.WithVersion("1.41"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
+	return engine
+}
+
+// onShop is the deployment of the application "shop" on an engine.
+func onShop(engine *client.Client) (*deployer, *bytes.Buffer) {
+	var said bytes.Buffer
+	return &deployer{engine: engine, opts: Options{Progress: &said}, info: output.Info{App: "shop"}}, &said
+}
+
 func TestAVolumeThatIsAboutToBeLetGoOfIsRemoved(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	engine := engineOf(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodGet && strings.Contains(r.URL.RawQuery, "compose"):
 			_, _ = io.WriteString(w, `{"Volumes": []}`)
@@ -33,20 +52,13 @@ func TestAVolumeThatIsAboutToBeLetGoOfIsRemoved(t *testing.T) {
 		default:
 			w.WriteHeader(http.StatusNoContent)
 		}
-	}))
-	t.Cleanup(server.Close)
-	engine, err := client.NewClientWithOpts(client.WithHost("tcp://"+server.Listener.Addr().String()), client.WithVersion("1.41"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { engine.Close() })
-	var said bytes.Buffer
-	d := &deployer{engine: engine, opts: Options{Progress: &said}, info: output.Info{App: "shop"}}
+	})
+	d, said := onShop(engine)
 	if err := d.removeVolumes(t.Context()); err != nil || asked.Load() != 3 {
 		t.Errorf("asked %d times: %v", asked.Load(), err)
 	}
 	if said.String() != "shop: removed volume data\n" {
-		t.Errorf("it says %q", &said)
+		t.Errorf("it says %q", said)
 	}
 }
 
@@ -54,7 +66,7 @@ func TestVolumesThatImagesAskForGoWithTheOthers(t *testing.T) {
 	t.Parallel()
 	id, gone := strings.Repeat("0a", 32), strings.Repeat("1b", 32)
 	var removed []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	engine := engineOf(t, func(w http.ResponseWriter, r *http.Request) {
 		name := path.Base(r.URL.Path)
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/containers/json"):
@@ -70,15 +82,8 @@ func TestVolumesThatImagesAskForGoWithTheOthers(t *testing.T) {
 			removed = append(removed, name)
 			w.WriteHeader(http.StatusNoContent)
 		}
-	}))
-	t.Cleanup(server.Close)
-	engine, err := client.NewClientWithOpts(client.WithHost("tcp://"+server.Listener.Addr().String()), client.WithVersion("1.41"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { engine.Close() })
-	var said bytes.Buffer
-	d := &deployer{engine: engine, opts: Options{Progress: &said}, info: output.Info{App: "shop"}}
+	})
+	d, said := onShop(engine)
 	list, err := d.containers(t.Context(), projectLabel+"=shop")
 	if err != nil {
 		t.Fatal(err)
@@ -88,18 +93,18 @@ func TestVolumesThatImagesAskForGoWithTheOthers(t *testing.T) {
 		t.Errorf("removed %q: %v", removed, err)
 	}
 	if said.String() != "shop: removed the volume of store at /data\n" {
-		t.Errorf("it says %q", &said)
+		t.Errorf("it says %q", said)
 	}
 }
 
 // volumeEngine is an engine with a volume of the application "shop" and one for
 // documents of a unit, which the engine still uses for a moment.
-func volumeEngine(t *testing.T) (engine *client.Client, removed func() []string) {
+func volumeEngine(t *testing.T) (_ *client.Client, removed func() []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var gone []string
 	asked := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	engine := engineOf(t, func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		name := path.Base(r.URL.Path)
@@ -117,13 +122,7 @@ func volumeEngine(t *testing.T) (engine *client.Client, removed func() []string)
 			gone = append(gone, name)
 			w.WriteHeader(http.StatusNoContent)
 		}
-	}))
-	t.Cleanup(server.Close)
-	engine, err := client.NewClientWithOpts(client.WithHost("tcp://"+server.Listener.Addr().String()), client.WithVersion("1.41"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { engine.Close() })
+	})
 	return engine, func() []string {
 		mu.Lock()
 		defer mu.Unlock()
@@ -172,20 +171,14 @@ func TestWhatUnitsKeepGoesAlsoWhereVolumesStay(t *testing.T) {
 
 func TestAnEngineSaysWhatWasThereBefore(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	engine := engineOf(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/containers/json") {
 			_, _ = io.WriteString(w, `[]`)
 			return
 		}
 		_, _ = io.WriteString(w, `{"Volumes": [{"Name": "shop_api-documents", "Labels": {"io.toskose.documents": "api"}}]}`)
-	}))
-	t.Cleanup(server.Close)
-	engine, err := client.NewClientWithOpts(client.WithHost("tcp://"+server.Listener.Addr().String()), client.WithVersion("1.41"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { engine.Close() })
-	d := &deployer{engine: engine, info: output.Info{App: "shop"}}
+	})
+	d, _ := onShop(engine)
 	if before, err := d.engineBefore(t.Context(), projectLabel+"=shop"); err != nil || before != (earlier{documents: true}) {
 		t.Errorf("%+v, %v", before, err)
 	}

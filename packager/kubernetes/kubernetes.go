@@ -133,6 +133,9 @@ func newWriter(plan *packager.Plan, opts Options) *writer {
 		if len(s.Ports) > 0 && !s.IsManager {
 			names = append(names, publicName(s.Name))
 		}
+		if s.IsToskosed {
+			names = append(names, unitsName(s.Name))
+		}
 	}
 	for _, v := range plan.Volumes {
 		volumes = append(volumes, v.Name)

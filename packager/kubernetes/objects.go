@@ -27,12 +27,13 @@ type metadata struct {
 }
 
 type workloadSpec struct {
-	Replicas    int         `yaml:"replicas"`
-	ServiceName string      `yaml:"serviceName,omitempty"` // of a StatefulSet
-	Selector    selector    `yaml:"selector"`
-	Strategy    *strategy   `yaml:"strategy,omitempty"` // of a Deployment
-	MinReady    int         `yaml:"minReadySeconds,omitempty"`
-	Template    podTemplate `yaml:"template"`
+	Replicas      int         `yaml:"replicas"`
+	ServiceName   string      `yaml:"serviceName,omitempty"`         // of a StatefulSet
+	PodManagement string      `yaml:"podManagementPolicy,omitempty"` // of a StatefulSet
+	Selector      selector    `yaml:"selector"`
+	Strategy      *strategy   `yaml:"strategy,omitempty"` // of a Deployment
+	MinReady      int         `yaml:"minReadySeconds,omitempty"`
+	Template      podTemplate `yaml:"template"`
 }
 
 type strategy struct {
@@ -91,8 +92,16 @@ type podSpec struct {
 	PullSecrets  []reference      `yaml:"imagePullSecrets,omitempty"`
 	Affinity     *affinity        `yaml:"affinity,omitempty"`
 	Spread       []topologySpread `yaml:"topologySpreadConstraints,omitempty"`
+	Tolerations  []toleration     `yaml:"tolerations,omitempty"`
 	Containers   []container      `yaml:"containers"`
 	Volumes      []volume         `yaml:"volumes,omitempty"`
+}
+
+type toleration struct {
+	Key      string `yaml:"key"`
+	Operator string `yaml:"operator"`
+	Effect   string `yaml:"effect"`
+	Seconds  int    `yaml:"tolerationSeconds"`
 }
 
 type reference struct {
@@ -213,6 +222,7 @@ type secretProjection struct {
 type serviceSpec struct {
 	Type      string            `yaml:"type,omitempty"`
 	ClusterIP string            `yaml:"clusterIP,omitempty"`
+	Unready   bool              `yaml:"publishNotReadyAddresses,omitempty"`
 	Selector  map[string]string `yaml:"selector"`
 	Ports     []servicePort     `yaml:"ports,omitempty"`
 }

@@ -9,8 +9,9 @@ import (
 )
 
 // services returns the Services of a container: a headless one for each of its
-// names, because a manager speaks to each replica by itself and components
-// dial ports that no model declares, and one that publishes its ports.
+// names, because components dial ports that no model declares, one that
+// publishes its ports, and one for the manager, which speaks to each replica by
+// itself, and before it is ready.
 func (w *writer) services(s packager.Service) []any {
 	name := w.names[s.Name]
 	pods := w.selects(name).MatchLabels
@@ -24,6 +25,12 @@ func (w *writer) services(s packager.Service) []any {
 	var out []any
 	for _, called := range slices.Concat([]string{s.Name}, s.Aliases) {
 		out = append(out, service(w.names[called], serviceSpec{ClusterIP: "None", Ports: w.ports(s)}))
+	}
+	if s.IsToskosed {
+		unit := strconv.Itoa(s.UnitPort)
+		out = append(out, service(w.names[unitsName(s.Name)], serviceSpec{
+			ClusterIP: "None", Unready: true, Ports: []servicePort{{Name: "tcp-" + unit, Port: s.UnitPort, Target: s.UnitPort, Protocol: "TCP"}},
+		}))
 	}
 	if len(s.Ports) > 0 {
 		published := serviceSpec{Type: w.opts.ServiceType}
@@ -39,6 +46,9 @@ func (w *writer) services(s packager.Service) []any {
 
 // publicName names the Service that publishes the ports of a container.
 func publicName(service string) string { return service + " public" }
+
+// unitsName names the Service that leads the manager to the units of a container.
+func unitsName(service string) string { return service + " units" }
 
 // policy lets nobody but the manager reach a unit's port, and everybody reach
 // every other: which those are is the components' affair.

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,9 @@ func (w *writer) workload(s packager.Service) object {
 	stateful := len(s.Mounts) > 0
 	if stateful {
 		o.Kind, spec.ServiceName = "StatefulSet", name
+		if s.IsToskosed { // otherwise one that is not ready is never replaced by what mends it
+			spec.PodManagement = "Parallel"
+		}
 	}
 	w.deploy(s, &spec, stateful)
 	o.Spec = spec
@@ -43,13 +47,19 @@ func (w *writer) pod(s packager.Service) podSpec {
 		c.Ports = append(c.Ports, containerPort{p.Name, p.Target, p.Protocol})
 	}
 	if len(s.Health) > 0 {
-		check := execAction{s.Health}
+		check, ready := execAction{s.Health}, execAction{s.Health}
+		if len(s.Ready) > 0 {
+			ready = execAction{s.Ready}
+		}
 		interval, timeout := int(packager.HealthInterval.Seconds()), int(packager.HealthTimeout.Seconds())
 		c.Startup = &probe{check, interval, timeout, packager.HealthRetries}
-		c.Readiness = &probe{check, interval, timeout, 3}
+		c.Readiness = &probe{ready, interval, timeout, 3}
 		c.Liveness = &probe{check, 10, timeout, 3}
 	}
 	pod := podSpec{Grace: s.StopGrace}
+	if s.IsManager {
+		pod.Tolerations = soonElsewhere()
+	}
 	if w.opts.PullSecret != "" {
 		pod.PullSecrets = []reference{{w.opts.PullSecret}}
 	}
@@ -57,6 +67,18 @@ func (w *writer) pod(s packager.Service) podSpec {
 	c.VolumeMounts, pod.Volumes = w.mounts(s)
 	pod.Containers = []container{c}
 	return pod
+}
+
+// managerAway is how long the machine that the manager runs on may be silent before
+// another has a manager: seconds. Kubernetes' own default is five minutes. Two
+// managers do not harm each other, so there is nothing to wait for.
+const managerAway = 30
+
+func soonElsewhere() (all []toleration) {
+	for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
+		all = append(all, toleration{key, "Exists", "NoExecute", managerAway})
+	}
+	return all
 }
 
 // literal keeps a "$" from beginning a variable of Kubernetes' own.
@@ -85,6 +107,10 @@ func (w *writer) env(s packager.Service) []variable {
 	set("TOSKOSE_DISCOVERY_DOMAIN", "$(TOSKOSE_NAMESPACE).svc."+w.opts.ClusterDomain)
 	if names := w.plan.OtherNames(func(_, alias string) string { return w.names[alias] }); names != "" {
 		set("TOSKOSE_DISCOVERY_NAMES", names)
+	}
+	units := func(service, alias string) string { return cmp.Or(w.names[unitsName(service)], alias) }
+	if names := w.plan.OtherNames(units); names != "" {
+		set("TOSKOSE_DISCOVERY_UNITS", names)
 	}
 	return out
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
@@ -163,7 +164,11 @@ func (b *bench) operate(unit, turn int) error {
 
 // answer is GET /app as a client gets it.
 func (b *bench) answer() error {
-	handler, err := api.New(b.app, api.Options{User: user, Password: password, Logger: slog.New(slog.DiscardHandler)})
+	gate, err := access.New(access.Options{First: user, Password: access.Always(password)})
+	if err != nil {
+		return err
+	}
+	handler, err := api.New(b.app, api.Options{Access: gate, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

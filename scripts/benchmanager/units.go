@@ -39,6 +39,9 @@ func (f *fleet) Replicas(_ context.Context, alias string, _ int) ([]netip.AddrPo
 	return f.addrs[n*perNode : min((n+1)*perNode, len(f.addrs))], nil
 }
 
+// Clients are led to all units.
+func (f *fleet) Clients(context.Context, string) ([]netip.Addr, bool, error) { return nil, true, nil }
+
 // Running finds nothing: there are no standalone containers.
 func (f *fleet) Running(context.Context, string, []int) ([]netip.Addr, error) {
 	return nil, discovery.ErrNone

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,19 +24,25 @@ import (
 )
 
 // Names are those of the documents that there can be.
-var Names = []string{"goal"}
+var Names = []string{wire.GoalDocument, wire.TargetsDocument}
 
 // MaxBytes is how large a document can be.
 const MaxBytes = 64 << 10
 
 // Folder is where documents are kept. The unit never makes it: what is not
 // mounted there would vanish with the container.
-type Folder string
+type Folder struct {
+	Path string
+	// Owner is whose documents they are; empty: anybody's. Those of another owner, as of
+	// an application of the same name that was removed, are as none.
+	Owner string
+}
 
-// header returns the first line of a document's file: its revision, and a checksum.
-func header(d wire.Document) string {
-	sum := crc32.Update(crc32.ChecksumIEEE(d.Content), crc32.IEEETable, []byte(d.Revision.String()))
-	return fmt.Sprintf("%s %08x\n", d.Revision, sum)
+// header returns the first line of a document's file: its revision, a checksum, and
+// the owner, if there is one.
+func (f Folder) header(d wire.Document) string {
+	sum := crc32.Update(crc32.ChecksumIEEE(d.Content), crc32.IEEETable, []byte(d.Revision.String()+f.Owner))
+	return strings.TrimRight(fmt.Sprintf("%s %08x %s", d.Revision, sum, f.Owner), " ") + "\n"
 }
 
 // Get returns a document; faults NoDocument and NoDocuments.
@@ -45,7 +52,7 @@ func (f Folder) Get(name string) (wire.Document, error) {
 	}
 	text, err := os.ReadFile(f.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(string(f)); err != nil {
+		if _, err := os.Stat(f.Path); err != nil {
 			return wire.Document{}, f.fault(err)
 		}
 		return wire.Document{}, wire.NewFault(wire.NoDocument, fmt.Sprintf("nobody has given this unit the document %q yet", name))
@@ -57,7 +64,10 @@ func (f Folder) Get(name string) (wire.Document, error) {
 	first, _, _ := bytes.Cut(line, []byte(" "))
 	revision, err := wire.ParseRevision(string(first))
 	d := wire.Document{Revision: revision, Content: content}
-	if err != nil || string(line)+"\n" != header(d) {
+	if words := strings.Fields(string(line)); len(words) > 2 && words[2] != f.Owner || len(words) == 2 && f.Owner != "" {
+		return wire.Document{}, wire.NewFault(wire.NoDocument, fmt.Sprintf("the document %q here is another owner's", name))
+	}
+	if err != nil || string(line)+"\n" != f.header(d) {
 		return wire.Document{}, wire.NewFault(wire.NoDocument, fmt.Sprintf("the file of the document %q is damaged", name))
 	}
 	return d, nil
@@ -107,7 +117,7 @@ func (f Folder) Revisions() map[string]string {
 	return all
 }
 
-func (f Folder) path(name string) string { return filepath.Join(string(f), name) }
+func (f Folder) path(name string) string { return filepath.Join(f.Path, name) }
 
 func (f Folder) known(name string) error {
 	if !slices.Contains(Names, name) {
@@ -119,7 +129,7 @@ func (f Folder) known(name string) error {
 // fault says why no documents are kept here.
 func (f Folder) fault(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
-		return wire.NewFault(wire.NoDocuments, fmt.Sprintf("this unit keeps no documents: there is no folder %s", string(f)))
+		return wire.NewFault(wire.NoDocuments, fmt.Sprintf("this unit keeps no documents: there is no folder %s", f.Path))
 	}
 	return wire.NewFault(wire.NoStorage, fmt.Sprintf("this unit cannot keep documents: %v", err))
 }
@@ -132,7 +142,7 @@ const (
 
 // lock keeps other units out of the folder. One that ends lets go of it.
 func (f Folder) lock() (unlock func(), err error) {
-	dir, err := os.Open(string(f))
+	dir, err := os.Open(f.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +154,7 @@ func (f Folder) lock() (unlock func(), err error) {
 	}
 	if err != nil {
 		dir.Close()
-		return nil, fmt.Errorf("cannot lock %s: %w", string(f), err)
+		return nil, fmt.Errorf("cannot lock %s: %w", f.Path, err)
 	}
 	return func() {
 		// Before closing: a child between fork and exec has the file open, too.
@@ -159,7 +169,7 @@ func (f Folder) replace(path string, d wire.Document) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = next.Write(append([]byte(header(d)), d.Content...))
+	_, err = next.Write(append([]byte(f.header(d)), d.Content...))
 	if err == nil {
 		err = next.Sync()
 	}
@@ -170,7 +180,7 @@ func (f Folder) replace(path string, d wire.Document) (err error) {
 		_ = os.Remove(next.Name())
 		return err
 	}
-	dir, err := os.Open(string(f))
+	dir, err := os.Open(f.Path)
 	if err != nil {
 		return err
 	}

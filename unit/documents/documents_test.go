@@ -39,7 +39,7 @@ func wantGoal(t *testing.T, f Folder, revision, content string) {
 
 func TestTheHigherRevisionWins(t *testing.T) {
 	t.Parallel()
-	f := Folder(t.TempDir())
+	f := Folder{Path: t.TempDir()}
 	_, err := f.Get("goal")
 	wantFault(t, err, wire.NoDocument, "yet")
 	if f.Revisions() != nil {
@@ -80,6 +80,26 @@ func TestTheHigherRevisionWins(t *testing.T) {
 	wantFault(t, err, wire.NoDocument, "no document is named")
 }
 
+func TestWhatAnotherOwnerHasLeftIsNone(t *testing.T) {
+	t.Parallel()
+	f := Folder{Path: t.TempDir()}
+	for _, owner := range []string{"", "first", "second", ""} { // each finds what the one before has left
+		f.Owner = owner
+		_, err := f.Get("goal")
+		wantFault(t, err, wire.NoDocument, "")
+		if f.Revisions() != nil {
+			t.Errorf("%q keeps %v", owner, f.Revisions())
+		}
+		if written, err := f.Put("goal", document("1:a", "of "+owner)); !written || err != nil {
+			t.Errorf("%q: %v, %v", owner, written, err)
+		}
+		wantGoal(t, f, "1:a", "of "+owner)
+		f.Owner += "x"
+		_, err = f.Get("goal")
+		wantFault(t, err, wire.NoDocument, "another owner's")
+	}
+}
+
 func TestUnitsThatShareAFolderEndWithTheSameWinner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -89,7 +109,7 @@ func TestUnitsThatShareAFolderEndWithTheSameWinner(t *testing.T) {
 		all.Go(func() {
 			for i := range revisions {
 				revision := fmt.Sprintf("%d:u%d", (i*7+unit)%revisions, unit)
-				if _, err := Folder(dir).Put("goal", document(revision, strings.Repeat(revision, 1000))); err != nil {
+				if _, err := (Folder{Path: dir}).Put("goal", document(revision, strings.Repeat(revision, 1000))); err != nil {
 					if code, _ := wire.FaultCodeOf(err); code != wire.OldRevision {
 						t.Error(err)
 					}
@@ -99,7 +119,7 @@ func TestUnitsThatShareAFolderEndWithTheSameWinner(t *testing.T) {
 	}
 	all.Wait()
 	winner := fmt.Sprintf("%d:u%d", revisions-1, units-1)
-	wantGoal(t, Folder(dir), winner, strings.Repeat(winner, 1000))
+	wantGoal(t, Folder{Path: dir}, winner, strings.Repeat(winner, 1000))
 }
 
 func TestAFolderThatCannotBeUsedSaysSo(t *testing.T) {
@@ -109,22 +129,22 @@ func TestAFolderThatCannotBeUsedSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, missing := range []string{filepath.Join(dir, "missing"), filepath.Join(dir, "file", "x")} {
-		_, err := Folder(missing).Get("goal")
+		_, err := Folder{Path: missing}.Get("goal")
 		wantFault(t, err, wire.NoDocuments, missing)
-		_, err = Folder(missing).Put("goal", document("1:a", "x"))
+		_, err = Folder{Path: missing}.Put("goal", document("1:a", "x"))
 		wantFault(t, err, wire.NoDocuments, missing)
 	}
 	// A folder in the file's place cannot be read as one.
 	if err := os.Mkdir(filepath.Join(dir, "goal"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Folder(dir).Put("goal", document("1:a", "x"))
+	_, err := Folder{Path: dir}.Put("goal", document("1:a", "x"))
 	wantFault(t, err, wire.NoStorage, "is a directory")
 }
 
 func TestADamagedDocumentIsNoneAndIsReplaced(t *testing.T) {
 	t.Parallel()
-	f := Folder(t.TempDir())
+	f := Folder{Path: t.TempDir()}
 	if _, err := f.Put("goal", document("5:a", "content")); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +187,7 @@ func TestOnAFullDiskTheDocumentStaysAsItWas(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	f := Folder(dir)
+	f := Folder{Path: dir}
 	first := strings.Repeat("x", 20<<10)
 	if _, err := f.Put("goal", document("1:a", first)); err != nil {
 		t.Fatal(err)

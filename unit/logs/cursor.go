@@ -26,6 +26,7 @@ type Page struct {
 	Data []byte // at most 1 MiB; empty: nothing new
 	Next string // the cursor after it
 	Gap  bool   // something between the cursor and Data is lost, or may be
+	Lost int64  // how many bytes; 0: unknown
 }
 
 // cursor is a position in a log: LIFE.GEN.OFFSET, an offset in one of the files
@@ -63,20 +64,21 @@ func (f *File) After(ctx context.Context, after string) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
+	var lost int64
 	for {
 		f.mu.Lock()
 		change, closed := f.waiter(), f.closed
 		f.mu.Unlock()
-		data, next, lost, err := f.readAfter(at)
-		gap = gap || lost
-		if err != nil || len(data) > 0 || closed || after == EndCursor {
-			return Page{Data: data, Next: next.String(), Gap: gap}, err
+		p, err := f.readAfter(at, pageBytes)
+		gap, lost = gap || p.gap, lost+p.lost
+		if err != nil || len(p.data) > 0 || closed || after == EndCursor {
+			return Page{Data: p.data, Next: p.next.String(), Gap: gap, Lost: lost}, err
 		}
-		at = next
+		at = p.next
 		select {
 		case <-change:
 		case <-ctx.Done():
-			return Page{Next: at.String(), Gap: gap}, nil
+			return Page{Next: at.String(), Gap: gap, Lost: lost}, nil
 		}
 	}
 }
@@ -85,6 +87,7 @@ func (f *File) After(ctx context.Context, after string) (Page, error) {
 func (f *File) from(after string) (at cursor, gap bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.adopt()
 	oldest := cursor{life: f.life, gen: f.gen - uint64(f.kept)}
 	switch after {
 	case "":
@@ -106,41 +109,68 @@ func (f *File) from(after string) (at cursor, gap bool, err error) {
 	return at, false, nil
 }
 
-// readAfter returns the next bytes, all of one file, and the position after them;
-// or nothing, and the position where the next bytes will be.
-func (f *File) readAfter(at cursor) (data []byte, next cursor, gap bool, err error) {
+// extract is a part of one file of a log. If it has no data, next is where the next
+// bytes will be.
+type extract struct {
+	data     []byte
+	at, next cursor
+	gap      bool  // something is missing before it, or may be
+	lost     int64 // how many bytes; 0: unknown
+}
+
+// readAfter returns the next bytes.
+func (f *File) readAfter(at cursor, most int64) (p extract, err error) {
+	asked := at
+	defer func() {
+		if p.gap {
+			p.lost = f.distance(asked, p.at)
+		}
+	}()
 	for {
+		p.at, p.next = at, at
 		file, current, lost, err := f.openAt(&at)
-		gap = gap || lost
+		p.at, p.next, p.gap = at, at, p.gap || lost
 		if err != nil || file == nil && current {
-			return nil, at, gap, err
+			return p, err
 		}
 		if file != nil {
-			data, last, shrunk, err := piece(file, at.offset)
+			data, last, shrunk, err := piece(file, at.offset, most)
 			file.Close()
 			if err != nil {
-				return nil, at, gap, wire.NewFault(wire.Failed, f.path)
+				return p, wire.NewFault(wire.Failed, f.path)
 			}
 			if shrunk {
-				at.offset, gap = 0, true // truncated by somebody else
+				at.offset, p.gap = 0, true // truncated by somebody else
+				asked = at                 // nobody knows by how much
 				continue
 			}
 			if f.wasCut(at.gen) {
 				continue // these bytes may have been written after the cut
 			}
 			if len(data) > 0 || current {
-				at.offset += int64(len(data))
+				p.data, p.next.offset = data, at.offset+int64(len(data))
 				if last && !current {
-					at.gen, at.offset = at.gen+1, 0 // nothing is added to a file that was rotated
+					p.next.gen, p.next.offset = at.gen+1, 0 // nothing is added to a file that was rotated
 				}
-				return data, at, gap, nil
+				return p, nil
 			}
 		}
 		// The file was read to its end before it was rotated, or was removed by
 		// somebody else.
-		gap = gap || file == nil
+		p.gap = p.gap || file == nil
 		at.gen, at.offset = at.gen+1, 0
 	}
+}
+
+// distance returns how many bytes are between two positions; 0: unknown.
+func (f *File) distance(from, to cursor) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	begin, end := f.position(from), f.position(to)
+	if begin < 0 || end < begin {
+		return 0
+	}
+	return end - begin
 }
 
 // openAt opens the file of a position. If that is gone, it moves the position to
@@ -183,12 +213,12 @@ func (f *File) wasCut(gen uint64) bool {
 }
 
 // piece reads what follows an offset, and reports whether that is the last part.
-func piece(file *os.File, offset int64) (data []byte, last, shrunk bool, err error) {
+func piece(file *os.File, offset, most int64) (data []byte, last, shrunk bool, err error) {
 	info, err := file.Stat()
 	if err != nil || info.Size() < offset {
 		return nil, false, err == nil, err
 	}
-	data = make([]byte, min(info.Size()-offset, pageBytes))
+	data = make([]byte, min(info.Size()-offset, most))
 	n, err := file.ReadAt(data, offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, false, false, err

@@ -17,7 +17,9 @@
 // Output can be copied to the container's own output, line by line, with a
 // prefix or as JSON: see Console and Style.
 //
-// A reader that reconnects continues at a cursor: see File.After.
+// A reader that reconnects continues at a cursor: see File.After. Several logs are
+// read as one, in the order in which they were written, by a Merger; for that a log may
+// have an index of times beside it, see Options.Now.
 //
 // The only goroutines are one for each Pump, and one for each stream of the
 // container's output while something waits for its reader. A pump's ends

@@ -18,6 +18,9 @@ var errClosed = errors.New("the log is closed")
 type Options struct {
 	MaxBytes int64 // the file rotates when a write reaches this size; 0: never
 	Backups  int   // older files kept, as PATH.1 and so on; 0: the file is truncated instead
+
+	// Now is the clock of an index of times beside the file; nil: none is kept.
+	Now func() time.Time
 }
 
 // Stats count a log's bytes since the unit started.
@@ -51,6 +54,10 @@ type File struct {
 	stats  Stats
 	closed bool
 	change chan struct{} // closed at the next change; nil: nobody waits
+	times
+
+	version uint64          // how often it has changed
+	bells   []chan struct{} // of those who read several logs
 }
 
 // New returns the log at a path without touching the file.
@@ -90,6 +97,7 @@ func (f *File) Stats() Stats {
 func (f *File) Limit(o Options) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	o.Now = f.o.Now
 	f.o = o
 }
 
@@ -110,6 +118,7 @@ func (f *File) open(how int) error {
 	if f.out != nil || f.std != nil {
 		return nil
 	}
+	f.adopt()
 	flags := flagsOf(f.path, how)
 	out, err := os.OpenFile(f.path, flags, 0o644) //nolint:gosec // the folder of a log says who may read it
 	if errors.Is(err, fs.ErrNotExist) {
@@ -170,7 +179,9 @@ func (f *File) write(p []byte) (int, error) {
 		return f.out.Write(p)
 	}
 	n, err := f.out.Write(p)
-	f.size += int64(n)
+	if f.size += int64(n); n > 0 {
+		f.mark(f.size - int64(n))
+	}
 	if err == nil && f.o.MaxBytes > 0 && f.size >= f.o.MaxBytes {
 		// All of p is in the file. If the next one cannot be opened, the next
 		// write reports it.
@@ -202,21 +213,25 @@ func (f *File) rotate() {
 	}
 	for i := last - 1; i > 0; i-- {
 		_ = os.Rename(f.backup(i), f.backup(i+1)) // else PATH.1 is overwritten
+		f.moveIndex(f.backup(i), f.backup(i+1))
 	}
 	if err := os.Rename(f.path, f.backup(1)); err != nil {
 		// The limit holds even if nothing can be renamed.
 		f.truncate()
 		return
 	}
+	f.moveIndex(f.path, f.backup(1))
 	f.out.Close()
 	f.gen++
 	f.kept++
+	f.nextFile(f.size)
 	f.sizes = append(f.sizes, f.size)
 	if f.kept > f.o.Backups {
 		f.kept, f.ended, f.sizes = f.o.Backups, f.sizes[0], f.sizes[1:]
 	}
 	f.out, f.size = nil, 0
 	_ = f.open(os.O_TRUNC) // the next write tries again, and reports it
+	f.beginIndex()
 }
 
 func exists(path string) bool {
@@ -231,11 +246,13 @@ func (f *File) truncate() {
 	f.begin(f.size)
 	f.size = 0
 	f.cut = f.gen
+	f.beginIndex()
 }
 
 // begin begins a gen without backups; ended is the size of the one before.
 func (f *File) begin(ended int64) {
 	f.gen++
+	f.nextFile(ended)
 	f.kept, f.sizes, f.ended = 0, nil, ended
 }
 
@@ -297,6 +314,9 @@ func (f *File) Clear() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if f.o.Now != nil {
+		_ = os.Remove(f.path + timesSuffix) // else it is overwritten
+	}
 	return f.reopen()
 }
 
@@ -312,6 +332,13 @@ func (f *File) Close() error {
 
 // wake wakes followers. The caller holds the lock.
 func (f *File) wake() {
+	f.version++
+	for _, bell := range f.bells {
+		select {
+		case bell <- struct{}{}:
+		default: // it rings
+		}
+	}
 	if f.change != nil {
 		close(f.change)
 		f.change = nil

@@ -134,7 +134,11 @@ func (t *Table) logFile(cfg *config.Program, l config.Log, stream wire.Stream) *
 		}
 	case config.LogFile:
 	}
-	return t.files.File(path, logs.Options{MaxBytes: l.MaxBytes, Backups: l.Backups})
+	o := logs.Options{MaxBytes: l.MaxBytes, Backups: l.Backups}
+	if cfg.Kind != protocol.KindNone { // others' folders are as Supervisor's
+		o.Now = t.o.Now
+	}
+	return t.files.File(path, o)
 }
 
 // number returns the number of a name, a new one for a new name.

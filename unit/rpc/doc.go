@@ -7,6 +7,7 @@
 //	GET  /mainlogtail                        the unit's own log, followed for ever
 //	GET  /log/NAMESPEC/{stdout,stderr}?after=CURSOR&wait=30s
 //	GET  /mainlog?after=CURSOR&wait=30s      a piece of a log, to go on after a gap
+//	POST /logs                               several logs as one, in order, followed
 //	POST /executions                         begins an operation, once for each id
 //	GET  /executions/ID?wait=30s             its end, with the end of its output
 //	DELETE /executions/ID                    cancels it
@@ -15,6 +16,7 @@
 //	GET  /metrics                            OpenMetrics text
 //	GET  /journal?after=CURSOR&wait=30s      journal entries as JSON lines
 //	GET  /healthz                            open; {"status":"ok"}
+//	GET  /readyz                             open; {"status":"ready"}: whether clients should be led here
 //
 // [New] makes the handler and [Serve] runs it, which owns the goroutines of its
 // connections and closes them before it returns; nothing else here starts one.
@@ -37,6 +39,19 @@
 // log was cleared, or the unit has been restarted since, and the answer begins
 // at the oldest byte again. A cursor is LIFE.GEN.OFFSET: the run of the unit, how
 // often the log got another file, and the bytes of that before it.
+//
+// # Several logs as one
+//
+// POST /logs takes a wire.LogsRequest and answers with chunks, each a line of JSON,
+// wire.LogChunk, and the bytes that it counts: of all logs in the order in which they were
+// written, and of each in its own. Times are of an index that the unit keeps beside
+// the logs of operations; they are exact to 10 ms. A chunk without bytes says
+// where a log begins of which something was left out as asked, or, with a gap, what
+// is missing. A line with live, sent once all is read that was there and every 10 s,
+// is of no log. With follow the answer ends when the client hangs up, or when the
+// configuration is read again: the client asks again with its cursors. Such a
+// connection counts as one that follows a log. A client that does not read costs no
+// memory: its logs are read no faster than it reads.
 //
 // # XML-RPC
 //

@@ -115,7 +115,9 @@ func TestTheDocumentedLinesDoWhatTheySay(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(strings.Join(blocks(t, "sh"), "")), "\n")
 	for i, want := range []string{
 		`"outcome":"running"`, `"stdout":"listening on 8080\\n"`, `"outcome":"succeeded"`, `"state":"configured"`, `"unclaimed":\[`,
-		`"booted":`, `(?s)Toskose-Cursor: .*"kind":"boot"`, `"kind":"hello"`, `"revision":"1:hTz5"`, `(?s)Toskose-Revision: 1:hTz5.*{"up": true}`, `(?s)Toskose-Cursor: .*listening on 8080\n`, `Toskose-Cursor: `, `# EOF`, `"status":"ok"`,
+		`"booted":`, `(?s)Toskose-Cursor: .*"kind":"boot"`, `"kind":"hello"`, `"revision":"1:hTz5"`, `(?s)Toskose-Revision: 1:hTz5.*{"up": true}`,
+		`"revision":"1:hTz5"`, `"status":"ready"`, `(?s)Toskose-Cursor: .*listening on 8080\n`, `Toskose-Cursor: `,
+		`(?s){"log":0,"at":"[^"]*","time":"[^"]*","bytes":18}\nlistening on 8080\n{"log":0,"live":true}\n`, `# EOF`, `"status":"ok"`,
 	} {
 		if i >= len(lines) {
 			t.Fatalf("there are %d lines", len(lines))
@@ -128,7 +130,7 @@ func TestTheDocumentedLinesDoWhatTheySay(t *testing.T) {
 			t.Errorf("the sample is\n%s, the answer\n%s", samples[sample], got)
 		}
 	}
-	if len(lines) != 14 {
+	if len(lines) != 17 {
 		t.Errorf("there are %d lines, some of which nobody has run", len(lines))
 	}
 }

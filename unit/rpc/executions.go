@@ -38,29 +38,36 @@ func (s *server) postExecution(a *answer, r *http.Request) error {
 	return s.answerJSON(a, status, x)
 }
 
-// executeRequest reads a request strictly: the caller could rely on a field that
-// is not known here.
 func (s *server) executeRequest(a *answer, r *http.Request) (request wire.ExecuteRequest, err error) {
+	if err := s.readJSON(a, r, "an execution", &request); err != nil {
+		return request, err
+	}
+	return request, checkRequest(request)
+}
+
+// readJSON reads a request strictly: the caller could rely on a field that is not
+// known here.
+func (s *server) readJSON(a *answer, r *http.Request, what string, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return request, statusErrorf(http.StatusUnsupportedMediaType, "the body must be application/json")
+		return statusErrorf(http.StatusUnsupportedMediaType, "the body must be application/json")
 	}
 	text, err := io.ReadAll(io.LimitReader(r.Body, s.limits.RequestBytes+1))
 	switch {
 	case err != nil:
-		return request, statusErrorf(http.StatusBadRequest, "cannot read the request: %w", err)
+		return statusErrorf(http.StatusBadRequest, "cannot read the request: %w", err)
 	case int64(len(text)) > s.limits.RequestBytes:
-		return request, statusErrorf(http.StatusRequestEntityTooLarge, "a request has at most %d bytes", s.limits.RequestBytes)
+		return statusErrorf(http.StatusRequestEntityTooLarge, "a request has at most %d bytes", s.limits.RequestBytes)
 	}
 	_ = a.control.SetReadDeadline(time.Time{})
-	if err = json.Unmarshal(text, &request); err == nil { // which reads to the end, as a Decoder does not
+	if err = json.Unmarshal(text, into); err == nil { // which reads to the end, as a Decoder does not
 		strict := json.NewDecoder(bytes.NewReader(text))
 		strict.DisallowUnknownFields()
-		err = strict.Decode(&request)
+		err = strict.Decode(into)
 	}
 	if err != nil {
-		return request, statusErrorf(http.StatusBadRequest, "not the JSON of an execution: %s", jsonMistake(err))
+		return statusErrorf(http.StatusBadRequest, "not the JSON of %s: %s", what, jsonMistake(err))
 	}
-	return request, checkRequest(request)
+	return nil
 }
 
 // jsonMistake says what is wrong without naming Go's types.

@@ -26,6 +26,7 @@ type fakeUnit struct {
 
 	state     wire.DaemonState
 	unhealthy error
+	unready   error
 	err       error // of every method that has one
 	log       string
 	request   wire.ExecuteRequest
@@ -37,6 +38,7 @@ type fakeUnit struct {
 	journal   func(ctx context.Context, after string, wait time.Duration) (unit.JournalPage, error)
 	panics    bool
 	page      unit.LogPage
+	merger    *unit.LogMerger
 }
 
 func newFake() *fakeUnit {
@@ -70,6 +72,7 @@ func (f *fakeUnit) Identification() string  { return "supervisor" }
 func (f *fakeUnit) PID() int                { return 1 }
 func (f *fakeUnit) State() wire.DaemonState { return f.state }
 func (f *fakeUnit) Healthy() error          { return f.unhealthy }
+func (f *fakeUnit) Ready() error            { return f.unready }
 
 func (f *fakeUnit) ReadLog(offset, length int64) (string, error) {
 	return f.log, f.note("read %d %d", offset, length)
@@ -254,4 +257,10 @@ func answered(t *testing.T, w *httptest.ResponseRecorder) string {
 func faultXML(code int, text string) string {
 	return fmt.Sprintf("<fault><value><struct><member><name>faultCode</name><value><int>%d</int></value></member>"+
 		"<member><name>faultString</name><value><string>%s</string></value></member></struct></value></fault>", code, text)
+}
+
+func (f *fakeUnit) MergeLogs(wire.LogsRequest) (*unit.LogMerger, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.merger, f.err
 }

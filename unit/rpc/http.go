@@ -35,7 +35,7 @@ type server struct {
 
 // New returns the handler of everything that a unit answers over HTTP. With
 // neither user nor password, all of it is open. With a user but no password,
-// only /healthz is; the empty name may be a user.
+// only /healthz and /readyz are; the empty name may be a user.
 func New(o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -53,6 +53,7 @@ func New(o Options) http.Handler {
 		{path: "/mainlogtail", supervisors: true, exact: true, get: s.serveMainLogTail},
 		{path: "/log/", get: s.getLog},
 		{path: "/mainlog", exact: true, get: s.getMainLog},
+		{path: "/logs", exact: true, post: s.postLogs},
 		{path: "/executions", exact: true, post: s.postExecution},
 		{path: "/executions/", get: s.getExecution, del: s.deleteExecution},
 		{path: "/components", exact: true, get: s.getComponents},
@@ -61,6 +62,7 @@ func New(o Options) http.Handler {
 		{path: "/journal", exact: true, get: s.getJournal},
 		{path: "/metrics", exact: true, get: s.getMetrics},
 		{path: "/healthz", exact: true, open: true, get: s.getHealth},
+		{path: "/readyz", exact: true, open: true, get: s.getReadiness},
 	}
 	s.fillMethods()
 	return s
@@ -225,21 +227,4 @@ func (a *answer) extend() { _ = a.control.SetWriteDeadline(time.Now().Add(a.writ
 func (a *answer) flush() error {
 	a.extend()
 	return a.control.Flush()
-}
-
-// getHealth closes its connection: it takes no password, so nobody may hold a
-// connection by it.
-func (s *server) getHealth(a *answer, _ *http.Request) error {
-	status, word := http.StatusOK, "ok"
-	switch {
-	case s.unit.State() < 1:
-		status, word = http.StatusServiceUnavailable, "shutting down"
-	case s.unit.Healthy() != nil:
-		status, word = http.StatusServiceUnavailable, "unhealthy"
-	}
-	a.Header().Set("Connection", "close")
-	a.Header().Set("Content-Type", "application/json")
-	a.WriteHeader(status)
-	_, err := fmt.Fprintf(a, "{\"status\":%q}\n", word)
-	return err
 }

@@ -64,8 +64,10 @@ func TestEveryRouteButHealthNeedsThePassword(t *testing.T) {
 	if w := serve(h, r); w.Code != http.StatusOK {
 		t.Errorf("with the password: status %d", w.Code)
 	}
-	if w := serve(h, request(t, http.MethodGet, "/healthz", "")); w.Code != http.StatusOK {
-		t.Errorf("healthz: status %d", w.Code)
+	for _, open := range []string{"/healthz", "/readyz"} {
+		if w := serve(h, request(t, http.MethodGet, open, "")); w.Code != http.StatusOK {
+			t.Errorf("%s: status %d", open, w.Code)
+		}
 	}
 }
 
@@ -167,6 +169,25 @@ func TestHealthSaysNothingSecret(t *testing.T) {
 		w := serve(handlerOf(f), request(t, http.MethodGet, "/healthz", ""))
 		if w.Code != tt.status || w.Body.String() != tt.want || w.Header().Get("Connection") != "close" {
 			t.Errorf("%v %v: %d %q", tt.state, tt.err, w.Code, w.Body)
+		}
+	}
+}
+
+func TestReadinessSaysNothingElse(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	for _, tt := range []struct {
+		unready error
+		status  int
+		want    string
+	}{
+		{nil, http.StatusOK, "{\"status\":\"ready\"}\n"},
+		{errors.New("api is created, and the goal wants it running"), http.StatusServiceUnavailable, "{\"status\":\"not ready\"}\n"},
+	} {
+		f.unready = tt.unready
+		w := serve(handlerOf(f), request(t, http.MethodGet, "/readyz", ""))
+		if w.Code != tt.status || w.Body.String() != tt.want || w.Header().Get("Connection") != "close" {
+			t.Errorf("%v: %d %q", tt.unready, w.Code, w.Body)
 		}
 	}
 }

@@ -230,3 +230,45 @@ startsecs=0
 		t.Error("an operation that starts by itself has run")
 	}
 }
+
+// TestAStartThatFailsAtOnceIsAnsweredAsAFailure: its end comes while the call that
+// began it goes on.
+func TestAStartThatFailsAtOnceIsAnsweredAsAFailure(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds and runs a unit; not with -short")
+	}
+	const programs, calls = 100, 10
+	port, _ := runUnit(t, fmt.Sprintf(`[supervisord]
+nodaemon=true
+logfile=%%[1]s/unit.log
+[inet_http_server]
+port=127.0.0.1:%%[2]s
+username=u
+password=p
+[program:nowhere]
+process_name=%%%%(process_num)s
+numprocs=%d
+command=/bin/true
+directory=%%[1]s/none
+autostart=false
+startsecs=600
+startretries=0
+`, programs))
+	for range calls {
+		const call = `<methodCall><methodName>supervisor.startProcessGroup</methodName><params><param><value>nowhere</value></param></params></methodCall>`
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://u:p@127.0.0.1:"+port+"/RPC2", strings.NewReader(call))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if failed := strings.Count(string(said), "SPAWN_ERROR"); err != nil || failed != programs {
+			t.Fatalf("%d of %d are answered as SPAWN_ERROR, %v\n%s", failed, programs, err, said)
+		}
+	}
+}

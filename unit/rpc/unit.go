@@ -17,6 +17,7 @@ type Unit interface {
 	PID() int
 	State() wire.DaemonState
 	Healthy() error
+	Ready() error
 	Shutdown() error
 	Restart() error
 	SendRemoteCommEvent(kind, data string) error
@@ -53,6 +54,7 @@ type Unit interface {
 	TailProcessLog(name string, stream wire.Stream, offset, length int64) (wire.LogTail, error)
 	FollowProcessLog(name string, stream wire.Stream) (unit.Follow, error)
 	ProcessLogAfter(ctx context.Context, name string, stream wire.Stream, after string, wait time.Duration) (unit.LogPage, error)
+	MergeLogs(r wire.LogsRequest) (*unit.LogMerger, error)
 	ClearProcessLogs(name string) error
 	ClearAllProcessLogs() ([]wire.ProcessStatus, error)
 

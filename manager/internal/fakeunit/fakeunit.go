@@ -49,6 +49,7 @@ type Unit struct {
 	rpc.Unit // what the fake does not have panics
 
 	Instance   string
+	Labels     map[string]string               // host=h1 unless given
 	Operations map[string]map[string]Operation // by component and "interface.operation"
 	Logs       map[string]string               // by process
 	UnitLog    string
@@ -286,9 +287,11 @@ func (u *Unit) Identity() wire.Identity {
 }
 
 func (u *Unit) identity() wire.Identity {
-	return wire.Identity{
-		Instance: u.Instance, Seq: uint64(len(u.entries)), Booted: time.Unix(1e9, 5), Labels: map[string]string{"host": "h1"},
+	labels := u.Labels
+	if labels == nil {
+		labels = map[string]string{"host": "h1"}
 	}
+	return wire.Identity{Instance: u.Instance, Seq: uint64(len(u.entries)), Booted: time.Unix(1e9, 5), Labels: labels}
 }
 
 // hello is all that is to be known.

@@ -180,7 +180,7 @@ func Everything() (*tosca.Application, config.Config) {
 					UpdateConfig:  update, RollbackConfig: update,
 					Labels: map[string]string{"team": "shop", "price": "$5", "no annotation": "x"},
 				},
-				CoredumpMark: ptr(false),
+				CoredumpMark: ptr(false), MaxUnavailable: 2,
 				Components: map[string]config.Component{"api": {
 					Readiness: config.Readiness{TCP: "8000", HTTP: "http://127.0.0.1:8000/ok", Command: "./check", Log: "ready", Notify: true, Timeout: "2m", Interval: "1s"},
 					Output:    "json", StopSignal: "INT", StopGrace: "30s", User: "nobody",

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/unit/config"
+)
+
+// healthTime is how long the answer may take.
+const healthTime = 2 * time.Second
+
+// ask asks the unit of this container, for the command health whether it works, and
+// for ready whether clients should be led to it.
+func ask(ctx context.Context, command, path string, args []string, s system) int {
+	f, code, ok := accept(command, args, s)
+	if !ok {
+		return code
+	}
+	door, err := findDoor(f, s)
+	if err != nil {
+		complain(s, err)
+		return exitFailed
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	if err := door.ask(ctx, path); err != nil {
+		fmt.Fprintf(s.stderr, "toskose-unit %s: %v\n", command, err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// door is an address of the unit.
+type door struct {
+	network, address string
+	tls              *config.TLS
+}
+
+// findDoor returns where the unit listens: by the configuration, or, if none was
+// given and there is none at the default path, by SUPERVISORD_PORT.
+func findDoor(f flags, s system) (door, error) {
+	port, given := s.env["SUPERVISORD_PORT"], f.file != ""
+	file, err := f.configuration(s)
+	var c *config.Config
+	if err == nil {
+		c, _, err = config.Load(file, s.env)
+	}
+	if err != nil {
+		if given || port == "" {
+			return door{}, err
+		}
+		return door{network: "tcp", address: net.JoinHostPort("127.0.0.1", port)}, nil
+	}
+	for _, i := range c.Inet {
+		if number := strconv.Itoa(i.Port); given || port == "" || port == number {
+			host := i.Host
+			if host == "" {
+				host = "127.0.0.1"
+			}
+			return door{network: "tcp", address: net.JoinHostPort(host, number), tls: i.TLS}, nil
+		}
+	}
+	switch {
+	case !given && port != "":
+		return door{network: "tcp", address: net.JoinHostPort("127.0.0.1", port)}, nil
+	case len(c.Unix) > 0:
+		return door{network: "unix", address: c.Unix[0].File}, nil
+	}
+	return door{}, fmt.Errorf("%s has no [inet_http_server] and no [unix_http_server]", file)
+}
+
+// ask writes the request itself: the HTTP client of the standard library would be
+// a quarter of the binary.
+func (d door) ask(ctx context.Context, path string) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, d.network, d.address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	if d.tls != nil {
+		own, err := tls.LoadX509KeyPair(d.tls.Cert, d.tls.Key)
+		if err != nil {
+			return fmt.Errorf("cannot use the certificate of %s: %w", d.address, err)
+		}
+		conn = tls.Client(conn, toItself(own))
+	}
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: unit\r\nConnection: close\r\n\r\n", path); err != nil {
+		return fmt.Errorf("cannot send a request to %s: %w", d.address, err)
+	}
+	status, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("%s does not answer: %w", d.address, err)
+	}
+	if fields := strings.Fields(status); len(fields) < 2 || fields[1] != "200" {
+		return fmt.Errorf("%s answers %q", d.address, strings.TrimSpace(status))
+	}
+	return nil
+}
+
+// toItself is the TLS configuration for a connection of the unit to itself: both
+// ends have the same certificate, whatever its name and validity.
+func toItself(own tls.Certificate) *tls.Config {
+	return &tls.Config{
+		MinVersion:           tls.VersionTLS12,
+		InsecureSkipVerify:   true, //nolint:gosec // VerifyConnection compares the whole certificate
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil },
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) == 0 || !bytes.Equal(state.PeerCertificates[0].Raw, own.Certificate[0]) {
+				return errors.New("its certificate is not the configured one")
+			}
+			return nil
+		},
+	}
+}

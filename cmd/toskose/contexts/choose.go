@@ -1,0 +1,108 @@
+package contexts
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/packager/deploy"
+)
+
+// Chosen is the manager that a command asks.
+type Chosen struct {
+	deploy.Access
+	Source string // for people: a folder or a context
+}
+
+// NotFoundError is why nothing says which manager to ask.
+type NotFoundError struct{ err error }
+
+func (e *NotFoundError) Error() string {
+	return e.err.Error() + "; name the folder with --dir, or a context with --context"
+}
+
+func (e *NotFoundError) Unwrap() error { return e.err }
+
+// Choose finds the manager to ask: of a folder or a context that is named, of the
+// context that the environment names, of the working directory, or of the context in
+// use.
+func Choose(environ []string, dir, name string) (Chosen, error) {
+	if dir != "" && name != "" {
+		return Chosen{}, cli.Misuse(errors.New("--dir and --context both say which manager to ask: give one"))
+	}
+	if dir != "" {
+		return chosen(Context{Dir: dir}, fmt.Sprintf("the folder %q", dir))
+	}
+	store, err := Find(environ)
+	if name = cmp.Or(name, variable(environ, "TOSKOSE_CONTEXT")); name == "" {
+		here, notHere := chosen(Context{Dir: "."}, `the folder "."`)
+		if notHere == nil {
+			return here, nil
+		}
+		if err == nil {
+			name, err = store.Current()
+		}
+		if err != nil {
+			return Chosen{}, &NotFoundError{fmt.Errorf("%w, and %w", errors.Unwrap(notHere), err)}
+		}
+	}
+	if err != nil {
+		return Chosen{}, err
+	}
+	c, err := store.Get(name)
+	if err != nil {
+		return Chosen{}, err
+	}
+	return chosen(c, fmt.Sprintf("context %q", name))
+}
+
+func chosen(c Context, source string) (Chosen, error) {
+	at, err := c.Access()
+	if err != nil {
+		return Chosen{}, &NotFoundError{err}
+	}
+	return Chosen{at, source}, nil
+}
+
+// Deployed makes a context of an application that was deployed from a folder, and
+// chooses it.
+func Deployed(environ []string, name, dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	store, err := Find(environ)
+	if err == nil {
+		err = store.Put(name, Context{Dir: dir})
+	}
+	if err == nil {
+		err = store.Use(name)
+	}
+	return err
+}
+
+// Undeployed removes the contexts of a folder whose application runs no longer.
+func Undeployed(environ []string, dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	store, err := Find(environ)
+	if err != nil {
+		return err
+	}
+	names, err := store.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if c, err := store.Get(name); err == nil && c.Dir == dir {
+			if err := store.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

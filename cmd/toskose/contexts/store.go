@@ -1,0 +1,229 @@
+// Package contexts gives names to managers: where each is and how to ask it, in
+// files of the user's, so that commands find an application from any folder.
+package contexts
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/packager/deploy"
+)
+
+// Context is how a manager is asked.
+type Context struct {
+	// Dir is the folder that its application was packaged in. It says the rest,
+	// unless that is given.
+	Dir          string `yaml:"dir,omitempty" json:"dir,omitempty"`
+	Manager      string `yaml:"manager,omitempty" json:"manager,omitempty"` // URL
+	User         string `yaml:"user,omitempty" json:"user,omitempty"`
+	PasswordFile string `yaml:"password_file,omitempty" json:"password_file,omitempty"`
+}
+
+// Access returns where the manager is, and who may ask it.
+func (c Context) Access() (at deploy.Access, err error) {
+	if c.Dir != "" {
+		if at, err = deploy.Manager(c.Dir); err != nil {
+			return at, err
+		}
+	}
+	at.Address, at.User = cmp.Or(c.Manager, at.Address), cmp.Or(c.User, at.User)
+	if c.PasswordFile != "" {
+		text, err := os.ReadFile(c.PasswordFile)
+		if err != nil {
+			return at, fmt.Errorf("cannot read the manager's password: %w", err)
+		}
+		at.Password = strings.TrimRight(string(text), "\r\n")
+	}
+	return at, nil
+}
+
+// Store is the folder of a user's contexts: a file for each, so that commands at the
+// same time do not undo each other's changes, and one with the current name.
+type Store struct{ dir string }
+
+// Find returns the store of a process with an environment, which need not exist yet.
+// It is where os.UserConfigDir would have it.
+func Find(environ []string) (Store, error) {
+	if dir := variable(environ, "TOSKOSE_CONFIG"); dir != "" {
+		return Store{dir}, nil
+	}
+	home, roaming, config := variable(environ, "HOME"), variable(environ, "AppData"), variable(environ, "XDG_CONFIG_HOME")
+	switch {
+	case runtime.GOOS == "windows" && roaming != "":
+		return Store{filepath.Join(roaming, "toskose")}, nil
+	case runtime.GOOS == "darwin" && home != "":
+		return Store{filepath.Join(home, "Library", "Application Support", "toskose")}, nil
+	case filepath.IsAbs(config):
+		return Store{filepath.Join(config, "toskose")}, nil
+	case home != "":
+		return Store{filepath.Join(home, ".config", "toskose")}, nil
+	}
+	return Store{}, errors.New("there is no place for contexts: set TOSKOSE_CONFIG to a folder")
+}
+
+// variable returns what an environment has by a name; of several the last, as os/exec
+// has it.
+func variable(environ []string, name string) string {
+	for _, pair := range slices.Backward(environ) {
+		if key, value, _ := strings.Cut(pair, "="); key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name) {
+			return value
+		}
+	}
+	return ""
+}
+
+// The errors of names.
+var (
+	ErrUnknown = errors.New("there is no such context")
+	ErrNone    = errors.New("no context is in use")
+	ErrName    = errors.New("a context's name has letters, digits, dots, dashes and underscores, at most 100, and begins with one of the first two")
+)
+
+var named = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+const extension = ".yaml"
+
+func (s Store) file(name string) (string, error) {
+	if !named.MatchString(name) {
+		return "", fmt.Errorf("%w, not %q", ErrName, name)
+	}
+	return filepath.Join(s.dir, "contexts", name+extension), nil
+}
+
+func (s Store) currentFile() string { return filepath.Join(s.dir, "current-context") }
+
+// Names returns the names of all contexts, sorted.
+func (s Store) Names() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "contexts"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot read the contexts: %w", err)
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if name, is := strings.CutSuffix(e.Name(), extension); is && named.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Get returns the context of a name.
+func (s Store) Get(name string) (c Context, err error) {
+	file, err := s.file(name)
+	if err != nil {
+		return c, err
+	}
+	text, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return c, s.unknown(name)
+	case err != nil:
+		return c, fmt.Errorf("cannot read context %q: %w", name, err)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&c); err != nil {
+		return c, fmt.Errorf("context %q in %s is not as it should be: %w", name, file, err)
+	}
+	return c, nil
+}
+
+func (s Store) unknown(name string) error {
+	names, _ := s.Names() // without them, there is less to say
+	if len(names) == 0 {
+		return fmt.Errorf("%w: %q; `toskose deploy` makes one for each application, and `toskose context create` any other", ErrUnknown, name)
+	}
+	return fmt.Errorf("%w: %q; there are %s", ErrUnknown, name, strings.Join(names, ", "))
+}
+
+// Put makes or replaces a context.
+func (s Store) Put(name string, c Context) error {
+	file, err := s.file(name)
+	if err != nil {
+		return err
+	}
+	text, err := yaml.Marshal(c)
+	if err == nil {
+		err = write(file, text)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot keep context %q: %w", name, err)
+	}
+	return nil
+}
+
+// Remove removes a context, which then is the current one no longer.
+func (s Store) Remove(name string) error {
+	file, err := s.file(name)
+	if err != nil {
+		return err
+	}
+	err = os.Remove(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s.unknown(name)
+	case err != nil:
+		return fmt.Errorf("cannot remove context %q: %w", name, err)
+	}
+	if current, err := s.Current(); err == nil && current == name {
+		err = os.Remove(s.currentFile())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot leave context %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Use makes a context the current one.
+func (s Store) Use(name string) error {
+	if _, err := s.Get(name); err != nil {
+		return err
+	}
+	if err := write(s.currentFile(), []byte(name+"\n")); err != nil {
+		return fmt.Errorf("cannot change to context %q: %w", name, err)
+	}
+	return nil
+}
+
+// Current returns the name of the context in use; ErrNone if there is none.
+func (s Store) Current() (string, error) {
+	text, err := os.ReadFile(s.currentFile())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", ErrNone
+	case err != nil:
+		return "", fmt.Errorf("cannot read which context is in use: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// write replaces a file as a whole. Nobody else may read it: it says where passwords are.
+func write(file string, text []byte) error {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(dir, ".next-*") // of mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(text)
+	if err = cmp.Or(err, next.Close()); err == nil {
+		err = os.Rename(next.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(next.Name()) // the first error says more
+	}
+	return err
+}

@@ -1,0 +1,58 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// Warn prints what is to be known of a goal that was set.
+func Warn(w io.Writer, g client.Goal, kept bool) {
+	for _, note := range g.Notes {
+		fmt.Fprintln(w, "warning: "+diag.Visible(note))
+	}
+	if !kept {
+		fmt.Fprintf(w, "warning: not more than half of the replicas keep the goal yet; it is lost with the manager until they do: %s\n", strings.Join(g.Lacking, ", "))
+	}
+}
+
+// AwaitGoal says what changes until the goal is reached, or the time is up.
+func AwaitGoal(ctx context.Context, c *client.Client, timeout time.Duration, say func(line string)) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var said string
+	g, err := c.AwaitGoal(ctx, func(g client.Goal) {
+		if now := progress(g); now != said {
+			said = now
+			say(now)
+		}
+	})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	lines := make([]string, 0, len(g.Obstacles))
+	for _, o := range g.Obstacles {
+		lines = append(lines, "\n"+o.String())
+	}
+	return fmt.Errorf("the goal is not reached after %s: %d of %d components are where they should be%s", timeout, g.Reached, g.Wanted, strings.Join(lines, ""))
+}
+
+// progress is how far a goal is, and what is done for it or in its way.
+func progress(g client.Goal) string {
+	now := fmt.Sprintf("%d of %d", g.Reached, g.Wanted)
+	for _, s := range g.Underway {
+		now += fmt.Sprintf("; %s:%s.%s", s.Component, s.Operation.Interface, s.Operation.Name)
+	}
+	if len(g.Underway) == 0 {
+		for _, o := range g.Obstacles {
+			now += "; " + o.String()
+		}
+	}
+	return diag.Visible(now)
+}

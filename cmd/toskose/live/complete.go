@@ -1,0 +1,92 @@
+package live
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/manager/client"
+)
+
+// completing is how long a shell waits for a manager.
+const completing = 2 * time.Second
+
+// names returns what a shell proposes in a place, after some arguments.
+type names func(app client.App, args []string) []string
+
+// completion has a shell ask the running application for the names of each argument;
+// the last are for all that follow.
+func (m *Manager) completion(places ...names) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return m.complete(cmd.Context(), places[min(len(args), len(places)-1)], args, begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// complete returns the names that begin so. Where no manager answers there are none.
+func (m *Manager) complete(ctx context.Context, of names, args []string, begun string) (all []string) {
+	ctx, cancel := context.WithTimeout(ctx, completing)
+	defer cancel()
+	_ = m.Ask(func(c *client.Client) error { // nobody reads what a completion says
+		app, err := c.App(ctx)
+		if err == nil {
+			all = of(app, args)
+		}
+		return err
+	})
+	all = slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, begun) || slices.Contains(args, name) })
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func componentNames(app client.App, _ []string) []string {
+	all := make([]string, 0, len(app.Components))
+	for _, c := range app.Components {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
+func allNames(app client.App, _ []string) []string {
+	all := componentNames(app, nil)
+	for _, n := range app.Nodes {
+		all = append(all, n.Name)
+	}
+	return all
+}
+
+// operationNames are those of the component that is the first argument.
+func operationNames(app client.App, args []string) (all []string) {
+	if len(args) != 1 {
+		return nil
+	}
+	if of, err := component(app, args[0]); err == nil {
+		for _, o := range of.Operations {
+			all = append(all, o.Name)
+		}
+	}
+	return all
+}
+
+// replicaNames are the addresses of the replicas of the component that is the first
+// argument.
+func replicaNames(app client.App, args []string) (all []string) {
+	for _, c := range app.Components {
+		for _, r := range c.Replicas {
+			if len(args) == 0 || c.Name == args[0] {
+				all = append(all, r.Address)
+			}
+		}
+	}
+	return all
+}
+
+func assignable(app client.App, _ []string) []string {
+	all := allNames(app, nil)
+	for i := range all {
+		all[i] += "="
+	}
+	return all
+}

@@ -1,0 +1,77 @@
+package live
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+func newEvents(s *session) *cobra.Command {
+	var follow bool
+	var since string
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Print what happens to the components of a running application",
+		Long: `Print where components stand, or what has happened since an event: the begin and
+end of operations, processes that ended, replicas that came and went. With --follow,
+go on until an interrupt; when the manager is replaced or cannot be reached for a
+while, what happened meanwhile follows. Each event has an id, which -o json prints,
+an object on each line. Of the last 10,000 events none is missing after --since;
+otherwise an event of the kind "missing" says so, and the states follow.`,
+		Example: "  toskose events --dir thinking-toskosed\n  toskose events --dir thinking-toskosed --follow -o json",
+		Args:    cli.Args(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			print := s.printEvent
+			if s.output == outputJSON {
+				print = func(e client.Event) error { return json.NewEncoder(s.streams.Out).Encode(e) }
+			}
+			ctx := cmd.Context()
+			return s.Ask(func(c *client.Client) error {
+				if !follow {
+					return c.Events(ctx, since, print)
+				}
+				err := c.Follow(ctx, since, print, func(err error) { s.say("%v; trying again", err) })
+				if ctx.Err() != nil {
+					return nil //nolint:nilerr // an interrupt is how it ends
+				}
+				return err
+			})
+		},
+	}
+	s.Register(cmd)
+	s.registerOutput(cmd)
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as it happens")
+	cmd.Flags().StringVar(&since, "since", "", "begin after the event with this `ID`")
+	return cmd
+}
+
+func (s *session) printEvent(e client.Event) error {
+	where := e.Node
+	if e.Component != "" {
+		where += "/" + e.Component
+	}
+	if e.Replica != "" {
+		where += " on " + e.Replica
+	}
+	var what []string
+	if x := e.Execution; x != nil {
+		what = append(what, x.Interface+"."+x.Operation)
+		if x.By != "" {
+			what[0] += " by " + x.By
+		}
+		what = append(what, sentence(x.Run))
+	} else {
+		what = slices.DeleteFunc([]string{e.State, e.Why}, func(text string) bool { return text == "" })
+	}
+	_, err := io.WriteString(s.streams.Out, diag.Visible(fmt.Sprintf("%s  %-11s  %s  %s", e.Time.UTC().Format(time.RFC3339), e.Kind, where, strings.Join(what, ": ")))+"\n")
+	return err
+}

@@ -1,0 +1,63 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+func newPs(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "ps",
+		Short:   "List the components of a running application with their states",
+		Example: "  toskose ps --dir thinking-toskosed\n  toskose ps --dir thinking-toskosed -o json",
+		Args:    cli.Args(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.Ask(func(c *client.Client) error {
+				app, err := c.App(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return s.show(app, func(w io.Writer) { printComponents(w, app) })
+			})
+		},
+	}
+	s.Register(cmd)
+	s.registerOutput(cmd)
+	return cmd
+}
+
+// printComponents prints a line for each component on each replica, and for each
+// container without components.
+func printComponents(w io.Writer, app client.App) {
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "NODE\tCOMPONENT\tREPLICA\tSTATE\tSINCE\tWHY")
+	hosts := map[string]bool{}
+	for _, c := range app.Components {
+		hosts[c.Node] = true
+		if len(c.Replicas) == 0 {
+			fmt.Fprintf(table, "%s\t%s\t-\t%s\t-\tno container runs\n", c.Node, c.Name, c.State)
+		}
+		for _, r := range c.Replicas {
+			since := "-"
+			if !r.Since.IsZero() {
+				since = r.Since.UTC().Format(time.RFC3339)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Node, c.Name, r.Address, r.State, since, diag.Visible(cmp.Or(r.Problem, r.Why)))
+		}
+	}
+	for _, n := range app.Nodes {
+		if !hosts[n.Name] {
+			fmt.Fprintf(table, "%s\t-\t-\t%s\t-\t%s\n", n.Name, n.State, diag.Visible(n.Why))
+		}
+	}
+	table.Flush()
+}

@@ -1,0 +1,168 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+func newRun(s *session) *cobra.Command {
+	var req client.RunRequest
+	var inputs []string
+	cmd := &cobra.Command{
+		Use:   "run COMPONENT OPERATION",
+		Short: "Run an operation of a component, and print what it prints",
+		Long: `Run an operation of a component of a running application, on all of its replicas
+or on one, and wait until it has ended. OPERATION is INTERFACE.OPERATION, or the
+bare name where one interface only has it. The end of its output is printed when
+it has ended, and how it ended on each replica goes to stderr. An interrupt does
+not end it.
+
+The exit code is 0 if it has succeeded everywhere. Otherwise it is that of the
+operation, on the first replica where it has failed, and 1 where the operation
+has none: it was not allowed, or ended by a signal or its time limit, or its
+replica cannot be reached.`,
+		Example: `  toskose run --dir thinking-toskosed api push_default
+  toskose run --dir thinking-toskosed api api_interface.push_default --timeout 1m
+  toskose run --dir thinking-toskosed api configure -i port=8081 --replica 10.0.1.7:9001`,
+		Args: cli.Args(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if req.Inputs, err = overridden(inputs); err != nil {
+				return err
+			}
+			req.Component, req.Operation = args[0], args[1]
+			return s.Ask(func(c *client.Client) error {
+				app, err := c.App(cmd.Context())
+				if err != nil {
+					return err
+				}
+				of, err := component(app, req.Component)
+				if err != nil {
+					return err
+				}
+				req.Node = of.Node
+				x, err := s.execute(cmd.Context(), c, req)
+				if err != nil {
+					return err
+				}
+				if err := s.show(x, func(io.Writer) { s.printOutput(x) }); err != nil {
+					return err
+				}
+				return failure(x)
+			})
+		},
+	}
+	s.Register(cmd)
+	s.registerOutput(cmd)
+	cmd.ValidArgsFunction = s.completion(componentNames, operationNames)
+	cmd.Flags().StringVar(&req.Replica, "replica", "", "the replica to run it on, by `ADDRESS` or instance (default all)")
+	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "override an input of the operation, as `NAME=VALUE`, or as NAME=@FILE with what a file holds; may be repeated")
+	cmd.Flags().DurationVar(&req.Timeout, "timeout", 0, "end it after this time (default its own limit)")
+	cmd.Flags().BoolVar(&req.Force, "force", false, "run it even if it requires what nothing offers")
+	cmd.Flags().BoolVar(&req.Strict, "strict", false, "refuse it if it takes from others what they require")
+	_ = cmd.RegisterFlagCompletionFunc("replica", s.completion(replicaNames)) // the flag is there
+	return cmd
+}
+
+// overridden returns the inputs that --input was given, all of which are strings.
+func overridden(pairs []string) (map[string]string, error) {
+	given, err := cli.Inputs(pairs)
+	if err != nil || len(given) == 0 {
+		return nil, err
+	}
+	values := map[string]string{}
+	for name, value := range given {
+		values[name] = fmt.Sprintf("%s", value)
+	}
+	return values, nil
+}
+
+// component finds a component by its name.
+func component(app client.App, name string) (client.Component, error) {
+	names := make([]string, 0, len(app.Components))
+	for _, c := range app.Components {
+		if c.Name == name {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	return client.Component{}, fmt.Errorf("%q is not a component of %q, which has %s", name, app.Name, strings.Join(names, ", "))
+}
+
+// execute runs an operation, and says how it ends on each replica when it does.
+func (s *session) execute(ctx context.Context, c *client.Client, req client.RunRequest) (client.Execution, error) {
+	said := map[string]bool{}
+	x, err := c.Run(ctx, req, func(x client.Execution) {
+		for _, r := range x.Runs {
+			if r.Outcome != client.OutcomeRunning && !said[r.Replica] {
+				said[r.Replica] = true
+				s.say("%s:%s.%s on %s: %s", x.Component, x.Interface, x.Operation, r.Replica, sentence(r))
+			}
+		}
+	})
+	if err == nil {
+		for _, l := range x.Degraded {
+			s.say("%s is left without %s of %s: it %s", l.Component, l.Requirement, l.Provider, l.Why)
+		}
+	}
+	if errors.Is(err, context.Canceled) && x.ID != "" {
+		return x, fmt.Errorf("execution %s goes on: %w", x.ID, err)
+	}
+	return x, err
+}
+
+// sentence says how an execution ended in a container.
+func sentence(r client.Run) string {
+	text := r.Outcome
+	switch {
+	case r.ExitCode != nil && *r.ExitCode != 0:
+		text += fmt.Sprintf(" with exit code %d", *r.ExitCode)
+	case r.Signal != "":
+		text += " by " + r.Signal
+	}
+	if r.Outcome == client.OutcomeSucceeded && r.From != r.To {
+		text += ", " + r.From + " to " + r.To
+	}
+	if r.Reason != "" {
+		text += ": " + r.Reason
+	}
+	if !r.Ended.IsZero() {
+		text += fmt.Sprintf(" (%s)", r.Ended.Sub(r.Started).Round(time.Millisecond))
+	}
+	return text
+}
+
+// printOutput prints what an operation printed, with a heading for each replica if
+// there are several.
+func (s *session) printOutput(x client.Execution) {
+	for _, r := range x.Runs {
+		if len(x.Runs) > 1 && r.Stdout+r.Stderr != "" {
+			fmt.Fprintf(s.streams.Out, "==> %s <==\n", r.Replica)
+		}
+		fmt.Fprint(s.streams.Out, diag.VisibleLines(r.Stdout))
+		fmt.Fprint(s.streams.Err, diag.VisibleLines(r.Stderr))
+	}
+}
+
+// failure returns an error with the exit code of an execution, unless it has
+// succeeded.
+func failure(x client.Execution) error {
+	if x.Outcome == client.OutcomeSucceeded {
+		return nil
+	}
+	exit := cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("operation %s.%s of component %q: %s", x.Interface, x.Operation, x.Component, x.Outcome)}
+	if i := slices.IndexFunc(x.Runs, func(r client.Run) bool { return r.Outcome == x.Outcome && r.ExitCode != nil && *r.ExitCode > 0 }); i >= 0 {
+		exit.Code = *x.Runs[i].ExitCode
+	}
+	return exit
+}

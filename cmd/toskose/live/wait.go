@@ -1,0 +1,154 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/manager/client"
+)
+
+func newWait(s *session) *cobra.Command {
+	var state string
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "wait [NAME...]",
+		Short: "Wait until parts of a running application are in a state, or in that of the goal",
+		Long: `Wait until components, containers or groups are in a state, on all replicas: with
+--for, in a state of the component's protocol, or up or down; without, where the
+goal has them. A container is running, degraded, stopped or unreachable; for any
+other state, its components are meant. Without a NAME, wait for the whole goal.`,
+		Example: `  toskose wait --dir thinking-toskosed
+  toskose wait --dir thinking-toskosed api --for running --timeout 30s
+  toskose wait --dir thinking-toskosed backend --for running`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if len(names) == 0 && cmd.Flags().Changed("for") {
+				return cli.Misuse(errors.New("--for needs the name of a component, container or group"))
+			}
+			return s.Ask(func(c *client.Client) error {
+				if len(names) == 0 {
+					return s.awaitGoal(cmd.Context(), c, timeout)
+				}
+				return awaitStates(cmd.Context(), c, names, state, timeout)
+			})
+		},
+	}
+	s.Register(cmd)
+	cmd.ValidArgsFunction = s.completion(allNames)
+	cmd.Flags().StringVar(&state, "for", "", "the `STATE` to wait for (default that of the goal)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait")
+	return cmd
+}
+
+// awaitGoal waits for a goal that there is.
+func (s *session) awaitGoal(ctx context.Context, c *client.Client, timeout time.Duration) error {
+	g, err := c.Goal(ctx)
+	switch {
+	case err != nil:
+		return err
+	case g.Acting && g.None():
+		return errors.New("there is no goal to wait for: `toskose up` sets one, and --for waits for a state")
+	}
+	return AwaitGoal(ctx, c, timeout, func(line string) { s.say("%s", line) })
+}
+
+// The states of a container.
+var nodeStates = []string{"running", "degraded", "stopped", "unreachable"}
+
+// awaitStates waits until what is named is in a state; empty: in that of the goal.
+func awaitStates(ctx context.Context, c *client.Client, names []string, state string, timeout time.Duration) error {
+	app, err := c.App(ctx)
+	if err != nil {
+		return err
+	}
+	wanted, err := targets(ctx, c, app, names, state)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = client.Await(ctx, func(ctx context.Context) (bool, error) {
+		now, err := c.App(ctx)
+		if err != nil {
+			return false, err
+		}
+		app = now
+		return len(wanted.missed(app)) == 0, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("after %s %s", timeout, strings.Join(wanted.missed(app), ", "))
+	}
+	return err
+}
+
+// waited has the states to wait for, by name.
+type waited struct{ nodes, components map[string]string }
+
+// missed says what is not in its state.
+func (w waited) missed(app client.App) (all []string) {
+	for _, n := range app.Nodes {
+		if want := w.nodes[n.Name]; want != "" && n.State != want {
+			all = append(all, fmt.Sprintf("%s is %s, not %s", n.Name, n.State, want))
+		}
+	}
+	for _, c := range app.Components {
+		if want := w.components[c.Name]; want != "" && c.State != want {
+			all = append(all, fmt.Sprintf("%s is %s, not %s", c.Name, c.State, want))
+		}
+	}
+	return all
+}
+
+// targets asks the manager what names and a state mean.
+func targets(ctx context.Context, c *client.Client, app client.App, names []string, state string) (waited, error) {
+	w := waited{map[string]string{}, map[string]string{}}
+	for _, name := range names {
+		if slices.Contains(nodeStates, state) && isNode(app, name) {
+			w.nodes[name] = state
+			continue
+		}
+		var states map[string]string
+		if state != "" {
+			states = map[string]string{name: state}
+		}
+		plan, err := c.Plan(ctx, "", states)
+		if err != nil {
+			return w, err
+		}
+		asked := concerned(app, name, plan.Targets, state != "")
+		if len(asked) == 0 {
+			return w, errors.New(cmp.Or(strings.Join(plan.Notes, "; "), fmt.Sprintf("the goal says nothing of %q: --for waits for a state", name)))
+		}
+		maps.Copy(w.components, asked)
+	}
+	return w, nil
+}
+
+func isNode(app client.App, name string) bool {
+	return slices.ContainsFunc(app.Nodes, func(n client.Node) bool { return n.Name == name })
+}
+
+// concerned returns those of the targets that a name stands for: of a component or
+// a container, without what others offer it; of a group, if the targets are its own.
+func concerned(app client.App, name string, targets map[string]string, own bool) map[string]string {
+	of := map[string]string{}
+	known := isNode(app, name)
+	for _, c := range app.Components {
+		known = known || c.Name == name
+		if target := targets[c.Name]; target != "" && (c.Name == name || c.Node == name) {
+			of[c.Name] = target
+		}
+	}
+	if !known && own {
+		return targets
+	}
+	return of
+}

@@ -1,0 +1,118 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// The number of executions on a page of the history.
+const (
+	standardHistory = 50
+	maxHistory      = 200
+)
+
+// getHistory answers with what was executed.
+func (s *server) getHistory(r *http.Request) (reply, error) {
+	wanted, err := pageOf(r, standardHistory, maxHistory)
+	if err != nil {
+		return reply{}, err
+	}
+	output, err := flagOr(r, "output", true)
+	if err != nil {
+		return reply{}, err
+	}
+	query := r.URL.Query()
+	asked := history.Query{
+		Node: query.Get("node"), Component: query.Get("component"), Operation: query.Get("operation"), By: query.Get("by"),
+		Outcome: wire.Outcome(query.Get("outcome")), After: wanted.after, Limit: wanted.limit, Output: output,
+	}
+	switch asked.Outcome {
+	case "", wire.OutcomeRunning, wire.OutcomeSucceeded, wire.OutcomeFailed, wire.OutcomeCancelled, wire.OutcomeTimeout, wire.OutcomeLost:
+	default:
+		return reply{}, invalid("%q is not an outcome that a journal has", asked.Outcome)
+	}
+	page, err := s.app.History(r.Context(), asked)
+	return paged(r, page, page.Next), err
+}
+
+func (s *server) getExecution(r *http.Request) (reply, error) {
+	wait, err := waitOf(r)
+	if err != nil {
+		return reply{}, err
+	}
+	x, err := s.app.Execution(r.Context(), param(r, "execution"), wait)
+	return ok(x), err
+}
+
+func (s *server) cancelExecution(r *http.Request) (reply, error) {
+	x, err := s.app.Cancel(r.Context(), param(r, "execution"))
+	return ok(x), err
+}
+
+// run waits for the outcome unless the client prefers not to. A client that hangs
+// up cancels nothing.
+func (s *server) run(r *http.Request) (reply, error) {
+	req, err := runRequest(r)
+	if err != nil {
+		return reply{}, err
+	}
+	x, err := s.app.Start(r.Context(), req)
+	if err != nil {
+		return reply{}, err
+	}
+	header := map[string]string{"Location": "/api/v1/executions/" + x.ID}
+	patience, patient := prefers(r)
+	if !patient || x.Err() != nil {
+		ended, err := s.app.Wait(r.Context(), x.ID)
+		return s.ended(header, ended, err)
+	}
+	header["Preference-Applied"] = "respond-async"
+	if patience > 0 {
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		ended, err := s.app.Wait(ctx, x.ID)
+		if !errors.Is(err, context.DeadlineExceeded) || r.Context().Err() != nil {
+			delete(header, "Preference-Applied")
+			return s.ended(header, ended, err)
+		}
+		x = ended
+	}
+	return reply{status: http.StatusAccepted, header: header, body: x}, nil
+}
+
+// ended answers with an execution that was waited for.
+func (s *server) ended(header map[string]string, x outcome.Execution, err error) (reply, error) {
+	if err == nil {
+		err = x.Err()
+	}
+	return reply{header: header, body: x}, err
+}
+
+func (s *server) stop(r *http.Request) (reply, error) {
+	results, err := s.app.Stop(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), replicaOf(r))
+	return done(results), err
+}
+
+func (s *server) stopAll(r *http.Request) (reply, error) {
+	results, err := s.app.StopAll(r.Context(), param(r, "node"), replicaOf(r))
+	return done(results), err
+}
+
+func (s *server) signal(r *http.Request) (reply, error) {
+	results, err := s.app.Signal(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"),
+		replicaOf(r), r.URL.Query().Get("signal_type"))
+	return done(results), err
+}
+
+func (s *server) reload(r *http.Request) (reply, error) {
+	results, err := s.app.Reload(r.Context())
+	return done(results), err
+}
+
+// done answers with the results at each replica.
+func done(results []outcome.Result) reply { return ok(map[string]any{"results": results}) }

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/view"
+)
+
+func (s *server) getApp(r *http.Request, d manager.Detail) (reply, error) {
+	return ok(s.app.App(r.Context(), d)), nil
+}
+
+func (s *server) getNodes(r *http.Request, d manager.Detail) (reply, error) {
+	filter, err := filterOf(r)
+	if err != nil {
+		return reply{}, err
+	}
+	wanted, err := pageOf(r, 0, maxPage)
+	if err != nil {
+		return reply{}, err
+	}
+	nodes, next, err := cut(filter.Nodes(s.app.Nodes(r.Context(), d)), func(n view.Node) string { return n.Name }, wanted)
+	return paged(r, nodes, next), err
+}
+
+func (s *server) getComponents(r *http.Request, d manager.Detail) (reply, error) {
+	filter, err := filterOf(r)
+	if err != nil {
+		return reply{}, err
+	}
+	wanted, err := pageOf(r, 0, maxPage)
+	if err != nil {
+		return reply{}, err
+	}
+	components, next, err := cut(filter.Components(s.app.Nodes(r.Context(), d)), func(c view.Component) string { return c.Name }, wanted)
+	return paged(r, components, next), err
+}
+
+func (s *server) getNode(r *http.Request, d manager.Detail) (reply, error) {
+	n, err := s.app.Node(r.Context(), param(r, "node"), d)
+	return ok(n), err
+}
+
+func (s *server) getComponent(r *http.Request, d manager.Detail) (reply, error) {
+	c, err := s.app.Component(r.Context(), param(r, "node"), param(r, "component"), d)
+	return ok(c), err
+}
+
+func (s *server) getOperation(r *http.Request, d manager.Detail) (reply, error) {
+	op, err := s.app.Operation(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), d)
+	return ok(op), err
+}
+
+// view answers with states, and with processes if they are wanted.
+func (s *server) view(show func(*http.Request, manager.Detail) (reply, error)) http.HandlerFunc {
+	return s.handle(func(r *http.Request) (reply, error) {
+		wanted, err := flag(r, "processes")
+		if err != nil {
+			return reply{}, err
+		}
+		return show(r, manager.Detail(wanted))
+	})
+}

@@ -1,0 +1,77 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// RunRequest asks for one execution of an operation.
+type RunRequest struct {
+	Node, Component string
+	Operation       string            // "interface.operation", or the bare name where it is unique
+	Replica         string            // address or instance; empty: all
+	Inputs          map[string]string // override declared inputs
+	Timeout         time.Duration     // 0: the operation's own limit, or none
+	Force           bool              // even if it requires what nothing offers
+	Strict          bool              // not if it takes from others what they require
+}
+
+// Run begins an execution, asks until it has ended on every replica, and returns
+// it; its outcome says whether it succeeded. tell is called whenever it was asked
+// for. Where it was not begun, the error is a *Problem. If ctx ends, the execution
+// goes on, and Run returns it as it was last with the context's error.
+func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (Execution, error) {
+	path, err := url.JoinPath("/api/v1/node", url.PathEscape(r.Node), url.PathEscape(r.Component), url.PathEscape(r.Operation))
+	if err != nil {
+		return Execution{}, err
+	}
+	query := url.Values{}
+	if r.Replica != "" {
+		query.Set("replica", r.Replica)
+	}
+	for name, set := range map[string]bool{"force": r.Force, "strict": r.Strict} {
+		if set {
+			query.Set(name, "true")
+		}
+	}
+	var x Execution
+	_, err = c.do(ctx, request{
+		method: http.MethodPost, path: path, query: query, header: map[string]string{"Prefer": "respond-async"},
+		body: struct {
+			Inputs  map[string]string `json:"inputs,omitempty"`
+			Timeout float64           `json:"timeout,omitempty"`
+		}{r.Inputs, r.Timeout.Seconds()},
+	}, &x)
+	var p *Problem
+	if errors.As(err, &p) && p.Execution != "" { // some replica refused it, or failed at once
+		return c.follow(ctx, Execution{ID: p.Execution, Outcome: OutcomeRunning}, tell)
+	}
+	if err != nil {
+		return x, err
+	}
+	tell(x)
+	return c.follow(ctx, x, tell)
+}
+
+// follow asks for an execution until it has ended. A manager that is gone may be on
+// its way from one container to another: the units know the execution.
+func (c *Client) follow(ctx context.Context, x Execution, tell func(Execution)) (Execution, error) {
+	begun := false
+	err := Await(ctx, func(ctx context.Context) (bool, error) {
+		if !begun { // the manager has just said that
+			begun = true
+			return x.Outcome != OutcomeRunning, nil
+		}
+		var now Execution
+		if _, err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/executions/" + url.PathEscape(x.ID)}, &now); err != nil {
+			return false, err
+		}
+		x = now
+		tell(x)
+		return x.Outcome != OutcomeRunning, nil
+	})
+	return x, err
+}

@@ -1,0 +1,46 @@
+package execute
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// roll follows runs in their order, so that at most so many of them are under way at
+// the same time. When one does not succeed, those that have not begun do not.
+func (e *Engine) roll(request, life context.Context, runs []*run, most int) {
+	ended := make(chan *run, len(runs)) // nil: nothing was in that place
+	for range most {
+		ended <- nil
+	}
+	var failed *run
+	for _, r := range runs {
+		if failed == nil {
+			select {
+			case before := <-ended:
+				if before != nil && !before.succeeded() {
+					failed = before
+				}
+			case <-life.Done():
+				return
+			}
+		}
+		if failed != nil {
+			e.end(r, wire.Execution{}, &outcome.Error{
+				Kind: outcome.ErrNotBegun, Detail: fmt.Sprintf("not begun, because it did not succeed on replica %s", failed.replica.Addr),
+			})
+			continue
+		}
+		e.fleet.Go(func(context.Context) {
+			e.follow(request, r)
+			ended <- r
+		})
+	}
+}
+
+// succeeded reports whether a run has ended well.
+func (r *run) succeeded() bool {
+	return r.rec.snapshot().Runs[r.index].Outcome == wire.OutcomeSucceeded
+}

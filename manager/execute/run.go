@@ -1,0 +1,197 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// run is the execution on one replica.
+type run struct {
+	rec     *record
+	index   int
+	replica fleet.Replica
+	req     Request
+	id      string
+	first   bool // it begins at once
+}
+
+// follow follows one run to its end. If the fleet ends first, it leaves the run as it
+// is: the unit continues, and its journal has the rest.
+func (e *Engine) follow(request context.Context, r *run) {
+	ctx, cancel := e.fleet.Detached(request)
+	defer cancel()
+	x, err := e.begin(ctx, r)
+	if r.first {
+		r.rec.hasBegun()
+	}
+	if err == nil {
+		x, err = e.await(ctx, r.replica, x)
+	}
+	if err == nil {
+		e.fleet.Settle(ctx, r.replica, x.Instance, x.Seq)
+	}
+	if ctx.Err() == nil {
+		e.end(r, x, err)
+	}
+}
+
+// end records how a run has ended.
+func (e *Engine) end(r *run, x wire.Execution, err error) {
+	r.rec.update(r.index, func(run *outcome.Run) {
+		if err == nil {
+			run.Fill(x)
+		} else {
+			run.Fail(err, time.Now())
+		}
+	})
+	if !r.rec.hasEnded(time.Now(), r.req.Degraded) {
+		return
+	}
+	e.records.end(r.id)
+	ended := r.rec.snapshot()
+	e.log.Info("execution ended", "execution", ended.ID, "node", ended.Node, "component", ended.Component,
+		"operation", r.req.Operation.Name.String(), "outcome", ended.Outcome)
+}
+
+// variables returns inputs under the names that units use: those of the
+// variables, without INPUT_. The packager ensures that no two differ only in case.
+func variables(inputs map[string]string) map[string]string {
+	if inputs == nil {
+		return nil
+	}
+	byVariable := make(map[string]string, len(inputs))
+	for name, value := range inputs {
+		byVariable[strings.ToUpper(name)] = value
+	}
+	return byVariable
+}
+
+// begin executes on the instance that is known at the replica's address, as its
+// component is known to be. If an answer gets lost, it sends the same request
+// again, which never runs anything twice. If another instance refuses, or there is
+// a newer entry, nothing has run.
+func (e *Engine) begin(ctx context.Context, r *run) (x wire.Execution, err error) {
+	at, err := e.expected(r.replica, r.req.Operation.Component.Name())
+	if err != nil {
+		return x, err
+	}
+	for tries := 0; ; tries++ {
+		r.rec.update(r.index, func(run *outcome.Run) { run.Instance = at.instance })
+		err = e.fleet.Insist(ctx, false, func() (err error) {
+			x, err = r.replica.Unit.Execute(ctx, wire.ExecuteRequest{
+				ID: r.id, Component: r.req.Operation.Component.Name(), Operation: r.req.Operation.Name.String(), By: r.req.By,
+				Timeout: r.req.Timeout.Seconds(), Inputs: variables(r.req.Inputs), Instance: at.instance, After: at.after,
+			})
+			return err
+		})
+		if err == nil {
+			e.fleet.Settle(ctx, r.replica, at.instance, x.Seq)
+			r.rec.update(r.index, func(run *outcome.Run) { run.Fill(x) })
+			return x, nil
+		}
+		var fault *wire.Fault
+		if !errors.As(err, &fault) || tries == maxTries || !at.move(fault, r.replica.Pinned) {
+			return x, r.refused(err)
+		}
+		if at.after != nil {
+			e.fleet.Settle(ctx, r.replica, at.instance, *at.after)
+		}
+	}
+}
+
+// maxTries is how often an execution is sent again to what has changed meanwhile.
+const maxTries = 5
+
+// expectation is how a component is known to be.
+type expectation struct {
+	instance string
+	after    *uint64 // the number of its last entry, 0: it has none; nil: nothing is known
+}
+
+func (e *Engine) expected(r fleet.Replica, component string) (expectation, error) {
+	at := e.fleet.Snapshot().Node(r.Node.Name()).At(r.Addr)
+	switch {
+	case at == nil:
+		return expectation{}, &outcome.Error{Kind: outcome.ErrUnreachable, Detail: fmt.Sprintf("%s: it is no longer found", r)}
+	case at.Instance == "":
+		return expectation{}, outcome.Of(r.String(), at.Problem)
+	case r.Pinned != "" && r.Pinned != at.Instance:
+		return expectation{instance: r.Pinned}, nil
+	}
+	expected := expectation{instance: at.Instance}
+	if c := at.Component(component); c != nil {
+		expected.after = &c.Seq
+	}
+	return expected, nil
+}
+
+// move takes over how the component is by a refusal; false: that is no reason to
+// send the execution again.
+func (e *expectation) move(fault *wire.Fault, pinned string) bool {
+	other := fault.Code == wire.OtherInstance && pinned == ""
+	if !other && fault.Code != wire.NewerEntry {
+		return false
+	}
+	e.instance, e.after = fault.Instance, nil
+	if fault.Component != nil {
+		e.after = &fault.Component.Seq
+	}
+	return true
+}
+
+// refused explains a refusal with the component's state.
+func (r *run) refused(err error) error {
+	e := outcome.Of(r.replica.String(), err)
+	var fault *wire.Fault
+	if !errors.As(err, &fault) || fault.Component == nil {
+		return e
+	}
+	e.State = fault.Component.State
+	switch {
+	case errors.Is(e, outcome.ErrNotAllowed):
+		e.Allowed = fault.Component.Allowed
+		e.Detail = fmt.Sprintf("not allowed in state %q, which allows %s", e.State, outcome.OneOf(e.Allowed))
+	case errors.Is(e, outcome.ErrBusy):
+		e.Detail = "another operation of the component is under way"
+	}
+	return e
+}
+
+// await asks the unit until the execution has ended.
+func (e *Engine) await(ctx context.Context, r fleet.Replica, x wire.Execution) (wire.Execution, error) {
+	if x.Outcome.Done() {
+		return x, nil
+	}
+	err := e.fleet.Poll(ctx, func(wait time.Duration) (again bool, err error) {
+		var now wire.Execution
+		err = e.fleet.Insist(ctx, true, func() (err error) {
+			now, err = r.Unit.Execution(ctx, x.ID, wait)
+			return err
+		})
+		var fault *wire.Fault
+		switch {
+		case errors.As(err, &fault) && fault.Code == wire.NoExecution && fault.Instance != x.Instance:
+			x = lost(x)
+			return false, nil
+		case err != nil:
+			return false, outcome.Of(r.String(), err)
+		}
+		x = now
+		return !x.Outcome.Done(), nil
+	})
+	return x, err
+}
+
+// lost returns an execution as it ended with its container.
+func lost(x wire.Execution) wire.Execution {
+	x.Outcome, x.Ended = wire.OutcomeLost, time.Now()
+	x.Reason = "its container was replaced by another one"
+	return x
+}

@@ -1,0 +1,130 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/manager/unitclient"
+)
+
+// Replica is one container of a toskosed node.
+type Replica struct {
+	Node   *topology.Node
+	Addr   netip.AddrPort
+	Pinned string // the instance that the caller named; empty: any
+	Unit   *unitclient.Client
+}
+
+// String names the replica in errors.
+func (r Replica) String() string { return r.Node.Replica(r.Addr) }
+
+// Replicas returns the containers of a toskosed node that are there: all, or the
+// one whose address, address and port, or instance is which.
+func (f *Fleet) Replicas(ctx context.Context, n *topology.Node, which string) ([]Replica, error) {
+	if !n.Toskosed {
+		return nil, &outcome.Error{Kind: outcome.ErrStandalone, Detail: fmt.Sprintf(
+			"node %q is standalone: its container has no unit, so the orchestrator starts it, stops it and keeps its log", n.Name())}
+	}
+	now := f.Known(ctx, n).Node(n.Name())
+	var all []Replica
+	var addrs []string
+	for _, at := range now.Replicas {
+		if !at.Gone.IsZero() {
+			continue
+		}
+		r := f.replica(n, at.Address)
+		switch which {
+		case "":
+		case at.Instance:
+			r.Pinned = which
+			return []Replica{r}, nil
+		case at.Address.String(), at.Address.Addr().String():
+			return []Replica{r}, nil
+		}
+		all, addrs = append(all, r), append(addrs, r.Addr.String())
+	}
+	if len(all) == 0 {
+		why := now.Problem
+		if why == nil {
+			why = discovery.ErrNone
+		}
+		return nil, &outcome.Error{Kind: outcome.ErrUnreachable, Detail: fmt.Sprintf("node %q: %v", n.Name(), why), Cause: why}
+	}
+	if which != "" {
+		return nil, &outcome.Error{
+			Kind: outcome.ErrUnknownReplica, Candidates: addrs,
+			Detail: fmt.Sprintf("node %q has no replica with the address or instance %q", n.Name(), which),
+		}
+	}
+	return all, nil
+}
+
+func (f *Fleet) replica(n *topology.Node, addr netip.AddrPort) Replica {
+	return Replica{Node: n, Addr: addr, Unit: f.pool.Client(addr, n.Credentials)}
+}
+
+// There returns the replicas of a node that are there at a moment.
+func (f *Fleet) There(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
+	for _, at := range now.Node(n.Name()).Replicas {
+		if at.Gone.IsZero() {
+			all = append(all, f.replica(n, at.Address))
+		}
+	}
+	return all
+}
+
+// Heard returns the replicas of a node whose units are heard at a moment.
+func (f *Fleet) Heard(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
+	for _, at := range now.Node(n.Name()).Replicas {
+		if at.Reachable() {
+			all = append(all, f.replica(n, at.Address))
+		}
+	}
+	return all
+}
+
+// Instance finds where an instance of a node is.
+func (f *Fleet) Instance(n *topology.Node, instance string) (Replica, error) {
+	for _, at := range f.Snapshot().Node(n.Name()).Replicas {
+		if at.Instance == instance && at.Gone.IsZero() {
+			r := f.replica(n, at.Address)
+			r.Pinned = instance
+			return r, nil
+		}
+	}
+	return Replica{}, &outcome.Error{Kind: outcome.ErrUnreachable, Detail: fmt.Sprintf("instance %s of node %q is no longer found", instance, n.Name())}
+}
+
+// On calls do for all replicas of a node, or for one, concurrently. It succeeds if
+// do did for at least one and there was nothing to do on the others.
+func (f *Fleet) On(ctx context.Context, n *topology.Node, which, subject string, do func(context.Context, Replica) outcome.Result) ([]outcome.Result, error) {
+	results, err := f.Attempt(ctx, n, which, do)
+	if err != nil {
+		return nil, err
+	}
+	return results, outcome.Worst(subject, results)
+}
+
+// Attempt is On with the error of finding the replicas only.
+func (f *Fleet) Attempt(ctx context.Context, n *topology.Node, which string, do func(context.Context, Replica) outcome.Result) ([]outcome.Result, error) {
+	replicas, err := f.Replicas(ctx, n, which)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := f.Detached(ctx)
+	defer cancel()
+	return Each(replicas, func(r Replica) outcome.Result {
+		result := do(ctx, r)
+		result.Node, result.Replica, result.Done = n.Name(), r.Addr.String(), result.Err == nil
+		if result.Err != nil {
+			result.Err = outcome.Of(r.String(), result.Err)
+			result.Detail = result.Err.Error()
+		}
+		return result
+	}), nil
+}

@@ -1,0 +1,122 @@
+package goal
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/tosca/protocol/plan"
+)
+
+// Awaited returns, by container, the components that have to be in their targets
+// before clients are led to a replica of it: those that are wanted up.
+//
+// A component that cannot come up before somebody is led to its own container is
+// left out; both would wait for ever. Its container is then ready without it.
+func (m *Model) Awaited(targets map[string]string) map[string]map[string]string {
+	w := &waiting{Model: m, awaited: map[string]map[string]string{}}
+	var wanted []string
+	needs := map[string]int{}
+	for name, target := range targets {
+		if m.isUp(name, target) {
+			wanted = append(wanted, name)
+			needs[name] = len(m.needing(name))
+		}
+	}
+	slices.SortFunc(wanted, func(a, b string) int { return cmp.Or(cmp.Compare(needs[a], needs[b]), cmp.Compare(a, b)) })
+	for _, name := range wanted {
+		node := m.Node[name]
+		if w.reaches(name, node) {
+			continue
+		}
+		if w.awaited[node] == nil {
+			w.awaited[node] = map[string]string{}
+		}
+		w.awaited[node][name] = targets[name]
+	}
+	return w.awaited
+}
+
+// isUp reports whether a component offers in a state all that it does when it is up.
+func (m *Model) isUp(component, state string) bool {
+	up, ok := m.up[component]
+	if !ok {
+		return false
+	}
+	offers := m.offers(component, state)
+	return state == up || !slices.ContainsFunc(m.offers(component, up), func(c string) bool { return !slices.Contains(offers, c) })
+}
+
+// needing returns the components that a component requires, directly or through
+// others.
+func (m *Model) needing(component string) map[string]bool {
+	found := map[string]bool{}
+	for queue := []string{component}; len(queue) > 0; queue = queue[1:] {
+		for _, b := range m.index[queue[0]].Bindings {
+			if m.Node[b.Target] != "" && !found[b.Target] {
+				found[b.Target] = true
+				queue = append(queue, b.Target)
+			}
+		}
+	}
+	return found
+}
+
+// waiting is what clients wait for: a component for those that it requires, and,
+// where the network leads to them, for their containers; a container for the
+// components that are awaited in it.
+type waiting struct {
+	*Model
+	awaited map[string]map[string]string
+}
+
+// reaches reports whether a component waits, directly or through others, for a
+// container.
+func (w *waiting) reaches(component, container string) bool {
+	seen := map[string]bool{}
+	for queue := []string{component}; len(queue) > 0; queue = queue[1:] {
+		for _, next := range w.next(queue[0]) {
+			if next == container {
+				return true
+			}
+			if !seen[next] {
+				seen[next] = true
+				queue = append(queue, next)
+			}
+		}
+	}
+	return false
+}
+
+// next returns what a component or a container waits for at once.
+func (w *waiting) next(name string) (all []string) {
+	node, isComponent := w.Node[name]
+	if !isComponent {
+		return slices.Collect(maps.Keys(w.awaited[name]))
+	}
+	for _, b := range w.index[name].Bindings {
+		target, hosted := w.Node[b.Target]
+		if hosted {
+			all = append(all, b.Target)
+		} else {
+			target = b.Target
+		}
+		if ledTo(b, node, target) {
+			all = append(all, target)
+		}
+	}
+	return all
+}
+
+// ledTo reports whether a component in one container finds what a binding names by
+// the name of another, or of its own.
+func ledTo(b plan.Binding, from, to string) bool {
+	switch b.Requirement {
+	case protocol.Connection:
+		return true
+	case protocol.Host, protocol.Alive, protocol.Storage:
+		return false
+	}
+	return from != to
+}

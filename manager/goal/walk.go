@@ -1,0 +1,225 @@
+package goal
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/toskose/toskose/tosca/protocol/plan"
+)
+
+// walk is a plan, and how far each replica has come along it. It serves as long as
+// what is asked for and the replicas are what they were, and each component is
+// somewhere on its way. Nothing of it ever changes; following it makes another one.
+type walk struct {
+	asked   *Document
+	targets map[string]string
+	notes   []string
+	plan    *plan.Plan
+	blocked []Obstacle // what no plan leads to
+	members []member   // the replicas, by number
+	legs    []leg
+	steps   []planned // in an order in which they can be made
+	byID    []int     // of a step: where it is in steps
+	at      [][]int   // by leg and replica of its class: how many steps were made
+}
+
+// member is what of a replica decides on the plan, beside where its components are.
+type member struct {
+	node, instance, name   string
+	away, unknown, failing bool
+}
+
+// leg is the way of one element.
+type leg struct {
+	part
+	replicas []int    // of its class; none: the element is no component, or has no container
+	states   []string // the first, and that after each step
+}
+
+// planned is a step of the plan, and its place on the way of its element.
+type planned struct {
+	plan.Step
+	leg, number int
+}
+
+// newWalk plans from the situation of a turn.
+func (t *turn) newWalk(ctx context.Context) *walk {
+	p := t.problem(t.s, t.doc, t.targets)
+	made, blocked := p.way(ctx)
+	w := &walk{asked: t.doc, targets: t.targets, notes: t.made.Notes, plan: made, members: t.members()}
+	for _, name := range slices.Sorted(maps.Keys(blocked)) {
+		of := p.of[name]
+		w.blocked = append(w.blocked, Obstacle{Node: of.class.node, Component: of.component, Reason: blocked[name]})
+	}
+	legOf := map[string]int{}
+	for n, e := range p.Elements {
+		l := leg{part: p.of[e.Name], states: []string{p.From[e.Name]}}
+		if l.class != nil {
+			l.replicas = l.class.operated()
+		}
+		legOf[e.Name], w.legs, w.at = n, append(w.legs, l), append(w.at, make([]int, max(1, len(l.replicas))))
+	}
+	all := made.Steps()
+	w.byID = make([]int, len(all)+1)
+	for _, st := range all {
+		l := &w.legs[legOf[st.Component]]
+		w.byID[st.ID] = len(w.steps)
+		w.steps = append(w.steps, planned{st, legOf[st.Component], len(l.states) - 1})
+		l.states = append(l.states, st.Target)
+	}
+	return w
+}
+
+// members returns what decides on the plan. Whether anything failed on a replica does
+// so only beside others, which are then waited for instead.
+func (t *turn) members() []member {
+	all := make([]member, len(t.s.Replicas))
+	well := map[string]int{}
+	for i := range t.s.Replicas {
+		r := &t.s.Replicas[i]
+		if r.Problem == "" {
+			well[r.Node]++
+		}
+	}
+	for i := range t.s.Replicas {
+		r := &t.s.Replicas[i]
+		all[i] = member{
+			node: r.Node, instance: r.Instance, name: r.Name, away: r.Problem != "", unknown: r.Unknown,
+			failing: r.Problem == "" && well[r.Node] > 1 && t.failing(r),
+		}
+	}
+	return all
+}
+
+// serves reports whether a walk is one to what a document asks for.
+func (w *walk) serves(d *Document) bool {
+	return w != nil && w.asked.All == d.All && maps.Equal(w.asked.States, d.States) &&
+		maps.EqualFunc(w.asked.Holds, d.Holds, func(Hold, Hold) bool { return true })
+}
+
+// follow returns the walk as far as it has come in the situation of a turn; false:
+// something is not on its way any more.
+func (w *walk) follow(t *turn) (*walk, bool) {
+	if !w.serves(t.doc) || !slices.Equal(w.members, t.members()) {
+		return nil, false
+	}
+	next := *w
+	next.at = slices.Clone(w.at)
+	for n := range w.legs {
+		l := &w.legs[n]
+		for i := range w.at[n] {
+			before := w.at[n][i]
+			to, ok := l.position(before, t.stateOn(l, i))
+			if !ok {
+				return nil, false
+			}
+			if to == before {
+				continue
+			}
+			if &next.at[n][0] == &w.at[n][0] {
+				next.at[n] = slices.Clone(w.at[n])
+			}
+			next.at[n][i] = to
+		}
+	}
+	return &next, true
+}
+
+// stateOn returns where the element of a leg is on one of its replicas.
+func (t *turn) stateOn(l *leg, i int) string {
+	switch {
+	case l.class == nil:
+		return t.elementState(t.s, l.component)
+	case len(l.replicas) == 0:
+		return l.states[0]
+	}
+	return t.stateOf(l.component, &t.s.Replicas[l.replicas[i]])
+}
+
+// position returns how many steps lead to a state: those made before, else more, else
+// fewer.
+func (l *leg) position(before int, state string) (at int, ok bool) {
+	for at := before; at < len(l.states); at++ {
+		if l.states[at] == state {
+			return at, true
+		}
+	}
+	for at := before - 1; at >= 0; at-- {
+		if l.states[at] == state {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// made reports whether a step was made on all replicas that it is for.
+func (w *walk) made(s *planned) bool {
+	for _, at := range w.at[s.leg] {
+		if at <= s.number {
+			return false
+		}
+	}
+	return true
+}
+
+// ended reports whether there is nothing left to do.
+func (w *walk) ended() bool {
+	for n, l := range w.legs {
+		for _, at := range w.at[n] {
+			if at < len(l.states)-1 {
+				return false
+			}
+		}
+	}
+	return len(w.blocked) == 0
+}
+
+// advance begins the next steps of the plan, on every replica that they are for. It
+// goes on along the walk of the decision before where that still serves and leads
+// anywhere, and plans anew otherwise.
+func (t *turn) advance(ctx context.Context, before *walk) {
+	if w, ok := before.follow(t); ok {
+		begun, obstacles, wake := len(t.made.Steps), len(t.made.Obstacles), t.made.Wake
+		if t.along(w); len(t.made.Steps) > begun || w.ended() || t.busy() {
+			return
+		}
+		t.made.Obstacles, t.made.Wake = t.made.Obstacles[:obstacles], wake
+	}
+	t.along(t.newWalk(ctx))
+}
+
+// busy reports whether anything is under way.
+func (t *turn) busy() bool {
+	for i := range t.s.Replicas {
+		for _, c := range t.s.Replicas[i].Components {
+			if c.Executing != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// along begins the next steps of a walk.
+func (t *turn) along(w *walk) {
+	t.made.walk, t.made.Plan = w, w.plan
+	t.made.Obstacles = append(t.made.Obstacles, w.blocked...)
+	for n := range w.steps {
+		st := &w.steps[n]
+		if w.made(st) || slices.ContainsFunc(st.After, func(id int) bool { return !w.made(&w.steps[w.byID[id]]) }) {
+			continue
+		}
+		l := &w.legs[st.leg]
+		if l.class == nil {
+			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: l.component, Reason: fmt.Sprintf("%q does not run; whether it does is the orchestrator's affair", l.component)})
+			continue
+		}
+		for i, r := range l.replicas {
+			if w.at[st.leg][i] == st.number {
+				t.plannedStep(&t.s.Replicas[r], l.component, st.Step)
+			}
+		}
+	}
+}

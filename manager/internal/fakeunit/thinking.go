@@ -1,0 +1,109 @@
+package fakeunit
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// Containers finds what the test says there is.
+type Containers map[string][]netip.AddrPort
+
+// Replicas implements the manager's Containers.
+func (c Containers) Replicas(_ context.Context, alias string, _ int) ([]netip.AddrPort, error) {
+	if len(c[alias]) == 0 {
+		return nil, discovery.ErrNone
+	}
+	return c[alias], nil
+}
+
+// Clients implements the manager's Containers: they are led to all.
+func (c Containers) Clients(context.Context, string) ([]netip.Addr, bool, error) {
+	return nil, true, nil
+}
+
+// Running implements the manager's Containers.
+func (c Containers) Running(ctx context.Context, alias string, _ []int) ([]netip.Addr, error) {
+	found, err := c.Replicas(ctx, alias, 0)
+	if err != nil {
+		return nil, err
+	}
+	return []netip.Addr{found[0].Addr()}, nil
+}
+
+// Thinking is a small application: backend hosts api, frontend hosts gui, store
+// is standalone.
+func Thinking() *tosca.Application {
+	script := func(name string, inputs ...string) tosca.Operation {
+		op := tosca.Operation{Name: name, Script: "scripts/" + name + ".sh"}
+		for _, input := range inputs {
+			op.Inputs = append(op.Inputs, tosca.OperationInput{Name: input})
+		}
+		return op
+	}
+	op := func(iface, name string) protocol.Operation { return protocol.Operation{Interface: iface, Name: name} }
+	lifecycle := protocol.Protocol{
+		Initial: "created",
+		Transitions: []protocol.Transition{
+			{Source: "created", Target: "configured", Operation: op("Standard", "configure")},
+			{Source: "configured", Target: "started", Operation: op("Standard", "start")},
+			{Source: "configured", Target: "started", Operation: op("api_interface", "start")},
+			{Source: "started", Target: "configured", Operation: op("Standard", "stop")},
+			{Source: "configured", Target: "configured", Operation: op("api_interface", "push_default")},
+		},
+	}
+	page := lifecycle
+	page.Transitions = slices.DeleteFunc(slices.Clone(page.Transitions), func(t protocol.Transition) bool { return t.Interface != "Standard" })
+	page.States = []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started", Requires: []string{protocol.Connection}}}
+	lifecycle.States = []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started", Offers: []string{protocol.Endpoint}}}
+	return &tosca.Application{
+		Name: "thinking",
+		Nodes: []tosca.Node{
+			{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
+			{Name: "frontend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
+			{Name: "store", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}}},
+		},
+		Components: []tosca.Component{
+			{Name: "api", Type: "thinking.Api", Host: "backend", Node: "backend", Protocol: lifecycle, Interfaces: []tosca.Interface{
+				{Name: "Standard", Operations: []tosca.Operation{script("configure", "port", "code"), script("start", "port"), {Name: "stop"}}},
+				{Name: "api_interface", Operations: []tosca.Operation{script("push_default"), script("start")}},
+			}},
+			{Name: "gui", Type: "thinking.Gui", Host: "frontend", Node: "frontend", Protocol: page, Connections: []string{"api"}, Interfaces: []tosca.Interface{
+				{Name: "Standard", Operations: []tosca.Operation{script("start")}},
+			}},
+		},
+		Volumes: []tosca.Volume{{Name: "dbvolume", Type: "tosker.nodes.Volume", Protocol: protocol.Volume()}},
+	}
+}
+
+// Config is the configuration of Thinking.
+func Config() *config.Config {
+	return &config.Config{Nodes: map[string]config.Node{
+		"backend":  {Port: 9001, User: User},
+		"frontend": {Port: 9002, User: User},
+	}}
+}
+
+// Passwords are those of Thinking's units.
+func Passwords() map[string]string {
+	return map[string]string{"backend": Password, "frontend": Password}
+}
+
+// Backend is a unit with api in state configured. start waits for hold.
+func Backend(instance string, hold <-chan struct{}, end End) *Unit {
+	return &Unit{
+		Instance: instance,
+		Logs:     map[string]string{"api:Standard.start": "hello " + instance},
+		UnitLog:  "unit " + instance,
+		Operations: map[string]map[string]Operation{"api": {
+			"Standard.configure":         {From: []string{"created"}, End: End{Target: "configured"}},
+			"Standard.start":             {From: []string{"configured"}, Hold: hold, End: end},
+			"api_interface.push_default": {From: []string{"configured"}, End: End{Target: "configured"}},
+		}},
+	}
+}

@@ -1,0 +1,107 @@
+package metrics
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/view"
+)
+
+// Application is what metrics are about.
+type Application interface {
+	App(ctx context.Context, d manager.Detail) view.App
+	Goal() manager.GoalView
+}
+
+// standing collects how an application stands when it is asked.
+type standing struct{ app Application }
+
+var (
+	replicas = prometheus.NewDesc("toskose_replicas",
+		"Replicas of a node by how they are reached: up, silent (their unit does not answer) or gone (no longer found).", []string{"node", "state"}, nil)
+	components = prometheus.NewDesc("toskose_component_replicas",
+		"Replicas of a component by its state; unknown where its unit does not answer.", []string{"node", "component", "state"}, nil)
+	lacking = prometheus.NewDesc("toskose_component_lacks",
+		"How much a component requires in its state that nothing offers.", []string{"node", "component"}, nil)
+	goalWanted  = prometheus.NewDesc("toskose_goal_components", "Components on replicas that the goal names.", nil, nil)
+	goalReached = prometheus.NewDesc("toskose_goal_components_reached", "Those of them that are as the goal says.", nil, nil)
+	goalDone    = prometheus.NewDesc("toskose_goal_done", "1 if all is as the goal says and nothing is under way.", nil, nil)
+	goalActing  = prometheus.NewDesc("toskose_goal_acting", "0 if the manager only observes, because it does not know which goal holds.", nil, nil)
+	goalBlocked = prometheus.NewDesc("toskose_goal_obstacles", "What is in the way of the goal.", nil, nil)
+	goalHeld    = prometheus.NewDesc("toskose_goal_holds", "Components that the goal leaves alone, since somebody else operated them.", nil, nil)
+	goalLacking = prometheus.NewDesc("toskose_goal_lacking_replicas", "Replicas that do not keep the goal yet.", nil, nil)
+)
+
+// The states of replicas.
+const (
+	replicaUp     = "up"
+	replicaSilent = "silent"
+	replicaGone   = "gone"
+)
+
+// Describe sends all descriptions.
+func (s standing) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		replicas, components, lacking, goalWanted, goalReached, goalDone, goalActing, goalBlocked, goalHeld, goalLacking,
+	} {
+		ch <- d
+	}
+}
+
+// Collect sends what is known now.
+func (s standing) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value int, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // what is not known yet is not waited for
+	app := s.app.App(ctx, manager.StatesOnly)
+	for i := range app.Nodes {
+		n := &app.Nodes[i]
+		count := map[string]int{replicaUp: 0, replicaSilent: 0, replicaGone: 0}
+		for j := range n.Replicas {
+			count[reached(&n.Replicas[j])]++
+		}
+		for state, number := range count {
+			gauge(replicas, number, n.Name, state)
+		}
+	}
+	for i := range app.Components {
+		c := &app.Components[i]
+		count := map[string]int{}
+		for j := range c.Replicas {
+			count[c.Replicas[j].State]++
+		}
+		for state, number := range count {
+			gauge(components, number, c.Node, c.Name, state)
+		}
+		gauge(lacking, len(c.Lacks), c.Node, c.Name)
+	}
+	g := s.app.Goal()
+	gauge(goalWanted, g.Wanted)
+	gauge(goalReached, g.Reached)
+	gauge(goalDone, number(g.Done))
+	gauge(goalActing, number(g.Acting))
+	gauge(goalBlocked, len(g.Obstacles))
+	gauge(goalHeld, len(g.Holds))
+	gauge(goalLacking, len(g.Lacking))
+}
+
+func reached(r *view.Replica) string {
+	switch {
+	case !r.Gone.IsZero():
+		return replicaGone
+	case r.Problem != "":
+		return replicaSilent
+	}
+	return replicaUp
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,152 @@
+package outcome
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// The outcomes of a run that no journal has.
+const (
+	Refused     wire.Outcome = "refused"     // the unit did not begin it
+	Unreachable wire.Outcome = "unreachable" // whether it ran, or how it ended, is not known
+)
+
+// Execution is one run of an operation on the replicas of its node.
+type Execution struct {
+	ID        string       `json:"id"`
+	Node      string       `json:"node"`
+	Component string       `json:"component"`
+	Interface string       `json:"interface"`
+	Operation string       `json:"operation"`
+	By        string       `json:"by,omitempty"`
+	Inputs    []string     `json:"inputs,omitempty"` // names of those overridden
+	Outcome   wire.Outcome `json:"outcome"`          // of the worst run; running until all have ended
+	Started   time.Time    `json:"started"`
+	Ended     time.Time    `json:"ended,omitzero"`
+	Runs      []Run        `json:"runs"`
+	Degraded  []Lack       `json:"degraded,omitempty"` // what others require and lack since it was begun
+}
+
+// Run is the execution in one container.
+type Run struct {
+	Replica  string       `json:"replica"` // its address
+	Instance string       `json:"instance,omitempty"`
+	Outcome  wire.Outcome `json:"outcome"`
+	Reason   string       `json:"reason,omitempty"`
+	From     string       `json:"from,omitempty"` // the component's state before
+	To       string       `json:"to,omitempty"`   // and after
+	Started  time.Time    `json:"started,omitzero"`
+	Ended    time.Time    `json:"ended,omitzero"`
+	PID      int          `json:"pid,omitempty"`
+	wire.Exit
+	Stdout  string   `json:"stdout,omitempty"`  // the end of its output
+	Stderr  string   `json:"stderr,omitempty"`  //
+	Allowed []string `json:"allowed,omitempty"` // what the protocol allowed instead
+
+	kind error // of its failure; nil while it runs and if it succeeded
+}
+
+// Fill copies what the unit answered.
+func (r *Run) Fill(x wire.Execution) {
+	r.Instance, r.Outcome, r.Reason, r.From, r.To = x.Instance, x.Outcome, x.Reason, x.From, x.To
+	r.Started, r.Ended, r.PID, r.Exit = x.Started, x.Ended, x.PID, x.Exit
+	r.Stdout, r.Stderr = x.Stdout, x.Stderr
+	switch x.Outcome {
+	case wire.OutcomeRunning, wire.OutcomeSucceeded:
+		r.kind = nil
+	case wire.OutcomeTimeout:
+		r.kind = ErrTimeLimit
+	default:
+		r.kind = ErrFailed
+	}
+}
+
+// sentence says how the run ended.
+func (r *Run) sentence() string {
+	s := string(r.Outcome)
+	switch {
+	case r.ExitCode != nil:
+		s = fmt.Sprintf("%s with exit code %d", s, *r.ExitCode)
+	case r.Signal != "":
+		s = fmt.Sprintf("%s by %s", s, r.Signal)
+	}
+	if r.Reason != "" {
+		s += ": " + r.Reason
+	}
+	return s
+}
+
+// Worst returns the run that decides the outcome, if there is one.
+func (x *Execution) Worst() *Run {
+	var worst *Run
+	for i := range x.Runs {
+		if worst == nil || Rank(x.Runs[i].kind) > Rank(worst.kind) {
+			worst = &x.Runs[i]
+		}
+	}
+	return worst
+}
+
+// Err returns nil while the execution runs and if it succeeded on every replica,
+// and otherwise an *Error of the worst run's kind.
+func (x *Execution) Err() error {
+	worst := x.Worst()
+	if !x.Outcome.Done() || worst == nil || worst.kind == nil {
+		return nil
+	}
+	e := &Error{
+		Kind: worst.kind, State: worst.From, Allowed: worst.Allowed, Execution: x,
+		Detail: fmt.Sprintf("operation %s of component %q on replica %s of node %q: %s",
+			protocol.Operation{Interface: x.Interface, Name: x.Operation}, x.Component, worst.Replica, x.Node, worst.sentence()),
+	}
+	if errors.Is(worst.kind, ErrNotAllowed) && e.Allowed == nil {
+		e.Allowed = []string{}
+	}
+	return e
+}
+
+// Finish derives the outcome and the end from the runs.
+func (x *Execution) Finish() {
+	x.Outcome = wire.OutcomeRunning
+	for i := range x.Runs {
+		if !x.Runs[i].Outcome.Done() {
+			return
+		}
+		if x.Runs[i].Ended.After(x.Ended) {
+			x.Ended = x.Runs[i].Ended
+		}
+	}
+	if worst := x.Worst(); worst != nil {
+		x.Outcome = worst.Outcome
+	}
+}
+
+// Fail records an error that is not the operation's.
+func (r *Run) Fail(err error, now time.Time) {
+	e := Of("", err)
+	r.kind, r.Reason, r.Ended, r.Outcome = e.Kind, e.Detail, now, Refused
+	if e.State != "" {
+		r.From = e.State
+	}
+	r.Allowed = e.Allowed
+	if errors.Is(err, ErrUnreachable) || errors.Is(err, ErrBadAnswer) {
+		r.Outcome = Unreachable
+	}
+}
+
+// Join adds the run that one unit knows.
+func (x *Execution) Join(node, replica string, known wire.Execution) {
+	if x.ID == "" {
+		*x = Execution{
+			ID: known.ID, Node: node, Component: known.Component, Interface: known.Interface,
+			Operation: known.Operation, By: known.By, Inputs: known.Inputs, Started: known.Started,
+		}
+	}
+	run := Run{Replica: replica}
+	run.Fill(known)
+	x.Runs = append(x.Runs, run)
+}

@@ -1,0 +1,163 @@
+package manager
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Detail selects what a view has beside what the mirror knows.
+type Detail bool
+
+// Whether the units are asked for processes: each reads all of /proc for it.
+const (
+	StatesOnly    Detail = false
+	WithProcesses Detail = true
+)
+
+// App returns the state of the whole application. What cannot be reached is
+// marked as such; it is not an error.
+func (a *App) App(ctx context.Context, d Detail) view.App {
+	now := a.rules.At(a.fleet.Complete(ctx))
+	if d == WithProcesses {
+		return view.OfApp(a.model, a.views(ctx, now, d))
+	}
+	a.shown.mu.Lock()
+	defer a.shown.mu.Unlock()
+	if a.shown.of != now.Snapshot {
+		a.shown.of, a.shown.view = now.Snapshot, view.OfApp(a.model, a.views(ctx, now, d))
+	}
+	return a.shown.view
+}
+
+// shown is the last view of the application. It is shown again until something
+// changes, to how many ever ask.
+type shown struct {
+	mu   sync.Mutex
+	of   *mirror.Snapshot
+	view view.App
+}
+
+// Nodes returns the state of every node with its components.
+func (a *App) Nodes(ctx context.Context, d Detail) []view.Node {
+	return a.views(ctx, a.rules.At(a.fleet.Complete(ctx)), d)
+}
+
+func (a *App) views(ctx context.Context, now view.Look, d Detail) []view.Node {
+	if d == WithProcesses {
+		return fleet.Each(a.model.Nodes, func(n *topology.Node) view.Node { return view.OfNode(now, n, processes(ctx, a.fleet, n, now, d)) })
+	}
+	views := make([]view.Node, len(a.model.Nodes))
+	for i, n := range a.model.Nodes {
+		views[i] = view.OfNode(now, n, nil)
+	}
+	return views
+}
+
+// Node returns the state of one node with its components.
+func (a *App) Node(ctx context.Context, name string, d Detail) (view.Node, error) {
+	n, err := a.model.Node(name)
+	if err != nil {
+		return view.Node{}, err
+	}
+	now := a.rules.At(a.fleet.Known(ctx, n))
+	return view.OfNode(now, n, processes(ctx, a.fleet, n, now, d)), nil
+}
+
+// Component returns the state of a component.
+func (a *App) Component(ctx context.Context, nodeName, name string, d Detail) (view.Component, error) {
+	c, err := a.model.Component(nodeName, name)
+	if err != nil {
+		return view.Component{}, err
+	}
+	now := a.rules.At(a.fleet.Known(ctx, c.Node))
+	return view.OfComponent(now, c, processes(ctx, a.fleet, c.Node, now, d)), nil
+}
+
+// processes asks the units of a node that are heard, if that is wanted.
+func processes(ctx context.Context, f *fleet.Fleet, n *topology.Node, now view.Look, d Detail) view.Processes {
+	if d == StatesOnly {
+		return nil
+	}
+	heard := f.Heard(now.Snapshot, n)
+	found := view.Processes{}
+	for i, o := range fleet.Each(heard, func(r fleet.Replica) view.Observation {
+		snapshot, err := r.Unit.Components(ctx, true)
+		if err != nil {
+			err = outcome.Of(r.String(), err)
+		}
+		return view.Observation{Snapshot: snapshot, Err: err}
+	}) {
+		found[heard[i].Addr.String()] = o
+	}
+	return found
+}
+
+// Operation reports whether an operation is allowed or running now.
+func (a *App) Operation(ctx context.Context, nodeName, componentName, name string, d Detail) (view.Operation, error) {
+	op, err := a.model.Operation(nodeName, componentName, name)
+	if err != nil {
+		return view.Operation{}, err
+	}
+	now := a.rules.At(a.fleet.Known(ctx, op.Component.Node))
+	shown := view.OfOperation(now, op)
+	if d == WithProcesses && op.Model.Script != "" {
+		addProcesses(ctx, a.fleet, op, now, shown.Replicas)
+	}
+	return shown, nil
+}
+
+// addProcesses adds the operation's process as Supervisor's clients see it.
+func addProcesses(ctx context.Context, f *fleet.Fleet, op topology.Operation, now view.Look, views []view.OperationReplica) {
+	heard := f.Heard(now.Snapshot, op.Component.Node)
+	for i, info := range fleet.Each(heard, func(r fleet.Replica) *wire.ProcessInfo {
+		info, err := r.Unit.ProcessInfo(ctx, op.Process())
+		if err != nil {
+			return nil
+		}
+		return &info
+	}) {
+		at := slices.IndexFunc(views, func(v view.OperationReplica) bool { return v.Address == heard[i].Addr.String() })
+		if at >= 0 {
+			views[at].Process = info
+		}
+	}
+}
+
+// NotReady is a node that keeps the application from being ready.
+type NotReady struct {
+	Node string `json:"node"`
+	Why  string `json:"why"`
+}
+
+// Ready returns the toskosed nodes without a unit that answers, and the number of
+// units that do.
+func (a *App) Ready() (missing []NotReady, units int) {
+	now := a.rules.At(a.fleet.Snapshot())
+	for _, n := range a.model.Toskosed {
+		answering := len(a.fleet.Heard(now.Snapshot, n))
+		if units += answering; answering == 0 {
+			missing = append(missing, NotReady{Node: n.Name(), Why: view.OfNode(now, n, nil).Why})
+		}
+	}
+	return missing, units
+}
+
+// Events returns a function that waits for what happens next, from the event with
+// an id on; see mirror.Stream.
+func (a *App) Events(after string) func(context.Context) ([]Event, error) {
+	return a.fleet.Stream(after).Next
+}
+
+// EventMissing is the kind of the event where others are left out.
+const EventMissing = mirror.EventMissing
+
+// Event is something that happened to a component, or to a replica.
+type Event = mirror.Event

@@ -1,0 +1,65 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// Operation is an operation of a component.
+type Operation struct {
+	Component *Component
+	Name      protocol.Operation
+	Model     tosca.Operation
+}
+
+// Process is its name as a process of the unit.
+func (o Operation) Process() string { return o.Component.Name() + ":" + o.Name.String() }
+
+// OperationModel is an operation as the model has it.
+type OperationModel struct {
+	Name        string   `json:"name"`        // "interface.operation"
+	Implemented bool     `json:"implemented"` // it has a script
+	Inputs      []string `json:"inputs,omitempty"`
+}
+
+// Describe returns the operation as it is shown.
+func (o Operation) Describe() OperationModel {
+	view := OperationModel{Name: o.Name.String(), Implemented: o.Model.Script != ""}
+	for _, input := range o.Model.Inputs {
+		view.Inputs = append(view.Inputs, input.Name)
+	}
+	return view
+}
+
+// CheckInputs returns an error that names all inputs that the operation does not
+// declare; the unit would name the first.
+func (o Operation) CheckInputs(inputs map[string]string) error {
+	var declared, undeclared []string
+	for _, input := range o.Model.Inputs {
+		declared = append(declared, input.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		if !slices.Contains(declared, name) {
+			undeclared = append(undeclared, fmt.Sprintf("%q", name))
+		}
+		if strings.ContainsRune(inputs[name], 0) {
+			return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("the value of input %q contains a zero byte, which no environment variable can", name)}
+		}
+	}
+	if undeclared == nil {
+		return nil
+	}
+	has := "none"
+	if declared != nil {
+		has = strings.Join(declared, ", ")
+	}
+	return &outcome.Error{Kind: outcome.ErrInvalid, Candidates: declared, Detail: fmt.Sprintf(
+		"operation %s of component %q does not declare the input %s (it declares %s)",
+		o.Name, o.Component.Name(), strings.Join(undeclared, ", "), has)}
+}

@@ -1,0 +1,199 @@
+// Package topology names what an application has: its nodes, components and
+// operations as callers name them, with where their units are and what their
+// protocols allow.
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/unitclient"
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// Node is a container of the model with what is needed to reach it.
+type Node struct {
+	Model       *tosca.Node
+	Conf        config.Node
+	Toskosed    bool // it hosts components, so it has a unit
+	Credentials unitclient.Credentials
+	Components  []*Component
+}
+
+// Name is its name in the model.
+func (n *Node) Name() string { return n.Model.Name }
+
+// Replica names the node's replica at an address in errors.
+func (n *Node) Replica(addr netip.AddrPort) string {
+	return fmt.Sprintf("replica %s of node %q", addr, n.Name())
+}
+
+// Component is a component of the model on its node.
+type Component struct {
+	Model      *tosca.Component
+	Node       *Node
+	Operations []Operation
+	Models     []OperationModel // these, as they are shown
+
+	kinds   map[protocol.Operation]protocol.Kind // that toskose.yml gives
+	choices choices
+}
+
+// Name is its name in the model.
+func (c *Component) Name() string { return c.Model.Name }
+
+// Application is the model of an application, by names.
+type Application struct {
+	*tosca.Application
+	Toskosed []*Node // those with a unit
+	Nodes    []*Node // all
+}
+
+// New joins a model and its configuration, and reports all that is missing.
+func New(app *tosca.Application, conf *config.Config, passwords map[string]string) (*Application, error) {
+	var problems []error
+	nodes := make([]*Node, 0, len(app.Nodes))
+	byName := map[string]*Node{}
+	for i := range app.Nodes {
+		n := &Node{Model: &app.Nodes[i], Conf: conf.Nodes[app.Nodes[i].Name]}
+		if n.Conf.Alias == "" {
+			n.Conf.Alias = n.Name()
+		}
+		nodes, byName[n.Name()] = append(nodes, n), n
+	}
+	for i := range app.Components {
+		c := &Component{Model: &app.Components[i], Models: []OperationModel{}, kinds: map[protocol.Operation]protocol.Kind{}}
+		c.Node = byName[c.Model.Node]
+		if c.Node == nil {
+			problems = append(problems, fmt.Errorf("component %q is on node %q, which the application does not have", c.Name(), c.Model.Node))
+			continue
+		}
+		for name, op := range c.Model.Operations() {
+			o := Operation{Component: c, Name: name, Model: op}
+			c.Operations, c.Models = append(c.Operations, o), append(c.Models, o.Describe())
+			if kind := c.Node.Conf.Components[c.Name()].Operations[name.String()].Kind; kind != "" {
+				c.kinds[name] = protocol.Kind(kind)
+			}
+		}
+		c.Node.Components = append(c.Node.Components, c)
+		c.Node.Toskosed = true
+	}
+	a := &Application{Application: app, Nodes: nodes}
+	for _, n := range nodes {
+		if n.Toskosed {
+			a.Toskosed = append(a.Toskosed, n)
+			problems = append(problems, n.credential(passwords))
+		}
+	}
+	return a, errors.Join(problems...)
+}
+
+func (n *Node) credential(passwords map[string]string) error {
+	n.Credentials = unitclient.Credentials{User: n.Conf.User, Password: passwords[n.Name()], Name: n.Name()}
+	if n.Conf.Port < 1 || n.Conf.Port > 65535 {
+		return fmt.Errorf("node %q: port %d of its unit in toskose.yml is not valid", n.Name(), n.Conf.Port)
+	}
+	if n.Conf.User == "" || n.Credentials.Password == "" {
+		return fmt.Errorf("node %q: its unit's user or password is missing", n.Name())
+	}
+	return nil
+}
+
+// Node finds a node.
+func (a *Application) Node(name string) (*Node, error) {
+	names := make([]string, 0, len(a.Nodes))
+	for _, n := range a.Nodes {
+		if n.Name() == name {
+			return n, nil
+		}
+		names = append(names, n.Name())
+	}
+	return nil, unknown(outcome.ErrUnknownNode, fmt.Sprintf("the application has no node %q", name), name, names)
+}
+
+// Component finds a component on a node.
+func (a *Application) Component(nodeName, name string) (*Component, error) {
+	n, err := a.Node(nodeName)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, c := range n.Components {
+		if c.Name() == name {
+			return c, nil
+		}
+		names = append(names, c.Name())
+	}
+	if !n.Toskosed {
+		return nil, &outcome.Error{Kind: outcome.ErrUnknownComponent, Detail: fmt.Sprintf("node %q is standalone: it hosts no components", nodeName)}
+	}
+	for _, other := range a.Nodes {
+		for _, c := range other.Components {
+			if c.Name() == name {
+				return nil, &outcome.Error{Kind: outcome.ErrUnknownComponent, Detail: fmt.Sprintf(
+					"node %q has no component %q: it is on node %q", nodeName, name, other.Name())}
+			}
+		}
+	}
+	return nil, unknown(outcome.ErrUnknownComponent, fmt.Sprintf("node %q has no component %q", nodeName, name), name, names)
+}
+
+// Operation finds an operation by "interface.operation", or by its bare name if
+// only one interface has it.
+func (a *Application) Operation(nodeName, componentName, name string) (Operation, error) {
+	c, err := a.Component(nodeName, componentName)
+	if err != nil {
+		return Operation{}, err
+	}
+	var candidates []Operation
+	var names, ambiguous []string
+	for _, op := range c.Operations {
+		full := op.Name.String()
+		if full == name {
+			return op, nil
+		}
+		if op.Name.Name == name {
+			candidates = append(candidates, op)
+			ambiguous = append(ambiguous, full)
+		}
+		names = append(names, full)
+	}
+	switch len(candidates) {
+	case 1:
+		return candidates[0], nil
+	case 0:
+		e := unknown(outcome.ErrUnknownOperation, fmt.Sprintf("component %q has no operation %q", componentName, name), name, names)
+		if e.Suggestion == "" {
+			e.Suggestion = nearestBare(c, name)
+		}
+		return Operation{}, e
+	}
+	return Operation{}, &outcome.Error{
+		Kind: outcome.ErrAmbiguous, Candidates: ambiguous,
+		Detail: fmt.Sprintf("component %q has several operations %q: %s", componentName, name, strings.Join(ambiguous, ", ")),
+	}
+}
+
+func unknown(kind error, detail, name string, names []string) *outcome.Error {
+	return &outcome.Error{Kind: kind, Detail: detail, Candidates: names, Suggestion: diag.Nearest(name, names)}
+}
+
+// nearestBare returns the operation whose bare name is most likely meant.
+func nearestBare(c *Component, name string) string {
+	full := map[string]string{}
+	var names []string
+	for _, op := range c.Operations {
+		full[op.Name.Name] = op.Name.String()
+		names = append(names, op.Name.Name)
+	}
+	if parsed, err := protocol.ParseOperation(name); err == nil {
+		name = parsed.Name
+	}
+	return full[diag.Nearest(name, names)]
+}

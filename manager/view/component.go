@@ -1,0 +1,123 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// OfComponent joins what is known of the component on each replica.
+func OfComponent(l Look, c *topology.Component, seen Processes) Component {
+	now := l.Node(c.Node.Name())
+	view := Component{
+		Name: c.Name(), Type: c.Model.Type, Node: c.Node.Name(), State: StateUnknown,
+		Allowed: []string{}, Operations: c.Models, Replicas: make([]ComponentReplica, 0, len(now.Replicas)),
+	}
+	first := true
+	for _, at := range now.Replicas {
+		if !at.Gone.IsZero() {
+			continue
+		}
+		r := l.componentReplica(c, at)
+		view.Lacks = merge(view.Lacks, r.Lacks)
+		r.Processes = seen.of(r.Address, c.Name())
+		view.Replicas = append(view.Replicas, r)
+		switch {
+		case r.State == StateUnknown:
+		case first:
+			view.State, view.Allowed, first = r.State, r.Allowed, false
+		default:
+			if view.State != r.State {
+				view.State = StateMixed
+			}
+			view.Allowed = common(view.Allowed, r.Allowed)
+		}
+	}
+	return view
+}
+
+// common returns the names that are in both; it changes neither.
+func common(a, b []string) []string {
+	if slices.Equal(a, b) {
+		return a
+	}
+	both := []string{}
+	for _, name := range a {
+		if slices.Contains(b, name) {
+			both = append(both, name)
+		}
+	}
+	return both
+}
+
+func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) ComponentReplica {
+	r := ComponentReplica{Address: at.Address.String(), Instance: at.Instance, State: StateUnknown}
+	known := at.Component(c.Name())
+	if at.Problem != nil {
+		r.Problem = outcome.Of(c.Node.Replica(at.Address), at.Problem).Error()
+		if known != nil {
+			r.Last, r.Since, r.Why, r.Heard = known.State, known.Since, known.Why, at.Heard()
+		}
+		return r
+	}
+	if known == nil {
+		r.Problem = fmt.Sprintf("the unit does not know the component %q", c.Name())
+		return r
+	}
+	r.State, r.Since, r.Why = known.State, known.Since, known.Why
+	r.Lacks = l.rules.lacks(l.situation, l.of(at), c.Name())
+	r.Allowed, r.Blocked = l.allowed(c, at, known)
+	if x := known.Executing(); x != nil {
+		r.Executing = x.ID
+	}
+	return r
+}
+
+// OfOperation shows an operation, without processes.
+func OfOperation(l Look, op topology.Operation) Operation {
+	view := Operation{
+		OperationModel: op.Describe(), Node: op.Component.Node.Name(), Component: op.Component.Name(), Replicas: []OperationReplica{},
+	}
+	for _, at := range l.Node(view.Node).Replicas {
+		if at.Gone.IsZero() {
+			view.Replicas = append(view.Replicas, l.operationReplica(op, at))
+		}
+	}
+	view.Allowed = len(view.Replicas) > 0
+	for i := range view.Replicas {
+		view.Allowed = view.Allowed && view.Replicas[i].Allowed
+		view.Running = view.Running || view.Replicas[i].Running
+	}
+	return view
+}
+
+func (l Look) operationReplica(op topology.Operation, at *mirror.Replica) OperationReplica {
+	c := l.componentReplica(op.Component, at)
+	r := OperationReplica{Address: c.Address, Instance: c.Instance, Executing: c.Executing, Problem: c.Problem}
+	if c.Problem == "" {
+		known := at.Component(op.Component.Name())
+		r.Allowed, r.Lacks = slices.Contains(c.Allowed, op.Name.String()), c.Blocked[op.Name.String()]
+		r.Running = runs(op, known)
+	}
+	return r
+}
+
+// runs reports whether an operation is executing, or a start has left what runs.
+func runs(op topology.Operation, c *mirror.Component) bool {
+	last := protocol.Operation{}
+	for _, x := range c.Recent {
+		name := protocol.Operation{Interface: x.Interface, Name: x.Operation}
+		if !x.Outcome.Done() && name == op.Name {
+			return true
+		}
+		if x.Outcome == wire.OutcomeSucceeded && op.Component.Kind(name) == protocol.KindStart {
+			last = name
+		}
+	}
+	return c.Open() && last == op.Name
+}

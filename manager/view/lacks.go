@@ -1,0 +1,124 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
+)
+
+func sentences(all []outcome.Lack) string {
+	texts := make([]string, len(all))
+	for i, l := range all {
+		texts[i] = l.String()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// explain says of each lack how the provider is.
+func (r *Rules) explain(s goal.Situation, found []goal.Lack) []outcome.Lack {
+	var all []outcome.Lack
+	for _, l := range found {
+		all = append(all, outcome.Lack{
+			Component: l.Component, Requirement: l.Requirement, Provider: l.Provider, Capability: l.Capability, Why: r.why(s, l),
+		})
+	}
+	return all
+}
+
+func (r *Rules) why(s goal.Situation, l goal.Lack) string {
+	node, isComponent := r.model.Node[l.Provider]
+	if !isComponent {
+		return fmt.Sprintf("%q does not run", l.Provider)
+	}
+	var states []string
+	for i := range s.Replicas {
+		at := &s.Replicas[i]
+		if at.Node != node {
+			continue
+		}
+		state := fmt.Sprintf("in state %q", at.Components[l.Provider].State)
+		if at.Unknown || at.Components[l.Provider].State == "" {
+			state = "unknown, because its unit cannot be heard"
+		}
+		if !slices.Contains(states, state) {
+			states = append(states, state)
+		}
+	}
+	if states == nil {
+		return fmt.Sprintf("its container %q has no replica", node)
+	}
+	return fmt.Sprintf("%q is %s", l.Provider, strings.Join(states, " and "))
+}
+
+// lacks returns what a component requires in its state on a replica, and lacks.
+func (r *Rules) lacks(s goal.Situation, at *goal.Replica, component string) []outcome.Lack {
+	return r.missing(s, at, component, r.model.Requires(component, at.Components[component].State))
+}
+
+func (r *Rules) missing(s goal.Situation, at *goal.Replica, component string, requirements []string) []outcome.Lack {
+	if len(requirements) == 0 || at.Unknown {
+		return nil
+	}
+	return r.explain(s, r.model.Lacking(s, at, component, requirements))
+}
+
+// Lacking returns what the users of a component lack, on any replica.
+func (l Look) Lacking(component string) []outcome.Lack { return l.rules.left(l.situation, component) }
+
+func (r *Rules) left(s goal.Situation, component string) []outcome.Lack {
+	var all []outcome.Lack
+	for _, user := range r.model.Users(component) {
+		for i := range s.Replicas {
+			if at := &s.Replicas[i]; at.Node == r.model.Node[user] {
+				all = merge(all, r.lacks(s, at, user))
+			}
+		}
+	}
+	return all
+}
+
+// merge adds the lacks that are not there yet.
+func merge(all, more []outcome.Lack) []outcome.Lack {
+	for _, l := range more {
+		if !slices.ContainsFunc(all, l.Same) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// Added returns the lacks that were not there before.
+func Added(before, after []outcome.Lack) []outcome.Lack {
+	return slices.DeleteFunc(after, func(l outcome.Lack) bool { return slices.ContainsFunc(before, l.Same) })
+}
+
+// allowed returns the operations that may begin now: those that the component's
+// own protocol allows, as its unit does, without those that require what nothing
+// offers, which are blocked.
+func (l Look) allowed(c *topology.Component, at *mirror.Replica, known *mirror.Component) (names []string, blocked map[string][]outcome.Lack) {
+	choice := c.Choice(known)
+	for _, step := range choice.Steps {
+		name := step.Operation.String()
+		if lacks := l.rules.missing(l.situation, l.of(at), c.Name(), l.rules.model.Needed(c.Name(), step)); lacks != nil {
+			if blocked == nil {
+				blocked = map[string][]outcome.Lack{}
+			}
+			blocked[name] = lacks
+		}
+	}
+	if blocked == nil {
+		return choice.Names, nil
+	}
+	names = []string{}
+	for _, name := range choice.Names {
+		if blocked[name] == nil {
+			names = append(names, name)
+		}
+	}
+	return names, blocked
+}

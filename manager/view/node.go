@@ -1,0 +1,117 @@
+package view
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Processes are what the units of a node answered about processes, by address.
+type Processes map[string]Observation
+
+// Observation is one unit's answer.
+type Observation struct {
+	Snapshot wire.Snapshot
+	Err      error
+}
+
+// of returns the processes of a component at an address.
+func (p Processes) of(addr, component string) []wire.Process {
+	all := p[addr].Snapshot.Components
+	i := slices.IndexFunc(all, func(c wire.Component) bool { return c.Name == component })
+	if i < 0 {
+		return nil
+	}
+	return all[i].Processes
+}
+
+// OfApp shows an application of the views of its nodes, which it takes over.
+func OfApp(app *topology.Application, nodes []Node) App {
+	view := App{
+		Name: app.Name, Version: app.Version, Description: app.Description,
+		Nodes: nodes, Components: []Component{}, Volumes: []Volume{},
+	}
+	running := map[string]bool{}
+	for i := range view.Nodes {
+		n := &view.Nodes[i]
+		running[n.Name] = n.State == NodeRunning || n.State == NodeDegraded
+		view.Components = append(view.Components, n.Components...)
+		n.Components = nil
+	}
+	for _, v := range app.Volumes {
+		volume := Volume{Name: v.Name, Type: v.Type, State: StateUnknown, Nodes: []string{}}
+		for _, n := range app.Nodes {
+			if slices.ContainsFunc(n.Model.Storage, func(s tosca.Storage) bool { return s.Volume == v.Name }) {
+				volume.Nodes = append(volume.Nodes, n.Name())
+				if running[n.Name()] {
+					volume.State = "created"
+				}
+			}
+		}
+		view.Volumes = append(view.Volumes, volume)
+	}
+	return view
+}
+
+// OfNode shows a node with its components, and with processes that were seen.
+func OfNode(l Look, n *topology.Node, seen Processes) Node {
+	now := l.Node(n.Name())
+	view := Node{Name: n.Name(), Type: n.Model.Type, Kind: Toskosed, Image: n.Model.Image.Name, Replicas: []Replica{}}
+	if !n.Toskosed {
+		view.Kind = Standalone
+		for _, addr := range now.Running {
+			view.Replicas = append(view.Replicas, Replica{Address: addr.String()})
+		}
+	}
+	there, answering := 0, len(now.Running)
+	for _, r := range now.Replicas {
+		shown := ofReplica(r)
+		if r.Gone.IsZero() {
+			there++
+		}
+		if r.Reachable() {
+			answering++
+			o := seen[shown.Address]
+			shown.Unclaimed = o.Snapshot.Unclaimed
+			if o.Err != nil {
+				shown.Problem = o.Err.Error()
+			}
+		} else if r.Gone.IsZero() {
+			view.Why = outcome.Of(n.Replica(r.Address), r.Problem).Error()
+		}
+		view.Replicas = append(view.Replicas, shown)
+	}
+	switch {
+	case answering > 0 && answering < there:
+		view.State = NodeDegraded
+	case answering > 0:
+		view.State = NodeRunning
+	case there == 0 && errors.Is(now.Problem, discovery.ErrNone):
+		view.State, view.Why = NodeStopped, now.Problem.Error()
+	case there == 0 && now.Problem != nil:
+		view.State, view.Why = NodeUnreachable, now.Problem.Error()
+	default:
+		view.State = NodeUnreachable
+	}
+	for _, c := range n.Components {
+		view.Components = append(view.Components, OfComponent(l, c, seen))
+	}
+	return view
+}
+
+func ofReplica(r *mirror.Replica) Replica {
+	view := Replica{Address: r.Address.String(), Instance: r.Instance, Booted: r.Booted, Labels: r.Labels, Gone: r.Gone}
+	if r.Problem != nil {
+		view.Problem, view.Since, view.Heard = r.Problem.Error(), r.Since, r.Heard()
+	}
+	if !r.Gone.IsZero() {
+		view.Heard = r.Heard()
+	}
+	return view
+}

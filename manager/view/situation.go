@@ -1,0 +1,123 @@
+package view
+
+import (
+	"sync"
+	"time"
+
+	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Rules say what the components of the application require of each other.
+type Rules struct {
+	model   *goal.Model
+	digests map[string]string // of the configuration that each node's unit should have
+
+	mu    sync.Mutex
+	last  *mirror.Snapshot // that was translated last
+	now   goal.Situation
+	index map[*mirror.Replica]int // in now.Replicas
+}
+
+// NewRules returns the rules of an application, and the digests that its units
+// should have.
+func NewRules(model *goal.Model, digests map[string]string) *Rules {
+	return &Rules{model: model, digests: digests}
+}
+
+// situation returns a snapshot as the rules know it, and where each replica is in it.
+// Replicas that have not changed are not translated again.
+func (r *Rules) situation(now *mirror.Snapshot) (goal.Situation, map[*mirror.Replica]int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == now {
+		return r.now, r.index
+	}
+	next, index := goal.Situation{Standalone: map[string]bool{}}, map[*mirror.Replica]int{}
+	for _, n := range now.Nodes {
+		next.Standalone[n.Name] = len(n.Running) > 0
+		for _, at := range n.Replicas {
+			if !at.Gone.IsZero() {
+				continue
+			}
+			index[at] = len(next.Replicas)
+			if i, known := r.index[at]; known {
+				next.Replicas = append(next.Replicas, r.now.Replicas[i])
+			} else {
+				next.Replicas = append(next.Replicas, r.seen(at))
+			}
+		}
+	}
+	next = next.Indexed()
+	r.last, r.now, r.index = now, next, index
+	return next, index
+}
+
+// seen returns a replica as goals see it.
+func (r *Rules) seen(at *mirror.Replica) goal.Replica {
+	g := goal.Replica{Node: at.Node, Name: at.Address.String(), Instance: at.Instance, Apart: !at.Led, Components: map[string]goal.Component{}}
+	switch {
+	case at.Problem != nil || at.Instance == "":
+		g.Problem, g.Unknown = "its unit does not answer", true
+	case r.outdated(at):
+		g.Problem = "outdated: it has another version of its components than the manager"
+	}
+	for _, c := range at.Components {
+		g.Components[c.Component] = standing(c)
+	}
+	return g
+}
+
+// outdated reports whether a replica has another configuration than the manager's
+// model: it is of another deployment, which a manager of its own operates.
+func (r *Rules) outdated(at *mirror.Replica) bool {
+	expected := r.digests[at.Node]
+	return expected != "" && at.Digest != "" && at.Digest != expected
+}
+
+// standing returns a component as goals see it.
+func standing(c *mirror.Component) goal.Component {
+	made := goal.Component{State: c.State, Open: c.StartedFrom != "", Seq: c.Seq}
+	for _, x := range c.Recent {
+		run := goal.Run{
+			ID: x.ID, By: x.By, Operation: protocol.Operation{Interface: x.Interface, Name: x.Operation}, From: x.From, To: x.To,
+			Cancelled: x.Outcome == wire.OutcomeCancelled, Started: x.Started, Ended: x.Ended, Gone: x.Gone, Stopped: x.Stopped, Seq: x.Seq,
+		}
+		switch x.Outcome {
+		case wire.OutcomeRunning:
+			made.Executing = &run
+			continue
+		case wire.OutcomeSucceeded, wire.OutcomeCancelled:
+		case wire.OutcomeFailed, wire.OutcomeTimeout, wire.OutcomeLost:
+			run.Failed = true
+		}
+		made.Runs = append(made.Runs, run)
+	}
+	return made
+}
+
+// Look is what is known at one moment, with what the rules make of it.
+type Look struct {
+	*mirror.Snapshot
+	rules     *Rules
+	situation goal.Situation
+	index     map[*mirror.Replica]int
+}
+
+// At returns what is known at the moment of a snapshot.
+func (r *Rules) At(now *mirror.Snapshot) Look {
+	s, index := r.situation(now)
+	return Look{now, r, s, index}
+}
+
+// Situation is what is known as goals see it.
+func (l Look) Situation() goal.Situation {
+	s := l.situation
+	s.Now, s.Complete = time.Now(), l.Complete()
+	return s
+}
+
+// of is a replica as the rules know it.
+func (l Look) of(at *mirror.Replica) *goal.Replica { return &l.situation.Replicas[l.index[at]] }

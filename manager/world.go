@@ -1,0 +1,95 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/toskose/toskose/manager/execute"
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/keep"
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// world is what the keeper of the goal knows of units, and asks of them.
+type world struct {
+	app    *topology.Application
+	fleet  *fleet.Fleet
+	rules  *view.Rules
+	engine *execute.Engine
+}
+
+// observe returns what the mirror knows as goals see it.
+func (w world) observe() (goal.Situation, <-chan struct{}) {
+	now := w.fleet.Snapshot()
+	return w.rules.At(now).Situation(), now.Superseded()
+}
+
+// execute runs a step of the goal's and waits for its end.
+func (w world) execute(ctx context.Context, step goal.Step) (seq uint64, err error) {
+	r, err := w.instance(step.Node, step.Instance)
+	if err != nil {
+		return 0, err
+	}
+	x, err := w.engine.Run(ctx, r, wire.ExecuteRequest{
+		ID: step.ID, Component: step.Component, Operation: step.Operation.String(), By: "goal", Instance: step.Instance, After: &step.After,
+	})
+	return x.Seq, err
+}
+
+func (w world) instance(node, instance string) (fleet.Replica, error) {
+	n, err := w.app.Node(node)
+	if err != nil {
+		return fleet.Replica{}, err
+	}
+	return w.fleet.Instance(n, instance)
+}
+
+// copies returns where replicas keep a document.
+func (w world) copies(document string) func(node, instance string) keep.Copies {
+	return func(node, instance string) keep.Copies { return copies{w, document, node, instance} }
+}
+
+type copies struct {
+	world
+	document, node, instance string
+}
+
+func (c copies) Read(ctx context.Context) ([]byte, error) {
+	r, err := c.world.instance(c.node, c.instance)
+	if err != nil {
+		return nil, err
+	}
+	text, err := r.Unit.Document(ctx, c.document)
+	code, _ := wire.FaultCodeOf(err)
+	if code == wire.NoDocument {
+		return nil, nil
+	}
+	if code == wire.NoDocuments || code == wire.NoStorage {
+		return nil, fmt.Errorf("%w: %w", keep.ErrNoRoom, err)
+	}
+	return text, err
+}
+
+func (c copies) Write(ctx context.Context, revision wire.Revision, text []byte) error {
+	r, err := c.world.instance(c.node, c.instance)
+	if err != nil {
+		return err
+	}
+	err = r.Unit.PutDocument(ctx, c.document, wire.Document{Revision: revision, Content: text})
+	var fault *wire.Fault
+	switch code, _ := wire.FaultCodeOf(err); {
+	case code == wire.OldRevision && errors.As(err, &fault):
+		newer, err := wire.ParseRevision(fault.Revision)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r, err)
+		}
+		return &keep.NewerError{Revision: newer}
+	case code == wire.NoDocuments || code == wire.NoStorage:
+		return fmt.Errorf("%w: %w", keep.ErrNoRoom, err)
+	}
+	return err
+}

@@ -1,0 +1,260 @@
+package logs
+
+import (
+	"encoding/binary"
+	"io"
+	"os"
+	"sort"
+	"syscall"
+	"time"
+)
+
+// A log file has no times in it: its bytes are those of the process. When they were
+// written is in an index beside it, PATH.times, which also says which file of the log
+// it belongs to, so that cursors outlive the unit. It begins with a head and goes on
+// with marks, each an offset and the time at which what follows it was written.
+const (
+	timesSuffix = ".times"
+	timesMagic  = "toskTIM1"
+	headBytes   = 48 // magic, life, 4 bytes of nothing, gen, base, inode
+	markBytes   = 16 // offset, nanoseconds since 1970
+
+	// Two marks are at least that far apart. Where the index would take more than a
+	// quarter of its log, because lines are short, they are a second apart.
+	markEvery  = 10 * time.Millisecond
+	markSparse = time.Second
+	timesFree  = 64 << 10 // as much as this an index may always take
+	timesShare = 4
+)
+
+// mark says that what follows an offset was written at a time.
+type mark struct{ offset, at int64 }
+
+// times is a log's index as it is written, and what is known of its last bytes.
+type times struct {
+	adopted bool    // an earlier life was looked for
+	length  int64   // of the index of the current file; 0: it is not begun
+	marked  mark    // the last one in it
+	wrote   mark    // the last write, which need not be in it
+	base    int64   // the bytes of all files of the log before the current one
+	past    []int64 // the same of those before, the newest last
+}
+
+// pastMost is of how many files the log knows how many bytes came before.
+const pastMost = 1024
+
+// nextFile begins the index of the next file; ended is the size of the one before, -1:
+// unknown. The caller holds the File's lock.
+func (t *times) nextFile(ended int64) {
+	t.past = append(t.past, t.base)
+	if len(t.past) > pastMost {
+		t.past = t.past[1:]
+	}
+	if t.base += max(ended, 0); ended < 0 {
+		t.past = nil
+	}
+	t.length, t.marked = 0, mark{}
+	t.wrote.offset = 0
+}
+
+// mark notes when what follows an offset of the current file was written. The
+// caller holds the lock.
+func (f *File) mark(offset int64) {
+	if f.o.Now == nil {
+		return
+	}
+	f.wrote = mark{offset, max(f.o.Now().UnixNano(), f.wrote.at)}
+	apart := time.Duration(f.wrote.at - f.marked.at)
+	dense := f.length <= timesFree || f.length <= f.size/timesShare
+	if f.length > 0 && (apart < markEvery || !dense && apart < markSparse) {
+		return
+	}
+	if f.writeIndex(f.wrote) {
+		f.marked = f.wrote
+	}
+}
+
+// beginIndex begins the index of a file that is empty. The caller holds the lock.
+func (f *File) beginIndex() {
+	if f.o.Now != nil && f.out != nil && !f.odd {
+		f.writeIndex()
+	}
+}
+
+// writeIndex adds marks to the index. Where it cannot times are less exact, which ends
+// nothing: a full disk was reported by then.
+func (f *File) writeIndex(marks ...mark) bool {
+	flags, text := os.O_WRONLY|os.O_CREATE, make([]byte, 0, headBytes+markBytes)
+	if f.length == 0 {
+		info, err := f.out.Stat()
+		if err != nil {
+			return false
+		}
+		flags |= os.O_TRUNC
+		text = append(text, timesMagic...)
+		text = append(text, f.life...)
+		text = append(text, 0, 0, 0, 0)
+		for _, n := range []uint64{f.gen, uint64(f.base), inode(info)} {
+			text = binary.LittleEndian.AppendUint64(text, n)
+		}
+	}
+	for _, m := range marks {
+		text = binary.LittleEndian.AppendUint64(text, uint64(m.offset))
+		text = binary.LittleEndian.AppendUint64(text, uint64(m.at))
+	}
+	// It is not kept open: each log would take a descriptor more.
+	file, err := os.OpenFile(f.path+timesSuffix, flags, 0o644) //nolint:gosec // as its log
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	if _, err = file.WriteAt(text, f.length); err == nil {
+		f.length += int64(len(text))
+	}
+	return err == nil
+}
+
+// moveIndex follows a file to its new name; an index of another file must not stay
+// there. The caller holds the lock.
+func (f *File) moveIndex(from, to string) {
+	if f.o.Now != nil && os.Rename(from+timesSuffix, to+timesSuffix) != nil {
+		_ = os.Remove(to + timesSuffix)
+	}
+}
+
+func inode(info os.FileInfo) uint64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Ino
+	}
+	return 0
+}
+
+// adopt continues an earlier life of the log, so that its cursors stay valid: if the
+// index is that of the file at the path, nobody else has written it since. The caller
+// holds the lock.
+func (f *File) adopt() {
+	if f.adopted || f.o.Now == nil || f.std != nil {
+		return
+	}
+	f.adopted = true
+	x, ok := openIndex(f.path)
+	if !ok {
+		return
+	}
+	defer x.Close()
+	info, err := os.Stat(f.path)
+	if err != nil || inode(info) != x.inode {
+		return
+	}
+	var last mark
+	if x.marks > 0 {
+		last = x.mark(x.marks - 1)
+	}
+	if last.offset > info.Size() {
+		return
+	}
+	f.life, f.gen, f.base = x.life, x.gen, x.base
+	f.length, f.marked, f.wrote = headBytes+int64(x.marks)*markBytes, last, last
+	for f.kept < f.o.Backups && f.adoptBackup(f.kept+1) {
+		f.kept++
+	}
+	f.cut = f.gen - uint64(f.kept)
+}
+
+// adoptBackup adds the next older file to those that are kept.
+func (f *File) adoptBackup(i int) bool {
+	x, ok := openIndex(f.backup(i))
+	if !ok {
+		return false
+	}
+	defer x.Close()
+	info, err := os.Stat(f.backup(i))
+	if err != nil || inode(info) != x.inode || x.life != f.life || x.gen != f.gen-uint64(i) {
+		return false
+	}
+	f.sizes, f.past = append([]int64{info.Size()}, f.sizes...), append([]int64{x.base}, f.past...)
+	return true
+}
+
+// position returns how many bytes of the log came before a position; -1: unknown. The
+// caller holds the lock.
+func (f *File) position(c cursor) int64 {
+	back := int(f.gen - c.gen)
+	switch {
+	case c.life != f.life || c.gen > f.gen || back > len(f.past):
+		return -1
+	case back == 0:
+		return f.base + c.offset
+	}
+	return f.past[len(f.past)-back] + c.offset
+}
+
+// index is one that is read.
+type index struct {
+	*os.File
+	life       string
+	gen, inode uint64
+	base       int64
+	marks      int
+	broken     bool // it could not be read
+}
+
+// openIndex opens the index of a file of a log; false: there is none.
+func openIndex(path string) (*index, bool) {
+	file, err := os.Open(path + timesSuffix)
+	if err != nil {
+		return nil, false
+	}
+	head := make([]byte, headBytes)
+	info, err := file.Stat()
+	if err == nil {
+		_, err = io.ReadFull(file, head)
+	}
+	if err != nil || string(head[:len(timesMagic)]) != timesMagic {
+		file.Close()
+		return nil, false
+	}
+	rest := head[len(timesMagic)+lifeLength+4:]
+	return &index{
+		File: file, life: string(head[len(timesMagic):][:lifeLength]),
+		gen: binary.LittleEndian.Uint64(rest), base: int64(binary.LittleEndian.Uint64(rest[8:])), inode: binary.LittleEndian.Uint64(rest[16:]),
+		marks: int((info.Size() - headBytes) / markBytes),
+	}, true
+}
+
+// mark returns a mark by its number.
+func (x *index) mark(i int) mark {
+	var text [markBytes]byte
+	if _, err := x.ReadAt(text[:], headBytes+int64(i)*markBytes); err != nil {
+		x.broken = true
+		return mark{}
+	}
+	return mark{int64(binary.LittleEndian.Uint64(text[:])), int64(binary.LittleEndian.Uint64(text[8:]))}
+}
+
+// between returns the marks of a part of the file: the last one at or before its
+// beginning, and those within.
+func (x *index) between(from, to int64) []mark {
+	first := sort.Search(x.marks, func(i int) bool { return x.mark(i).offset > from })
+	var found []mark
+	for i := max(first-1, 0); i < x.marks; i++ {
+		m := x.mark(i)
+		if m.offset >= to {
+			break
+		}
+		found = append(found, m)
+	}
+	if x.broken {
+		return nil
+	}
+	return found
+}
+
+// before returns the last mark before a time; the zero value: there is none.
+func (x *index) before(nano int64) mark {
+	i := sort.Search(x.marks, func(i int) bool { return x.mark(i).at >= nano })
+	if i == 0 || x.broken {
+		return mark{}
+	}
+	return x.mark(i - 1)
+}
