@@ -44,7 +44,7 @@ func as(h http.Handler, user, method, path string, headers ...string) *httptest.
 
 // touched reports whether an application was asked to do more than to show something.
 func (a *app) touched() bool {
-	reads := []string{"", "processes", "log ", "unitlog ", "events after ", "plan "}
+	reads := []string{"", "processes", "log ", "unitlog ", "events after ", "history ", "plan "}
 	return a.start.Node != "" || !slices.ContainsFunc(reads, func(read string) bool {
 		return a.called == read || read != "" && strings.HasPrefix(a.called, read)
 	})

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -26,6 +27,8 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/users"
@@ -107,8 +110,18 @@ func (a *app) Start(_ context.Context, req manager.RunRequest) (outcome.Executio
 
 func (a *app) Wait(context.Context, string) (outcome.Execution, error) { return a.outcome, a.err }
 
-func (a *app) Execution(_ context.Context, id string) (outcome.Execution, error) {
+func (a *app) Execution(_ context.Context, id string, _ time.Duration) (outcome.Execution, error) {
 	return outcome.Execution{ID: id}, a.err
+}
+
+func (a *app) Cancel(_ context.Context, id string) (outcome.Execution, error) {
+	a.called = "cancel " + id
+	return outcome.Execution{ID: id}, a.err
+}
+
+func (a *app) History(_ context.Context, q history.Query) (history.Page, error) {
+	a.called = fmt.Sprintf("history %+v", q)
+	return history.Page{}, a.err
 }
 
 func (a *app) did(what ...string) ([]outcome.Result, error) {
@@ -148,6 +161,17 @@ func (a *app) ClearLog(_ context.Context, node, component, operation, replica st
 func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]outcome.Result, error) {
 	return a.did("clearunit", node, replica)
 }
+
+func (a *app) Lines(context.Context, logs.Query) (manager.LineReader, error) {
+	return noLines{}, a.err
+}
+
+// noLines has none.
+type noLines struct{}
+
+func (noLines) Next(context.Context) ([]logs.Entry, error) { return nil, io.EOF }
+func (noLines) Position() string                           { return "p" }
+func (noLines) Close()                                     {}
 
 func (a *app) Ready() ([]manager.NotReady, int) { return a.missing, 2 }
 
@@ -232,7 +256,7 @@ func request(method, path, body string, headers ...string) *http.Request {
 	r.SetBasicAuth("admin", "pw")
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
-		r.Header.Set(name, value)
+		r.Header.Add(name, value)
 	}
 	return r
 }
@@ -266,6 +290,11 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 		{"GET", op + "/log?std_type=stderr", 200, "log backend api Standard.start ", `"two\n"`},
 		{"DELETE", op + "/log", 200, "clear backend api Standard.start ", ""},
 		{"GET", "/api/v1/executions/x9", 200, "", `"x9"`},
+		{"DELETE", "/api/v1/executions/x9", 200, "cancel x9", `"x9"`},
+		{"GET", "/api/v1/executions?node=backend&component=api&operation=start&by=jo&outcome=failed&limit=3&after=a.x&output=false", 200, "history {Node:backend Component:api Operation:start By:jo Outcome:failed After:a.x Limit:3 Output:false}", ""},
+		{"GET", "/api/v1/executions", 200, "history {Node: Component: Operation: By: Outcome: After: Limit:50 Output:true}", ""},
+		{"GET", "/api/v1/executions?outcome=odd", 422, "", "odd"},
+		{"GET", "/api/v1/executions?limit=201", 422, "", "201"},
 		{"GET", "/healthz", 200, "", "ok"},
 		{"GET", "/readyz", 200, "", "ready"},
 		{"GET", "/openapi.json", 200, "", "1.2.3"},
@@ -384,10 +413,46 @@ func TestRunWaitsUnlessAskedNotTo(t *testing.T) {
 	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" || !a.start.Force || !a.start.Strict || a.start.MaxUnavailable != 2 {
 		t.Errorf("started %+v", a.start)
 	}
-	w = ask(t, h, "POST", op, "", "Prefer: wait=1, respond-async")
+	w = ask(t, h, "POST", op, "", "Prefer: handling=strict, respond-async; x=1")
 	if w.Code != 202 || w.Header().Get("Location") != "/api/v1/executions/x1" || !strings.Contains(w.Body.String(), `"running"`) {
 		t.Errorf("got %d %v: %s", w.Code, w.Header(), w.Body)
 	}
+}
+
+// waiting is an application whose executions end when the test says.
+type waiting struct {
+	*app
+	end chan struct{}
+}
+
+func (a *waiting) Wait(ctx context.Context, _ string) (outcome.Execution, error) {
+	select {
+	case <-a.end:
+		return outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}, nil
+	case <-ctx.Done():
+		return outcome.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, fmt.Errorf("it continues: %w", ctx.Err())
+	}
+}
+
+func TestRunWaitsForAsLongAsIsPreferred(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &waiting{app: &app{}, end: make(chan struct{})}
+		h, err := api.New(a, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		w := ask(t, h, "POST", op, "", "Prefer: respond-async, wait=90")
+		if passed := time.Since(begun); w.Code != 202 || passed != 90*time.Second || w.Header().Get("Preference-Applied") != "respond-async" {
+			t.Errorf("got %d after %s", w.Code, passed)
+		}
+		time.AfterFunc(5*time.Second, func() { close(a.end) })
+		w = ask(t, h, "POST", op, "", "Prefer: respond-async", "Prefer: wait=90")
+		if passed := time.Since(begun); w.Code != 200 || passed != 95*time.Second || w.Header().Get("Preference-Applied") != "" {
+			t.Errorf("got %d after %s", w.Code, passed)
+		}
+	})
 }
 
 func TestABadBodyIsRefused(t *testing.T) {
@@ -422,7 +487,7 @@ func TestEveryKindOfErrorHasItsStatusAndType(t *testing.T) {
 		outcome.ErrUnknownExecution: "404 unknown-execution", outcome.ErrNoLog: "404 no-log",
 		outcome.ErrAmbiguous: "409 ambiguous-operation", outcome.ErrStandalone: "409 standalone-node",
 		outcome.ErrNotAllowed: "409 not-allowed", outcome.ErrUnmet: "409 requirement-not-met", outcome.ErrTakesAway: "409 required-by-others", outcome.ErrBusy: "409 already-running", outcome.ErrNotRunning: "409 not-running",
-		outcome.ErrInvalid: "422 invalid-request", outcome.ErrNotImplemented: "501 not-implemented",
+		outcome.ErrInvalid: "422 invalid-request", outcome.ErrReused: "422 id-reused", outcome.ErrNotImplemented: "501 not-implemented",
 		outcome.ErrFailed: "502 operation-failed", outcome.ErrBadAnswer: "502 bad-answer",
 		outcome.ErrUnreachable: "503 unreachable", outcome.ErrUnavailable: "503 unavailable", outcome.ErrTimeLimit: "504 time-limit",
 		io.ErrNoProgress: "500 internal",

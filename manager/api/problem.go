@@ -84,6 +84,7 @@ var problemKinds = []problemKind{
 	{outcome.ErrBusy, http.StatusConflict, "already-running"},
 	{outcome.ErrNotRunning, http.StatusConflict, "not-running"},
 	{errTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
+	{outcome.ErrReused, http.StatusUnprocessableEntity, "id-reused"},
 	{outcome.ErrInvalid, http.StatusUnprocessableEntity, "invalid-request"},
 	{outcome.ErrNotImplemented, http.StatusNotImplemented, "not-implemented"},
 	{outcome.ErrFailed, http.StatusBadGateway, "operation-failed"},

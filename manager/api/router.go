@@ -5,12 +5,15 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
+	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/users"
@@ -50,7 +53,9 @@ type Operations interface {
 	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (view.Operation, error)
 	Start(ctx context.Context, req manager.RunRequest) (outcome.Execution, error)
 	Wait(ctx context.Context, id string) (outcome.Execution, error)
-	Execution(ctx context.Context, id string) (outcome.Execution, error)
+	Execution(ctx context.Context, id string, wait time.Duration) (outcome.Execution, error)
+	Cancel(ctx context.Context, id string) (outcome.Execution, error)
+	History(ctx context.Context, q history.Query) (history.Page, error)
 }
 
 // Control ends and signals operations.
@@ -67,6 +72,7 @@ type Logs interface {
 	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]outcome.Log, error)
 	ClearLog(ctx context.Context, node, component, operation, replica string) ([]outcome.Result, error)
 	ClearUnitLog(ctx context.Context, node, replica string) ([]outcome.Result, error)
+	Lines(ctx context.Context, q logs.Query) (manager.LineReader, error)
 }
 
 // Options configure the API.
@@ -84,8 +90,11 @@ type server struct {
 	opts    Options
 	root    *chi.Mux
 	openapi []byte
+	answers *answers // to requests with an Idempotency-Key
 	audit   *auditLog
 	streams chan struct{} // a slot for each stream of events
+
+	followers chan struct{} // a slot for each of lines
 }
 
 // New returns the handler of the whole API.
@@ -99,7 +108,9 @@ func New(app Application, opts Options) (http.Handler, error) {
 	}
 	s := &server{
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
-		audit: newAuditLog(opts.Audit, opts.Logger), streams: make(chan struct{}, maxStreams),
+		answers: &answers{byKey: map[string]*answer{}},
+		audit:   newAuditLog(opts.Audit, opts.Logger), streams: make(chan struct{}, maxStreams),
+		followers: make(chan struct{}, maxFollowers),
 	}
 	s.routes()
 	return s.root, nil
@@ -141,23 +152,26 @@ func (s *server) table() []route {
 		{"GET", "/app/goal", viewer, s.handle(s.getGoal)},
 		{"PUT", "/app/goal", operator, s.takesBody(s.handle(s.putGoal))},
 		{"PATCH", "/app/goal", operator, s.takesBody(s.handle(s.patchGoal))},
-		{"POST", "/app/goal/resume", operator, s.takesBody(s.handle(s.resumeGoal))},
-		{"POST", "/app/goal/restore", operator, s.takesBody(s.handle(s.restoreGoal))},
-		{"POST", "/app/plan", viewer, s.takesBody(s.handle(s.makePlan))},
+		{"POST", "/app/goal/resume", operator, s.takesKey(s.handle(s.resumeGoal))},
+		{"POST", "/app/goal/restore", operator, s.takesKey(s.handle(s.restoreGoal))},
+		{"POST", "/app/plan", viewer, s.takesKey(s.handle(s.makePlan))},
 		{"GET", "/components", viewer, s.view(s.getComponents)},
 		{"GET", "/events", viewer, s.serveEvents},
+		{"GET", "/executions", viewer, s.handle(s.getHistory)},
 		{"GET", "/executions/{execution}", viewer, s.handle(s.getExecution)},
+		{"DELETE", "/executions/{execution}", operator, s.handle(s.cancelExecution)},
+		{"GET", "/logs", viewer, s.serveLines},
 		{"GET", "/node", viewer, s.view(s.getNodes)},
-		{"POST", "/node/reload", admin, s.handle(s.reload)},
+		{"POST", "/node/reload", admin, s.takesKey(s.handle(s.reload))},
 		{"GET", "/node/{node}", viewer, s.view(s.getNode)},
 		{"DELETE", "/node/{node}/operations", operator, s.handle(s.stopAll)},
 		{"GET", "/node/{node}/log", viewer, s.handle(s.getUnitLog)},
 		{"DELETE", "/node/{node}/log", admin, s.handle(s.clearUnitLog)},
 		{"GET", "/node/{node}/{component}", viewer, s.view(s.getComponent)},
 		{"GET", "/node/{node}/{component}/{operation}", viewer, s.view(s.getOperation)},
-		{"POST", "/node/{node}/{component}/{operation}", operator, s.takesBody(s.handle(s.run))},
+		{"POST", "/node/{node}/{component}/{operation}", operator, s.takesKey(s.handle(s.run))},
 		{"DELETE", "/node/{node}/{component}/{operation}", operator, s.handle(s.stop)},
-		{"POST", "/node/{node}/{component}/{operation}/signal", operator, s.handle(s.signal)},
+		{"POST", "/node/{node}/{component}/{operation}/signal", operator, s.takesKey(s.handle(s.signal))},
 		{"GET", "/node/{node}/{component}/{operation}/log", viewer, s.handle(s.getLog)},
 		{"DELETE", "/node/{node}/{component}/{operation}/log", admin, s.handle(s.clearLog)},
 	}
