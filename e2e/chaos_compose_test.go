@@ -30,7 +30,7 @@ func TestChaosOnCompose(t *testing.T) {
 	app := packageAs(t, engine, source, []string{"gui_port"}, func(string) string { return "nodes:\n" + troubledNodes("", "") })
 	app.deploy(t)
 	c := &chaos{application: app, folder: folder, where: func(*testing.T) string { return app.manager }}
-	t.Cleanup(func() { c.publish(t, "chaos-compose.md") })
+	t.Cleanup(func() { c.publish(t, "chaos-compose.md", recovery) })
 	c.up(t)
 
 	c.survives(t, c.componentKilled(on))
@@ -70,7 +70,8 @@ func TestChaosOnCompose(t *testing.T) {
 	})
 	c.crashes(t, on)
 	c.nothingIsLost(t)
-	c.journalsAgree(t, on, "backend", "frontend")
+	c.journalsAgree(t, on, len(recovery), "backend", "frontend")
+	c.keepLogs(t, on, "chaos-compose")
 }
 
 // troubledNodes configures the containers with components; more is what each has

@@ -108,7 +108,7 @@ func ready(t *testing.T, on []machine, nodes []swarm.Node) {
 func TestChaosOnASwarm(t *testing.T) {
 	on := machines(t)
 	c, nodes := onASwarm(t, on)
-	t.Cleanup(func() { c.publish(t, "chaos-swarm.md") })
+	t.Cleanup(func() { c.publish(t, "chaos-swarm.md", recovery) })
 	c.up(t)
 
 	anew := func(t *testing.T) time.Time { return c.startedLast(t, on, "backend") }
@@ -178,7 +178,8 @@ func TestChaosOnASwarm(t *testing.T) {
 	c.survives(t, c.hangs())
 	c.crashes(t, on)
 	c.nothingIsLost(t)
-	c.journalsAgree(t, on, "backend", "frontend")
+	c.journalsAgree(t, on, len(recovery), "backend", "frontend")
+	c.keepLogs(t, on, "chaos-swarm")
 	t.Run("deployed anew under its name, it finds no goal", func(t *testing.T) { c.deployedAnew(t) })
 }
 
