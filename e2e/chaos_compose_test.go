@@ -30,7 +30,7 @@ func TestChaosOnCompose(t *testing.T) {
 	app := packageAs(t, engine, source, []string{"gui_port"}, func(string) string { return "nodes:\n" + troubledNodes("", "") })
 	app.deploy(t)
 	c := &chaos{application: app, folder: folder, where: func(*testing.T) string { return app.manager }}
-	t.Cleanup(func() { c.publish(t, "chaos-compose.md", recovery) })
+	t.Cleanup(func() { c.publish(t, "chaos-compose.md") })
 	c.up(t)
 
 	c.survives(t, c.componentKilled(on))
@@ -85,6 +85,14 @@ func troubledNodes(backend, frontend string) string {
 // pushed once, and one that is shared.
 func (c *chaos) up(t *testing.T) {
 	t.Helper()
+	c.rise(t)
+	// Redis would write it down when it ends, which a power cut does not let it.
+	store := c.one(t, machines(t), "store")
+	inContainer(t, store.engine, store.ID, "redis-cli", "save")
+}
+
+func (c *chaos) rise(t *testing.T) {
+	t.Helper()
 	c.run(t, "backend/api", "create", "configure", "push_default")
 	c.goal(t, "up", nil)
 	c.reached(t)
@@ -92,9 +100,6 @@ func (c *chaos) up(t *testing.T) {
 		t.Fatalf("to come up, there ran %v", now)
 	}
 	thePageShares(t, c.application)
-	// Redis would write it down when it ends, which a power cut does not let it.
-	store := c.one(t, machines(t), "store")
-	inContainer(t, store.engine, store.ID, "redis-cli", "save")
 }
 
 // nothingIsLost looks whether all thoughts are there, pushed once.
@@ -149,6 +154,11 @@ func downAndUp() runs {
 
 // scaled are the faults that somebody wants: other numbers of replicas.
 func (c *chaos) scaled(on []machine, scale func(t *testing.T, replicas int)) []fault {
+	return scaledBy(scale, func(t *testing.T) time.Time { return c.startedLast(t, on, "backend") })
+}
+
+// scaledBy is scaled where last returns when the newest replica was started.
+func scaledBy(scale func(t *testing.T, replicas int), last func(*testing.T) time.Time) []fault {
 	change := func(from, to, made int) fault {
 		return fault{
 			name: fmt.Sprintf("replicas from %d to %d", from, to),
@@ -168,7 +178,7 @@ func (c *chaos) scaled(on []machine, scale func(t *testing.T, replicas int)) []f
 				if to < from {
 					return time.Time{}
 				}
-				return c.startedLast(t, on, "backend")
+				return last(t)
 			},
 		}
 	}

@@ -99,7 +99,7 @@ func TestTwoManagersOfOneApplication(t *testing.T) {
 	c.row("the goal that remained", last.Revision)
 	c.row("asked of units by the managers that are left", d.requests(t))
 	c.row("scripts that ran", strconv.Itoa(total.sum()))
-	c.publish(t, "chaos-two-managers.md", []string{fmt.Sprintf("%v, seed %d", long, seed), "number"})
+	c.publish(t, "chaos-two-managers.md", fmt.Sprintf("%v, seed %d", long, seed), "number")
 }
 
 // act does the next thing.

@@ -108,7 +108,7 @@ func ready(t *testing.T, on []machine, nodes []swarm.Node) {
 func TestChaosOnASwarm(t *testing.T) {
 	on := machines(t)
 	c, nodes := onASwarm(t, on)
-	t.Cleanup(func() { c.publish(t, "chaos-swarm.md", recovery) })
+	t.Cleanup(func() { c.publish(t, "chaos-swarm.md") })
 	c.up(t)
 
 	anew := func(t *testing.T) time.Time { return c.startedLast(t, on, "backend") }

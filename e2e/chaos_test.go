@@ -284,9 +284,13 @@ func (c *chaos) row(cells ...string) {
 // recovery heads a table of faults.
 var recovery = []string{"what happens", "operations run, of those needed", "container", "goal"}
 
-// publish writes the table to build/, for the documentation.
-func (c *chaos) publish(t *testing.T, name string, heads []string) {
+// publish writes the table to build/, for the documentation: one of faults, unless it
+// has other heads.
+func (c *chaos) publish(t *testing.T, name string, heads ...string) {
 	t.Helper()
+	if heads == nil {
+		heads = recovery
+	}
 	head := []string{"| " + strings.Join(heads, " | ") + " |", strings.Repeat("|---", len(heads)) + "|"}
 	text := strings.Join(append(head, c.table...), "\n") + "\n"
 	path := filepath.Join("..", "build", name)

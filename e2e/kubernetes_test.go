@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +37,8 @@ func TestThinkingOnKubernetes(t *testing.T) {
 	}
 	managed(t, app, namespace, "service/frontend-public", "service/backend-public")
 	tell("deployed again, nothing changes", func(t *testing.T) { deployedAgain(t, app, namespace) })
-	tell("only what differs is replaced", func(t *testing.T) { otherPassword(t, app, namespace) })
+	must(t, "", "toskose", "up", "--dir", app.dir)
+	tell("only what differs is replaced, and up when it is deployed", func(t *testing.T) { otherPassword(t, app, namespace) })
 	tell("undeployed, the volume stays until it is to go", func(t *testing.T) { undeployed(t, app, namespace) })
 }
 
@@ -106,6 +108,11 @@ func otherPassword(t *testing.T, app *application, namespace string) {
 	}
 	kubectl(t, "-n", namespace, "apply", "-f", former)
 	must(t, "", "toskose", "deploy", app.dir)
+	for _, component := range []string{"frontend/gui", "backend/api", "backend/logsniffer"} {
+		if _, said := app.ask(t, http.MethodGet, "/api/v1/node/"+component); said.State != "running" {
+			t.Errorf("deployed with a goal, %s is %q: %s", component, said.State, said.raw)
+		}
+	}
 	after := pods(t, namespace)
 	for name, same := range map[string]bool{"backend": true, "store": true, "frontend": false, "toskose-manager": false} {
 		if (before[name] == after[name]) != same || after[name] == "" {

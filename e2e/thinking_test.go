@@ -51,6 +51,7 @@ func tellTheStory(t *testing.T, app *application) {
 		{"what is not there is not found", unknownNames},
 		{"no secret is where it does not belong", noSecretIsOut},
 		{"a component can be deleted and made anew", aComponentIsMadeAnew},
+		{"a goal outlives all containers and what they kept", aGoalIsCarriedOver},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.tell(t, app) }) {
 			return
@@ -367,4 +368,42 @@ func aComponentIsMadeAnew(t *testing.T, app *application) {
 		return status == http.StatusOK
 	})
 	theThoughtsAreThere(t, app)
+}
+
+// aGoalIsCarriedOver replaces the units' containers and the manager's, with the
+// volumes that the goal is on. Whether some unit got it anew before the manager went,
+// or deploy restored it, is a matter of their order.
+func aGoalIsCarriedOver(t *testing.T, app *application) {
+	said := mustWith(t, app.env, "", "toskose", "deploy", "--up", "--timeout", patience, app.dir).stdout
+	if !strings.Contains(said, "3 of 3\n") {
+		t.Fatalf("deploy --up does not say that all is up:\n%s", said)
+	}
+	before := theGoal(t, app)
+	file := filepath.Join(app.dir, "docker-compose.yml")
+	anew := strings.NewReplacer("-documents", "-documents-anew", "    environment:\n", "    environment:\n      ANEW: \"yes\"\n").Replace(read(t, file))
+	if err := os.WriteFile(file, []byte(anew), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said = mustWith(t, app.env, "", "toskose", "deploy", "--timeout", patience, app.dir).stdout
+	if words := "to be created again: api, logsniffer, gui; the goal does that"; !strings.Contains(said, words) {
+		t.Errorf("deploying anew does not say %q:\n%s", words, said)
+	}
+	must(t, "", "toskose", "wait", "--dir", app.dir, "--timeout", patience)
+	if after := theGoal(t, app); after != before || after == "" {
+		t.Errorf("the goal was revision %q, and is %q:\n%s", before, after, said)
+	}
+	eventually(t, "the page answers again", func() bool {
+		status, _ := app.fetch(t, http.MethodGet, "gui_port", "/", "")
+		return status == http.StatusOK
+	})
+}
+
+// theGoal returns its revision.
+func theGoal(t *testing.T, app *application) string {
+	t.Helper()
+	var goal struct{ Revision string }
+	if err := json.Unmarshal([]byte(must(t, "", "toskose", "goal", "-o", "json", "--dir", app.dir).stdout), &goal); err != nil {
+		t.Fatal(err)
+	}
+	return goal.Revision
 }

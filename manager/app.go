@@ -9,7 +9,9 @@ import (
 	"github.com/toskose/toskose/manager/execute"
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/keep"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/unitclient"
@@ -63,14 +65,16 @@ func (o Options) withDefaults() Options {
 
 // App is one application. Its methods are safe for concurrent use.
 type App struct {
-	model  *topology.Application
-	fleet  *fleet.Fleet
-	rules  *view.Rules
-	shown  shown
-	engine *execute.Engine
-	goals  *goal.Model
-	goal   string // where nobody has set one
-	keeper *keep.Keeper
+	model   *topology.Application
+	fleet   *fleet.Fleet
+	rules   *view.Rules
+	shown   shown
+	engine  *execute.Engine
+	history *history.History
+	goals   *goal.Model
+	goal    string // where nobody has set one
+	keeper  *keep.Keeper
+	lines   *logs.Logs
 }
 
 // New returns the application of a model and its completed configuration.
@@ -93,6 +97,8 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,
 	})
 	a.engine = execute.New(a.fleet, model.Toskosed, opts.Remember, opts.Logger)
+	a.lines = logs.New(model, a.fleet)
+	a.history = history.New(a.fleet, model)
 	w := world{model, a.fleet, a.rules, a.engine}
 	a.keeper = keep.New(keep.Options{
 		Model: a.goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),

@@ -24,10 +24,12 @@ type GoalView struct {
 	State     string               `json:"state,omitempty"`  // asked for of all components
 	States    map[string]string    `json:"states,omitempty"` // by component, container or group
 	Revision  string               `json:"revision,omitempty"`
+	Asked     string               `json:"asked,omitempty"` // the revision that a person made; holds were added since
 	By        string               `json:"by,omitempty"`
 	At        time.Time            `json:"at,omitzero"`
 	Default   bool                 `json:"default,omitempty"` // nobody set one: it is toskose.yml's
 	Holds     map[string]goal.Hold `json:"holds,omitempty"`   // components that the goal leaves alone
+	Resumed   map[string]goal.Hold `json:"resumed,omitempty"` // those it no longer does, since they were led back
 	Acting    bool                 `json:"acting"`            // false: not enough replicas have said which goal they keep
 	Lacking   []string             `json:"lacking,omitempty"` // replicas that do not keep it yet
 	Done      bool                 `json:"done"`
@@ -56,7 +58,9 @@ func goalView(s keep.Status) GoalView {
 		Reached: s.Decision.Reached, Wanted: s.Decision.Wanted, Obstacles: s.Decision.Obstacles, Notes: s.Decision.Notes,
 	}
 	if d := s.Document; d != nil {
-		v.State, v.States, v.Revision, v.By, v.At, v.Holds = d.All, d.States, d.Revision.String(), d.By, d.At, d.Holds
+		v.State, v.States, v.By, v.At = d.All, d.States, d.By, d.At
+		v.Revision, v.Asked = d.Revision.String(), d.Asked.String()
+		v.Holds, v.Resumed = d.Holds, d.Resumed
 	}
 	return v
 }
@@ -92,7 +96,7 @@ func (a *App) spread(ctx context.Context, change func(context.Context) (keep.Sta
 	defer stop()
 	s, err := change(ctx)
 	switch {
-	case errors.Is(err, keep.ErrNotHeld):
+	case errors.Is(err, keep.ErrNotHeld), errors.Is(err, keep.ErrTooLarge):
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: err.Error(), Cause: err}
 	case errors.Is(err, keep.ErrNotKept):
 		return goalView(s), false, nil

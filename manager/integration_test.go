@@ -9,12 +9,14 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/unit/wire"
@@ -154,7 +156,7 @@ func TestWithARealUnit(t *testing.T) {
 	if c, err = app.Component(t.Context(), "backend", "api", manager.WithProcesses); err != nil || c.State != "configured" {
 		t.Errorf("after the stop: got %+v, %v", c, err)
 	}
-	if _, err := app.Execution(t.Context(), "nobody's"); !errors.Is(err, outcome.ErrUnreachable) { // frontend is not there
+	if _, err := app.Execution(t.Context(), "nobody's", 0); !errors.Is(err, outcome.ErrUnreachable) { // frontend is not there
 		t.Errorf("got %v", err)
 	}
 	if _, err := app.StopAll(t.Context(), "backend", ""); err != nil {
@@ -162,5 +164,79 @@ func TestWithARealUnit(t *testing.T) {
 	}
 	if results, err := app.Reload(t.Context()); err == nil || len(results) == 0 || !results[0].Done {
 		t.Errorf("got %+v, %v; of two nodes only the first is there", results, err)
+	}
+}
+
+// TestARealUnitKnowsWhatWasExecuted has each step done by a manager of its own, which
+// knows of the ones before only what the unit does.
+func TestARealUnitKnowsWhatWasExecuted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the unit")
+	}
+	t.Parallel()
+	addr := realUnit(t)
+	by := func() *manager.App {
+		return application(t, fakeunit.Containers{"backend": {addr}, "frontend": nil}, manager.Options{Settle: time.Minute})
+	}
+	req := manager.RunRequest{
+		Node: "backend", Component: "api", Operation: "Standard.configure", By: "ann", Key: "k1", Inputs: map[string]string{"port": "8080"},
+	}
+	first, err := run(t, by(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, by(), manager.RunRequest{Node: "backend", Component: "api", Operation: "Standard.start", By: "ann", ID: "up"}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := run(t, by(), req) // which its state no longer allows
+	if err != nil || again.ID != first.ID || again.Runs[0].Stderr != "on port 8080\n" || !again.Runs[0].Started.Equal(first.Runs[0].Started) {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	for _, other := range []manager.RunRequest{
+		{Node: "backend", Component: "api", Operation: "Standard.configure", By: "ann", Key: "k1", Inputs: map[string]string{"port": "8081"}},
+		{Node: "backend", Component: "api", Operation: "Standard.stop", By: "ann", Key: "k1"},
+		{Node: "backend", Component: "api", Operation: "Standard.stop", ID: "up"},
+	} {
+		if _, err := run(t, by(), other); !errors.Is(err, outcome.ErrReused) {
+			t.Errorf("%+v: %v", other, err)
+		}
+	}
+	page, err := by().History(t.Context(), history.Query{Limit: 10, Output: true})
+	if err != nil || len(page.Executions) != 2 || page.Next != "" || page.Missing != nil {
+		t.Fatalf("history: %+v, %v", page, err)
+	}
+	if x := page.Executions[1]; x.ID != first.ID || x.By != "ann" || x.Runs[0].Stderr != "on port 8080\n" || x.Runs[0].To != "configured" || *x.Runs[0].ExitCode != 0 {
+		t.Errorf("the first is %+v", x)
+	}
+	if x, err := by().Cancel(t.Context(), "up"); !errors.Is(err, outcome.ErrNotRunning) || x.Outcome != wire.OutcomeSucceeded {
+		t.Errorf("cancelled: %+v, %v", x, err)
+	}
+	for i := range 30 { // more than the mirror remembers: the journal is read
+		app, code := by(), strconv.Itoa(i%2)
+		if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); i == 0 && err != nil {
+			t.Fatal(err)
+		}
+		_, err := run(t, app, manager.RunRequest{
+			Node: "backend", Component: "api", Operation: "Standard.start", ID: fmt.Sprintf("n%d", i), Inputs: nil, By: code,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		app.Close()
+	}
+	var all []string
+	for q := (history.Query{Limit: 4, By: "0"}); ; q.After = page.Next {
+		if page, err = by().History(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range page.Executions {
+			all = append(all, x.ID)
+		}
+		if page.Next == "" {
+			break
+		}
+	}
+	if len(all) != 15 || all[0] != "n28" || all[14] != "n0" {
+		t.Errorf("the history has %v", all)
 	}
 }

@@ -86,7 +86,7 @@ func TestAnOperationRunsOnEveryReplica(t *testing.T) {
 			t.Errorf("ran %q", ran)
 		}
 	}
-	if known, err := app.Execution(t.Context(), x.ID); err != nil || known.Outcome != wire.OutcomeSucceeded {
+	if known, err := app.Execution(t.Context(), x.ID, 0); err != nil || known.Outcome != wire.OutcomeSucceeded {
 		t.Errorf("got %+v, %v", known, err)
 	}
 }
@@ -610,11 +610,11 @@ func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := application(t, found, manager.Options{})
-	_, err = other.Execution(t.Context(), "nobody's")
+	_, err = other.Execution(t.Context(), "nobody's", 0)
 	if !errors.Is(err, outcome.ErrUnreachable) { // frontend could know it
 		t.Errorf("got %v", err)
 	}
-	known, err := other.Execution(t.Context(), x.ID)
+	known, err := other.Execution(t.Context(), x.ID, 0)
 	if err != nil || known.Outcome != wire.OutcomeSucceeded || known.Runs[0].Stdout != "up" || known.Node != "backend" || known.By != "ann" {
 		t.Errorf("got %+v, %v", known, err)
 	}
@@ -666,7 +666,7 @@ func TestEndedExecutionsAreForgottenInTheirOrder(t *testing.T) {
 		}
 		ids = append(ids, x.ID)
 	}
-	if x, err := app.Execution(t.Context(), ids[0]); err != nil || x.Outcome != wire.OutcomeSucceeded { // the unit knows
+	if x, err := app.Execution(t.Context(), ids[0], 0); err != nil || x.Outcome != wire.OutcomeSucceeded { // the unit knows
 		t.Errorf("got %+v, %v", x, err)
 	}
 }

@@ -2,12 +2,17 @@ package manager
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/toskose/toskose/manager/execute"
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
 )
 
@@ -15,6 +20,8 @@ import (
 type RunRequest struct {
 	Node, Component string
 	Operation       string            // "interface.operation", or the bare name where it is unique
+	ID              string            // that the caller chose: the same id is the same execution; empty: a new one
+	Key             string            // that stands for the id, of this request and no other
 	Replica         string            // address or instance; empty: all
 	Inputs          map[string]string // override declared inputs
 	Timeout         time.Duration     // 0: the operation's own limit, or none
@@ -39,25 +46,61 @@ func (a *App) Start(ctx context.Context, req RunRequest) (outcome.Execution, err
 	if err != nil {
 		return outcome.Execution{}, err
 	}
-	targets := make([]netip.AddrPort, len(replicas))
-	for i, r := range replicas {
-		targets[i] = r.Addr
+	run := execute.Request{
+		ID: req.ID, Same: req.same(op), Operation: op, Replicas: replicas, Inputs: req.Inputs, Timeout: req.Timeout, By: req.By,
+		MaxUnavailable: req.MaxUnavailable,
+	}
+	fresh := replicas
+	if run.ID, err = a.chosen(req, run.Same); err == nil && run.ID != "" {
+		fresh, err = a.engine.Fresh(ctx, run)
+	}
+	if err != nil {
+		return outcome.Execution{}, err
 	}
 	now := a.rules.At(a.fleet.Complete(ctx))
-	forced, err := now.Check(view.Request{Operation: op, Targets: targets, Force: req.Force, Strict: req.Strict})
+	forced, err := now.Check(view.Request{Operation: op, Targets: addresses(fresh), Force: req.Force, Strict: req.Strict})
 	if err != nil {
 		return outcome.Execution{}, err
 	}
 	if forced {
-		req.By = strings.TrimSpace(req.By + " (forced)")
+		run.By = strings.TrimSpace(req.By + " (forced)")
 	}
 	before := now.Lacking(req.Component)
-	return a.engine.Start(ctx, execute.Request{
-		Operation: op, Replicas: replicas, Inputs: req.Inputs, Timeout: req.Timeout, By: req.By, MaxUnavailable: req.MaxUnavailable,
-		Degraded: func() []outcome.Lack {
-			return view.Added(before, a.rules.At(a.fleet.Snapshot()).Lacking(req.Component))
-		},
-	})
+	run.Degraded = func() []outcome.Lack {
+		return view.Added(before, a.rules.At(a.fleet.Snapshot()).Lacking(req.Component))
+	}
+	return a.engine.Start(ctx, run)
+}
+
+func addresses(replicas []fleet.Replica) []netip.AddrPort {
+	all := make([]netip.AddrPort, len(replicas))
+	for i, r := range replicas {
+		all[i] = r.Addr
+	}
+	return all
+}
+
+// same is equal for requests that are the same.
+func (r RunRequest) same(op topology.Operation) string {
+	inputs, _ := json.Marshal(r.Inputs) // with sorted names; strings have no errors
+	return fmt.Sprintf("%q %q %q %q %s %s %d %t %t", r.Node, r.Component, op.Name, r.Replica, inputs, r.Timeout, r.MaxUnavailable, r.Force, r.Strict)
+}
+
+// chosen returns the id that a caller chose, as such or by a key; empty: neither.
+func (a *App) chosen(req RunRequest, same string) (string, error) {
+	switch {
+	case req.ID != "" && req.Key != "":
+		return "", &outcome.Error{Kind: outcome.ErrInvalid, Detail: "an execution has an id or an Idempotency-Key, and not both"}
+	case req.ID != "":
+		return req.ID, execute.CheckID(req.ID)
+	case req.Key == "":
+		return "", nil
+	}
+	id, prefix := execute.KeyID(req.By, req.Key, same)
+	if a.engine.Taken(prefix, id) {
+		return "", &outcome.Error{Kind: outcome.ErrReused, Detail: "another request had this Idempotency-Key"}
+	}
+	return id, nil
 }
 
 // Wait waits for the end of an execution that this manager began. If ctx or the
@@ -66,8 +109,18 @@ func (a *App) Wait(ctx context.Context, id string) (outcome.Execution, error) {
 	return a.engine.Wait(ctx, id)
 }
 
-// Execution returns an execution by its id. It asks all units for one that this
-// manager does not remember.
-func (a *App) Execution(ctx context.Context, id string) (outcome.Execution, error) {
-	return a.engine.Execution(ctx, id)
+// Execution returns an execution by its id, once it has ended or the wait is over.
+// It asks all units for one that this manager does not remember.
+func (a *App) Execution(ctx context.Context, id string, wait time.Duration) (outcome.Execution, error) {
+	return a.engine.Execution(ctx, id, wait)
+}
+
+// Cancel ends an execution, whoever began it, and returns it as it ended.
+func (a *App) Cancel(ctx context.Context, id string) (outcome.Execution, error) {
+	return a.engine.Cancel(ctx, id)
+}
+
+// History returns what was executed, the latest first.
+func (a *App) History(ctx context.Context, q history.Query) (history.Page, error) {
+	return a.history.List(ctx, q)
 }

@@ -52,7 +52,7 @@ func (a *App) Nodes(ctx context.Context, d Detail) []view.Node {
 
 func (a *App) views(ctx context.Context, now view.Look, d Detail) []view.Node {
 	if d == WithProcesses {
-		return fleet.Each(a.model.Nodes, func(n *topology.Node) view.Node { return view.OfNode(now, n, a.processes(ctx, n, now, d)) })
+		return fleet.Each(a.model.Nodes, func(n *topology.Node) view.Node { return view.OfNode(now, n, processes(ctx, a.fleet, n, now, d)) })
 	}
 	views := make([]view.Node, len(a.model.Nodes))
 	for i, n := range a.model.Nodes {
@@ -68,7 +68,7 @@ func (a *App) Node(ctx context.Context, name string, d Detail) (view.Node, error
 		return view.Node{}, err
 	}
 	now := a.rules.At(a.fleet.Known(ctx, n))
-	return view.OfNode(now, n, a.processes(ctx, n, now, d)), nil
+	return view.OfNode(now, n, processes(ctx, a.fleet, n, now, d)), nil
 }
 
 // Component returns the state of a component.
@@ -78,15 +78,15 @@ func (a *App) Component(ctx context.Context, nodeName, name string, d Detail) (v
 		return view.Component{}, err
 	}
 	now := a.rules.At(a.fleet.Known(ctx, c.Node))
-	return view.OfComponent(now, c, a.processes(ctx, c.Node, now, d)), nil
+	return view.OfComponent(now, c, processes(ctx, a.fleet, c.Node, now, d)), nil
 }
 
 // processes asks the units of a node that are heard, if that is wanted.
-func (a *App) processes(ctx context.Context, n *topology.Node, now view.Look, d Detail) view.Processes {
+func processes(ctx context.Context, f *fleet.Fleet, n *topology.Node, now view.Look, d Detail) view.Processes {
 	if d == StatesOnly {
 		return nil
 	}
-	heard := a.fleet.Heard(now.Snapshot, n)
+	heard := f.Heard(now.Snapshot, n)
 	found := view.Processes{}
 	for i, o := range fleet.Each(heard, func(r fleet.Replica) view.Observation {
 		snapshot, err := r.Unit.Components(ctx, true)
@@ -109,14 +109,14 @@ func (a *App) Operation(ctx context.Context, nodeName, componentName, name strin
 	now := a.rules.At(a.fleet.Known(ctx, op.Component.Node))
 	shown := view.OfOperation(now, op)
 	if d == WithProcesses && op.Model.Script != "" {
-		a.addProcesses(ctx, op, now, shown.Replicas)
+		addProcesses(ctx, a.fleet, op, now, shown.Replicas)
 	}
 	return shown, nil
 }
 
 // addProcesses adds the operation's process as Supervisor's clients see it.
-func (a *App) addProcesses(ctx context.Context, op topology.Operation, now view.Look, views []view.OperationReplica) {
-	heard := a.fleet.Heard(now.Snapshot, op.Component.Node)
+func addProcesses(ctx context.Context, f *fleet.Fleet, op topology.Operation, now view.Look, views []view.OperationReplica) {
+	heard := f.Heard(now.Snapshot, op.Component.Node)
 	for i, info := range fleet.Each(heard, func(r fleet.Replica) *wire.ProcessInfo {
 		info, err := r.Unit.ProcessInfo(ctx, op.Process())
 		if err != nil {

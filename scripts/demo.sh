@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The demo: Thinking, packaged from its CSAR, deployed on the engine at hand, and every component brought up
-# through the manager's REST API.
+# by the manager.
 #
 #   demo.sh up      what `make demo` runs, after building bin/ and build/thinking.csar
 #   demo.sh down    removes all that `up` made, and nothing else
@@ -14,8 +14,6 @@ cd "$(dirname "$0")/.."
 gui_port=${GUI_PORT:-8080} api_port=${API_PORT:-8081} log_port=${LOG_PORT:-8082} manager_port=${MANAGER_PORT:-10000}
 dir=build/demo           # what toskose writes
 made=build/demo/.made    # the images that were not there before
-netrc=build/demo/secrets/netrc
-node=http://localhost:$manager_port/api/v1/node
 bases=(python:3.11-slim redis:7)
 
 # toskose takes the engine from DOCKER_HOST; the docker command may have it from its current context.
@@ -56,7 +54,6 @@ free() { # NAME PORT
 
 check() {
 	command -v docker >/dev/null || die 'there is no docker command; install the Docker client'
-	command -v curl >/dev/null || die 'there is no curl command; install curl'
 	docker version >/dev/null 2>&1 || die 'the Docker engine does not answer; "docker version" says why'
 	[ ! -e "$dir" ] || die 'the demo is there already; make demo-down removes it'
 	! deployed || die 'an application named thinking, which is not this demo, is on the engine already; remove it first'
@@ -64,23 +61,6 @@ check() {
 	free API_PORT "$api_port"
 	free LOG_PORT "$log_port"
 	free MANAGER_PORT "$manager_port"
-}
-
-run() { # COMPONENT OPERATION...: through the manager
-	local path=$1 operation code answer
-	shift
-	answer=$(mktemp)
-	for operation in "$@"; do
-		printf '  POST %-26s %-14s' "$path" "$operation"
-		code=$(curl -sS --netrc-file "$netrc" -o "$answer" -w '%{http_code}' -X POST "$node/$path/$operation") || code=000
-		echo "$code"
-		if [ "$code" != 200 ]; then
-			cat "$answer" >&2
-			rm -f "$answer"
-			die "$path/$operation did not succeed"
-		fi
-	done
-	rm -f "$answer"
 }
 
 up() {
@@ -101,8 +81,10 @@ up() {
 	say 'deploying it'
 	bin/toskose deploy --timeout 5m "$dir"
 
-	say 'bringing the components up, through the manager'
-	run backend/api create configure push_default
+	say 'bringing the components up, by the manager'
+	for operation in create configure push_default; do
+		bin/toskose run --dir "$dir" api "$operation"
+	done
 	bin/toskose up --dir "$dir" --timeout 5m
 
 	cat <<-END
@@ -113,14 +95,16 @@ up() {
 		  the log viewer    http://localhost:$log_port
 		  the API's docs    http://localhost:$manager_port/docs
 
-		The manager keeps it so. Kill api; it is started again, while logsniffer, in the same container, runs on:
+		The manager keeps it so. Kill api inside its container; it is started again, while logsniffer beside it runs on:
 
-		  curl --netrc-file $netrc -X POST "$node/backend/api/start/signal?signal_type=KILL"
+		  docker exec \$(docker ps -qf name=thinking.backend) sh -c 'kill -9 \$(cat /opt/thinking/api/run/api.pid)'
+		  bin/toskose events --dir $dir
+		  bin/toskose wait --dir $dir
 		  bin/toskose ps --dir $dir
 
 		Stop api; the manager leaves it alone until it is resumed:
 
-		  curl --netrc-file $netrc -X POST $node/backend/api/stop
+		  bin/toskose run --dir $dir api stop
 		  bin/toskose goal --dir $dir
 		  bin/toskose goal resume --dir $dir
 

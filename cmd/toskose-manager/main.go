@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 	case command == "health" && flags.NArg() == 1:
 		err = health(ctx, getenv)
 	case (command == "" || command == "serve") && flags.NArg() <= 1:
-		err = serve(ctx, files, getenv, errOut)
+		err = serve(ctx, files, getenv, out, errOut)
 	default:
 		flags.Usage()
 		return 2

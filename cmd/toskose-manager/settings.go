@@ -13,6 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
@@ -35,8 +36,9 @@ type settings struct {
 	mode      discovery.Mode
 	discovery discovery.Options
 	tls       *tls.Config // of units; nil: they are spoken to in the clear
-	user      string
-	password  string
+	door      *doorFiles  // of the API's own TLS; nil: it is served in the clear
+	access    access.Options
+	audit     string // where the audit log goes
 	app       tosca.Application
 	config    config.Config
 	passwords map[string]string // of units, by node
@@ -45,7 +47,7 @@ type settings struct {
 
 // readSettings reports everything that is missing or wrong, not only the first problem.
 func readSettings(files paths, getenv func(string) string) (*settings, error) {
-	s := &settings{user: getenv("TOSKOSE_MANAGER_USER"), passwords: map[string]string{}}
+	s := &settings{audit: getenv("TOSKOSE_AUDIT_LOG"), passwords: map[string]string{}}
 	var problems []error
 	note := func(err error) {
 		if err != nil {
@@ -60,16 +62,10 @@ func readSettings(files paths, getenv func(string) string) (*settings, error) {
 	note(s.readDiscovery(getenv, files.resolver))
 	s.tls, err = readTLS(getenv)
 	note(err)
-	if s.user == "" {
-		note(errors.New("TOSKOSE_MANAGER_USER is not set"))
-	}
-	s.password, err = secret("TOSKOSE_MANAGER_PASSWORD_FILE", getenv("TOSKOSE_MANAGER_PASSWORD_FILE"))
+	s.door, err = readDoor(getenv)
 	note(err)
-	// The key signs tokens; better to fail now than when one is signed.
-	if file := getenv("SECRET_KEY_FILE"); file != "" {
-		_, err = secret("SECRET_KEY_FILE", file)
-		note(err)
-	}
+	s.access, err = readAccess(getenv)
+	note(err)
 	note(readApp(files.app, &s.app))
 	note(readConfig(files.config, &s.config))
 	note(s.readDigests(filepath.Join(filepath.Dir(files.app), "digests.json")))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager/deploy"
 )
 
@@ -25,8 +26,12 @@ the cluster in kubectl's current context. Deploying again updates what has
 changed and removes what is no longer part of the application. If something does
 not come up, deploy prints the reason and removes what it started. The application
 is then the one that ` + "`toskose ps`" + ` and the like ask, from any folder: see
-` + "`toskose context`" + `.`,
-		Example: "  toskose deploy thinking-toskosed\n  toskose deploy --timeout 5m --keep thinking-toskosed\n  toskose deploy --target kubernetes --context staging thinking-toskosed",
+` + "`toskose context`" + `.
+
+With --up, it then sets the goal that every component is up, and waits until it is
+reached. A goal that somebody has set before stays one: where all units have lost
+it together with their containers, it is set again.`,
+		Example: "  toskose deploy --up thinking-toskosed\n  toskose deploy thinking-toskosed\n  toskose deploy --timeout 5m --keep thinking-toskosed\n  toskose deploy --target kubernetes --context staging thinking-toskosed",
 		Args:    cli.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd.Context(), env, engine, args[0], up)
@@ -34,6 +39,7 @@ is then the one that ` + "`toskose ps`" + ` and the like ask, from any folder: s
 	}
 	cmd.Flags().DurationVar(&flags.opts.Timeout, "timeout", 2*time.Minute, "how long to wait until everything answers")
 	flags.register(cmd)
+	cmd.Flags().BoolVar(&flags.up, "up", false, "bring all components up, and wait until they are, as long as --timeout again")
 	cmd.Flags().BoolVar(&flags.opts.Keep, "keep", false, "leave in place what did not come up, for inspection")
 	return cmd
 }
@@ -62,6 +68,7 @@ nothing else is left in it. Images, the application's volumes and files stay.`,
 // deployFlags are the flags of deploy and undeploy.
 type deployFlags struct {
 	opts     deploy.Options
+	up       bool
 	progress string
 }
 
@@ -107,6 +114,8 @@ func (f *deployFlags) deploy(ctx context.Context, env environment, engine *engin
 	if f.progress == progressJSON {
 		opts.Progress = jsonSteps{opts.Progress}
 	}
+	carry := &live.Carry{Up: f.up, Timeout: opts.Timeout, Say: func(line string) { fmt.Fprintln(opts.Progress, line) }}
+	opts.Before, opts.After = carry.Before, carry.After
 	return do(ctx, docker, opts)
 }
 

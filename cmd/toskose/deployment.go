@@ -47,10 +47,19 @@ func newDeployment(opts deploy.Options, result deploy.Result) *deployment {
 	if opts.Context != "" {
 		down = append(down, "--context", opts.Context)
 	}
-	curl := login(opts.Dir, result.Info.Manager.User, len(result.Info.External) > 0)
+	external := len(result.Info.External) > 0
+	var next []string
+	if !external {
+		at := " --dir " + word(opts.Dir)
+		if !strings.HasPrefix(result.Address, "http://localhost:") && !strings.HasPrefix(result.Address, "http://127.0.0.1:") {
+			at += " --manager " + result.Address
+		}
+		next = append(next, "toskose up"+at, "toskose ps"+at)
+	}
+	next = append(next, fmt.Sprintf("curl %s %s/api/v1/node/", login(opts.Dir, result.Info.Manager.User, external), result.Address))
 	return &deployment{
 		Kind: eventDeployed, Application: result.Info.App, Path: opts.Dir, Address: result.Address, Forward: result.Forward,
-		Next: []string{fmt.Sprintf("curl %s %s/api/v1/node/", curl, result.Address), strings.Join(down, " ") + " " + word(opts.Dir)},
+		Next: append(next, strings.Join(down, " ")+" "+word(opts.Dir)),
 	}
 }
 

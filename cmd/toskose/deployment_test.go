@@ -40,7 +40,7 @@ func TestDeployingIsShownToPeopleAndPrograms(t *testing.T) {
 		lines = `{"event":"step","text":"shop: deploying"}` + "\n" + `{"event":"step","text":"a: dir"}` + "\n"
 		login = "curl --netrc-file dir/secrets/netrc http://localhost:10000/api/v1/node/"
 		where = `{"event":"deployed","application":"shop","path":"dir","address":"http://localhost:10000",`
-		then  = `"next":["` + login + `","toskose undeploy --target kubernetes --context there dir"]}` + "\n"
+		then  = `"next":["toskose up --dir dir","toskose ps --dir dir","` + login + `","toskose undeploy --target kubernetes --context there dir"]}` + "\n"
 	)
 	for name, test := range map[string]struct {
 		progress, target string
@@ -48,8 +48,8 @@ func TestDeployingIsShownToPeopleAndPrograms(t *testing.T) {
 		do               deployFunc
 		want             string
 	}{
-		"people":            {progressAuto, deploy.Swarm, false, ends(result), said + "\nshop is running. Its manager is at http://localhost:10000, with the API's documentation under /docs.\n  " + login + "\n  toskose undeploy --target swarm dir\n"},
-		"people, forwarded": {progressPlain, deploy.Kubernetes, false, ends(forwarded), said + "\nshop is running. Its manager is at http://localhost:10000, with the API's documentation under /docs, while this command runs:\n  " + forwarded.Forward + "\nThen:\n  " + login + "\n  toskose undeploy --target kubernetes --context there dir\n"},
+		"people":            {progressAuto, deploy.Swarm, false, ends(result), said + "\nshop is running. Its manager is at http://localhost:10000, with the API's documentation under /docs.\n  toskose up --dir dir\n  toskose ps --dir dir\n  " + login + "\n  toskose undeploy --target swarm dir\n"},
+		"people, forwarded": {progressPlain, deploy.Kubernetes, false, ends(forwarded), said + "\nshop is running. Its manager is at http://localhost:10000, with the API's documentation under /docs, while this command runs:\n  " + forwarded.Forward + "\nThen:\n  toskose up --dir dir\n  toskose ps --dir dir\n  " + login + "\n  toskose undeploy --target kubernetes --context there dir\n"},
 		"people, gone":      {progressAuto, "", false, gone, said},
 		"people, failed":    {progressAuto, "", false, fails, said},
 		"programs":          {progressJSON, deploy.Kubernetes, false, ends(forwarded), lines + where + `"forward":"kubectl port-forward service/manager 10000",` + then},

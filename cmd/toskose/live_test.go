@@ -115,6 +115,7 @@ func TestWhoIsNoManagerIsTold(t *testing.T) {
 		{[]string{"plan"}, "--dir or --context of a running application", cli.ExitUsage},
 		{[]string{"plan", "--from", "api=created"}, "--from goes with a FILE only", cli.ExitUsage},
 		{[]string{"plan", "--dir", folder, "app.yaml"}, "goes without FILE", cli.ExitUsage},
+		{[]string{"plan", folder}, "plan --dir " + folder + "` plans for it", cli.ExitUsage},
 		{[]string{"ps", "--dir", folder, "--manager", server.URL}, "refused; `toskose deploy` runs the application of the folder", cli.ExitFailed},
 		{[]string{"events", "--follow", "--dir", folder, "--manager", server.URL}, "the manager does not answer at http://127.0.0.1:", cli.ExitFailed},
 		{[]string{"ps", "--dir", folder, "--manager", denying.URL}, "refuses the password", cli.ExitFailed},

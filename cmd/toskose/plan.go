@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
@@ -91,8 +92,14 @@ plan begins with where it is now. Its manager computes the plan, and does nothin
 	return cmd
 }
 
-// fits checks that the flags are those for a file, or those for what runs.
+// fits checks that the flags are those for a file, or those for what runs, and that a
+// file is none that packaging has written.
 func fits(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		if _, err := deploy.Manager(args[0]); err == nil {
+			return fmt.Errorf("%q is a packaged application: while it runs, `toskose plan --dir %s` plans for it", args[0], word(args[0]))
+		}
+	}
 	only, is := []string{"dir", "context", "manager"}, "is for a running application, and goes without FILE"
 	if len(args) == 0 {
 		only, is = []string{"from", "run", "check", "input", "inputs", "max-states", "max-time"}, "goes with a FILE only"

@@ -1,3 +1,5 @@
+//go:build !windows
+
 package main
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/manager/unitclient"
@@ -125,7 +128,11 @@ func newRunning(t *testing.T) *running {
 		t.Fatal(err)
 	}
 	t.Cleanup(app.Close)
-	handler, err := api.New(app, api.Options{User: "admin", Password: "pw", Version: "1", Logger: slog.New(slog.DiscardHandler)})
+	gate, err := access.New(access.Options{First: "admin", Password: access.Always("pw")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := api.New(app, api.Options{Access: gate, Version: "1", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,6 +227,8 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 	r.want(t, "restart nobody", cli.ExitFailed, "nobody")
 
 	r.want(t, "__complete run a", cli.ExitOK, "api\n", ":4\n")
+	r.want(t, "__complete run api Standard.st", cli.ExitOK, "Standard.start\nStandard.stop\n", ":4\n")
+	r.want(t, "__complete wait b", cli.ExitOK, "backend\n")
 	r.want(t, "__complete goal a", cli.ExitOK, "api=\n", ":6\n")
 }
 

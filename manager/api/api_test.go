@@ -14,7 +14,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -23,9 +25,13 @@ import (
 
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -58,6 +64,11 @@ func (a *app) SetGoal(_ context.Context, req manager.GoalRequest) (manager.GoalV
 
 func (a *app) ResumeGoal(_ context.Context, components []string, by string) (manager.GoalView, bool, error) {
 	a.called = fmt.Sprint("resume ", components, by)
+	return manager.GoalView{}, true, a.err
+}
+
+func (a *app) RestoreGoal(_ context.Context, g manager.KeptGoal) (manager.GoalView, bool, error) {
+	a.called = fmt.Sprint("restore ", g.Revision, " ", g.State)
 	return manager.GoalView{}, true, a.err
 }
 
@@ -99,8 +110,18 @@ func (a *app) Start(_ context.Context, req manager.RunRequest) (outcome.Executio
 
 func (a *app) Wait(context.Context, string) (outcome.Execution, error) { return a.outcome, a.err }
 
-func (a *app) Execution(_ context.Context, id string) (outcome.Execution, error) {
+func (a *app) Execution(_ context.Context, id string, _ time.Duration) (outcome.Execution, error) {
 	return outcome.Execution{ID: id}, a.err
+}
+
+func (a *app) Cancel(_ context.Context, id string) (outcome.Execution, error) {
+	a.called = "cancel " + id
+	return outcome.Execution{ID: id}, a.err
+}
+
+func (a *app) History(_ context.Context, q history.Query) (history.Page, error) {
+	a.called = fmt.Sprintf("history %+v", q)
+	return history.Page{}, a.err
 }
 
 func (a *app) did(what ...string) ([]outcome.Result, error) {
@@ -141,6 +162,17 @@ func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]outcome.R
 	return a.did("clearunit", node, replica)
 }
 
+func (a *app) Lines(context.Context, logs.Query) (manager.LineReader, error) {
+	return noLines{}, a.err
+}
+
+// noLines has none.
+type noLines struct{}
+
+func (noLines) Next(context.Context) ([]logs.Entry, error) { return nil, io.EOF }
+func (noLines) Position() string                           { return "p" }
+func (noLines) Close()                                     {}
+
 func (a *app) Ready() ([]manager.NotReady, int) { return a.missing, 2 }
 
 // Events has two, and then no more.
@@ -156,9 +188,55 @@ func (a *app) Events(after string) func(context.Context) ([]manager.Event, error
 	}
 }
 
-func handler(t *testing.T, a *app) http.Handler {
+// passwords is the file of users beside the first, by the passwords that they have.
+var passwords = sync.OnceValue(func() string {
+	var list users.List
+	for _, role := range users.Roles {
+		if err := list.Add(string(role)+"-1", role, "pw-of-"+string(role)); err != nil {
+			panic(err)
+		}
+	}
+	file, err := list.Encode()
+	if err != nil {
+		panic(err)
+	}
+	return string(file)
+})
+
+// everybody lets in "admin" with "pw", and a user of each role. Tests share it: a
+// password costs time once.
+var everybody = sync.OnceValues(newGate)
+
+func newGate() (*access.Gate, error) {
+	return access.New(access.Options{
+		First: "admin", Password: access.Always("pw"), Users: access.Always(passwords()), SecretKey: []byte("key"),
+	})
+}
+
+func gate(t *testing.T) *access.Gate {
 	t.Helper()
-	h, err := api.New(a, api.Options{User: "admin", Password: "pw", Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)})
+	g, err := everybody()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// fresh is a gate at which nobody has failed yet.
+func fresh(t *testing.T) *access.Gate {
+	t.Helper()
+	g, err := newGate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func handler(t *testing.T, a *app) http.Handler { return behind(t, gate(t), a) }
+
+func behind(t *testing.T, g *access.Gate, a *app) http.Handler {
+	t.Helper()
+	h, err := api.New(a, api.Options{Access: g, Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +256,7 @@ func request(method, path, body string, headers ...string) *http.Request {
 	r.SetBasicAuth("admin", "pw")
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
-		r.Header.Set(name, value)
+		r.Header.Add(name, value)
 	}
 	return r
 }
@@ -212,6 +290,11 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 		{"GET", op + "/log?std_type=stderr", 200, "log backend api Standard.start ", `"two\n"`},
 		{"DELETE", op + "/log", 200, "clear backend api Standard.start ", ""},
 		{"GET", "/api/v1/executions/x9", 200, "", `"x9"`},
+		{"DELETE", "/api/v1/executions/x9", 200, "cancel x9", `"x9"`},
+		{"GET", "/api/v1/executions?node=backend&component=api&operation=start&by=jo&outcome=failed&limit=3&after=a.x&output=false", 200, "history {Node:backend Component:api Operation:start By:jo Outcome:failed After:a.x Limit:3 Output:false}", ""},
+		{"GET", "/api/v1/executions", 200, "history {Node: Component: Operation: By: Outcome: After: Limit:50 Output:true}", ""},
+		{"GET", "/api/v1/executions?outcome=odd", 422, "", "odd"},
+		{"GET", "/api/v1/executions?limit=201", 422, "", "201"},
 		{"GET", "/healthz", 200, "", "ok"},
 		{"GET", "/readyz", 200, "", "ready"},
 		{"GET", "/openapi.json", 200, "", "1.2.3"},
@@ -292,7 +375,7 @@ func TestWhatAPathHasIsSaidForAnotherMethod(t *testing.T) {
 
 func TestNobodyPassesWithoutThePassword(t *testing.T) {
 	t.Parallel()
-	h := handler(t, &app{})
+	h := behind(t, fresh(t), &app{})
 	for _, path := range []string{"/api/v1/app", "/api/v1/nothing", "/metrics", op} {
 		for _, credentials := range [][2]string{{}, {"admin", ""}, {"admin", "pw2"}, {"", "pw"}, {"Admin", "pw"}} {
 			r := httptest.NewRequest("GET", path, nil)
@@ -330,10 +413,46 @@ func TestRunWaitsUnlessAskedNotTo(t *testing.T) {
 	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" || !a.start.Force || !a.start.Strict || a.start.MaxUnavailable != 2 {
 		t.Errorf("started %+v", a.start)
 	}
-	w = ask(t, h, "POST", op, "", "Prefer: wait=1, respond-async")
+	w = ask(t, h, "POST", op, "", "Prefer: handling=strict, respond-async; x=1")
 	if w.Code != 202 || w.Header().Get("Location") != "/api/v1/executions/x1" || !strings.Contains(w.Body.String(), `"running"`) {
 		t.Errorf("got %d %v: %s", w.Code, w.Header(), w.Body)
 	}
+}
+
+// waiting is an application whose executions end when the test says.
+type waiting struct {
+	*app
+	end chan struct{}
+}
+
+func (a *waiting) Wait(ctx context.Context, _ string) (outcome.Execution, error) {
+	select {
+	case <-a.end:
+		return outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}, nil
+	case <-ctx.Done():
+		return outcome.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, fmt.Errorf("it continues: %w", ctx.Err())
+	}
+}
+
+func TestRunWaitsForAsLongAsIsPreferred(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &waiting{app: &app{}, end: make(chan struct{})}
+		h, err := api.New(a, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		w := ask(t, h, "POST", op, "", "Prefer: respond-async, wait=90")
+		if passed := time.Since(begun); w.Code != 202 || passed != 90*time.Second || w.Header().Get("Preference-Applied") != "respond-async" {
+			t.Errorf("got %d after %s", w.Code, passed)
+		}
+		time.AfterFunc(5*time.Second, func() { close(a.end) })
+		w = ask(t, h, "POST", op, "", "Prefer: respond-async", "Prefer: wait=90")
+		if passed := time.Since(begun); w.Code != 200 || passed != 95*time.Second || w.Header().Get("Preference-Applied") != "" {
+			t.Errorf("got %d after %s", w.Code, passed)
+		}
+	})
 }
 
 func TestABadBodyIsRefused(t *testing.T) {
@@ -368,7 +487,7 @@ func TestEveryKindOfErrorHasItsStatusAndType(t *testing.T) {
 		outcome.ErrUnknownExecution: "404 unknown-execution", outcome.ErrNoLog: "404 no-log",
 		outcome.ErrAmbiguous: "409 ambiguous-operation", outcome.ErrStandalone: "409 standalone-node",
 		outcome.ErrNotAllowed: "409 not-allowed", outcome.ErrUnmet: "409 requirement-not-met", outcome.ErrTakesAway: "409 required-by-others", outcome.ErrBusy: "409 already-running", outcome.ErrNotRunning: "409 not-running",
-		outcome.ErrInvalid: "422 invalid-request", outcome.ErrNotImplemented: "501 not-implemented",
+		outcome.ErrInvalid: "422 invalid-request", outcome.ErrReused: "422 id-reused", outcome.ErrNotImplemented: "501 not-implemented",
 		outcome.ErrFailed: "502 operation-failed", outcome.ErrBadAnswer: "502 bad-answer",
 		outcome.ErrUnreachable: "503 unreachable", outcome.ErrUnavailable: "503 unavailable", outcome.ErrTimeLimit: "504 time-limit",
 		io.ErrNoProgress: "500 internal",
@@ -396,7 +515,7 @@ func TestAFailedOperationSaysHow(t *testing.T) {
 	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []outcome.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Stderr: "no port"}}
 	a.err = nil
 	failing := &failed{app: a}
-	h, err := api.New(failing, api.Options{User: "admin", Password: "pw", Logger: slog.New(slog.DiscardHandler)})
+	h, err := api.New(failing, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ const (
 
 // takesBody reads the body before the handler does: it refuses one that is too
 // large, and closes the connection of one that is too slow.
-func (s *server) takesBody(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (s *server) takesBody(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		connection := http.NewResponseController(w)
 		_ = connection.SetReadDeadline(time.Now().Add(bodyTime))
 		data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -33,9 +33,9 @@ func (s *server) takesBody(next http.Handler) http.Handler {
 			s.problem(w, r, invalid("the body did not arrive: %v", err))
 		default:
 			r.Body = io.NopCloser(bytes.NewReader(data))
-			next.ServeHTTP(w, r)
+			next(w, r)
 		}
-	})
+	}
 }
 
 // decode reads a body of JSON, which may be missing. Its media type does not count:

@@ -3,9 +3,9 @@ package api_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,17 +14,25 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/go-chi/chi/v5"
+
+	"github.com/toskose/toskose/manager/api"
 )
 
 // documented is the OpenAPI document, which the answers of all tests are held
 // against. Its objects are closed for them, so that an answer has nothing that is
 // not documented.
 var documented = sync.OnceValues(func() (*openapi3.T, error) {
-	text, err := os.ReadFile("openapi.yaml")
+	g, err := everybody()
 	if err != nil {
 		return nil, err
 	}
-	document, err := openapi3.NewLoader().LoadFromData(text)
+	h, err := api.New(&app{}, api.Options{Access: g, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	served := httptest.NewRecorder()
+	h.ServeHTTP(served, httptest.NewRequest(http.MethodGet, "/openapi.json", http.NoBody))
+	document, err := openapi3.NewLoader().LoadFromData(served.Body.Bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +73,8 @@ func document(t *testing.T) *openapi3.T {
 	return d
 }
 
-// undocumented are answers that any path may give.
+// undocumented are answers that any path may give: to pages of other sites, and by
+// mistake.
 var undocumented = map[int]bool{http.StatusForbidden: true, http.StatusInternalServerError: true}
 
 // pattern returns the path of the document that a request is for; empty: none.

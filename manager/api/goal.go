@@ -37,8 +37,7 @@ func (s *server) resumeGoal(r *http.Request) (reply, error) {
 	if err := decode(r, &body, `{"components": ["api"]}`); err != nil {
 		return reply{}, err
 	}
-	user, _, _ := r.BasicAuth()
-	view, kept, err := s.app.ResumeGoal(r.Context(), body.Components, user)
+	view, kept, err := s.app.ResumeGoal(r.Context(), body.Components, callerOf(r).Name)
 	return spread(view, kept), err
 }
 
@@ -62,6 +61,5 @@ func spread(view manager.GoalView, kept bool) reply {
 func goalRequest(r *http.Request) (manager.GoalRequest, error) {
 	var body goalBody
 	err := decode(r, &body, `{"state": "up"} or {"states": {"api": "running"}}`)
-	user, _, _ := r.BasicAuth()
-	return manager.GoalRequest{State: body.State, States: body.States, By: user}, err
+	return manager.GoalRequest{State: body.State, States: body.States, By: callerOf(r).Name}, err
 }

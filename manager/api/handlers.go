@@ -34,10 +34,13 @@ func (s *server) readyz(r *http.Request) (reply, error) {
 func replicaOf(r *http.Request) string { return r.URL.Query().Get("replica") }
 
 // flag reads a query parameter that is true or false.
-func flag(r *http.Request, name string) (bool, error) {
+func flag(r *http.Request, name string) (bool, error) { return flagOr(r, name, false) }
+
+// flagOr is flag for a parameter that is something unless given.
+func flagOr(r *http.Request, name string, otherwise bool) (bool, error) {
 	switch value := r.URL.Query().Get(name); value {
 	case "":
-		return false, nil
+		return otherwise, nil
 	case "true", "1":
 		return true, nil
 	case "false", "0":

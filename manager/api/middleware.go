@@ -1,8 +1,6 @@
 package api
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,31 +11,12 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// authenticate requires the user and password. It compares hashes, so that the
-// time it takes reveals nothing, not even their length.
-func (s *server) authenticate(next http.Handler) http.Handler {
-	wantUser, wantPassword := sha256.Sum256([]byte(s.opts.User)), sha256.Sum256([]byte(s.opts.Password))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user, password, _ := r.BasicAuth()
-		gotUser, gotPassword := sha256.Sum256([]byte(user)), sha256.Sum256([]byte(password))
-		userOK := subtle.ConstantTimeCompare(wantUser[:], gotUser[:])
-		passwordOK := subtle.ConstantTimeCompare(wantPassword[:], gotPassword[:])
-		if userOK&passwordOK != 1 || s.opts.Password == "" {
-			w.Header().Set("WWW-Authenticate", `Basic realm="toskose", charset="UTF-8"`)
-			s.problem(w, r, errUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // sameOrigin refuses what a page of another site makes a browser send: it would
 // carry the password that the browser keeps for the documentation page.
-func sameOrigin(next http.Handler) http.Handler {
+func (s *server) sameOrigin(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		p := problemOf(errForeign)
-		write(w, p.Status, "application/problem+json", p)
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.problem(w, r, errForeign)
 	}))
 	return protection.Handler(next)
 }
@@ -53,9 +32,10 @@ func (s *server) recover(next http.Handler) http.Handler {
 			if err, isErr := cause.(error); isErr && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause)
 			}
-			s.opts.Logger.Error("handler panicked", "method", r.Method, "path", r.URL.Path,
+			s.opts.Logger.Error("handler panicked", "request", requestOf(r).id, "method", r.Method, "path", r.URL.Path,
 				"error", cause, "stack", string(debug.Stack()))
 			p := problemOf(errInternal)
+			p.Request = requestOf(r).id
 			if s.opts.Testing {
 				p.Detail = fmt.Sprint(cause)
 			}
@@ -65,20 +45,17 @@ func (s *server) recover(next http.Handler) http.Handler {
 	})
 }
 
-// observe counts requests and sets the headers of every answer.
+// observe counts requests, and writes down who did what.
 func (s *server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if strings.HasPrefix(r.URL.Path, "/api/") {
-			w.Header().Set("Cache-Control", "no-store")
-		}
 		counted := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		begun := time.Now()
 		next.ServeHTTP(counted, r)
 		route := chi.RouteContext(r.Context()).RoutePattern()
 		took := time.Since(begun)
 		s.opts.Metrics.Request(r.Method, route, counted.status, took, w.Header().Get("Content-Type") == eventStream)
-		s.opts.Logger.Debug("request", "method", r.Method, "path", r.URL.Path, "status", counted.status, "duration", took)
+		s.audit.note(r, counted, begun)
+		s.opts.Logger.Debug("request", "request", requestOf(r).id, "method", r.Method, "path", r.URL.Path, "status", counted.status, "duration", took)
 	})
 }
 

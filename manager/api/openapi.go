@@ -1,10 +1,15 @@
 package api
 
 import (
+	"bytes"
+	"crypto/sha256"
 	_ "embed" // the document
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
+	"regexp"
 
 	"github.com/swaggest/swgui"
 	"github.com/swaggest/swgui/v5emb"
@@ -23,7 +28,27 @@ func openAPI(version string) ([]byte, error) {
 	if info, ok := document["info"].(map[string]any); ok && version != "" {
 		info["version"] = version
 	}
+	guard(document)
 	return json.MarshalIndent(document, "", "  ")
+}
+
+// guard adds what all operations have in common that are not for everybody: how they
+// refuse callers.
+func guard(document map[string]any) {
+	paths, _ := document["paths"].(map[string]any)
+	for _, item := range paths {
+		operations, _ := item.(map[string]any)
+		for _, value := range operations {
+			operation, _ := value.(map[string]any)
+			responses, isOperation := operation["responses"].(map[string]any)
+			if _, open := operation["security"]; open || !isOperation {
+				continue
+			}
+			for status, name := range map[string]string{"401": "Unauthorized", "403": "Forbidden", "429": "TooManyLogins"} {
+				responses[status] = map[string]any{"$ref": "#/components/responses/" + name}
+			}
+		}
+	}
 }
 
 func (s *server) serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
@@ -31,10 +56,34 @@ func (s *server) serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(s.openapi)
 }
 
-// docs serves the Swagger UI with all that it needs, so that it works offline.
+// docs serves the Swagger UI with all that it needs, so that it works offline. Of
+// scripts, it may run its own files and those of its page, by their digests.
 func docs() http.Handler {
-	return v5emb.NewHandlerWithConfig(swgui.Config{
+	pages := v5emb.NewHandlerWithConfig(swgui.Config{
 		Title: "Toskose manager", SwaggerJSON: "/openapi.json", BasePath: "/docs/",
 		HideCurl: false, JsonEditor: false,
 	})
+	page := &kept{header: http.Header{}}
+	pages.ServeHTTP(page, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/docs/"}})
+	policy := "default-src 'none'; connect-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src 'self'"
+	for _, script := range inlineScript.FindAllSubmatch(page.Bytes(), -1) {
+		sum := sha256.Sum256(script[1])
+		policy += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", policy)
+		pages.ServeHTTP(w, r)
+	})
 }
+
+var inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+
+// kept is an answer that is looked at.
+type kept struct {
+	bytes.Buffer
+	header http.Header
+}
+
+func (k *kept) Header() http.Header { return k.header }
+func (k *kept) WriteHeader(int)     {}

@@ -1,13 +1,56 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"net/http"
 
+	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/unit/wire"
 )
 
+// The number of executions on a page of the history.
+const (
+	standardHistory = 50
+	maxHistory      = 200
+)
+
+// getHistory answers with what was executed.
+func (s *server) getHistory(r *http.Request) (reply, error) {
+	wanted, err := pageOf(r, standardHistory, maxHistory)
+	if err != nil {
+		return reply{}, err
+	}
+	output, err := flagOr(r, "output", true)
+	if err != nil {
+		return reply{}, err
+	}
+	query := r.URL.Query()
+	asked := history.Query{
+		Node: query.Get("node"), Component: query.Get("component"), Operation: query.Get("operation"), By: query.Get("by"),
+		Outcome: wire.Outcome(query.Get("outcome")), After: wanted.after, Limit: wanted.limit, Output: output,
+	}
+	switch asked.Outcome {
+	case "", wire.OutcomeRunning, wire.OutcomeSucceeded, wire.OutcomeFailed, wire.OutcomeCancelled, wire.OutcomeTimeout, wire.OutcomeLost:
+	default:
+		return reply{}, invalid("%q is not an outcome that a journal has", asked.Outcome)
+	}
+	page, err := s.app.History(r.Context(), asked)
+	return paged(r, page, page.Next), err
+}
+
 func (s *server) getExecution(r *http.Request) (reply, error) {
-	x, err := s.app.Execution(r.Context(), param(r, "execution"))
+	wait, err := waitOf(r)
+	if err != nil {
+		return reply{}, err
+	}
+	x, err := s.app.Execution(r.Context(), param(r, "execution"), wait)
+	return ok(x), err
+}
+
+func (s *server) cancelExecution(r *http.Request) (reply, error) {
+	x, err := s.app.Cancel(r.Context(), param(r, "execution"))
 	return ok(x), err
 }
 
@@ -23,11 +66,28 @@ func (s *server) run(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	header := map[string]string{"Location": "/api/v1/executions/" + x.ID}
-	if prefersAsync(r) && x.Err() == nil {
-		header["Preference-Applied"] = "respond-async"
-		return reply{status: http.StatusAccepted, header: header, body: x}, nil
+	patience, patient := prefers(r)
+	if !patient || x.Err() != nil {
+		ended, err := s.app.Wait(r.Context(), x.ID)
+		return s.ended(header, ended, err)
 	}
-	if x, err = s.app.Wait(r.Context(), x.ID); err == nil {
+	header["Preference-Applied"] = "respond-async"
+	if patience > 0 {
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		ended, err := s.app.Wait(ctx, x.ID)
+		if !errors.Is(err, context.DeadlineExceeded) || r.Context().Err() != nil {
+			delete(header, "Preference-Applied")
+			return s.ended(header, ended, err)
+		}
+		x = ended
+	}
+	return reply{status: http.StatusAccepted, header: header, body: x}, nil
+}
+
+// ended answers with an execution that was waited for.
+func (s *server) ended(header map[string]string, x outcome.Execution, err error) (reply, error) {
+	if err == nil {
 		err = x.Err()
 	}
 	return reply{header: header, body: x}, err

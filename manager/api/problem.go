@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -18,6 +19,7 @@ type Problem struct {
 	Status     int            `json:"status"`
 	Detail     string         `json:"detail"`
 	Instance   string         `json:"instance,omitempty"` // the path of the request
+	Request    string         `json:"request,omitempty"`  // its id, as in the logs
 	Suggestion string         `json:"suggestion,omitempty"`
 	Candidates []string       `json:"candidates,omitempty"`
 	State      string         `json:"state,omitempty"`
@@ -50,16 +52,21 @@ type problemKind struct {
 }
 
 var (
-	errUnauthorized = errors.New("a user and password are needed")
-	errNoRoute      = errors.New("there is nothing here")
-	errMethod       = errors.New("method not allowed")
-	errForeign      = errors.New("request from another site")
-	errNotReady     = errors.New("not ready")
-	errInternal     = errors.New("internal error")
+	errForbidden     = errors.New("the user's role does not allow this")
+	errTokenForToken = errors.New("a token makes no other token")
+	errNoRoute       = errors.New("there is nothing here")
+	errMethod        = errors.New("method not allowed")
+	errForeign       = errors.New("request from another site")
+	errNotReady      = errors.New("not ready")
+	errInternal      = errors.New("internal error")
 )
 
 var problemKinds = []problemKind{
-	{errUnauthorized, http.StatusUnauthorized, "unauthorized"},
+	{access.ErrDenied, http.StatusUnauthorized, "unauthorized"},
+	{access.ErrEnded, http.StatusUnauthorized, "unauthorized"},
+	{access.ErrOften, http.StatusTooManyRequests, "too-many-logins"},
+	{errForbidden, http.StatusForbidden, "forbidden"},
+	{errTokenForToken, http.StatusForbidden, "forbidden"},
 	{errForeign, http.StatusForbidden, "cross-origin"},
 	{errNoRoute, http.StatusNotFound, "no-such-path"},
 	{outcome.ErrUnknownNode, http.StatusNotFound, "unknown-node"},
@@ -77,6 +84,7 @@ var problemKinds = []problemKind{
 	{outcome.ErrBusy, http.StatusConflict, "already-running"},
 	{outcome.ErrNotRunning, http.StatusConflict, "not-running"},
 	{errTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
+	{outcome.ErrReused, http.StatusUnprocessableEntity, "id-reused"},
 	{outcome.ErrInvalid, http.StatusUnprocessableEntity, "invalid-request"},
 	{outcome.ErrNotImplemented, http.StatusNotImplemented, "not-implemented"},
 	{outcome.ErrFailed, http.StatusBadGateway, "operation-failed"},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/toskose/toskose/manager/access"
 )
 
 // writeTime is how long a client may take to read an answer.
@@ -95,17 +98,19 @@ func send(w http.ResponseWriter, status int, contentType string, data []byte) {
 
 // problem answers with an error, and logs it.
 func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
+	if errors.Is(context.Cause(r.Context()), access.ErrEnded) {
+		err = access.ErrEnded
+	} else if r.Context().Err() != nil {
 		s.opts.Logger.Debug("the client went away", "method", r.Method, "path", r.URL.Path, "error", err)
 		return
 	}
 	p := problemOf(err)
-	p.Instance = r.URL.Path
+	p.Instance, p.Request = r.URL.Path, requestOf(r).id
 	log := s.opts.Logger.Debug
 	if p.Status >= http.StatusInternalServerError {
 		log = s.opts.Logger.Warn
 	}
-	log("request not fulfilled", "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", err)
+	log("request not fulfilled", "request", p.Request, "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", err)
 	write(w, p.Status, "application/problem+json", p)
 }
 

@@ -2,15 +2,21 @@ package api
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
+	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/manager/view"
 )
 
@@ -38,6 +44,7 @@ type Goals interface {
 	Goal() manager.GoalView
 	SetGoal(ctx context.Context, req manager.GoalRequest) (view manager.GoalView, kept bool, err error)
 	ResumeGoal(ctx context.Context, components []string, by string) (view manager.GoalView, kept bool, err error)
+	RestoreGoal(ctx context.Context, g manager.KeptGoal) (view manager.GoalView, kept bool, err error)
 	Plan(ctx context.Context, req manager.GoalRequest) manager.PlanView
 }
 
@@ -46,7 +53,9 @@ type Operations interface {
 	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (view.Operation, error)
 	Start(ctx context.Context, req manager.RunRequest) (outcome.Execution, error)
 	Wait(ctx context.Context, id string) (outcome.Execution, error)
-	Execution(ctx context.Context, id string) (outcome.Execution, error)
+	Execution(ctx context.Context, id string, wait time.Duration) (outcome.Execution, error)
+	Cancel(ctx context.Context, id string) (outcome.Execution, error)
+	History(ctx context.Context, q history.Query) (history.Page, error)
 }
 
 // Control ends and signals operations.
@@ -63,15 +72,17 @@ type Logs interface {
 	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]outcome.Log, error)
 	ClearLog(ctx context.Context, node, component, operation, replica string) ([]outcome.Result, error)
 	ClearUnitLog(ctx context.Context, node, replica string) ([]outcome.Result, error)
+	Lines(ctx context.Context, q logs.Query) (manager.LineReader, error)
 }
 
 // Options configure the API.
 type Options struct {
-	User, Password string // of everything that needs them
-	Version        string
-	Logger         *slog.Logger
-	Testing        bool             // answers to internal errors say what broke
-	Metrics        *metrics.Metrics // nil: executions are not counted
+	Access  *access.Gate // lets callers in
+	Audit   io.Writer    // gets a line of JSON for what is done and refused; nil: nobody does
+	Version string
+	Logger  *slog.Logger
+	Testing bool             // answers to internal errors say what broke
+	Metrics *metrics.Metrics // nil: executions are not counted
 }
 
 type server struct {
@@ -79,7 +90,11 @@ type server struct {
 	opts    Options
 	root    *chi.Mux
 	openapi []byte
+	answers *answers // to requests with an Idempotency-Key
+	audit   *auditLog
 	streams chan struct{} // a slot for each stream of events
+
+	followers chan struct{} // a slot for each of lines
 }
 
 // New returns the handler of the whole API.
@@ -93,7 +108,9 @@ func New(app Application, opts Options) (http.Handler, error) {
 	}
 	s := &server{
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
-		streams: make(chan struct{}, maxStreams),
+		answers: &answers{byKey: map[string]*answer{}},
+		audit:   newAuditLog(opts.Audit, opts.Logger), streams: make(chan struct{}, maxStreams),
+		followers: make(chan struct{}, maxFollowers),
 	}
 	s.routes()
 	return s.root, nil
@@ -101,38 +118,61 @@ func New(app Application, opts Options) (http.Handler, error) {
 
 func (s *server) routes() {
 	r := s.root
-	r.Use(s.observe, s.recover, sameOrigin, middleware.StripSlashes, middleware.GetHead)
+	r.Use(s.begin, s.observe, s.recover, s.sameOrigin, middleware.StripSlashes, middleware.GetHead)
 	r.NotFound(s.notFound)
 	r.MethodNotAllowed(s.notAllowed)
 	r.Get("/healthz", s.handle(s.healthz))
 	r.Get("/readyz", s.handle(s.readyz))
 	r.Get("/openapi.json", s.serveOpenAPI)
-	r.Handle("/docs", docs())
-	r.Handle("/docs/*", docs())
-	r.With(s.authenticate).Method(http.MethodGet, "/metrics", s.opts.Metrics.Handler())
+	pages := docs()
+	r.Handle("/docs", pages)
+	r.Handle("/docs/*", pages)
+	r.With(s.authenticate, s.permit(users.Viewer)).Method(http.MethodGet, "/metrics", s.opts.Metrics.Handler())
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(s.authenticate)
-		r.Get("/app", s.view(s.getApp))
-		r.Get("/app/goal", s.handle(s.getGoal))
-		r.With(s.takesBody).Put("/app/goal", s.handle(s.putGoal))
-		r.With(s.takesBody).Patch("/app/goal", s.handle(s.patchGoal))
-		r.With(s.takesBody).Post("/app/goal/resume", s.handle(s.resumeGoal))
-		r.With(s.takesBody).Post("/app/plan", s.handle(s.makePlan))
-		r.Get("/components", s.view(s.getComponents))
-		r.Get("/events", s.serveEvents)
-		r.Get("/executions/{execution}", s.handle(s.getExecution))
-		r.Get("/node", s.view(s.getNodes))
-		r.Post("/node/reload", s.handle(s.reload))
-		r.Get("/node/{node}", s.view(s.getNode))
-		r.Delete("/node/{node}/operations", s.handle(s.stopAll))
-		r.Get("/node/{node}/log", s.handle(s.getUnitLog))
-		r.Delete("/node/{node}/log", s.handle(s.clearUnitLog))
-		r.Get("/node/{node}/{component}", s.view(s.getComponent))
-		r.Get("/node/{node}/{component}/{operation}", s.view(s.getOperation))
-		r.With(s.takesBody).Post("/node/{node}/{component}/{operation}", s.handle(s.run))
-		r.Delete("/node/{node}/{component}/{operation}", s.handle(s.stop))
-		r.Post("/node/{node}/{component}/{operation}/signal", s.handle(s.signal))
-		r.Get("/node/{node}/{component}/{operation}/log", s.handle(s.getLog))
-		r.Delete("/node/{node}/{component}/{operation}/log", s.handle(s.clearLog))
+		for _, one := range s.table() {
+			r.With(s.permit(one.role)).Method(one.method, one.path, one.serve)
+		}
 	})
+}
+
+// route is what is served at a path below /api/v1, and the least role that may ask for
+// it.
+type route struct {
+	method, path string
+	role         users.Role
+	serve        http.HandlerFunc
+}
+
+func (s *server) table() []route {
+	const viewer, operator, admin = users.Viewer, users.Operator, users.Admin
+	return []route{
+		{"POST", "/tokens", viewer, s.handle(s.makeToken)},
+		{"GET", "/app", viewer, s.view(s.getApp)},
+		{"GET", "/app/goal", viewer, s.handle(s.getGoal)},
+		{"PUT", "/app/goal", operator, s.takesBody(s.handle(s.putGoal))},
+		{"PATCH", "/app/goal", operator, s.takesBody(s.handle(s.patchGoal))},
+		{"POST", "/app/goal/resume", operator, s.takesKey(s.handle(s.resumeGoal))},
+		{"POST", "/app/goal/restore", operator, s.takesKey(s.handle(s.restoreGoal))},
+		{"POST", "/app/plan", viewer, s.takesKey(s.handle(s.makePlan))},
+		{"GET", "/components", viewer, s.view(s.getComponents)},
+		{"GET", "/events", viewer, s.serveEvents},
+		{"GET", "/executions", viewer, s.handle(s.getHistory)},
+		{"GET", "/executions/{execution}", viewer, s.handle(s.getExecution)},
+		{"DELETE", "/executions/{execution}", operator, s.handle(s.cancelExecution)},
+		{"GET", "/logs", viewer, s.serveLines},
+		{"GET", "/node", viewer, s.view(s.getNodes)},
+		{"POST", "/node/reload", admin, s.takesKey(s.handle(s.reload))},
+		{"GET", "/node/{node}", viewer, s.view(s.getNode)},
+		{"DELETE", "/node/{node}/operations", operator, s.handle(s.stopAll)},
+		{"GET", "/node/{node}/log", viewer, s.handle(s.getUnitLog)},
+		{"DELETE", "/node/{node}/log", admin, s.handle(s.clearUnitLog)},
+		{"GET", "/node/{node}/{component}", viewer, s.view(s.getComponent)},
+		{"GET", "/node/{node}/{component}/{operation}", viewer, s.view(s.getOperation)},
+		{"POST", "/node/{node}/{component}/{operation}", operator, s.takesKey(s.handle(s.run))},
+		{"DELETE", "/node/{node}/{component}/{operation}", operator, s.handle(s.stop)},
+		{"POST", "/node/{node}/{component}/{operation}/signal", operator, s.takesKey(s.handle(s.signal))},
+		{"GET", "/node/{node}/{component}/{operation}/log", viewer, s.handle(s.getLog)},
+		{"DELETE", "/node/{node}/{component}/{operation}/log", admin, s.handle(s.clearLog)},
+	}
 }

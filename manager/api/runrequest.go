@@ -15,16 +15,16 @@ import (
 
 // runBody is the body of a request to run an operation; it may be missing.
 type runBody struct {
+	ID      string         `json:"id"`      // the same id is the same execution
 	Inputs  map[string]any `json:"inputs"`  // strings, numbers and booleans
 	Timeout float64        `json:"timeout"` // seconds; 0: the operation's own limit, or none
 }
 
 // runRequest reads a request to run an operation.
 func runRequest(r *http.Request) (manager.RunRequest, error) {
-	user, _, _ := r.BasicAuth()
 	req := manager.RunRequest{
 		Node: param(r, "node"), Component: param(r, "component"), Operation: param(r, "operation"),
-		Replica: replicaOf(r), By: user,
+		Replica: replicaOf(r), By: callerOf(r).Name,
 	}
 	var err error
 	if req.Force, err = flag(r, "force"); err != nil {
@@ -42,6 +42,10 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 	}
 	if math.IsNaN(body.Timeout) || body.Timeout < 0 || body.Timeout > 1e9 {
 		return req, invalid("timeout is a number of seconds from 0 to a billion, not %v", body.Timeout)
+	}
+	req.ID = body.ID
+	if req.Key, err = keyOf(r); err != nil {
+		return req, err
 	}
 	req.Timeout = time.Duration(body.Timeout * float64(time.Second))
 	if len(body.Inputs) > 0 {
@@ -77,15 +81,25 @@ func invalid(format string, args ...any) error {
 	return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
 }
 
-// prefersAsync reports whether the client does not want to wait (RFC 7240, 4.1).
-func prefersAsync(r *http.Request) bool {
+// prefers reports whether the client does not want to wait, or no longer than it says
+// (RFC 7240, 4.1 and 4.3).
+func prefers(r *http.Request) (wait time.Duration, async bool) {
 	for _, line := range r.Header.Values("Prefer") {
 		for preference := range strings.SplitSeq(line, ",") {
-			name, _, _ := strings.Cut(preference, ";")
-			if strings.EqualFold(strings.TrimSpace(name), "respond-async") {
-				return true
+			token, _, _ := strings.Cut(preference, ";")
+			name, value, _ := strings.Cut(token, "=")
+			switch strings.ToLower(strings.TrimSpace(name)) {
+			case "respond-async":
+				async = true
+			case "wait":
+				if seconds, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && seconds > 0 {
+					wait = time.Duration(min(seconds, maxPreferred)) * time.Second
+				}
 			}
 		}
 	}
-	return false
+	return wait, async
 }
+
+// maxPreferred is the longest wait in seconds that a client can prefer.
+const maxPreferred = 3600

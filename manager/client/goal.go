@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"time"
 )
 
 // Goal returns the goal and how far it is.
@@ -30,6 +31,20 @@ func (c *Client) AddToGoal(ctx context.Context, states map[string]string) (g Goa
 func (c *Client) ResumeGoal(ctx context.Context, components []string) (g Goal, kept bool, err error) {
 	accepted, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v1/app/goal/resume", body: map[string]any{"components": components}}, &g)
 	return g, !accepted, err
+}
+
+// RestoreGoal makes a goal the one that holds that a manager of the application has
+// shown before, unless a newer one is known; it returns the one that holds.
+func (c *Client) RestoreGoal(ctx context.Context, g Goal) (holds Goal, kept bool, err error) {
+	accepted, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v1/app/goal/restore", body: struct {
+		asked
+		Revision string          `json:"revision"`
+		Asked    string          `json:"asked,omitempty"`
+		By       string          `json:"by,omitempty"`
+		At       time.Time       `json:"at,omitzero"`
+		Holds    map[string]Hold `json:"holds,omitempty"`
+	}{asked{g.State, g.States}, g.Revision, g.Asked, g.By, g.At, g.Holds}}, &holds)
+	return holds, !accepted, err
 }
 
 type asked struct {

@@ -63,10 +63,12 @@ type Goal struct {
 	State     string            `json:"state,omitempty"`
 	States    map[string]string `json:"states,omitempty"`
 	Revision  string            `json:"revision,omitempty"`
+	Asked     string            `json:"asked,omitempty"` // the revision that a person made; holds were added since
 	By        string            `json:"by,omitempty"`
 	At        time.Time         `json:"at,omitzero"`
 	Default   bool              `json:"default,omitempty"`
 	Holds     map[string]Hold   `json:"holds,omitempty"`
+	Resumed   map[string]Hold   `json:"resumed,omitempty"` // led back since by people
 	Acting    bool              `json:"acting"`
 	Lacking   []string          `json:"lacking,omitempty"`
 	Done      bool              `json:"done"`
@@ -220,3 +222,6 @@ type EventExecution struct {
 	By        string `json:"by,omitempty"`
 	Run
 }
+
+// Untouched is why a component is in its initial state while nothing was done to it.
+const Untouched = "nothing was done to it yet"

@@ -25,6 +25,8 @@ import (
 
 // Request asks for one execution of an operation.
 type Request struct {
+	ID        string // that the caller chose: the same id is the same execution; empty: a new one
+	Same      string // is equal for requests that are the same
 	Operation topology.Operation
 	Replicas  []fleet.Replica
 	Inputs    map[string]string // override declared inputs
@@ -59,26 +61,23 @@ func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, err
 	if life.Err() != nil {
 		return outcome.Execution{}, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: "the manager is shutting down"}
 	}
-	op := req.Operation
-	x := outcome.Execution{
-		ID: rand.Text(), Node: op.Component.Node.Name(), Component: op.Component.Name(), Interface: op.Name.Interface, Operation: op.Name.Name,
-		By: req.By, Inputs: slices.Sorted(maps.Keys(req.Inputs)), Outcome: wire.OutcomeRunning, Started: time.Now(),
+	if req.ID == "" {
+		req.ID = rand.Text()
 	}
-	for _, r := range req.Replicas {
-		x.Runs = append(x.Runs, outcome.Run{Replica: r.Addr.String(), Outcome: wire.OutcomeRunning})
+	rec, isNew, err := e.records.claim(req)
+	if err != nil {
+		return outcome.Execution{}, err
 	}
-	most := len(x.Runs)
-	if req.MaxUnavailable > 0 {
-		most = min(most, req.MaxUnavailable)
+	if isNew {
+		x := rec.snapshot()
+		e.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component,
+			"operation", req.Operation.Name.String(), "by", x.By)
+		runs := make([]*run, len(req.Replicas))
+		for i, r := range req.Replicas {
+			runs[i] = &run{rec: rec, index: i, replica: r, req: req, id: x.ID, first: i < req.most()}
+		}
+		e.fleet.Go(func(life context.Context) { e.roll(ctx, life, runs, req.most()) })
 	}
-	rec := newRecord(x, most)
-	e.records.add(x.ID, rec)
-	e.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component, "operation", op.Name.String(), "by", x.By)
-	runs := make([]*run, len(req.Replicas))
-	for i, r := range req.Replicas {
-		runs[i] = &run{rec: rec, index: i, replica: r, req: req, id: x.ID, first: i < most}
-	}
-	e.fleet.Go(func(life context.Context) { e.roll(ctx, life, runs, most) })
 	select {
 	case <-rec.accepted:
 	case <-ctx.Done():
@@ -87,12 +86,33 @@ func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, err
 	return rec.snapshot(), nil
 }
 
+// most is on how many replicas it is executed at the same time.
+func (req Request) most() int {
+	if req.MaxUnavailable > 0 {
+		return min(len(req.Replicas), req.MaxUnavailable)
+	}
+	return len(req.Replicas)
+}
+
+// begun returns the execution as it begins.
+func (req Request) begun() outcome.Execution {
+	op := req.Operation
+	x := outcome.Execution{
+		ID: req.ID, Node: op.Component.Node.Name(), Component: op.Component.Name(), Interface: op.Name.Interface, Operation: op.Name.Name,
+		By: req.By, Inputs: slices.Sorted(maps.Keys(req.Inputs)), Outcome: wire.OutcomeRunning, Started: time.Now(),
+	}
+	for _, r := range req.Replicas {
+		x.Runs = append(x.Runs, outcome.Run{Replica: r.Addr.String(), Outcome: wire.OutcomeRunning})
+	}
+	return x
+}
+
 // Wait waits for the end of an execution that this manager began. If ctx or the
 // fleet ends first, it returns the execution as it is, and an error.
 func (e *Engine) Wait(ctx context.Context, id string) (outcome.Execution, error) {
 	rec, ok := e.records.get(id)
 	if !ok {
-		return e.Execution(ctx, id)
+		return e.Execution(ctx, id, 0)
 	}
 	select {
 	case <-rec.done:

@@ -3,16 +3,25 @@ package execute
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Execution returns an execution by its id. It asks all units for one that this
-// manager does not remember.
-func (e *Engine) Execution(ctx context.Context, id string) (outcome.Execution, error) {
+// Execution returns an execution by its id, once it has ended or the wait is over.
+// It asks all units for one that this manager does not remember.
+func (e *Engine) Execution(ctx context.Context, id string, wait time.Duration) (outcome.Execution, error) {
 	if r, ok := e.records.get(id); ok {
+		waiting, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		select {
+		case <-r.done:
+		case <-waiting.Done():
+		case <-e.fleet.Life().Done():
+		}
 		return r.snapshot(), nil
 	}
 	var replicas []fleet.Replica
@@ -25,13 +34,31 @@ func (e *Engine) Execution(ctx context.Context, id string) (outcome.Execution, e
 		}
 		replicas = append(replicas, found...)
 	}
+	x, err := ask(ctx, id, 0, replicas)
+	if err == nil && wait > 0 && !x.Outcome.Done() {
+		knowing := slices.DeleteFunc(replicas, func(r fleet.Replica) bool {
+			return !slices.ContainsFunc(x.Runs, func(run outcome.Run) bool { return run.Replica == r.Addr.String() })
+		})
+		x, err = ask(ctx, id, wait, knowing)
+	}
+	if err == nil && x.ID == "" && silent != nil {
+		err = unknown(id, silent)
+	}
+	if err == nil && x.ID == "" {
+		err = &outcome.Error{Kind: outcome.ErrUnknownExecution, Detail: fmt.Sprintf("no unit knows execution %q", id)}
+	}
+	return x, err
+}
+
+// ask asks replicas for an execution, which has no id if none knows it and all say so.
+func ask(ctx context.Context, id string, wait time.Duration, replicas []fleet.Replica) (x outcome.Execution, err error) {
 	type answer struct {
 		x   wire.Execution
 		err error
 	}
-	var x outcome.Execution
+	var silent *outcome.Error
 	for i, got := range fleet.Each(replicas, func(r fleet.Replica) answer {
-		x, err := r.Unit.Execution(ctx, id, 0)
+		x, err := r.Unit.Execution(ctx, id, wait)
 		return answer{x, err}
 	}) {
 		code, _ := wire.FaultCodeOf(got.err)
@@ -43,12 +70,13 @@ func (e *Engine) Execution(ctx context.Context, id string) (outcome.Execution, e
 		}
 	}
 	if x.ID == "" && silent != nil {
-		return x, &outcome.Error{Kind: silent.Kind, Cause: silent, Detail: fmt.Sprintf(
-			"no unit that answers knows execution %q, but not all answer: %s", id, silent.Detail)}
-	}
-	if x.ID == "" {
-		return x, &outcome.Error{Kind: outcome.ErrUnknownExecution, Detail: fmt.Sprintf("no unit knows execution %q", id)}
+		return x, unknown(id, silent)
 	}
 	x.Finish()
 	return x, nil
+}
+
+func unknown(id string, silent *outcome.Error) error {
+	return &outcome.Error{Kind: silent.Kind, Cause: silent, Detail: fmt.Sprintf(
+		"no unit that answers knows execution %q, but not all answer: %s", id, silent.Detail)}
 }

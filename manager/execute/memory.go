@@ -10,6 +10,7 @@ import (
 
 // record is an execution that this manager began.
 type record struct {
+	same     string
 	mu       sync.Mutex
 	now      outcome.Execution
 	begin    int           // number of runs to be accepted or refused, of those that begin at once
@@ -18,10 +19,11 @@ type record struct {
 	done     chan struct{} // closed when pending is 0
 }
 
-// newRecord returns that of an execution of which so many runs begin at once.
-func newRecord(x outcome.Execution, begin int) *record {
+// newRecord returns that of a request, of which not all runs need begin at once.
+func newRecord(req Request) *record {
+	x := req.begun()
 	return &record{
-		now: x, begin: begin, pending: len(x.Runs),
+		same: req.Same, now: x, begin: req.most(), pending: len(x.Runs),
 		accepted: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -33,6 +35,13 @@ func (r *record) snapshot() outcome.Execution {
 	x := r.now
 	x.Runs = slices.Clone(x.Runs)
 	return x
+}
+
+// void reports whether it has ended without anything having been begun.
+func (r *record) void() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pending == 0 && !slices.ContainsFunc(r.now.Runs, func(run outcome.Run) bool { return run.Outcome != outcome.Refused })
 }
 
 // update changes a run.
@@ -82,10 +91,45 @@ func (m *memory) get(id string) (*record, bool) {
 	return r, ok
 }
 
-func (m *memory) add(id string, r *record) {
+// claim returns the record of a request, and whether it is a new one. One that no
+// replica began is made anew.
+func (m *memory) claim(req Request) (rec *record, isNew bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.records[id] = r
+	if rec, ok := m.records[req.ID]; ok && !rec.void() {
+		if rec.same != req.Same {
+			return nil, false, reused(req.ID)
+		}
+		return rec, false, nil
+	}
+	m.ended = slices.DeleteFunc(m.ended, func(id string) bool { return id == req.ID })
+	rec = newRecord(req)
+	m.records[req.ID] = rec
+	return rec, true, nil
+}
+
+// has reports whether there is a record that claim would return.
+func (m *memory) has(req Request) (bool, error) {
+	rec, ok := m.get(req.ID)
+	if !ok || rec.void() {
+		return false, nil
+	}
+	if rec.same != req.Same {
+		return false, reused(req.ID)
+	}
+	return true, nil
+}
+
+// any reports whether there is a record with such an id, that is not void.
+func (m *memory) any(such func(id string) bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, rec := range m.records {
+		if such(id) && !rec.void() {
+			return true
+		}
+	}
+	return false
 }
 
 // end counts an execution among the ended, and forgets the oldest of them.

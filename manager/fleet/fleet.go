@@ -114,6 +114,19 @@ func (f *Fleet) Known(ctx context.Context, n *topology.Node) *mirror.Snapshot {
 	return now
 }
 
+// few is how many calls Few makes at the same time.
+const few = 16
+
+// Few is Each for what is long or numerous: not all are under way at the same time.
+func Few[T, R any](items []T, do func(T) R) []R {
+	room := make(chan struct{}, few)
+	return Each(items, func(item T) R {
+		room <- struct{}{}
+		defer func() { <-room }()
+		return do(item)
+	})
+}
+
 // Each calls do for all items concurrently and returns the results in order.
 func Each[T, R any](items []T, do func(T) R) []R {
 	results := make([]R, len(items))

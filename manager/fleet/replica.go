@@ -68,6 +68,16 @@ func (f *Fleet) replica(n *topology.Node, addr netip.AddrPort) Replica {
 	return Replica{Node: n, Addr: addr, Unit: f.pool.Client(addr, n.Credentials)}
 }
 
+// There returns the replicas of a node that are there at a moment.
+func (f *Fleet) There(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
+	for _, at := range now.Node(n.Name()).Replicas {
+		if at.Gone.IsZero() {
+			all = append(all, f.replica(n, at.Address))
+		}
+	}
+	return all
+}
+
 // Heard returns the replicas of a node whose units are heard at a moment.
 func (f *Fleet) Heard(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
 	for _, at := range now.Node(n.Name()).Replicas {

@@ -39,6 +39,7 @@ type Decision struct {
 	Steps     []Step
 	Obstacles []Obstacle
 	Holds     map[string]Hold // to be added to the document
+	Resumed   map[string]Hold // the holds that have ended, by what ended them
 	Notes     []string        // what the document asks for and the model does not have
 	Plan      *plan.Plan      // what is left to do, replicas that stand alike as one
 	Targets   map[string]string
@@ -66,9 +67,12 @@ func (m *Model) Decide(ctx context.Context, d *Document, s Situation) *Decision 
 // too. There is never more than one operation at a time on a component of a
 // replica.
 func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s Situation) *Decision {
-	made := &Decision{Holds: map[string]Hold{}}
+	made := &Decision{}
 	if d == nil {
 		return made
+	}
+	if made.Resumed = m.resumed(d, s); len(made.Resumed) > 0 {
+		d = d.Held(nil, made.Resumed)
 	}
 	var w *walk
 	if before != nil {
@@ -80,7 +84,7 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 		made.Targets, made.Notes = m.Targets(d)
 	}
 	if made.Holds = m.holds(d, s, made.Targets); len(made.Holds) > 0 {
-		d = d.with(made.Holds)
+		d = d.Held(made.Holds, nil)
 		made.Targets, _ = m.Targets(d)
 	}
 	t := &turn{Model: m, doc: d, s: m.clone(s), targets: made.Targets, made: made}
@@ -91,17 +95,6 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Instance, b.Instance))
 	})
 	return made
-}
-
-// with returns the document with more holds.
-func (d *Document) with(holds map[string]Hold) *Document {
-	more := *d
-	more.Holds = maps.Clone(d.Holds)
-	if more.Holds == nil {
-		more.Holds = map[string]Hold{}
-	}
-	maps.Copy(more.Holds, holds)
-	return &more
 }
 
 // clone copies what a turn changes of replicas where something executes, and finds

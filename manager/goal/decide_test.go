@@ -153,6 +153,7 @@ var decisions = []struct {
 	steps     []string      // INSTANCE COMPONENT OPERATION, in any order
 	obstacles []string      // parts of reasons, one for each
 	held      []string      // COMPONENT by PERSON
+	resumed   []string      // COMPONENT by PERSON
 	notes     []string      // parts of notes
 	wake      time.Duration // from now; 0: not at all
 	reached   string        // of how many components; empty: whatever
@@ -334,6 +335,44 @@ var decisions = []struct {
 		replicas:  []goal.Replica{on("backend", "b1", at("api", configured))},
 		obstacles: []string{"on hold: jo asked for Standard.stop"},
 		reached:   "0 of 0",
+	},
+	{
+		name:     "a hold ends when a person has led the component back",
+		states:   map[string]string{"api": goal.Up},
+		holds:    map[string]goal.Hold{"api": {By: "jo", At: ago(time.Minute)}},
+		replicas: []goal.Replica{on("backend", "b1", at("api", running, start(by("ann"), ended(time.Second))))},
+		resumed:  []string{"api by ann"},
+		reached:  "1 of 1",
+	},
+	{
+		name:   "not before it is so on all replicas",
+		states: map[string]string{"api": goal.Up},
+		holds:  map[string]goal.Hold{"api": {By: "jo", At: ago(time.Minute), Operation: "Standard.stop"}},
+		replicas: []goal.Replica{
+			on("backend", "b1", at("api", running, start(by("ann"), ended(time.Second)))), on("backend", "b2", at("api", configured)),
+		},
+		obstacles: []string{"on hold: jo asked for Standard.stop"},
+	},
+	{
+		name:      "nor by what was done before",
+		states:    map[string]string{"api": goal.Up},
+		holds:     map[string]goal.Hold{"api": {By: "jo", At: ago(time.Minute), Operation: "Standard.stop"}},
+		replicas:  []goal.Replica{on("backend", "b1", at("api", running, start(by("ann"), ended(time.Hour))))},
+		obstacles: []string{"on hold: jo asked for Standard.stop"},
+	},
+	{
+		name:      "nor by what the goal did",
+		states:    map[string]string{"api": goal.Up},
+		holds:     map[string]goal.Hold{"api": {By: "jo", At: ago(time.Minute), Operation: "Standard.stop"}},
+		replicas:  []goal.Replica{on("backend", "b1", at("api", running, start(ended(time.Second))))},
+		obstacles: []string{"on hold: jo asked for Standard.stop"},
+	},
+	{
+		name:      "nor to where the goal does not want it",
+		states:    map[string]string{"api": configured},
+		holds:     map[string]goal.Hold{"api": {By: "jo", At: ago(time.Minute), Operation: "Standard.start"}},
+		replicas:  []goal.Replica{on("backend", "b1", at("api", running, start(by("ann"), ended(time.Second))))},
+		obstacles: []string{"on hold: jo asked for Standard.start"},
 	},
 	{
 		name:      "what is about to be withdrawn is not there any more",
@@ -609,12 +648,11 @@ func TestDecisions(t *testing.T) {
 			if diff := cmp.Diff(slices.Sorted(slices.Values(c.steps)), steps); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			var held []string
-			for _, name := range slices.Sorted(maps.Keys(made.Holds)) {
-				held = append(held, name+" by "+made.Holds[name].By)
-			}
-			if diff := cmp.Diff(c.held, held); diff != "" {
+			if diff := cmp.Diff(c.held, persons(made.Holds)); diff != "" {
 				t.Errorf("on hold (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.resumed, persons(made.Resumed)); diff != "" {
+				t.Errorf("no longer on hold (-want +got):\n%s", diff)
 			}
 			var reasons []string
 			for _, o := range made.Obstacles {
@@ -630,6 +668,13 @@ func TestDecisions(t *testing.T) {
 			}
 		})
 	}
+}
+
+func persons(holds map[string]goal.Hold) (texts []string) {
+	for _, name := range slices.Sorted(maps.Keys(holds)) {
+		texts = append(texts, name+" by "+holds[name].By)
+	}
+	return texts
 }
 
 // each fails unless each text has its part.

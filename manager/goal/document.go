@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -32,14 +33,40 @@ type Document struct {
 	All      string            `json:"all,omitempty"`    // the state of every component that States does not name
 	States   map[string]string `json:"states,omitempty"` // by component, container or group
 	Holds    map[string]Hold   `json:"holds,omitempty"`  // by component
+	// Resumed are the last operations by which people led components back, which ended
+	// their holds, since a person made the document.
+	Resumed map[string]Hold `json:"resumed,omitempty"`
 }
 
-// Hold says that the goal leaves a component alone, since somebody led it away.
+// Hold says that the goal leaves a component alone, since somebody led it away, or no
+// longer does, since somebody led it back.
 type Hold struct {
 	By        string    `json:"by,omitempty"`
 	At        time.Time `json:"at,omitzero"`
 	Operation string    `json:"operation,omitempty"` // what was asked for
 	State     string    `json:"state,omitempty"`     // where that led
+}
+
+// Held returns the document with more holds, and without those that have ended.
+func (d *Document) Held(more, ended map[string]Hold) *Document {
+	next := *d
+	next.Holds, next.Resumed = joined(d.Holds, more), joined(d.Resumed, ended)
+	maps.DeleteFunc(next.Holds, func(name string, _ Hold) bool { return contains(ended, name) })
+	maps.DeleteFunc(next.Resumed, func(name string, _ Hold) bool { return contains(more, name) })
+	return &next
+}
+
+// joined returns a new map with what is in both.
+func joined(a, b map[string]Hold) map[string]Hold {
+	both := map[string]Hold{}
+	maps.Copy(both, a)
+	maps.Copy(both, b)
+	return both
+}
+
+func contains(all map[string]Hold, name string) bool {
+	_, is := all[name]
+	return is
 }
 
 // idPrefix begins the ids of all executions that a goal asks for.

@@ -6,7 +6,7 @@ import "github.com/toskose/toskose/tosca/protocol"
 // the goal was set: by an operation that is not the goal's, or by stopping the
 // processes of a start.
 func (m *Model) holds(d *Document, s Situation, targets map[string]string) map[string]Hold {
-	all := map[string]Hold{}
+	var all map[string]Hold
 	for i := range s.Replicas {
 		r := &s.Replicas[i]
 		if r.Problem != "" {
@@ -29,11 +29,52 @@ func (m *Model) holds(d *Document, s Situation, targets map[string]string) map[s
 			}
 			away := m.distance(name, c.State, target)
 			if since.After(d.At) && away > 0 && away > m.distance(name, from, target) {
-				all[name] = hold
+				all = joined(all, map[string]Hold{name: hold})
 			}
 		}
 	}
 	return all
+}
+
+// resumed returns the holds that have ended, with what ended them: all replicas of the
+// component are again where the goal wants them, the last by a person's operation.
+func (m *Model) resumed(d *Document, s Situation) map[string]Hold {
+	var all map[string]Hold
+	if len(d.Holds) == 0 {
+		return all
+	}
+	free := *d
+	free.Holds = nil
+	targets, _ := m.Targets(&free)
+	for name, hold := range d.Holds {
+		if back, ended := m.back(s, name, targets[name], hold); ended {
+			all = joined(all, map[string]Hold{name: back})
+		}
+	}
+	return all
+}
+
+// back returns the last operation by which a person led a component to its target
+// since it is on hold; false: there is none, or not all replicas are there.
+func (m *Model) back(s Situation, name, target string, since Hold) (last Hold, ok bool) {
+	for _, i := range s.of(m.Node[name]) {
+		r := &s.Replicas[i]
+		c := r.Components[name]
+		if r.Problem != "" {
+			continue
+		}
+		if c.State != target || c.Executing != nil {
+			return Hold{}, false
+		}
+		if len(c.Runs) == 0 {
+			continue
+		}
+		run := c.Runs[len(c.Runs)-1]
+		if !Ours(run.ID) && !run.Failed && run.To == target && run.Ended.After(since.At) && run.Ended.After(last.At) {
+			last, ok = Hold{By: run.By, At: run.Ended, Operation: run.Operation.String(), State: target}, true
+		}
+	}
+	return last, ok
 }
 
 const unreachable = 1 << 20

@@ -147,17 +147,9 @@ func (w *world) decide() *goal.Decision {
 	if fmt.Sprint(d.Steps) != fmt.Sprint(again.Steps) {
 		w.t.Fatalf("the same situation gives %v and %v", d.Steps, again.Steps)
 	}
-	if len(d.Holds) > 0 {
-		next := *w.doc
-		next.Holds = map[string]goal.Hold{}
-		for name, h := range w.doc.Holds {
-			next.Holds[name] = h
-		}
-		for name, h := range d.Holds {
-			next.Holds[name] = h
-		}
-		next.Revision.Counter++
-		w.doc = &next
+	if len(d.Holds)+len(d.Resumed) > 0 {
+		w.doc = w.doc.Held(d.Holds, d.Resumed)
+		w.doc.Revision.Counter++
 	}
 	for _, step := range d.Steps {
 		i := w.at(step.Instance)

@@ -2,6 +2,7 @@ package keep
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -74,9 +75,24 @@ func (k *Keeper) Set(ctx context.Context, ask Ask, now time.Time) (Status, error
 	if before := k.store.document; before != nil {
 		k.opts.merge(next, before, ask)
 	}
+	if err := fits(next); err != nil {
+		k.mu.Unlock()
+		return k.Status(), err
+	}
 	k.put(next)
 	k.mu.Unlock()
-	return k.kept(ctx, next)
+	return k.kept(ctx, next, maxDuels)
+}
+
+// ErrTooLarge says that units do not keep a goal of such a size.
+var ErrTooLarge = fmt.Errorf("a goal has at most %d bytes", goal.MaxDocument)
+
+// fits checks that units can keep a document.
+func fits(d *goal.Document) error {
+	if text, err := json.Marshal(d); err != nil || len(text) > goal.MaxDocument {
+		return errors.Join(ErrTooLarge, err)
+	}
+	return nil
 }
 
 // merge takes over from the document before what is not asked for anew.
@@ -121,7 +137,7 @@ func (k *Keeper) Resume(ctx context.Context, components []string, by string, now
 	})
 	k.put(&next)
 	k.mu.Unlock()
-	return k.kept(ctx, &next)
+	return k.kept(ctx, &next, maxDuels)
 }
 
 // ErrNotHeld says that a component is not on hold.
@@ -140,21 +156,22 @@ func (k *Keeper) put(d *goal.Document) {
 // that turn up while it is spread.
 const maxDuels = 3
 
-// kept waits until more than half of the replicas keep a document, or a newer one.
-func (k *Keeper) kept(ctx context.Context, d *goal.Document) (Status, error) {
-	for duels := 0; ; {
+// kept waits until more than half of the replicas keep a document, or a newer one,
+// against which it is made newer itself as often as in duels.
+func (k *Keeper) kept(ctx context.Context, d *goal.Document, duels int) (Status, error) {
+	for {
 		changed := k.Changed()
 		k.mu.Lock()
 		now := k.status()
 		have := len(k.observed.Replicas) - len(now.Lacking)
 		enough := 2*have > len(k.observed.Replicas)
-		if k.store.document.Asked.Compare(d.Asked) > 0 && !enough && duels < maxDuels {
+		if k.store.document.Asked.Compare(d.Asked) > 0 && !enough && duels > 0 {
 			// A replica had a newer document than was known here: what was asked for
 			// last comes after it.
 			again := *d
 			k.put(&again)
 			d = &again
-			duels++
+			duels--
 		}
 		k.mu.Unlock()
 		if enough {

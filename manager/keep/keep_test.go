@@ -26,7 +26,9 @@ type application struct {
 	mu         sync.Mutex
 	replicas   []*unit
 	superseded chan struct{}
+	added      int
 	runs       []string       // component:operation, in the order in which they ended
+	odd        []string       // what was asked for and is not allowed
 	fails      map[string]int // how often an operation of a component fails before it succeeds
 	never      bool           // operations do not end
 }
@@ -47,13 +49,14 @@ type unit struct {
 func (a *application) add(node string) *unit {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	u := &unit{app: a, node: node, id: fmt.Sprintf("%s-%d", node, len(a.replicas)), components: map[string]goal.Component{}, executions: map[string]bool{}}
+	u := &unit{app: a, node: node, id: fmt.Sprintf("%s-%d", node, a.added), components: map[string]goal.Component{}, executions: map[string]bool{}}
 	for _, e := range a.m.Elements {
 		if a.m.Node[e.Name] == node {
 			u.components[e.Name] = goal.Component{State: e.Protocol.Initial}
 		}
 	}
 	a.replicas = append(a.replicas, u)
+	a.added++
 	a.change()
 	return u
 }
@@ -127,6 +130,11 @@ func (u *unit) Write(_ context.Context, revision wire.Revision, text []byte) err
 	return nil
 }
 
+func (a *application) protocol(component string) protocol.Protocol {
+	i := slices.IndexFunc(a.m.Elements, func(e plan.Element) bool { return e.Name == component })
+	return a.m.Elements[i].Protocol
+}
+
 // execute is a unit's POST /executions and the wait for its end, which takes a second.
 func (a *application) execute(ctx context.Context, step goal.Step) (uint64, error) {
 	u := a.unit(step.Instance)
@@ -142,6 +150,11 @@ func (a *application) execute(ctx context.Context, step goal.Step) (uint64, erro
 	case c.Seq != step.After || c.Executing != nil:
 		a.mu.Unlock()
 		return 0, errors.New("NEWER_ENTRY")
+	}
+	if p := a.protocol(step.Component); !slices.ContainsFunc(p.Transitions, func(t protocol.Transition) bool {
+		return t.Source == c.State && t.Operation == step.Operation && t.Target == step.To
+	}) {
+		a.odd = append(a.odd, fmt.Sprintf("%+v in state %q", step, c.State))
 	}
 	u.executions[step.ID] = true
 	u.seq++
@@ -190,6 +203,20 @@ func (u *unit) die(component string, stopped bool) {
 	})
 }
 
+// start is a person's operation.
+func (u *unit) start(component, by string) {
+	u.app.do(func() {
+		c := u.components[component]
+		u.seq++
+		run := goal.Run{
+			ID: fmt.Sprintf("%s-%d", by, u.seq), By: by, Operation: protocol.Operation{Interface: protocol.Standard, Name: "start"},
+			From: c.State, To: protocol.Running, Started: time.Now(), Ended: time.Now(), Seq: u.seq,
+		}
+		c.Seq, c.Open, c.State, c.Runs = u.seq, true, protocol.Running, append(slices.Clone(c.Runs), run)
+		u.components[component] = c
+	})
+}
+
 func (a *application) state(u *unit, component string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -226,11 +253,17 @@ func newApplication() *application {
 // keeper runs a Keeper of the application until the test, or the function that it returns, ends it.
 func (a *application) keeper(t *testing.T, otherwise string) (*keep.Keeper, func()) {
 	t.Helper()
-	k := keep.New(keep.Options{
-		Model: a.m, Observe: a.observe, Execute: a.execute, Default: otherwise,
+	return a.run(t, keep.Options{
+		Observe: a.observe, Execute: a.execute, Default: otherwise,
 		Copies:  func(_, instance string) keep.Copies { return a.unit(instance) },
 		Targets: func(_, instance string) keep.Copies { return targets{a.unit(instance)} },
 	})
+}
+
+func (a *application) run(t *testing.T, opts keep.Options) (*keep.Keeper, func()) {
+	t.Helper()
+	opts.Model = a.m
+	k := keep.New(opts)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { k.Run(ctx) })
@@ -334,6 +367,41 @@ func TestWhoLeadsAComponentAwayPutsItOnHold(t *testing.T) {
 		}
 		if a.settle(k); a.state(api, "api") != protocol.Running {
 			t.Errorf("after the hold api is %s", a.state(api, "api"))
+		}
+	})
+}
+
+func TestAHoldEndsWithBothManagersWhenItsComponentIsLedBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newApplication()
+		api := a.add("backend")
+		a.add("frontend")
+		one, _ := a.keeper(t, goal.Up)
+		two, _ := a.keeper(t, goal.Up)
+		a.settle(one)
+		api.die("api", true)
+		a.settle(one)
+		for _, k := range []*keep.Keeper{one, two} {
+			if d := k.Status().Document; d == nil || d.Holds["api"].Operation == "" {
+				t.Fatalf("api is not on hold: %+v", d)
+			}
+		}
+		api.start("api", "jo")
+		a.settle(one)
+		for _, k := range []*keep.Keeper{one, two} {
+			s := k.Status()
+			if len(s.Document.Holds) > 0 || s.Document.Resumed["api"].By != "jo" || !s.Decision.Done() {
+				t.Errorf("%+v, %+v", s.Document, s.Decision)
+			}
+		}
+		ran := len(a.runs)
+		api.die("api", false)
+		if a.settle(one); a.state(api, "api") != protocol.Running || len(a.runs) != ran+1 {
+			t.Errorf("api that died is %s, after %v", a.state(api, "api"), a.runs[ran:])
+		}
+		api.die("api", true)
+		if d := a.settle(two).Document; d.Holds["api"].Operation == "" || len(d.Resumed) > 0 {
+			t.Errorf("api is not on hold again: %+v", d)
 		}
 	})
 }

@@ -206,22 +206,21 @@ func (st *store) take(h *held, text []byte, err error) error {
 	return nil
 }
 
-// hold adds holds to the document, as a revision of its own.
-func (st *store) hold(holds map[string]goal.Hold, now time.Time) {
-	next := goal.Document{}
-	if st.document != nil {
-		next = *st.document
+// hold adds holds to the document and ends some, as a revision of its own.
+func (st *store) hold(more, ended map[string]goal.Hold, now time.Time) {
+	before := st.document
+	if before == nil {
+		before = &goal.Document{At: now}
 	}
-	next.Holds = maps.Clone(next.Holds)
-	if next.Holds == nil {
-		next.Holds = map[string]goal.Hold{}
-	}
-	maps.Copy(next.Holds, holds)
+	next := before.Held(more, ended)
 	next.Revision = st.following()
-	if st.document == nil {
-		next.At = now
+	st.document = next
+	for name, h := range more {
+		st.log.Info("the goal leaves a component alone", "component", name, "by", h.By, "operation", h.Operation)
 	}
-	st.document = &next
+	for name, h := range ended {
+		st.log.Info("the goal no longer leaves a component alone", "component", name, "by", h.By, "operation", h.Operation)
+	}
 }
 
 // following returns a revision that comes after all that are known.

@@ -152,7 +152,7 @@ func (f *follower) greet(ctx context.Context, known *Replica) (*Replica, error) 
 	r.Components = make([]*Component, len(hello.Components))
 	for i := range hello.Components {
 		r.Components[i] = &hello.Components[i]
-		r.Components[i].Recent = wire.Bounded(r.Components[i].Recent, remembered)
+		r.Components[i].Recent = wire.Bounded(r.Components[i].Recent, Remembered)
 	}
 	r.heard.Store(time.Now().UnixNano())
 	return &r, nil
@@ -188,7 +188,7 @@ func (r *Replica) fold(e wire.Entry) {
 	if !known {
 		r.Components = slices.Insert(r.Components, i, &Component{Component: e.Component})
 	}
-	next := r.Components[i].After(e, remembered)
+	next := r.Components[i].After(e, Remembered)
 	r.Components[i] = &next
 }
 

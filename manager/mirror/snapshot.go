@@ -98,7 +98,7 @@ func (r *Replica) Component(name string) *Component {
 // executions that are remembered, oldest first.
 type Component = wire.Checkpointed
 
-// remembered is how many ended executions of a component are kept.
-const remembered = 16
+// Remembered is how many executions of a component are kept, unless more run.
+const Remembered = 16
 
 func compareName(c *Component, name string) int { return cmp.Compare(c.Component, name) }

@@ -25,6 +25,7 @@ var (
 	ErrNotBegun         = errors.New("not begun")           // since it did not succeed on another replica
 	ErrNotRunning       = errors.New("not running")         // nothing to stop or to signal
 	ErrInvalid          = errors.New("invalid request")     // an undeclared input, a bad signal or range
+	ErrReused           = errors.New("used before")         // the id or key was another request's
 	ErrFailed           = errors.New("operation failed")    // it ran, and did not succeed
 	ErrBadAnswer        = errors.New("bad answer")          // a unit's answer makes no sense, or it refused the manager
 	ErrUnreachable      = errors.New("unreachable")         // no container, or no answer from its unit
@@ -60,7 +61,7 @@ func (e *Error) Unwrap() []error { return []error{e.Kind, e.Cause} }
 
 // severity orders the kinds of errors at replicas: the worst comes last.
 var severity = []error{
-	ErrNotBegun, ErrNotRunning, ErrNoLog, ErrBusy, ErrNotAllowed, ErrInvalid, ErrNotImplemented,
+	ErrNotBegun, ErrNotRunning, ErrNoLog, ErrBusy, ErrNotAllowed, ErrReused, ErrInvalid, ErrNotImplemented,
 	ErrBadAnswer, ErrFailed, ErrUnavailable, ErrUnreachable, ErrTimeLimit,
 }
 
@@ -104,6 +105,8 @@ func faultKind(code wire.FaultCode) error {
 		return ErrNoLog
 	case wire.UndeclaredInput, wire.BadSignal:
 		return ErrInvalid
+	case wire.OtherExecution:
+		return ErrReused
 	case wire.NoExecution:
 		return ErrUnknownExecution
 	case wire.OtherInstance:

@@ -2,11 +2,13 @@ package deploy
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,15 +90,24 @@ func TestADeploymentAppliesWaitsThroughAForwardingAndRemovesWhatIsOld(t *testing
 *"apply --kustomize"*) echo "namespace/shop unchanged"; echo "deployment.apps/backend configured"; echo "secret/pw-new created"; echo "service/backend unchanged" ;;
 *"get deployments.apps,statefulsets.apps,services"*) echo deployment.apps/backend service/backend service/old ;;
 *"get secrets"*) echo secret/pw-new secret/pw-old ;;
+*"get deployments.apps,statefulsets.apps --selector"*) echo deployment.apps/backend ;;
 *"get deployments.apps,statefulsets.apps,pods"*) cat <<'JSON'
 {"items": [`+readyManager+","+readyPod+`]}
 JSON
 ;;
 *port-forward*) echo "Forwarding from `+strings.TrimPrefix(manager.URL, "http://")+` -> 10000"; exec sleep 600 ;;`)
 	var said bytes.Buffer
-	result, err := Up(t.Context(), nil, Options{Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &said})
+	var asked []Access
+	result, err := Up(t.Context(), nil, Options{
+		Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &said,
+		Before: func(_ context.Context, at Access) { asked = append(asked, at) },
+		After:  func(_ context.Context, at Access) error { asked = append(asked, at); return nil },
+	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if at := (Access{manager.URL, "admin", "pw", "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(asked, []Access{at, at}) {
+		t.Errorf("asked at %+v", asked)
 	}
 	info := output.Info{
 		App: "Shop", Version: "1", Nodes: []string{"backend", "frontend"},

@@ -29,6 +29,12 @@ type Options struct {
 	Environ  []string      // of the commands; DOCKER_HOST and KUBECONFIG say where the engine and the cluster are
 	Progress io.Writer     // a line for each step
 	Debug    io.Writer     // what the commands print; may be nil
+
+	// Before is called with the manager of the version that runs before, if its password
+	// is known, and After with that of the one that is deployed, when all of it answers.
+	// Either may be nil.
+	Before func(context.Context, Access)
+	After  func(context.Context, Access) error
 }
 
 // Result says where the deployed application is found.
@@ -102,6 +108,9 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 		return Result{}, err
 	}
 	d.replaces = before.running
+	if before.running && opts.Before != nil && len(d.info.External) == 0 {
+		d.askBefore(ctx, password)
+	}
 	d.say("%s: deploying %s", d.info.App, d.where.name)
 	err = d.where.up(ctx)
 	var address string
@@ -113,6 +122,11 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	}
 	if d.where.settled != nil {
 		if err := d.where.settled(ctx); err != nil {
+			return Result{}, fmt.Errorf("%q is deployed, but %w", d.info.App, err)
+		}
+	}
+	if opts.After != nil {
+		if err := opts.After(ctx, d.access(address, password)); err != nil {
 			return Result{}, fmt.Errorf("%q is deployed, but %w", d.info.App, err)
 		}
 	}

@@ -1,7 +1,9 @@
 package deploy
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/kubernetes"
@@ -11,7 +13,7 @@ import (
 // Access is where a manager is, and who may ask it.
 type Access struct {
 	Address        string // http://HOST:PORT
-	User, Password string
+	User, Password string // the password is empty where it is an external secret
 	Forward        string // the command that brings it to that address; empty: it is there
 }
 
@@ -30,4 +32,23 @@ func Manager(dir string) (Access, error) {
 	}
 	password, err := output.ManagerPassword(dir)
 	return Access{fmt.Sprintf("http://localhost:%d", info.Manager.Port), info.Manager.User, password, forward}, err
+}
+
+func (d *deployer) access(address, password string) Access {
+	return Access{Address: address, User: d.info.Manager.User, Password: password, Forward: d.where.forward}
+}
+
+// finding is how long it may take to find the manager of the version that runs.
+const finding = 20 * time.Second
+
+// askBefore has the caller ask the manager that runs before, if there is a way to it.
+func (d *deployer) askBefore(ctx context.Context, password string) {
+	ctx, cancel := context.WithTimeout(ctx, finding)
+	defer cancel()
+	host, err := d.where.host(ctx)
+	if err != nil {
+		d.say("%s: the manager that runs cannot be asked: %v", d.info.App, err)
+		return
+	}
+	d.opts.Before(ctx, d.access("http://"+host, password))
 }

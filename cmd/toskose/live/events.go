@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,11 +69,8 @@ func (s *session) printEvent(e client.Event) error {
 			what[0] += " by " + x.By
 		}
 		what = append(what, sentence(x.Run))
-	} else if e.State != "" {
-		what = append(what, e.State)
-	}
-	if e.Why != "" {
-		what = append(what, e.Why)
+	} else {
+		what = slices.DeleteFunc([]string{e.State, e.Why}, func(text string) bool { return text == "" })
 	}
 	_, err := io.WriteString(s.streams.Out, diag.Visible(fmt.Sprintf("%s  %-11s  %s  %s", e.Time.UTC().Format(time.RFC3339), e.Kind, where, strings.Join(what, ": ")))+"\n")
 	return err

@@ -22,8 +22,8 @@ import (
 func Commands(streams cli.Streams, environ []string, quiet *bool) []*cobra.Command {
 	all := []func(*session) *cobra.Command{newPs, newUp, newDown, newGoal, newRun, newRestart, newWait, newEvents}
 	commands := make([]*cobra.Command, 0, len(all))
-	for _, make := range all {
-		commands = append(commands, make(&session{Manager: Manager{Environ: environ}, streams: streams, quiet: quiet}))
+	for _, command := range all {
+		commands = append(commands, command(&session{Manager: Manager{Environ: environ}, streams: streams, quiet: quiet}))
 	}
 	return commands
 }

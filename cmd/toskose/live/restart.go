@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -88,16 +89,20 @@ func onlyStarts(of client.Component, replica string) bool {
 	return allows(allowed, "start") && !allows(allowed, "stop")
 }
 
-// release ends the hold that the stop of a restart has put a component on.
+// release ends the hold that the stop of a restart has put a component on, and that
+// its start does not end where another replica is not as the goal wants it.
 func release(ctx context.Context, c *client.Client, name string, before client.Goal) error {
-	now, err := c.Goal(ctx)
-	if err != nil {
-		return err
-	}
-	_, was := before.Holds[name]
-	if _, is := now.Holds[name]; !is || was {
+	if _, was := before.Holds[name]; was {
 		return nil
 	}
-	_, _, err = c.ResumeGoal(ctx, []string{name})
-	return err
+	now, err := c.Goal(ctx)
+	if _, is := now.Holds[name]; err != nil || !is {
+		return err
+	}
+	_, _, failed := c.ResumeGoal(ctx, []string{name})
+	now, err = c.Goal(ctx)
+	if _, is := now.Holds[name]; err == nil && !is {
+		return nil // whoever ended it
+	}
+	return errors.Join(failed, err)
 }

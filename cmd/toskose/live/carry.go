@@ -1,0 +1,161 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// Carry takes the goal of an application over its deployment: units keep it, but may
+// lose it together with their containers.
+type Carry struct {
+	Up      bool // have everything brought up afterwards, and wait for that
+	Timeout time.Duration
+	Say     func(line string)
+
+	goal client.Goal // before
+	app  client.App  // before
+}
+
+// Before asks the manager of the version that runs before. What it does not answer is
+// not carried over.
+func (c *Carry) Before(ctx context.Context, at deploy.Access) {
+	manager := client.New(at.Address, at.User, at.Password)
+	app, err := manager.App(ctx)
+	if err == nil {
+		c.goal, err = manager.Goal(ctx)
+	}
+	if err != nil {
+		c.Say("the goal before is not known: " + diag.Visible(err.Error()))
+		return
+	}
+	c.app = app
+}
+
+// After has the new manager take over what the units have lost.
+func (c *Carry) After(ctx context.Context, at deploy.Access) error {
+	switch {
+	case at.Password == "" && c.Up:
+		return errors.New("it is not brought up: the password of its manager is an external secret")
+	case at.Password == "":
+		return nil
+	}
+	manager := client.New(at.Address, at.User, at.Password)
+	now, err := c.settled(ctx, manager)
+	if err != nil && c.goal.Revision == "" && !c.Up {
+		c.Say("the goal is not known: " + diag.Visible(err.Error()))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if now, err = c.restore(ctx, manager, now); err != nil {
+		return err
+	}
+	app, err := manager.App(ctx)
+	if err != nil {
+		return err
+	}
+	if anew := emptied(c.app, app); len(anew) > 0 {
+		how := "toskose up does that"
+		if c.Up || !now.None() {
+			how = "the goal does that"
+		}
+		c.Say(fmt.Sprintf("in new containers, to be created again: %s; %s", strings.Join(anew, ", "), how))
+	}
+	if !c.Up {
+		return nil
+	}
+	if now, _, err = manager.SetGoal(ctx, "up", nil); err != nil {
+		return err
+	}
+	for _, note := range now.Notes {
+		c.Say("warning: " + diag.Visible(note))
+	}
+	return AwaitGoal(ctx, manager, c.Timeout, c.Say)
+}
+
+// asking is how long a manager that begins asks all units for the goal, before more
+// than half of the answers are enough for it.
+const asking = 30 * time.Second
+
+// settled returns the goal as a manager knows it once the units have answered.
+func (c *Carry) settled(ctx context.Context, manager *client.Client) (g client.Goal, err error) {
+	ctx, cancel := context.WithTimeout(ctx, asking+10*time.Second)
+	defer cancel()
+	err = client.Await(ctx, func(ctx context.Context) (bool, error) {
+		now, err := manager.Goal(ctx)
+		if err == nil {
+			g = now
+		}
+		return now.Acting, err
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil // not enough units answer: what they know counts when they do
+	}
+	return g, err
+}
+
+// restore has the goal before hold again, unless units know it or a newer one.
+func (c *Carry) restore(ctx context.Context, manager *client.Client, now client.Goal) (client.Goal, error) {
+	if c.goal.Revision == "" {
+		if now.Revision != "" && !now.None() {
+			c.Say("units still keep a goal: " + named(now))
+		}
+		return now, nil
+	}
+	if now.Revision == c.goal.Revision {
+		return now, nil
+	}
+	holds, kept, err := manager.RestoreGoal(ctx, c.goal)
+	switch {
+	case err != nil:
+		return now, fmt.Errorf("cannot restore the goal: %w", err)
+	case holds.Revision != c.goal.Revision:
+		c.Say("units keep a newer goal: " + named(holds))
+	case !kept:
+		c.Say("the goal is restored, and not yet kept by more than half of the replicas: " + named(holds))
+	default:
+		c.Say("the goal is restored: " + named(holds))
+	}
+	return holds, nil
+}
+
+// named says which goal it is.
+func named(g client.Goal) string {
+	var states []string
+	if g.State != "" {
+		states = append(states, g.State)
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.States)) {
+		states = append(states, name+"="+g.States[name])
+	}
+	return diag.Visible(fmt.Sprintf("%s, set by %s at %s", strings.Join(states, " "), cmp.Or(g.By, "nobody"), g.At.UTC().Format(time.RFC3339)))
+}
+
+// emptied returns the components to which something had been done before, and that are
+// in a new container. The goal may have led them back already.
+func emptied(before, now client.App) (names []string) {
+	instances, touched := map[string]bool{}, map[string]bool{}
+	for _, c := range before.Components {
+		for _, r := range c.Replicas {
+			instances[r.Instance] = true
+			touched[c.Name] = touched[c.Name] || r.Why != client.Untouched
+		}
+	}
+	for _, c := range now.Components {
+		if touched[c.Name] && slices.ContainsFunc(c.Replicas, func(r client.Replica) bool { return r.Instance != "" && !instances[r.Instance] }) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}

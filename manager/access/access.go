@@ -1,0 +1,244 @@
+// Package access decides whom a request to the manager is from: by a password, a
+// token or a client's certificate. It reads the users again when their file changes,
+// and lets nobody guess passwords quickly. Gate.Watch runs on its caller's goroutine;
+// there is no other.
+package access
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/toskose/toskose/manager/users"
+)
+
+// Options configure a Gate.
+type Options struct {
+	First     string                 // the user who is always there, an admin
+	Password  func() ([]byte, error) // reads the first user's password; called for every request
+	Users     func() ([]byte, error) // reads the file of the others; called for every request; nil: there are none
+	SecretKey []byte                 // signs tokens; empty: a random one, and tokens end with the process
+	Now       func() time.Time       // nil: time.Now
+	Logger    *slog.Logger           // nil: nothing is logged
+}
+
+// Always reads what does not change.
+func Always(text string) func() ([]byte, error) {
+	return func() ([]byte, error) { return []byte(text), nil }
+}
+
+// Method is how somebody showed who they are.
+type Method string
+
+// The methods.
+const (
+	ByPassword    Method = "password"
+	ByToken       Method = "token"
+	ByCertificate Method = "certificate"
+)
+
+// Caller is who a request is from.
+type Caller struct {
+	Name    string
+	Role    users.Role
+	Method  Method
+	Expires time.Time // of the token; zero: there is none
+
+	mark [sha256.Size]byte // of the user at that time
+}
+
+// The errors of requests without a right.
+var (
+	ErrDenied = errors.New("a user and password, or a token, are needed")
+	ErrEnded  = errors.New("the right to this request has ended")
+	ErrOften  = errors.New("too many failed logins")
+)
+
+// OftenError is the error of a login that is not looked at, right or wrong.
+type OftenError struct{ After time.Duration }
+
+func (e *OftenError) Error() string {
+	return fmt.Sprintf("%v: try again after %s, or with a token", ErrOften, e.After)
+}
+
+// Unwrap returns ErrOften.
+func (e *OftenError) Unwrap() error { return ErrOften }
+
+// Gate lets callers in. Its methods are safe for concurrent use.
+type Gate struct {
+	now      func() time.Time
+	store    *store
+	signer   users.Signer
+	process  []byte // a random key, for what is only kept in memory
+	slot     chan struct{}
+	throttle *throttle
+	verified *memory // passwords that were right
+	refused  *memory // and that were wrong
+	followed followers
+}
+
+// New returns a Gate, or an error if the first user's password or the file of users
+// cannot be used.
+func New(opts Options) (*Gate, error) {
+	g := &Gate{
+		now: opts.Now, process: make([]byte, sha256.Size),
+		slot: make(chan struct{}, 1), verified: newMemory(), refused: newMemory(),
+	}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	_, _ = rand.Read(g.process) // never fails
+	secret := opts.SecretKey
+	if len(secret) == 0 {
+		secret = g.process
+	}
+	g.signer, g.throttle = users.NewSigner(secret), newThrottle()
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	g.store = &store{opts: opts, salt: digest(secret, "toskose: salt of the first user's password"), changed: g.followed.end}
+	if err := g.store.read(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Watch reads the files every second until ctx ends, so that what a user follows ends
+// soon after the user, even if there are no other requests.
+func (g *Gate) Watch(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			g.store.current()
+		}
+	}
+}
+
+// Password lets in whom a password is right for.
+//
+// A user whose password was right before, from the same address, costs no hash. All
+// others wait for one place: hashes take memory and processor time on purpose.
+func (g *Gate) Password(ctx context.Context, name, password, address string) (Caller, error) {
+	u, _ := g.store.current().Find(name)
+	attempt := g.attempt(u, name, password, address)
+	if done, err := g.known(attempt); done {
+		return let(u, err)
+	}
+	select {
+	case g.slot <- struct{}{}:
+		defer func() { <-g.slot }()
+	case <-ctx.Done():
+		return Caller{}, ctx.Err()
+	}
+	if done, err := g.known(attempt); done { // by who was in the place before
+		return let(u, err)
+	}
+	if !u.Verify(password) {
+		g.throttle.failed(attempt.login, g.now())
+		g.refused.add(attempt.exact)
+		return Caller{}, ErrDenied
+	}
+	g.verified.add(attempt.exact)
+	g.throttle.succeeded(attempt.login)
+	return let(u, nil)
+}
+
+func let(u users.User, err error) (Caller, error) {
+	if err != nil {
+		return Caller{}, err
+	}
+	return caller(u, ByPassword), nil
+}
+
+// attempt is one login, by digests that only this process can make.
+type attempt struct {
+	login
+	exact [sha256.Size]byte // user as they are now, password and address
+}
+
+func (g *Gate) attempt(u users.User, name, password, address string) attempt {
+	mark := u.Mark()
+	return attempt{
+		login{user: g.keyed("user", name), address: network(address), familiar: g.keyed("address", string(mark[:]), address)},
+		g.keyed("password", string(mark[:]), name, password, address),
+	}
+}
+
+// known decides about logins without a hash. What was wrong before is no other guess: a
+// script with an old password locks nobody out. The throttle comes before what was
+// right: it would be none if a right password passed it.
+func (g *Gate) known(a attempt) (done bool, err error) {
+	if g.refused.has(a.exact) {
+		return true, ErrDenied
+	}
+	if wait := g.throttle.wait(a.login, g.now()); wait > 0 {
+		return true, &OftenError{(wait + time.Second - 1).Truncate(time.Second)}
+	}
+	return g.verified.has(a.exact), nil
+}
+
+// Token lets in whom a token was given to.
+func (g *Gate) Token(token string) (Caller, error) {
+	u, expires, err := g.signer.Verify(token, g.store.current(), g.now())
+	if err != nil {
+		return Caller{}, fmt.Errorf("%w: %w", ErrDenied, err)
+	}
+	c := caller(u, ByToken)
+	c.Expires = expires
+	return c, nil
+}
+
+// Certificate lets in whom a client's certificate names, whose signature was verified.
+func (g *Gate) Certificate(name string) (Caller, error) {
+	u, found := g.store.current().Find(name)
+	if !found {
+		return Caller{}, fmt.Errorf("%w: the certificate names no user", ErrDenied)
+	}
+	return caller(u, ByCertificate), nil
+}
+
+// Issue returns a token for a caller, unless their user has changed meanwhile.
+func (g *Gate) Issue(c Caller) (token string, expires time.Time, err error) {
+	u, _ := g.store.current().Find(c.Name)
+	if u.Mark() != c.mark {
+		return "", expires, ErrEnded
+	}
+	expires = g.now().Add(users.TokenLife).Truncate(time.Second)
+	return g.signer.Sign(u, expires), expires, nil
+}
+
+// Exists reports whether there is a user of a name. Others are not written down: people
+// type passwords where names belong.
+func (g *Gate) Exists(name string) bool {
+	_, found := g.store.current().Find(name)
+	return found
+}
+
+func caller(u users.User, by Method) Caller {
+	return Caller{Name: u.Name, Role: u.Role, Method: by, mark: u.Mark()}
+}
+
+// keyed is a digest of texts that cannot be made outside of this process.
+func (g *Gate) keyed(texts ...string) (sum [sha256.Size]byte) {
+	mac := hmac.New(sha256.New, g.process)
+	for _, text := range texts {
+		fmt.Fprintf(mac, "%d:%s", len(text), text)
+	}
+	mac.Sum(sum[:0])
+	return sum
+}
+
+func digest(key []byte, text string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}

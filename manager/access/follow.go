@@ -1,0 +1,60 @@
+package access
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/toskose/toskose/manager/users"
+)
+
+// followers are the requests that end with the right of their callers.
+type followers struct {
+	mu  sync.Mutex
+	all map[*follower]struct{}
+}
+
+type follower struct {
+	caller Caller
+	cancel context.CancelCauseFunc
+}
+
+// Follow returns a context that ends, with the cause ErrEnded, when the caller's token
+// does or their user changes. done lets go of it.
+func (g *Gate) Follow(ctx context.Context, c Caller) (following context.Context, done func()) {
+	following, cancel := context.WithCancelCause(ctx)
+	f := &follower{c, cancel}
+	g.followed.mu.Lock()
+	if g.followed.all == nil {
+		g.followed.all = map[*follower]struct{}{}
+	}
+	g.followed.all[f] = struct{}{}
+	g.followed.mu.Unlock()
+	var timer *time.Timer
+	if !c.Expires.IsZero() {
+		timer = time.AfterFunc(c.Expires.Sub(g.now()), func() { cancel(ErrEnded) })
+	}
+	if u, _ := g.store.current().Find(c.Name); u.Mark() != c.mark { // since the caller was let in
+		cancel(ErrEnded)
+	}
+	return following, func() {
+		if timer != nil {
+			timer.Stop()
+		}
+		g.followed.mu.Lock()
+		delete(g.followed.all, f)
+		g.followed.mu.Unlock()
+		cancel(nil)
+	}
+}
+
+// end ends what users follow who are not as they were.
+func (f *followers) end(now users.List) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for one := range f.all {
+		if u, _ := now.Find(one.caller.Name); u.Mark() != one.caller.mark {
+			one.cancel(ErrEnded)
+		}
+	}
+}

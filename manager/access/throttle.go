@@ -1,0 +1,145 @@
+package access
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// How often passwords may be wrong, for one user and from one address.
+const (
+	failures = 5                // at once
+	recovery = 20 * time.Second // until one more
+)
+
+// The bounds of what is remembered.
+const (
+	userBuckets  = 4096 // users share them by chance: names that do not exist cost nothing
+	maxAddresses = 4096
+	maxMemory    = 4096
+)
+
+// login is who a login says to be, and where it comes from.
+type login struct {
+	user     [sha256.Size]byte
+	address  netip.Prefix
+	familiar [sha256.Size]byte // the user, as they are now, at that address
+}
+
+// bucket fills with failures and empties with time: it is the time at which it will be
+// empty.
+type bucket time.Time
+
+func (b bucket) wait(now time.Time) time.Duration {
+	return max(time.Time(b).Sub(now), 0) - (failures-1)*recovery
+}
+
+func (b bucket) add(now time.Time) bucket {
+	if empty := time.Time(b); empty.After(now) {
+		now = empty
+	}
+	return bucket(now.Add(recovery))
+}
+
+// throttle counts wrong passwords for each user and from each address. While there
+// were too many from an address, no password from it is looked at. While there were
+// too many for a user, none is from where that user has never logged in: who guesses
+// elsewhere does not lock out the user who is at a familiar address.
+type throttle struct {
+	mu        sync.Mutex
+	users     [userBuckets]bucket
+	addresses map[netip.Prefix]bucket
+	familiar  *memory
+}
+
+func newThrottle() *throttle {
+	return &throttle{addresses: map[netip.Prefix]bucket{}, familiar: newMemory()}
+}
+
+// wait returns how long no password is looked at; 0 or less: it is.
+func (t *throttle) wait(l login, now time.Time) time.Duration {
+	familiar := t.familiar.has(l.familiar)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	wait := t.addresses[l.address].wait(now)
+	if !familiar {
+		wait = max(wait, t.users[l.bucket()].wait(now))
+	}
+	return wait
+}
+
+func (l login) bucket() uint64 { return binary.BigEndian.Uint64(l.user[:8]) % userBuckets }
+
+func (t *throttle) failed(l login, now time.Time) {
+	familiar := t.familiar.has(l.familiar)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, seen := t.addresses[l.address]; !seen && len(t.addresses) >= maxAddresses {
+		t.forget(now)
+	}
+	t.addresses[l.address] = t.addresses[l.address].add(now)
+	if !familiar {
+		t.users[l.bucket()] = t.users[l.bucket()].add(now)
+	}
+}
+
+// forget makes room for one address: those that are well again go, or any.
+func (t *throttle) forget(now time.Time) {
+	for address, b := range t.addresses {
+		if !time.Time(b).After(now) {
+			delete(t.addresses, address)
+		}
+	}
+	for address := range t.addresses {
+		if len(t.addresses) < maxAddresses {
+			return
+		}
+		delete(t.addresses, address)
+	}
+}
+
+func (t *throttle) succeeded(l login) { t.familiar.add(l.familiar) }
+
+// network is what counts as one address: of IPv6, what one customer has.
+func network(address string) netip.Prefix {
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return netip.Prefix{} // all that have none share one
+	}
+	bits := 32
+	if a = a.Unmap().WithZone(""); a.Is6() {
+		bits = 64
+	}
+	prefix, _ := a.Prefix(bits) // the bits fit
+	return prefix
+}
+
+// memory is a set of digests, of which any is forgotten when there are too many. Who
+// knows no right password adds to it no faster than the throttle lets them.
+type memory struct {
+	mu  sync.RWMutex
+	set map[[sha256.Size]byte]struct{}
+}
+
+func newMemory() *memory { return &memory{set: map[[sha256.Size]byte]struct{}{}} }
+
+func (m *memory) has(d [sha256.Size]byte) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	_, found := m.set[d]
+	return found
+}
+
+func (m *memory) add(d [sha256.Size]byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for old := range m.set {
+		if len(m.set) < maxMemory {
+			break
+		}
+		delete(m.set, old)
+	}
+	m.set[d] = struct{}{}
+}

@@ -1,0 +1,87 @@
+package api
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/manager/access"
+	"github.com/toskose/toskose/manager/users"
+)
+
+// authenticate requires a user's password, a token, or a client's certificate. What
+// only reads, and may follow what happens for long, ends with the user's right to it.
+func (s *server) authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, err := s.identify(r)
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		requestOf(r).caller = caller
+		if r.Method == http.MethodGet {
+			ctx, done := s.opts.Access.Follow(r.Context(), caller)
+			defer done()
+			r = r.WithContext(ctx)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *server) identify(r *http.Request) (access.Caller, error) {
+	scheme, credentials, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	switch {
+	case strings.EqualFold(scheme, "Bearer"):
+		return s.opts.Access.Token(strings.TrimSpace(credentials))
+	case strings.EqualFold(scheme, "Basic"):
+		name, password, ok := r.BasicAuth()
+		if !ok {
+			return access.Caller{}, access.ErrDenied
+		}
+		if s.opts.Access.Exists(name) {
+			requestOf(r).caller.Name = name
+		}
+		return s.opts.Access.Password(r.Context(), name, password, addressOf(r))
+	case scheme == "" && r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
+		return s.opts.Access.Certificate(r.TLS.VerifiedChains[0][0].Subject.CommonName)
+	}
+	return access.Caller{}, access.ErrDenied
+}
+
+// refuse answers who is not let in.
+func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var often *access.OftenError
+	if errors.As(err, &often) {
+		w.Header().Set("Retry-After", strconv.Itoa(int(often.After/time.Second)))
+	} else if errors.Is(err, access.ErrDenied) {
+		w.Header().Add("WWW-Authenticate", `Basic realm="toskose", charset="UTF-8"`)
+		w.Header().Add("WWW-Authenticate", `Bearer realm="toskose"`)
+	}
+	s.problem(w, r, err)
+}
+
+// permit lets only callers on whose role includes another.
+func (s *server) permit(role users.Role) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !callerOf(r).Role.Includes(role) {
+				s.problem(w, r, forbidden(callerOf(r), role))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// addressOf returns the address that a connection comes from. What headers say of it
+// can be made up.
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

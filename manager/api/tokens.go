@@ -1,0 +1,38 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/toskose/toskose/manager/access"
+	"github.com/toskose/toskose/manager/users"
+)
+
+// token is the answer to who asks for one; its names are OAuth's (RFC 6749, 5.1).
+type token struct {
+	Token   string     `json:"access_token"`
+	Type    string     `json:"token_type"`
+	Seconds int        `json:"expires_in"`
+	Expires time.Time  `json:"expires"`
+	User    string     `json:"user"`
+	Role    users.Role `json:"role"`
+}
+
+// makeToken gives the caller a token, which makes no other: it would never end.
+func (s *server) makeToken(r *http.Request) (reply, error) {
+	caller := callerOf(r)
+	if caller.Method == access.ByToken {
+		return reply{}, errTokenForToken
+	}
+	text, expires, err := s.opts.Access.Issue(caller)
+	if err != nil {
+		return reply{}, err
+	}
+	made := token{text, "Bearer", int(users.TokenLife / time.Second), expires.UTC(), caller.Name, caller.Role}
+	return reply{status: http.StatusCreated, body: made}, nil
+}
+
+func forbidden(caller access.Caller, needed users.Role) error {
+	return fmt.Errorf("%w: %q is %s, and it needs %s", errForbidden, caller.Name, caller.Role, needed)
+}

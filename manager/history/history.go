@@ -1,0 +1,130 @@
+package history
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Query selects executions. What is empty selects all.
+type Query struct {
+	Node, Component string
+	Operation       string // "interface.operation", or the bare name
+	By              string // who asked
+	Outcome         wire.Outcome
+	After           string // Page.Next of the page before
+	Limit           int    // the most executions of the page
+	Output          bool   // with the ends of output, which the units are asked for
+}
+
+// Page is a part of the history, the latest execution first.
+type Page struct {
+	Executions []outcome.Execution `json:"executions"`
+	Next       string              `json:"next,omitempty"`    // to go on after; empty: there is no more
+	Missing    []Missing           `json:"missing,omitempty"` // whose older executions are left out
+}
+
+// Missing is a replica whose journal cannot be read.
+type Missing struct {
+	Node    string `json:"node"`
+	Replica string `json:"replica"`
+	Why     string `json:"why"`
+}
+
+// History is that of one application.
+type History struct {
+	fleet *fleet.Fleet
+	model *topology.Application
+}
+
+// New returns the history of an application.
+func New(f *fleet.Fleet, model *topology.Application) *History { return &History{f, model} }
+
+// List returns a page. Journals are read only where the mirror's memory does not
+// reach back far enough for it.
+func (h *History) List(ctx context.Context, q Query) (Page, error) {
+	after, err := parse(q.After)
+	if err != nil {
+		return Page{}, err
+	}
+	nodes, err := h.nodes(q)
+	if err != nil {
+		return Page{}, err
+	}
+	now := h.fleet.Complete(ctx)
+	all := &collection{query: q, byID: map[string]*execution{}}
+	var reach time.Time // of the mirror's memory: all that began later is in it
+	var short []fleet.Replica
+	for _, n := range nodes {
+		for _, r := range h.fleet.There(now, n) {
+			forgotten := all.recall(r, now.Node(n.Name()).At(r.Addr))
+			if forgotten.IsZero() {
+				continue
+			}
+			short = append(short, r)
+			if forgotten.After(reach) {
+				reach = forgotten
+			}
+		}
+	}
+	page := all.page(after, reach)
+	if len(page.Executions) <= q.Limit && len(short) > 0 {
+		missing := h.read(ctx, all, short)
+		page = all.page(after, time.Time{})
+		page.Missing = missing
+	}
+	if len(page.Executions) > q.Limit {
+		page.Executions = page.Executions[:q.Limit]
+		page.Next = positionOf(page.Executions[q.Limit-1]).String()
+	}
+	if q.Output {
+		h.addOutput(ctx, page.Executions, nodes)
+	}
+	return page, nil
+}
+
+// nodes returns the nodes that a query is about.
+func (h *History) nodes(q Query) ([]*topology.Node, error) {
+	if q.Node == "" {
+		return h.model.Toskosed, nil
+	}
+	n, err := h.model.Node(q.Node)
+	if err == nil && q.Component != "" {
+		_, err = h.model.Component(q.Node, q.Component)
+	}
+	if err != nil || !n.Toskosed {
+		return nil, err
+	}
+	return []*topology.Node{n}, nil
+}
+
+// recall takes in what the mirror remembers of a replica, and returns when the
+// earliest began after one that it has forgotten; zero: it has forgotten none.
+func (c *collection) recall(r fleet.Replica, at *mirror.Replica) (forgotten time.Time) {
+	for _, component := range at.Components {
+		if c.query.Component != "" && component.Component != c.query.Component {
+			continue
+		}
+		for _, x := range component.Recent {
+			c.add(r, x)
+		}
+		if len(component.Recent) >= mirror.Remembered && component.Recent[0].Started.After(forgotten) {
+			forgotten = component.Recent[0].Started
+		}
+	}
+	return forgotten
+}
+
+// selects reports whether a query is about what a unit executed.
+func (q Query) selects(x *wire.Execution) bool {
+	name := x.Interface + "." + x.Operation
+	return (q.Component == "" || x.Component == q.Component) &&
+		(q.Operation == "" || q.Operation == name || q.Operation == x.Operation) &&
+		(q.By == "" || strings.TrimSuffix(x.By, " (forced)") == q.By)
+}

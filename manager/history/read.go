@@ -1,0 +1,101 @@
+package history
+
+import (
+	"context"
+
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/manager/unitclient"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// read takes in the journals of replicas, and returns those that cannot be read.
+func (h *History) read(ctx context.Context, all *collection, replicas []fleet.Replica) (missing []Missing) {
+	type journal struct {
+		found []wire.Execution
+		err   error
+	}
+	for i, j := range fleet.Few(replicas, func(r fleet.Replica) journal {
+		found, err := journalOf(ctx, r, all.query)
+		return journal{found, err}
+	}) {
+		for _, x := range j.found {
+			all.add(replicas[i], x)
+		}
+		if j.err != nil {
+			r := replicas[i]
+			missing = append(missing, Missing{Node: r.Node.Name(), Replica: r.Addr.String(), Why: outcome.Of(r.String(), j.err).Error()})
+		}
+	}
+	return missing
+}
+
+// journalOf returns what a journal says of the executions that a query selects: the
+// last of each.
+func journalOf(ctx context.Context, r fleet.Replica, q Query) (found []wire.Execution, err error) {
+	index := map[string]int{}
+	take := func(x wire.Execution, seq uint64) {
+		if !q.selects(&x) {
+			return
+		}
+		if seq != 0 {
+			x.Seq = seq
+		}
+		i, known := index[x.ID]
+		switch {
+		case !known:
+			index[x.ID] = len(found)
+			found = append(found, x)
+		case x.Seq > found[i].Seq:
+			found[i] = x
+		}
+	}
+	for cursor := ""; ; {
+		page, err := r.Unit.Journal(ctx, cursor, 0)
+		if err != nil || len(page.Entries) == 0 {
+			return found, err
+		}
+		for _, e := range page.Entries {
+			if e.Execution != nil {
+				take(*e.Execution, e.Seq)
+			}
+			for _, c := range e.Components {
+				for _, x := range c.Recent {
+					take(x, 0)
+				}
+			}
+		}
+		cursor = unitclient.Cursor(page.Instance, page.Entries[len(page.Entries)-1].Seq)
+	}
+}
+
+// addOutput adds the ends of output that units remember.
+func (h *History) addOutput(ctx context.Context, executions []outcome.Execution, nodes []*topology.Node) {
+	at := map[string]fleet.Replica{}
+	now := h.fleet.Snapshot()
+	for _, n := range nodes {
+		for _, r := range h.fleet.Heard(now, n) {
+			at[r.Addr.String()] = r
+		}
+	}
+	type place struct{ execution, run int }
+	var places []place
+	for i, x := range executions {
+		for j := range x.Runs {
+			places = append(places, place{i, j})
+		}
+	}
+	fleet.Few(places, func(p place) struct{} {
+		run := &executions[p.execution].Runs[p.run]
+		r, heard := at[run.Replica]
+		if !heard || run.Stdout != "" || run.Stderr != "" {
+			return struct{}{}
+		}
+		x, err := r.Unit.Execution(ctx, executions[p.execution].ID, 0)
+		if err == nil && x.Instance == run.Instance {
+			run.Stdout, run.Stderr = x.Stdout, x.Stderr
+		}
+		return struct{}{}
+	})
+}

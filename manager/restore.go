@@ -1,0 +1,35 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/keep"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// KeptGoal is what a GoalView has shown of a goal that somebody set.
+type KeptGoal struct {
+	Revision wire.Revision        `json:"revision"`
+	Asked    wire.Revision        `json:"asked"`
+	By       string               `json:"by"`
+	At       time.Time            `json:"at"`
+	State    string               `json:"state"`
+	States   map[string]string    `json:"states"`
+	Holds    map[string]goal.Hold `json:"holds"`
+}
+
+// RestoreGoal makes a goal the one that holds that a manager of this application
+// showed before, unless a newer one is known. The view is that of the one that holds.
+func (a *App) RestoreGoal(ctx context.Context, g KeptGoal) (view GoalView, kept bool, err error) {
+	if g.Revision.ID == "" {
+		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: "a goal is restored with the revision that it had"}
+	}
+	d := goal.Document{
+		Revision: g.Revision, Asked: cmp.Or(g.Asked, g.Revision), By: g.By, At: g.At, All: g.State, States: g.States, Holds: g.Holds,
+	}
+	return a.spread(ctx, func(ctx context.Context) (keep.Status, error) { return a.keeper.Restore(ctx, d) })
+}

@@ -1,0 +1,39 @@
+package users
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Role is what a user may do; each includes those before it.
+type Role string
+
+// The roles. The empty one may do nothing.
+const (
+	Viewer   Role = "viewer"   // reads
+	Operator Role = "operator" // runs and stops operations, sets the goal
+	Admin    Role = "admin"    // does everything: also clears logs, makes units reload
+)
+
+// Roles are all roles, from the least to the most.
+var Roles = []Role{Viewer, Operator, Admin}
+
+// Includes reports whether a role may do what another is needed for. What needs no
+// known role is nobody's.
+func (r Role) Includes(needed Role) bool {
+	n := slices.Index(Roles, needed)
+	return n >= 0 && slices.Index(Roles, r) >= n
+}
+
+// ParseRole reads the name of a role.
+func ParseRole(name string) (Role, error) {
+	if r := Role(name); slices.Contains(Roles, r) {
+		return r, nil
+	}
+	names := make([]string, 0, len(Roles))
+	for _, r := range Roles {
+		names = append(names, string(r))
+	}
+	return "", fmt.Errorf("%q is not a role: %s", name, strings.Join(names, ", "))
+}
