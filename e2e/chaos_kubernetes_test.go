@@ -178,14 +178,19 @@ func (k *cluster) pod(t *testing.T, workload string) (one pod) {
 
 func (p pod) started() time.Time { return p.Status.ContainerStatuses[0].State.Running.StartedAt }
 
-// runsAgain returns what returns when the newest container of a workload was started,
-// which Kubernetes says in seconds.
+// runsAgain returns what returns when the newest container of a workload wrote its
+// first line: Kubernetes itself says only in which second it was started.
 func (k *cluster) runsAgain(workload string) func(*testing.T) time.Time {
 	return func(t *testing.T) (last time.Time) {
 		t.Helper()
 		for _, p := range k.pods(t, workload) {
-			if p.started().After(last) {
-				last = p.started()
+			line := kubectl(t, "-n", k.namespace, "logs", p.Metadata.Name, "--timestamps", "--limit-bytes=100")
+			at, err := time.Parse(time.RFC3339Nano, strings.SplitN(line, " ", 2)[0])
+			if err != nil {
+				t.Fatalf("the log of %s begins with %q", p.Metadata.Name, line)
+			}
+			if at.After(last) {
+				last = at
 			}
 		}
 		return last

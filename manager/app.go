@@ -11,6 +11,7 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/keep"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/unitclient"
@@ -73,6 +74,7 @@ type App struct {
 	goals   *goal.Model
 	goal    string // where nobody has set one
 	keeper  *keep.Keeper
+	lines   *logs.Logs
 }
 
 // New returns the application of a model and its completed configuration.
@@ -95,6 +97,7 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,
 	})
 	a.engine = execute.New(a.fleet, model.Toskosed, opts.Remember, opts.Logger)
+	a.lines = logs.New(model, a.fleet)
 	a.history = history.New(a.fleet, model)
 	w := world{model, a.fleet, a.rules, a.engine}
 	a.keeper = keep.New(keep.Options{

@@ -96,7 +96,7 @@ func (a *App) spread(ctx context.Context, change func(context.Context) (keep.Sta
 	defer stop()
 	s, err := change(ctx)
 	switch {
-	case errors.Is(err, keep.ErrNotHeld):
+	case errors.Is(err, keep.ErrNotHeld), errors.Is(err, keep.ErrTooLarge):
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: err.Error(), Cause: err}
 	case errors.Is(err, keep.ErrNotKept):
 		return goalView(s), false, nil

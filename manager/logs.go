@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/unit/wire"
@@ -53,7 +54,7 @@ func (a *App) Log(ctx context.Context, nodeName, componentName, name, which stri
 	if err := hasLog(op); err != nil {
 		return nil, err
 	}
-	return logs(ctx, a.fleet, op.Component.Node, which, func(r fleet.Replica) (outcome.Log, error) { return readLog(ctx, op, r, req) })
+	return readLogs(ctx, a.fleet, op.Component.Node, which, func(r fleet.Replica) (outcome.Log, error) { return readLog(ctx, op, r, req) })
 }
 
 func hasLog(op topology.Operation) error {
@@ -90,7 +91,7 @@ func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogReques
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	return logs(ctx, a.fleet, n, which, func(r fleet.Replica) (outcome.Log, error) {
+	return readLogs(ctx, a.fleet, n, which, func(r fleet.Replica) (outcome.Log, error) {
 		length := req.Tail
 		if length == 0 {
 			length = max(req.Length, DefaultLog)
@@ -106,7 +107,7 @@ func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogReques
 	})
 }
 
-func logs(ctx context.Context, f *fleet.Fleet, n *topology.Node, which string, read func(fleet.Replica) (outcome.Log, error)) ([]outcome.Log, error) {
+func readLogs(ctx context.Context, f *fleet.Fleet, n *topology.Node, which string, read func(fleet.Replica) (outcome.Log, error)) ([]outcome.Log, error) {
 	replicas, err := f.Replicas(ctx, n, which)
 	if err != nil {
 		return nil, err
@@ -130,6 +131,22 @@ func logs(ctx context.Context, f *fleet.Fleet, n *topology.Node, which string, r
 		}
 	}
 	return nil, failed
+}
+
+// LineReader gives lines; see logs.Reader.
+type LineReader interface {
+	Next(ctx context.Context) ([]logs.Entry, error)
+	Position() string
+	Close()
+}
+
+// Lines begins to read what operations print; see logs.Open.
+func (a *App) Lines(ctx context.Context, q logs.Query) (LineReader, error) {
+	r, err := a.lines.Open(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // ClearLog empties both logs of an operation.

@@ -42,12 +42,14 @@ func (p *planner) manager() {
 			"TOSKOSE_APP_MODE":              cfg.Mode,
 			"TOSKOSE_MANAGER_USER":          cfg.User,
 			"TOSKOSE_MANAGER_PASSWORD_FILE": path.Join(SecretsPath, ManagerPassword),
+			"TOSKOSE_MANAGER_USERS_FILE":    path.Join(SecretsPath, ManagerUsers),
 			"SECRET_KEY_FILE":               path.Join(SecretsPath, ManagerSecretKey),
 			"TOSKOSE_SECRETS":               SecretsPath,
 		},
 	}
 	p.plan.Secrets = append(p.plan.Secrets,
-		Secret{Name: ManagerPassword, Given: cfg.Password}, Secret{Name: ManagerSecretKey, Given: cfg.SecretKey})
+		Secret{Name: ManagerPassword, Given: cfg.Password}, Secret{Name: ManagerSecretKey, Given: cfg.SecretKey},
+		Secret{Name: ManagerUsers, Begin: `{"users": []}`})
 	for _, secret := range p.plan.Secrets {
 		if !secret.Application && secret.TLS == nil {
 			s.Secrets = append(s.Secrets, secret.Name)

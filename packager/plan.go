@@ -103,6 +103,7 @@ type Volume struct {
 type Secret struct {
 	Name  string
 	Given string // the user's value; empty: generate one
+	Begin string // what it is at first, in the place of a generated one
 
 	TLS *TLS // it is a certificate or a key, and no password
 
@@ -157,6 +158,7 @@ const (
 const (
 	ManagerPassword  = "manager-password"
 	ManagerSecretKey = "manager-secret-key"
+	ManagerUsers     = "manager-users" // the file of `toskose user`
 )
 
 // ManagerUser runs the manager.

@@ -77,7 +77,7 @@ func TestEachContainerGetsItsOwnSecrets(t *testing.T) {
 		"backend":         {"api.Standard.create.salt", "api.Standard.start.salt", "api.key", "backend-password", "backend.DB_PASSWORD"},
 		"frontend":        {"frontend-password"},
 		"store":           {"store.REDIS_PASSWORD"},
-		"toskose-manager": {"backend-password", "frontend-password", "manager-password", "manager-secret-key"},
+		"toskose-manager": {"backend-password", "frontend-password", "manager-password", "manager-secret-key", "manager-users"},
 	} {
 		if diff := cmp.Diff(want, service(t, p, name).Secrets); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -257,7 +257,7 @@ func TestUnitsSpeakTLSWithWhoeverHasACertificateOfTheirAuthority(t *testing.T) {
 	}
 	manager := p.Manager()
 	want := []string{
-		"backend-password", "frontend-password", "manager-password", "manager-secret-key", "tls-ca.crt", "toskose-manager-tls.crt", "toskose-manager-tls.key",
+		"backend-password", "frontend-password", "manager-password", "manager-secret-key", "manager-users", "tls-ca.crt", "toskose-manager-tls.crt", "toskose-manager-tls.key",
 	}
 	if diff := cmp.Diff(want, manager.Secrets); diff != "" {
 		t.Error(diff)

@@ -176,20 +176,17 @@ func (u *Logs) logAfter(ctx context.Context, f *logs.File, name, after string, w
 // LogMerger reads several logs as one.
 type LogMerger = logs.Merger
 
-// MergeLogs reads logs of processes as one. Logs that processes do not have are empty.
-// Faults: BadName, BadArguments for what is not a cursor, and OtherInstance. The caller
-// closes the Merger.
+// MergeLogs reads logs of processes as one. Logs that there are not are empty: a client
+// follows those of a whole application, of which a reload may have removed some. Faults:
+// BadArguments for what is not a cursor, and OtherInstance. The caller closes the Merger.
 func (u *Logs) MergeLogs(r wire.LogsRequest) (*LogMerger, error) {
 	if id := u.components.Instance(); r.Instance != "" && r.Instance != id {
 		return nil, &wire.Fault{Code: wire.OtherInstance, Detail: "this is " + id, Instance: id}
 	}
 	files, after := make([]*logs.File, len(r.Logs)), make([]string, len(r.Logs))
 	for i, l := range r.Logs {
-		f, err := u.logFile(l.Process, l.Stream)
-		if err != nil {
-			return nil, err
-		}
-		files[i], after[i] = f, l.After
+		files[i], _ = u.logFile(l.Process, l.Stream)
+		after[i] = l.After
 	}
 	return logs.Merge(files, after, logs.Begin{Since: r.Since, Last: r.Last})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/metrics"
+	"github.com/toskose/toskose/unit/certs"
 )
 
 // serve serves the API until ctx ends. out gets the audit log, unless it goes elsewhere.
@@ -57,10 +58,16 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 	if err != nil {
 		return fmt.Errorf("cannot serve on port %d: %w", s.port, err)
 	}
+	options := api.ServeOptions{Logger: logger, Stopping: app.Close}
+	if s.door != nil {
+		if options.TLS, err = certs.Reloading(s.door.all(), s.door.load, logger); err != nil {
+			return errors.Join(err, listener.Close())
+		}
+	}
 	go counted.Run(ctx, app)
 	go gate.Watch(ctx)
-	logger.Info("serving", "application", s.app.Name, "port", s.port, "version", version)
-	err = api.Serve(ctx, listener, handler, api.ServeOptions{Logger: logger, Stopping: app.Close})
+	logger.Info("serving", "application", s.app.Name, "port", s.port, "tls", s.door != nil, "version", version)
+	err = api.Serve(ctx, listener, handler, options)
 	logger.Info("stopped", "error", err)
 	return err
 }
@@ -73,12 +80,24 @@ func health(ctx context.Context, getenv func(string) string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	address := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(n)) + "/healthz"
+	door, err := readDoor(getenv)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{DisableKeepAlives: true} // and no proxy
+	scheme := "http"
+	if door != nil {
+		scheme = "https"
+		if transport.TLSClientConfig, err = door.self(); err != nil {
+			return err
+		}
+	}
+	address := scheme + "://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(n)) + "/healthz"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // and no proxy
+	client := &http.Client{Transport: transport}
 	answer, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("the manager does not answer: %w", err)

@@ -36,6 +36,7 @@ type settings struct {
 	mode      discovery.Mode
 	discovery discovery.Options
 	tls       *tls.Config // of units; nil: they are spoken to in the clear
+	door      *doorFiles  // of the API's own TLS; nil: it is served in the clear
 	access    access.Options
 	audit     string // where the audit log goes
 	app       tosca.Application
@@ -60,6 +61,8 @@ func readSettings(files paths, getenv func(string) string) (*settings, error) {
 	note(err)
 	note(s.readDiscovery(getenv, files.resolver))
 	s.tls, err = readTLS(getenv)
+	note(err)
+	s.door, err = readDoor(getenv)
 	note(err)
 	s.access, err = readAccess(getenv)
 	note(err)

@@ -3,9 +3,72 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 )
+
+// doorFiles are the files of the API's own TLS.
+type doorFiles struct {
+	cert, key string
+	clients   string // authorities of users' certificates; empty: users have none
+}
+
+// readDoor reads which files the API's TLS has; nil: it is served in the clear.
+func readDoor(getenv func(string) string) (*doorFiles, error) {
+	d := &doorFiles{getenv("TOSKOSE_MANAGER_TLS_CERT"), getenv("TOSKOSE_MANAGER_TLS_KEY"), getenv("TOSKOSE_MANAGER_CLIENT_CA")}
+	switch {
+	case d.cert == "" && d.key == "" && d.clients == "":
+		return nil, nil
+	case d.cert == "" || d.key == "":
+		return nil, errors.New("TOSKOSE_MANAGER_TLS_CERT and TOSKOSE_MANAGER_TLS_KEY: one is not set")
+	}
+	_, err := d.load()
+	return d, err
+}
+
+func (d *doorFiles) all() []string {
+	if d.clients == "" {
+		return []string{d.cert, d.key}
+	}
+	return []string{d.cert, d.key, d.clients}
+}
+
+// load reads the files. No error contains anything of the key.
+func (d *doorFiles) load() (*tls.Config, error) {
+	own, err := tls.LoadX509KeyPair(d.cert, d.key)
+	if err != nil {
+		return nil, fmt.Errorf("TOSKOSE_MANAGER_TLS_CERT, TOSKOSE_MANAGER_TLS_KEY: cannot use the certificate: %w", err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}, NextProtos: []string{"http/1.1"}}
+	if d.clients == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(d.clients)
+	if err != nil {
+		return nil, fmt.Errorf("TOSKOSE_MANAGER_CLIENT_CA: cannot read the authorities of users' certificates: %w", err)
+	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
+	if !config.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("TOSKOSE_MANAGER_CLIENT_CA: %s holds no certificate", d.clients)
+	}
+	return config, nil
+}
+
+// self returns how the manager's own health check speaks to it: it knows no other
+// certificate than the one in the file.
+func (d *doorFiles) self() (*tls.Config, error) {
+	own, err := tls.LoadX509KeyPair(d.cert, d.key)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
+	config.RootCAs.AddCert(own.Leaf)
+	if len(own.Leaf.DNSNames) > 0 {
+		config.ServerName = own.Leaf.DNSNames[0]
+	}
+	return config, nil
+}
 
 // readTLS reads the TLS configuration for calls to units; nil, without TLS, if
 // TOSKOSE_TLS_CA is not set.

@@ -8,9 +8,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -86,7 +89,7 @@ func TestAContainersOutputThatNobodyReadsHoldsWhoPrintsAndNobodyElse(t *testing.
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.until("unit.log", "held: nobody reads the container's output")
+	c.until("unit.log", "held: nobody reads what it prints")
 	// The log file has what was read, another component runs to its end, and the
 	// unit answers and logs.
 	if text := c.read("api.log"); len(text) < 1<<20 || !strings.HasPrefix(text, "0 0123") {
@@ -114,6 +117,39 @@ func TestAContainersOutputThatNobodyReadsHoldsWhoPrintsAndNobodyElse(t *testing.
 	c.terminate()
 }
 
+func TestALogThatIsAPipeNobodyReadsHoldsWhoPrintsAndNobodyElse(t *testing.T) {
+	t.Parallel()
+	const lines = 40_000
+	c := newContainer(t, fmt.Sprintf(`[program:printer]
+command=/bin/sh -c 'i=0; while [ $i -lt %d ]; do echo "$i 0123456789012345678901234567890123456789012345678901234567890123456789"; i=$((i+1)); done'
+stdout_logfile=DIR/pipe
+startsecs=0
+autorestart=false
+`, lines)+plain("other", "/bin/sh -c 'echo printed; exec sleep 1000'", "stdout_logfile=DIR/other.log"))
+	if err := unix.Mkfifo(filepath.Join(c.dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.launch()
+	c.until("unit.log", `held: nobody reads what it prints" process=printer`)
+	if err := c.call(nil, "supervisor.startProcess", "other"); err != nil {
+		t.Fatal(err)
+	}
+	c.until("other.log", "printed")
+	pipe, err := os.Open(filepath.Join(c.dir, "pipe"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	text := bufio.NewScanner(pipe)
+	for next := range lines {
+		if !text.Scan() || !strings.HasPrefix(text.Text(), fmt.Sprintf("%d ", next)) {
+			t.Fatalf("line %d is %q, %v", next, text.Text(), text.Err())
+		}
+	}
+	c.inState("printer", wire.Exited)
+	c.terminate()
+}
+
 func TestAShutdownDoesNotWaitLongForAReader(t *testing.T) {
 	t.Parallel()
 	c, stdout := outputOf(t, `[program:flood]
@@ -121,7 +157,7 @@ command=/bin/sh -c 'i=0; while :; do echo "line $i"; i=$((i+1)); done'
 stdout_logfile=/dev/stdout
 stdout_logfile_maxbytes=0
 `)
-	c.until("unit.log", "held: nobody reads the container's output")
+	c.until("unit.log", "held: nobody reads what it prints")
 	if took := c.terminate(); took > patience/2 {
 		t.Errorf("the shutdown took %s", took)
 	}

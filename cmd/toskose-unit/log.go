@@ -29,6 +29,11 @@ func openLog(d config.Supervisord, warnings []config.Warning) (*slog.Logger, *lo
 		to = append(to, file)
 	}
 	logger := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: d.LogLevel.Slog()}))
+	if file != nil {
+		if err := file.Open(); err != nil { // clients may read it before there is anything to say
+			logger.Warn("cannot open the log", "error", err)
+		}
+	}
 	for _, w := range warnings {
 		logger.Warn("configuration", "warning", w.String())
 	}

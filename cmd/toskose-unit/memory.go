@@ -12,11 +12,27 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toskose/toskose/unit/config"
 )
 
 // gcPercent makes Go collect garbage early. Its default of 100 lets even a heap of
 // some hundred kilobytes grow to 4 MB, and a unit is in every container.
 const gcPercent = 25
+
+// gcPercentOf is for a configuration: a collection looks at the stacks of all goroutines,
+// of which a program has three, so that where there are many it is worth Go's default.
+func gcPercentOf(c *config.Config) int {
+	const many, normal = 100, 100
+	programs := 0
+	for _, g := range c.Groups {
+		programs += len(g.Programs)
+	}
+	if programs > many {
+		return normal
+	}
+	return gcPercent
+}
 
 // The unit counts as idle when it has not been called for idleTime, after its start
 // or at least idleCalls calls. Releasing memory takes as long as the whole start,

@@ -46,6 +46,7 @@ func supervise(ctx context.Context, args []string, s system) int {
 		complain(s, err)
 		return exitConfig
 	}
+	debug.SetGCPercent(gcPercentOf(c))
 	syscall.Umask(c.Supervisord.Umask)
 	logger, ownLog := openLog(c.Supervisord, warnings)
 	defer logs.Flush()

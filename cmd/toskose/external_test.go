@@ -69,7 +69,7 @@ func TestExternalSecretsAreNamedWithTheCommandsThatMakeThem(t *testing.T) {
 	s.engineIn("active", "shop_web-password", "shop_tls-ca.crt", "shop_manager-password")
 	code := s.run(t.Context(), deploy...)
 	for _, want := range []string{
-		"the swarm lacks 5 of the 8 external secrets", "\n      docker secret create shop_manager-secret-key FILE\n", "shop_toskose-manager-tls.key FILE\n",
+		"the swarm lacks 6 of the 9 external secrets", "\n      docker secret create shop_manager-secret-key FILE\n", "shop_toskose-manager-tls.key FILE\n",
 	} {
 		if code != cli.ExitFailed || !strings.Contains(s.err.String(), want) {
 			t.Errorf("without secrets: exit code %d, no %q in\n%s", code, want, &s.err)

@@ -25,12 +25,12 @@ func main() {
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	context.AfterFunc(ctx, stop)           // a second one ends even what cleans up
-	_, stdout, stderr := term.StdStreams() // on Windows, with escape sequences enabled
+	context.AfterFunc(ctx, stop)               // a second one ends even what cleans up
+	stdin, stdout, stderr := term.StdStreams() // on Windows, with escape sequences enabled
 	_, outTerminal := term.GetFdInfo(stdout)
 	_, errTerminal := term.GetFdInfo(stderr)
 	code := run(ctx, os.Args[1:], environment{
-		out: stdout, err: stderr, environ: os.Environ(), binaries: binaryFolders(),
+		in: stdin, out: stdout, err: stderr, environ: os.Environ(), binaries: binaryFolders(),
 		outTerminal: outTerminal, errTerminal: errTerminal,
 	})
 	stop()
@@ -39,6 +39,7 @@ func main() {
 
 // environment is what a command uses of its process.
 type environment struct {
+	in       io.Reader
 	out, err io.Writer
 	environ  []string
 	binaries []string // folders with the static binaries of unit and manager
@@ -46,7 +47,7 @@ type environment struct {
 	outTerminal, errTerminal bool // whether they are terminals
 }
 
-func (e environment) streams() cli.Streams { return cli.Streams{Out: e.out, Err: e.err} }
+func (e environment) streams() cli.Streams { return cli.Streams{In: e.in, Out: e.out, Err: e.err} }
 
 // colour reports whether to print in colour to a stream that may be a terminal
 // (no-color.org).

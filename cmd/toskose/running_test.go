@@ -227,6 +227,8 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 	r.want(t, "restart nobody", cli.ExitFailed, "nobody")
 
 	r.want(t, "__complete run a", cli.ExitOK, "api\n", ":4\n")
+	r.want(t, "__complete run api Standard.st", cli.ExitOK, "Standard.start\nStandard.stop\n", ":4\n")
+	r.want(t, "__complete wait b", cli.ExitOK, "backend\n")
 	r.want(t, "__complete goal a", cli.ExitOK, "api=\n", ":6\n")
 }
 

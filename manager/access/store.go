@@ -69,7 +69,7 @@ func (s *store) refresh() error {
 		}
 	}
 	var list users.List
-	if len(bytes.TrimSpace(file)) > 0 {
+	if s.opts.Users != nil { // empty is somebody who writes
 		if list, err = users.Parse(file); err != nil {
 			return fmt.Errorf("cannot use the file of users: %w", err)
 		}

@@ -28,6 +28,7 @@ import (
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/users"
@@ -161,6 +162,17 @@ func (a *app) ClearLog(_ context.Context, node, component, operation, replica st
 func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]outcome.Result, error) {
 	return a.did("clearunit", node, replica)
 }
+
+func (a *app) Lines(context.Context, logs.Query) (manager.LineReader, error) {
+	return noLines{}, a.err
+}
+
+// noLines has none.
+type noLines struct{}
+
+func (noLines) Next(context.Context) ([]logs.Entry, error) { return nil, io.EOF }
+func (noLines) Position() string                           { return "p" }
+func (noLines) Close()                                     {}
 
 func (a *app) Ready() ([]manager.NotReady, int) { return a.missing, 2 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/users"
@@ -71,6 +72,7 @@ type Logs interface {
 	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]outcome.Log, error)
 	ClearLog(ctx context.Context, node, component, operation, replica string) ([]outcome.Result, error)
 	ClearUnitLog(ctx context.Context, node, replica string) ([]outcome.Result, error)
+	Lines(ctx context.Context, q logs.Query) (manager.LineReader, error)
 }
 
 // Options configure the API.
@@ -91,6 +93,8 @@ type server struct {
 	answers *answers // to requests with an Idempotency-Key
 	audit   *auditLog
 	streams chan struct{} // a slot for each stream of events
+
+	followers chan struct{} // a slot for each of lines
 }
 
 // New returns the handler of the whole API.
@@ -106,6 +110,7 @@ func New(app Application, opts Options) (http.Handler, error) {
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
 		answers: &answers{byKey: map[string]*answer{}},
 		audit:   newAuditLog(opts.Audit, opts.Logger), streams: make(chan struct{}, maxStreams),
+		followers: make(chan struct{}, maxFollowers),
 	}
 	s.routes()
 	return s.root, nil
@@ -155,6 +160,7 @@ func (s *server) table() []route {
 		{"GET", "/executions", viewer, s.handle(s.getHistory)},
 		{"GET", "/executions/{execution}", viewer, s.handle(s.getExecution)},
 		{"DELETE", "/executions/{execution}", operator, s.handle(s.cancelExecution)},
+		{"GET", "/logs", viewer, s.serveLines},
 		{"GET", "/node", viewer, s.view(s.getNodes)},
 		{"POST", "/node/reload", admin, s.takesKey(s.handle(s.reload))},
 		{"GET", "/node/{node}", viewer, s.view(s.getNode)},

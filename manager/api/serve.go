@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -18,6 +19,7 @@ type ServeOptions struct {
 	Grace       time.Duration // for answers under way when serving ends; 3 s
 	Stopping    func()        // called before that, to end what requests wait for
 	Logger      *slog.Logger
+	TLS         *tls.Config // nil: in the clear
 }
 
 // Serve serves on the listener until ctx ends, and returns nil once every answer
@@ -41,7 +43,11 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 		ErrorLog:          slog.NewLogLogger(opts.Logger.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(netutil.LimitListener(listener, opts.Connections)) }()
+	listener = netutil.LimitListener(listener, opts.Connections)
+	if opts.TLS != nil { // outermost, or the server does not know that it is TLS
+		listener = tls.NewListener(listener, opts.TLS)
+	}
+	go func() { served <- srv.Serve(listener) }()
 	select {
 	case err := <-served:
 		return err

@@ -60,7 +60,7 @@ func TestAnExecutionIsFollowedOverAManagerThatIsReplaced(t *testing.T) {
 
 func TestWhatIsNotBegunIsAProblem(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusConflict)
 		_, _ = io.WriteString(w, `{"type": "urn:toskose:problem:requirement-not-met", "detail": "it lacks connection"}`)
 	}))

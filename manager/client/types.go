@@ -222,3 +222,6 @@ type EventExecution struct {
 	By        string `json:"by,omitempty"`
 	Run
 }
+
+// Untouched is why a component is in its initial state while nothing was done to it.
+const Untouched = "nothing was done to it yet"

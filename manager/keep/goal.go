@@ -2,6 +2,7 @@ package keep
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -74,9 +75,24 @@ func (k *Keeper) Set(ctx context.Context, ask Ask, now time.Time) (Status, error
 	if before := k.store.document; before != nil {
 		k.opts.merge(next, before, ask)
 	}
+	if err := fits(next); err != nil {
+		k.mu.Unlock()
+		return k.Status(), err
+	}
 	k.put(next)
 	k.mu.Unlock()
 	return k.kept(ctx, next, maxDuels)
+}
+
+// ErrTooLarge says that units do not keep a goal of such a size.
+var ErrTooLarge = fmt.Errorf("a goal has at most %d bytes", goal.MaxDocument)
+
+// fits checks that units can keep a document.
+func fits(d *goal.Document) error {
+	if text, err := json.Marshal(d); err != nil || len(text) > goal.MaxDocument {
+		return errors.Join(ErrTooLarge, err)
+	}
+	return nil
 }
 
 // merge takes over from the document before what is not asked for anew.

@@ -34,10 +34,10 @@ type Options struct {
 
 // Keeper keeps one application. Its methods are safe for concurrent use.
 type Keeper struct {
-	opts  Options
-	store store
-	tells herald
-	poked chan struct{}
+	opts      Options
+	store     store
+	announcer announcer
+	poked     chan struct{}
 
 	mu       sync.Mutex
 	begun    time.Time
@@ -74,7 +74,7 @@ func New(opts Options) *Keeper {
 	k.store = store{
 		copies: map[string]*held{}, open: opts.Copies, locked: k.locked, working: &k.working, retry: opts.Retry, log: opts.Logger,
 	}
-	k.tells = herald{opts: opts, kept: k.store.kept, locked: k.locked, working: &k.working, told: map[string]*told{}}
+	k.announcer = announcer{opts: opts, kept: k.store.kept, locked: k.locked, working: &k.working, told: map[string]*told{}}
 	return k
 }
 
@@ -114,7 +114,7 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	if !k.acting && k.store.enough(s, s.Now.Sub(k.begun) >= k.opts.Patience) {
 		k.acting, k.stale = true, true
 	}
-	defer k.tells.follow(ctx, s)
+	defer k.announcer.follow(ctx, s)
 	due := !k.decision.Wake.IsZero() && !s.Now.Before(k.decision.Wake)
 	if superseded == k.last && !k.stale && !due {
 		return k.wake(s.Now)
@@ -124,7 +124,7 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	seen := k.overlay(s)
 	d := k.opts.Model.Continue(ctx, k.decision, document, seen)
 	if k.acting {
-		k.tells.decide(d.Targets)
+		k.announcer.decide(d.Targets)
 		if len(d.Holds)+len(d.Resumed) > 0 {
 			k.store.hold(d.Holds, d.Resumed, s.Now)
 			k.stale = true

@@ -10,6 +10,9 @@ import (
 // it together with their containers. One that wins stays, also where it turns up
 // later. It waits as Set does.
 func (k *Keeper) Restore(ctx context.Context, d goal.Document) (Status, error) {
+	if err := fits(&d); err != nil {
+		return k.Status(), err
+	}
 	k.mu.Lock()
 	if known := k.store.document; known == nil || d.Revision.Compare(known.Revision) > 0 {
 		k.store.document = &d

@@ -2,6 +2,8 @@ package keep_test
 
 import (
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,6 +75,14 @@ func TestAGoalThatIsRestoredKeepsWhatItWas(t *testing.T) {
 		s, err := k.Restore(t.Context(), d)
 		if err != nil || s.Document.Revision != d.Revision || s.Document.By != "jo" || len(s.Document.Holds) != 1 {
 			t.Errorf("%+v, %v", s.Document, err)
+		}
+		d.States = map[string]string{strings.Repeat("x", goal.MaxDocument): goal.Up}
+		d.Revision.Counter++
+		if _, err := k.Restore(t.Context(), d); !errors.Is(err, keep.ErrTooLarge) {
+			t.Errorf("one that no unit can keep: %v", err)
+		}
+		if _, err := k.Set(t.Context(), keep.Ask{States: d.States}, time.Now()); !errors.Is(err, keep.ErrTooLarge) {
+			t.Errorf("one that no unit can keep: %v", err)
 		}
 		if s, err = k.Set(t.Context(), keep.Ask{All: goal.Down}, time.Now()); err != nil || s.Document.Revision.Counter != 8 {
 			t.Errorf("the next is %+v, %v", s.Document, err)

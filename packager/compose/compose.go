@@ -95,6 +95,10 @@ type service struct {
 	Health      *health          `yaml:"healthcheck,omitempty"`
 	StopGrace   string           `yaml:"stop_grace_period,omitempty"`
 	Restart     text             `yaml:"restart,omitempty"`
+	User        text             `yaml:"user,omitempty"`
+	ReadOnly    bool             `yaml:"read_only,omitempty"`
+	CapDrop     []string         `yaml:"cap_drop,flow,omitempty"`
+	Security    []string         `yaml:"security_opt,flow,omitempty"`
 	Deploy      *deploy          `yaml:"deploy,omitempty"`
 }
 
@@ -340,7 +344,8 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 	if s.StopGrace > 0 {
 		out.StopGrace = strconv.Itoa(s.StopGrace) + "s"
 	}
-	if s.IsManager {
+	if s.IsManager { // it needs no rights, and writes no files
+		out.User, out.ReadOnly, out.CapDrop = packager.ManagerUser, true, []string{"ALL"}
 		out.Environment[discovery] = text("tasks")
 	}
 	return out
@@ -355,30 +360,6 @@ const (
 
 	documentsOwner = "TOSKOSE_DOCUMENTS_OWNER"
 )
-
-// HostVariable is the variable that gives Compose the name of the engine's host.
-const HostVariable = "TOSKOSE_HOST"
-
-// Local returns docker-compose.local.yml, which overrides what a single engine
-// has in another way: there are no services to have labels, so containers do.
-func Local(plan *packager.Plan) ([]byte, error) {
-	f := file{
-		Version: "3.7", Services: map[string]service{},
-		Networks: map[string]net{network: {Driver: "bridge"}},
-	}
-	names := serviceNames(plan)
-	for _, s := range plan.Services {
-		local := service{Restart: restartOf(s.Deploy.RestartPolicy), Labels: texts(s.Deploy.Labels)}
-		if s.IsManager {
-			local.Environment = map[string]value{discovery: text("alias")}
-		}
-		if s.IsToskosed {
-			local.Environment = map[string]value{labelHost: reference(HostVariable)}
-		}
-		f.Services[names[s.Name]] = local
-	}
-	return encode(f)
-}
 
 func encode(f file) ([]byte, error) {
 	buf := bytes.NewBufferString(output.Header)

@@ -348,7 +348,7 @@ func TestTheNamesOfExternalSecretsAreSuchAsASwarmTakes(t *testing.T) {
 		}
 		taken[s.Name] = true
 	}
-	if len(taken) != 7 {
+	if len(taken) != 8 {
 		t.Errorf("%d secrets", len(taken))
 	}
 }

@@ -227,12 +227,12 @@ func TestTheKustomizationMakesTheSecretsThatContainersMount(t *testing.T) {
 			}
 		}
 	}
-	if len(secrets) != 4 {
+	if len(secrets) != 5 {
 		t.Fatalf("%d secrets", len(secrets))
 	}
 	for node, want := range map[string][]string{
 		"backend": {"backend-password"}, "frontend": {"frontend-password"},
-		"toskose-manager": {"backend-password", "frontend-password", "manager-password", "manager-secret-key"},
+		"toskose-manager": {"backend-password", "frontend-password", "manager-password", "manager-secret-key", "manager-users"},
 	} {
 		var mounted []string
 		for _, v := range get[*appsv1.Deployment](t, all, "Deployment/"+node).Spec.Template.Spec.Volumes {
@@ -515,7 +515,7 @@ func TestNamesAreValidAndNoTwoTheSame(t *testing.T) {
 			t.Errorf("%s: %q", key, bad)
 		}
 	}
-	want := map[string]int{"Namespace": 1, "Deployment": 10, "Service": 11, "PersistentVolumeClaim": 3, "Secret": 2}
+	want := map[string]int{"Namespace": 1, "Deployment": 10, "Service": 11, "PersistentVolumeClaim": 3, "Secret": 3}
 	if diff := cmp.Diff(want, counts); diff != "" {
 		t.Error(diff)
 	}

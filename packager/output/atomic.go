@@ -36,6 +36,7 @@ func writeAll(dir string, all []File) (err error) {
 			undo = append(undo, func() { _ = os.Remove(path) }) // stays if something else is in it by now
 		}
 	}
+	all = differing(dir, all)
 	staged, err := stageAll(dir, all)
 	for _, path := range staged {
 		undo = append(undo, func() { _ = os.Remove(path) }) // is gone where it was renamed

@@ -82,6 +82,26 @@ func TestManifestsThatAreOutOfDateAreRemovedAndTheUsersFilesAreNot(t *testing.T)
 	}
 }
 
+func TestAFileThatIsAsItShouldBeIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	packaged(t, dir, output.Options{})
+	for name, replaced := range map[string]bool{"secrets/manager-password": false, "secrets/netrc": true} {
+		path := filepath.Join(dir, name)
+		before, err := os.Stat(path)
+		if err == nil && replaced {
+			err = os.WriteFile(path, []byte("another\n"), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		packaged(t, dir, output.Options{})
+		if after, err := os.Stat(path); err != nil || os.SameFile(before, after) == replaced {
+			t.Errorf("%s: %v, the same file: %v", name, err, !replaced)
+		}
+	}
+}
+
 func TestExternalSecretsAreNeitherDrawnNorWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/hex"
@@ -39,8 +40,8 @@ type credentials struct {
 	authority string // the key that signs certificates; empty: there are none
 }
 
-// settle sets each secret to the user's value, else the one it had, else a new
-// one. A Swarm secret cannot change, so its name does when the value differs.
+// settle sets each secret to the user's value, else the one it had, else what it
+// begins with, else a new one. A Swarm secret cannot change, so its name does when the value differs.
 func settle(secrets []packager.Secret, old credentials, random io.Reader, today time.Time) (credentials, error) {
 	now := credentials{values: map[string]string{}, names: map[string]swarmName{}}
 	certificates, err := certify(secrets, old.values, today)
@@ -54,7 +55,7 @@ func settle(secrets []packager.Secret, old credentials, random io.Reader, today 
 			value = certificates[s.Name]
 		}
 		if value == "" {
-			value = old.values[s.Name]
+			value = cmp.Or(old.values[s.Name], s.Begin)
 		}
 		if value == "" {
 			drawn, err := draw(random, 25)
@@ -155,6 +156,9 @@ func netrcToken(s string) string {
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
+
+// UsersFile is the file of the manager's users, in an output folder.
+func UsersFile(dir string) string { return filepath.Join(dir, SecretsDir, packager.ManagerUsers) }
 
 // ManagerPassword reads the password that was given to the manager or generated
 // for it.

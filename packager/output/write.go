@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/toskose/toskose/packager"
@@ -103,7 +104,8 @@ func same(a, b string) bool {
 }
 
 // Write writes a plan's manifests and credentials to a folder: all of it, or
-// nothing that was not there. Manifests of an earlier run that are not among
+// nothing that was not there. A file that is as it should be is left alone: containers
+// may have it mounted, and would keep the one before. Manifests of an earlier run that are not among
 // them are removed.
 func Write(dir string, plan *packager.Plan, opts Options) error {
 	files, err := gather(dir, plan, opts)
@@ -117,6 +119,19 @@ func Write(dir string, plan *packager.Plan, opts Options) error {
 		return fmt.Errorf("cannot remove what is out of date from %q: %w", dir, err)
 	}
 	return nil
+}
+
+// differing returns the files that are not in the folder yet, or not so.
+func differing(dir string, files []File) []File {
+	return slices.DeleteFunc(slices.Clone(files), func(f File) bool {
+		path := filepath.Join(dir, f.Name)
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != f.Mode {
+			return false
+		}
+		data, err := os.ReadFile(path)
+		return err == nil && bytes.Equal(data, f.Data)
+	})
 }
 
 // gather returns all that is written, credentials first: the manifests

@@ -189,7 +189,7 @@ func TestAReaderThatComesBackGetsAllOfWhatWasHeld(t *testing.T) {
 	const count = 100_000
 	talks := func(stream wire.Stream, o PumpOptions) (*Lines, *Pump, *sync.WaitGroup) {
 		l := c.Lines("api", "create", stream, Prefixed)
-		o.Spools = []*Spool{l.Spool()}
+		o.Holders = []Holder{l.Spool()}
 		p, child, err := Start(l, o)
 		if err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestAProcessThatEndsWhileItIsHeldHasAllInItsLog(t *testing.T) {
 	c, stdout, _, finish := aConsole(t)
 	var log sink
 	l := c.Lines("api", "create", wire.Stdout, Prefixed)
-	p, child, err := Start(io.MultiWriter(&log, l), PumpOptions{Spools: []*Spool{l.Spool()}})
+	p, child, err := Start(io.MultiWriter(&log, l), PumpOptions{Holders: []Holder{l.Spool()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestWhatNoSpoolCanHoldIsNotDroppedInSilence(t *testing.T) {
 	finish()
 	read.Wait()
 	for _, note := range []string{
-		"toskose-unit | 60000 lines of 6000000 bytes were dropped here: the container's output was not read\n",
+		"toskose-unit | 60000 lines of 6000000 bytes were dropped here: nobody read the output\n",
 		`{"time":"2026-01-02T12:00:00.000000005Z","stream":"stdout","dropped_lines":60000,"dropped_bytes":6000000}` + "\n",
 	} {
 		if strings.Count(got, note) != 1 {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -33,16 +32,17 @@ type Stats struct {
 
 // File is a log file that rotates. It is opened by the first write, or by
 // Open. /dev/stdout and /dev/stderr are the unit's own output, which neither
-// rotates nor can be read. A File is safe for concurrent use. Write never blocks
-// for long, so that it serves a slog.Handler as well as a Pump.
+// rotates nor can be read. Neither do a named pipe and a terminal, whose reader is
+// waited for as that of the unit's own output is. A File is safe for concurrent use.
+// Write never blocks for long, so that it serves a slog.Handler as well as a Pump.
 type File struct {
 	path string
 	o    Options
 
 	mu     sync.Mutex
 	out    *os.File // nil: not open
-	device bool     // out is not a regular file: it does not rotate, and may block a writer
-	stall  bool     // the last write to it timed out
+	odd    bool     // out is not a regular file: it does not rotate
+	device *Spool   // of a pipe or terminal, which out is; nil: it is neither
 	std    *Spool   // of the unit's own output; nil: it is a file
 	size   int64    // of the open file
 	gen    uint64   // how often the path got another file, or the file was truncated
@@ -69,9 +69,19 @@ func New(path string, o Options) *File {
 	return f
 }
 
-// Spool returns what waits for the reader of the container's output; nil: the log is
-// not that.
-func (f *File) Spool() *Spool { return f.std }
+// spool returns what waits for the reader of the container's output, a pipe or a
+// terminal; nil: the log is none of these.
+func (f *File) spool() *Spool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.std != nil {
+		return f.std
+	}
+	return f.device
+}
+
+// full is that of its spool.
+func (f *File) full() <-chan struct{} { return f.spool().full() }
 
 // Path returns the path that the log was made with.
 func (f *File) Path() string { return f.path }
@@ -109,8 +119,7 @@ func (f *File) open(how int) error {
 		return nil
 	}
 	f.adopt()
-	// Without O_NONBLOCK a named pipe without a reader would block us.
-	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND | syscall.O_NONBLOCK | how
+	flags := flagsOf(f.path, how)
 	out, err := os.OpenFile(f.path, flags, 0o644) //nolint:gosec // the folder of a log says who may read it
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(f.path), 0o755); err == nil { //nolint:gosec // likewise
@@ -125,7 +134,10 @@ func (f *File) open(how int) error {
 		out.Close()
 		return err
 	}
-	f.out, f.size, f.device = out, info.Size(), !info.Mode().IsRegular()
+	f.out, f.size, f.odd, f.device = out, info.Size(), !info.Mode().IsRegular(), nil
+	if to := openDevice(out, info); to != nil {
+		f.device = &Spool{to: to}
+	}
 	return nil
 }
 
@@ -148,17 +160,23 @@ func (f *File) Write(p []byte) (int, error) {
 }
 
 func (f *File) write(p []byte) (int, error) {
-	if f.std != nil {
-		if !f.std.to.put(part{spool: f.std, at: time.Now()}, p) {
-			return 0, errStalled
-		}
-		return len(p), nil
+	if f.device != nil && f.device.to.failed() {
+		f.leave()
 	}
 	if err := f.open(os.O_APPEND); err != nil {
 		return 0, err
 	}
-	if f.device {
-		return f.writeDevice(p)
+	for _, s := range []*Spool{f.std, f.device} {
+		if s == nil {
+			continue
+		}
+		if !s.to.put(part{spool: s, at: time.Now()}, p) {
+			return 0, errStalled
+		}
+		return len(p), nil
+	}
+	if f.odd {
+		return f.out.Write(p)
 	}
 	n, err := f.out.Write(p)
 	if f.size += int64(n); n > 0 {
@@ -172,25 +190,14 @@ func (f *File) write(p []byte) (int, error) {
 	return n, err
 }
 
-// patience is how long a write to a pipe or terminal waits for its reader, unless an
-// earlier one has timed out.
-const patience = time.Second
-
-// writeDevice waits for the reader of a pipe or terminal, but after one timeout
-// not again until it reads on.
-func (f *File) writeDevice(p []byte) (int, error) {
-	wait := patience
-	if f.stall {
-		wait = time.Millisecond
+// leave gives up the open file.
+func (f *File) leave() {
+	if f.device != nil {
+		f.device.to.retire()
+	} else if f.out != nil {
+		f.out.Close()
 	}
-	_ = f.out.SetWriteDeadline(time.Now().Add(wait)) // what takes no deadline, such as /dev/null, never waits
-	n, err := f.out.Write(p)
-	f.stall = errors.Is(err, os.ErrDeadlineExceeded)
-	if errors.Is(err, syscall.EPIPE) {
-		f.out.Close() // for the next reader
-		f.out = nil
-	}
-	return n, err
+	f.out, f.device = nil, nil
 }
 
 // rotate moves PATH to PATH.1, that to PATH.2, and so on, or truncates the file if
@@ -271,8 +278,11 @@ func (f *File) reopen() error {
 	if f.out != nil {
 		ended = f.size
 		before, _ = f.out.Stat()
-		defer f.out.Close() // not yet: the new file might get its inode
-		f.out = nil
+		if now, err := os.Stat(f.path); f.device != nil && err == nil && os.SameFile(before, now) {
+			return nil // what waits for its reader comes first
+		}
+		defer (&File{out: f.out, device: f.device}).leave() // not yet: the new file might get its inode
+		f.out, f.device = nil, nil
 	}
 	err := f.open(os.O_APPEND)
 	if err == nil && before != nil {
@@ -316,12 +326,8 @@ func (f *File) Close() error {
 	defer f.mu.Unlock()
 	f.closed = true
 	f.wake()
-	if f.out == nil {
-		return nil
-	}
-	err := f.out.Close()
-	f.out = nil
-	return err
+	f.leave()
+	return nil
 }
 
 // wake wakes followers. The caller holds the lock.

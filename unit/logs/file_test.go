@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 func newFile(t *testing.T, o Options) *File {
@@ -251,38 +248,6 @@ func TestAFolderThatCannotBeMadeIsTriedAgainByTheNextWrite(t *testing.T) {
 	}
 }
 
-func TestANamedPipeThatNobodyReadsHoldsNobodyUp(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "fifo")
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f := New(path, Options{})
-	defer f.Close()
-	if _, err := f.Write([]byte("x")); !errors.Is(err, syscall.ENXIO) {
-		t.Fatalf("Write without a reader: %v", err)
-	}
-	reader, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reader.Close()
-	mustWrite(t, f, "hello")
-	large := bytes.Repeat([]byte("x"), 1<<20)
-	if n, err := f.Write(large); !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n == len(large) {
-		t.Fatalf("Write to a reader that has stopped: %d, %v", n, err)
-	}
-	for range 100 { // none of these waits as long as the first
-		if _, err := f.Write(large); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatalf("Write: %v", err)
-		}
-	}
-	got := make([]byte, 5)
-	if _, err := reader.Read(got); err != nil || string(got) != "hello" {
-		t.Fatalf("read %q, %v", got, err)
-	}
-}
-
 func TestTheContainersOutputIsNotAFile(t *testing.T) {
 	t.Parallel()
 	stdout, o := anOutlet(t)
@@ -306,14 +271,14 @@ func TestAllLogsOfTheContainersOutputShareItsOrder(t *testing.T) {
 		"/dev/stdout": stdout, "/dev/stderr": stderr, "/proc/self/fd/1": stdout, "/dev/fd/2": stderr,
 	} {
 		one, other := set.File(path, Options{}), set.File(path, Options{})
-		if one.Spool().to != want || other.Spool().to != want || one.Spool() == other.Spool() {
+		if one.spool().to != want || other.spool().to != want || one.spool() == other.spool() {
 			t.Errorf("%s goes elsewhere, or one of its writers holds the other", path)
 		}
 		if err := errors.Join(set.Release(one), set.Release(other)); err != nil {
 			t.Error(err)
 		}
 	}
-	if New("/tmp/x", Options{}).Spool() != nil {
+	if New("/tmp/x", Options{}).spool() != nil {
 		t.Error("a file waits for a reader")
 	}
 }

@@ -59,7 +59,7 @@ func (l *Lines) line(to, line []byte, partial bool) []byte {
 // dropped returns the note that lines are missing.
 func (s Style) dropped(at time.Time, stream wire.Stream, m missed) []byte {
 	if s == Prefixed {
-		return fmt.Appendf(nil, "toskose-unit | %d lines of %d bytes were dropped here: the container's output was not read\n", m.lines, m.bytes)
+		return fmt.Appendf(nil, "toskose-unit | %d lines of %d bytes were dropped here: nobody read the output\n", m.lines, m.bytes)
 	}
 	return fmt.Appendf(nil, "{\"time\":\"%s\",\"stream\":%q,\"dropped_lines\":%d,\"dropped_bytes\":%d}\n",
 		at.UTC().Format(nanoseconds), stream, m.lines, m.bytes)

@@ -20,7 +20,7 @@ type ticking struct{ nano atomic.Int64 }
 
 func newClock() *ticking {
 	c := &ticking{}
-	c.nano.Store(time.Now().Truncate(time.Hour).UnixNano())
+	c.nano.Store(time.Now().Add(-time.Hour).Truncate(time.Hour).UnixNano()) // files are no older than what is written
 	return c
 }
 

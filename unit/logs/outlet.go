@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,13 +28,14 @@ const (
 	flushMost     = 5 * time.Second
 )
 
-// outlet is the unit's own stdout or stderr. What is written to it is queued, in
+// outlet is the unit's own stdout or stderr, or a pipe or terminal that is a log. What is written to it is queued, in
 // order, and a goroutine that lives as long as there is something in the queue
 // waits for the reader. The outlet does not open /dev/stdout, which fails for a socket
 // and for another user's pipe, and does not make the descriptor non-blocking,
 // since others share it.
 type outlet struct {
-	fd    int
+	fd    int           // of what is shared with others
+	file  *os.File      // nil: it is that
 	taken atomic.Uint64 // bytes, counted with every write
 
 	mu      sync.Mutex
@@ -41,6 +43,7 @@ type outlet struct {
 	parts   []part        // of the queue, in order
 	writing bool          // the goroutine lives
 	empty   chan struct{} // closed when the queue is empty; nil: nobody waits for that
+	retired bool          // the file is closed when the queue is empty
 	stats   Stats
 
 	// The goroutine's.
@@ -89,14 +92,17 @@ func outletOf(path string) *outlet {
 	return nil
 }
 
-// Flush waits until the reader of the container's output has taken all that was
-// written to it: not longer than five seconds, and not for a reader that takes
-// nothing for one.
+// Flush waits until the readers of the container's output, and of pipes and
+// terminals, have taken all that was written to them: not longer than five seconds,
+// and not for a reader that takes nothing for one.
 func Flush() {
 	deadline := time.Now().Add(flushMost)
-	for _, o := range outlets() {
-		o.flush(deadline, time.After)
+	own := outlets()
+	var all sync.WaitGroup
+	for _, o := range append(openDevices(), own[:]...) {
+		all.Go(func() { o.flush(deadline, time.After) })
 	}
+	all.Wait()
 }
 
 func (o *outlet) flush(deadline time.Time, after func(time.Duration) <-chan time.Time) {
@@ -188,6 +194,9 @@ func (o *outlet) next() ([]byte, []part) {
 			close(o.empty)
 			o.empty = nil
 		}
+		if o.retired {
+			o.close()
+		}
 		if cap(queue)+cap(o.spareQueue) > outletKeep {
 			o.queue, o.parts, o.spareQueue, o.spareParts, o.text = nil, nil, nil, nil, nil
 		}
@@ -240,7 +249,7 @@ func (o *outlet) write(text []byte) {
 	var failed error
 	size, left := len(text), text
 	for len(left) > 0 && failed == nil {
-		n, err := unix.Write(o.fd, wholeLines(left))
+		n, err := o.writeOnce(wholeLines(left))
 		left = left[max(n, 0):]
 		o.taken.Add(uint64(max(n, 0)))
 		switch {
@@ -248,7 +257,7 @@ func (o *outlet) write(text []byte) {
 			// Somebody who shares it has made it non-blocking.
 			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLOUT}}, -1)
 		case err != nil && !errors.Is(err, unix.EINTR):
-			failed = fmt.Errorf("cannot write to the container's output: %w", err)
+			failed = fmt.Errorf("cannot write what is printed: %w", err)
 		}
 	}
 	o.mu.Lock()
@@ -256,6 +265,13 @@ func (o *outlet) write(text []byte) {
 	o.stats.Written += uint64(size - len(left))
 	o.stats.Dropped += uint64(len(left))
 	o.stats.Err = failed
+}
+
+func (o *outlet) writeOnce(text []byte) (int, error) {
+	if o.file != nil {
+		return o.file.Write(text)
+	}
+	return unix.Write(o.fd, text)
 }
 
 // wholeLines returns as many lines as a pipe takes in one piece, so that others who

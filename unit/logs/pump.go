@@ -59,9 +59,9 @@ type Pump struct {
 
 // PumpOptions configure a Pump.
 type PumpOptions struct {
-	// Spools are what the writer adds to. While one of them is full, the pipe is
+	// Holders are what the writer adds to. While one of them is full, the pipe is
 	// not read, so that the process waits when that is full, too.
-	Spools []*Spool
+	Holders []Holder
 	// Held is called when it has not been read for a second. May be nil.
 	Held func()
 }
@@ -182,7 +182,7 @@ func (p *Pump) release() {
 // room returns a channel that is closed when a spool that is full has room again;
 // nil: none is full.
 func (p *Pump) room() <-chan struct{} {
-	for _, s := range p.o.Spools {
+	for _, s := range p.o.Holders {
 		if room := s.full(); room != nil {
 			return room
 		}

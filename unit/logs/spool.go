@@ -10,7 +10,8 @@ import (
 
 const (
 	// spoolFull is how much of a stream waits for the reader of the container's
-	// output before the program that prints it is held.
+	// output, or of a pipe or terminal that is a log, before the program that prints
+	// it is held.
 	spoolFull = 1 << 20
 	// spoolMost is how much waits at most. A held program ends with what is in its
 	// pipe, so only one that is started again and again without a reader gets here.
@@ -18,10 +19,17 @@ const (
 )
 
 // errStalled is why output is dropped.
-var errStalled = errors.New("nobody reads the container's output")
+var errStalled = errors.New("nobody reads it")
 
-// Spool counts what one stream of a program has waiting for the reader of the
-// container's output.
+// Holder is what output is written to and may have to wait for its reader: a Spool
+// or a File.
+type Holder interface {
+	// full returns a channel that is closed when there is room again; nil: there is room.
+	full() <-chan struct{}
+}
+
+// Spool counts what one stream of a program, or a log that is a pipe or terminal, has
+// waiting for the reader.
 type Spool struct {
 	to     *outlet
 	stream wire.Stream

@@ -76,7 +76,7 @@ func (f *File) mark(offset int64) {
 
 // beginIndex begins the index of a file that is empty. The caller holds the lock.
 func (f *File) beginIndex() {
-	if f.o.Now != nil && f.out != nil && !f.device {
+	if f.o.Now != nil && f.out != nil && !f.odd {
 		f.writeIndex()
 	}
 }

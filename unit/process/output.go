@@ -57,18 +57,20 @@ func (o *Output) start(p *owner) (childOut, childErr *os.File, err error) {
 }
 
 // pump carries a stream of the next run. The program is held when nobody reads what
-// goes to the container's output.
+// goes to the container's output, a pipe or a terminal.
 func (o *Output) pump(p *owner, file *logs.File, stream wire.Stream) (*logs.Pump, *os.File, error) {
-	var spools []*logs.Spool
+	var holders []logs.Holder
 	if file != nil {
-		spools = append(spools, file.Spool())
+		holders = append(holders, file)
 	}
 	if p.pool != nil && stream == wire.Stdout {
-		spools = append(spools, p.relays()...)
+		for _, s := range p.relays() {
+			holders = append(holders, s)
+		}
 	}
 	to, copied := p.withCopy(o.writer(p, file, stream), stream)
-	return logs.Start(to, logs.PumpOptions{Spools: append(spools, copied), Held: func() {
-		p.table.log.Warn("held: nobody reads the container's output", "process", p.Name(), "stream", string(stream))
+	return logs.Start(to, logs.PumpOptions{Holders: append(holders, copied), Held: func() {
+		p.table.log.Warn("held: nobody reads what it prints", "process", p.Name(), "stream", string(stream))
 	}})
 }
 

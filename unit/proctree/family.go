@@ -13,6 +13,9 @@ import (
 // Call it before that process is signalled: once it has ended, nothing may be
 // left that tells whose they are.
 func (t *Tree) Recognise(program Program, pid int) error {
+	if t.childless() {
+		return nil
+	}
 	first, err := t.proc.children(pid)
 	if err != nil { // a kernel that does not show them (without CONFIG_PROC_CHILDREN)
 		_, err = t.look(nil)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Why a look at this process's own children is enough to tell that nothing of a program
@@ -35,7 +36,9 @@ type survey struct {
 
 // surveys lets those who ask at the same time share one.
 type surveys struct {
-	taking sync.Mutex // held while one is taken
+	taking sync.Mutex    // held while one is taken
+	ended  time.Time     // when the last one ended
+	took   time.Duration // and how long it took
 	mu     sync.Mutex
 	next   *survey // that has not begun; nil: nobody waits for one
 }
@@ -76,6 +79,12 @@ func (w *surveys) join(program Program) (s *survey, first bool) {
 func (w *surveys) begin(s *survey, take func()) {
 	w.taking.Lock()
 	defer w.taking.Unlock()
+	time.Sleep(time.Until(w.ended.Add(share * w.took)))
+	began := time.Now()
+	defer func() {
+		w.ended = time.Now()
+		w.took = w.ended.Sub(began)
+	}()
 	w.mu.Lock()
 	w.next = nil
 	w.mu.Unlock()

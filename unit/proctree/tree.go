@@ -43,11 +43,12 @@ type Tree struct {
 	unlimited error // why marks cannot be limits; nil: they can
 	core      *coreMark
 
-	still   func(do func(forked func(pid int) bool))
-	surveys surveys
-	memory  *memory
-	drained broadcast
-	scan    sync.Mutex // one scan at a time: each builds on the one before
+	still         func(do func(forked func(pid int) bool))
+	surveys       surveys
+	childlessness childlessness
+	memory        *memory
+	drained       broadcast
+	scan          sync.Mutex // one scan at a time: each builds on the one before
 }
 
 // New draws the marks of this boot and probes what the kernel supports. It fails

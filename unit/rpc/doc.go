@@ -47,8 +47,8 @@
 // written, and of each in its own. Times are of an index that the unit keeps beside
 // the logs of operations; they are exact to 10 ms. A chunk without bytes says
 // where a log begins of which something was left out as asked, or, with a gap, what
-// is missing. A line with live, sent once all is read that was there and every 10 s,
-// is of no log. With follow the answer ends when the client hangs up, or when the
+// is missing. A line with live, sent once all is read that was there and, when nothing
+// was written for two seconds and then every 10 s, with quiet, is of no log. With follow the answer ends when the client hangs up, or when the
 // configuration is read again: the client asks again with its cursors. Such a
 // connection counts as one that follows a log. A client that does not read costs no
 // memory: its logs are read no faster than it reads.

@@ -15,6 +15,7 @@ import (
 const (
 	maxLogs  = 10_000           // in one request
 	liveness = 10 * time.Second // how often a reader hears that there is nothing
+	lull     = 2 * time.Second  // after which it hears it first
 )
 
 // postLogs answers with several logs as one.
@@ -50,13 +51,14 @@ func (s *server) postLogs(a *answer, r *http.Request) error {
 // followed, where all is read.
 func sendLogs(ctx context.Context, a *answer, merger *unit.LogMerger, follow bool) error {
 	lines := json.NewEncoder(a)
-	var said time.Time
-	for ctx.Err() == nil {
+	var due time.Time // when it is said next that there is nothing
+	for fresh := false; ctx.Err() == nil; {
 		chunk, err := merger.Next()
 		if err != nil {
 			return err
 		}
 		if chunk != nil {
+			fresh = true
 			head := wire.LogChunk{Log: chunk.Log, At: chunk.At, Time: chunk.Time, Bytes: len(chunk.Data), Gap: chunk.Gap, Lost: chunk.Lost}
 			if err := lines.Encode(head); err != nil {
 				return err
@@ -66,17 +68,20 @@ func sendLogs(ctx context.Context, a *answer, merger *unit.LogMerger, follow boo
 			}
 			continue
 		}
-		if time.Since(said) >= liveness {
-			said = time.Now()
-			if err := lines.Encode(wire.LogChunk{Live: true}); err != nil {
-				return err
-			}
+		switch now := time.Now(); {
+		case due.IsZero():
+			err, due = lines.Encode(wire.LogChunk{Live: true}), now.Add(lull)
+		case fresh:
+			due = now.Add(lull)
+		case !now.Before(due):
+			err, due = lines.Encode(wire.LogChunk{Live: true, Quiet: true}), now.Add(liveness)
 		}
-		if err := a.flush(); err != nil || !follow {
+		fresh = false
+		if err = errors.Join(err, a.flush()); err != nil || !follow {
 			return err
 		}
-		quiet, cancel := context.WithDeadline(ctx, said.Add(liveness))
-		merger.Wait(quiet)
+		nothing, cancel := context.WithDeadline(ctx, due)
+		merger.Wait(nothing)
 		cancel()
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
-	"sync"
+
+	"github.com/toskose/toskose/unit/certs"
 )
 
 // TLSFiles are the files of a server that speaks TLS, in PEM.
@@ -25,65 +25,7 @@ type TLSFiles struct {
 // handshake reads files again that have changed; if that fails, it is logged,
 // and the old ones stay in use.
 func NewTLS(files TLSFiles, logger *slog.Logger) (*tls.Config, error) {
-	c := &certificates{files: files, logger: logger}
-	c.seen = c.stat()
-	config, err := files.load()
-	if err != nil {
-		return nil, err
-	}
-	c.config = config
-	outer := config.Clone()
-	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(), nil }
-	return outer, nil
-}
-
-// certificates keeps the configuration that was read last.
-type certificates struct {
-	files  TLSFiles
-	logger *slog.Logger
-
-	mu     sync.Mutex
-	seen   []os.FileInfo // of the files when they were read; nil: it was not there
-	config *tls.Config
-}
-
-func (c *certificates) stat() []os.FileInfo {
-	var infos []os.FileInfo
-	for _, path := range []string{c.files.Cert, c.files.Key, c.files.ClientCA} {
-		info, err := os.Stat(path)
-		if err != nil {
-			info = nil
-		}
-		infos = append(infos, info)
-	}
-	return infos
-}
-
-// unchanged reports whether a file is as it was. Two files may have the same
-// time, which advances in steps of up to 10 ms, but they are never the same file.
-func unchanged(now, before os.FileInfo) bool {
-	if now == nil || before == nil {
-		return now == nil && before == nil
-	}
-	return now.ModTime().Equal(before.ModTime()) && now.Size() == before.Size() && os.SameFile(now, before)
-}
-
-func (c *certificates) current() *tls.Config {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.stat()
-	if slices.EqualFunc(now, c.seen, unchanged) {
-		return c.config
-	}
-	c.seen = now // even if it fails: one message is enough
-	config, err := c.files.load()
-	if err != nil {
-		c.logger.Error("certificates have changed, but cannot be used; the old ones stay in use", "error", err)
-		return c.config
-	}
-	c.logger.Info("certificates have changed", "certificate", c.files.Cert)
-	c.config = config
-	return config
+	return certs.Reloading([]string{files.Cert, files.Key, files.ClientCA}, files.load, logger)
 }
 
 // load reads the files. No error contains anything of the key.

@@ -26,7 +26,8 @@ type LogChunk struct {
 	At    string    `json:"at,omitempty"`
 	Time  time.Time `json:"time,omitzero"`
 	Bytes int       `json:"bytes,omitempty"`
-	Gap   bool      `json:"gap,omitempty"`  // something before them is missing, or may be
-	Lost  int64     `json:"lost,omitempty"` // how many bytes, if that is known
-	Live  bool      `json:"live,omitempty"` // there is no more now; sent again every few seconds, and of no log
+	Gap   bool      `json:"gap,omitempty"`   // something before them is missing, or may be
+	Lost  int64     `json:"lost,omitempty"`  // how many bytes, if that is known
+	Live  bool      `json:"live,omitempty"`  // there is no more now; of no log, and sent every few seconds
+	Quiet bool      `json:"quiet,omitempty"` // and was none for two seconds
 }

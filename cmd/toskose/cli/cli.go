@@ -18,8 +18,11 @@ const (
 	ExitUnopened = 2 // a command that only reads cannot open its input
 )
 
-// Streams are where a command prints.
-type Streams struct{ Out, Err io.Writer }
+// Streams are where a command reads and prints.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
 
 // UsageError is a mistake in the command line.
 type UsageError struct{ err error }

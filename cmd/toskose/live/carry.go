@@ -142,20 +142,18 @@ func named(g client.Goal) string {
 	return diag.Visible(fmt.Sprintf("%s, set by %s at %s", strings.Join(states, " "), cmp.Or(g.By, "nobody"), g.At.UTC().Format(time.RFC3339)))
 }
 
-// emptied returns the components that stand elsewhere than before, and are in a new
-// container.
+// emptied returns the components to which something had been done before, and that are
+// in a new container. The goal may have led them back already.
 func emptied(before, now client.App) (names []string) {
-	instances := map[string]bool{}
-	states := map[string]string{}
+	instances, touched := map[string]bool{}, map[string]bool{}
 	for _, c := range before.Components {
-		states[c.Name] = c.State
 		for _, r := range c.Replicas {
 			instances[r.Instance] = true
+			touched[c.Name] = touched[c.Name] || r.Why != client.Untouched
 		}
 	}
 	for _, c := range now.Components {
-		was, known := states[c.Name]
-		if known && c.State != was && slices.ContainsFunc(c.Replicas, func(r client.Replica) bool { return r.Instance != "" && !instances[r.Instance] }) {
+		if touched[c.Name] && slices.ContainsFunc(c.Replicas, func(r client.Replica) bool { return r.Instance != "" && !instances[r.Instance] }) {
 			names = append(names, c.Name)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // kept is a manager with a goal and one component.
@@ -55,7 +56,11 @@ func (k *kept) access(t *testing.T) deploy.Access {
 }
 
 func api(state, instance string) string {
-	return `{"name": "shop", "components": [{"name": "api", "node": "backend", "state": "` + state + `", "replicas": [{"address": "a", "instance": "` + instance + `"}]}]}`
+	why := "start succeeded"
+	if state == "deleted" {
+		why = wire.Untouched
+	}
+	return `{"name": "shop", "components": [{"name": "api", "node": "backend", "state": "` + state + `", "replicas": [{"address": "a", "instance": "` + instance + `", "why": "` + why + `"}]}]}`
 }
 
 func TestAGoalIsCarriedOverADeployment(t *testing.T) {
@@ -77,6 +82,8 @@ func TestAGoalIsCarriedOverADeployment(t *testing.T) {
 		"a newer one is known":  {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: eight, app: api("running", "a")}, asked: "POST goal/restore", says: "units keep a newer goal: api=down, set by al"},
 		"nothing ran before":    {after: &kept{goal: eight, app: api("deleted", "b")}, says: "units still keep a goal: api=down, set by al"},
 		"no goal, replaced":     {before: &kept{goal: none, app: api("running", "a")}, after: &kept{goal: none, app: api("deleted", "b")}, says: "in new containers, to be created again: api; toskose up does that"},
+		"the goal was faster":   {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: seven, app: api("running", "b")}, says: "in new containers, to be created again: api; the goal does that"},
+		"replaced, but unused":  {before: &kept{goal: none, app: api("deleted", "a")}, after: &kept{goal: none, app: api("deleted", "b")}},
 		"no goal, up":           {after: &kept{goal: none, app: api("deleted", "b")}, up: true, asked: "PUT goal", says: "1 of 1"},
 		"an old manager":        {before: &kept{app: api("running", "a")}, after: &kept{app: api("running", "a")}, says: "the goal before is not known: 404 Not Found\nthe goal is not known: 404 Not Found"},
 	} {

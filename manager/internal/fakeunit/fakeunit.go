@@ -19,6 +19,7 @@ import (
 
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit"
+	"github.com/toskose/toskose/unit/logs"
 	"github.com/toskose/toskose/unit/rpc"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -52,6 +53,7 @@ type Unit struct {
 	Labels     map[string]string               // host=h1 unless given
 	Operations map[string]map[string]Operation // by component and "interface.operation"
 	Logs       map[string]string               // by process
+	Files      map[string]*logs.File           // by process and stream, as "api:Standard.start stdout"
 	UnitLog    string
 	Reload     unit.Differences // what reading the configuration again finds
 	ReloadErr  error

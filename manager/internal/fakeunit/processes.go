@@ -6,6 +6,7 @@ import (
 
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit"
+	"github.com/toskose/toskose/unit/logs"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -138,6 +139,18 @@ func (u *Unit) TailProcessLog(process string, _ wire.Stream, offset, length int6
 func (u *Unit) ClearProcessLogs(process string) error {
 	u.Logs[process] = ""
 	return nil
+}
+
+// MergeLogs reads the test's log files.
+func (u *Unit) MergeLogs(r wire.LogsRequest) (*unit.LogMerger, error) {
+	if r.Instance != "" && r.Instance != u.Identity().Instance {
+		return nil, &wire.Fault{Code: wire.OtherInstance, Detail: "this is " + u.Identity().Instance}
+	}
+	files, after := make([]*logs.File, len(r.Logs)), make([]string, len(r.Logs))
+	for i, l := range r.Logs {
+		files[i], after[i] = u.Files[l.Process+" "+string(l.Stream)], l.After
+	}
+	return logs.Merge(files, after, logs.Begin{Since: r.Since, Last: r.Last})
 }
 
 // ReadLog reads the unit's own log.

@@ -14,17 +14,17 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// herald tells each unit what the goal means for its container. What units were
+// announcer tells each unit what the goal means for its container. What units were
 // told last holds while nobody manages them. The Keeper's lock guards it.
-type herald struct {
+type announcer struct {
 	opts    Options
 	kept    func(instance string) bool // it has the newest goal: who has not may know a newer one
 	locked  func(func() bool)          // does something under the lock, and has the Keeper decide again if that changed anything
 	working *sync.WaitGroup
 
-	targets map[string]string        // that notice is of
-	notice  map[string]wire.Document // by container; nil: nothing was decided yet
-	told    map[string]*told         // by instance
+	targets   map[string]string        // that documents is of
+	documents map[string]wire.Document // by container; nil: nothing was decided yet
+	told      map[string]*told         // by instance
 }
 
 // told is what one instance was told.
@@ -36,14 +36,14 @@ type told struct {
 
 // decide takes in what the goal asks of components. A revision's id is of what it
 // says, so that managers that decide the same do not outbid each other.
-func (h *herald) decide(targets map[string]string) {
-	if h.notice != nil && maps.Equal(h.targets, targets) {
+func (a *announcer) decide(targets map[string]string) {
+	if a.documents != nil && maps.Equal(a.targets, targets) {
 		return
 	}
-	h.targets, h.notice = targets, map[string]wire.Document{}
-	awaited := h.opts.Model.Awaited(targets)
-	for _, node := range h.opts.Model.Node {
-		if _, made := h.notice[node]; made {
+	a.targets, a.documents = targets, map[string]wire.Document{}
+	awaited := a.opts.Model.Awaited(targets)
+	for _, node := range a.opts.Model.Node {
+		if _, made := a.documents[node]; made {
 			continue
 		}
 		components := awaited[node]
@@ -55,39 +55,39 @@ func (h *herald) decide(targets map[string]string) {
 			panic(err) // strings can be encoded
 		}
 		sum := sha256.Sum256(text)
-		h.notice[node] = wire.Document{Revision: wire.Revision{ID: hex.EncodeToString(sum[:8])}, Content: text}
+		a.documents[node] = wire.Document{Revision: wire.Revision{ID: hex.EncodeToString(sum[:8])}, Content: text}
 	}
 }
 
 // follow tells those who have not been told. A replica that must not be operated is
 // another manager's.
-func (h *herald) follow(ctx context.Context, s goal.Situation) {
+func (a *announcer) follow(ctx context.Context, s goal.Situation) {
 	there := map[string]bool{}
 	for i := range s.Replicas {
 		r := &s.Replicas[i]
-		next, known := h.notice[r.Node]
+		next, known := a.documents[r.Node]
 		if r.Instance == "" || !known {
 			continue
 		}
 		there[r.Instance] = true
-		at := h.told[r.Instance]
+		at := a.told[r.Instance]
 		if at == nil {
 			at = &told{}
-			h.told[r.Instance] = at
+			a.told[r.Instance] = at
 		}
-		if r.Problem == "" && h.kept(r.Instance) && !at.busy && !s.Now.Before(at.again) && at.revision.ID != next.Revision.ID {
-			h.tell(ctx, r.Node, r.Instance, at, next, s.Now)
+		if r.Problem == "" && a.kept(r.Instance) && !at.busy && !s.Now.Before(at.again) && at.revision.ID != next.Revision.ID {
+			a.tell(ctx, r.Node, r.Instance, at, next, s.Now)
 		}
 	}
-	maps.DeleteFunc(h.told, func(instance string, at *told) bool { return !there[instance] && !at.busy })
+	maps.DeleteFunc(a.told, func(instance string, at *told) bool { return !there[instance] && !at.busy })
 }
 
-func (h *herald) tell(ctx context.Context, node, instance string, at *told, d wire.Document, now time.Time) {
+func (a *announcer) tell(ctx context.Context, node, instance string, at *told, d wire.Document, now time.Time) {
 	at.busy = true
 	d.Revision.Counter = at.revision.Counter + 1
-	h.working.Go(func() {
-		err := h.opts.Targets(node, instance).Write(ctx, d.Revision, d.Content)
-		h.locked(func() (changed bool) {
+	a.working.Go(func() {
+		err := a.opts.Targets(node, instance).Write(ctx, d.Revision, d.Content)
+		a.locked(func() (changed bool) {
 			at.busy = false
 			var newer *NewerError
 			switch {
@@ -97,7 +97,7 @@ func (h *herald) tell(ctx context.Context, node, instance string, at *told, d wi
 				at.revision = newer.Revision
 				return true
 			default:
-				at.again = now.Add(h.opts.Retry)
+				at.again = now.Add(a.opts.Retry)
 			}
 			return false
 		})

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/logs"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+const (
+	maxFollowers  = 240 // of logs; a unit has room for 256
+	standardLines = 1000
+	pageBytes     = 8 << 20 // of lines, about, on one page
+)
+
+// serveLines answers with lines of logs: a page, or a stream of server-sent events that
+// does not end.
+func (s *server) serveLines(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Vary", "Accept")
+	follow, err := flag(r, "follow")
+	switch {
+	case err != nil:
+		s.problem(w, r, err)
+	case follow || strings.HasPrefix(r.Header.Get("Accept"), eventStream):
+		s.followLines(w, r)
+	default:
+		s.handle(s.getLines)(w, r)
+	}
+}
+
+func (s *server) followLines(w http.ResponseWriter, r *http.Request) {
+	query, err := linesQuery(r)
+	if err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	select {
+	case s.followers <- struct{}{}:
+		defer func() { <-s.followers }()
+		defer s.opts.Metrics.Follow()()
+	default:
+		s.problem(w, r, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: fmt.Sprintf("%d clients already follow logs", maxFollowers)})
+		return
+	}
+	query.Follow = true
+	if id := r.Header.Get("Last-Event-ID"); id != "" {
+		query.After = id
+	}
+	lines, err := s.app.Lines(r.Context(), query)
+	if err != nil {
+		s.problem(w, r, err)
+		return
+	}
+	defer lines.Close()
+	w.Header().Set("Content-Type", eventStream)
+	w.Header().Set("X-Accel-Buffering", "no")
+	if r.Method != http.MethodHead {
+		sendLines(r.Context(), w, lines)
+	}
+}
+
+// sendLines ends with the client or the manager, or with a client that does not read
+// in time: when it comes back, it goes on where it was.
+func sendLines(ctx context.Context, w http.ResponseWriter, lines manager.LineReader) {
+	stream := http.NewResponseController(w)
+	text := []byte(": lines of logs\n\n")
+	for {
+		_ = stream.SetWriteDeadline(time.Now().Add(writeTime))
+		if _, err := w.Write(text); err != nil || stream.Flush() != nil {
+			return
+		}
+		quiet, cancel := context.WithTimeout(ctx, heartbeat)
+		entries, err := lines.Next(quiet)
+		cancel()
+		text = text[:0]
+		switch {
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+			// So that a client which comes back does not read again what it did not want.
+			text = fmt.Appendf(text, "id: %s\n\n", lines.Position())
+			continue
+		case err != nil:
+			return
+		}
+		for i := range entries {
+			e := &entries[i]
+			if e.Position != "" {
+				text = append(append(append(text, "id: "...), e.Position...), '\n')
+			}
+			text = append(append(append(text, "event: "...), e.Kind...), "\ndata: "...)
+			text = append(e.AppendJSON(text), "\n\n"...)
+		}
+	}
+}
+
+// linePage is a page of lines.
+type linePage struct {
+	Lines []json.RawMessage `json:"lines"`
+	Notes []json.RawMessage `json:"notes,omitempty"` // of what is missing
+	Next  string            `json:"next"`            // where to go on
+}
+
+// getLines answers with a page of lines, as JSON or as text.
+func (s *server) getLines(r *http.Request) (reply, error) {
+	query, err := linesQuery(r)
+	if err != nil {
+		return reply{}, err
+	}
+	p, err := pageOf(r, standardLines, logs.MaxTail)
+	if err != nil {
+		return reply{}, err
+	}
+	lines, err := s.app.Lines(r.Context(), query)
+	if err != nil {
+		return reply{}, err
+	}
+	defer lines.Close()
+	page, text, more, err := readPage(r.Context(), lines, p.limit)
+	if err != nil {
+		return reply{}, err
+	}
+	var next string
+	if more {
+		next = page.Next
+	}
+	if strings.HasPrefix(r.Header.Get("Accept"), "text/plain") {
+		return paged(r, text, next), nil
+	}
+	return paged(r, page, next), nil
+}
+
+// readPage reads to the end, or so many lines.
+func readPage(ctx context.Context, lines manager.LineReader, limit int) (page linePage, text string, more bool, err error) {
+	page = linePage{Lines: []json.RawMessage{}}
+	var plain strings.Builder
+	size := 0
+	for {
+		entries, err := lines.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			page.Next = lines.Position()
+			return page, plain.String(), false, nil
+		}
+		if err != nil {
+			return page, "", false, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: "the manager is shutting down", Cause: err}
+		}
+		for i := range entries {
+			e := &entries[i]
+			if e.Kind != logs.Line {
+				page.Notes = append(page.Notes, e.AppendJSON(nil))
+				fmt.Fprintf(&plain, "(%s)\n", e.Why)
+				continue
+			}
+			page.Lines = append(page.Lines, e.AppendJSON(nil))
+			fmt.Fprintf(&plain, "%s | %s\n", e.Process, e.Line)
+			size += len(e.Line)
+			if len(page.Lines) >= limit || size >= pageBytes {
+				page.Next = e.Position
+				return page, plain.String(), true, nil
+			}
+		}
+	}
+}
+
+// linesQuery reads what lines are wanted.
+func linesQuery(r *http.Request) (logs.Query, error) {
+	query := r.URL.Query()
+	q := logs.Query{
+		Of: query["of"], Replica: query.Get("replica"), Stream: wire.Stream(query.Get("stream")),
+		Text: query.Get("text"), Match: query.Get("match"), After: query.Get("after"),
+	}
+	for name, at := range map[string]*time.Time{"since": &q.Since, "until": &q.Until} {
+		if !query.Has(name) {
+			continue
+		}
+		parsed, err := time.Parse(time.RFC3339, query.Get(name))
+		if err != nil {
+			return q, invalid("%s is a time such as 2026-11-22T12:00:00Z, not %q", name, query.Get(name))
+		}
+		*at = parsed
+	}
+	if query.Has("tail") {
+		n, err := strconv.Atoi(query.Get("tail"))
+		if err != nil {
+			return q, invalid("tail is a number of lines, not %q", query.Get("tail"))
+		}
+		q.Tail = &n
+	}
+	return q, nil
+}

@@ -1,0 +1,100 @@
+package logs
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// Kind is what an Entry is.
+type Kind string
+
+// The kinds of entries.
+const (
+	Line   Kind = "line"   // a line that was printed
+	Lost   Kind = "lost"   // something of a log is gone before it was read
+	Silent Kind = "silent" // a replica's unit cannot be asked: its lines come when it can
+	Live   Kind = "live"   // all that there was has been read; what follows is new
+)
+
+// Entry is what a Reader gives: a line, or what is to be known of lines.
+type Entry struct {
+	Kind     Kind
+	Time     time.Time
+	Line     []byte // without its end
+	Partial  bool   // it is a piece of a line, which goes on
+	Bytes    int64  // of Lost; 0: unknown
+	Why      string
+	Position string // after it: see Query.After
+
+	label string // node, replica, component, operation and stream, as members of a JSON object
+
+	// Process names what printed it, for people.
+	Process string
+}
+
+const longTime = "2006-01-02T15:04:05.000000Z"
+
+// AppendJSON writes it as an object.
+func (e *Entry) AppendJSON(to []byte) []byte {
+	to = append(to, '{')
+	if e.Kind != Line {
+		to = append(append(append(to, `"kind":"`...), e.Kind...), '"')
+	}
+	if !e.Time.IsZero() {
+		to = append(member(to, `"time":`), '"')
+		to = e.Time.UTC().AppendFormat(to, longTime)
+		to = append(to, '"')
+	}
+	to = member(to, e.label)
+	switch e.Kind {
+	case Line:
+		if utf8.Valid(e.Line) {
+			to = appendString(member(to, `"line":`), e.Line)
+		} else {
+			to = append(member(to, `"base64":`), '"')
+			to = append(base64.StdEncoding.AppendEncode(to, e.Line), '"')
+		}
+		if e.Partial {
+			to = append(to, `,"partial":true`...)
+		}
+	case Lost:
+		if e.Bytes > 0 {
+			to = strconv.AppendInt(member(to, `"bytes":`), e.Bytes, 10)
+		}
+	case Silent, Live:
+	}
+	if e.Why != "" {
+		to = appendString(member(to, `"why":`), []byte(e.Why))
+	}
+	return append(to, '}')
+}
+
+// MarshalJSON is AppendJSON.
+func (e *Entry) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil), nil }
+
+// member begins a member of an object.
+func member(to []byte, text string) []byte {
+	if text != "" && to[len(to)-1] != '{' {
+		to = append(to, ',')
+	}
+	return append(to, text...)
+}
+
+// appendString writes valid UTF-8 as a JSON string; most lines need no escapes.
+func appendString(to, text []byte) []byte {
+	for _, c := range text {
+		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			escaped, err := json.Marshal(string(text))
+			if err != nil {
+				panic(err) // a string
+			}
+			return append(to, escaped...)
+		}
+	}
+	to = append(to, '"')
+	to = append(to, text...)
+	return append(to, '"')
+}

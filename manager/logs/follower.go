@@ -1,0 +1,124 @@
+package logs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// piece is what a unit says next, or that it cannot be asked.
+type piece struct {
+	from  *follower
+	chunk wire.LogChunk
+	data  []byte
+	err   error // it cannot be asked
+	end   bool  // all is read
+}
+
+// follower reads the logs of one replica.
+type follower struct {
+	place
+	replica fleet.Replica
+	key     instanceKey
+	request wire.LogsRequest // the cursors are kept up to what was given away
+	lines   []*lines         // in the request's order
+	cancel  context.CancelFunc
+	taken   chan struct{} // a piece was read, and the next may come; has room for that
+
+	// The Reader's.
+	pending *piece // nil: it has given none that was not read
+	live    bool   // it has nothing older, or cannot say: nobody waits for it
+	silent  bool   // that was said
+	ended   bool   // nothing more comes of it
+}
+
+// finish gives away lines that have not ended.
+func (f *follower) finish(emit func(Entry)) {
+	for _, l := range f.lines {
+		l.finish(emit)
+	}
+}
+
+// run is its goroutine. It ends with ctx or, unless it follows, where all is read or
+// nothing can be.
+func (f *follower) run(ctx context.Context, out chan<- piece) {
+	const least, most = 20 * time.Millisecond, 2 * time.Second
+	for delay := least; ; delay = min(2*delay, most) {
+		opened, err := f.read(ctx, out)
+		if opened {
+			delay = least
+		}
+		// Who reads slowly is cut off by the unit, and goes on.
+		if !opened || !f.request.Follow {
+			if !f.give(ctx, out, piece{from: f, err: err, end: err == nil}) {
+				return
+			}
+		}
+		if !f.request.Follow {
+			return
+		}
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// read reads until the unit ends it, without an error if all is read; opened: it has
+// answered.
+func (f *follower) read(ctx context.Context, out chan<- piece) (opened bool, err error) {
+	logs, err := f.replica.Unit.Logs(ctx, f.request)
+	if err != nil {
+		return false, err
+	}
+	defer logs.Close()
+	for {
+		chunk, data, err := logs.Next()
+		if err == io.EOF { //nolint:errorlint // a connection that breaks may say so, too, inside another error
+			return true, nil
+		}
+		if err != nil {
+			return true, err
+		}
+		if !chunk.Live && (chunk.Log < 0 || chunk.Log >= len(f.lines)) {
+			return true, fmt.Errorf("%s names a log that nobody asked for", f.replica)
+		}
+		if !f.give(ctx, out, piece{from: f, chunk: chunk, data: data}) {
+			return true, ctx.Err()
+		}
+		if chunk.Live || chunk.Bytes > 0 { // where logs begin was said by then
+			f.request.Since, f.request.Last = time.Time{}, 0
+		}
+		if !chunk.Live {
+			at, err := parseCursor(chunk.At)
+			if err != nil {
+				return true, err
+			}
+			at.offset += uint64(len(data))
+			f.request.Logs[chunk.Log].After = at.String()
+		}
+	}
+}
+
+// resume lets it go on: its piece was read.
+func (f *follower) resume() { f.taken <- struct{}{} } // there is room
+
+// give hands a piece to the Reader and waits until it is read.
+func (f *follower) give(ctx context.Context, out chan<- piece, p piece) bool {
+	select {
+	case out <- p:
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case <-f.taken:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

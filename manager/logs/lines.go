@@ -1,0 +1,99 @@
+package logs
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// maxLine is how many bytes are kept of a line that has not ended.
+const maxLine = 64 << 10
+
+// lines makes lines of what comes of one log.
+type lines struct {
+	source
+	label   string
+	process string
+	stand   *standing
+	index   int // in stand
+
+	rest     []byte // of a line that has not ended
+	restEnd  cursor // after it
+	restTime time.Time
+}
+
+// took notes that all before a cursor was given, or was not wanted.
+func (l *lines) took(at cursor) { l.stand.logs[l.index] = at }
+
+func (l *lines) entry(kind Kind, at time.Time) Entry {
+	return Entry{Kind: kind, Time: at, label: l.label, Process: l.process}
+}
+
+// add takes in a chunk, and gives its entries to emit in order; what emit is given is
+// valid until it returns.
+func (l *lines) add(c wire.LogChunk, data []byte, emit func(Entry)) error {
+	at, err := parseCursor(c.At)
+	if err != nil {
+		return err
+	}
+	if c.Gap {
+		l.finish(emit)
+		l.took(at)
+		e := l.entry(Lost, c.Time)
+		e.Bytes, e.Why = c.Lost, "the log was cleared, or the unit cannot tell where the reader was; some lines may come again"
+		if c.Lost > 0 {
+			e.Why = fmt.Sprintf("%d bytes were rotated away before they were read", c.Lost)
+		}
+		emit(e)
+	}
+	if len(data) == 0 {
+		if len(l.rest) == 0 {
+			l.took(at)
+		}
+		return nil
+	}
+	for len(data) > 0 {
+		end := bytes.IndexByte(data, '\n')
+		if end < 0 {
+			l.keep(data, at, c.Time, emit)
+			return nil
+		}
+		line := data[:end]
+		if len(l.rest) > 0 {
+			l.rest = append(l.rest, line...)
+			line = l.rest
+		}
+		at.offset += uint64(end) + 1
+		l.took(at)
+		e := l.entry(Line, c.Time)
+		e.Line = line
+		emit(e)
+		l.rest = nil // what was given stays valid
+		data = data[end+1:]
+	}
+	return nil
+}
+
+// keep keeps the beginning of a line, or gives it away where it is too long.
+func (l *lines) keep(data []byte, at cursor, when time.Time, emit func(Entry)) {
+	l.rest = append(l.rest, data...)
+	at.offset += uint64(len(data))
+	l.restEnd, l.restTime = at, when
+	if len(l.rest) >= maxLine {
+		l.finish(emit)
+	}
+}
+
+// finish gives away a line that has not ended.
+func (l *lines) finish(emit func(Entry)) {
+	if len(l.rest) == 0 {
+		return
+	}
+	l.took(l.restEnd)
+	e := l.entry(Line, l.restTime)
+	e.Line, e.Partial = l.rest, true
+	emit(e)
+	l.rest = nil
+}

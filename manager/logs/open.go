@@ -1,0 +1,209 @@
+package logs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Logs reads those of an application.
+type Logs struct {
+	app     *topology.Application
+	fleet   *fleet.Fleet
+	sources sources
+}
+
+// New returns the logs of an application.
+func New(app *topology.Application, f *fleet.Fleet) *Logs {
+	return &Logs{app: app, fleet: f, sources: newSources(app)}
+}
+
+// Open begins to read. Its errors are about the query. The Reader ends with ctx, and
+// with the manager; close it.
+func (l *Logs) Open(ctx context.Context, q Query) (*Reader, error) {
+	f, err := q.filter()
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := l.choose(f)
+	if err != nil {
+		return nil, err
+	}
+	now := l.fleet.Complete(ctx)
+	r := &Reader{
+		logs: l, filter: f, wanted: wanted, fresh: f.after == nil, in: make(chan piece),
+		position: position{sum: l.sources.sum}, look: stopped(),
+	}
+	if f.after != nil && f.after.sum == l.sources.sum {
+		r.position = *f.after
+	} else if f.after != nil {
+		r.emit(Entry{Kind: Lost, Time: time.Now(), Why: "where the reader was is not known any more: the application is another one"})
+	}
+	if q.Tail != nil && r.fresh {
+		r.tail = tail{on: true, most: *q.Tail}
+	}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.unhook = context.AfterFunc(l.fleet.Life(), r.cancel) //nolint:contextcheck // it ends with the manager, too
+	r.update(now)                                          //nolint:contextcheck // followers end with the Reader, whose context is of ctx
+	if q.Replica != "" && len(r.followers) == 0 && r.fresh {
+		r.Close()
+		return nil, &outcome.Error{Kind: outcome.ErrUnknownReplica, Detail: fmt.Sprintf("nothing that was asked for has a replica with the address or instance %.60q", q.Replica)}
+	}
+	return r, nil
+}
+
+func stopped() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// choose finds the sources that are wanted of each node, by their places.
+func (l *Logs) choose(f *filter) (map[string][]int, error) {
+	of, wanted := f.Of, map[string][]int{}
+	if len(of) == 0 {
+		of = []string{""}
+	}
+	for _, name := range of {
+		operations, err := l.app.Choose(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, op := range operations {
+			node := op.Component.Node.Name()
+			for i, s := range l.sources.of[node] {
+				if s.operation.Process() == op.Process() && (f.Stream == "" || f.Stream == s.stream) && !slices.Contains(wanted[node], i) {
+					wanted[node] = append(wanted[node], i)
+				}
+			}
+		}
+	}
+	return wanted, nil
+}
+
+// update follows the replicas that are there, and no longer those that are not.
+func (r *Reader) update(now *mirror.Snapshot) {
+	first := r.seen == nil
+	r.seen = now
+	there := map[place]bool{}
+	for _, node := range r.logs.app.Toskosed {
+		wanted := r.wanted[node.Name()]
+		if len(wanted) == 0 {
+			continue
+		}
+		known, found := now.Node(node.Name()), false
+		for _, replica := range known.Replicas {
+			if !replica.Gone.IsZero() {
+				continue
+			}
+			found = true
+			if which := r.filter.Replica; which != "" && which != replica.Instance && which != replica.Address.String() && which != replica.Address.Addr().String() {
+				continue
+			}
+			key := place{replica.Address, replica.Instance}
+			there[key] = true
+			switch {
+			case r.at(key) != nil:
+			case replica.Instance == "":
+				r.followers = append(r.followers, &follower{place: key, live: true, ended: true, cancel: func() {}})
+				r.say(node, replica.Address.String(), fmt.Sprint(replica.Problem))
+			default:
+				r.follow(node, key, wanted)
+			}
+		}
+		if first && !found {
+			why := known.Problem
+			if why == nil {
+				why = discovery.ErrNone
+			}
+			r.say(node, "", why.Error())
+		}
+	}
+	r.followers = slices.DeleteFunc(r.followers, func(f *follower) bool {
+		if there[f.place] {
+			return false
+		}
+		r.leave(f)
+		return true
+	})
+}
+
+func (r *Reader) at(p place) *follower {
+	i := slices.IndexFunc(r.followers, func(f *follower) bool { return f.place == p })
+	if i < 0 {
+		return nil
+	}
+	return r.followers[i]
+}
+
+// say tells that a replica, or any of a node, cannot be asked.
+func (r *Reader) say(node *topology.Node, replica, why string) {
+	label := append([]byte(`"node":`), appendString(nil, []byte(node.Name()))...)
+	if replica != "" {
+		label = append(append(label, `,"replica":`...), appendString(nil, []byte(replica))...)
+	}
+	r.emit(Entry{Kind: Silent, Time: time.Now(), Why: why, label: string(label), Process: node.Name()})
+}
+
+// follow begins to read the logs of a replica.
+func (r *Reader) follow(node *topology.Node, p place, wanted []int) {
+	unit, err := r.logs.fleet.Instance(node, p.instance)
+	if err != nil {
+		return // it was replaced meanwhile, which comes as a change
+	}
+	all := r.logs.sources.of[node.Name()]
+	f := &follower{
+		place: p, replica: unit, key: keyOf(p.instance), taken: make(chan struct{}, 1), live: r.caught,
+		request: wire.LogsRequest{Instance: p.instance, Follow: r.filter.Follow},
+	}
+	if r.fresh && !r.caught { // all that a new replica has printed is new
+		f.request.Since, f.request.Last = r.filter.Since, r.last()
+	}
+	stand := r.position.of(f.key, len(all))
+	for _, i := range wanted {
+		s := all[i]
+		f.lines = append(f.lines, &lines{source: s, label: s.label(p.address.String()), process: s.operation.Process(), stand: stand, index: i})
+		f.request.Logs = append(f.request.Logs, wire.LogWanted{Process: s.operation.Process(), Stream: s.stream, After: stand.logs[i].String()})
+	}
+	r.followers = append(r.followers, f)
+	ctx, cancel := context.WithCancel(r.ctx)
+	f.cancel = cancel
+	r.running.Go(func() { f.run(ctx, r.in) })
+}
+
+// last is how many lines before its end each log is read; 0: all.
+func (r *Reader) last() int {
+	switch {
+	case !r.tail.on || r.filter.Text != "" || r.filter.Match != "" || !r.filter.Until.IsZero():
+		return 0 // how far back they are is not known
+	case r.tail.most == 0:
+		return -1
+	}
+	return r.tail.most
+}
+
+// leave no longer follows a replica. What is known of where the reader was stays for
+// a while, since it may be found again.
+func (r *Reader) leave(f *follower) {
+	f.cancel()
+	if p := f.pending; p != nil {
+		_ = f.lines[p.chunk.Log].add(p.chunk, p.data, r.emit) // of its last words, what makes sense
+	}
+	f.finish(r.emit)
+	if f.replica.Node == nil {
+		return // it was never followed
+	}
+	const remembered = 32
+	if r.left = append(r.left, f.key); len(r.left) > remembered {
+		r.position.drop(r.left[0])
+		r.left = r.left[1:]
+	}
+}

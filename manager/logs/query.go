@@ -1,0 +1,78 @@
+package logs
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Query says which lines are wanted. The zero value is all that there are.
+type Query struct {
+	Of      []string    // nodes, components and operations, as topology.Choose has them; none: all
+	Replica string      // address or instance; empty: all
+	Stream  wire.Stream // empty: both
+	Since   time.Time   // zero: from the oldest on
+	Until   time.Time   // and before that; zero: to the end
+	Text    string      // what a line contains
+	Match   string      // a regular expression (RE2)
+	Tail    *int        // the last of these lines; nil: all
+	Follow  bool        // and those to come
+	After   string      // the position of a line: those after it, and Tail does not count
+}
+
+// The most that a query asks for.
+const (
+	MaxTail    = 10_000
+	maxPattern = 1000 // bytes of Text, and of Match
+)
+
+// filter is a query that was checked.
+type filter struct {
+	Query
+	pattern *regexp.Regexp
+	after   *position // nil: it does not say
+}
+
+func (q Query) filter() (*filter, error) {
+	f := &filter{Query: q}
+	invalid := func(format string, a ...any) error {
+		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(format, a...)}
+	}
+	var err error
+	switch {
+	case q.Stream != "" && q.Stream != wire.Stdout && q.Stream != wire.Stderr:
+		return nil, invalid("stream %.60q is neither %q nor %q", q.Stream, wire.Stdout, wire.Stderr)
+	case len(q.Text) > maxPattern || len(q.Match) > maxPattern:
+		return nil, invalid("text and match have at most %d bytes", maxPattern)
+	case q.Tail != nil && (*q.Tail < 0 || *q.Tail > MaxTail):
+		return nil, invalid("tail is a number of lines from 0 to %d", MaxTail)
+	case q.Follow && !q.Until.IsZero():
+		return nil, invalid("what is to come cannot be followed until a time")
+	case !q.Since.IsZero() && !q.Until.IsZero() && q.Until.Before(q.Since):
+		return nil, invalid("until is before since")
+	}
+	if q.Match != "" {
+		if f.pattern, err = regexp.Compile(q.Match); err != nil {
+			return nil, invalid("match: %v", err)
+		}
+	}
+	if q.After != "" {
+		if f.after, err = parsePosition(q.After); err != nil {
+			return nil, invalid("after: %v", err)
+		}
+	}
+	return f, nil
+}
+
+// wants reports whether a line is wanted.
+func (f *filter) wants(line []byte, at time.Time) bool {
+	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || at.Before(f.Until)) &&
+		(f.Text == "" || bytes.Contains(line, []byte(f.Text))) && (f.pattern == nil || f.pattern.Match(line))
+}
+
+// over reports whether nothing of this time or later is wanted.
+func (f *filter) over(at time.Time) bool { return !f.Until.IsZero() && !at.Before(f.Until) }

@@ -1,0 +1,221 @@
+package logs
+
+import (
+	"context"
+	"io"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/toskose/toskose/manager/mirror"
+)
+
+// Reader gives lines. It is not safe for concurrent use.
+type Reader struct {
+	logs     *Logs
+	filter   *filter
+	wanted   map[string][]int // the sources of each node, by their places
+	position position
+	fresh    bool // nothing was read before: Since and Tail count
+
+	ctx       context.Context //nolint:containedctx // of the followers
+	cancel    context.CancelFunc
+	unhook    func() bool
+	running   sync.WaitGroup
+	in        chan piece
+	followers []*follower
+	left      []instanceKey    // of those that are no longer followed
+	seen      *mirror.Snapshot // when they were looked for last
+
+	out     []Entry
+	given   bool      // they were
+	holding *follower // whose piece they are of
+	tail    tail
+	caught  bool // all that there was is read
+	over    bool // and nothing more comes
+
+	look    *time.Timer // for replicas
+	looking bool        // it runs
+}
+
+// place is a container that is followed.
+type place struct {
+	address  netip.AddrPort
+	instance string
+}
+
+// lookAgain is how long it waits with looking for replicas once something changed.
+const lookAgain = 200 * time.Millisecond
+
+// Close ends the reading.
+func (r *Reader) Close() {
+	r.unhook()
+	r.cancel()
+	r.look.Stop()
+	r.running.Wait()
+}
+
+// Position is where the reader stands: after what Next has given, and what was not
+// wanted.
+func (r *Reader) Position() string { return r.position.String() }
+
+// Next waits for the next entries, which are valid until the next call. The error is
+// io.EOF where all is read, or the context's.
+func (r *Reader) Next(ctx context.Context) ([]Entry, error) {
+	if r.given {
+		r.out, r.given = r.out[:0], false
+		r.release()
+	}
+	for {
+		if len(r.out) > 0 {
+			r.given = true
+			return r.out, nil
+		}
+		if r.over {
+			return nil, io.EOF
+		}
+		first, ready := r.first()
+		switch {
+		case first != nil:
+			r.read(first)
+			if len(r.out) == 0 { // all of it is unwanted, or kept
+				r.release()
+			}
+		case ready && r.catchUp():
+		default:
+			if err := r.wait(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// first returns whose piece comes next; ready: nobody may still have an older one.
+func (r *Reader) first() (first *follower, ready bool) {
+	for _, f := range r.followers {
+		switch {
+		case f.ended:
+		case f.pending == nil:
+			if !f.live {
+				return nil, false
+			}
+		case first == nil || f.pending.chunk.Time.Before(first.pending.chunk.Time):
+			first = f
+		}
+	}
+	return first, true
+}
+
+// read takes in the piece of a follower, which must not get another before release.
+func (r *Reader) read(f *follower) {
+	p := f.pending
+	f.pending, r.holding = nil, f
+	if r.filter.over(p.chunk.Time) {
+		f.ended = true
+		f.cancel()
+		return
+	}
+	if err := f.lines[p.chunk.Log].add(p.chunk, p.data, r.emit); err != nil {
+		r.trouble(f, err)
+	}
+}
+
+// release lets the follower go on whose piece was read.
+func (r *Reader) release() {
+	if r.holding != nil {
+		r.holding.resume()
+		r.holding = nil
+	}
+}
+
+// emit gives an entry, if it is wanted.
+func (r *Reader) emit(e Entry) {
+	if e.Kind == Line && !r.filter.wants(e.Line, e.Time) {
+		return
+	}
+	if e.Kind != Silent {
+		e.Position = r.position.String()
+	}
+	if e.Kind == Line && r.tail.on {
+		r.tail.add(e)
+		return
+	}
+	r.out = append(r.out, e)
+}
+
+// catchUp is called where nothing is left that is older than now; it reports whether
+// there is something to give, or nothing more.
+func (r *Reader) catchUp() bool {
+	if r.caught {
+		return false
+	}
+	r.caught = true
+	if !r.filter.Follow {
+		for _, f := range r.followers {
+			f.finish(r.emit)
+		}
+		r.over = true
+	}
+	r.out = append(r.out, r.tail.end()...)
+	if r.filter.Follow {
+		r.emit(Entry{Kind: Live, Time: time.Now()})
+	}
+	return true
+}
+
+// wait waits until something changes.
+func (r *Reader) wait(ctx context.Context) error {
+	var changed <-chan struct{}
+	if r.filter.Follow && !r.looking {
+		changed = r.seen.Superseded()
+	}
+	select {
+	case p := <-r.in:
+		r.receive(p)
+	case <-changed:
+		r.looking = true
+		r.look.Reset(lookAgain)
+	case <-r.look.C:
+		r.looking = false
+		r.update(r.logs.fleet.Snapshot()) //nolint:contextcheck // followers end with the Reader
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	}
+	return nil
+}
+
+// receive takes a piece; one with lines waits for its turn.
+func (r *Reader) receive(p piece) {
+	f := p.from
+	switch {
+	case r.at(f.place) != f: // it is no longer followed
+		return
+	case p.end:
+		f.ended = true
+	case p.err != nil:
+		r.trouble(f, p.err)
+	case p.chunk.Live:
+		f.live, f.silent = true, false
+		if p.chunk.Quiet { // what has no end yet is a prompt, or the last words of a process
+			f.finish(r.emit)
+		}
+	case len(p.data) > 0:
+		f.pending = &p
+		return
+	default:
+		if err := f.lines[p.chunk.Log].add(p.chunk, nil, r.emit); err != nil {
+			r.trouble(f, err)
+		}
+	}
+	f.resume()
+}
+
+// trouble says that a replica cannot be asked, once until it can; nobody waits for it.
+func (r *Reader) trouble(f *follower, err error) {
+	if !f.silent {
+		r.say(f.replica.Node, f.address.String(), err.Error())
+	}
+	f.live, f.silent, f.ended = true, true, f.ended || !r.filter.Follow
+}

@@ -1,0 +1,56 @@
+package logs
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// source is the log of a stream of an operation, on every replica of its node.
+type source struct {
+	operation topology.Operation
+	stream    wire.Stream
+}
+
+// sources are the logs of an application by their nodes, in the model's order: a log
+// is named by its place in it.
+type sources struct {
+	of  map[string][]source
+	sum [2]byte // of all their names; positions are of one order only
+}
+
+func newSources(app *topology.Application) sources {
+	all := sources{of: map[string][]source{}}
+	hash := sha256.New()
+	for _, n := range app.Toskosed {
+		for _, c := range n.Components {
+			for _, op := range c.Operations {
+				if op.Model.Script == "" {
+					continue
+				}
+				fmt.Fprintf(hash, "%s %s\n", n.Name(), op.Process())
+				all.of[n.Name()] = append(all.of[n.Name()], source{op, wire.Stdout}, source{op, wire.Stderr})
+			}
+		}
+	}
+	copy(all.sum[:], hash.Sum(nil))
+	return all
+}
+
+// label is what all lines of a source on a replica have, as members of a JSON object.
+func (s source) label(replica string) string {
+	text, err := json.Marshal(struct {
+		Node      string      `json:"node"`
+		Replica   string      `json:"replica"`
+		Component string      `json:"component"`
+		Operation string      `json:"operation"`
+		Stream    wire.Stream `json:"stream"`
+	}{s.operation.Component.Node.Name(), replica, s.operation.Component.Name(), s.operation.Name.String(), s.stream})
+	if err != nil {
+		panic(err) // strings
+	}
+	return string(text[1 : len(text)-1])
+}

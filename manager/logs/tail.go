@@ -1,0 +1,32 @@
+package logs
+
+import "slices"
+
+// tail keeps the last lines of what there was, until all of it is read.
+type tail struct {
+	on    bool
+	most  int // lines
+	kept  []Entry
+	bytes int
+}
+
+// tailBytes is the most that it keeps.
+const tailBytes = 8 << 20
+
+func (t *tail) add(e Entry) {
+	e.Line = slices.Clone(e.Line)
+	t.kept = append(t.kept, e)
+	t.bytes += len(e.Line)
+	for len(t.kept) > 0 && (len(t.kept) > t.most || t.bytes > tailBytes) {
+		t.bytes -= len(t.kept[0].Line)
+		t.kept[0] = Entry{}
+		t.kept = t.kept[1:]
+	}
+}
+
+// end returns them, once.
+func (t *tail) end() []Entry {
+	kept := t.kept
+	*t = tail{}
+	return kept
+}

@@ -1,0 +1,96 @@
+package topology
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// Choose returns the operations with a script that a name stands for: of a node, of a
+// component, or one, as NODE, COMPONENT, NODE/COMPONENT, COMPONENT/OPERATION or
+// NODE/COMPONENT/OPERATION. Without a name it returns those of the application.
+func (a *Application) Choose(name string) ([]Operation, error) {
+	parts := strings.Split(name, "/")
+	if name == "" {
+		var all []Operation
+		for _, n := range a.Toskosed {
+			all = append(all, n.scripted()...)
+		}
+		return all, nil
+	}
+	if len(parts) > 3 {
+		return nil, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("%q is not of the form NODE/COMPONENT/OPERATION", name)}
+	}
+	n, err := a.Node(parts[0])
+	if err != nil {
+		c := a.component(parts[0])
+		if c == nil {
+			return nil, a.nothing(parts[0])
+		}
+		n, parts = c.Node, append([]string{c.Node.Name()}, parts...)
+	}
+	switch len(parts) {
+	case 1:
+		if !n.Toskosed {
+			return nil, &outcome.Error{Kind: outcome.ErrStandalone, Detail: fmt.Sprintf(
+				"node %q is standalone: it hosts no components, and the orchestrator keeps its log", n.Name())}
+		}
+		return n.scripted(), nil
+	case 2:
+		c, err := a.Component(n.Name(), parts[1])
+		if err != nil {
+			return nil, err
+		}
+		return c.scripted(), nil
+	case 3:
+		op, err := a.Operation(n.Name(), parts[1], parts[2])
+		if err != nil || op.Model.Script == "" {
+			return nil, err
+		}
+		return []Operation{op}, nil
+	}
+	return nil, a.nothing(name)
+}
+
+func (a *Application) component(name string) *Component {
+	for _, n := range a.Nodes {
+		for _, c := range n.Components {
+			if c.Name() == name {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+func (a *Application) nothing(name string) error {
+	var names []string
+	for _, n := range a.Nodes {
+		names = append(names, n.Name())
+		for _, c := range n.Components {
+			names = append(names, c.Name())
+		}
+	}
+	return &outcome.Error{
+		Kind: outcome.ErrUnknownComponent, Detail: fmt.Sprintf("the application has no node and no component %q", name),
+		Candidates: names, Suggestion: diag.Nearest(name, names),
+	}
+}
+
+func (n *Node) scripted() (all []Operation) {
+	for _, c := range n.Components {
+		all = append(all, c.scripted()...)
+	}
+	return all
+}
+
+func (c *Component) scripted() (all []Operation) {
+	for _, op := range c.Operations {
+		if op.Model.Script != "" {
+			all = append(all, op)
+		}
+	}
+	return all
+}

@@ -1,0 +1,82 @@
+package unitclient
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/toskose/toskose/unit/wire"
+)
+
+const (
+	// silence is how long a unit that is followed may say nothing; it says that
+	// there is nothing every ten seconds.
+	silence = 30 * time.Second
+	// maxChunk is the most bytes of a log in one piece.
+	maxChunk = 1 << 20
+)
+
+// Logs is several logs of a unit, as they are read. It is not safe for concurrent use.
+type Logs struct {
+	ctx    context.Context //nolint:containedctx // of the answer, which is read piece by piece
+	cancel context.CancelFunc
+	answer *http.Response
+	body   *bufio.Reader
+	data   []byte
+}
+
+// Logs begins to read logs; faults OtherInstance and BadArguments. The caller closes
+// what it returns. It is read no faster than Next is called, and holds a piece.
+func (c *Client) Logs(ctx context.Context, r wire.LogsRequest) (*Logs, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(c.pool.limits.Call, cancel)
+	answer, err := c.send(ctx, request{method: http.MethodPost, path: "/logs", kind: "application/json", body: text})
+	if !late.Stop() && err == nil {
+		answer.Body.Close()
+		err = fmt.Errorf("logs: %w: no answer in time", ErrUnreachable)
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return &Logs{ctx: ctx, cancel: cancel, answer: answer, body: bufio.NewReaderSize(answer.Body, 32<<10)}, nil
+}
+
+// Close ends the reading.
+func (l *Logs) Close() {
+	l.cancel()
+	l.answer.Body.Close()
+}
+
+// Next waits for the next piece; its bytes are valid until the next call. The error is
+// io.EOF where all is read.
+func (l *Logs) Next() (chunk wire.LogChunk, data []byte, err error) {
+	late := time.AfterFunc(silence, l.cancel)
+	defer late.Stop()
+	line, err := l.body.ReadSlice('\n')
+	if err == io.EOF && len(line) == 0 {
+		return chunk, nil, io.EOF
+	}
+	if err != nil {
+		return chunk, nil, fmt.Errorf("logs: %w", unreachable(l.ctx, err))
+	}
+	if err := json.Unmarshal(line, &chunk); err != nil || chunk.Bytes < 0 || chunk.Bytes > maxChunk {
+		return chunk, nil, fmt.Errorf("logs: %w: %.100q is no piece of a log", ErrBadAnswer, line)
+	}
+	if cap(l.data) < chunk.Bytes {
+		l.data = make([]byte, chunk.Bytes)
+	}
+	data = l.data[:chunk.Bytes]
+	if _, err := io.ReadFull(l.body, data); err != nil {
+		return chunk, nil, fmt.Errorf("logs: %w", unreachable(l.ctx, err))
+	}
+	return chunk, data, nil
+}
