@@ -32,7 +32,7 @@ func (d *dice) rarely() bool { return d.IntN(5) == 0 }
 
 // value is one of a schema, as JSON has it.
 func (d *dice) value(ref *openapi3.SchemaRef, depth int) any {
-	if ref == nil || ref.Value == nil || d.rarely() && d.rarely() || depth > 4 {
+	if ref == nil || ref.Value == nil || d.IntN(25) == 0 || depth > 4 {
 		return []any{nil, true, -1.5, d.word(), []any{}, map[string]any{d.word(): 1}}[d.IntN(6)]
 	}
 	s := ref.Value
@@ -92,7 +92,7 @@ func (d *dice) request() (method, target, body string, headers []string) {
 		case p.Value.In == "path":
 			target = strings.ReplaceAll(target, "{"+p.Value.Name+"}", url.PathEscape(text))
 		case d.IntN(2) == 0:
-		case p.Value.In == "query" && p.Value.Name != "wait":
+		case p.Value.In == "query" && p.Value.Name != "wait" && p.Value.Name != "follow": // which take time
 			query.Add(p.Value.Name, text)
 		case p.Value.In == "header":
 			headers = append(headers, p.Value.Name+": "+strings.Map(printable, text))
