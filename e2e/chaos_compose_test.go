@@ -70,7 +70,8 @@ func TestChaosOnCompose(t *testing.T) {
 	})
 	c.crashes(t, on)
 	c.nothingIsLost(t)
-	c.journalsAgree(t, on, "backend", "frontend")
+	c.journalsAgree(t, on, len(recovery), "backend", "frontend")
+	c.keepLogs(t, on, "chaos-compose")
 }
 
 // troubledNodes configures the containers with components; more is what each has

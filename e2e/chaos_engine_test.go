@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -246,9 +247,25 @@ func (p place) journal(t *testing.T) (all []wire.Entry) {
 	}
 }
 
+// keepLogs writes what containers have printed to build/, to be read where something
+// took longer than it should.
+func (c *chaos) keepLogs(t *testing.T, on []machine, name string) {
+	t.Helper()
+	dir := filepath.Join("..", "build", name)
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, service := range []string{"toskose-manager", "backend", "frontend"} {
+		for _, p := range c.containers(t, on, service, true) {
+			lines := output(t, &application{engine: p.engine}, p.ID)
+			write(t, filepath.Join(dir, fmt.Sprintf("%s-%d-%s.log", service, p.number, p.ID[:12])), strings.Join(lines, "\n")+"\n")
+		}
+	}
+}
+
 // journalsAgree compares what scripts wrote down with the journals of the containers
 // that there are: nothing ran that no journal has, nothing twice that it has once.
-func (c *chaos) journalsAgree(t *testing.T, on []machine, services ...string) {
+func (c *chaos) journalsAgree(t *testing.T, on []machine, columns int, services ...string) {
 	t.Helper()
 	t.Run("the journals say the same", func(t *testing.T) {
 		_, byHost := c.ran(t)
@@ -259,7 +276,8 @@ func (c *chaos) journalsAgree(t *testing.T, on []machine, services ...string) {
 				executions += agrees(t, service+" "+p.ID[:12], p.journal(t), byHost[p.ID[:12]])
 			}
 		}
-		c.row(fmt.Sprintf("journals of %d containers that are left, compared", containers), fmt.Sprintf("%d executions", executions), "", "")
+		cells := []string{fmt.Sprintf("journals of the %d containers that are left, compared", containers), fmt.Sprintf("%d executions", executions)}
+		c.row(append(cells, make([]string, columns-len(cells))...)...)
 	})
 }
 
@@ -321,7 +339,7 @@ func (c *chaos) compose(t *testing.T, args ...string) {
 	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
 		words = []string{found(t, "docker-compose")}
 	}
-	words = append(words, "-p", c.name, "-f", path.Join(c.dir, "docker-compose.yml"), "-f", path.Join(c.dir, "docker-compose.local.yml"))
+	words = append(words, "-p", c.name, "-f", filepath.Join(c.dir, "docker-compose.yml"), "-f", filepath.Join(c.dir, "docker-compose.local.yml"))
 	must(t, "", words[0], append(words[1:], args...)...)
 }
 

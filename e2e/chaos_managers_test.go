@@ -90,12 +90,16 @@ func TestTwoManagersOfOneApplication(t *testing.T) {
 			}
 		}
 	}
-	c.journalsAgree(t, on, "backend", "frontend")
+	c.journalsAgree(t, on, 2, "backend", "frontend")
 	c.nothingIsLost(t)
+	c.keepLogs(t, on, "chaos-two-managers")
 	total, _ := c.ran(t)
-	c.row(fmt.Sprintf("two managers for %v, seed %d", long, seed), fmt.Sprintf("%d goals at both, %d of them behind a cut; %d did not answer; %d cuts; revision %s",
-		d.asked, d.apart, d.refused, d.cuts, last.Revision), d.requests(t), fmt.Sprintf("%d scripts run", total.sum()))
-	c.publish(t, "chaos-two-managers.md")
+	c.row("goals set", fmt.Sprintf("%d, %d of them behind a cut; %d had no manager to take them", d.asked, d.apart, d.refused))
+	c.row("links cut", strconv.Itoa(d.cuts))
+	c.row("the goal that remained", last.Revision)
+	c.row("asked of units by the managers that are left", d.requests(t))
+	c.row("scripts that ran", strconv.Itoa(total.sum()))
+	c.publish(t, "chaos-two-managers.md", fmt.Sprintf("%v, seed %d", long, seed), "number")
 }
 
 // act does the next thing.

@@ -178,7 +178,8 @@ func TestChaosOnASwarm(t *testing.T) {
 	c.survives(t, c.hangs())
 	c.crashes(t, on)
 	c.nothingIsLost(t)
-	c.journalsAgree(t, on, "backend", "frontend")
+	c.journalsAgree(t, on, len(recovery), "backend", "frontend")
+	c.keepLogs(t, on, "chaos-swarm")
 	t.Run("deployed anew under its name, it finds no goal", func(t *testing.T) { c.deployedAnew(t) })
 }
 

@@ -281,10 +281,17 @@ func (c *chaos) row(cells ...string) {
 	c.table = append(c.table, "| "+strings.Join(cells, " | ")+" |")
 }
 
-// publish writes the table to build/, for the documentation.
-func (c *chaos) publish(t *testing.T, name string) {
+// recovery heads a table of faults.
+var recovery = []string{"what happens", "operations run, of those needed", "container", "goal"}
+
+// publish writes the table to build/, for the documentation: one of faults, unless it
+// has other heads.
+func (c *chaos) publish(t *testing.T, name string, heads ...string) {
 	t.Helper()
-	head := []string{"| what happens | operations run, of those needed | the container runs again | the goal is reached again |", "|---|---|---|---|"}
+	if heads == nil {
+		heads = recovery
+	}
+	head := []string{"| " + strings.Join(heads, " | ") + " |", strings.Repeat("|---", len(heads)) + "|"}
 	text := strings.Join(append(head, c.table...), "\n") + "\n"
 	path := filepath.Join("..", "build", name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -112,6 +112,7 @@ up() { # N
 	[ "$n" -gt 1 ] || return 0
 	start_registry
 	docker -H "$(socket 1)" swarm init --advertise-addr "$net.1" >/dev/null
+	docker -H "$(socket 1)" swarm update --task-history-limit 1000 >/dev/null # containers that have ended keep their journals
 	token=$(docker -H "$(socket 1)" swarm join-token -q worker)
 	for ((k = 2; k <= n; k++)); do docker -H "$(socket "$k")" swarm join --token "$token" "$net.1:2377" >/dev/null; done
 }

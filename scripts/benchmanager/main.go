@@ -1,6 +1,7 @@
 // Command benchmanager measures the manager beside many real units: how soon it
-// knows them all, what that takes in memory and processor time, and how fast it
-// shows states and events. Each row has its goal; it exits with 1 where one is
+// knows them all, what that takes in memory and processor time, how fast it shows
+// states and events, how soon it reaches a goal, and how soon what dies is started
+// again, by it and by others on the same machine. Each row has its goal; it exits with 1 where one is
 // missed.
 package main
 
@@ -31,9 +32,10 @@ import (
 func main() {
 	binary := flag.String("unit", "bin/toskose-unit", "the unit")
 	count := flag.Int("units", 1000, "how many units")
-	idle := flag.Duration("idle", time.Minute, "how long to do nothing")
+	idle := flag.Duration("idle", time.Minute, "how long to do nothing, and how long to crash again and again")
+	each := flag.Duration("operation", time.Second, "how long each operation to a goal takes")
 	flag.Parse()
-	missed, err := run(*binary, *count, *idle)
+	missed, err := run(*binary, *count, *idle, *each)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "benchmanager:", err)
 	}
@@ -42,7 +44,7 @@ func main() {
 	}
 }
 
-func run(binary string, count int, idle time.Duration) (missed bool, err error) {
+func run(binary string, count int, idle, each time.Duration) (missed bool, err error) {
 	binary, err = filepath.Abs(binary)
 	if err != nil {
 		return false, err
@@ -51,23 +53,40 @@ func run(binary string, count int, idle time.Duration) (missed bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	units := &fleet{dir: dir}
-	defer units.stop()
-	if err := units.start(binary, count); err != nil {
-		return false, err
-	}
-	fmt.Printf("%d units with %d components each\n", count, components)
-	b := &bench{units: units}
-	for _, measure := range []func() error{b.begin, b.memory, b.states, b.answer, b.events, func() error { return b.idle(idle) }} {
+	defer os.RemoveAll(dir)
+	b := &bench{dir: dir}
+	for _, measure := range []func() error{
+		func() error { return b.many(binary, count, idle) },
+		func() error { return b.reachGoal(binary, each) },
+		func() error { return b.restarts(binary) },
+		func() error { return b.crashLoop(binary, idle) },
+	} {
 		if err := measure(); err != nil {
 			return false, err
 		}
 	}
-	b.app.Close()
 	return b.missed, nil
 }
 
+// many measures a manager beside many units.
+func (b *bench) many(binary string, count int, idle time.Duration) error {
+	b.units = &fleet{dir: b.dir, perNode: perNode, configuration: configuration}
+	defer b.units.stop()
+	if err := b.units.start(binary, count); err != nil {
+		return err
+	}
+	fmt.Printf("%d units with %d components each\n", count, components)
+	for _, measure := range []func() error{b.begin, b.memory, b.states, b.answer, b.events, func() error { return b.idle(idle) }} {
+		if err := measure(); err != nil {
+			return err
+		}
+	}
+	b.app.Close()
+	return nil
+}
+
 type bench struct {
+	dir    string
 	units  *fleet
 	app    *manager.App
 	missed bool
@@ -262,10 +281,6 @@ func median(all []time.Duration) time.Duration {
 
 // model is an application of so many units, a hundred to a node.
 func model(units int) (*tosca.Application, *config.Config, map[string]string) {
-	var p protocol.Protocol
-	if err := json.Unmarshal([]byte(lifecycle), &p); err != nil {
-		panic(err)
-	}
 	app := &tosca.Application{Name: "bench"}
 	conf, passwords := &config.Config{Nodes: map[string]config.Node{}}, map[string]string{}
 	for node := range (units + perNode - 1) / perNode {
@@ -274,7 +289,7 @@ func model(units int) (*tosca.Application, *config.Config, map[string]string) {
 		conf.Nodes[n], passwords[n] = config.Node{Alias: n, Port: port, User: user}, password
 		for c := range components {
 			app.Components = append(app.Components, tosca.Component{
-				Name: name(node, c), Type: "tosker.nodes.Software", Host: n, Node: n, Protocol: p,
+				Name: name(node, c), Type: "tosker.nodes.Software", Host: n, Node: n, Protocol: quick,
 				Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{{Name: "create"}, {Name: "delete"}}}},
 			})
 		}

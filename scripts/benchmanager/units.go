@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
 const (
@@ -25,7 +27,10 @@ const (
 
 // fleet are units that run, each at an address of its own on the loopback.
 type fleet struct {
-	dir   string
+	dir           string
+	perNode       int
+	configuration func(dir string, addr netip.AddrPort, node int) string
+
 	units []*exec.Cmd
 	addrs []netip.AddrPort
 }
@@ -33,10 +38,10 @@ type fleet struct {
 // Replicas finds the units of a node by its number.
 func (f *fleet) Replicas(_ context.Context, alias string, _ int) ([]netip.AddrPort, error) {
 	var n int
-	if _, err := fmt.Sscanf(alias, "n%d", &n); err != nil || n*perNode >= len(f.addrs) {
+	if _, err := fmt.Sscanf(alias, "n%d", &n); err != nil || n*f.perNode >= len(f.addrs) {
 		return nil, discovery.ErrNone
 	}
-	return f.addrs[n*perNode : min((n+1)*perNode, len(f.addrs))], nil
+	return f.addrs[n*f.perNode : min((n+1)*f.perNode, len(f.addrs))], nil
 }
 
 // Clients are led to all units.
@@ -50,12 +55,12 @@ func (f *fleet) Running(context.Context, string, []int) ([]netip.Addr, error) {
 func (f *fleet) start(binary string, count int) error {
 	for i := range count {
 		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 1, byte(i / 250), byte(i%250 + 1)}), port)
-		dir := filepath.Join(f.dir, fmt.Sprint(i))
-		if err := os.Mkdir(dir, 0o700); err != nil {
+		dir, err := os.MkdirTemp(f.dir, fmt.Sprint(i, "-"))
+		if err != nil {
 			return err
 		}
 		conf := filepath.Join(dir, "supervisord.conf")
-		if err := os.WriteFile(conf, []byte(configuration(dir, addr, i/perNode)), 0o600); err != nil {
+		if err := os.WriteFile(conf, []byte(f.configuration(dir, addr, i/f.perNode)), 0o600); err != nil {
 			return err
 		}
 		cmd := exec.CommandContext(context.Background(), binary, "-c", conf)
@@ -94,26 +99,52 @@ func (f *fleet) stop() {
 	for _, cmd := range f.units {
 		_ = cmd.Wait()
 	}
-	_ = os.RemoveAll(f.dir)
 }
-
-// lifecycle is the protocol of every component. Its operations have no script, so
-// that what is measured is the unit's and the manager's.
-const lifecycle = `{"initial":"deleted","states":[{"name":"created"},{"name":"deleted"}],"transitions":[` +
-	`{"source":"deleted","target":"created","interface":"Standard","operation":"create"},` +
-	`{"source":"created","target":"deleted","interface":"Standard","operation":"delete"}]}`
 
 func name(node, n int) string { return fmt.Sprintf("n%dc%d", node, n) }
 
+// server is the part of a configuration that is a unit's own.
+func server(dir string, addr netip.AddrPort) string {
+	return fmt.Sprintf("[supervisord]\nnodaemon=true\nlogfile=%[1]s/unit.log\npidfile=%[1]s/unit.pid\ntoskose_journal=%[1]s/journal\ntoskose_documents=%[1]s/documents\n"+
+		"[inet_http_server]\nport=%[2]s\nusername=%[3]s\ntoskose_auth=required\n", dir, addr, user)
+}
+
+// program is an operation of a component.
+func program(component, operation, command string) string {
+	return fmt.Sprintf("[program:%[1]s.%[2]s]\nprocess_name=%[2]s\ncommand=%[3]s\nautostart=false\nautorestart=false\nstartsecs=0\n"+
+		"stdout_logfile=NONE\nstderr_logfile=NONE\ntoskose_component=%[1]s\ntoskose_interface=Standard\ntoskose_operation=%[4]s\n",
+		component, operation, command, protocol.Operation{Name: operation}.Kind())
+}
+
+// component is one with operations that are programs.
+func component(name string, p protocol.Protocol, operations ...string) string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // a protocol can be encoded
+	}
+	for i := range operations {
+		operations[i] = name + "." + operations[i]
+	}
+	return fmt.Sprintf("[group:%[1]s]\nprograms=%[2]s\n[toskose:component:%[1]s]\ntoskose_protocol=%[3]s\n", name, strings.Join(operations, ","), text)
+}
+
+// quick is the protocol of every component of the many units. Its operations have no
+// script, so that what is measured is the unit's and the manager's.
+var quick = protocol.Protocol{
+	Initial: "deleted",
+	States:  []protocol.State{{Name: "created"}, {Name: "deleted"}},
+	Transitions: []protocol.Transition{
+		{Source: "deleted", Target: "created", Operation: protocol.Operation{Interface: "Standard", Name: "create"}},
+		{Source: "created", Target: "deleted", Operation: protocol.Operation{Interface: "Standard", Name: "delete"}},
+	},
+}
+
 func configuration(dir string, addr netip.AddrPort, node int) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "[supervisord]\nnodaemon=true\nlogfile=%[1]s/unit.log\npidfile=%[1]s/unit.pid\ntoskose_journal=%[1]s/journal\ntoskose_documents=%[1]s/documents\n"+
-		"[inet_http_server]\nport=%[2]s\nusername=%[3]s\ntoskose_auth=required\n", dir, addr, user)
+	text.WriteString(server(dir, addr))
 	for n := range components {
-		c := name(node, n)
-		fmt.Fprintf(&text, "[program:%[1]s.work]\nprocess_name=work\ncommand=/bin/true\nautostart=false\nautorestart=false\n"+
-			"stdout_logfile=NONE\nstderr_logfile=NONE\ntoskose_component=%[1]s\ntoskose_interface=extra\ntoskose_operation=run\n"+
-			"[group:%[1]s]\nprograms=%[1]s.work\n[toskose:component:%[1]s]\ntoskose_protocol=%[2]s\n", c, lifecycle)
+		text.WriteString(program(name(node, n), "work", "/bin/true"))
+		text.WriteString(component(name(node, n), quick, "work"))
 	}
 	return text.String()
 }
