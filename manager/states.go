@@ -54,11 +54,7 @@ func (a *App) views(ctx context.Context, now view.Look, d Detail) []view.Node {
 	if d == WithProcesses {
 		return fleet.Each(a.model.Nodes, func(n *topology.Node) view.Node { return view.OfNode(now, n, processes(ctx, a.fleet, n, now, d)) })
 	}
-	views := make([]view.Node, len(a.model.Nodes))
-	for i, n := range a.model.Nodes {
-		views[i] = view.OfNode(now, n, nil)
-	}
-	return views
+	return a.rules.OfNodes(now, a.model.Nodes)
 }
 
 // Node returns the state of one node with its components.

@@ -130,6 +130,26 @@ func (m *Model) Users(provider string) []string {
 	return all
 }
 
+// Providers returns the containers that what the components of one require is on,
+// sorted.
+func (m *Model) Providers(node string) []string {
+	var all []string
+	for _, name := range m.hosted[node] {
+		for _, b := range m.index[name].Bindings {
+			switch on, isComponent := m.Node[b.Target]; {
+			case isComponent:
+				all = append(all, on)
+			case m.mounted[b.Target] != nil: // a volume is there where a container that mounts it runs
+				all = append(all, m.mounted[b.Target]...)
+			default:
+				all = append(all, b.Target)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Requires returns what a component requires in a state, and offers what it offers
 // in one; nothing for a state that its protocol does not have.
 func (m *Model) Requires(component, state string) []string {

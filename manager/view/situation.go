@@ -19,6 +19,8 @@ type Rules struct {
 	last  *mirror.Snapshot // that was translated last
 	now   goal.Situation
 	index map[*mirror.Replica]int // in now.Replicas
+
+	shown shown
 }
 
 // NewRules returns the rules of an application, and the digests that its units

@@ -126,7 +126,11 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 		}
 	}
 	if opts.After != nil {
-		if err := opts.After(ctx, d.access(address, password)); err != nil {
+		host, err := d.where.host(ctx) // a port is forwarded to one pod, which may be another by now
+		if err == nil {
+			err = opts.After(ctx, d.access("http://"+host, password))
+		}
+		if err != nil {
 			return Result{}, fmt.Errorf("%q is deployed, but %w", d.info.App, err)
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os/exec"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -78,7 +80,8 @@ func (f *forward) answers(ctx context.Context) bool {
 	return err == nil && code == http.StatusOK
 }
 
-// forwardTo runs a command that prints where it forwards from.
+// forwardTo runs a command that prints where it forwards from, and whose last word
+// is the port to forward to, as ":PORT".
 func (d *deployer) forwardTo(ctx context.Context, words []string) (*forward, error) {
 	running, stop := context.WithCancel(ctx)
 	out := &addressWriter{found: make(chan string, 1)}
@@ -91,22 +94,48 @@ func (d *deployer) forwardTo(ctx context.Context, words []string) (*forward, err
 		return nil, fmt.Errorf("cannot forward a port: %w", err)
 	}
 	f := &forward{stop: stop, ended: make(chan struct{})}
+	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // it is stopped, or says in stderr why it ended
-		close(f.ended)
+		close(exited)
 	}()
 	select {
 	case f.address = <-out.found:
+		go func() {
+			defer close(f.ended)
+			<-exited
+			d.forwardAgain(running, words, f.address)
+		}()
 		return f, nil
-	case <-f.ended:
+	case <-exited:
 		stop()
 		return nil, fmt.Errorf("cannot forward a port%s", indented(lastLines(said.String(), 5)))
 	case <-ctx.Done():
 		stop()
-		<-f.ended
+		<-exited
 		return nil, ctx.Err()
 	}
 }
+
+// forwardAgain runs the command again, from the same port, whenever it ends: kubectl
+// does with the first connection that breaks.
+func (d *deployer) forwardAgain(ctx context.Context, words []string, address string) {
+	last := len(words) - 1
+	_, port, _ := net.SplitHostPort(address)
+	words = append(slices.Clone(words[:last]), port+words[last])
+	for ctx.Err() == nil {
+		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+		cmd.Dir, cmd.Env, cmd.WaitDelay = d.opts.Dir, d.opts.Environ, time.Second
+		_ = cmd.Run() // who asks the manager says what is wrong
+		select {
+		case <-time.After(forwardPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// forwardPause is between two of them.
+const forwardPause = 200 * time.Millisecond
 
 // addressWriter looks for an address in what kubectl prints.
 type addressWriter struct {

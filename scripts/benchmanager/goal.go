@@ -27,7 +27,8 @@ const (
 var staged = protocol.Protocol{
 	Initial: "deleted",
 	States: []protocol.State{
-		{Name: "created"}, {Name: "deleted"},
+		{Name: "created"},
+		{Name: "deleted"},
 		{Name: "usable", Requires: []string{protocol.Connection}, Offers: []string{protocol.Endpoint}},
 	},
 	Transitions: []protocol.Transition{

@@ -19,13 +19,13 @@ const ignored = 1
 // rest is only kept and put back. The zero value is the default action.
 type Action struct {
 	handler uintptr
-	_       [7]uint64
+	rest    [7]uint64
 }
 
 // Get returns what happens at a signal.
-func Get(sig syscall.Signal) (Action, error) {
-	var now Action
-	return now, call(sig, nil, &now)
+func Get(sig syscall.Signal) (now Action, err error) {
+	err = call(sig, nil, &now)
+	return now, err
 }
 
 // Set arranges for what happens at a signal.

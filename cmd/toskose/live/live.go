@@ -20,7 +20,7 @@ import (
 // Commands returns the commands of a process with an environment. They print to
 // streams, and what is only for people nowhere while quiet is true.
 func Commands(streams cli.Streams, environ []string, quiet *bool) []*cobra.Command {
-	all := []func(*session) *cobra.Command{newPs, newUp, newDown, newGoal, newRun, newRestart, newWait, newEvents}
+	all := []func(*session) *cobra.Command{newPs, newUp, newDown, newGoal, newRun, newRestart, newWait, newEvents, newLogs, newHistory, newTop}
 	commands := make([]*cobra.Command, 0, len(all))
 	for _, command := range all {
 		commands = append(commands, command(&session{Manager: Manager{Environ: environ}, streams: streams, quiet: quiet}))
