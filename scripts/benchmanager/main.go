@@ -1,7 +1,8 @@
 // Command benchmanager measures the manager beside many real units: how soon it
 // knows them all, what that takes in memory and processor time, how fast it shows
-// states and events, how soon it reaches a goal, and how soon what dies is started
-// again, by it and by others on the same machine. Each row has its goal; it exits with 1 where one is
+// states and events, how soon it reaches a goal, how soon what dies is started
+// again, by it and by others on the same machine, and how soon a printed line is at who follows
+// it, and at many who do. Each row has its goal; it exits with 1 where one is
 // missed.
 package main
 
@@ -34,8 +35,10 @@ func main() {
 	count := flag.Int("units", 1000, "how many units")
 	idle := flag.Duration("idle", time.Minute, "how long to do nothing, and how long to crash again and again")
 	each := flag.Duration("operation", time.Second, "how long each operation to a goal takes")
+	log := flag.Int("log", 100, "how many megabytes each of many followers reads")
+	only := flag.String("only", "", "only `WHAT`: many, goal, restarts, crashes or logs")
 	flag.Parse()
-	missed, err := run(*binary, *count, *idle, *each)
+	missed, err := run(*binary, *only, *count, *log, *idle, *each)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "benchmanager:", err)
 	}
@@ -44,7 +47,7 @@ func main() {
 	}
 }
 
-func run(binary string, count int, idle, each time.Duration) (missed bool, err error) {
+func run(binary, only string, count, log int, idle, each time.Duration) (missed bool, err error) {
 	binary, err = filepath.Abs(binary)
 	if err != nil {
 		return false, err
@@ -55,13 +58,20 @@ func run(binary string, count int, idle, each time.Duration) (missed bool, err e
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{dir: dir}
-	for _, measure := range []func() error{
-		func() error { return b.many(binary, count, idle) },
-		func() error { return b.reachGoal(binary, each) },
-		func() error { return b.restarts(binary) },
-		func() error { return b.crashLoop(binary, idle) },
+	for _, measure := range []struct {
+		name string
+		do   func() error
+	}{
+		{"many", func() error { return b.many(binary, count, idle) }},
+		{"goal", func() error { return b.reachGoal(binary, each) }},
+		{"restarts", func() error { return b.restarts(binary) }},
+		{"crashes", func() error { return b.crashLoop(binary, idle) }},
+		{"logs", func() error { return b.readLogs(binary, log) }},
 	} {
-		if err := measure(); err != nil {
+		if only != "" && only != measure.name {
+			continue
+		}
+		if err := measure.do(); err != nil {
 			return false, err
 		}
 	}

@@ -1,0 +1,175 @@
+package live
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// logging are the flags of logs.
+type logging struct {
+	*session
+	query           client.LogQuery
+	since, until    string
+	follow, errors  bool
+	noPrefix, times bool
+}
+
+func newLogs(s *session) *cobra.Command {
+	l := logging{session: s}
+	cmd := &cobra.Command{
+		Use:   "logs [NAME...]",
+		Short: "Print what the operations of a running application print",
+		Long: `Print the lines of all operations of the application, on all replicas and in the
+order in which they were written, or of what is named: a container (NODE), a component
+(COMPONENT or NODE/COMPONENT), or an operation (COMPONENT/OPERATION or
+NODE/COMPONENT/OPERATION). With --follow, go on until an interrupt; when the
+connection is lost or the manager is replaced, what was printed meanwhile follows, no
+line twice and none missing. What is not text for a terminal is shown escaped; -o json
+has all of it, an object on each line.`,
+		Example: `  toskose logs --dir thinking-toskosed --follow --tail 20
+  toskose logs --dir thinking-toskosed api gui/start --since 10m
+  toskose logs --dir thinking-toskosed backend --stderr --grep '[Ee]rror' -o json`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			l.query.Of = names
+			if err := l.check(time.Now()); err != nil {
+				return err
+			}
+			return l.print(cmd)
+		},
+	}
+	s.Register(cmd)
+	s.registerOutput(cmd)
+	cmd.ValidArgsFunction = s.completion(logNames)
+	flags := cmd.Flags()
+	flags.BoolVarP(&l.follow, "follow", "f", false, "go on with what is printed")
+	flags.IntVarP(&l.query.Tail, "tail", "n", -1, "only the last so many lines (`N`) of what there is")
+	flags.StringVar(&l.since, "since", "", "only what was printed since a time, or for so long (`TIME`): 2026-11-22T12:00:00Z, 10m")
+	flags.StringVar(&l.until, "until", "", "only what was printed before a time, or until so long ago (`TIME`)")
+	flags.StringVar(&l.query.Match, "grep", "", "only lines that a regular expression (`RE`) matches")
+	flags.BoolVar(&l.errors, "stderr", false, "only what is printed to the standard error")
+	flags.StringVar(&l.query.Replica, "replica", "", "only of the replica with this address or instance (`REPLICA`)")
+	flags.BoolVarP(&l.times, "timestamps", "t", false, "print the time of each line")
+	flags.BoolVar(&l.noPrefix, "no-prefix", false, "do not print which operation a line is of")
+	_ = cmd.RegisterFlagCompletionFunc("replica", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return s.complete(cmd.Context(), replicaNames, nil, begun), cobra.ShellCompDirectiveNoFileComp
+	}) // the flag is there
+	return cmd
+}
+
+// logNames are all names of nodes and components, and of the operations of components that
+// are proposed once their name is there.
+func logNames(app client.App, args []string) []string {
+	all := allNames(app, args)
+	for _, c := range app.Components {
+		for _, o := range c.Operations {
+			all = append(all, c.Name+"/"+o.Name)
+		}
+	}
+	return all
+}
+
+// check reads the times, and what the manager would refuse.
+func (l *logging) check(now time.Time) error {
+	for _, t := range []struct {
+		flag, text string
+		at         *time.Time
+	}{{"since", l.since, &l.query.Since}, {"until", l.until, &l.query.Until}} {
+		if t.text == "" {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, t.text)
+		if err != nil {
+			ago, notAgo := time.ParseDuration(t.text)
+			if notAgo != nil || ago < 0 {
+				return cli.Misuse(fmt.Errorf("--%s %q is neither a time such as 2026-11-22T12:00:00Z nor a duration such as 10m", t.flag, t.text))
+			}
+			at = now.Add(-ago)
+		}
+		*t.at = at
+	}
+	if l.follow && l.until != "" {
+		return cli.Misuse(fmt.Errorf("--until and --follow exclude each other"))
+	}
+	if l.query.Tail < -1 {
+		return cli.Misuse(fmt.Errorf("--tail %d is not a number of lines", l.query.Tail))
+	}
+	if _, err := regexp.Compile(l.query.Match); err != nil {
+		return cli.Misuse(fmt.Errorf("--grep: %w", err))
+	}
+	if l.errors {
+		l.query.Stream = "stderr"
+	}
+	return nil
+}
+
+func (l *logging) print(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	return l.Ask(func(c *client.Client) error {
+		each := l.printJSON
+		if l.output != outputJSON {
+			app, err := c.App(ctx)
+			if err != nil {
+				return err
+			}
+			each = l.printer(app)
+		}
+		if !l.follow {
+			return c.Logs(ctx, l.query, each)
+		}
+		err := c.FollowLogs(ctx, l.query, each, func(err error) { l.say("%v; trying again", err) })
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // an interrupt is how it ends
+		}
+		return err
+	})
+}
+
+func (l *logging) printJSON(line client.LogLine) error {
+	if line.Kind == client.LogLive {
+		return nil
+	}
+	encoder := json.NewEncoder(l.streams.Out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(line)
+}
+
+// printer prints lines for people. Where a component has several replicas, it says
+// which it is.
+func (l *logging) printer(app client.App) func(client.LogLine) error {
+	several := map[string]bool{}
+	for _, c := range app.Components {
+		several[c.Name] = len(c.Replicas) > 1
+	}
+	return func(line client.LogLine) error {
+		switch line.Kind {
+		case client.LogLive:
+			return nil
+		case client.LogLost, client.LogSilent:
+			l.say("%s: %s", cmp.Or(line.Component, line.Node), line.Why)
+			return nil
+		}
+		prefix := ""
+		if l.times {
+			prefix = line.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " "
+		}
+		if !l.noPrefix {
+			prefix += line.Component + ":" + line.Operation
+			if several[line.Component] {
+				prefix += "@" + line.Replica
+			}
+			prefix += " | "
+		}
+		_, err := io.WriteString(l.streams.Out, prefix+diag.Visible(line.Text())+"\n")
+		return err
+	}
+}

@@ -1,0 +1,54 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// HistoryQuery says which executions are wanted; what is empty does not count.
+type HistoryQuery struct {
+	Node, Component, Operation, By, Outcome string
+
+	Limit  int  // the latest so many
+	Output bool // with the end of their output
+}
+
+// History is what was executed, the latest first.
+type History struct {
+	Executions []Execution `json:"executions"`
+	Missing    []struct {
+		Node    string `json:"node"`
+		Replica string `json:"replica"`
+		Why     string `json:"why"`
+	} `json:"missing,omitempty"` // whose journals cannot be read now
+}
+
+// History returns executions, as the journals of the containers that are there have
+// them.
+func (c *Client) History(ctx context.Context, q HistoryQuery) (History, error) {
+	const most = 200 // in one answer
+	values := url.Values{"output": {strconv.FormatBool(q.Output)}}
+	for name, value := range map[string]string{"node": q.Node, "component": q.Component, "operation": q.Operation, "by": q.By, "outcome": q.Outcome} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	all := History{Executions: []Execution{}}
+	for {
+		values.Set("limit", strconv.Itoa(min(max(q.Limit-len(all.Executions), 1), most)))
+		var page struct {
+			History
+			Next string `json:"next"`
+		}
+		if _, err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/executions", query: values}, &page); err != nil {
+			return all, err
+		}
+		all.Executions, all.Missing = append(all.Executions, page.Executions...), page.Missing
+		if page.Next == "" || len(all.Executions) >= q.Limit {
+			return all, nil
+		}
+		values.Set("after", page.Next)
+	}
+}

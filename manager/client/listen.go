@@ -1,0 +1,102 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"time"
+)
+
+// errSilent says that a manager sent nothing for longer than it ever does.
+var errSilent = errors.New("it has sent nothing for a while")
+
+const (
+	silence  = 45 * time.Second // a manager says three times in it that it is still there
+	maxEvent = 4 << 20          // bytes of a line
+)
+
+// message is a server-sent event.
+type message struct{ id, kind, data string }
+
+// listen calls a function with server-sent events, from the one after an id on, until
+// the function or ctx ends; the error is theirs. When the manager does not answer any
+// more, it says so by lost, and comes back until it does.
+func (c *Client) listen(ctx context.Context, r request, after string, each func(message) error, lost func(error)) error {
+	for wait, known := time.Duration(0), false; ; wait = min(max(2*wait, 100*time.Millisecond), 5*time.Second) {
+		begun, err := c.stream(ctx, r, &after, each)
+		known = known || begun
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !known || !passing(err):
+			return err
+		case begun:
+			wait = 0
+		}
+		lost(err)
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// stream reads events from one connection until it ends, and moves after on with
+// each.
+func (c *Client) stream(ctx context.Context, r request, after *string, each func(message) error) (begun bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	alarm := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer alarm.Stop()
+	r.header = maps.Clone(r.header)
+	if r.header == nil {
+		r.header = map[string]string{}
+	}
+	r.header["Accept"] = "text/event-stream"
+	if *after != "" {
+		r.header["Last-Event-ID"] = *after
+	}
+	answer, err := c.send(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, maxEvent)
+	var m message
+	for lines.Scan() {
+		alarm.Stop() // not while the function takes its time
+		field, value, _ := strings.Cut(lines.Text(), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case field == "id":
+			m.id = value
+		case field == "event":
+			m.kind = value
+		case field == "data":
+			m.data = value
+		case lines.Text() == "":
+			if m.data != "" {
+				if err := each(m); err != nil {
+					return true, err
+				}
+			}
+			if m.id != "" {
+				*after = m.id
+			}
+			m.kind, m.data = "", ""
+		}
+		alarm.Reset(silence)
+	}
+	err = lines.Err()
+	if err == nil {
+		err = io.ErrUnexpectedEOF // it ends with us only
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return true, fmt.Errorf("%w any more: %w", ErrNoAnswer, err)
+}

@@ -1,0 +1,46 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// NodeProcesses is a container with what runs in it.
+type NodeProcesses struct {
+	Name     string `json:"name"`
+	Kind     string `json:"kind"`
+	State    string `json:"state"`
+	Replicas []struct {
+		Address   string    `json:"address"`
+		Problem   string    `json:"problem,omitempty"`
+		Unclaimed []Process `json:"unclaimed,omitempty"` // of no component
+	} `json:"replicas"`
+	Components []struct {
+		Name     string `json:"name"`
+		Replicas []struct {
+			Address   string    `json:"address"`
+			State     string    `json:"state"`
+			Problem   string    `json:"problem,omitempty"`
+			Processes []Process `json:"processes,omitempty"`
+		} `json:"replicas"`
+	} `json:"components"`
+}
+
+// Process is one that runs.
+type Process struct {
+	PID       int     `json:"pid"`
+	Parent    int     `json:"parent"`
+	Operation string  `json:"operation,omitempty"` // the one it descends from
+	Command   string  `json:"command"`
+	CPU       float64 `json:"cpu_seconds"`  // since it began
+	Memory    int64   `json:"memory_bytes"` // resident set
+	Zombie    bool    `json:"zombie,omitempty"`
+}
+
+// Processes returns what runs in all containers.
+func (c *Client) Processes(ctx context.Context) ([]NodeProcesses, error) {
+	var nodes []NodeProcesses
+	_, err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/node", query: url.Values{"processes": {"true"}}}, &nodes)
+	return nodes, err
+}
