@@ -16,6 +16,7 @@ import (
 
 // forward is a `kubectl port-forward` while it runs.
 type forward struct {
+	d       *deployer
 	address string // HOST:PORT of this machine
 	stop    context.CancelFunc
 	ended   chan struct{}
@@ -76,7 +77,7 @@ func (f *forward) answers(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	code, _, err := get(ctx, "http://"+f.address+"/healthz", "", "")
+	code, _, err := f.d.get(ctx, scheme(f.d.info)+f.address+"/healthz", "", "")
 	return err == nil && code == http.StatusOK
 }
 
@@ -93,7 +94,7 @@ func (d *deployer) forwardTo(ctx context.Context, words []string) (*forward, err
 		stop()
 		return nil, fmt.Errorf("cannot forward a port: %w", err)
 	}
-	f := &forward{stop: stop, ended: make(chan struct{})}
+	f := &forward{d: d, stop: stop, ended: make(chan struct{})}
 	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // it is stopped, or says in stderr why it ended
