@@ -109,7 +109,13 @@ func otherPassword(t *testing.T, app *application, namespace string) {
 	kubectl(t, "-n", namespace, "apply", "-f", former)
 	must(t, "", "toskose", "deploy", app.dir)
 	for _, component := range []string{"frontend/gui", "backend/api", "backend/logsniffer"} {
-		if _, said := app.ask(t, http.MethodGet, "/api/v1/node/"+component); said.State != "running" {
+		var said answer
+		eventually(t, "the forwarded port leads to the new manager", func() bool {
+			var status int
+			status, said = app.ask(t, http.MethodGet, "/api/v1/node/"+component)
+			return status == http.StatusOK
+		})
+		if said.State != "running" {
 			t.Errorf("deployed with a goal, %s is %q: %s", component, said.State, said.raw)
 		}
 	}
