@@ -38,7 +38,7 @@ func TestThinkingOnKubernetes(t *testing.T) {
 	managed(t, app, namespace, "service/frontend-public", "service/backend-public")
 	tell("deployed again, nothing changes", func(t *testing.T) { deployedAgain(t, app, namespace) })
 	must(t, "", "toskose", "up", "--dir", app.dir)
-	tell("only what differs is replaced, and up when it is deployed", func(t *testing.T) { otherPassword(t, app, namespace) })
+	tell("only what differs is replaced and is up when it is deployed", func(t *testing.T) { otherPassword(t, app, namespace) })
 	tell("undeployed, the volume stays until it is to go", func(t *testing.T) { undeployed(t, app, namespace) })
 }
 

@@ -55,10 +55,11 @@ func (p *planner) manager() {
 			s.Secrets = append(s.Secrets, secret.Name)
 		}
 	}
-	p.secure(&s, s.Name)
+	p.secure(&s, s.Name, LocalName, "127.0.0.1", "::1")
 	if files := p.unitTLS(s.Name); files != nil {
 		p.plan.Secrets = append(p.plan.Secrets, Secret{Name: TLSAuthority, TLS: &TLS{}})
 		s.Env["TOSKOSE_TLS_CA"], s.Env["TOSKOSE_TLS_CERT"], s.Env["TOSKOSE_TLS_KEY"] = files.Authority, files.Cert, files.Key
+		s.Env["TOSKOSE_MANAGER_TLS_CERT"], s.Env["TOSKOSE_MANAGER_TLS_KEY"] = files.Cert, files.Key
 	}
 	slices.Sort(s.Secrets)
 	p.plan.Services = append(p.plan.Services, s)

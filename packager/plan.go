@@ -1,6 +1,7 @@
 package packager
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -108,6 +109,11 @@ type Secret struct {
 	TLS *TLS // it is a certificate or a key, and no password
 
 	Application bool // it is the application's own; the manager does not get it
+}
+
+// TLS reports whether manager and units speak TLS.
+func (p *Plan) TLS() bool {
+	return slices.ContainsFunc(p.Secrets, func(s Secret) bool { return s.TLS != nil })
 }
 
 // Manager returns the manager's service.

@@ -8,12 +8,16 @@ import (
 // TLSAuthority is the secret with the certificate that signs all others.
 const TLSAuthority = "tls-ca.crt"
 
+// LocalName is a name that only the manager's certificate has: its port is published,
+// and it is asked from elsewhere by whatever name its machine has there.
+const LocalName = "localhost"
+
 // TLS is a certificate of the application's own authority, or its key. They are
 // generated beside the manifests, as passwords are.
 type TLS struct {
 	For   string   // the service; empty: the authority
 	Key   bool     // its private key
-	Names []string // what the certificate is for
+	Names []string // what the certificate is for: names, and addresses
 }
 
 // secure has a service speak mutual TLS, with a certificate of the

@@ -48,7 +48,8 @@ func TestExternalSecretsAreNamedWithTheCommandsThatMakeThem(t *testing.T) {
 		"  kubectl -n shop create secret generic web-password --from-file=web-password=FILE\n",
 		"  kubectl -n shop create secret generic web-tls-key --from-file=web-tls.key=FILE  # the private key of web, in PEM\n",
 		"  toskose deploy ",
-		"  curl --user admin http://localhost:10000/api/v1/node/\n",
+		"  docker secret create shop_manager-users FILE  # who else may use the manager, as `toskose user --file FILE` writes it\n",
+		"  curl --user admin https://localhost:10000/api/v1/node/\n",
 	} {
 		if !strings.Contains(s.out.String(), line) {
 			t.Errorf("no %q in\n%s", line, &s.out)

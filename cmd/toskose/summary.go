@@ -62,7 +62,8 @@ func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 	if !swarm {
 		next("kubectl --namespace %s port-forward service/%s %d", kubernetes.Namespace(plan, targets.kubernetes), kubernetes.ManagerService(plan), plan.Manager().UnitPort)
 	}
-	next("curl %s http://localhost:%d/api/v1/node/", login(dir, plan.Config.Manager.User, targets.secrets == secretsExternal), plan.Manager().UnitPort)
+	manager := output.InfoOf(plan, "").Manager
+	next("curl %s %s://localhost:%d/api/v1/node/", login(dir, manager, targets.secrets == secretsExternal), manager.Scheme(), manager.Port)
 	return s
 }
 
@@ -86,11 +87,15 @@ func (s *summary) print(w io.Writer) {
 
 // login returns how curl logs in to the manager. curl asks for a password that
 // toskose does not know.
-func login(dir, user string, external bool) string {
+func login(dir string, manager output.Manager, external bool) string {
 	if external {
-		return "--user " + user
+		return "--user " + manager.User
 	}
-	return "--netrc-file " + word(filepath.Join(dir, output.SecretsDir, packager.NetrcFile))
+	how := "--netrc-file " + word(filepath.Join(dir, output.SecretsDir, packager.NetrcFile))
+	if manager.TLS {
+		how = "--cacert " + word(output.AuthorityFile(dir)) + " " + how
+	}
+	return how
 }
 
 // word writes a path as a word of a command that people copy.
@@ -133,6 +138,8 @@ func secretCommands(plan *packager.Plan, targets *targetFlags) (commands []strin
 // secretHint describes a secret that is not text.
 func secretHint(s packager.Secret) string {
 	switch {
+	case s.Name == packager.ManagerUsers:
+		return "  # who else may use the manager, as `toskose user --file FILE` writes it"
 	case s.TLS == nil:
 		return ""
 	case s.TLS.For == "":

@@ -42,7 +42,7 @@ func (f *targetFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.targets, "target", nil, "what to write manifests for: swarm, compose, kubernetes or all; may be repeated (default swarm,compose; swarm with external secrets)")
 	flags.StringVar(&f.secrets, "secrets", secretsGenerated, "generated, or external: created by someone else before the application is deployed (not on a single engine)")
-	flags.BoolVar(&f.tls, "tls", false, "encrypt traffic between manager and units, with certificates of the application's own authority")
+	flags.BoolVar(&f.tls, "tls", false, "encrypt traffic with the manager, and between it and units, with certificates of the application's own authority")
 	flags.StringVar(&f.compose.EndpointMode, "endpoint-mode", compose.EndpointVIP, "how a swarm resolves services: vip or dnsrr")
 	flags.StringVar(&f.compose.PublishMode, "publish-mode", compose.PublishIngress, "where a swarm publishes ports: ingress or host")
 	flags.BoolVar(&f.compose.Encrypted, "encrypted", false, "encrypt traffic between the machines of a swarm")

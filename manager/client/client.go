@@ -5,6 +5,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,15 @@ type Client struct {
 // New returns a client of the manager at an address such as http://localhost:10000.
 func New(address, user, password string) *Client {
 	return &Client{strings.TrimRight(address, "/"), user, password, &http.Client{}}
+}
+
+// NewTLS is New, with another configuration of TLS than that of any server's client.
+func NewTLS(address, user, password string, config *tls.Config) *Client {
+	c := New(address, user, password)
+	if config != nil {
+		c.http.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config}
+	}
+	return c
 }
 
 // ErrNoAnswer is the error of a request that no manager answered.

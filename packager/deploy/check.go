@@ -76,9 +76,9 @@ func missingSecrets(where string, want, have []string, command string) error {
 
 // askReady asks the manager which toskosed nodes keep the application from
 // being ready. That takes no password.
-func askReady(ctx context.Context, address string) ([]node, error) {
+func (d *deployer) askReady(ctx context.Context, address string) ([]node, error) {
 	url := address + "/readyz"
-	code, body, err := get(ctx, url, "", "")
+	code, body, err := d.get(ctx, url, "", "")
 	if err != nil || code == http.StatusOK {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func askReady(ctx context.Context, address string) ([]node, error) {
 }
 
 // get asks the manager, as a user unless that is empty.
-func get(ctx context.Context, url, user, password string) (code int, body []byte, err error) {
+func (d *deployer) get(ctx context.Context, url, user, password string) (code int, body []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, nil, err
@@ -104,7 +104,12 @@ func get(ctx context.Context, url, user, password string) (code int, body []byte
 	if user != "" {
 		req.SetBasicAuth(user, password)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	if d.http == nil {
+		if d.http, err = asker(d.opts.Dir, d.info); err != nil {
+			return 0, nil, err
+		}
+	}
+	resp, err := d.http.Do(req)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -106,7 +106,7 @@ JSON
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := (Access{manager.URL, "admin", "pw", "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(asked, []Access{at, at}) {
+	if at := (Access{Address: manager.URL, User: "admin", Password: "pw", Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(asked, []Access{at, at}) {
 		t.Errorf("asked at %+v", asked)
 	}
 	info := output.Info{
@@ -247,6 +247,30 @@ func TestAForwardingThatEndsIsAnErrorWithWhatItSaid(t *testing.T) {
 	if c.forward != nil {
 		t.Error("it is not closed")
 	}
+}
+
+func TestAForwardingThatEndsLaterIsBegunAgainFromTheSamePort(t *testing.T) {
+	t.Parallel()
+	d := &deployer{opts: Options{Dir: t.TempDir(), Environ: os.Environ()}}
+	f, err := d.forwardTo(t.Context(), []string{"/bin/sh", "-c", `echo "$1" >>calls; echo 'Forwarding from 127.0.0.1:1234 -> 10000'`, "sh", ":10000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ":10000\n1234:10000\n1234:10000\n"
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		calls, err := os.ReadFile(filepath.Join(d.opts.Dir, "calls"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(string(calls), want) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it was run as %q, want %q", calls, want)
+		}
+	}
+	c := &cluster{d: d, forward: f}
+	c.close()
 }
 
 func TestAFolderSaysWhereItIsDeployed(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"path/filepath"
 	"time"
 
@@ -40,7 +41,7 @@ type Options struct {
 // Result says where the deployed application is found.
 type Result struct {
 	Info    output.Info
-	Address string // of the manager: http://HOST:PORT
+	Address string // of the manager: http://HOST:PORT, or https
 	Forward string // the command that brings the manager to that address; empty: it is there
 }
 
@@ -50,6 +51,7 @@ type deployer struct {
 	opts   Options
 	info   output.Info
 	where  target
+	http   *http.Client // asks the manager; made when it is needed
 
 	unnamed  []unnamedVolume // volumes of containers that were taken down
 	replaces bool            // an earlier version, whose manager may answer until the new one takes its place
@@ -126,12 +128,16 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 		}
 	}
 	if opts.After != nil {
-		if err := opts.After(ctx, d.access(address, password)); err != nil {
+		host, err := d.where.host(ctx) // a port is forwarded to one pod, which may be another by now
+		if err == nil {
+			err = opts.After(ctx, d.access(scheme(d.info)+host, password))
+		}
+		if err != nil {
 			return Result{}, fmt.Errorf("%q is deployed, but %w", d.info.App, err)
 		}
 	}
 	if d.where.forward != "" { // this call's own way to the manager ends with it
-		address = fmt.Sprintf("http://localhost:%d", d.info.Manager.Port)
+		address = local(d.info)
 	}
 	return Result{Info: d.info, Address: address, Forward: d.where.forward}, nil
 }

@@ -5,15 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os/exec"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 )
 
 // forward is a `kubectl port-forward` while it runs.
 type forward struct {
+	d       *deployer
 	address string // HOST:PORT of this machine
 	stop    context.CancelFunc
 	ended   chan struct{}
@@ -74,11 +77,12 @@ func (f *forward) answers(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	code, _, err := get(ctx, "http://"+f.address+"/healthz", "", "")
+	code, _, err := f.d.get(ctx, scheme(f.d.info)+f.address+"/healthz", "", "")
 	return err == nil && code == http.StatusOK
 }
 
-// forwardTo runs a command that prints where it forwards from.
+// forwardTo runs a command that prints where it forwards from, and whose last word
+// is the port to forward to, as ":PORT".
 func (d *deployer) forwardTo(ctx context.Context, words []string) (*forward, error) {
 	running, stop := context.WithCancel(ctx)
 	out := &addressWriter{found: make(chan string, 1)}
@@ -90,23 +94,49 @@ func (d *deployer) forwardTo(ctx context.Context, words []string) (*forward, err
 		stop()
 		return nil, fmt.Errorf("cannot forward a port: %w", err)
 	}
-	f := &forward{stop: stop, ended: make(chan struct{})}
+	f := &forward{d: d, stop: stop, ended: make(chan struct{})}
+	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // it is stopped, or says in stderr why it ended
-		close(f.ended)
+		close(exited)
 	}()
 	select {
 	case f.address = <-out.found:
+		go func() {
+			defer close(f.ended)
+			<-exited
+			d.forwardAgain(running, words, f.address)
+		}()
 		return f, nil
-	case <-f.ended:
+	case <-exited:
 		stop()
 		return nil, fmt.Errorf("cannot forward a port%s", indented(lastLines(said.String(), 5)))
 	case <-ctx.Done():
 		stop()
-		<-f.ended
+		<-exited
 		return nil, ctx.Err()
 	}
 }
+
+// forwardAgain runs the command again, from the same port, whenever it ends: kubectl
+// does with the first connection that breaks.
+func (d *deployer) forwardAgain(ctx context.Context, words []string, address string) {
+	last := len(words) - 1
+	_, port, _ := net.SplitHostPort(address)
+	words = append(slices.Clone(words[:last]), port+words[last])
+	for ctx.Err() == nil {
+		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+		cmd.Dir, cmd.Env, cmd.WaitDelay = d.opts.Dir, d.opts.Environ, time.Second
+		_ = cmd.Run() // who asks the manager says what is wrong
+		select {
+		case <-time.After(forwardPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// forwardPause is between two of them.
+const forwardPause = 200 * time.Millisecond
 
 // addressWriter looks for an address in what kubectl prints.
 type addressWriter struct {

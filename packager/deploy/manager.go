@@ -12,9 +12,10 @@ import (
 
 // Access is where a manager is, and who may ask it.
 type Access struct {
-	Address        string // http://HOST:PORT
+	Address        string // http://HOST:PORT, or https
 	User, Password string // the password is empty where it is an external secret
 	Forward        string // the command that brings it to that address; empty: it is there
+	Authority      string // the file with the certificate that signed the manager's; empty: none, or one that all know
 }
 
 // Manager returns where the manager of the application that was packaged in a
@@ -31,11 +32,18 @@ func Manager(dir string) (Access, error) {
 		forward = fmt.Sprintf("kubectl --namespace %s port-forward service/%s %d", cluster.Namespace, info.Manager.Service, info.Manager.Port)
 	}
 	password, err := output.ManagerPassword(dir)
-	return Access{fmt.Sprintf("http://localhost:%d", info.Manager.Port), info.Manager.User, password, forward}, err
+	return Access{
+		Address: local(info), User: info.Manager.User, Password: password, Forward: forward, Authority: authority(dir, info),
+	}, err
+}
+
+// local is where the manager is on this machine.
+func local(info output.Info) string {
+	return fmt.Sprintf("%slocalhost:%d", scheme(info), info.Manager.Port)
 }
 
 func (d *deployer) access(address, password string) Access {
-	return Access{Address: address, User: d.info.Manager.User, Password: password, Forward: d.where.forward}
+	return Access{Address: address, User: d.info.Manager.User, Password: password, Forward: d.where.forward, Authority: authority(d.opts.Dir, d.info)}
 }
 
 // finding is how long it may take to find the manager of the version that runs.
@@ -50,5 +58,5 @@ func (d *deployer) askBefore(ctx context.Context, password string) {
 		d.say("%s: the manager that runs cannot be asked: %v", d.info.App, err)
 		return
 	}
-	d.opts.Before(ctx, d.access("http://"+host, password))
+	d.opts.Before(ctx, d.access(scheme(d.info)+host, password))
 }

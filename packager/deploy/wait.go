@@ -103,15 +103,15 @@ func (d *deployer) ask(ctx context.Context, user, password string) (address stri
 	if err != nil {
 		return "", nil, err
 	}
-	address = "http://" + host
+	address = scheme(d.info) + host
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if len(d.info.External) > 0 { // nobody here knows the password
-		missing, err = askReady(ctx, address)
+		missing, err = d.askReady(ctx, address)
 		return address, missing, err
 	}
 	url := address + "/api/v1/node/"
-	code, body, err := get(ctx, url, user, password)
+	code, body, err := d.get(ctx, url, user, password)
 	switch {
 	case err != nil:
 		return "", nil, err

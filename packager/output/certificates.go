@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"net"
 	"slices"
 	"time"
 
@@ -95,7 +96,25 @@ func (c *certificate) parse() bool {
 
 // reusable reports whether a certificate can be used again.
 func (c *certificate) reusable(ca certificate, names []string, now time.Time) bool {
-	return c.parse() && c.leaf.CheckSignatureFrom(ca.leaf) == nil && lasts(c.leaf, now) && slices.Equal(c.leaf.DNSNames, names)
+	return c.parse() && c.leaf.CheckSignatureFrom(ca.leaf) == nil && lasts(c.leaf, now) && c.covers(names)
+}
+
+// covers reports whether a certificate is for these names and no others.
+func (c *certificate) covers(names []string) bool {
+	hosts, addresses := split(names)
+	return slices.Equal(c.leaf.DNSNames, hosts) && slices.EqualFunc(c.leaf.IPAddresses, addresses, net.IP.Equal)
+}
+
+// split returns which of some names are addresses.
+func split(names []string) (hosts []string, addresses []net.IP) {
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			addresses = append(addresses, ip)
+		} else {
+			hosts = append(hosts, name)
+		}
+	}
+	return hosts, addresses
 }
 
 func lasts(c *x509.Certificate, now time.Time) bool {
@@ -118,8 +137,9 @@ func authority(cert, key string, now time.Time) (certificate, error) {
 // issue makes the certificate of a service. A unit shows it to the manager and,
 // when it asks itself for its health, to itself.
 func (c *certificate) issue(of *packager.TLS, now time.Time) (certificate, error) {
+	hosts, addresses := split(of.Names)
 	return issue(&x509.Certificate{
-		Subject: pkix.Name{CommonName: of.For}, DNSNames: of.Names, KeyUsage: x509.KeyUsageDigitalSignature,
+		Subject: pkix.Name{CommonName: of.For}, DNSNames: hosts, IPAddresses: addresses, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, c, now)
 }

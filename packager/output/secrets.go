@@ -160,6 +160,9 @@ func netrcToken(s string) string {
 // UsersFile is the file of the manager's users, in an output folder.
 func UsersFile(dir string) string { return filepath.Join(dir, SecretsDir, packager.ManagerUsers) }
 
+// AuthorityFile is the certificate that has signed all others, in an output folder.
+func AuthorityFile(dir string) string { return filepath.Join(dir, SecretsDir, packager.TLSAuthority) }
+
 // ManagerPassword reads the password that was given to the manager or generated
 // for it.
 func ManagerPassword(dir string) (string, error) {

@@ -29,8 +29,11 @@ type Carry struct {
 // Before asks the manager of the version that runs before. What it does not answer is
 // not carried over.
 func (c *Carry) Before(ctx context.Context, at deploy.Access) {
-	manager := client.New(at.Address, at.User, at.Password)
-	app, err := manager.App(ctx)
+	manager, err := clientOf(at)
+	var app client.App
+	if err == nil {
+		app, err = manager.App(ctx)
+	}
 	if err == nil {
 		c.goal, err = manager.Goal(ctx)
 	}
@@ -49,7 +52,10 @@ func (c *Carry) After(ctx context.Context, at deploy.Access) error {
 	case at.Password == "":
 		return nil
 	}
-	manager := client.New(at.Address, at.User, at.Password)
+	manager, err := clientOf(at)
+	if err != nil {
+		return err
+	}
 	now, err := c.settled(ctx, manager)
 	if err != nil && c.goal.Revision == "" && !c.Up {
 		c.Say("the goal is not known: " + diag.Visible(err.Error()))

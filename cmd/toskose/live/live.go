@@ -14,6 +14,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/tosca/diag"
 )
 
@@ -51,7 +52,11 @@ func (m *Manager) Ask(f func(*client.Client) error) error {
 		return err
 	}
 	at.Address = cmp.Or(m.Address, at.Address)
-	err = f(client.New(at.Address, at.User, at.Password))
+	manager, err := clientOf(at.Access)
+	if err != nil {
+		return err
+	}
+	err = f(manager)
 	var problem *client.Problem
 	switch {
 	case errors.Is(err, client.ErrNoAnswer) && at.Forward != "" && m.Address == "":
@@ -62,6 +67,12 @@ func (m *Manager) Ask(f func(*client.Client) error) error {
 		return fmt.Errorf("the manager at %s refuses the password of %s: it is that of another application, or of another time (%w)", at.Address, at.Source, err)
 	}
 	return err
+}
+
+// clientOf returns what asks a manager.
+func clientOf(at deploy.Access) (*client.Client, error) {
+	config, err := at.TLS()
+	return client.NewTLS(at.Address, at.User, at.Password, config), err
 }
 
 // session is what the commands share: where they print, and whom they ask.
