@@ -48,6 +48,7 @@ type app struct {
 	missing []manager.NotReady
 	goal    *manager.GoalView
 	panics  bool
+	rare    bool // goals are kept by one replica only
 }
 
 func (a *app) Goal() manager.GoalView {
@@ -59,17 +60,17 @@ func (a *app) Goal() manager.GoalView {
 
 func (a *app) SetGoal(_ context.Context, req manager.GoalRequest) (manager.GoalView, bool, error) {
 	a.called = fmt.Sprint("goal ", req.State, req.States, req.Merge, req.By)
-	return manager.GoalView{State: req.State, Lacking: []string{"10.0.0.9"}}, req.State != "rare", a.err
+	return manager.GoalView{State: req.State, Lacking: []string{"10.0.0.9"}}, !a.rare && req.State != "rare", a.err
 }
 
 func (a *app) ResumeGoal(_ context.Context, components []string, by string) (manager.GoalView, bool, error) {
 	a.called = fmt.Sprint("resume ", components, by)
-	return manager.GoalView{}, true, a.err
+	return manager.GoalView{}, !a.rare, a.err
 }
 
 func (a *app) RestoreGoal(_ context.Context, g manager.KeptGoal) (manager.GoalView, bool, error) {
 	a.called = fmt.Sprint("restore ", g.Revision, " ", g.State)
-	return manager.GoalView{}, true, a.err
+	return manager.GoalView{}, !a.rare, a.err
 }
 
 func (a *app) Plan(_ context.Context, req manager.GoalRequest) manager.PlanView {
@@ -256,6 +257,9 @@ func request(method, path, body string, headers ...string) *http.Request {
 	r.SetBasicAuth("admin", "pw")
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
+		if name == "Authorization" {
+			r.Header.Del(name)
+		}
 		r.Header.Add(name, value)
 	}
 	return r

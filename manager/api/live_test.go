@@ -76,6 +76,16 @@ func (l *live) ask(method, path, body string, headers ...string) *httptest.Respo
 	return w
 }
 
+// calm waits until all is known, and the keeper of the goal has been told so.
+func (l *live) calm() {
+	l.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !read[manager.GoalView](l, "/api/v1/app/goal").Acting; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			l.t.Fatal("the units are not heard")
+		}
+	}
+}
+
 // read asks for JSON, which has to be there.
 func read[T any](l *live, path string, headers ...string) (value T) {
 	l.t.Helper()
@@ -157,6 +167,7 @@ func TestListsHavePages(t *testing.T) {
 func TestWhatIsKnownAlreadyIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	l := enliven(t, nil, fakeunit.End{Target: "started"})
+	l.calm()
 	for _, path := range []string{"/api/v1/app", "/api/v1/node", "/api/v1/components", "/api/v1/node/backend/api", "/api/v1/app/goal", op, "/healthz", op + "/log"} {
 		first := l.ask("GET", path, "")
 		tag := first.Header().Get("ETag")

@@ -38,13 +38,17 @@ func guard(document map[string]any) {
 	paths, _ := document["paths"].(map[string]any)
 	for _, item := range paths {
 		operations, _ := item.(map[string]any)
-		for _, value := range operations {
+		for method, value := range operations {
 			operation, _ := value.(map[string]any)
 			responses, isOperation := operation["responses"].(map[string]any)
 			if _, open := operation["security"]; open || !isOperation {
 				continue
 			}
-			for status, name := range map[string]string{"401": "Unauthorized", "403": "Forbidden", "429": "TooManyLogins"} {
+			refusals := map[string]string{"401": "Unauthorized", "429": "TooManyLogins"}
+			if method != "get" {
+				refusals["403"] = "Forbidden" // every role may read, and a page of another site cannot see what it has read
+			}
+			for status, name := range refusals {
 				responses[status] = map[string]any{"$ref": "#/components/responses/" + name}
 			}
 		}

@@ -211,6 +211,8 @@ func (s containerStatus) why() (text string, times int) {
 		return fmt.Sprintf("was restarted %d times%s", s.Restarts, said), s.Restarts
 	case w == nil && s.State.Running != nil:
 		return "runs and is not ready", 0
+	case w == nil && s.Restarts > 0: // it has just ended once more
+		return fmt.Sprintf("was restarted %d times%s", s.Restarts, said), s.Restarts
 	case w == nil:
 		return "is not up" + said, 0
 	case w.Reason == "CrashLoopBackOff":
@@ -256,7 +258,7 @@ func (c *cluster) logs(ctx context.Context, service string) (string, error) {
 		return "", nil
 	}
 	args := []string{"logs", pods[i].Metadata.Name, "--tail=15"}
-	if s := pods[i].Status.Containers[0]; s.Restarts > 0 && (s.State.Running == nil || s.restarted()) {
+	if s := pods[i].Status.Containers[0]; s.Restarts > 0 && (s.State.Waiting != nil || s.restarted()) { // one that has just ended is not the previous one
 		args = append(args, "--previous")
 	}
 	out, err := c.d.output(ctx, c.words(args...)...)

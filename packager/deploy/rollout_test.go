@@ -91,6 +91,10 @@ func TestWhatDoesNotComeUpIsExplained(t *testing.T) {
 			pod(`{"restartCount": 0, "state": {`+ended+`}}`, ""),
 			"pod store-1 is not up: it ended with code 7 (Error)", 0,
 		},
+		"has just ended once more": {
+			pod(`{"restartCount": 2, "state": {`+ended+`}, "lastState": {`+ended+`}}`, ""),
+			"pod store-1 was restarted 2 times: it ended with code 7 (Error)", 2,
+		},
 		"runs after a crash": {
 			pod(`{"restartCount": 1, "state": {"running": {"startedAt": "2999-01-01T00:00:00Z"}}, "lastState": {`+ended+`}}`, ""),
 			"pod store-1 was restarted 1 times: it ended with code 7 (Error)", 1,

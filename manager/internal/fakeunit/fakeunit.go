@@ -67,6 +67,7 @@ type Unit struct {
 	cancels    map[string]chan struct{}
 	entries    []wire.Entry
 	grown      chan struct{}
+	documents  map[string]wire.Document
 	executed   []string // "component:interface.operation input=value"
 	signals    []string
 	running    sync.WaitGroup
