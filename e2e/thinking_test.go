@@ -48,6 +48,7 @@ func tellTheStory(t *testing.T, app *application) {
 		{"the log viewer shows and filters what the API did", theLogIsShown},
 		{"stopping api leaves logsniffer and the thoughts alone", apiStopsAlone},
 		{"who has no password is refused", strangersAreRefused},
+		{"others may less, as long as they are there", othersMayLess},
 		{"what is not there is not found", unknownNames},
 		{"no secret is where it does not belong", noSecretIsOut},
 		{"a component can be deleted and made anew", aComponentIsMadeAnew},

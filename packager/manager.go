@@ -33,6 +33,12 @@ func (p *planner) manager() {
 	if err != nil {
 		p.report("manager.docker.base_tag: needs a base_image")
 	}
+	if cfg.ClientCA != "" {
+		t.data(ClientCAPath, []byte(cfg.ClientCA))
+		if !p.opts.TLS {
+			p.report("manager.client_ca: users show their certificates by TLS only: package with --tls")
+		}
+	}
 	s := Service{
 		Name: cfg.Alias, Image: cfg.Docker.Image(), IsManager: true, StopGrace: stopGrace(nil),
 		UnitPort: cfg.Port, UnitPasswd: ManagerPassword, Health: []string{ManagerPath, "health"},
@@ -56,6 +62,9 @@ func (p *planner) manager() {
 		}
 	}
 	p.secure(&s, s.Name, LocalName, "127.0.0.1", "::1")
+	if cfg.ClientCA != "" {
+		s.Env["TOSKOSE_MANAGER_CLIENT_CA"] = ClientCAPath
+	}
 	if files := p.unitTLS(s.Name); files != nil {
 		p.plan.Secrets = append(p.plan.Secrets, Secret{Name: TLSAuthority, TLS: &TLS{}})
 		s.Env["TOSKOSE_TLS_CA"], s.Env["TOSKOSE_TLS_CERT"], s.Env["TOSKOSE_TLS_KEY"] = files.Authority, files.Cert, files.Key

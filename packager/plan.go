@@ -147,6 +147,8 @@ const (
 	ManagerFolder = "/toskose/manager"
 	// DigestsPath is a JSON object with the digest of each node's unit.
 	DigestsPath = ManagerFolder + "/digests.json"
+	// ClientCAPath has the authorities of users' certificates.
+	ClientCAPath = ManagerFolder + "/client-ca.crt"
 )
 
 // The labels of images and containers, by which they are found again.

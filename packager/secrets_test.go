@@ -2,6 +2,7 @@ package packager_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -234,6 +235,25 @@ func TestTheConfigurationsVolumesWinOverTheApplications(t *testing.T) {
 	want := []packager.Volume{{Name: "dbvolume", Driver: "nfs", Options: map[string]string{"type": "nfs4", "o": "addr=10.0.0.1"}}}
 	if diff := cmp.Diff(want, p.Volumes); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestTheManagerHasTheAuthoritiesOfUsersCertificates(t *testing.T) {
+	t.Parallel()
+	cfg := config.Config{Manager: config.Manager{ClientCA: "PEM"}}
+	p, err := packager.New(sample.App(), sample.Archive(), cfg, packager.Options{TLS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := image(t, p, "").Files
+	if i := slices.IndexFunc(files, func(f packager.File) bool { return f.Path == packager.ClientCAPath }); i < 0 || string(files[i].Data) != "PEM" {
+		t.Error("the file is not in the image")
+	}
+	if env := p.Manager().Env; env["TOSKOSE_MANAGER_CLIENT_CA"] != packager.ClientCAPath || env["TOSKOSE_MANAGER_TLS_CERT"] == "" {
+		t.Errorf("%v", env)
+	}
+	if _, err := packager.New(sample.App(), sample.Archive(), cfg, packager.Options{}); err == nil || !strings.Contains(err.Error(), "--tls") {
+		t.Errorf("without TLS: %v", err)
 	}
 }
 

@@ -23,6 +23,10 @@ const usage = `usage: toskose-manager [--app FILE] [--config FILE] [--version] [
 
 serve   serves the API on TOSKOSE_MANAGER_PORT (the default)
 health  asks the manager that serves on TOSKOSE_MANAGER_PORT; exits 0 if it works, else 1
+
+The log goes to the standard error. The audit log, JSON lines of who did what and
+who was refused, goes to the standard output, or where TOSKOSE_AUDIT_LOG says:
+stdout, stderr or a FILE.
 `
 
 // paths are the files that the manager reads: two of its image, and how its

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/x509"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -58,6 +59,9 @@ func (d *decoder) check(cfg Config, target *Target) {
 	d.oneOf("manager.goal", m.Goal, []string{GoalNone, GoalUp})
 	d.checkDocker("manager.docker", m.Docker)
 	d.secret("manager.secret_key", m.SecretKey)
+	if m.ClientCA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(m.ClientCA)) {
+		d.reportAt("manager.client_ca", "must be certificates in PEM")
+	}
 	d.unique("manager", "port", m.Port, ports)
 	if m.Alias != "" {
 		d.uniqueAlias("manager", m.Alias, aliases)

@@ -47,6 +47,7 @@ type Manager struct {
 	Mode      string `yaml:"mode,omitempty" json:"mode,omitempty"` // production or testing
 	Goal      string `yaml:"goal,omitempty" json:"goal,omitempty"` // none or up: what holds while nobody has set a goal
 	SecretKey string `yaml:"secret_key,omitempty" json:"-"`
+	ClientCA  string `yaml:"client_ca,omitempty" json:"client_ca,omitempty"` // PEM of authorities of users' certificates
 	Docker    Docker `yaml:"docker,omitempty" json:"docker,omitzero"`
 }
 
