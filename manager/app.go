@@ -33,7 +33,7 @@ type Options struct {
 	TLS        *tls.Config // for requests to units; nil: plain HTTP
 	Logger     *slog.Logger
 
-	Poll     time.Duration // how long one request to a unit waits for something to happen; 30 s
+	Poll     time.Duration // how long one request to a unit waits for something to happen; 50 s
 	Patience time.Duration // how long a unit may be silent while it executes; 30 s
 	Backoff  time.Duration // before a request is sent again; doubles up to 2 s; 100 ms
 	Discover time.Duration // how often the replicas of a node are looked for; 1 s
@@ -46,7 +46,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Poll <= 0 {
-		o.Poll = 30 * time.Second
+		o.Poll = 50 * time.Second
 	}
 	if o.Patience <= 0 {
 		o.Patience = 30 * time.Second

@@ -555,6 +555,37 @@ func TestARequirementHoldsWhileAnyReplicaOffersIt(t *testing.T) {
 	}
 }
 
+// TestAReplicaOfAnotherVersionIsLeftAlone: in a rolling deployment managers and units
+// of two versions pass each other.
+func TestAReplicaOfAnotherVersionIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	ours, other := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"}), fakeunit.Backend("i2", nil, fakeunit.End{Target: "started"})
+	ours.Digest, other.Digest = "new", "old"
+	found := fakeunit.Containers{"backend": {ours.Start(t, configured), other.Start(t, configured)}}
+	app := application(t, found, manager.Options{Digests: map[string]string{"backend": "new"}})
+	if _, err := run(t, app, startAPI); !errors.Is(err, outcome.ErrOutdated) || len(ours.Executed())+len(other.Executed()) != 0 {
+		t.Errorf("on both: %v", err)
+	}
+	shown, err := app.Component(t.Context(), "backend", "api", manager.StatesOnly)
+	if err != nil || len(shown.Replicas) != 2 {
+		t.Fatalf("it is shown as %+v, %v", shown.Replicas, err)
+	}
+	for _, r := range shown.Replicas {
+		if r.Outdated != (r.Instance == "i2") {
+			t.Errorf("it is shown as %+v", r)
+		}
+	}
+	one := startAPI
+	one.Replica = "i1"
+	if _, err := run(t, app, one); err != nil {
+		t.Errorf("on ours: %v", err)
+	}
+	one.Replica, one.Force = "i2", true
+	if x, err := run(t, app, one); err != nil || x.By != "ann (forced)" {
+		t.Errorf("by force: %+v, %v", x, err)
+	}
+}
+
 func TestAProviderThatCannotBeHeardOffersNothing(t *testing.T) {
 	t.Parallel()
 	gui := &fakeunit.Unit{Instance: "i2", Operations: map[string]map[string]fakeunit.Operation{"gui": {

@@ -490,7 +490,7 @@ func TestEveryKindOfErrorHasItsStatusAndType(t *testing.T) {
 		outcome.ErrUnknownOperation: "404 unknown-operation", outcome.ErrUnknownReplica: "404 unknown-replica",
 		outcome.ErrUnknownExecution: "404 unknown-execution", outcome.ErrNoLog: "404 no-log",
 		outcome.ErrAmbiguous: "409 ambiguous-operation", outcome.ErrStandalone: "409 standalone-node",
-		outcome.ErrNotAllowed: "409 not-allowed", outcome.ErrUnmet: "409 requirement-not-met", outcome.ErrTakesAway: "409 required-by-others", outcome.ErrBusy: "409 already-running", outcome.ErrNotRunning: "409 not-running",
+		outcome.ErrNotAllowed: "409 not-allowed", outcome.ErrUnmet: "409 requirement-not-met", outcome.ErrTakesAway: "409 required-by-others", outcome.ErrOutdated: "409 outdated", outcome.ErrBusy: "409 already-running", outcome.ErrNotRunning: "409 not-running",
 		outcome.ErrInvalid: "422 invalid-request", outcome.ErrReused: "422 id-reused", outcome.ErrNotImplemented: "501 not-implemented",
 		outcome.ErrFailed: "502 operation-failed", outcome.ErrBadAnswer: "502 bad-answer",
 		outcome.ErrUnreachable: "503 unreachable", outcome.ErrUnavailable: "503 unavailable", outcome.ErrTimeLimit: "504 time-limit",

@@ -81,6 +81,7 @@ var problemKinds = []problemKind{
 	{outcome.ErrNotAllowed, http.StatusConflict, "not-allowed"},
 	{outcome.ErrUnmet, http.StatusConflict, "requirement-not-met"},
 	{outcome.ErrTakesAway, http.StatusConflict, "required-by-others"},
+	{outcome.ErrOutdated, http.StatusConflict, "outdated"},
 	{outcome.ErrBusy, http.StatusConflict, "already-running"},
 	{outcome.ErrNotRunning, http.StatusConflict, "not-running"},
 	{errTooLarge, http.StatusRequestEntityTooLarge, "too-large"},

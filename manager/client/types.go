@@ -56,6 +56,7 @@ type Replica struct {
 	Problem   string    `json:"problem,omitempty"`   // why the state is not known
 	Last      string    `json:"last,omitempty"`      // the state that it was in when it was heard last
 	Heard     time.Time `json:"heard,omitzero"`      // and when that was
+	Outdated  bool      `json:"outdated,omitempty"`  // it is of another version of the application than the manager
 }
 
 // Goal is where the application should be, and how far it is.

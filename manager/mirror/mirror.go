@@ -41,7 +41,7 @@ type Options struct {
 	Nodes      []Spec
 	Logger     *slog.Logger
 
-	Poll     time.Duration // how long one request to a unit waits for something to happen; 30 s
+	Poll     time.Duration // how long one request to a unit waits for something to happen; 50 s
 	Backoff  time.Duration // before a unit is asked again; doubles up to 2 s; 100 ms
 	Discover time.Duration // how often the replicas of a node are looked for; 1 s
 	Probe    time.Duration // how often a standalone container is; 2 s
@@ -54,7 +54,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.Poll = cmp.Or(o.Poll, 30*time.Second)
+	o.Poll = cmp.Or(o.Poll, 50*time.Second)
 	o.Backoff = cmp.Or(o.Backoff, 100*time.Millisecond)
 	o.Discover = cmp.Or(o.Discover, time.Second)
 	o.Probe = cmp.Or(o.Probe, 2*time.Second)

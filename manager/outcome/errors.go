@@ -20,6 +20,7 @@ var (
 	ErrStandalone       = errors.New("standalone node")     // it has no unit that could do it
 	ErrNotAllowed       = errors.New("not allowed now")     // by the protocol, in the component's state
 	ErrUnmet            = errors.New("requirement not met") // nothing offers what the operation requires
+	ErrOutdated         = errors.New("outdated")            // the replica is of another version of the application
 	ErrTakesAway        = errors.New("others require it")   // the operation takes it away, and the caller is strict
 	ErrBusy             = errors.New("already running")     // another operation of the component is under way
 	ErrNotBegun         = errors.New("not begun")           // since it did not succeed on another replica

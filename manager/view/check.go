@@ -17,14 +17,21 @@ import (
 type Request struct {
 	topology.Operation
 	Targets []netip.AddrPort
-	Force   bool // even if it requires what nothing offers
+	Force   bool // even if it requires what nothing offers, or a replica is of another version
 	Strict  bool // not if it takes from others what they require
 }
 
-// Check refuses an operation that requires what nothing offers or, if the caller is
-// strict, takes from others what they require. It reports whether force was needed.
-// What the component's own protocol does not allow is left to the unit.
+// Check refuses an operation on a replica of another version of the application, one
+// that requires what nothing offers or, if the caller is strict, one that takes from
+// others what they require. It reports whether force was needed. What the component's
+// own protocol does not allow is left to the unit.
 func (l Look) Check(req Request) (forced bool, err error) {
+	outdated := l.outdated(req)
+	if outdated != nil && !req.Force {
+		return false, &outcome.Error{Kind: outcome.ErrOutdated, Detail: fmt.Sprintf(
+			"operation %s of component %q: %s of node %q has another version of its components than the manager; the manager of that version operates it, and force does",
+			req.Name, req.Component.Name(), strings.Join(outdated, ", "), req.Component.Node.Name())}
+	}
 	lacks, after := l.foresee(req)
 	if lacks != nil && !req.Force {
 		return false, l.unmet(req, lacks)
@@ -34,7 +41,17 @@ func (l Look) Check(req Request) (forced bool, err error) {
 		return false, &outcome.Error{Kind: outcome.ErrTakesAway, Lacks: taken, Detail: fmt.Sprintf(
 			"operation %s of component %q would take from others what they require: %s", req.Name, name, blame(taken))}
 	}
-	return lacks != nil, nil
+	return lacks != nil || outdated != nil, nil
+}
+
+// outdated returns the replicas that are of another version of the application.
+func (l Look) outdated(req Request) (names []string) {
+	for _, target := range req.Targets {
+		if at := l.Node(req.Component.Node.Name()).At(target); at != nil && at.Reachable() && l.rules.outdated(at) {
+			names = append(names, at.Address.String())
+		}
+	}
+	return names
 }
 
 // foresee returns what an operation lacks, and how all will stand after it.

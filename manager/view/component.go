@@ -57,6 +57,7 @@ func common(a, b []string) []string {
 
 func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) ComponentReplica {
 	r := ComponentReplica{Address: at.Address.String(), Instance: at.Instance, State: StateUnknown}
+	r.Outdated = l.rules.outdated(at)
 	known := at.Component(c.Name())
 	if at.Problem != nil {
 		r.Problem = outcome.Of(c.Node.Replica(at.Address), at.Problem).Error()

@@ -89,6 +89,7 @@ type ComponentReplica struct {
 	Problem   string         `json:"problem,omitempty"`   // why the state is not known
 	Last      string         `json:"last,omitempty"`      // the state that it was in when it was heard last
 	Heard     time.Time      `json:"heard,omitzero"`      // and when that was
+	Outdated  bool           `json:"outdated,omitempty"`  // it is of another version of the application than the manager, and left alone
 
 	// Blocked are the operations that its protocol allows, but that require what
 	// nothing offers.

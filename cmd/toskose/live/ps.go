@@ -51,7 +51,11 @@ func printComponents(w io.Writer, app client.App) {
 			if !r.Since.IsZero() {
 				since = r.Since.UTC().Format(time.RFC3339)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Node, c.Name, r.Address, r.State, since, diag.Visible(cmp.Or(r.Problem, r.Why)))
+			why := cmp.Or(r.Problem, r.Why)
+			if r.Outdated {
+				why = "outdated, left alone: " + why
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Node, c.Name, r.Address, r.State, since, diag.Visible(why))
 		}
 	}
 	for _, n := range app.Nodes {

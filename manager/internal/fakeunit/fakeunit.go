@@ -50,6 +50,7 @@ type Unit struct {
 	rpc.Unit // what the fake does not have panics
 
 	Instance   string
+	Digest     string                          // of its configuration
 	Labels     map[string]string               // host=h1 unless given
 	Operations map[string]map[string]Operation // by component and "interface.operation"
 	Logs       map[string]string               // by process
@@ -294,7 +295,7 @@ func (u *Unit) identity() wire.Identity {
 	if labels == nil {
 		labels = map[string]string{"host": "h1"}
 	}
-	return wire.Identity{Instance: u.Instance, Seq: uint64(len(u.entries)), Booted: time.Unix(1e9, 5), Labels: labels}
+	return wire.Identity{Instance: u.Instance, Digest: u.Digest, Seq: uint64(len(u.entries)), Booted: time.Unix(1e9, 5), Labels: labels}
 }
 
 // hello is all that is to be known.
