@@ -33,6 +33,12 @@ func serve(t *testing.T, h http.Handler, opts api.ServeOptions) (address string,
 	if err != nil {
 		t.Fatal(err)
 	}
+	return listener.Addr().String(), serveOn(t, listener, h, opts)
+}
+
+// serveOn is serve on a listener.
+func serveOn(t *testing.T, listener net.Listener, h http.Handler, opts api.ServeOptions) (stop func()) {
+	t.Helper()
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -46,7 +52,7 @@ func serve(t *testing.T, h http.Handler, opts api.ServeOptions) (address string,
 		}
 	})
 	t.Cleanup(stop)
-	return listener.Addr().String(), stop
+	return stop
 }
 
 // dial connects for as long as a test may take.
