@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -114,7 +115,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return nil, err
 	}
 	defer archive.Close()
-	plan, err := makePlan(ctx, env, engine, archive, opts, args[1:], packager.Options{Version: built().version, TLS: flags.targets.tls})
+	plan, err := makePlan(ctx, env, engine, archive, opts, args[1:], packager.Options{Version: built().version, TLS: flags.targets.tls, Now: time.Now(), Read: beside(args[1:])})
 	if err != nil {
 		return nil, err
 	}

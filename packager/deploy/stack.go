@@ -35,6 +35,9 @@ func onStack(d *deployer, self string) target {
 func (s *stack) mine() filters.Args { return filters.NewArgs(filters.Arg("label", s.label)) }
 
 func (s *stack) up(ctx context.Context) error {
+	if !s.d.info.Manager.TLS {
+		s.d.say("warning: %s", compose.Clear(s.d.info.Manager.Port))
+	}
 	if err := s.d.command(ctx, "docker", "stack", "deploy", "--resolve-image", "never", "--prune", "--with-registry-auth",
 		"-c", s.d.file(compose.SwarmFile), s.d.info.App); err != nil {
 		return err
