@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toskose/toskose/packager/compose"
@@ -26,6 +28,15 @@ type Access struct {
 	// How the user shows who they are, besides a password; empty: not so.
 	ClientCertificate, ClientKey string // files in PEM
 	TokenFile                    string // with a token, in the place of a password
+}
+
+// Token reads the token: somebody may write another into its file before it ends.
+func (a Access) Token() (string, error) {
+	text, err := os.ReadFile(a.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the manager's token: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 // Manager returns where the manager of the application that was packaged in a
