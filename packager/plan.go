@@ -22,6 +22,8 @@ type Plan struct {
 	Digests     map[string]string // of the configurations of the units, by node, as these report them
 	Certificate *x509.Certificate // the user's own, of the manager's API; nil: there is none
 	Warnings    []string          // what is lost or surely not meant, for the user to read
+
+	Components map[string]Component // what of them differs from one release to another
 }
 
 // Image is an image to build by copying files onto a base.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -13,38 +12,36 @@ import (
 // [pflag.Value].
 type Form string
 
-// The forms of output.
+// The forms.
 const (
-	Table Form = "table"
-	JSON  Form = "json"
+	FormTable Form = "table"
+	FormJSON  Form = "json"
 )
-
-var forms = []string{string(Table), string(JSON)}
 
 func (f *Form) String() string { return string(*f) }
 
-// Type is what a form is called where a command explains its flags.
+// Type is how the help calls the flag's value.
 func (*Form) Type() string { return "FORM" }
 
-// Set implements [pflag.Value].
+// Set refuses what is no form.
 func (f *Form) Set(text string) error {
-	if !slices.Contains(forms, text) {
-		return fmt.Errorf("it is %s or %s", Table, JSON)
+	if form := Form(text); form != FormTable && form != FormJSON {
+		return fmt.Errorf("it is %s or %s", FormTable, FormJSON)
 	}
 	*f = Form(text)
 	return nil
 }
 
-// Register adds the flag to a command, whose form is a table unless it says otherwise.
+// Register adds the flag to a command.
 func (f *Form) Register(cmd *cobra.Command) {
-	*f = Table
+	*f = FormTable
 	cmd.Flags().VarP(f, "output", "o", "table, for people, or json, for programs")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{string(FormTable), string(FormJSON)}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
 
-// Print prints an answer as JSON, or as people read it.
-func (f *Form) Print(out io.Writer, answer any, people func(io.Writer)) error {
-	if *f == JSON {
+// Show prints an answer: as JSON, or as people read it.
+func (f *Form) Show(out io.Writer, answer any, people func(io.Writer)) error {
+	if *f == FormJSON {
 		encoder := json.NewEncoder(out)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")

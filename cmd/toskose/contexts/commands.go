@@ -59,7 +59,7 @@ func (k *keeper) list() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return form.Print(k.streams.Out, all, func(w io.Writer) { printContexts(w, all) })
+			return form.Show(k.streams.Out, all, func(w io.Writer) { printContexts(w, all) })
 		},
 	}
 	form.Register(cmd)

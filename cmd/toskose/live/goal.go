@@ -93,7 +93,7 @@ component's protocol, up, down or none, and wait until they are reached.`,
 				if err != nil {
 					return err
 				}
-				return s.output.Print(s.streams.Out, g, func(out io.Writer) { printGoal(out, g) })
+				return s.output.Show(s.streams.Out, g, func(out io.Writer) { printGoal(out, g) })
 			})
 		},
 	}
@@ -146,19 +146,19 @@ func (w *waiting) set(ctx context.Context, set func(context.Context, *client.Cli
 		if !w.noWait {
 			err = AwaitGoal(ctx, c, w.timeout, w.tell)
 		}
-		if err != nil || w.output != cli.JSON {
+		if err != nil || w.output != cli.FormJSON {
 			return err
 		}
 		if g, err = c.Goal(ctx); err != nil {
 			return err
 		}
-		return w.output.Print(w.streams.Out, g, nil)
+		return w.output.Show(w.streams.Out, g, nil)
 	})
 }
 
 // tell prints how far a goal is, beside the JSON that programs read.
 func (w *waiting) tell(line string) {
-	if w.output == cli.JSON {
+	if w.output == cli.FormJSON {
 		w.say("%s", line)
 	} else if !*w.quiet {
 		fmt.Fprintln(w.streams.Out, line)

@@ -26,7 +26,7 @@ func newPs(s *session) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return s.output.Print(s.streams.Out, app, func(w io.Writer) { printComponents(w, app) })
+				return s.output.Show(s.streams.Out, app, func(w io.Writer) { printComponents(w, app) })
 			})
 		},
 	}

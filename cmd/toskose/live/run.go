@@ -55,7 +55,7 @@ replica cannot be reached.`,
 				if err != nil {
 					return err
 				}
-				if err := s.output.Print(s.streams.Out, x, func(io.Writer) { s.printOutput(x) }); err != nil {
+				if err := s.output.Show(s.streams.Out, x, func(io.Writer) { s.printOutput(x) }); err != nil {
 					return err
 				}
 				return failure(x)

@@ -87,10 +87,10 @@ func (s *session) top(ctx context.Context, c *client.Client, names []string, fol
 }
 
 func (s *session) showUsage(now []usage, follow bool, at time.Time) error {
-	if follow && s.output == cli.JSON {
+	if follow && s.output == cli.FormJSON {
 		return json.NewEncoder(s.streams.Out).Encode(now) // one array on each line
 	}
-	return s.output.Print(s.streams.Out, now, func(w io.Writer) {
+	return s.output.Show(s.streams.Out, now, func(w io.Writer) {
 		if follow {
 			fmt.Fprintf(w, "%s\n", at.UTC().Format(time.RFC3339))
 		}

@@ -175,7 +175,7 @@ func newLs(s *session) *cobra.Command {
 			for _, u := range l.Users {
 				all = append(all, listed{u.Name, u.Role})
 			}
-			return form.Print(s.streams.Out, all, func(w io.Writer) { printUsers(w, all) })
+			return form.Show(s.streams.Out, all, func(w io.Writer) { printUsers(w, all) })
 		},
 	}
 	form.Register(cmd)
