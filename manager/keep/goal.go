@@ -107,6 +107,9 @@ func (o Options) merge(next, before *goal.Document, ask Ask) {
 			next.All = before.All
 		}
 	}
+	if ask.Merge || ask.All == "" {
+		next.Unknown = before.Unknown
+	}
 	if ask.All != "" {
 		return
 	}
