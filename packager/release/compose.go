@@ -3,6 +3,7 @@ package release
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
@@ -26,7 +27,11 @@ func (c *Contents) readCompose(dir string, target Target) error {
 		}
 	}
 	for name, service := range file.Services {
-		merge(service, local.Services[name])
+		if whole := local.Services[name]; whole["image"] != nil {
+			service = whole
+		} else { // an earlier version wrote only what differs
+			merge(service, whole)
+		}
 		if labels, _ := service["labels"].(map[string]any); labels != nil {
 			if node, ok := labels[packager.LabelNode].(string); ok {
 				name = node
@@ -63,8 +68,13 @@ func (f composeFile) container(service map[string]any, dir string, target Target
 	for name, value := range entry[map[string]any](service, "environment") {
 		c["env "+name] = Attribute{Value: plain(value), Replaces: true}
 	}
-	for _, p := range list(service, "ports") {
-		c[fmt.Sprintf("port %v/%v", p["target"], p["protocol"])] = Attribute{Value: plain(p["published"]), Replaces: true}
+	for _, p := range entry[[]any](service, "ports") {
+		if long, ok := p.(map[string]any); ok {
+			c[fmt.Sprintf("port %v/%v", long["target"], long["protocol"])] = Attribute{Value: plain(long["published"]), Replaces: true}
+		} else if short := plain(p); strings.Contains(short, ":") { // ADDRESS:PUBLISHED:TARGET/PROTOCOL
+			last := strings.LastIndex(short, ":")
+			c["port "+short[last+1:]] = Attribute{Value: short[:last], Replaces: true}
+		}
 	}
 	for _, v := range list(service, "volumes") {
 		c[fmt.Sprintf("mount %v", v["target"])] = Attribute{Value: plain(v["source"]), Replaces: true}
