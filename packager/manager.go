@@ -40,7 +40,7 @@ func (p *planner) manager() {
 		}
 	}
 	s := Service{
-		Name: cfg.Alias, Image: cfg.Docker.Image(), IsManager: true, StopGrace: stopGrace(nil),
+		Name: cfg.Alias, Image: cfg.Docker.Image(), User: ManagerUser, IsManager: true, StopGrace: stopGrace(nil),
 		UnitPort: cfg.Port, UnitPasswd: ManagerPassword, Health: []string{ManagerPath, "health"},
 		Ports: []Port{{Container: cfg.Port, Host: cfg.Port, Protocol: "tcp"}},
 		Env: map[string]string{
