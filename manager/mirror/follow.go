@@ -176,7 +176,10 @@ func (r *Replica) after(entries []wire.Entry) (*Replica, []Event) {
 		case e.Component != "":
 			next.fold(e)
 			told := next.event(string(e.Kind))
-			told.Time, told.Seq, told.Component, told.State, told.Why, told.Execution = e.Time, e.Seq, e.Component, e.State, e.Why, e.Execution
+			told.Time, told.Seq, told.Component, told.State, told.Why = e.Time, e.Seq, e.Component, e.State, e.Why
+			if e.Execution != nil {
+				told.Execution = e.Execution.Brief()
+			}
 			events = append(events, told)
 		}
 	}

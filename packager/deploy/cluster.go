@@ -46,7 +46,7 @@ func (d *deployer) onCluster(ctx context.Context) error {
 	d.where = target{
 		runner: c, name: fmt.Sprintf("on Kubernetes, in namespace %q", info.Namespace),
 		forward: strings.Join(c.words("port-forward", "service/"+info.Manager.Service, fmt.Sprint(info.Manager.Port)), " "),
-		check:   c.check, before: c.before, host: c.host, removeVolumes: c.removeVolumes, settled: c.removeOldSecrets, close: c.close,
+		check:   c.check, others: c.others, before: c.before, host: c.host, removeVolumes: c.removeVolumes, settled: c.removeOldSecrets, close: c.close,
 	}
 	return nil
 }

@@ -63,6 +63,7 @@ type target struct {
 	name          string                      // for people
 	forward       string                      // see Result
 	check         func(context.Context) error // refuses what cannot be deployed so
+	others        func(context.Context) error // refuses what is another application's already; may be nil
 	before        func(context.Context) (earlier, error)
 	host          func(context.Context) (string, error) // where the manager is: HOST:PORT
 	removeVolumes func(context.Context) error           // of the application
@@ -96,7 +97,7 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	if d.where.close != nil {
 		defer d.where.close()
 	}
-	if err := d.where.check(ctx); err != nil {
+	if err := d.where.refuse(ctx); err != nil {
 		return Result{}, fmt.Errorf("cannot deploy %q: %w", d.info.App, err)
 	}
 	password := ""
