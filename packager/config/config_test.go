@@ -85,14 +85,16 @@ toskose.yml:7:27: components.api.operations.own.push.states.0: "runnig" is not a
 toskose.yml:7:44: components.api.operations.own.push.states.2: "created" is listed twice`,
 		},
 		"modes, levels and names": {
-			"nodes:\n  backend: {log_level: INFOS, alias: -x, user: 'a:b', password: '{SHA}ab'}\nmanager: {mode: prod, secret_key: \"a\\nb\", client_ca: x}\n",
+			"nodes:\n  backend: {log_level: INFOS, alias: -x, user: 'a:b', password: '{SHA}ab'}\nmanager: {mode: prod, secret_key: \"a\\nb\", client_ca: x, bind: here, tls: {key: k}}\n",
 			`toskose.yml:2:24: nodes.backend.log_level: "INFOS" is not one of CRITICAL, ERROR, WARN, INFO, DEBUG, TRACE, BLATHER; did you mean "INFO"?
 toskose.yml:2:38: nodes.backend.alias: "-x" is not a name for a network: letters, digits, '-', '_' and '.', at most 63
 toskose.yml:2:48: nodes.backend.user: "a:b" must have no colon, quotation mark or control character
 toskose.yml:2:65: nodes.backend.password: must be clear text: the manager sends it
 toskose.yml:3:17: manager.mode: "prod" is not one of production, testing
 toskose.yml:3:35: manager.secret_key: must have no line break or other control character
-toskose.yml:3:54: manager.client_ca: must be certificates in PEM`,
+toskose.yml:3:54: manager.client_ca: must be certificates in PEM
+toskose.yml:3:63: manager.bind: "here" is not an address: write 127.0.0.1, one of the machine's own, or 0.0.0.0 for all
+toskose.yml:3:74: manager.tls: needs certificate and key`,
 		},
 		"images": {
 			"nodes:\n  backend:\n    docker: {name: 'reg/X:1', tag: a b, base_image: 'py:3', base_tag: '4'}\n  frontend:\n    docker: {name: 'x:1', base_image: UPPER}\n",
@@ -231,7 +233,7 @@ func TestAnEmptyFileIsCompleted(t *testing.T) {
 				},
 				"store": {Alias: "store"},
 			},
-			Manager: config.Manager{Alias: "toskose-manager", Port: 10000, User: "admin", Mode: "production", Goal: "none", Docker: docker("shop-manager")},
+			Manager: config.Manager{Alias: "toskose-manager", Port: 10000, Bind: "127.0.0.1", User: "admin", Mode: "production", Goal: "none", Docker: docker("shop-manager")},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q: %s", text, diff)

@@ -151,6 +151,8 @@ func TestTheSchemaTakesWhatTheReaderTakes(t *testing.T) {
 		"an unknown key":       {"nodes: {backend: {prot: 1}}", false},
 		"a port that is none":  {"nodes: {backend: {port: 70000}}", false},
 		"a port that is text":  {"manager: {port: many}", false},
+		"where and how it is":  {"manager: {bind: 10.0.0.7, tls: {certificate: a, key: b}}", true},
+		"half a certificate":   {"manager: {tls: {certificate: a}}", false},
 		"another mode":         {"manager: {mode: fast}", false},
 		"another level":        {"nodes: {backend: {log_level: LOUD}}", false},
 		"a list of nodes":      {"nodes: [backend]", false},
