@@ -174,6 +174,17 @@ toskose.yml:6:24: nodes.frontend.components.web.readiness: needs tcp, http, comm
 toskose.yml:7:3: nodes.store: the container hosts no components, so it has no unit; only its alias and deploy can be set
 toskose.yml:8:14: components.web: is configured by nodes.frontend.components.web, too`,
 		},
+		"log files": {
+			"nodes:\n  backend:\n    logs: {total: 16m}\n    components:\n      api:\n        logs: {size: 63k, files: 0}\n        operations: {Standard.start: {logs: {size: big, files: 1001}}}\n",
+			`toskose.yml:6:22: nodes.backend.components.api.logs.size: "63k" is less than 64k
+toskose.yml:6:34: nodes.backend.components.api.logs.files: 0 is less than 1
+toskose.yml:7:52: nodes.backend.components.api.operations.Standard.start.logs.size: "big" is not an amount: a number and b, k, m or g
+toskose.yml:7:64: nodes.backend.components.api.operations.Standard.start.logs.files: 1001 is more than 1000`,
+		},
+		"log files that need more than there is": {
+			"nodes:\n  backend: {logs: {total: 64m}}\ncomponents: {api: {operations: {Standard.start: {logs: {size: 10m, files: 5}}}}}\n",
+			`toskose.yml:2:27: nodes.backend.logs.total: "64m" is too little for the log files of the unit and of 2 operations, which need 142m; smaller or fewer files need less`,
+		},
 		"a key twice":   {"title: a\ntitle: b\n", `toskose.yml:2:1: title: is set twice`},
 		"broken YAML":   {"nodes:\n\t- x\n", `toskose.yml:2:1: is not valid YAML: found character that cannot start any token`},
 		"two documents": {"title: a\n---\ntitle: b\n", `toskose.yml:2:1: holds more than one YAML document`},
