@@ -235,24 +235,3 @@ func (p *planner) checkInputs(c tosca.Component) {
 		}
 	}
 }
-
-// sharedInputs returns the INPUT_ variables that all operations of a node agree
-// on, of those that declare them.
-func (p *planner) sharedInputs(components []tosca.Component) map[string]string {
-	shared, differs := map[string]string{}, map[string]bool{}
-	for _, c := range components {
-		for _, o := range c.Operations() {
-			for name, value := range p.inputs(c, o) {
-				name = "INPUT_" + name
-				if other, ok := shared[name]; ok && other != value {
-					differs[name] = true
-				}
-				shared[name] = value
-			}
-		}
-	}
-	for name := range differs {
-		delete(shared, name)
-	}
-	return shared
-}
