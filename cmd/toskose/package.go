@@ -135,6 +135,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	if flags.images.dryRun {
 		return &summary{Kind: eventPlanned, Application: plan.App, Path: flags.output}, nil
 	}
+	flags.targets.mounted = mounted(ctx, docker, plan.App)
 	if err := flags.targets.write(ctx, builder, flags.output, plan); err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ type targetFlags struct {
 	tls        bool
 	compose    compose.Options
 	kubernetes kubernetes.Options
+	mounted    func(path string) bool // see output.Options
 }
 
 func (f *targetFlags) register(cmd *cobra.Command) {
@@ -101,7 +102,7 @@ func (f *targetFlags) warnings(plan *packager.Plan) []string {
 // write writes the manifests and the credentials. It comes after building, because
 // what pods may do depends on the user that their images run as.
 func (f *targetFlags) write(ctx context.Context, images *image.Builder, dir string, plan *packager.Plan) error {
-	opts := output.Options{External: f.secrets == secretsExternal, Random: rand.Reader, Now: time.Now()}
+	opts := output.Options{External: f.secrets == secretsExternal, Random: rand.Reader, Now: time.Now(), Mounted: f.mounted}
 	switch {
 	case f.has(targetCompose):
 		opts.Targets = append(opts.Targets, compose.Target(f.compose))

@@ -22,7 +22,10 @@ import (
 // Options says what is deployed and how.
 type Options struct {
 	Dir      string        // what toskose has packaged
+	Name     string        // undeploy: of an application that runs, without a folder; Target says where
+	Images   bool          // undeploy: remove the images that were built for it from the engine
 	Target   string        // where to; empty: what the folder is for
+	Space    string        // the namespace of an application without a folder
 	Context  string        // the cluster, as a context of kubectl's; empty: its current one
 	Timeout  time.Duration // for all of it to answer
 	Keep     bool          // leave what did not come up, for inspection
@@ -196,14 +199,22 @@ func (d *deployer) down(ctx context.Context) error {
 			return err
 		}
 	}
-	if !d.opts.Volumes {
-		return nil
+	if d.opts.Volumes {
+		if err := d.where.removeVolumes(ctx); err != nil {
+			return err
+		}
 	}
-	return d.where.removeVolumes(ctx)
+	if d.opts.Images {
+		return d.removeImages(ctx)
+	}
+	return nil
 }
 
-// open finds where a folder is deployed to.
+// open finds where a folder is deployed to, or where an application runs.
 func open(ctx context.Context, engine *client.Client, opts Options) (*deployer, error) {
+	if opts.Name != "" {
+		return openNamed(ctx, engine, opts)
+	}
 	dir, err := filepath.Abs(opts.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot find %q: %w", opts.Dir, err)
