@@ -83,6 +83,9 @@ func New(app *tosca.Application, archive fs.FS, cfg config.Config, opts Options)
 	p.checkSecrets()
 	p.checkLeaks()
 	slices.SortFunc(p.plan.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+	if p.problems == nil { // or a file that is missing would be reported twice
+		p.describe()
+	}
 	if p.problems != nil {
 		return nil, errors.Join(p.problems...)
 	}

@@ -136,7 +136,7 @@ func runExample(t *testing.T, line string) string {
 		if err := cmp.Or(contexts.Deployed(env.environ, "thinking", "thinking-toskosed"), os.WriteFile("staging-password", nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-	case slices.Contains([]string{"toskose deploy", "toskose undeploy", "toskose ls", "toskose volume ls", "toskose volume backup", "toskose volume restore"}, cmd.CommandPath()) || slices.Contains(args, "--dir") || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
+	case slices.Contains([]string{"toskose deploy", "toskose undeploy", "toskose release", "toskose ls", "toskose volume ls", "toskose volume backup", "toskose volume restore"}, cmd.CommandPath()) || slices.Contains(args, "--dir") || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
 		if err := cmd.ParseFlags(rest); err != nil {
 			t.Errorf("%s: %v", line, err)
 		} else if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {

@@ -26,6 +26,7 @@ func (d *deployer) onEngine(ctx context.Context, kind string) error {
 	if err != nil {
 		return fmt.Errorf("cannot reach the Docker engine: %w", err)
 	}
+	d.engineID = system.ID
 	active := system.Swarm.LocalNodeState == swarm.LocalNodeStateActive
 	switch {
 	case kind == Compose || kind == "" && !active:

@@ -14,16 +14,29 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
 // openNamed opens an application that runs, without its folder.
 func openNamed(ctx context.Context, engine *client.Client, opts Options) (*deployer, error) {
+	if !isFolderOf(opts.Dir, opts.Name) {
+		opts.Dir = ""
+	}
 	d := &deployer{engine: engine, opts: opts}
 	if opts.Target == Kubernetes {
 		return d, d.inCluster(ctx, kubernetes.Named(opts.Name, opts.Space))
 	}
 	return d, d.onEngine(ctx, opts.Target)
+}
+
+// isFolderOf reports whether an application is still what was packaged in a folder.
+func isFolderOf(dir, name string) bool {
+	if dir == "" {
+		return false
+	}
+	info, err := compose.ReadInfo(dir)
+	return err == nil && info.App == name
 }
 
 // removeProject removes what Compose has made of a project, as its `down` does: that

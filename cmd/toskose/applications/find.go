@@ -57,7 +57,7 @@ func (p Places) All(ctx context.Context) (all []running.Application, problems []
 	}
 	for i := range all {
 		if all[i].Dir == "" {
-			all[i].Dir = contexts.Folder(p.Environ, all[i].Name)
+			all[i].Dir = contexts.DeployedFrom(p.Environ, all[i].Name)
 		}
 	}
 	return all, problems, nil

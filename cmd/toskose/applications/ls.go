@@ -18,7 +18,7 @@ import (
 // Command returns `toskose ls`.
 func Command(streams cli.Streams, environ []string, connect func() (*client.Client, error)) *cobra.Command {
 	places := Places{Connect: connect, Environ: environ}
-	var output cli.Output
+	var output cli.Form
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},

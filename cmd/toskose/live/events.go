@@ -31,7 +31,7 @@ otherwise an event of the kind "missing" says so, and the states follow.`,
 		Args:    cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			print := s.printEvent
-			if s.output == cli.OutputJSON {
+			if s.output == outputJSON {
 				print = func(e client.Event) error { return json.NewEncoder(s.streams.Out).Encode(e) }
 			}
 			ctx := cmd.Context()

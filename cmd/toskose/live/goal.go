@@ -146,7 +146,7 @@ func (w *waiting) set(ctx context.Context, set func(context.Context, *client.Cli
 		if !w.noWait {
 			err = AwaitGoal(ctx, c, w.timeout, w.tell)
 		}
-		if err != nil || w.output != cli.OutputJSON {
+		if err != nil || w.output != outputJSON {
 			return err
 		}
 		if g, err = c.Goal(ctx); err != nil {
@@ -158,7 +158,7 @@ func (w *waiting) set(ctx context.Context, set func(context.Context, *client.Cli
 
 // tell prints how far a goal is, beside the JSON that programs read.
 func (w *waiting) tell(line string) {
-	if w.output == cli.OutputJSON {
+	if w.output == outputJSON {
 		w.say("%s", line)
 	} else if !*w.quiet {
 		fmt.Fprintln(w.streams.Out, line)

@@ -33,7 +33,7 @@ the containers that are there, and go back as far as these.`,
 				return cli.Misuse(fmt.Errorf("--limit %d is not a number of executions", q.Limit))
 			}
 			return s.Ask(func(c *client.Client) error {
-				q.Output = s.output == cli.OutputJSON
+				q.Output = s.output == outputJSON
 				h, err := c.History(cmd.Context(), q)
 				if err != nil {
 					return err

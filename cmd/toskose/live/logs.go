@@ -116,7 +116,7 @@ func (l *logging) print(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	return l.Ask(func(c *client.Client) error {
 		each := l.printJSON
-		if l.output != cli.OutputJSON {
+		if l.output != outputJSON {
 			app, err := c.App(ctx)
 			if err != nil {
 				return err

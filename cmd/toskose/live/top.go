@@ -87,7 +87,7 @@ func (s *session) top(ctx context.Context, c *client.Client, names []string, fol
 }
 
 func (s *session) showUsage(now []usage, follow bool, at time.Time) error {
-	if follow && s.output == cli.OutputJSON {
+	if follow && s.output == outputJSON {
 		return json.NewEncoder(s.streams.Out).Encode(now) // one array on each line
 	}
 	return s.show(now, func(w io.Writer) {
