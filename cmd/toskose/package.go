@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -117,7 +118,8 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return nil, err
 	}
 	defer archive.Close()
-	plan, err := makePlan(ctx, env, engine, archive, flags.name, opts, args[1:], packager.Options{Version: built().version, TLS: flags.targets.tls})
+	how := packager.Options{Version: built().version, TLS: flags.targets.tls, Now: time.Now(), Read: beside(args[1:])}
+	plan, err := makePlan(ctx, env, engine, archive, flags.name, opts, args[1:], how)
 	if err != nil {
 		return nil, err
 	}
@@ -136,10 +138,11 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return &summary{Kind: eventPlanned, Application: plan.App, Path: flags.output}, nil
 	}
 	flags.targets.mounted = mounted(ctx, docker, plan.App)
-	if err := flags.targets.write(ctx, builder, flags.output, plan); err != nil {
+	pinned := plan.Pinned(builder.Pinned) // known when they are built, and so is whom they run as
+	if err := flags.targets.write(flags.output, pinned); err != nil {
 		return nil, err
 	}
-	return summarise(flags.output, plan, &flags.targets), nil
+	return summarise(flags.output, pinned, &flags.targets), nil
 }
 
 func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, name string, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {

@@ -83,6 +83,7 @@ var problemKinds = []problemKind{
 	{outcome.ErrOutdated, http.StatusConflict, "outdated"},
 	{outcome.ErrBusy, http.StatusConflict, "already-running"},
 	{outcome.ErrNotRunning, http.StatusConflict, "not-running"},
+	{errIncomplete, http.StatusRequestTimeout, "incomplete"},
 	{errTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
 	{outcome.ErrReused, http.StatusUnprocessableEntity, "id-reused"},
 	{outcome.ErrInvalid, http.StatusUnprocessableEntity, "invalid-request"},

@@ -43,7 +43,7 @@ func (d *deployer) onCluster(ctx context.Context) error {
 }
 
 func (d *deployer) inCluster(ctx context.Context, info kubernetes.Info) error {
-	d.info = info.Info
+	d.info, d.kind = info.Info, Kubernetes
 	c := &cluster{d: d, info: info}
 	if err := c.reachable(ctx); err != nil {
 		return err
