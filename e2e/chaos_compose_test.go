@@ -104,7 +104,11 @@ func (c *chaos) disconnected(e engines) fault {
 		name: "a container disconnected from its network, from its connecting on",
 		strike: func(t *testing.T) time.Time {
 			p := e.one(t, "backend")
-			for name, at := range p.NetworkSettings.Networks {
+			now, err := p.engine.ContainerInspect(t.Context(), p.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, at := range now.NetworkSettings.Networks {
 				if err := p.engine.NetworkDisconnect(t.Context(), name, p.ID, false); err != nil {
 					t.Fatal(err)
 				}
@@ -130,7 +134,7 @@ func (c *chaos) silent(e engines) fault {
 	return fault{
 		name: "a container's link cut until the manager notices, from its mending on",
 		strike: func(t *testing.T) time.Time {
-			peer := strings.TrimSpace(c.within(t, "backend", "cat", "/sys/class/net/eth0/iflink"))
+			peer := strings.TrimSpace(c.within(t, "backend", "sh", "-c", "cat /sys/class/net/eth*/iflink"))
 			for _, of := range devices.FindAllStringSubmatch(must(t, "", found(t, "ip"), "-o", "link").stdout, -1) {
 				if of[1] == peer {
 					link(t, of[2], "down")
