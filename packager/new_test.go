@@ -358,6 +358,19 @@ func TestImagesOfDockerfilesAreBuiltFromTheArchive(t *testing.T) {
 	}
 }
 
+// TestANameEndsWhereThoseOfItsPartsBegin: `shop_web` with a volume `data` would have that of
+// `shop` with a volume `web_data`.
+func TestANameEndsWhereThoseOfItsPartsBegin(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{"Shop_Web": "shop-web", "_shop__web_": "shop-web", "shop.web 2": "shop-web-2"} {
+		app := sample.App()
+		app.Name = given
+		if name := plan(t, app, config.Config{}).App; name != want {
+			t.Errorf("%q is called %q, want %q", given, name, want)
+		}
+	}
+}
+
 func TestALongNameIsCutAndStaysItsOwn(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

@@ -20,6 +20,8 @@ type Plan struct {
 	Config   config.Config     // completed
 	Digests  map[string]string // of the configurations of the units, by node, as these report them
 	Warnings []string          // what is lost or surely not meant, for the user to read
+
+	Components map[string]Component // what of them differs from one release to another
 }
 
 // Image is an image to build by copying files onto a base.

@@ -136,7 +136,7 @@ func runExample(t *testing.T, line string) string {
 		if err := cmp.Or(contexts.Deployed(env.environ, "thinking", "thinking-toskosed"), os.WriteFile("staging-password", nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-	case slices.Contains([]string{"deploy", "undeploy"}, cmd.Name()) || slices.Contains(args, "--dir") || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
+	case slices.Contains([]string{"deploy", "undeploy", "release"}, cmd.Name()) || slices.Contains(args, "--dir") || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
 		if err := cmd.ParseFlags(rest); err != nil {
 			t.Errorf("%s: %v", line, err)
 		} else if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {

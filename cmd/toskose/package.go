@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 // packageFlags are the flags of packaging.
 type packageFlags struct {
+	name    string
 	output  string
 	images  imageFlags
 	inputs  inputFlags
@@ -24,7 +26,8 @@ type packageFlags struct {
 
 func (f *packageFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output-path", "o", "", "folder for the manifests and credentials (default APPLICATION-toskosed)")
+	flags.StringVar(&f.name, "name", "", "name of the application: two copies of one have two (default as the archive says)")
+	flags.StringVarP(&f.output, "output-path", "o", "", "folder for the manifests and credentials (default NAME-toskosed)")
 	f.images.register(cmd)
 	f.inputs.register(cmd)
 	f.targets.register(cmd)
@@ -114,7 +117,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return nil, err
 	}
 	defer archive.Close()
-	plan, err := makePlan(ctx, env, engine, archive, opts, args[1:], packager.Options{Version: built().version, TLS: flags.targets.tls})
+	plan, err := makePlan(ctx, env, engine, archive, flags.name, opts, args[1:], packager.Options{Version: built().version, TLS: flags.targets.tls})
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +128,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	if err := output.Check(flags.output, strings.Join(args[1:], "")); err != nil {
 		return nil, err
 	}
+	engine.warn(env, flags.inUse(ctx, docker, plan))
 	if err := flags.images.build(ctx, builder, shown, plan, archive); err != nil {
 		return nil, err
 	}
@@ -137,7 +141,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	return summarise(flags.output, plan, &flags.targets), nil
 }
 
-func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
+func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, name string, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
 	heed(&opts, configs)
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
@@ -146,6 +150,7 @@ func makePlan(ctx context.Context, env environment, engine engineFlags, archive 
 	if !engine.quiet && len(diagnostics) > 0 {
 		fmt.Fprintln(env.err, diagnostics.Error())
 	}
+	app.Name = cmp.Or(name, app.Name)
 	target := packager.TargetOf(app)
 	cfg, err := readConfig(configs, &target)
 	if err != nil {

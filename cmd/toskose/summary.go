@@ -49,6 +49,9 @@ func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 		line(kubernetes.Kustomization, "for Kubernetes, with "+kubernetes.Folder+"/")
 	}
 	line(output.ConfigFile, "the configuration, with all defaults")
+	if len(plan.Components) > 0 {
+		line(output.ComponentsFile, "what `toskose diff` says of components")
+	}
 	if targets.secrets == secretsExternal {
 		s.Secrets = secretCommands(plan, targets)
 	} else {

@@ -12,6 +12,7 @@ type Situation struct {
 	Complete   bool            // all nodes were looked for
 	Standalone map[string]bool // containers without a unit, by name: whether they run
 	Replicas   []Replica       // of the containers with one
+	Missing    []string        // replicas that are not found and may go on where they are not seen, by name
 
 	byNode map[string][]int // the replicas of a node by number; nil: not indexed
 }

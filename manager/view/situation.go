@@ -40,6 +40,9 @@ func (r *Rules) situation(now *mirror.Snapshot) (goal.Situation, map[*mirror.Rep
 	next, index := goal.Situation{Standalone: map[string]bool{}}, map[*mirror.Replica]int{}
 	for _, n := range now.Nodes {
 		next.Standalone[n.Name] = len(n.Running) > 0
+		for _, at := range n.Missing {
+			next.Missing = append(next.Missing, at.Address.String())
+		}
 		for _, at := range n.Replicas {
 			if !at.Gone.IsZero() {
 				continue

@@ -17,6 +17,14 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
+// refuse refuses what cannot be deployed, before anything is changed.
+func (t target) refuse(ctx context.Context) error {
+	if err := t.check(ctx); err != nil || t.others == nil {
+		return err
+	}
+	return t.others(ctx)
+}
+
 // check refuses a folder that is packaged only for a swarm.
 func (p *project) check(context.Context) error {
 	if len(p.d.info.External) > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/release"
 )
 
 // The labels of Compose and Swarm.
@@ -33,7 +34,7 @@ type project struct {
 func onProject(d *deployer) target {
 	p := &project{d, projectLabel + "=" + d.info.App}
 	return target{
-		runner: p, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments,
+		runner: p, releases: p.releases, note: p.note, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments,
 		host:   func(context.Context) (string, error) { return d.published(d.engineHost()), nil },
 		before: func(ctx context.Context) (earlier, error) { return d.engineBefore(ctx, p.label) },
 	}
@@ -52,7 +53,10 @@ func (p *project) compose(ctx context.Context, args ...string) ([]string, error)
 	return append(words, args...), nil
 }
 
-func (p *project) up(ctx context.Context) error {
+func (p *project) up(ctx context.Context, log release.Log) error {
+	if err := p.note(log); err != nil {
+		return err
+	}
 	words, err := p.compose(ctx, "up", "-d", "--no-build", "--remove-orphans")
 	if err != nil {
 		return err

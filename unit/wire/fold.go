@@ -13,8 +13,9 @@ const (
 )
 
 // After returns where a component stands after one more entry about it, with at
-// most keep executions that have ended. It is the rule for the unit, which writes
-// entries, and for all who read them. It changes nothing that it was given.
+// most keep executions that have ended, without their output. It is the rule for the
+// unit, which writes entries, and for all who read them. It changes nothing that it was
+// given.
 func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	switch {
 	case c.Since.IsZero() || e.State != c.State:
@@ -27,7 +28,7 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	}
 	c.State, c.StartedFrom, c.Seq = e.State, e.StartedFrom, e.Seq
 	if e.Execution != nil {
-		x := *e.Execution
+		x := *e.Execution.Brief()
 		x.Seq = e.Seq
 		c.Recent = remember(c.Recent, x, keep)
 	}
@@ -66,9 +67,6 @@ func (c *Checkpointed) Executing() *Execution {
 func remember(recent []Execution, x Execution, keep int) []Execution {
 	recent = slices.Clone(recent)
 	if i := slices.IndexFunc(recent, func(r Execution) bool { return r.ID == x.ID }); i >= 0 {
-		if x.Stdout == "" && x.Stderr == "" {
-			x.Stdout, x.Stderr = recent[i].Stdout, recent[i].Stderr
-		}
 		recent[i] = x
 		return recent
 	}

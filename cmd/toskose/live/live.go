@@ -80,7 +80,7 @@ type session struct {
 	Manager
 	streams cli.Streams
 	quiet   *bool
-	output  output
+	output  cli.Form
 }
 
 // say prints a line for people, beside what a command is for.
