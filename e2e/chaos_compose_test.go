@@ -84,7 +84,7 @@ func (e engines) compose(t *testing.T, args ...string) {
 	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
 		words = []string{found(t, "docker-compose")}
 	}
-	words = append(words, "-p", e.name, "-f", filepath.Join(e.dir, "docker-compose.yml"), "-f", filepath.Join(e.dir, "docker-compose.local.yml"))
+	words = append(words, "-p", e.name, "-f", filepath.Join(e.dir, "docker-compose.local.yml"))
 	must(t, "", words[0], append(words[1:], args...)...)
 }
 

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
@@ -19,8 +20,10 @@ import (
 // Options is what a plan depends on besides the application and its
 // configuration.
 type Options struct {
-	Version string // of Toskose
-	TLS     bool   // manager and units speak TLS, with certificates of the application's own
+	Version string                            // of Toskose
+	TLS     bool                              // manager and units speak TLS, with certificates of the application's own
+	Now     time.Time                         // certificates are warned of that are not valid then
+	Read    func(name string) ([]byte, error) // reads a file that toskose.yml names; nil: there are none
 }
 
 // TargetOf says what a toskose.yml for the application may name.

@@ -1,6 +1,7 @@
 package packager
 
 import (
+	"crypto/x509"
 	"slices"
 	"strings"
 	"time"
@@ -11,15 +12,16 @@ import (
 // Plan is what is built and run for an application. Slices are
 // sorted by name unless a comment says otherwise.
 type Plan struct {
-	App      string            // the application's name, valid as a stack and project name
-	Version  string            // of Toskose
-	Images   []Image           // of nodes: toskosed, or built from the archive; then the manager's
-	Services []Service         // all containers, the manager's last
-	Volumes  []Volume          //
-	Secrets  []Secret          //
-	Config   config.Config     // completed
-	Digests  map[string]string // of the configurations of the units, by node, as these report them
-	Warnings []string          // what is lost or surely not meant, for the user to read
+	App         string            // the application's name, valid as a stack and project name
+	Version     string            // of Toskose
+	Images      []Image           // of nodes: toskosed, or built from the archive; then the manager's
+	Services    []Service         // all containers, the manager's last
+	Volumes     []Volume          //
+	Secrets     []Secret          //
+	Config      config.Config     // completed
+	Digests     map[string]string // of the configurations of the units, by node, as these report them
+	Certificate *x509.Certificate // the user's own, of the manager's API; nil: there is none
+	Warnings    []string          // what is lost or surely not meant, for the user to read
 
 	Components map[string]Component // what of them differs from one release to another
 }
@@ -87,6 +89,7 @@ type Service struct {
 type Port struct {
 	Container, Host int    // Host 0: not published
 	Protocol        string // tcp or udp
+	Bind            string // the address of a single engine that it is published at; empty: all
 }
 
 // Bind mounts a host path.

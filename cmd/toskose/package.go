@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -117,7 +118,8 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return nil, err
 	}
 	defer archive.Close()
-	plan, err := makePlan(ctx, env, engine, archive, flags.name, opts, args[1:], packager.Options{Version: built().version, TLS: flags.targets.tls})
+	how := packager.Options{Version: built().version, TLS: flags.targets.tls, Now: time.Now(), Read: beside(args[1:])}
+	plan, err := makePlan(ctx, env, engine, archive, flags.name, opts, args[1:], how)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -43,7 +46,7 @@ func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 		line(compose.SwarmFile, "for Docker Swarm")
 	}
 	if targets.has(targetCompose) {
-		line(compose.LocalFile, "its override for a single engine")
+		line(compose.LocalFile, "for a single engine")
 	}
 	if targets.has(targetKubernetes) {
 		line(kubernetes.Kustomization, "for Kubernetes, with "+kubernetes.Folder+"/")
@@ -66,7 +69,11 @@ func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 		next("kubectl --namespace %s port-forward service/%s %d", kubernetes.Namespace(plan, targets.kubernetes), kubernetes.ManagerService(plan), plan.Manager().UnitPort)
 	}
 	manager := output.InfoOf(plan, "").Manager
-	next("curl %s %s://localhost:%d/api/v1/node/", login(dir, manager, targets.secrets == secretsExternal), manager.Scheme(), manager.Port)
+	if swarm {
+		manager.Bind = plan.Config.Manager.Bind
+	}
+	at := net.JoinHostPort(manager.Host(), strconv.Itoa(manager.Port))
+	next("%s", curl(dir, manager, targets.secrets == secretsExternal, manager.Scheme()+"://"+at))
 	return s
 }
 
@@ -88,6 +95,16 @@ func (s *summary) print(w io.Writer) {
 	}
 }
 
+// curl returns a command that asks the manager at an address.
+func curl(dir string, manager output.Manager, external bool, address string) string {
+	options := login(dir, manager, external)
+	if at, err := url.Parse(address); err == nil && manager.Name != "" && at.Hostname() != manager.Name {
+		options += " --connect-to ::" + strings.TrimSuffix(at.Host, at.Port())
+		address = at.Scheme + "://" + net.JoinHostPort(manager.Name, at.Port())
+	}
+	return "curl " + options + " " + address + "/api/v1/node/"
+}
+
 // login returns how curl logs in to the manager. curl asks for a password that
 // toskose does not know.
 func login(dir string, manager output.Manager, external bool) string {
@@ -95,7 +112,10 @@ func login(dir string, manager output.Manager, external bool) string {
 		return "--user " + manager.User
 	}
 	how := "--netrc-file " + word(filepath.Join(dir, output.SecretsDir, packager.NetrcFile))
-	if manager.TLS {
+	switch {
+	case manager.Name != "":
+		how = "--cacert " + word(output.CertificateFile(dir)) + " " + how
+	case manager.TLS:
 		how = "--cacert " + word(output.AuthorityFile(dir)) + " " + how
 	}
 	return how

@@ -91,6 +91,10 @@ func (f *targetFlags) warnings(plan *packager.Plan) []string {
 	}
 	if f.forSwarm { // many convert the file that they asked for
 		all = append(all, compose.Conversion(plan)...)
+		all = append(all, compose.SwarmWarnings(plan)...)
+	}
+	if f.has(targetCompose) {
+		all = append(all, compose.LocalWarnings(plan)...)
 	}
 	if f.has(targetKubernetes) {
 		all = append(all, kubernetes.Warnings(plan, f.kubernetes)...)

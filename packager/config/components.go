@@ -83,6 +83,7 @@ func (d *decoder) checkComponents(path, node string, components map[string]Compo
 func (d *decoder) checkComponent(path string, c Component) {
 	d.checkReadiness(path+".readiness", c.Readiness)
 	d.oneOf(path+".output", c.Output, outputs)
+	d.checkLogs(path+".logs", c.Logs)
 	d.oneOf(path+".stop_signal", Signal(c.StopSignal), stopSignals)
 	d.wait(path+".stop_grace", c.StopGrace, 0)
 	if at := path + ".stop_grace"; ParseDuration(c.StopGrace)%time.Second != 0 {
@@ -100,6 +101,7 @@ func (d *decoder) checkComponent(path string, c Component) {
 		d.oneOf(path+".kind", o.Kind, kinds)
 		d.wait(path+".timeout", o.Timeout, 0)
 		d.user(path+".user", o.User)
+		d.checkLogs(path+".logs", o.Logs)
 		d.atLeastOne(path+".attempts", o.Attempts)
 	}
 }

@@ -85,14 +85,16 @@ toskose.yml:7:27: components.api.operations.own.push.states.0: "runnig" is not a
 toskose.yml:7:44: components.api.operations.own.push.states.2: "created" is listed twice`,
 		},
 		"modes, levels and names": {
-			"nodes:\n  backend: {log_level: INFOS, alias: -x, user: 'a:b', password: '{SHA}ab'}\nmanager: {mode: prod, secret_key: \"a\\nb\", client_ca: x}\n",
+			"nodes:\n  backend: {log_level: INFOS, alias: -x, user: 'a:b', password: '{SHA}ab'}\nmanager: {mode: prod, secret_key: \"a\\nb\", client_ca: x, bind: here, tls: {key: k}}\n",
 			`toskose.yml:2:24: nodes.backend.log_level: "INFOS" is not one of CRITICAL, ERROR, WARN, INFO, DEBUG, TRACE, BLATHER; did you mean "INFO"?
 toskose.yml:2:38: nodes.backend.alias: "-x" is not a name for a network: letters, digits, '-', '_' and '.', at most 63
 toskose.yml:2:48: nodes.backend.user: "a:b" must have no colon, quotation mark or control character
 toskose.yml:2:65: nodes.backend.password: must be clear text: the manager sends it
 toskose.yml:3:17: manager.mode: "prod" is not one of production, testing
 toskose.yml:3:35: manager.secret_key: must have no line break or other control character
-toskose.yml:3:54: manager.client_ca: must be certificates in PEM`,
+toskose.yml:3:54: manager.client_ca: must be certificates in PEM
+toskose.yml:3:63: manager.bind: "here" is not an address: write 127.0.0.1, one of the machine's own, or 0.0.0.0 for all
+toskose.yml:3:74: manager.tls: needs certificate and key`,
 		},
 		"images": {
 			"nodes:\n  backend:\n    docker: {name: 'reg/X:1', tag: a b, base_image: 'py:3', base_tag: '4'}\n  frontend:\n    docker: {name: 'x:1', base_image: UPPER}\n",
@@ -172,6 +174,17 @@ toskose.yml:6:24: nodes.frontend.components.web.readiness: needs tcp, http, comm
 toskose.yml:7:3: nodes.store: the container hosts no components, so it has no unit; only its alias and deploy can be set
 toskose.yml:8:14: components.web: is configured by nodes.frontend.components.web, too`,
 		},
+		"log files": {
+			"nodes:\n  backend:\n    logs: {total: 16m}\n    components:\n      api:\n        logs: {size: 63k, files: 0}\n        operations: {Standard.start: {logs: {size: big, files: 1001}}}\n",
+			`toskose.yml:6:22: nodes.backend.components.api.logs.size: "63k" is less than 64k
+toskose.yml:6:34: nodes.backend.components.api.logs.files: 0 is less than 1
+toskose.yml:7:52: nodes.backend.components.api.operations.Standard.start.logs.size: "big" is not an amount: a number and b, k, m or g
+toskose.yml:7:64: nodes.backend.components.api.operations.Standard.start.logs.files: 1001 is more than 1000`,
+		},
+		"log files that need more than there is": {
+			"nodes:\n  backend: {logs: {total: 64m}}\ncomponents: {api: {operations: {Standard.start: {logs: {size: 10m, files: 5}}}}}\n",
+			`toskose.yml:2:27: nodes.backend.logs.total: "64m" is too little for the log files of the unit and of 2 operations, which need 142m; smaller or fewer files need less`,
+		},
 		"a key twice":   {"title: a\ntitle: b\n", `toskose.yml:2:1: title: is set twice`},
 		"broken YAML":   {"nodes:\n\t- x\n", `toskose.yml:2:1: is not valid YAML: found character that cannot start any token`},
 		"two documents": {"title: a\n---\ntitle: b\n", `toskose.yml:2:1: holds more than one YAML document`},
@@ -231,7 +244,7 @@ func TestAnEmptyFileIsCompleted(t *testing.T) {
 				},
 				"store": {Alias: "store"},
 			},
-			Manager: config.Manager{Alias: "toskose-manager", Port: 10000, User: "admin", Mode: "production", Goal: "none", Docker: docker("shop-manager")},
+			Manager: config.Manager{Alias: "toskose-manager", Port: 10000, Bind: "127.0.0.1", User: "admin", Mode: "production", Goal: "none", Docker: docker("shop-manager")},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q: %s", text, diff)

@@ -37,6 +37,9 @@ func onStack(d *deployer, self string) target {
 func (s *stack) mine() filters.Args { return filters.NewArgs(filters.Arg("label", s.label)) }
 
 func (s *stack) up(ctx context.Context, log release.Log) error {
+	if !s.d.info.Manager.TLS {
+		s.d.say("warning: %s", compose.Clear(s.d.info.Manager.Port))
+	}
 	labels, err := s.labelled(log)
 	if err != nil {
 		return err
