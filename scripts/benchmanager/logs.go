@@ -24,7 +24,7 @@ const (
 // printer is a component that prints what is written to it, with who manages it.
 type printer struct {
 	*single
-	door
+	served
 	pipe *os.File
 }
 
@@ -62,7 +62,7 @@ func (b *bench) print(binary string) (*printer, error) {
 		return nil, err
 	}
 	p := &printer{single: s}
-	if p.door, err = open(s.app); err == nil {
+	if p.served, err = serve(s.app); err == nil {
 		err = p.start(filepath.Join(dir, "printed"))
 	}
 	if err != nil {

@@ -173,14 +173,14 @@ func (b *bench) operate(unit, turn int) error {
 
 // overHTTP is what clients of the API get: all states, and events.
 func (b *bench) overHTTP() error {
-	door, err := open(b.app)
+	api, err := serve(b.app)
 	if err != nil {
 		return err
 	}
-	defer door.Close()
+	defer api.Close()
 	var text []byte
 	err = b.shown("GET /api/v1/app", func() (err error) {
-		text, err = door.get("/api/v1/app")
+		text, err = api.get("/api/v1/app")
 		return err
 	})
 	if err == nil && !json.Valid(text) {
@@ -190,12 +190,12 @@ func (b *bench) overHTTP() error {
 		return err
 	}
 	b.row("of an answer", float64(len(text))/(1<<20), 0, "MB")
-	return b.events(door)
+	return b.events(api)
 }
 
 // events is from an entry's time in the unit's journal to who follows the stream of
 // events, as it reads them.
-func (b *bench) events(door door) error {
+func (b *bench) events(api served) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	const wanted = 400
@@ -203,7 +203,7 @@ func (b *bench) events(door door) error {
 	var once sync.Once
 	live, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- door.follow(ctx, "/api/v1/events?kind=start&kind=exit", func(_, data []byte) bool {
+		ended <- api.follow(ctx, "/api/v1/events?kind=start&kind=exit", func(_, data []byte) bool {
 			if len(data) == 0 { // the states were left out, and what follows is new
 				once.Do(func() { close(live) })
 				return true

@@ -15,24 +15,24 @@ import (
 	"github.com/toskose/toskose/manager/api"
 )
 
-// door is a manager's API, served on the loopback.
-type door struct{ *httptest.Server }
+// served is a manager's API, served on the loopback.
+type served struct{ *httptest.Server }
 
-func open(m *manager.App) (door, error) {
+func serve(m *manager.App) (served, error) {
 	gate, err := access.New(access.Options{First: user, Password: access.Always(password)})
 	if err != nil {
-		return door{}, err
+		return served{}, err
 	}
 	handler, err := api.New(m, api.Options{Access: gate, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return door{}, err
+		return served{}, err
 	}
-	return door{httptest.NewServer(handler)}, nil
+	return served{httptest.NewServer(handler)}, nil
 }
 
 // ask returns the answer to a GET, if it is one of success.
-func (d door) ask(ctx context.Context, path string) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, d.URL+path, http.NoBody)
+func (s served) ask(ctx context.Context, path string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func (d door) ask(ctx context.Context, path string) (*http.Response, error) {
 	return answer, err
 }
 
-func (d door) get(path string) ([]byte, error) {
-	answer, err := d.ask(context.Background(), path)
+func (s served) get(path string) ([]byte, error) {
+	answer, err := s.ask(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func (d door) get(path string) ([]byte, error) {
 
 // follow calls a function with the kind and the data of each server-sent event, which
 // may be empty, until it returns false.
-func (d door) follow(ctx context.Context, path string, each func(kind, data []byte) bool) error {
-	answer, err := d.ask(ctx, path)
+func (s served) follow(ctx context.Context, path string, each func(kind, data []byte) bool) error {
+	answer, err := s.ask(ctx, path)
 	if err != nil {
 		return err
 	}
