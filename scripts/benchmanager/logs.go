@@ -65,7 +65,7 @@ func (b *bench) readLogs(binary string, megabytes int) error {
 		}},
 	}
 	conf := &config.Config{Nodes: map[string]config.Node{"n0": {Alias: "n0", Port: port, User: user}}}
-	m, err := manager.New(app, conf, manager.Options{Containers: units, Passwords: map[string]string{"n0": password}, Logger: slog.New(slog.DiscardHandler)})
+	m, err := manager.New(app, conf, manager.Options{Containers: units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
