@@ -1,6 +1,7 @@
 package packager
 
 import (
+	"cmp"
 	"crypto/x509"
 	"slices"
 	"strings"
@@ -65,6 +66,7 @@ type File struct {
 type Service struct {
 	Name       string
 	Image      string
+	User       string   // whom its image runs as; empty: that is not known
 	Aliases    []string // names on the network besides Name, sorted
 	Command    []string
 	Env        map[string]string
@@ -123,6 +125,19 @@ func (p *Plan) TLS() bool {
 
 // Manager returns the manager's service.
 func (p *Plan) Manager() Service { return p.Services[len(p.Services)-1] }
+
+// Pinned returns the plan with other names for the images of its services: those by which
+// they stay what they are. pin returns one, and whom the image runs as if that is known.
+func (p *Plan) Pinned(pin func(ref string) (name, user string)) *Plan {
+	pinned := *p
+	pinned.Services = slices.Clone(p.Services)
+	for i := range pinned.Services {
+		s := &pinned.Services[i]
+		name, user := pin(s.Image)
+		s.Image, s.User = name, cmp.Or(s.User, user)
+	}
+	return &pinned
+}
 
 // OtherNames lists, as ALIAS=NAME, the aliases of containers that the manager
 // finds by other names (TOSKOSE_DISCOVERY_NAMES, TOSKOSE_DISCOVERY_UNITS).

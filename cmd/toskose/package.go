@@ -137,10 +137,11 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	if flags.images.dryRun {
 		return &summary{Kind: eventPlanned, Application: plan.App, Path: flags.output}, nil
 	}
-	if err := flags.targets.write(ctx, builder, flags.output, plan); err != nil {
+	pinned := plan.Pinned(builder.Pinned) // known when they are built, and so is whom they run as
+	if err := flags.targets.write(flags.output, pinned); err != nil {
 		return nil, err
 	}
-	return summarise(flags.output, plan, &flags.targets), nil
+	return summarise(flags.output, pinned, &flags.targets), nil
 }
 
 func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, name string, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {

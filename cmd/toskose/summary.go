@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -38,7 +39,8 @@ type file struct {
 func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 	s := &summary{Kind: eventPackaged, Application: plan.App, Path: dir}
 	for _, i := range plan.Images {
-		s.Images = append(s.Images, i.Name)
+		at := slices.IndexFunc(plan.Services, func(s packager.Service) bool { return s.Name == i.Node || s.IsManager && i.Node == "" })
+		s.Images = append(s.Images, plan.Services[at].Image)
 	}
 	line := func(name, what string) { s.Files = append(s.Files, file{name, what}) }
 	swarm := targets.has(targetSwarm) || targets.has(targetCompose)
@@ -87,6 +89,7 @@ func (s *summary) print(w io.Writer) {
 	for _, f := range s.Files {
 		fmt.Fprintf(w, "  %-26s %s\n", f.Name, f.What)
 	}
+	fmt.Fprintf(w, "\nIts images, by names that stay theirs:\n  %s\n", strings.Join(s.Images, "\n  "))
 	if len(s.Secrets) > 0 {
 		fmt.Fprintf(w, "\nBefore you deploy it, create these secrets, each from a FILE with its value:\n  %s\n", strings.Join(s.Secrets, "\n  "))
 	}

@@ -459,6 +459,26 @@ func TestRunWaitsForAsLongAsIsPreferred(t *testing.T) {
 	})
 }
 
+func TestANullIsNoValue(t *testing.T) {
+	t.Parallel()
+	const goal = "/api/v1/app/goal"
+	for _, c := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"PUT", goal, `{"states": {"api": null}}`, 422},
+		{"PATCH", goal, `{"states": {"api": "up", "gui": null}}`, 422},
+		{"POST", "/api/v1/app/plan", `{"states": {"api": null}}`, 422},
+		{"POST", goal + "/resume", `{"components": ["api", null]}`, 422},
+		{"POST", goal + "/resume", `{"components": null}`, 200},
+		{"PUT", goal, `{"states": null, "state": "up"}`, 200},
+	} {
+		if w := ask(t, handler(t, &app{}), c.method, c.path, c.body); w.Code != c.want {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, w.Code, w.Body)
+		}
+	}
+}
+
 func TestABadBodyIsRefused(t *testing.T) {
 	t.Parallel()
 	for body, status := range map[string]int{

@@ -361,7 +361,7 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 		out.StopGrace = strconv.Itoa(s.StopGrace) + "s"
 	}
 	if s.IsManager { // it needs no rights, and writes no files
-		out.User, out.ReadOnly, out.CapDrop = packager.ManagerUser, true, []string{"ALL"}
+		out.User, out.ReadOnly, out.CapDrop = text(s.User), true, []string{"ALL"}
 		out.Environment[discovery] = text("tasks")
 	}
 	return out

@@ -40,6 +40,7 @@ func (d *decoder) check(cfg Config, target *Target) {
 		}
 		d.checkUnit(path, n.Alias, n.Port, n.User, n.Password)
 		d.oneOf(path+".log_level", strings.ToUpper(n.LogLevel), LogLevels)
+		d.amount(path+".logs.total", n.Logs.Total, leastLog)
 		d.checkDocker(path+".docker", n.Docker)
 		d.atLeastOne(path+".max_unavailable", n.MaxUnavailable)
 		d.checkDeploy(path+".deploy", n.Deploy)

@@ -28,6 +28,7 @@ type Node struct {
 	User     string `yaml:"user,omitempty" json:"user,omitempty"`
 	Password string `yaml:"password,omitempty" json:"-"` // generated unless given
 	LogLevel string `yaml:"log_level,omitempty" json:"log_level,omitempty"`
+	Logs     Room   `yaml:"logs,omitempty" json:"logs,omitzero"`
 	// CoredumpMark is whether processes are marked in their coredump_filter, too; nil:
 	// they are.
 	CoredumpMark *bool `yaml:"coredump_mark,omitempty" json:"coredump_mark,omitempty"`

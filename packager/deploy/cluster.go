@@ -39,7 +39,7 @@ func (d *deployer) onCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.info = info.Info
+	d.info, d.kind = info.Info, Kubernetes
 	c := &cluster{d: d, info: info}
 	if err := c.reachable(ctx); err != nil {
 		return err

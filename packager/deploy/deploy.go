@@ -60,6 +60,7 @@ type deployer struct {
 	where  target
 	http   *http.Client // asks the manager; made when it is needed
 
+	kind     string // Swarm, Compose or Kubernetes
 	engineID string // the engine's own; empty on Kubernetes
 
 	release  string          // the folder's
@@ -130,6 +131,7 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	if before.running && opts.Before != nil && len(d.info.External) == 0 {
 		d.askBefore(ctx, password)
 	}
+	d.sayChanges()
 	d.say("%s: deploying %s", d.info.App, d.where.name)
 	log := d.log.Deployed(d.record())
 	address, err := d.bring(ctx, log, password)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/client"
@@ -60,6 +61,33 @@ func (d *deployer) remember(ctx context.Context) error {
 		return err
 	}
 	return release.Keep(d.opts.Dir, d.release)
+}
+
+// sayChanges says what this deployment replaces, where the files are there of what runs.
+func (d *deployer) sayChanges() {
+	now, ok := d.log.Current()
+	if !ok || now.Release == d.release {
+		return
+	}
+	dir, err := release.Find(now)
+	if err != nil {
+		return
+	}
+	from, err := release.Read(dir, release.Target(d.kind))
+	if err != nil {
+		return
+	}
+	to, err := release.Read(d.opts.Dir, release.Target(d.kind))
+	if err != nil {
+		return
+	}
+	diff := release.Compare(from, to)
+	if names := diff.Replaced(); len(names) > 0 {
+		d.say("%s: release %s takes the place of %s; containers that are replaced, and start empty: %s", d.info.App, d.release, now.Release, strings.Join(names, ", "))
+	}
+	if names := diff.Again(); len(names) > 0 {
+		d.say("%s: components to be created, on volumes as they are now: %s", d.info.App, strings.Join(names, ", "))
+	}
 }
 
 // record is of this deployment.

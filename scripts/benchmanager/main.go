@@ -1,8 +1,9 @@
 // Command benchmanager measures the manager beside many real units: how soon it
 // knows them all, what that takes in memory and processor time, how fast it shows
 // states and events, how soon it reaches a goal, how soon what dies is started
-// again, by it and by others on the same machine, and how soon a printed line is at who follows
-// it, and at many who do. Each row has its goal; it exits with 1 where one is
+// again, by it and by others on the same machine, how soon a printed line is at
+// who follows it, and at many who do, what it adds to a request of a unit, and how
+// many requests it answers. Each row has its goal; it exits with 1 where one is
 // missed.
 package main
 
@@ -36,7 +37,7 @@ func main() {
 	idle := flag.Duration("idle", time.Minute, "how long to do nothing, and how long to crash again and again")
 	each := flag.Duration("operation", time.Second, "how long each operation to a goal takes")
 	log := flag.Int("log", 100, "how many megabytes each of many followers reads")
-	only := flag.String("only", "", "only `WHAT`: many, goal, restarts, crashes or logs")
+	only := flag.String("only", "", "only `WHAT`: many, goal, restarts, crashes, logs or requests")
 	flag.Parse()
 	missed, err := run(*binary, *only, *count, *log, *idle, *each)
 	if err != nil {
@@ -67,6 +68,7 @@ func run(binary, only string, count, log int, idle, each time.Duration) (missed 
 		{"restarts", func() error { return b.restarts(binary) }},
 		{"crashes", func() error { return b.crashLoop(binary, idle) }},
 		{"logs", func() error { return b.readLogs(binary, log) }},
+		{"requests", func() error { return b.requests(binary, count) }},
 	} {
 		if only != "" && only != measure.name {
 			continue

@@ -149,6 +149,9 @@ func (s *session) printOutput(x client.Execution) {
 		if len(x.Runs) > 1 && r.Stdout+r.Stderr != "" {
 			fmt.Fprintf(s.streams.Out, "==> %s <==\n", r.Replica)
 		}
+		if r.Truncated {
+			s.say("what it printed first is left out: see toskose logs %s/%s.%s", x.Component, x.Interface, x.Operation)
+		}
 		fmt.Fprint(s.streams.Out, diag.VisibleLines(r.Stdout))
 		fmt.Fprint(s.streams.Err, diag.VisibleLines(r.Stderr))
 	}

@@ -28,7 +28,7 @@ type Engine struct {
 
 // Commands returns the commands.
 func Commands(streams cli.Streams, engine Engine) []*cobra.Command {
-	return []*cobra.Command{newRelease(streams, engine)}
+	return []*cobra.Command{newRelease(streams, engine), newDiff(streams, engine)}
 }
 
 // target says where an application is deployed.
