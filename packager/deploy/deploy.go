@@ -85,6 +85,7 @@ type target struct {
 	removeDocuments func(context.Context) error // the volumes that units keep documents on
 	otherwise       func(context.Context) error // removes what was deployed in another way
 	settled         func(context.Context) error // is called when all of it answers
+	unheard         func(context.Context) error // why the manager runs and cannot be asked
 	halted          func(context.Context) error // waits until the orchestrator has ended what it does by itself about an update
 	note            func(release.Log) error     // keeps the log where what is deployed cannot
 	close           func()

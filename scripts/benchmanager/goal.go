@@ -177,11 +177,11 @@ var mortal = protocol.Protocol{
 	},
 }
 
-// keepUp runs a unit with one component, whose start is a command, and a manager that
-// keeps it up. A start that lasts for stable is one that succeeded.
-func keepUp(dir, binary, command, stable string) (*single, error) {
+// runSingle runs a unit with one component, of which program has the start, and a
+// manager. A start that lasts for stable is one that succeeded.
+func runSingle(dir, binary, stable string, program func(dir string) string) (*single, error) {
 	s := &single{units: &fleet{dir: dir, perNode: 1, configuration: func(dir string, addr netip.AddrPort, _ int) string {
-		return server(dir, addr) + program("n0c0", "start", command) + component("n0c0", mortal, "start")
+		return server(dir, addr) + program(dir) + component("n0c0", mortal, "start")
 	}}}
 	if err := s.units.start(binary, 1); err != nil {
 		s.units.stop()
@@ -203,10 +203,20 @@ func keepUp(dir, binary, command, stable string) (*single, error) {
 	s.app, err = manager.New(app, conf, manager.Options{
 		Containers: s.units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler),
 	})
-	if err == nil {
-		_, _, err = s.app.SetGoal(context.Background(), manager.GoalRequest{State: "up", By: "bench"})
-	}
 	if err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// keepUp is runSingle of a component that a goal keeps up, and whose start is a command.
+func keepUp(dir, binary, stable, command string) (*single, error) {
+	s, err := runSingle(dir, binary, stable, func(string) string { return program("n0c0", "start", command) })
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := s.app.SetGoal(context.Background(), manager.GoalRequest{State: "up", By: "bench"}); err != nil {
 		s.stop()
 		return nil, err
 	}
@@ -223,7 +233,7 @@ func (s *single) stop() {
 // crashLoop is the processor time of manager and unit while a component dies at every
 // start.
 func (b *bench) crashLoop(binary string, d time.Duration) error {
-	s, err := keepUp(b.dir, binary, "/bin/false", "")
+	s, err := keepUp(b.dir, binary, "", "/bin/false")
 	if err != nil {
 		return err
 	}
