@@ -68,9 +68,9 @@ func (b *bench) requestsBeside(binary string, count int) error {
 	if err := d.units.start(binary, count); err != nil {
 		return err
 	}
-	app, conf, passwords := model(count)
+	app, conf := model(count)
 	logger := slog.New(slog.DiscardHandler)
-	m, err := manager.New(app, conf, manager.Options{Containers: d.units, Passwords: passwords, Logger: logger})
+	m, err := manager.New(app, conf, manager.Options{Containers: d.units, Passwords: passwordOf, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (d door) ask(ctx context.Context, method, path string) error {
 }
 
 func (d door) unit() *unitclient.Client {
-	return d.pool.Client(d.units.addrs[0], unitclient.Credentials{User: user, Password: password})
+	return d.pool.Client(d.units.addrs[0], unitclient.Credentials{User: user, Password: func() string { return password }})
 }
 
 // operateDirectly runs the same operation of another component of the first unit.
