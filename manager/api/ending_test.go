@@ -122,7 +122,7 @@ func TestNothingIsDroppedWhenUsersChange(t *testing.T) {
 	}
 	set()
 	g, err := access.New(access.Options{
-		First: "admin", Password: access.Always("pw"), SecretKey: []byte("key"),
+		First: "admin", Password: access.Always("pw"), SecretKey: access.Always("key"),
 		Users: func() ([]byte, error) { return file.Load().([]byte), nil },
 	})
 	if err != nil {
