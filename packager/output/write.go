@@ -6,6 +6,7 @@ package output
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,7 @@ type Target func(plan *packager.Plan, secrets Secrets) ([]File, error)
 type Options struct {
 	Targets  []Target
 	External bool      // secrets are only named: their values are somebody else's
+	From     string    // a folder of the same application whose secrets are taken over; empty: those of this folder
 	Random   io.Reader // where new credentials come from
 	Now      time.Time // when certificates begin to be valid
 }
@@ -159,7 +161,7 @@ func gather(dir string, plan *packager.Plan, opts Options) ([]File, error) {
 	var files []File
 	secrets := Secrets{External: true}
 	if !opts.External {
-		old, err := readCredentials(dir, plan.Secrets)
+		old, err := readCredentials(cmp.Or(opts.From, dir), plan.Secrets)
 		if err != nil {
 			return nil, err
 		}
