@@ -69,7 +69,11 @@ type Run struct {
 	Ended     time.Time
 	Gone      time.Time // when what it left has ended; zero: it has not
 	Stopped   bool      // and somebody had asked for that
+	Container bool      // or its whole container had ended
 	Seq       uint64    // of the last entry about it
 
 	needs []string // of one under way: what it requires of others
 }
+
+// died reports whether what a start left ended by itself.
+func (r *Run) died() bool { return !r.Gone.IsZero() && !r.Stopped && !r.Container }

@@ -88,7 +88,7 @@ func standing(c *mirror.Component) goal.Component {
 	for _, x := range c.Recent {
 		run := goal.Run{
 			ID: x.ID, By: x.By, Operation: protocol.Operation{Interface: x.Interface, Name: x.Operation}, From: x.From, To: x.To,
-			Cancelled: x.Outcome == wire.OutcomeCancelled, Started: x.Started, Ended: x.Ended, Gone: x.Gone, Stopped: x.Stopped, Seq: x.Seq,
+			Cancelled: x.Outcome == wire.OutcomeCancelled, Started: x.Started, Ended: x.Ended, Gone: x.Gone, Stopped: x.Stopped, Container: x.ContainerEnded, Seq: x.Seq,
 		}
 		switch x.Outcome {
 		case wire.OutcomeRunning:

@@ -137,7 +137,7 @@ toskose.yml:2:43: secrets.3: must be text, not a list`,
 		},
 		"how components run": {
 			"nodes:\n  backend:\n    coredump_mark: maybe\n    max_unavailable: 0\n    components:\n      api:\n        redines: none\n        readiness: {tcp: api, http: 'ftp://x', command: 'a \"b', log: '(', notify: 1, timeout: 5ms, interval: soon}\n" +
-				"        output: prefix\n        stop_signal: SIGTREM\n        stop_grace: 1500ms\n        user: 'a b'\n        restart: {stable: 60, delay_max: -1s, attempts: 0}\n" +
+				"        output: prefix\n        stop_signal: SIGTREM\n        stop_grace: 1500ms\n        user: 'a b'\n        restart: {stable: 60, delay_max: -1s, attempts: 17}\n" +
 				"        requirements: {connction: {while_away: up}, host: {while_away: keep}}\n        operations: {Standard.start: {timeout: 99999999h, attempts: -1, user: ':x'}}\nmanager: {goal: down}\n",
 			`toskose.yml:3:20: nodes.backend.coredump_mark: must be true or false, not text
 toskose.yml:4:22: nodes.backend.max_unavailable: 0 is less than 1
@@ -155,7 +155,7 @@ toskose.yml:11:21: nodes.backend.components.api.stop_grace: "1500ms" is not a wh
 toskose.yml:12:15: nodes.backend.components.api.user: "a b" is neither USER nor USER:GROUP, by name or number
 toskose.yml:13:27: nodes.backend.components.api.restart.stable: "60" is not a duration: write 10s or 1m30s
 toskose.yml:13:42: nodes.backend.components.api.restart.delay_max: "-1s" is not a duration: write 10s or 1m30s
-toskose.yml:13:57: nodes.backend.components.api.restart.attempts: 0 is less than 1
+toskose.yml:13:57: nodes.backend.components.api.restart.attempts: 17 is more than 16, which is as far as attempts are counted
 toskose.yml:14:24: nodes.backend.components.api.requirements.connction: the component has no requirement of this name; did you mean "connection"?
 toskose.yml:14:48: nodes.backend.components.api.requirements.connction.while_away: "up" is not one of keep, down
 toskose.yml:14:53: nodes.backend.components.api.requirements.host: a component always goes down with its host

@@ -39,6 +39,7 @@ type ledger struct {
 	live       map[string]*execution // executions of this life of the unit, by id, until they have ended
 	stops      map[string]int        // under way without an operation, by component
 	booted     bool                  // the boot is in the journal
+	closing    bool                  // the container ends, and with it what starts have left
 	openings   map[string]int        // how often a start has opened the component in this life
 	changed    broadcast.Broadcast
 }
@@ -142,7 +143,7 @@ func (l *ledger) checkpoint() []wire.Checkpointed { return checkpoint(l.standing
 func (l *ledger) goneEntry(name string, s standing, why string) wire.Entry {
 	return wire.Entry{
 		Kind: wire.EntryGone, Component: name, Why: why,
-		State: l.lifecycles[name].fallback(s.state, s.startedFrom),
+		State: l.lifecycles[name].fallback(s.state, s.startedFrom), ContainerEnded: l.closing || !l.booted,
 	}
 }
 

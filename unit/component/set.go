@@ -119,6 +119,9 @@ func (s *Set) Close() error {
 
 // Shutdown cancels every execution.
 func (s *Set) Shutdown() {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
 	for _, x := range s.allLive() {
 		x.cancel(errShutdown)
 	}

@@ -76,6 +76,8 @@ type Execution struct {
 	// whether somebody had asked for that.
 	Gone    time.Time `json:"gone,omitzero"`
 	Stopped bool      `json:"stopped,omitempty"`
+	// ContainerEnded says that they did not end by themselves: the whole container did.
+	ContainerEnded bool `json:"container_ended,omitempty"`
 }
 
 // Brief returns it without its output, a copy.

@@ -33,6 +33,9 @@ type Entry struct {
 	// left has ended; empty: no start has left anything.
 	StartedFrom string `json:"started_from,omitempty"`
 
+	// ContainerEnded is set where the container ended, and with it what a start had left.
+	ContainerEnded bool `json:"container_ended,omitempty"`
+
 	// Execution is set on start, exit and stop entries; an exit entry has its
 	// outcome and, where the disk has room for it, the end of its output.
 	Execution *Execution `json:"execution,omitempty"`
