@@ -94,6 +94,7 @@ type server struct {
 	openapi []byte
 	answers *answers // to requests with an Idempotency-Key
 	audit   *auditLog
+	shown   shown
 	streams chan struct{} // a slot for each stream of events
 
 	followers chan struct{} // a slot for each of lines

@@ -1,0 +1,3 @@
+#!/bin/sh
+. "$(dirname "$0")/note.sh"
+kill "$(cat /tmp/pid)"
