@@ -210,7 +210,7 @@ var everybody = sync.OnceValues(newGate)
 
 func newGate() (*access.Gate, error) {
 	return access.New(access.Options{
-		First: "admin", Password: access.Always("pw"), Users: access.Always(passwords()), SecretKey: []byte("key"),
+		First: "admin", Password: access.Always("pw"), Users: access.Always(passwords()), SecretKey: access.Always("key"),
 	})
 }
 

@@ -35,7 +35,7 @@ type project struct {
 func onProject(d *deployer) target {
 	p := &project{d, projectLabel + "=" + d.info.App}
 	return target{
-		runner: p, releases: p.releases, note: p.note, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments,
+		runner: p, releases: p.releases, secrets: p.secrets, note: p.note, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments,
 		host:   func(context.Context) (string, error) { return p.host(), nil },
 		before: func(ctx context.Context) (earlier, error) { return d.engineBefore(ctx, p.label) },
 	}
@@ -83,6 +83,9 @@ func (p *project) down(ctx context.Context) error {
 		return err
 	}
 	p.d.unnamed = append(p.d.unnamed, unnamedOf(list)...)
+	if p.d.opts.Name != "" {
+		return p.d.removeProject(ctx, list, p.label)
+	}
 	words, err := p.compose(ctx, "down", "--remove-orphans")
 	if err != nil {
 		return err

@@ -49,10 +49,10 @@ func (b *bench) begin() error {
 
 // start starts a manager, and returns how long it took until it knew all.
 func (b *bench) start() (time.Duration, error) {
-	app, conf, passwords := model(len(b.units.addrs))
+	app, conf := model(len(b.units.addrs))
 	begun := time.Now()
 	var err error
-	b.app, err = manager.New(app, conf, manager.Options{Containers: b.units, Passwords: passwords, Logger: slog.New(slog.DiscardHandler)})
+	b.app, err = manager.New(app, conf, manager.Options{Containers: b.units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return 0, err
 	}
@@ -251,14 +251,17 @@ func (b *bench) idle(d time.Duration) error {
 	return nil
 }
 
+// passwordOf is that of each unit.
+func passwordOf(string) string { return password }
+
 // model is an application of so many units, a hundred to a node.
-func model(units int) (*tosca.Application, *config.Config, map[string]string) {
+func model(units int) (*tosca.Application, *config.Config) {
 	app := &tosca.Application{Name: "bench"}
-	conf, passwords := &config.Config{Nodes: map[string]config.Node{}}, map[string]string{}
+	conf := &config.Config{Nodes: map[string]config.Node{}}
 	for node := range (units + perNode - 1) / perNode {
 		n := fmt.Sprintf("n%d", node)
 		app.Nodes = append(app.Nodes, tosca.Node{Name: n, Type: "tosker.nodes.Container", Protocol: protocol.Container()})
-		conf.Nodes[n], passwords[n] = config.Node{Alias: n, Port: port, User: user}, password
+		conf.Nodes[n] = config.Node{Alias: n, Port: port, User: user}
 		for c := range components {
 			app.Components = append(app.Components, tosca.Component{
 				Name: name(node, c), Type: "tosker.nodes.Software", Host: n, Node: n, Protocol: quick,
@@ -266,5 +269,5 @@ func model(units int) (*tosca.Application, *config.Config, map[string]string) {
 			})
 		}
 	}
-	return app, conf, passwords
+	return app, conf
 }
