@@ -75,6 +75,7 @@ type App struct {
 	goal    string // where nobody has set one
 	keeper  *keep.Keeper
 	lines   *logs.Logs
+	drawing Drawing
 }
 
 // New returns the application of a model and its completed configuration.
@@ -87,7 +88,7 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	if err != nil {
 		return nil, err
 	}
-	a := &App{model: model, goals: goalModel(app, conf)}
+	a := &App{model: model, goals: goalModel(app, conf), drawing: newDrawing(app)}
 	if conf.Manager.Goal != config.GoalNone {
 		a.goal = conf.Manager.Goal
 	}

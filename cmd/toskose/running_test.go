@@ -32,6 +32,7 @@ const runningUnit = `[supervisord]
 nodaemon=true
 logfile=%[1]s/unit.log
 pidfile=%[1]s/unit.pid
+childlogdir=%[1]s
 toskose_journal=%[1]s/journal
 toskose_documents=%[1]s/documents
 
