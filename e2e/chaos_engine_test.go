@@ -339,7 +339,7 @@ func (c *chaos) compose(t *testing.T, args ...string) {
 	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
 		words = []string{found(t, "docker-compose")}
 	}
-	words = append(words, "-p", c.name, "-f", filepath.Join(c.dir, "docker-compose.yml"), "-f", filepath.Join(c.dir, "docker-compose.local.yml"))
+	words = append(words, "-p", c.name, "-f", filepath.Join(c.dir, "docker-compose.local.yml"))
 	must(t, "", words[0], append(words[1:], args...)...)
 }
 

@@ -241,7 +241,7 @@ func documentsStay(t *testing.T, app *application) {
 	if exec.CommandContext(t.Context(), command, "compose", "version").Run() != nil {
 		command, words = found(t, "docker-compose"), nil
 	}
-	must(t, "", command, append(words, "-p", app.name, "-f", filepath.Join(app.dir, "docker-compose.yml"), "-f", filepath.Join(app.dir, "docker-compose.local.yml"),
+	must(t, "", command, append(words, "-p", app.name, "-f", filepath.Join(app.dir, "docker-compose.local.yml"),
 		"up", "-d", "--no-deps", "--force-recreate", "own")...)
 	if app.container(t, "own") == first {
 		t.Fatal("it is the same container")

@@ -68,14 +68,12 @@ func goalView(s keep.Status) GoalView {
 // spreadTime is how long an answer waits until more than half of the replicas keep a goal.
 const spreadTime = 5 * time.Second
 
-// SetGoal makes a goal the one that holds. kept is false where not more than half of
+// SetGoal makes a goal the one that holds. What the application does not have is in the
+// view's notes: a manager of another version may know it. kept is false where not more than half of
 // the replicas keep it yet: those that lack it are in the view.
 func (a *App) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, kept bool, err error) {
 	if req.State == "" && len(req.States) == 0 {
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: `a goal is a state of all components, as in {"state": "up"}, or states by name, as in {"states": {"api": "running"}}`}
-	}
-	if targets, notes := a.goals.Targets(&goal.Document{All: req.State, States: req.States}); len(targets) == 0 && len(notes) > 0 {
-		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: notes[0]}
 	}
 	return a.spread(ctx, func(ctx context.Context) (keep.Status, error) {
 		return a.keeper.Set(ctx, keep.Ask{All: req.State, States: req.States, Merge: req.Merge, By: req.By}, time.Now())

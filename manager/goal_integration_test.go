@@ -50,8 +50,9 @@ func TestAGoalIsKeptOnARealUnit(t *testing.T) {
 	if plan := app.Plan(t.Context(), manager.GoalRequest{States: map[string]string{"api": "started"}}); plan.Plan == nil || plan.Targets["api"] != "started" {
 		t.Fatalf("the plan is %+v", plan)
 	}
-	if _, _, err := app.SetGoal(t.Context(), manager.GoalRequest{States: map[string]string{"apl": "up"}}); err == nil {
-		t.Error("a goal of what there is not is set")
+	unknown := map[string]string{"apl": "up", "api": "flying"}
+	if g, kept, err := app.SetGoal(t.Context(), manager.GoalRequest{States: unknown}); err != nil || !kept || len(g.Notes) != 2 || !g.Done || g.Wanted != 0 {
+		t.Errorf("a goal of what there is not: %+v, kept %v, %v", g, kept, err)
 	}
 	if _, kept, err := app.SetGoal(t.Context(), manager.GoalRequest{States: map[string]string{"api": "up"}, By: "jo"}); err != nil || !kept {
 		t.Fatalf("kept %v, %v", kept, err)

@@ -79,6 +79,58 @@ func realUnit(t *testing.T) netip.AddrPort {
 	})
 }
 
+// TestTheHistoryHasTheEndOfOutputOfAUnitAndAManagerThatWereLost kills the unit after
+// more output than fits in one piece of its journal, and has another manager ask.
+func TestTheHistoryHasTheEndOfOutputOfAUnitAndAManagerThatWereLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the unit")
+	}
+	t.Parallel()
+	const many, long = 40, 10_000
+	u := testunit.Run(t, fakeunit.Password, func(folder string, port uint16) []byte {
+		return fmt.Appendf(nil, unitConfig, folder, port)
+	})
+	by := func() *manager.App {
+		return application(t, fakeunit.Containers{"backend": {u.Addr}, "frontend": nil}, manager.Options{Settle: time.Minute})
+	}
+	app := by()
+	for i := range many {
+		x, err := run(t, app, manager.RunRequest{
+			Node: "backend", Component: "api", Operation: "configure", ID: fmt.Sprint("x", i),
+			Inputs: map[string]string{"code": "7", "port": fmt.Sprintf("%d%s", i, strings.Repeat("\n€<&>", i%2*long))},
+		})
+		if !errors.Is(err, outcome.ErrFailed) || x.Runs[0].Truncated != (i%2 == 1) {
+			t.Fatalf("configure: %+v, %v", x, err)
+		}
+	}
+	app.Close()
+	u.Crash()
+	after := by()
+	page, err := after.History(t.Context(), history.Query{Limit: 100, Output: true})
+	if err != nil || len(page.Executions) != many || page.Missing != nil {
+		t.Fatalf("history: %d executions, missing %v, %v", len(page.Executions), page.Missing, err)
+	}
+	for j, x := range page.Executions {
+		i := many - 1 - j
+		end, r := fmt.Sprintf("on port %d\n", i), x.Runs[0]
+		if i%2 == 1 {
+			end = "€<&>\n"
+		}
+		if x.ID != fmt.Sprint("x", i) || r.Stdout != "configured\n" || !strings.HasSuffix(r.Stderr, end) || r.Truncated != (i%2 == 1) {
+			t.Errorf("%s has %q and %d bytes that end with %q, truncated: %v", x.ID, r.Stdout, len(r.Stderr), r.Stderr[max(0, len(r.Stderr)-20):], r.Truncated)
+		}
+		if one, err := after.Execution(t.Context(), x.ID, 0); err != nil || one.Runs[0].Output != r.Output {
+			t.Errorf("%s by itself: %+v, %v", x.ID, one, err)
+		}
+	}
+	again, err := run(t, after, manager.RunRequest{
+		Node: "backend", Component: "api", Operation: "configure", ID: "x0", Inputs: map[string]string{"code": "7", "port": "0"},
+	})
+	if !errors.Is(err, outcome.ErrFailed) || again.Runs[0].Stderr != "on port 0\n" {
+		t.Errorf("asked for again: %+v, %v", again, err)
+	}
+}
+
 // awaitLog gives what start has written, once it has: it has succeeded as soon
 // as it runs.
 func awaitLog(t *testing.T, app *manager.App) []outcome.Log {

@@ -78,7 +78,14 @@ func readLog(ctx context.Context, op topology.Operation, r fleet.Replica, req Lo
 		length = max(req.Length, DefaultLog)
 	}
 	tail, err := r.Unit.TailLog(ctx, op.Process(), req.Stream, offset, length)
-	return outcome.Log{Text: tail.Data, Offset: tail.Offset, Overflow: tail.Overflow}, err
+	if err != nil {
+		return outcome.Log{}, err
+	}
+	cut := tail.Overflow
+	if !cut && req.Offset == nil {
+		cut, err = r.Unit.LogRotated(ctx, op.Process(), req.Stream)
+	}
+	return outcome.Log{Text: tail.Data, Offset: tail.Offset, Truncated: cut}, err
 }
 
 // UnitLog reads the log of a node's units themselves.

@@ -399,7 +399,7 @@ func TestADeadReplicaPoisonsNobody(t *testing.T) {
 	}
 	logs, err := app.Log(t.Context(), "backend", "api", "Standard.start", "", manager.LogRequest{Stream: wire.Stdout, Tail: 2})
 	slices.SortFunc(logs, func(a, b outcome.Log) int { return strings.Compare(b.Text, a.Text) })
-	if err != nil || len(logs) != 2 || logs[0].Text != "i1" || !logs[0].Overflow || logs[1].Problem == "" {
+	if err != nil || len(logs) != 2 || logs[0].Text != "i1" || !logs[0].Truncated || logs[1].Problem == "" {
 		t.Errorf("got %+v, %v", logs, err)
 	}
 }

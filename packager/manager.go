@@ -13,36 +13,14 @@ import (
 // manager plans the manager's image and service.
 func (p *planner) manager() {
 	cfg := p.plan.Config.Manager
-	t := newTree(p.archive)
-	model, err := tosca.Encode(p.public())
-	if err != nil {
-		p.problems = append(p.problems, err)
-	}
-	t.data(path.Join(ManagerFolder, "app.json"), model)
-	public, err := config.Encode(p.plan.Config)
-	if err != nil {
-		p.problems = append(p.problems, err)
-	}
-	t.data(path.Join(ManagerFolder, "toskose.yml"), public)
-	digests, err := json.MarshalIndent(p.plan.Digests, "", "  ")
-	if err != nil {
-		p.problems = append(p.problems, err)
-	}
-	t.data(DigestsPath, append(digests, '\n'))
 	base, err := cfg.Docker.Base("")
 	if err != nil {
 		p.report("manager.docker.base_tag: needs a base_image")
 	}
-	if cfg.ClientCA != "" {
-		t.data(ClientCAPath, []byte(cfg.ClientCA))
-		if !p.opts.TLS {
-			p.report("manager.client_ca: users show their certificates by TLS only: package with --tls")
-		}
-	}
 	s := Service{
-		Name: cfg.Alias, Image: cfg.Docker.Image(), IsManager: true, StopGrace: stopGrace(nil),
+		Name: cfg.Alias, Image: cfg.Docker.Image(), User: ManagerUser, IsManager: true, StopGrace: stopGrace(nil),
 		UnitPort: cfg.Port, UnitPasswd: ManagerPassword, Health: []string{ManagerPath, "health"},
-		Ports: []Port{{Container: cfg.Port, Host: cfg.Port, Protocol: "tcp"}},
+		Ports: []Port{{Container: cfg.Port, Host: cfg.Port, Protocol: "tcp", Bind: cfg.Bind}},
 		Env: map[string]string{
 			"TOSKOSE_MANAGER_PORT":          strconv.Itoa(cfg.Port),
 			"TOSKOSE_APP_MODE":              cfg.Mode,
@@ -53,6 +31,42 @@ func (p *planner) manager() {
 			"TOSKOSE_SECRETS":               SecretsPath,
 		},
 	}
+	p.managerSecrets(&s)
+	p.managerTLS(&s)
+	slices.Sort(s.Secrets)
+	p.plan.Services = append(p.plan.Services, s)
+	p.plan.Images = append(p.plan.Images, Image{
+		Name: s.Image, Base: base, Labels: p.labels(""), Files: p.managerFiles(),
+		Health: s.Health, RegistryPassword: cfg.Docker.RegistryPassword,
+	})
+	p.checkImageNames()
+}
+
+// managerFiles are those of the manager's image: the model, the configuration, and the
+// digests of what units are configured to do.
+func (p *planner) managerFiles() []File {
+	t := newTree(p.archive)
+	add := func(path string, data []byte, err error) {
+		if err != nil {
+			p.problems = append(p.problems, err)
+		}
+		t.data(path, data)
+	}
+	model, err := tosca.Encode(p.public())
+	add(path.Join(ManagerFolder, "app.json"), model, err)
+	public, err := config.Encode(p.plan.Config)
+	add(path.Join(ManagerFolder, "toskose.yml"), public, err)
+	digests, err := json.MarshalIndent(p.plan.Digests, "", "  ")
+	add(DigestsPath, append(digests, '\n'), err)
+	if ca := p.plan.Config.Manager.ClientCA; ca != "" {
+		t.data(ClientCAPath, []byte(ca))
+	}
+	return t.sorted()
+}
+
+// managerSecrets gives the manager its own secrets, and the passwords of all units.
+func (p *planner) managerSecrets(s *Service) {
+	cfg := p.plan.Config.Manager
 	p.plan.Secrets = append(p.plan.Secrets,
 		Secret{Name: ManagerPassword, Given: cfg.Password}, Secret{Name: ManagerSecretKey, Given: cfg.SecretKey},
 		Secret{Name: ManagerUsers, Begin: `{"users": []}`})
@@ -61,22 +75,6 @@ func (p *planner) manager() {
 			s.Secrets = append(s.Secrets, secret.Name)
 		}
 	}
-	p.secure(&s, s.Name, LocalName, "127.0.0.1", "::1")
-	if cfg.ClientCA != "" {
-		s.Env["TOSKOSE_MANAGER_CLIENT_CA"] = ClientCAPath
-	}
-	if files := p.unitTLS(s.Name); files != nil {
-		p.plan.Secrets = append(p.plan.Secrets, Secret{Name: TLSAuthority, TLS: &TLS{}})
-		s.Env["TOSKOSE_TLS_CA"], s.Env["TOSKOSE_TLS_CERT"], s.Env["TOSKOSE_TLS_KEY"] = files.Authority, files.Cert, files.Key
-		s.Env["TOSKOSE_MANAGER_TLS_CERT"], s.Env["TOSKOSE_MANAGER_TLS_KEY"] = files.Cert, files.Key
-	}
-	slices.Sort(s.Secrets)
-	p.plan.Services = append(p.plan.Services, s)
-	p.plan.Images = append(p.plan.Images, Image{
-		Name: s.Image, Base: base, Labels: p.labels(""), Files: t.sorted(),
-		Health: s.Health, RegistryPassword: cfg.Docker.RegistryPassword,
-	})
-	p.checkImageNames()
 }
 
 func (p *planner) checkImageNames() {

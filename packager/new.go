@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
@@ -19,8 +20,10 @@ import (
 // Options is what a plan depends on besides the application and its
 // configuration.
 type Options struct {
-	Version string // of Toskose
-	TLS     bool   // manager and units speak TLS, with certificates of the application's own
+	Version string                            // of Toskose
+	TLS     bool                              // manager and units speak TLS, with certificates of the application's own
+	Now     time.Time                         // certificates are warned of that are not valid then
+	Read    func(name string) ([]byte, error) // reads a file that toskose.yml names; nil: there are none
 }
 
 // TargetOf says what a toskose.yml for the application may name.
@@ -83,6 +86,9 @@ func New(app *tosca.Application, archive fs.FS, cfg config.Config, opts Options)
 	p.checkSecrets()
 	p.checkLeaks()
 	slices.SortFunc(p.plan.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+	if p.problems == nil { // or a file that is missing would be reported twice
+		p.describe()
+	}
 	if p.problems != nil {
 		return nil, errors.Join(p.problems...)
 	}
@@ -117,16 +123,18 @@ func (p *planner) components(node string) []tosca.Component {
 	return cs
 }
 
-var notInProjectNames = regexp.MustCompile(`[^a-z0-9_]+`)
+// An underscore ends an application's name in those of its volumes, networks and services, so it has none: `shop_web`
+// with a volume `data` would have that of `shop` with a volume `web_data`.
+var notInProjectNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 // longestProject leaves services their names: a Swarm's have 63 characters
 // with the project's before them.
 const longestProject = 40
 
-// projectName makes a name that Compose projects and Swarm stacks may have. A
+// projectName makes a name that Compose projects, Swarm stacks and namespaces may have. A
 // long one is shortened.
 func projectName(app string) (string, error) {
-	name := strings.Trim(notInProjectNames.ReplaceAllString(strings.ToLower(app), "-"), "-_")
+	name := strings.Trim(notInProjectNames.ReplaceAllString(strings.ToLower(app), "-"), "-")
 	if name == "" {
 		return "", fmt.Errorf("the application's name %q has no letter or digit to name a project with", app)
 	}

@@ -95,14 +95,24 @@ func TestTheSameApplicationGivesTheSamePlan(t *testing.T) {
 	}
 }
 
-func TestOnlyInputsThatAllOperationsAgreeOnAreSharedInTheContainer(t *testing.T) {
+func TestInputsAreInNoEnvironmentOfTheContainer(t *testing.T) {
 	t.Parallel()
-	env := service(t, plan(t, sample.App(), config.Config{}), "backend").Env
-	if env["INPUT_PORT"] != "8000" || env["INPUT_LEVEL"] != "3" {
-		t.Errorf("agreed inputs are missing: %v", env)
+	app := sample.App()
+	for i := range app.Nodes {
+		if app.Nodes[i].Name == "backend" {
+			app.Nodes[i].Env = map[string]string{"INPUT_OWN": "x"}
+		}
 	}
-	if _, ok := env["INPUT_GREETING"]; ok {
-		t.Error("INPUT_GREETING differs between api and viewer, and must not be shared")
+	p := plan(t, app, config.Config{})
+	for name := range service(t, p, "backend").Env {
+		if strings.HasPrefix(name, "INPUT_") && name != "INPUT_OWN" {
+			t.Errorf("%s is in it", name)
+		}
+	}
+	if !slices.ContainsFunc(p.Warnings, func(w string) bool {
+		return strings.Contains(w, `environment variable "INPUT_OWN": no operation sees it`)
+	}) {
+		t.Errorf("the warnings are %q", p.Warnings)
 	}
 }
 
@@ -354,6 +364,19 @@ func TestImagesOfDockerfilesAreBuiltFromTheArchive(t *testing.T) {
 	} {
 		if _, err := plan(yml); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", yml, err)
+		}
+	}
+}
+
+// TestANameEndsWhereThoseOfItsPartsBegin: `shop_web` with a volume `data` would have that of
+// `shop` with a volume `web_data`.
+func TestANameEndsWhereThoseOfItsPartsBegin(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{"Shop_Web": "shop-web", "_shop__web_": "shop-web", "shop.web 2": "shop-web-2"} {
+		app := sample.App()
+		app.Name = given
+		if name := plan(t, app, config.Config{}).App; name != want {
+			t.Errorf("%q is called %q, want %q", given, name, want)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package packager
 
 import (
+	"cmp"
+	"crypto/x509"
 	"slices"
 	"strings"
 	"time"
@@ -11,15 +13,18 @@ import (
 // Plan is what is built and run for an application. Slices are
 // sorted by name unless a comment says otherwise.
 type Plan struct {
-	App      string            // the application's name, valid as a stack and project name
-	Version  string            // of Toskose
-	Images   []Image           // of nodes: toskosed, or built from the archive; then the manager's
-	Services []Service         // all containers, the manager's last
-	Volumes  []Volume          //
-	Secrets  []Secret          //
-	Config   config.Config     // completed
-	Digests  map[string]string // of the configurations of the units, by node, as these report them
-	Warnings []string          // what is lost or surely not meant, for the user to read
+	App         string            // the application's name, valid as a stack and project name
+	Version     string            // of Toskose
+	Images      []Image           // of nodes: toskosed, or built from the archive; then the manager's
+	Services    []Service         // all containers, the manager's last
+	Volumes     []Volume          //
+	Secrets     []Secret          //
+	Config      config.Config     // completed
+	Digests     map[string]string // of the configurations of the units, by node, as these report them
+	Certificate *x509.Certificate // the user's own, of the manager's API; nil: there is none
+	Warnings    []string          // what is lost or surely not meant, for the user to read
+
+	Components map[string]Component // what of them differs from one release to another
 }
 
 // Image is an image to build by copying files onto a base.
@@ -61,6 +66,7 @@ type File struct {
 type Service struct {
 	Name       string
 	Image      string
+	User       string   // whom its image runs as; empty: that is not known
 	Aliases    []string // names on the network besides Name, sorted
 	Command    []string
 	Env        map[string]string
@@ -84,6 +90,7 @@ type Service struct {
 type Port struct {
 	Container, Host int    // Host 0: not published
 	Protocol        string // tcp or udp
+	Bind            string // the address of a single engine that it is published at; empty: all
 }
 
 // Bind mounts a host path.
@@ -118,6 +125,19 @@ func (p *Plan) TLS() bool {
 
 // Manager returns the manager's service.
 func (p *Plan) Manager() Service { return p.Services[len(p.Services)-1] }
+
+// Pinned returns the plan with other names for the images of its services: those by which
+// they stay what they are. pin returns one, and whom the image runs as if that is known.
+func (p *Plan) Pinned(pin func(ref string) (name, user string)) *Plan {
+	pinned := *p
+	pinned.Services = slices.Clone(p.Services)
+	for i := range pinned.Services {
+		s := &pinned.Services[i]
+		name, user := pin(s.Image)
+		s.Image, s.User = name, cmp.Or(s.User, user)
+	}
+	return &pinned
+}
 
 // OtherNames lists, as ALIAS=NAME, the aliases of containers that the manager
 // finds by other names (TOSKOSE_DISCOVERY_NAMES, TOSKOSE_DISCOVERY_UNITS).

@@ -90,6 +90,9 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 		if strings.HasPrefix(name, "SUPERVISORD_") || strings.HasPrefix(name, "TOSKOSE_") {
 			p.report("container %q: environment variable %q: the name is reserved for the unit", n.Name, name)
 		}
+		if strings.HasPrefix(name, "INPUT_") {
+			p.warn("container %q: environment variable %q: no operation sees it: the variables INPUT_… of an operation are its own inputs", n.Name, name)
+		}
 	}
 	if n.Command != "" {
 		p.warn("container %q: its command is not run: its main process is the unit, because it hosts components", n.Name)
@@ -99,11 +102,6 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 	}
 	p.checkMounts(*s)
 	base, dockerfile := p.base(n)
-	for name, value := range p.sharedInputs(components) {
-		if _, ok := s.Env[name]; !ok {
-			s.Env[name] = value
-		}
-	}
 	unitEnv := unitEnv(cfg)
 	maps.Copy(s.Env, unitEnv)
 	s.Image, s.IsToskosed, s.UnitPort = cfg.Docker.Image(), true, cfg.Port

@@ -3,6 +3,8 @@ package packager
 import (
 	"path"
 	"slices"
+
+	"github.com/toskose/toskose/packager/config"
 )
 
 // TLSAuthority is the secret with the certificate that signs all others.
@@ -10,7 +12,7 @@ const TLSAuthority = "tls-ca.crt"
 
 // LocalName is a name that only the manager's certificate has: its port is published,
 // and it is asked from elsewhere by whatever name its machine has there.
-const LocalName = "localhost"
+const LocalName = config.LocalName
 
 // TLS is a certificate of the application's own authority, or its key. They are
 // generated beside the manifests, as passwords are.

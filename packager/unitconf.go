@@ -21,6 +21,7 @@ type unitConf struct {
 	Output     string // of all programs but those that have their own
 	Unmarked   bool   // in their coredump_filter
 	TLS        *unitTLS
+	UnitLog    config.LogFile
 	Components []unitComponent
 }
 
@@ -35,6 +36,7 @@ type unitProgram struct {
 	Kind                              protocol.Kind
 	Inputs, SecretInputs, SecretEnv   string
 	Log, Output, User                 string
+	LogFile                           config.LogFile
 	StopSignal                        string
 	StopWait                          int
 	Timeout                           string // seconds
@@ -49,7 +51,9 @@ func (p *planner) unitConf(node string, components []tosca.Component, secrets ma
 	mark := p.plan.Config.Nodes[node].CoredumpMark
 	conf := unitConf{
 		App: p.plan.App, Node: node, Output: config.DefaultOutput, Unmarked: mark != nil && !*mark, TLS: p.unitTLS(node),
+		UnitLog: config.UnitLog,
 	}
+	rotation := p.logFiles(node, components)
 	for _, c := range components {
 		protocol, err := jsonValue(c.Protocol)
 		if err != nil {
@@ -64,11 +68,30 @@ func (p *planner) unitConf(node string, components []tosca.Component, secrets ma
 			if err != nil {
 				return nil, fmt.Errorf("component %q: operation %q: %w", c.Name, name, err)
 			}
+			program.LogFile = rotation[[2]string{c.Name, name.String()}]
 			uc.Programs = append(uc.Programs, program)
 		}
 		conf.Components = append(conf.Components, uc)
 	}
 	return templates.Render(templates.SupervisordConf, conf)
+}
+
+// logFiles returns when the log files of a node's operations rotate.
+func (p *planner) logFiles(node string, components []tosca.Component) map[[2]string]config.LogFile {
+	var operations [][2]string
+	for _, c := range components {
+		for name, o := range c.Operations() {
+			if o.Script != "" {
+				operations = append(operations, [2]string{c.Name, name.String()})
+			}
+		}
+	}
+	files, _, _ := p.plan.Config.Nodes[node].LogFiles(operations) // there is enough: it was checked when it was read
+	rotation := map[[2]string]config.LogFile{}
+	for i, f := range files {
+		rotation[operations[i]] = f
+	}
+	return rotation
 }
 
 func (p *planner) program(c tosca.Component, name protocol.Operation, o tosca.Operation, secrets map[string]string) (unitProgram, error) {
@@ -211,25 +234,4 @@ func (p *planner) checkInputs(c tosca.Component) {
 			}
 		}
 	}
-}
-
-// sharedInputs returns the INPUT_ variables that all operations of a node agree
-// on, of those that declare them.
-func (p *planner) sharedInputs(components []tosca.Component) map[string]string {
-	shared, differs := map[string]string{}, map[string]bool{}
-	for _, c := range components {
-		for _, o := range c.Operations() {
-			for name, value := range p.inputs(c, o) {
-				name = "INPUT_" + name
-				if other, ok := shared[name]; ok && other != value {
-					differs[name] = true
-				}
-				shared[name] = value
-			}
-		}
-	}
-	for name := range differs {
-		delete(shared, name)
-	}
-	return shared
 }

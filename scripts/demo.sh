@@ -14,6 +14,7 @@ cd "$(dirname "$0")/.."
 gui_port=${GUI_PORT:-8080} api_port=${API_PORT:-8081} log_port=${LOG_PORT:-8082} manager_port=${MANAGER_PORT:-10000}
 dir=build/demo           # what toskose writes
 made=build/demo/.made    # the images that were not there before
+had=build/demo/.had      # those that were
 bases=(python:3.11-slim redis:7)
 
 # toskose takes the engine from DOCKER_HOST; the docker command may have it from its current context.
@@ -32,6 +33,10 @@ candidates() {
 	local version
 	version=$(bin/toskose --version | awk '{print $2}' | tr -c 'A-Za-z0-9._\n-' -)
 	printf '%s\n' thinking-{backend-toskosed,frontend-toskosed,manager}:latest "toskose-unit:$version" "toskose-manager:$version"
+}
+
+names() { # of Thinking's images on the engine, with those that packaging has given a tag of their own
+	docker image ls --filter 'reference=thinking-*' --format '{{.Repository}}:{{.Tag}}' | sort
 }
 
 absent() { # of the image names on standard input
@@ -67,6 +72,7 @@ up() {
 	check
 	mkdir -p "$dir"
 	{ printf '%s\n' "${bases[@]}" && candidates; } | absent >"$made"
+	names >"$had"
 	trap '[ $? = 0 ] || echo "demo: not finished; make demo-down removes what is there" >&2' EXIT
 
 	say 'the base images, pulled if they are missing'
@@ -136,7 +142,7 @@ remove_demo() {
 		else
 			echo "demo: image $image stays: something else has it in use by now" >&2
 		fi
-	done < <(tac "$made")
+	done < <(names | comm -23 - "$had" | sed -nE '/^thinking-(backend-toskosed|frontend-toskosed|manager):latest-/p'; tac "$made")
 	rm -rf "$dir" build/demo-toskose.yml
 	echo 'demo: removed'
 }

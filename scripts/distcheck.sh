@@ -9,6 +9,7 @@ work=$(mktemp -d)
 bases=(python:3.11-slim redis:7)
 made=()
 cleanup() {
+	made+=($(docker image ls --filter "reference=dist$$-*" --format '{{.Repository}}:{{.Tag}}')) # with tags of their own
 	for image in "${made[@]}"; do docker image rm "$image" >/dev/null 2>&1 || true; done
 	scripts/stand-in.sh --remove "${bases[@]}" 2>/dev/null || true
 	chmod -R u+w "$work"

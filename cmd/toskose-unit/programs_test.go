@@ -41,6 +41,18 @@ func TestASecretInputIsReadWhenTheOperationStarts(t *testing.T) {
 	}
 }
 
+func TestAnOperationSeesItsOwnInputsOnly(t *testing.T) {
+	t.Parallel()
+	c := newContainer(t, component("api", map[string]string{"create": `env | grep "^INPUT_" | sort > got; echo "$OTHER" >> got`},
+		`toskose_inputs={"PORT":"80"}`))
+	c.env = []string{"INPUT_PORT=81", "INPUT_HOME=/elsewhere", "OTHER=seen"}
+	c.boot()
+	outcome(t, c.run("api", "create"), wire.OutcomeSucceeded)
+	if got := c.read("got"); got != "INPUT_PORT=80\nseen\n" {
+		t.Errorf("the operation got %q", got)
+	}
+}
+
 func TestASecretVariableIsTheConfigurationsAlone(t *testing.T) {
 	t.Parallel()
 	c := newContainer(t, component("api", map[string]string{"create": `echo "$TOKEN" > got`},

@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
+	"github.com/toskose/toskose/cmd/toskose/releases"
 	"github.com/toskose/toskose/cmd/toskose/user"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca/diag"
@@ -85,6 +86,7 @@ func newCommand(env environment) *cobra.Command {
 	engine.register(cmd)
 	cmd.AddCommand(newPackage(env, &engine), newDeploy(env, &engine), newUndeploy(env, &engine), newVersion(env), newConfig(env),
 		newInit(env, &engine), newValidate(env), newInspect(env), newGraph(env), newPlan(env, &engine))
+	cmd.AddCommand(releases.Commands(env.streams(), releases.Engine{Connect: engine.connect, Environ: func() []string { return engine.environ(env) }})...)
 	cmd.AddCommand(user.Command(env.streams(), &engine.quiet))
 	cmd.AddCommand(live.Commands(env.streams(), env.environ, &engine.quiet)...)
 	cmd.AddCommand(contexts.Command(env.streams(), env.environ))

@@ -54,7 +54,7 @@ func completions(root *cobra.Command) {
 		switch cmd.Name() {
 		case root.Name(), "package", "config", "validate", "inspect", "graph", "plan":
 			cmd.ValidArgsFunction = archive
-		case "deploy", "undeploy", "init":
+		case "deploy", "undeploy", "init", "release":
 			cmd.ValidArgsFunction = folder
 		}
 		for name, values := range flagValues {

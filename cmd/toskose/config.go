@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -73,6 +75,30 @@ func readConfig(paths []string, target *config.Target) (cfg config.Config, err e
 		}
 	}
 	return cfg, nil
+}
+
+// mostOfAFile is what a file may have that a configuration names.
+const mostOfAFile = 1 << 20
+
+// beside reads the files that a configuration names, whose paths are relative to its own.
+func beside(configs []string) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		for _, path := range configs {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(filepath.Dir(path), name)
+			}
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, mostOfAFile+1))
+		if err == nil && len(data) > mostOfAFile {
+			err = fmt.Errorf("%s is longer than %d bytes", name, mostOfAFile)
+		}
+		return data, err
+	}
 }
 
 // heed has a document loaded as a configuration wants it: with the base images that it

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/user"
 	"time"
 
 	"github.com/docker/docker/client"
@@ -11,29 +13,44 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
+	"github.com/toskose/toskose/cmd/toskose/releases"
 	"github.com/toskose/toskose/packager/deploy"
 )
 
 func newDeploy(env environment, engine *engineFlags) *cobra.Command {
 	var flags deployFlags
 	cmd := &cobra.Command{
-		Use:   "deploy DIR",
+		Use:   "deploy [DIR]",
 		Short: "Run a packaged application, and wait until the manager and all units answer",
 		Long: `Run the application that was packaged in DIR: as a stack if the engine is in a
 swarm, otherwise on the single engine with docker compose or docker-compose. If
 DIR has manifests for Kubernetes only, or with --target kubernetes, it runs on
 the cluster in kubectl's current context. Deploying again updates what has
 changed and removes what is no longer part of the application. If something does
-not come up, deploy prints the reason and removes what it started. The application
-is then the one that ` + "`toskose ps`" + ` and the like ask, from any folder: see
+not come up, deploy prints the reason and removes what it started, or deploys what
+ran before again: see ` + "`toskose release`" + `. The application is then the one that ` + "`toskose ps`" + ` and the like ask, from any folder: see
 ` + "`toskose context`" + `.
 
 With --up, it then sets the goal that every component is up, and waits until it is
 reached. A goal that somebody has set before stays one: where all units have lost
-it together with their containers, it is set again.`,
+it together with their containers, it is set again.
+
+With --rollback, it deploys the release before the one that is deployed: its images
+and manifests, and not its data. Without DIR, that is of the application in the
+working directory or of the context in use.`,
 		Example: "  toskose deploy --up thinking-toskosed\n  toskose deploy thinking-toskosed\n  toskose deploy --timeout 5m --keep thinking-toskosed\n  toskose deploy --target kubernetes --context staging thinking-toskosed",
-		Args:    cli.Args(1, 1),
+		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.rollback {
+				dir, err := releases.Folder(args, engine.environ(env))
+				if err != nil {
+					return err
+				}
+				return flags.run(cmd.Context(), env, engine, dir, rollback)
+			}
+			if err := cli.Args(1, 1)(cmd, args); err != nil {
+				return err
+			}
 			return flags.run(cmd.Context(), env, engine, args[0], up)
 		},
 	}
@@ -41,6 +58,7 @@ it together with their containers, it is set again.`,
 	flags.register(cmd)
 	cmd.Flags().BoolVar(&flags.up, "up", false, "bring all components up, and wait until they are, as long as --timeout again")
 	cmd.Flags().BoolVar(&flags.opts.Keep, "keep", false, "leave in place what did not come up, for inspection")
+	cmd.Flags().BoolVar(&flags.rollback, "rollback", false, "deploy the release before the one that is deployed")
 	return cmd
 }
 
@@ -69,6 +87,7 @@ nothing else is left in it. Images, the application's volumes and files stay.`,
 type deployFlags struct {
 	opts     deploy.Options
 	up       bool
+	rollback bool
 	progress string
 }
 
@@ -115,7 +134,7 @@ func (f *deployFlags) deploy(ctx context.Context, env environment, engine *engin
 		opts.Progress = jsonSteps{opts.Progress}
 	}
 	carry := &live.Carry{Up: f.up, Timeout: opts.Timeout, Say: func(line string) { fmt.Fprintln(opts.Progress, line) }}
-	opts.Before, opts.After = carry.Before, carry.After
+	opts.Before, opts.After, opts.Back, opts.By = carry.Before, carry.After, carry.Back, who()
 	return do(ctx, docker, opts)
 }
 
@@ -124,13 +143,39 @@ func up(ctx context.Context, docker *client.Client, opts deploy.Options) (*deplo
 	if err != nil {
 		return nil, err
 	}
+	return deployed(opts, result), nil
+}
+
+func rollback(ctx context.Context, docker *client.Client, opts deploy.Options) (*deployment, error) {
+	result, err := deploy.Rollback(ctx, docker, opts)
+	if err != nil {
+		return nil, err
+	}
+	opts.Dir = result.Dir
+	return deployed(opts, result), nil
+}
+
+// deployed makes the application the one that commands ask.
+func deployed(opts deploy.Options, result deploy.Result) *deployment {
 	done := newDeployment(opts, result)
 	if err := contexts.Deployed(opts.Environ, result.Info.App, opts.Dir); err != nil {
 		fmt.Fprintf(opts.Progress, "warning: commands need --dir, for the context of %s was not made: %v\n", result.Info.App, err)
 	} else {
 		done.Context = result.Info.App
 	}
-	return done, nil
+	return done
+}
+
+// who deploys: USER@HOST.
+func who() string {
+	name, host := "somebody", "somewhere"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return name + "@" + host
 }
 
 func down(ctx context.Context, docker *client.Client, opts deploy.Options) (*deployment, error) {

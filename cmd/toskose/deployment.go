@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 
 	"github.com/toskose/toskose/packager/deploy"
@@ -51,12 +52,12 @@ func newDeployment(opts deploy.Options, result deploy.Result) *deployment {
 	var next []string
 	if !external {
 		at := " --dir " + word(opts.Dir)
-		if host := result.Address[strings.Index(result.Address, "://")+len("://"):]; !strings.HasPrefix(host, "localhost:") && !strings.HasPrefix(host, "127.0.0.1:") {
+		if u, err := url.Parse(result.Address); err == nil && u.Hostname() != result.Info.Manager.Host() && u.Hostname() != "127.0.0.1" {
 			at += " --manager " + result.Address
 		}
 		next = append(next, "toskose up"+at, "toskose ps"+at)
 	}
-	next = append(next, fmt.Sprintf("curl %s %s/api/v1/node/", login(opts.Dir, result.Info.Manager, external), result.Address))
+	next = append(next, curl(opts.Dir, result.Info.Manager, external, result.Address))
 	return &deployment{
 		Kind: eventDeployed, Application: result.Info.App, Path: opts.Dir, Address: result.Address, Forward: result.Forward,
 		Next: append(next, strings.Join(down, " ")+" "+word(opts.Dir)),

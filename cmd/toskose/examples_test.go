@@ -131,12 +131,15 @@ func runExample(t *testing.T, line string) string {
 		t.Errorf("%s: %v", line, err)
 		return ""
 	}
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(args, word) })
+	}
 	switch {
-	case strings.HasPrefix(cmd.CommandPath(), "toskose context ") && !slices.Contains(args, "--dir"):
+	case strings.HasPrefix(cmd.CommandPath(), "toskose context ") && !has("--dir", "--ca", "--cert"):
 		if err := cmp.Or(contexts.Deployed(env.environ, "thinking", "thinking-toskosed"), os.WriteFile("staging-password", nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-	case slices.Contains([]string{"deploy", "undeploy"}, cmd.Name()) || slices.Contains(args, "--dir") || slices.Contains(args, "direct") || slices.Contains(args, "-p"):
+	case slices.Contains([]string{"deploy", "undeploy", "ps", "release", "diff"}, cmd.Name()) || has("--dir", "direct", "-p", "--ca", "--cert"):
 		if err := cmd.ParseFlags(rest); err != nil {
 			t.Errorf("%s: %v", line, err)
 		} else if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {

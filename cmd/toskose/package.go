@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +18,7 @@ import (
 
 // packageFlags are the flags of packaging.
 type packageFlags struct {
+	name    string
 	output  string
 	images  imageFlags
 	inputs  inputFlags
@@ -24,7 +27,8 @@ type packageFlags struct {
 
 func (f *packageFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output-path", "o", "", "folder for the manifests and credentials (default APPLICATION-toskosed)")
+	flags.StringVar(&f.name, "name", "", "name of the application: two copies of one have two (default as the archive says)")
+	flags.StringVarP(&f.output, "output-path", "o", "", "folder for the manifests and credentials (default NAME-toskosed)")
 	f.images.register(cmd)
 	f.inputs.register(cmd)
 	f.targets.register(cmd)
@@ -114,7 +118,8 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return nil, err
 	}
 	defer archive.Close()
-	plan, err := makePlan(ctx, env, engine, archive, opts, args[1:], packager.Options{Version: built().version, TLS: flags.targets.tls})
+	how := packager.Options{Version: built().version, TLS: flags.targets.tls, Now: time.Now(), Read: beside(args[1:])}
+	plan, err := makePlan(ctx, env, engine, archive, flags.name, opts, args[1:], how)
 	if err != nil {
 		return nil, err
 	}
@@ -125,19 +130,21 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	if err := output.Check(flags.output, strings.Join(args[1:], "")); err != nil {
 		return nil, err
 	}
+	engine.warn(env, flags.inUse(ctx, docker, plan))
 	if err := flags.images.build(ctx, builder, shown, plan, archive); err != nil {
 		return nil, err
 	}
 	if flags.images.dryRun {
 		return &summary{Kind: eventPlanned, Application: plan.App, Path: flags.output}, nil
 	}
-	if err := flags.targets.write(ctx, builder, flags.output, plan); err != nil {
+	pinned := plan.Pinned(builder.Pinned) // known when they are built, and so is whom they run as
+	if err := flags.targets.write(flags.output, pinned); err != nil {
 		return nil, err
 	}
-	return summarise(flags.output, plan, &flags.targets), nil
+	return summarise(flags.output, pinned, &flags.targets), nil
 }
 
-func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
+func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, name string, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
 	heed(&opts, configs)
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
@@ -146,6 +153,7 @@ func makePlan(ctx context.Context, env environment, engine engineFlags, archive 
 	if !engine.quiet && len(diagnostics) > 0 {
 		fmt.Fprintln(env.err, diagnostics.Error())
 	}
+	app.Name = cmp.Or(name, app.Name)
 	target := packager.TargetOf(app)
 	cfg, err := readConfig(configs, &target)
 	if err != nil {

@@ -133,7 +133,7 @@ func (p *terminalProgress) event(e event.Event) {
 	}
 	p.last = p.now()
 	text := ""
-	if !moves {
+	if !moves && e.Text != "" {
 		text = e.Text + "\n"
 	}
 	p.draw(text)

@@ -83,7 +83,7 @@ func TestTheSummaryIsForPeopleAndPrograms(t *testing.T) {
 	t.Parallel()
 	plan := &packager.Plan{
 		App: "shop", Images: []packager.Image{{Name: "shop-api:1"}}, Secrets: []packager.Secret{{Name: "api-password"}},
-		Services: []packager.Service{{Name: "toskose-manager", UnitPort: 10000}},
+		Services: []packager.Service{{Name: "toskose-manager", Image: "shop-api:1-0123456789ab", UnitPort: 10000, IsManager: true}},
 	}
 	targets := &targetFlags{targets: []string{targetAll}, secrets: secretsGenerated, kubernetes: kubernetes.Options{}}
 	s := summarise("dir", plan, targets)
@@ -92,7 +92,7 @@ func TestTheSummaryIsForPeopleAndPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`{"event":"packaged","application":"shop","path":"dir","images":["shop-api:1"],`, `{"name":"docker-compose.yml","what":"for Docker Swarm"}`,
+		`{"event":"packaged","application":"shop","path":"dir","images":["shop-api:1-0123456789ab"],`, `{"name":"docker-compose.yml","what":"for Docker Swarm"}`,
 		`"next":["toskose deploy dir","toskose deploy --target kubernetes dir","curl --netrc-file dir/secrets/netrc http://localhost:10000/api/v1/node/"]`,
 	} {
 		if !strings.Contains(string(data), want) {
@@ -101,7 +101,7 @@ func TestTheSummaryIsForPeopleAndPrograms(t *testing.T) {
 	}
 	var text bytes.Buffer
 	s.print(&text)
-	if !strings.Contains(text.String(), "\nshop is packaged in dir:\n") || !strings.Contains(text.String(), "\nNext:\n  toskose deploy dir\n") {
+	if !strings.Contains(text.String(), "\nshop is packaged in dir:\n") || !strings.Contains(text.String(), "\nNext:\n  toskose deploy dir\n") || !strings.Contains(text.String(), "\n  shop-api:1-0123456789ab\n") {
 		t.Errorf("it reads\n%s", &text)
 	}
 	text.Reset()

@@ -3,7 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -35,7 +39,8 @@ type file struct {
 func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 	s := &summary{Kind: eventPackaged, Application: plan.App, Path: dir}
 	for _, i := range plan.Images {
-		s.Images = append(s.Images, i.Name)
+		at := slices.IndexFunc(plan.Services, func(s packager.Service) bool { return s.Name == i.Node || s.IsManager && i.Node == "" })
+		s.Images = append(s.Images, plan.Services[at].Image)
 	}
 	line := func(name, what string) { s.Files = append(s.Files, file{name, what}) }
 	swarm := targets.has(targetSwarm) || targets.has(targetCompose)
@@ -43,12 +48,15 @@ func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 		line(compose.SwarmFile, "for Docker Swarm")
 	}
 	if targets.has(targetCompose) {
-		line(compose.LocalFile, "its override for a single engine")
+		line(compose.LocalFile, "for a single engine")
 	}
 	if targets.has(targetKubernetes) {
 		line(kubernetes.Kustomization, "for Kubernetes, with "+kubernetes.Folder+"/")
 	}
 	line(output.ConfigFile, "the configuration, with all defaults")
+	if len(plan.Components) > 0 {
+		line(output.ComponentsFile, "what `toskose diff` says of components")
+	}
 	if targets.secrets == secretsExternal {
 		s.Secrets = secretCommands(plan, targets)
 	} else {
@@ -63,7 +71,11 @@ func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 		next("kubectl --namespace %s port-forward service/%s %d", kubernetes.Namespace(plan, targets.kubernetes), kubernetes.ManagerService(plan), plan.Manager().UnitPort)
 	}
 	manager := output.InfoOf(plan, "").Manager
-	next("curl %s %s://localhost:%d/api/v1/node/", login(dir, manager, targets.secrets == secretsExternal), manager.Scheme(), manager.Port)
+	if swarm {
+		manager.Bind = plan.Config.Manager.Bind
+	}
+	at := net.JoinHostPort(manager.Host(), strconv.Itoa(manager.Port))
+	next("%s", curl(dir, manager, targets.secrets == secretsExternal, manager.Scheme()+"://"+at))
 	return s
 }
 
@@ -77,12 +89,23 @@ func (s *summary) print(w io.Writer) {
 	for _, f := range s.Files {
 		fmt.Fprintf(w, "  %-26s %s\n", f.Name, f.What)
 	}
+	fmt.Fprintf(w, "\nIts images, by names that stay theirs:\n  %s\n", strings.Join(s.Images, "\n  "))
 	if len(s.Secrets) > 0 {
 		fmt.Fprintf(w, "\nBefore you deploy it, create these secrets, each from a FILE with its value:\n  %s\n", strings.Join(s.Secrets, "\n  "))
 	}
 	if len(s.Next) > 0 {
 		fmt.Fprintf(w, "\nNext:\n  %s\n", strings.Join(s.Next, "\n  "))
 	}
+}
+
+// curl returns a command that asks the manager at an address.
+func curl(dir string, manager output.Manager, external bool, address string) string {
+	options := login(dir, manager, external)
+	if at, err := url.Parse(address); err == nil && manager.Name != "" && at.Hostname() != manager.Name {
+		options += " --connect-to ::" + strings.TrimSuffix(at.Host, at.Port())
+		address = at.Scheme + "://" + net.JoinHostPort(manager.Name, at.Port())
+	}
+	return "curl " + options + " " + address + "/api/v1/node/"
 }
 
 // login returns how curl logs in to the manager. curl asks for a password that
@@ -92,7 +115,10 @@ func login(dir string, manager output.Manager, external bool) string {
 		return "--user " + manager.User
 	}
 	how := "--netrc-file " + word(filepath.Join(dir, output.SecretsDir, packager.NetrcFile))
-	if manager.TLS {
+	switch {
+	case manager.Name != "":
+		how = "--cacert " + word(output.CertificateFile(dir)) + " " + how
+	case manager.TLS:
 		how = "--cacert " + word(output.AuthorityFile(dir)) + " " + how
 	}
 	return how

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
-	"github.com/toskose/toskose/packager/image"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/output"
 )
@@ -91,6 +89,10 @@ func (f *targetFlags) warnings(plan *packager.Plan) []string {
 	}
 	if f.forSwarm { // many convert the file that they asked for
 		all = append(all, compose.Conversion(plan)...)
+		all = append(all, compose.SwarmWarnings(plan)...)
+	}
+	if f.has(targetCompose) {
+		all = append(all, compose.LocalWarnings(plan)...)
 	}
 	if f.has(targetKubernetes) {
 		all = append(all, kubernetes.Warnings(plan, f.kubernetes)...)
@@ -98,9 +100,8 @@ func (f *targetFlags) warnings(plan *packager.Plan) []string {
 	return all
 }
 
-// write writes the manifests and the credentials. It comes after building, because
-// what pods may do depends on the user that their images run as.
-func (f *targetFlags) write(ctx context.Context, images *image.Builder, dir string, plan *packager.Plan) error {
+// write writes the manifests and the credentials.
+func (f *targetFlags) write(dir string, plan *packager.Plan) error {
 	opts := output.Options{External: f.secrets == secretsExternal, Random: rand.Reader, Now: time.Now()}
 	switch {
 	case f.has(targetCompose):
@@ -109,12 +110,7 @@ func (f *targetFlags) write(ctx context.Context, images *image.Builder, dir stri
 		opts.Targets = append(opts.Targets, compose.SwarmTarget(f.compose))
 	}
 	if f.has(targetKubernetes) {
-		k := f.kubernetes
-		k.Image = func(ref string) (user, content string) {
-			about := images.About(ctx, ref)
-			return about.User, about.Content
-		}
-		opts.Targets = append(opts.Targets, kubernetes.Target(k))
+		opts.Targets = append(opts.Targets, kubernetes.Target(f.kubernetes))
 	}
 	return output.Write(dir, plan, opts)
 }

@@ -15,34 +15,67 @@ import (
 	"github.com/toskose/toskose/internal/freeport"
 )
 
+// Unit is one that runs until the test ends.
+type Unit struct {
+	Addr netip.AddrPort
+
+	t      testing.TB
+	conf   string
+	env    []string
+	cmd    *exec.Cmd
+	output strings.Builder
+}
+
 // Serve runs a unit until the test ends, and returns its address once it answers.
 // config makes its configuration, of a folder of its own and the port.
 func Serve(t testing.TB, password string, config func(folder string, port uint16) []byte) netip.AddrPort {
 	t.Helper()
+	return Run(t, password, config).Addr
+}
+
+// Run is Serve, for a test that ends the unit itself.
+func Run(t testing.TB, password string, config func(folder string, port uint16) []byte) *Unit {
+	t.Helper()
 	folder := t.TempDir()
-	addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t)))
-	conf := filepath.Join(folder, "supervisord.conf")
+	u := &Unit{
+		Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t))),
+		t:    t, conf: filepath.Join(folder, "supervisord.conf"), env: append(os.Environ(), "SUPERVISORD_PASSWORD="+password),
+	}
 	if err := os.Mkdir(filepath.Join(folder, "documents"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(conf, config(folder, addr.Port()), 0o600); err != nil {
+	if err := os.WriteFile(u.conf, config(folder, u.Addr.Port()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var output strings.Builder
-	cmd := exec.Command(Shipped(t), "-c", conf) //nolint:noctx // it is ended by TERM, as a container's is
-	cmd.Env = append(os.Environ(), "SUPERVISORD_PASSWORD="+password)
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	u.start()
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil || t.Failed() {
-			t.Logf("unit: %v\n%s", err, output.String())
+		_ = u.cmd.Process.Signal(syscall.SIGTERM)
+		if err := u.cmd.Wait(); err != nil || t.Failed() {
+			t.Logf("unit: %v\n%s", err, u.output.String())
 		}
 	})
-	awaitHealth(t, addr)
-	return addr
+	return u
+}
+
+func (u *Unit) start() {
+	u.t.Helper()
+	u.cmd = exec.Command(Shipped(u.t), "-c", u.conf) //nolint:noctx // it is ended by TERM, as a container's is
+	u.cmd.Env, u.cmd.Stdout, u.cmd.Stderr = u.env, &u.output, &u.output
+	if err := u.cmd.Start(); err != nil {
+		u.t.Fatal(err)
+	}
+	awaitHealth(u.t, u.Addr)
+}
+
+// Crash kills the unit and runs it again, on what is left of its files. Its programs
+// have to have ended by themselves.
+func (u *Unit) Crash() {
+	u.t.Helper()
+	if err := u.cmd.Process.Kill(); err != nil {
+		u.t.Fatal(err)
+	}
+	_ = u.cmd.Wait() // its exit says that it was killed
+	u.start()
 }
 
 func awaitHealth(t testing.TB, addr netip.AddrPort) {

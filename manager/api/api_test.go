@@ -516,7 +516,7 @@ func TestAFailedOperationSaysHow(t *testing.T) {
 	t.Parallel()
 	code := 7
 	a := &app{outcome: outcome.Execution{ID: "x1"}}
-	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []outcome.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Stderr: "no port"}}
+	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []outcome.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Output: wire.Output{Stderr: "no port"}}}
 	a.err = nil
 	failing := &failed{app: a}
 	h, err := api.New(failing, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})

@@ -7,35 +7,32 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 )
 
-// Limits of a request's body.
-const (
-	maxBody  = 256 << 10
-	bodyTime = 10 * time.Second
-)
+// maxBody is the most bytes of a request's body.
+const maxBody = 256 << 10
 
-// takesBody reads the body before the handler does: it refuses one that is too
-// large, and closes the connection of one that is too slow.
-func (s *server) takesBody(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		connection := http.NewResponseController(w)
-		_ = connection.SetReadDeadline(time.Now().Add(bodyTime))
+// takesBody reads the body before the handler does, also where none is expected: only
+// then is it noticed that a client hangs up, and time limits of reading are over.
+func (s *server) takesBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
 		data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		_ = connection.SetReadDeadline(time.Time{})
 		var tooLarge *http.MaxBytesError
 		switch {
 		case errors.As(err, &tooLarge):
 			s.problem(w, r, fmt.Errorf("%w: a body has at most %d bytes", errTooLarge, maxBody))
 		case err != nil:
 			w.Header().Set("Connection", "close")
-			s.problem(w, r, invalid("the body did not arrive: %v", err))
+			s.answerProblem(w, r, fmt.Errorf("%w: %w", errIncomplete, err)) // the server calls off a request that it cannot read
 		default:
 			r.Body = io.NopCloser(bytes.NewReader(data))
-			next(w, r)
+			next.ServeHTTP(w, r)
 		}
-	}
+	})
 }
 
 // decode reads a body of JSON, which may be missing. Its media type does not count:

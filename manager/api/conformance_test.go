@@ -2,10 +2,12 @@ package api_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 )
@@ -15,11 +17,15 @@ type tried map[string]bool
 
 func (all tried) ask(t *testing.T, h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := request(method, path, body, headers...)
+	return all.send(t, h, request(method, path, body, headers...))
+}
+
+func (all tried) send(t *testing.T, h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	t.Helper()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	honour(t, h, r, w)
-	all[fmt.Sprintf("%s %s %d", method, pattern(h, method, r.URL.EscapedPath()), w.Code)] = true
+	all[fmt.Sprintf("%s %s %d", r.Method, pattern(h, r.Method, r.URL.EscapedPath()), w.Code)] = true
 	return w
 }
 
@@ -45,7 +51,6 @@ func example(path string) string {
 }
 
 const (
-	tooLong  = "too long"
 	asJSON   = "Accept: application/json"
 	nowhere  = "/api/v1/node/nowhere"
 	store    = "/api/v1/node/store"
@@ -69,19 +74,14 @@ func TestEveryDocumentedAnswerIsReached(t *testing.T) {
 		{"GET", "/api/v1/app?processes=2", "", 422},
 		{"GET", "/api/v1/app/goal", "", 200},
 		{"PUT", "/api/v1/app/goal", `{"state": "none"}`, 200},
-		{"PUT", "/api/v1/app/goal", tooLong, 413},
 		{"PUT", "/api/v1/app/goal", "{}", 422},
 		{"PATCH", "/api/v1/app/goal", `{"states": {"api": "none"}}`, 200},
-		{"PATCH", "/api/v1/app/goal", tooLong, 413},
 		{"PATCH", "/api/v1/app/goal", "[", 422},
 		{"POST", "/api/v1/app/goal/resume", "", 200},
-		{"POST", "/api/v1/app/goal/resume", tooLong, 413},
 		{"POST", "/api/v1/app/goal/resume", `{"components": ["api"]}`, 422},
 		{"POST", "/api/v1/app/goal/restore", restored, 200},
-		{"POST", "/api/v1/app/goal/restore", tooLong, 413},
 		{"POST", "/api/v1/app/goal/restore", "x", 422},
 		{"POST", "/api/v1/app/plan", `{"state": "up"}`, 200},
-		{"POST", "/api/v1/app/plan", tooLong, 413},
 		{"POST", "/api/v1/app/plan", "x", 422},
 		{"GET", "/api/v1/components", "", 200},
 		{"GET", "/api/v1/components?limit=0", "", 422},
@@ -101,7 +101,6 @@ func TestEveryDocumentedAnswerIsReached(t *testing.T) {
 		{"GET", "/api/v1/node", "", 200},
 		{"GET", "/api/v1/node?label=x", "", 422},
 		{"POST", "/api/v1/node/reload", "", 200},
-		{"POST", "/api/v1/node/reload", tooLong, 413},
 		{"GET", "/api/v1/node/backend?processes=true", "", 200},
 		{"GET", nowhere, "", 404},
 		{"GET", "/api/v1/node/backend?processes=x", "", 422},
@@ -123,12 +122,10 @@ func TestEveryDocumentedAnswerIsReached(t *testing.T) {
 		{"GET", op + "?processes=x", "", 422},
 		{"POST", "/api/v1/node/backend/api/fly", "", 404},
 		{"POST", op, "", 409},
-		{"POST", op, tooLong, 413},
 		{"POST", op, `{"id": "?"}`, 422},
 		{"POST", op + "/signal?signal_type=HUP", "", 200},
 		{"POST", "/api/v1/node/backend/api/fly/signal?signal_type=HUP", "", 404},
 		{"POST", push + "/signal?signal_type=HUP", "", 409},
-		{"POST", op + "/signal?signal_type=HUP", tooLong, 413},
 		{"POST", op + "/signal?signal_type=HOP", "", 422},
 		{"GET", op + "/log", "", 200},
 		{"GET", "/api/v1/node/backend/api/fly/log", "", 404},
@@ -148,9 +145,6 @@ func TestEveryDocumentedAnswerIsReached(t *testing.T) {
 		{"DELETE", op, "", 409},
 		{"POST", push, "", 200},
 	} {
-		if c.body == tooLong {
-			c.body = strings.Repeat(" ", 300_000)
-		}
 		w := reached.ask(t, l.Handler, c.method, c.path, c.body, asJSON)
 		for tries := 0; w.Code == 202 && c.want == 200 && tries < 20; tries++ { // the units are slow today
 			w = reached.ask(t, l.Handler, c.method, c.path, c.body, asJSON)
@@ -200,7 +194,7 @@ func notKept(t *testing.T, reached tried) {
 	}
 }
 
-// notLetIn asks for everything as who may not.
+// notLetIn asks for everything as who may not, and with bodies that nobody takes.
 func notLetIn(t *testing.T, l *live, reached tried) {
 	t.Helper()
 	closed := behind(t, fresh(t), &app{})
@@ -216,6 +210,10 @@ func notLetIn(t *testing.T, l *live, reached tried) {
 			}
 			reached.ask(t, l.Handler, method, example(path), "", "Authorization: Bearer nobody's")
 			reached.ask(t, closed, method, example(path), "")
+			reached.ask(t, l.Handler, method, example(path), strings.Repeat(" ", 300_000))
+			cutOff := request(method, example(path), "")
+			cutOff.Body, cutOff.ContentLength = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)), 10
+			reached.send(t, l.Handler, cutOff)
 			if method != http.MethodGet {
 				reached.ask(t, l.Handler, method, example(path), "", "Sec-Fetch-Site: cross-site")
 			}

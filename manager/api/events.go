@@ -44,7 +44,7 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	stream := http.NewResponseController(w)
 	say := func(text string) bool {
-		_ = stream.SetWriteDeadline(time.Now().Add(writeTime))
+		_ = stream.SetWriteDeadline(time.Now().Add(s.opts.AnswerTime))
 		_, err := w.Write([]byte(text))
 		return err == nil && stream.Flush() == nil
 	}

@@ -39,11 +39,11 @@ func keyOf(r *http.Request) (string, error) {
 	return key, nil
 }
 
-// takesKey reads the body, and answers a request again as it was answered, if it has the Idempotency-Key of
+// takesKey answers a request again as it was answered, if it has the Idempotency-Key of
 // an earlier one. Only successes are kept: what failed may be tried again, and an
 // execution that its key stands for is the same one then.
 func (s *server) takesKey(next http.HandlerFunc) http.HandlerFunc {
-	return s.takesBody(func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		key, err := keyOf(r)
 		if err != nil {
 			s.problem(w, r, err)
@@ -66,7 +66,7 @@ func (s *server) takesKey(next http.HandlerFunc) http.HandlerFunc {
 			defer s.answers.settle(callerOf(r).Name+"\x00"+key, a)
 			next(&keeper{ResponseWriter: w, answer: a}, r)
 		}
-	})
+	}
 }
 
 // signOf is equal for requests that ask for the same.

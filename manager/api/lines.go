@@ -65,17 +65,17 @@ func (s *server) followLines(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", eventStream)
 	w.Header().Set("X-Accel-Buffering", "no")
 	if r.Method != http.MethodHead {
-		sendLines(r.Context(), w, lines)
+		s.sendLines(r.Context(), w, lines)
 	}
 }
 
 // sendLines ends with the client or the manager, or with a client that does not read
 // in time: when it comes back, it goes on where it was.
-func sendLines(ctx context.Context, w http.ResponseWriter, lines manager.LineReader) {
+func (s *server) sendLines(ctx context.Context, w http.ResponseWriter, lines manager.LineReader) {
 	stream := http.NewResponseController(w)
 	text := []byte(": lines of logs\n\n")
 	for {
-		_ = stream.SetWriteDeadline(time.Now().Add(writeTime))
+		_ = stream.SetWriteDeadline(time.Now().Add(s.opts.AnswerTime))
 		if _, err := w.Write(text); err != nil || stream.Flush() != nil {
 			return
 		}

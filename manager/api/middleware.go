@@ -48,7 +48,7 @@ func (s *server) recover(next http.Handler) http.Handler {
 // observe counts requests, and writes down who did what.
 func (s *server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		counted := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		counted := &statusWriter{ResponseWriter: w, status: http.StatusOK, time: s.opts.AnswerTime}
 		begun := time.Now()
 		next.ServeHTTP(counted, r)
 		route := chi.RouteContext(r.Context()).RoutePattern()
@@ -59,9 +59,11 @@ func (s *server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// statusWriter remembers the status of an answer.
+// statusWriter remembers the status of an answer, and limits how long the client may
+// take to read it.
 type statusWriter struct {
 	http.ResponseWriter
+	time   time.Duration
 	status int
 	wrote  bool
 }
@@ -69,8 +71,16 @@ type statusWriter struct {
 func (w *statusWriter) WriteHeader(status int) {
 	if !w.wrote {
 		w.status, w.wrote = status, true
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.time))
 	}
 	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Write(data []byte) (int, error) {
+	if !w.wrote {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(data)
 }
 
 // Unwrap lets http.ResponseController reach the connection.

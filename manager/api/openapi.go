@@ -33,7 +33,7 @@ func openAPI(version string) ([]byte, error) {
 }
 
 // guard adds what all operations have in common that are not for everybody: how they
-// refuse callers.
+// refuse callers, and bodies.
 func guard(document map[string]any) {
 	paths, _ := document["paths"].(map[string]any)
 	for _, item := range paths {
@@ -44,7 +44,7 @@ func guard(document map[string]any) {
 			if _, open := operation["security"]; open || !isOperation {
 				continue
 			}
-			refusals := map[string]string{"401": "Unauthorized", "429": "TooManyLogins"}
+			refusals := map[string]string{"401": "Unauthorized", "408": "Incomplete", "413": "TooLarge", "429": "TooManyLogins", "503": "Unreachable"}
 			if method != "get" {
 				refusals["403"] = "Forbidden" // every role may read, and a page of another site cannot see what it has read
 			}

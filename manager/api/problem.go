@@ -28,11 +28,10 @@ type Problem struct {
 	Execution  string         `json:"execution,omitempty"` // its id
 	Outcome    wire.Outcome   `json:"outcome,omitempty"`
 	wire.Exit
-	Stdout  string           `json:"stdout,omitempty"` // the end of the worst run's output
-	Stderr  string           `json:"stderr,omitempty"`
-	Runs    []outcome.Run    `json:"runs,omitempty"`
-	Results []outcome.Result `json:"results,omitempty"`
-	Nodes   []string         `json:"nodes,omitempty"` // that are not ready
+	wire.Output                  // of the worst run
+	Runs        []outcome.Run    `json:"runs,omitempty"`
+	Results     []outcome.Result `json:"results,omitempty"`
+	Nodes       []string         `json:"nodes,omitempty"` // that are not ready
 }
 
 // notReadyError names the nodes without a unit that answers.
@@ -84,6 +83,7 @@ var problemKinds = []problemKind{
 	{outcome.ErrOutdated, http.StatusConflict, "outdated"},
 	{outcome.ErrBusy, http.StatusConflict, "already-running"},
 	{outcome.ErrNotRunning, http.StatusConflict, "not-running"},
+	{errIncomplete, http.StatusRequestTimeout, "incomplete"},
 	{errTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
 	{outcome.ErrReused, http.StatusUnprocessableEntity, "id-reused"},
 	{outcome.ErrInvalid, http.StatusUnprocessableEntity, "invalid-request"},
@@ -125,7 +125,7 @@ func problemOf(err error) *Problem {
 	}
 	p.Execution, p.Outcome, p.Runs = e.Execution.ID, e.Execution.Outcome, e.Execution.Runs
 	if worst := e.Execution.Worst(); worst != nil {
-		p.Exit, p.Stdout, p.Stderr = worst.Exit, worst.Stdout, worst.Stderr
+		p.Exit, p.Output = worst.Exit, worst.Output
 	}
 	return p
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/toskose/toskose/manager/access"
 )
 
-// writeTime is how long a client may take to read an answer.
-const writeTime = 30 * time.Second
+// answerTime is how long a client may take to read an answer, unless Options say otherwise.
+const answerTime = 30 * time.Second
 
 // reply is the answer of a handler.
 type reply struct {
@@ -89,7 +89,6 @@ func encode(contentType string, body any) (string, []byte) {
 
 // send sends an answer. It ignores a client that does not read it.
 func send(w http.ResponseWriter, status int, contentType string, data []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(status)
@@ -101,9 +100,14 @@ func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(context.Cause(r.Context()), access.ErrEnded) {
 		err = access.ErrEnded
 	} else if r.Context().Err() != nil {
-		s.opts.Logger.Debug("the client went away", "method", r.Method, "path", r.URL.Path, "error", err)
+		s.opts.Logger.Debug("the client went away", "request", requestOf(r).id, "method", r.Method, "path", r.URL.Path, "error", err)
 		return
 	}
+	s.answerProblem(w, r, err)
+}
+
+// answerProblem does so even if the request is called off.
+func (s *server) answerProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	p.Instance, p.Request = r.URL.Path, requestOf(r).id
 	log := s.opts.Logger.Debug
@@ -126,4 +130,7 @@ func param(r *http.Request, name string) string {
 	return value
 }
 
-var errTooLarge = errors.New("too large")
+var (
+	errTooLarge   = errors.New("too large")
+	errIncomplete = errors.New("the body did not arrive")
+)

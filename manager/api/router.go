@@ -85,6 +85,8 @@ type Options struct {
 	Logger  *slog.Logger
 	Testing bool             // answers to internal errors say what broke
 	Metrics *metrics.Metrics // nil: executions are not counted
+
+	AnswerTime time.Duration // how long a client may take to read an answer; 30 s
 }
 
 type server struct {
@@ -113,6 +115,9 @@ func New(app Application, opts Options) (http.Handler, error) {
 	if opts.Metrics == nil {
 		opts.Metrics = metrics.New(app, opts.Version)
 	}
+	if opts.AnswerTime <= 0 {
+		opts.AnswerTime = answerTime
+	}
 	s := &server{
 		app: app, opts: opts, root: chi.NewRouter(), openapi: document, page: files,
 		answers: &answers{byKey: map[string]*answer{}},
@@ -136,9 +141,9 @@ func (s *server) routes() {
 	pages := docs()
 	r.Handle("/docs", pages)
 	r.Handle("/docs/*", pages)
-	r.With(s.authenticate, s.permit(users.Viewer)).Method(http.MethodGet, "/metrics", s.opts.Metrics.Handler())
+	r.With(s.authenticate, s.holds, s.takesBody, s.permit(users.Viewer)).Method(http.MethodGet, "/metrics", s.opts.Metrics.Handler())
 	r.Route("/api/v1", func(r chi.Router) {
-		r.Use(s.authenticate)
+		r.Use(s.authenticate, s.holds, s.takesBody)
 		for _, one := range s.table() {
 			r.With(s.permit(one.role)).Method(one.method, one.path, one.serve)
 		}
@@ -163,8 +168,8 @@ func (s *server) table() []route {
 		{"GET", "/app", viewer, s.view(s.getApp)},
 		{"GET", "/app/drawing", viewer, s.handle(s.getDrawing)},
 		{"GET", "/app/goal", viewer, s.handle(s.getGoal)},
-		{"PUT", "/app/goal", operator, s.takesBody(s.handle(s.putGoal))},
-		{"PATCH", "/app/goal", operator, s.takesBody(s.handle(s.patchGoal))},
+		{"PUT", "/app/goal", operator, s.handle(s.putGoal)},
+		{"PATCH", "/app/goal", operator, s.handle(s.patchGoal)},
 		{"POST", "/app/goal/resume", operator, s.takesKey(s.handle(s.resumeGoal))},
 		{"POST", "/app/goal/restore", operator, s.takesKey(s.handle(s.restoreGoal))},
 		{"POST", "/app/plan", viewer, s.takesKey(s.handle(s.makePlan))},

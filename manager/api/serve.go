@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -8,42 +9,48 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
-// ServeOptions bounds what clients can make the server spend. A zero field
-// means its default.
+// ServeOptions bounds what clients can make the server spend. A zero field means its
+// default.
 type ServeOptions struct {
-	Connections int           // at the same time; others wait to be accepted; 1,024
+	Connections int           // at the same time; 2,048
+	Head        time.Duration // for the head of a request to arrive; 10 s
+	Request     time.Duration // for all of it, with its body; 20 s
+	Idle        time.Duration // between the requests of a connection; 2 min
 	Grace       time.Duration // for answers under way when serving ends; 3 s
 	Stopping    func()        // called before that, to end what requests wait for
 	Logger      *slog.Logger
 	TLS         *tls.Config // nil: in the clear
 }
 
+func (o ServeOptions) withDefaults() ServeOptions {
+	o.Connections = cmp.Or(o.Connections, 2048)
+	o.Head, o.Request = cmp.Or(o.Head, 10*time.Second), cmp.Or(o.Request, 20*time.Second)
+	o.Idle, o.Grace = cmp.Or(o.Idle, 2*time.Minute), cmp.Or(o.Grace, 3*time.Second)
+	return o
+}
+
 // Serve serves on the listener until ctx ends, and returns nil once every answer
 // is complete or cut off. There is no limit to how long an answer may take: an
 // operation takes as long as it takes.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opts ServeOptions) error {
-	if opts.Connections <= 0 {
-		opts.Connections = 1024
-	}
-	if opts.Grace <= 0 {
-		opts.Grace = 3 * time.Second
-	}
+	opts = opts.withDefaults()
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	srv := &http.Server{
 		Handler:           handler,
 		Protocols:         &protocols,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		ReadHeaderTimeout: opts.Head,
+		ReadTimeout:       opts.Request, // it is over once the body was read, or that there is none
+		WriteTimeout:      answerTime,   // from then on; what answers later or for longer says so
+		IdleTimeout:       opts.Idle,
 		MaxHeaderBytes:    32 << 10,
+		ConnContext:       withConnection,
 		ErrorLog:          slog.NewLogLogger(opts.Logger.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	listener = netutil.LimitListener(listener, opts.Connections)
+	listener = &connections{Listener: listener, limit: opts.Connections}
 	if opts.TLS != nil { // outermost, or the server does not know that it is TLS
 		listener = tls.NewListener(listener, opts.TLS)
 	}

@@ -18,23 +18,48 @@ import (
 
 // Client asks one manager. Its methods are safe for concurrent use.
 type Client struct {
-	address        string
-	user, password string
-	http           *http.Client
+	opts Options
+	http *http.Client
 }
 
-// New returns a client of the manager at an address such as http://localhost:10000.
+// Options say where a manager is, and who asks it.
+type Options struct {
+	Address        string // such as http://localhost:10000
+	User, Password string // an empty user has none
+
+	Token func() (string, error) // for each request, in the place of a password; nil: there is none
+	TLS   *tls.Config            // nil: that of any server's client
+}
+
+// New returns a client that asks with a password.
 func New(address, user, password string) *Client {
-	return &Client{strings.TrimRight(address, "/"), user, password, &http.Client{}}
+	return With(Options{Address: address, User: user, Password: password})
 }
 
-// NewTLS is New, with another configuration of TLS than that of any server's client.
-func NewTLS(address, user, password string, config *tls.Config) *Client {
-	c := New(address, user, password)
-	if config != nil {
-		c.http.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config}
+// With returns a client.
+func With(opts Options) *Client {
+	opts.Address = strings.TrimRight(opts.Address, "/")
+	c := &Client{opts, &http.Client{}}
+	if opts.TLS != nil {
+		c.http.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: opts.TLS}
 	}
 	return c
+}
+
+// login says in a request who asks.
+func (c *Client) login(r *http.Request) error {
+	if c.opts.Token != nil {
+		token, err := c.opts.Token()
+		if err != nil {
+			return err
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		return nil
+	}
+	if c.opts.User != "" {
+		r.SetBasicAuth(c.opts.User, c.opts.Password)
+	}
+	return nil
 }
 
 // ErrNoAnswer is the error of a request that no manager answered.
@@ -80,15 +105,17 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 			return nil, fmt.Errorf("cannot send %s %s: %w", r.method, r.path, err)
 		}
 	}
-	at := c.address + r.path
+	at := c.opts.Address + r.path
 	if len(r.query) > 0 {
 		at += "?" + r.query.Encode()
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, at, bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("the manager's address %q: %w", c.address, err)
+		return nil, fmt.Errorf("the manager's address %q: %w", c.opts.Address, err)
 	}
-	req.SetBasicAuth(c.user, c.password)
+	if err := c.login(req); err != nil {
+		return nil, err
+	}
 	for name, value := range r.header {
 		req.Header.Set(name, value)
 	}
@@ -98,7 +125,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 		if errors.As(err, &about) {
 			err = about.Err
 		}
-		return nil, fmt.Errorf("%w at %s: %w", ErrNoAnswer, c.address, err)
+		return nil, fmt.Errorf("%w at %s: %w", ErrNoAnswer, c.opts.Address, err)
 	}
 	if answer.StatusCode < http.StatusBadRequest {
 		return answer, nil
@@ -126,7 +153,7 @@ func (c *Client) do(ctx context.Context, r request, into any) (accepted bool, er
 		return false, fmt.Errorf("%w to the end: %w", ErrNoAnswer, err)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return false, fmt.Errorf("what answers at %s is no manager: %w", c.address, err)
+		return false, fmt.Errorf("what answers at %s is no manager: %w", c.opts.Address, err)
 	}
 	return answer.StatusCode == http.StatusAccepted, nil
 }

@@ -44,7 +44,7 @@ func (c *Client) Follow(ctx context.Context, after string, each func(Event) erro
 	return c.listen(ctx, r, after, func(m message) error {
 		e := Event{ID: m.id}
 		if err := json.Unmarshal([]byte(m.data), &e); err != nil {
-			return fmt.Errorf("what answers at %s is no manager: %w", c.address, err)
+			return fmt.Errorf("what answers at %s is no manager: %w", c.opts.Address, err)
 		}
 		return each(e)
 	}, lost)

@@ -107,7 +107,7 @@ func (c *Client) FollowLogs(ctx context.Context, q LogQuery, each func(LogLine) 
 	return c.listen(ctx, request{method: http.MethodGet, path: "/api/v1/logs", query: values}, "", func(m message) error {
 		var line LogLine
 		if err := json.Unmarshal([]byte(m.data), &line); err != nil {
-			return fmt.Errorf("what answers at %s is no manager: %w", c.address, err)
+			return fmt.Errorf("what answers at %s is no manager: %w", c.opts.Address, err)
 		}
 		return each(line)
 	}, lost)

@@ -184,20 +184,21 @@ type Execution struct {
 
 // Run is an execution in one container.
 type Run struct {
-	Replica  string    `json:"replica,omitempty"` // its address
-	Instance string    `json:"instance,omitempty"`
-	Outcome  string    `json:"outcome"`
-	Reason   string    `json:"reason,omitempty"`
-	From     string    `json:"from,omitempty"` // the component's state before
-	To       string    `json:"to,omitempty"`   // and after
-	Started  time.Time `json:"started,omitzero"`
-	Ended    time.Time `json:"ended,omitzero"`
-	PID      int       `json:"pid,omitempty"`
-	ExitCode *int      `json:"exit_code,omitempty"`
-	Signal   string    `json:"signal,omitempty"`
-	Stdout   string    `json:"stdout,omitempty"` // the end of its output
-	Stderr   string    `json:"stderr,omitempty"`
-	Allowed  []string  `json:"allowed,omitempty"` // what the protocol allowed instead
+	Replica   string    `json:"replica,omitempty"` // its address
+	Instance  string    `json:"instance,omitempty"`
+	Outcome   string    `json:"outcome"`
+	Reason    string    `json:"reason,omitempty"`
+	From      string    `json:"from,omitempty"` // the component's state before
+	To        string    `json:"to,omitempty"`   // and after
+	Started   time.Time `json:"started,omitzero"`
+	Ended     time.Time `json:"ended,omitzero"`
+	PID       int       `json:"pid,omitempty"`
+	ExitCode  *int      `json:"exit_code,omitempty"`
+	Signal    string    `json:"signal,omitempty"`
+	Stdout    string    `json:"stdout,omitempty"` // the end of its output
+	Stderr    string    `json:"stderr,omitempty"`
+	Truncated bool      `json:"truncated,omitempty"` // there was more output before it
+	Allowed   []string  `json:"allowed,omitempty"`   // what the protocol allowed instead
 }
 
 // Event is something that happened to a component, or to a replica.

@@ -29,9 +29,12 @@ func retries(p Policy, d *Document, c Component, op protocol.Operation, kind pro
 		if kind == protocol.KindRun && !d.asked(run.ID) {
 			break
 		}
+		if run.Container && run.Gone.Sub(run.Ended) < p.stable() {
+			continue // it says nothing of the component
+		}
 		failed, died := run.Failed, false
 		if kind == protocol.KindStart && !run.Failed {
-			died = !run.Gone.IsZero() && !run.Stopped
+			died = run.died()
 			failed = died && run.Gone.Sub(run.Ended) < p.stable()
 		}
 		if !failed {

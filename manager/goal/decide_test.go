@@ -125,6 +125,8 @@ func ended(before time.Duration) change {
 
 func died(before time.Duration) change { return func(r *goal.Run) { r.Gone = ago(before) } }
 
+func withContainer(r *goal.Run) { r.Container = true }
+
 func start(changes ...change) goal.Run { return ran("start", configured, running, changes...) }
 
 func policy(component string, p goal.Policy) func(*goal.Model) {
@@ -253,6 +255,33 @@ var decisions = []struct {
 		))},
 		obstacles: []string{"failed 3 times"},
 		wake:      time.Second,
+	},
+	{
+		name:   "a start that ended with its container has not failed",
+		states: map[string]string{"api": goal.Up},
+		replicas: []goal.Replica{on("backend", "b1", at("api", configured,
+			start(ended(30*time.Second), died(25*time.Second), withContainer), start(ended(20*time.Second), died(15*time.Second), withContainer),
+			start(ended(10*time.Second), died(time.Second), withContainer),
+		))},
+		steps: []string{"b1 api start"},
+	},
+	{
+		name:   "nor makes it well what failed before",
+		states: map[string]string{"api": goal.Up},
+		replicas: []goal.Replica{on("backend", "b1", at("api", configured,
+			start(failed, ended(30*time.Second)), start(failed, ended(20*time.Second)), start(failed, ended(time.Second)),
+			start(ended(time.Second), died(0), withContainer),
+		))},
+		obstacles: []string{"failed 3 times"},
+		wake:      time.Second,
+	},
+	{
+		name:   "unless it was stable",
+		states: map[string]string{"api": goal.Up},
+		replicas: []goal.Replica{on("backend", "b1", at("api", configured,
+			start(failed, ended(4*time.Minute)), start(failed, ended(3*time.Minute)), start(ended(2*time.Minute), died(time.Second), withContainer),
+		))},
+		steps: []string{"b1 api start"},
 	},
 	{
 		name:   "operations that neither start nor stop are tried three times",

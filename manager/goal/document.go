@@ -1,10 +1,10 @@
 package goal
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -36,6 +36,8 @@ type Document struct {
 	// Resumed are the last operations by which people led components back, which ended
 	// their holds, since a person made the document.
 	Resumed map[string]Hold `json:"resumed,omitempty"`
+
+	Unknown Unknown `json:"-"` // what managers of newer versions say in it
 }
 
 // Hold says that the goal leaves a component alone, since somebody led it away, or no
@@ -45,6 +47,8 @@ type Hold struct {
 	At        time.Time `json:"at,omitzero"`
 	Operation string    `json:"operation,omitempty"` // what was asked for
 	State     string    `json:"state,omitempty"`     // where that led
+
+	Unknown Unknown `json:"-"` // what managers of newer versions say in it
 }
 
 // Held returns the document with more holds, and without those that have ended.
@@ -90,16 +94,18 @@ func (d *Document) executionID(r *Replica, component string, op protocol.Operati
 	return d.idPrefix() + hex.EncodeToString(sum[:8])
 }
 
-// ParseDocument parses a document.
+// ParseDocument parses a document. It may be of a manager of a newer version: what it
+// says beyond this one's words is kept as it is.
 func ParseDocument(text []byte) (*Document, error) {
 	if len(text) > MaxDocument {
 		return nil, fmt.Errorf("a goal has at most %d bytes, and this has %d", MaxDocument, len(text))
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
 	var d Document
-	if err := decoder.Decode(&d); err != nil {
+	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("cannot read the goal: %w", err)
+	}
+	if d.Revision.ID == "" {
+		return nil, errors.New("cannot read the goal: it has no revision")
 	}
 	return &d, nil
 }

@@ -81,7 +81,7 @@ func failed(c Component) bool {
 		return false
 	}
 	last := c.Runs[len(c.Runs)-1]
-	return last.Failed || !last.Gone.IsZero() && !last.Stopped
+	return last.Failed || last.died()
 }
 
 // problem is what the planner is asked, and what its elements stand for.

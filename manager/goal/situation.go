@@ -12,6 +12,7 @@ type Situation struct {
 	Complete   bool            // all nodes were looked for
 	Standalone map[string]bool // containers without a unit, by name: whether they run
 	Replicas   []Replica       // of the containers with one
+	Missing    []string        // replicas that are not found and may go on where they are not seen, by name
 
 	byNode map[string][]int // the replicas of a node by number; nil: not indexed
 }
@@ -68,7 +69,11 @@ type Run struct {
 	Ended     time.Time
 	Gone      time.Time // when what it left has ended; zero: it has not
 	Stopped   bool      // and somebody had asked for that
+	Container bool      // or its whole container had ended
 	Seq       uint64    // of the last entry about it
 
 	needs []string // of one under way: what it requires of others
 }
+
+// died reports whether what a start left ended by itself.
+func (r *Run) died() bool { return !r.Gone.IsZero() && !r.Stopped && !r.Container }

@@ -114,8 +114,8 @@ func (c *collection) recall(r fleet.Replica, at *mirror.Replica) (forgotten time
 		for _, x := range component.Recent {
 			c.add(r, x)
 		}
-		if len(component.Recent) >= mirror.Remembered && component.Recent[0].Started.After(forgotten) {
-			forgotten = component.Recent[0].Started
+		if last := len(component.Recent) - mirror.Remembered; last >= 0 && component.Recent[last].Started.After(forgotten) {
+			forgotten = component.Recent[last].Started
 		}
 	}
 	return forgotten

@@ -89,12 +89,12 @@ func (h *History) addOutput(ctx context.Context, executions []outcome.Execution,
 	fleet.Few(places, func(p place) struct{} {
 		run := &executions[p.execution].Runs[p.run]
 		r, heard := at[run.Replica]
-		if !heard || run.Stdout != "" || run.Stderr != "" {
+		if !heard || run.Output != (wire.Output{}) {
 			return struct{}{}
 		}
 		x, err := r.Unit.Execution(ctx, executions[p.execution].ID, 0)
 		if err == nil && x.Instance == run.Instance {
-			run.Stdout, run.Stderr = x.Stdout, x.Stderr
+			run.Output = x.Output
 		}
 		return struct{}{}
 	})

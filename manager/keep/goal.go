@@ -107,6 +107,9 @@ func (o Options) merge(next, before *goal.Document, ask Ask) {
 			next.All = before.All
 		}
 	}
+	if ask.Merge || ask.All == "" {
+		next.Unknown = before.Unknown
+	}
 	if ask.All != "" {
 		return
 	}
@@ -163,8 +166,8 @@ func (k *Keeper) kept(ctx context.Context, d *goal.Document, duels int) (Status,
 		changed := k.Changed()
 		k.mu.Lock()
 		now := k.status()
-		have := len(k.observed.Replicas) - len(now.Lacking)
-		enough := 2*have > len(k.observed.Replicas)
+		have := voters(k.observed) - len(now.Lacking)
+		enough := 2*have > voters(k.observed)
 		if k.store.document.Asked.Compare(d.Asked) > 0 && !enough && duels > 0 {
 			// A replica had a newer document than was known here: what was asked for
 			// last comes after it.

@@ -42,6 +42,7 @@ type Keeper struct {
 	mu       sync.Mutex
 	begun    time.Time
 	acting   bool
+	acted    bool // it was so once: from then on more than half are enough
 	flights  map[place]*flight
 	decision *goal.Decision
 	observed goal.Situation
@@ -111,8 +112,10 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	}
 	k.observed = s
 	k.store.follow(ctx, s)
-	if !k.acting && k.store.enough(s, s.Now.Sub(k.begun) >= k.opts.Patience) {
-		k.acting, k.stale = true, true
+	waited := k.acted || s.Now.Sub(k.begun) >= k.opts.Patience
+	if acting := k.store.enough(s, waited); acting != k.acting {
+		k.acting, k.acted, k.stale = acting, true, true
+		k.opts.Logger.Info("the goal", "acting", acting, "replicas", len(s.Replicas), "missing", len(s.Missing))
 	}
 	defer k.announcer.follow(ctx, s)
 	due := !k.decision.Wake.IsZero() && !s.Now.Before(k.decision.Wake)

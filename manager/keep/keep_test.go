@@ -25,6 +25,7 @@ type application struct {
 
 	mu         sync.Mutex
 	replicas   []*unit
+	missing    []string
 	superseded chan struct{}
 	added      int
 	runs       []string       // component:operation, in the order in which they ended
@@ -79,7 +80,7 @@ func (a *application) do(f func()) {
 func (a *application) observe() (goal.Situation, <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := goal.Situation{Now: time.Now(), Complete: true}
+	s := goal.Situation{Now: time.Now(), Complete: true, Missing: slices.Clone(a.missing)}
 	for _, u := range a.replicas {
 		r := goal.Replica{Node: u.node, Name: u.id, Instance: u.id, Components: maps.Clone(u.components)}
 		if u.down {
@@ -90,6 +91,7 @@ func (a *application) observe() (goal.Situation, <-chan struct{}) {
 	return s, a.superseded
 }
 
+// unit returns a replica; one that is not found is down.
 func (a *application) unit(id string) *unit {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +100,7 @@ func (a *application) unit(id string) *unit {
 			return u
 		}
 	}
-	return nil
+	return &unit{app: a, id: id, down: true}
 }
 
 var errDown = errors.New("connection refused")

@@ -74,7 +74,11 @@ func (st *store) follow(ctx context.Context, s goal.Situation) {
 			st.copies[r.Instance] = &held{}
 		}
 		h := st.copies[r.Instance]
-		if r.Unknown || h.busy || s.Now.Before(h.again) {
+		if r.Unknown {
+			h.known = false // read it again: meanwhile another manager may have given it another
+			continue
+		}
+		if h.busy || s.Now.Before(h.again) {
 			continue
 		}
 		switch {
@@ -107,6 +111,11 @@ func (st *store) kept(instance string) bool {
 	return h != nil && h.known && !st.lacks(h)
 }
 
+// voters is how many replicas there are: those that are found, and those that may go
+// on where they are not seen. More than half of them decide, so that of two managers
+// that do not see the same ones only one does.
+func voters(s goal.Situation) int { return len(s.Replicas) + len(s.Missing) }
+
 // enough reports whether enough replicas have said what they keep.
 func (st *store) enough(s goal.Situation, waited bool) bool {
 	known := 0
@@ -115,13 +124,14 @@ func (st *store) enough(s goal.Situation, waited bool) bool {
 			known++
 		}
 	}
-	return s.Complete && (known == len(s.Replicas) || waited && 2*known > len(s.Replicas))
+	return s.Complete && (known == voters(s) || waited && 2*known > voters(s))
 }
 
 // lacking returns the replicas that do not have the goal.
-func (st *store) lacking(s goal.Situation) (all []string) {
+func (st *store) lacking(s goal.Situation) []string {
+	all := slices.Clone(s.Missing)
 	for _, r := range s.Replicas {
-		if h := st.copies[r.Instance]; h == nil || !h.known || h.homeless || st.lacks(h) {
+		if h := st.copies[r.Instance]; h == nil || h.homeless || st.lacks(h) {
 			all = append(all, r.Name)
 		}
 	}

@@ -44,7 +44,7 @@ func (l *lines) add(c wire.LogChunk, data []byte, emit func(Entry)) error {
 		e := l.entry(Lost, c.Time)
 		e.Bytes, e.Why = c.Lost, "the log was cleared, or the unit cannot tell where the reader was; some lines may come again"
 		if c.Lost > 0 {
-			e.Why = fmt.Sprintf("%d bytes were rotated away before they were read", c.Lost)
+			e.Why = fmt.Sprintf("%d bytes were rotated away before they were read, or a full disk did not take them", c.Lost)
 		}
 		emit(e)
 	}

@@ -19,7 +19,8 @@ type node struct {
 	waiting  int  // replicas of those found first that have neither answered nor failed
 	problem  error
 	replicas map[netip.AddrPort]*place
-	order    []*place // by address; nil: it has to be made again
+	missing  []*Replica // no longer found, and may go on where they are not seen
+	order    []*place   // by address; nil: it has to be made again
 	running  []netip.Addr
 	clients  func(netip.Addr) bool // whether the node's name leads to an address
 
@@ -34,6 +35,8 @@ type place struct {
 	follower *follower
 	waited   chan struct{} // closed when now changes; nil: nobody waits
 	led      bool          // the node's name leads to it
+	ended    bool          // what was heard of it last shows that its unit has ended
+	replaced bool          // it is silent, and another replica has come in its place
 }
 
 // show puts another replica, or another view of it, in the place. The caller holds
@@ -66,14 +69,18 @@ func (n *node) build() *Node {
 	}
 	var gone []*Replica
 	for _, p := range n.order {
-		if p.now != nil && !p.now.hidden() {
+		switch {
+		case p.now != nil && !p.now.hidden():
 			built.Replicas = append(built.Replicas, p.now)
+		case p.counts():
+			built.Missing = append(built.Missing, p.now)
 		}
 		if p.gone != nil {
 			gone = append(gone, p.gone)
 		}
 	}
 	built.Replicas = append(built.Replicas, gone...)
+	built.Missing = append(built.Missing, n.missing...)
 	return built
 }
 
@@ -126,6 +133,9 @@ func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
 			n.order = nil
 		}
 	}
+	if n.forget(m.opts.Missing) {
+		m.change(n)
+	}
 	n.looked = true
 }
 
@@ -167,6 +177,8 @@ func (m *Mirror) appear(n *node, addr netip.AddrPort) {
 		r.Gone = time.Time{}
 	}
 	p.led = n.clients != nil && n.clients(addr.Addr())
+	n.unmiss(r.Instance)
+	p.ended, p.replaced = false, false
 	r.Problem, r.Since = errUnheard, time.Now()
 	p.show(&r)
 	f := &follower{m: m, node: n, place: p, unit: n.spec.Unit(addr), first: !n.looked}
@@ -183,8 +195,13 @@ func (m *Mirror) appear(n *node, addr netip.AddrPort) {
 // vanish ends the following of a replica that is no longer found. The caller holds
 // the lock.
 func (m *Mirror) vanish(n *node, p *place) {
-	p.follower.cancel()
+	n.miss(p)
 	p.follower.settle()
+	if p.counts() && p.now.Problem == nil {
+		p.follower.linger(p.now.Instance)
+	} else {
+		p.follower.cancel()
+	}
 	p.follower = nil
 	m.depart(p, "it is no longer found")
 	p.show(nil)

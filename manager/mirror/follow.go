@@ -13,15 +13,18 @@ import (
 )
 
 // follower follows the journal of the unit at one address. One goroutine runs it;
-// the Mirror's lock guards place and first.
+// the Mirror's lock guards place, first and left.
 type follower struct {
 	m      *Mirror
 	node   *node
 	place  *place
 	unit   Unit
 	cancel context.CancelFunc
-	asked  bool // it is not the first time
-	first  bool // nothing came of it yet, and the node is not known before
+	asked  bool   // it is not the first time
+	first  bool   // nothing came of it yet, and the node is not known before
+	left   string // the instance that is no longer found; empty: it is
+
+	dismissed bool // the unit answered last that it waits no longer: it ends
 }
 
 // maxBackoff is the longest pause before a unit is asked again.
@@ -37,6 +40,9 @@ func (f *follower) run(ctx context.Context) {
 		}
 		if heard {
 			delay = f.m.opts.Backoff
+		}
+		if f.leaves(err) {
+			return
 		}
 		if err != nil {
 			f.lose(err)
@@ -74,7 +80,7 @@ func (f *follower) follow(ctx context.Context, heard *bool) (err error) {
 			return nil
 		}
 		r.heard.Store(time.Now().UnixNano())
-		if len(page.Entries) == 0 && time.Since(asked) < f.m.opts.Poll/2 {
+		if f.dismissed = len(page.Entries) == 0 && time.Since(asked) < f.m.opts.Poll-f.m.opts.Poll/1000; f.dismissed {
 			sleep(ctx, f.m.opts.Backoff) // do not spin if the unit does not wait
 		}
 		if r, events, err = f.hear(ctx, r, page.Entries); err != nil {
@@ -176,7 +182,10 @@ func (r *Replica) after(entries []wire.Entry) (*Replica, []Event) {
 		case e.Component != "":
 			next.fold(e)
 			told := next.event(string(e.Kind))
-			told.Time, told.Seq, told.Component, told.State, told.Why, told.Execution = e.Time, e.Seq, e.Component, e.State, e.Why, e.Execution
+			told.Time, told.Seq, told.Component, told.State, told.Why = e.Time, e.Seq, e.Component, e.State, e.Why
+			if e.Execution != nil {
+				told.Execution = e.Execution.Brief()
+			}
 			events = append(events, told)
 		}
 	}
@@ -201,6 +210,10 @@ func (f *follower) take(r *Replica, events []Event) {
 	}
 	before := f.place.now
 	f.settle()
+	f.place.ended, f.place.replaced = false, false
+	if before.Instance == "" && !f.node.unmiss(r.Instance) {
+		f.node.replace(f.place)
+	}
 	if before.Instance != "" && before.Instance != r.Instance {
 		f.m.depart(f.place, fmt.Sprintf("its container was replaced: %s is now at its address", r.Instance))
 	}
@@ -223,6 +236,7 @@ func (f *follower) lose(err error) {
 		return
 	}
 	f.settle()
+	f.place.ended = f.place.ended || f.ended(err)
 	before := f.place.now
 	if same(before.Problem, err) {
 		return

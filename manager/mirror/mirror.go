@@ -46,6 +46,7 @@ type Options struct {
 	Discover time.Duration // how often the replicas of a node are looked for; 1 s
 	Probe    time.Duration // how often a standalone container is; 2 s
 	Gone     time.Duration // how long a replica that is gone is shown; 60 s
+	Missing  time.Duration // how long one may go on that fell silent and is no longer found; 5 min
 	Events   int           // how many are kept for those who come back; 10,000
 	Connect  int           // how many units or names are asked for the first time at once; 64
 }
@@ -59,6 +60,7 @@ func (o Options) withDefaults() Options {
 	o.Discover = cmp.Or(o.Discover, time.Second)
 	o.Probe = cmp.Or(o.Probe, 2*time.Second)
 	o.Gone = cmp.Or(o.Gone, time.Minute)
+	o.Missing = cmp.Or(o.Missing, 5*time.Minute)
 	o.Events = cmp.Or(o.Events, 10_000)
 	o.Connect = cmp.Or(o.Connect, 64)
 	return o

@@ -43,6 +43,7 @@ type Node struct {
 	Known    bool
 	Problem  error        // why no container is found, or none of a standalone node runs
 	Replicas []*Replica   // of a toskosed node by address, those that are gone last
+	Missing  []*Replica   // were heard, are not found, and may go on where they are not seen
 	Running  []netip.Addr // of a standalone node
 }
 

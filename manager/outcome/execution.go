@@ -43,8 +43,7 @@ type Run struct {
 	Ended    time.Time    `json:"ended,omitzero"`
 	PID      int          `json:"pid,omitempty"`
 	wire.Exit
-	Stdout  string   `json:"stdout,omitempty"`  // the end of its output
-	Stderr  string   `json:"stderr,omitempty"`  //
+	wire.Output
 	Allowed []string `json:"allowed,omitempty"` // what the protocol allowed instead
 
 	kind error // of its failure; nil while it runs and if it succeeded
@@ -54,7 +53,7 @@ type Run struct {
 func (r *Run) Fill(x wire.Execution) {
 	r.Instance, r.Outcome, r.Reason, r.From, r.To = x.Instance, x.Outcome, x.Reason, x.From, x.To
 	r.Started, r.Ended, r.PID, r.Exit = x.Started, x.Ended, x.PID, x.Exit
-	r.Stdout, r.Stderr = x.Stdout, x.Stderr
+	r.Output = x.Output
 	switch x.Outcome {
 	case wire.OutcomeRunning, wire.OutcomeSucceeded:
 		r.kind = nil

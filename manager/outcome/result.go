@@ -24,11 +24,11 @@ type Result struct {
 
 // Log is a part of a log of one replica.
 type Log struct {
-	Replica  string `json:"replica"`
-	Text     string `json:"text"`
-	Offset   int64  `json:"offset,omitempty"`   // where to continue, if known
-	Overflow bool   `json:"overflow,omitempty"` // something before it is left out
-	Problem  string `json:"problem,omitempty"`  // why there is no text
+	Replica   string `json:"replica"`
+	Text      string `json:"text"`
+	Offset    int64  `json:"offset,omitempty"`    // where to continue, if known
+	Truncated bool   `json:"truncated,omitempty"` // there was more before it
+	Problem   string `json:"problem,omitempty"`   // why there is no text
 
 	Err error `json:"-"`
 }

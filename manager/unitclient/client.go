@@ -30,6 +30,9 @@ var (
 	// ErrUnreachable: no answer came in time, or not all of it. Whether the
 	// request was carried out is not known.
 	ErrUnreachable = errors.New("the unit does not answer")
+	// ErrClosed is in the chain of an ErrUnreachable if the unit's side closed the
+	// connection: its process has ended.
+	ErrClosed = errors.New("it closed the connection")
 	// ErrUnauthorized: the unit refuses the user or password.
 	ErrUnauthorized = errors.New("the unit refuses the manager's credentials")
 	// ErrBadAnswer: the answer is not a unit's, or is malformed.
@@ -68,6 +71,7 @@ func (l Limits) withDefaults() Limits {
 type Pool struct {
 	http   *http.Client
 	limits Limits
+	dial   dialer
 	tls    *tlsClients // nil: plain HTTP
 }
 
@@ -83,14 +87,15 @@ func (l Limits) keepAlive() net.KeepAliveConfig {
 // either would carry a password to somebody else.
 func NewPool(limits Limits) *Pool {
 	limits = limits.withDefaults()
+	dial := dialer((&net.Dialer{Timeout: limits.Connect, KeepAliveConfig: limits.keepAlive()}).DialContext)
 	transport := &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: limits.Connect, KeepAliveConfig: limits.keepAlive()}).DialContext,
+		DialContext:            dial.plain,
 		MaxIdleConnsPerHost:    4,
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true,
 	}
-	return &Pool{limits: limits, http: &http.Client{
+	return &Pool{limits: limits, dial: dial, http: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

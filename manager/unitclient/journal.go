@@ -39,9 +39,10 @@ func (c *Client) Journal(ctx context.Context, cursor string, wait time.Duration)
 	if cursor != "" {
 		query.Set("after", cursor)
 	}
+	ctx, closed := noteClosed(ctx)
 	answer, err := c.send(ctx, request{method: http.MethodGet, path: "/journal?" + query.Encode()})
 	if err != nil {
-		return Page{}, err
+		return Page{}, closed(err)
 	}
 	defer answer.Body.Close()
 	page := Page{Instance: answer.Header.Get("Toskose-Instance"), Reset: answer.Header.Get("Toskose-Reset") == "true"}
@@ -57,7 +58,7 @@ func (c *Client) Journal(ctx context.Context, cursor string, wait time.Duration)
 	if errors.As(err, &syntax) || errors.As(err, &mismatch) || errors.Is(err, errNoEntry) {
 		return page, fmt.Errorf("journal: %w: %w", ErrBadAnswer, err)
 	}
-	return page, fmt.Errorf("journal: %w", unreachable(ctx, err))
+	return page, closed(fmt.Errorf("journal: %w", unreachable(ctx, err)))
 }
 
 var errNoEntry = errors.New("an entry has no instance or no number")

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/toskose/toskose/unit/wire"
@@ -48,6 +50,27 @@ func (c *Client) Logs(ctx context.Context, r wire.LogsRequest) (*Logs, error) {
 		return nil, err
 	}
 	return &Logs{ctx: ctx, cancel: cancel, answer: answer, body: bufio.NewReaderSize(answer.Body, 32<<10)}, nil
+}
+
+// LogRotated reports whether a log of a process had another file than the present one,
+// or was emptied.
+func (c *Client) LogRotated(ctx context.Context, process string, stream wire.Stream) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.pool.limits.Call)
+	defer cancel()
+	path := "/log/" + url.PathEscape(process) + "/" + string(stream) + "?after=end"
+	answer, err := c.send(ctx, request{method: http.MethodGet, path: path})
+	if code, _ := wire.FaultCodeOf(err); code == wire.NoFile {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	answer.Body.Close()
+	cursor := strings.Split(answer.Header.Get("Toskose-Cursor"), ".") // LIFE.GENERATION.OFFSET
+	if len(cursor) != 3 {
+		return false, fmt.Errorf("log: %w: it has no cursor", ErrBadAnswer)
+	}
+	return cursor[1] != "0", nil
 }
 
 // Close ends the reading.

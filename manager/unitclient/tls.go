@@ -35,7 +35,7 @@ func (p *Pool) client(name string) *http.Client {
 	config := p.tls.config.Clone()
 	config.ServerName = name
 	transport := p.http.Transport.(*http.Transport).Clone()
-	transport.TLSClientConfig = config
+	transport.DialTLSContext = p.dial.secure(config)
 	c := &http.Client{Transport: transport, CheckRedirect: p.http.CheckRedirect}
 	p.tls.byName[name] = c
 	return c

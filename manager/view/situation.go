@@ -40,6 +40,9 @@ func (r *Rules) situation(now *mirror.Snapshot) (goal.Situation, map[*mirror.Rep
 	next, index := goal.Situation{Standalone: map[string]bool{}}, map[*mirror.Replica]int{}
 	for _, n := range now.Nodes {
 		next.Standalone[n.Name] = len(n.Running) > 0
+		for _, at := range n.Missing {
+			next.Missing = append(next.Missing, at.Address.String())
+		}
 		for _, at := range n.Replicas {
 			if !at.Gone.IsZero() {
 				continue
@@ -85,7 +88,7 @@ func standing(c *mirror.Component) goal.Component {
 	for _, x := range c.Recent {
 		run := goal.Run{
 			ID: x.ID, By: x.By, Operation: protocol.Operation{Interface: x.Interface, Name: x.Operation}, From: x.From, To: x.To,
-			Cancelled: x.Outcome == wire.OutcomeCancelled, Started: x.Started, Ended: x.Ended, Gone: x.Gone, Stopped: x.Stopped, Seq: x.Seq,
+			Cancelled: x.Outcome == wire.OutcomeCancelled, Started: x.Started, Ended: x.Ended, Gone: x.Gone, Stopped: x.Stopped, Container: x.ContainerEnded, Seq: x.Seq,
 		}
 		switch x.Outcome {
 		case wire.OutcomeRunning:

@@ -1,12 +1,13 @@
 // Package compose writes a plan as Compose files: docker-compose.yml, which
-// `docker stack deploy` takes, docker-compose.local.yml, which adapts it to a
-// single engine, and the credentials beside them. The same plan with
+// `docker stack deploy` takes, docker-compose.local.yml, which is for a single
+// engine, and the credentials beside them. The same plan with
 // the same credentials makes the same bytes. It starts no goroutine.
 package compose
 
 import (
 	"bytes"
 	"fmt"
+	gonet "net"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,6 +108,17 @@ type port struct {
 	Published int    `yaml:"published"`
 	Protocol  string `yaml:"protocol"`
 	Mode      string `yaml:"mode"`
+	bind      string // an address of the engine's machine; empty: all
+}
+
+// MarshalYAML has a port of one address be text: older Composes do not read an address
+// elsewhere, and publish the port at all of them.
+func (p port) MarshalYAML() (any, error) {
+	if p.bind == "" {
+		type plain port
+		return plain(p), nil
+	}
+	return text(fmt.Sprintf("%s:%d/%s", gonet.JoinHostPort(p.bind, strconv.Itoa(p.Published)), p.Target, p.Protocol)), nil
 }
 
 type mount struct {
@@ -165,20 +177,24 @@ func SwarmTarget(opts Options) output.Target {
 	}
 }
 
-// Target writes that file and the one that adapts it to a single engine.
+// Target writes that file and the one for a single engine.
 func Target(opts Options) output.Target {
 	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
 		files, err := SwarmTarget(opts)(plan, secrets)
 		if err != nil {
 			return nil, err
 		}
-		local, err := Local(plan)
+		local, err := Local(plan, opts, secrets)
 		return append([]output.File{{Name: LocalFile, Mode: 0o644, Data: local}}, files...), err
 	}
 }
 
 // Swarm returns docker-compose.yml.
 func Swarm(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, error) {
+	return encode(forSwarm(plan, opts, secrets))
+}
+
+func forSwarm(plan *packager.Plan, opts Options, secrets output.Secrets) file {
 	f := file{
 		Version: "3.7", Info: infoOf(plan, opts, secrets.External), Services: map[string]service{},
 		Networks: map[string]net{network: overlay(opts)},
@@ -211,7 +227,7 @@ func Swarm(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, e
 		}
 		f.Secrets[s.Name] = secret{Name: secretName(name, secrets.Suffixes[s.Name]), File: "./" + output.SecretsDir + "/" + s.Name}
 	}
-	return encode(f)
+	return f
 }
 
 func overlay(opts Options) net {
@@ -345,7 +361,7 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 		out.StopGrace = strconv.Itoa(s.StopGrace) + "s"
 	}
 	if s.IsManager { // it needs no rights, and writes no files
-		out.User, out.ReadOnly, out.CapDrop = packager.ManagerUser, true, []string{"ALL"}
+		out.User, out.ReadOnly, out.CapDrop = text(s.User), true, []string{"ALL"}
 		out.Environment[discovery] = text("tasks")
 	}
 	return out

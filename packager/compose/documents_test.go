@@ -26,7 +26,7 @@ func TestEachToskosedServiceHasAVolumeForDocuments(t *testing.T) {
 	}
 	dir := packagedFor(t, made, defaults, false)
 	swarm := stacked(t, dir).Volumes
-	for _, files := range [][]string{{compose.SwarmFile}, {compose.SwarmFile, compose.LocalFile}} {
+	for _, files := range [][]string{{compose.SwarmFile}, {compose.LocalFile}} {
 		p := project(t, dir, files...)
 		for _, s := range made.Services {
 			mounts := p.Services[s.Name].Volumes

@@ -15,11 +15,27 @@ import (
 
 func infoOf(plan *packager.Plan, opts Options, external bool) *output.Info {
 	info := output.InfoOf(plan, serviceNames(plan)[plan.Manager().Name])
-	info.Manager.Publish = opts.PublishMode
+	info.Manager.Publish, info.Manager.Bind = opts.PublishMode, plan.Config.Manager.Bind
 	if external {
 		info.External = slices.Sorted(maps.Values(SecretNames(plan)))
 	}
 	return &info
+}
+
+// Services returns the names of the services in an output folder's docker-compose.yml.
+func Services(dir string) ([]string, error) {
+	path := filepath.Join(dir, SwarmFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%q was not packaged by toskose: %w", dir, err)
+	}
+	var f struct {
+		Services map[string]any `yaml:"services"`
+	}
+	if err := yaml.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("cannot read %q: %w", path, err)
+	}
+	return slices.Sorted(maps.Keys(f.Services)), nil
 }
 
 // ReadInfo reads what an output folder is for: docker-compose.yml has it under

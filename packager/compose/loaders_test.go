@@ -96,7 +96,7 @@ func TestDockerComposeReadsWhatThePlanSays(t *testing.T) {
 	plan := hostile(t)
 	dir := packagedFor(t, plan, defaults, false)
 	for name, files := range map[string][]string{
-		"for a swarm": {compose.SwarmFile}, "for one engine": {compose.SwarmFile, compose.LocalFile},
+		"for a swarm": {compose.SwarmFile}, "for one engine": {compose.LocalFile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +212,7 @@ func TestWhateverIsWrittenIsLoadedAndHoldsNoSecret(t *testing.T) {
 				if n := len(stacked(t, dir).Services); n != len(p.Services) {
 					t.Errorf("%s: a stack has %d services of %d", name, n, len(p.Services))
 				}
-				for _, files := range [][]string{{compose.SwarmFile}, {compose.SwarmFile, compose.LocalFile}} {
+				for _, files := range [][]string{{compose.SwarmFile}, {compose.LocalFile}} {
 					if n := len(project(t, dir, files...).Services); n != len(p.Services) {
 						t.Errorf("%s: %q have %d services of %d", name, files, n, len(p.Services))
 					}
@@ -231,7 +231,7 @@ func TestOnlyAnEncryptedNetworkIsOne(t *testing.T) {
 		if _, got := stacked(t, dir).Networks["toskose"].DriverOpts["encrypted"]; got != encrypted {
 			t.Errorf("--encrypted=%v gives %v", encrypted, got)
 		}
-		project(t, dir, compose.SwarmFile, compose.LocalFile)
+		project(t, dir, compose.LocalFile)
 	}
 }
 
@@ -304,7 +304,7 @@ func TestServicesHaveNamesThatASwarmTakesAndAreFoundByTheirOwn(t *testing.T) {
 			t.Errorf("nothing has the name %q", name)
 		}
 	}
-	local := project(t, dir, compose.SwarmFile, compose.LocalFile)
+	local := project(t, dir, compose.LocalFile)
 	if d := local.Services["a_b"].DependsOn; len(d) != 1 || d[found["my.node"]].Condition == "" {
 		t.Errorf("a_b depends on %v", d)
 	}
@@ -324,7 +324,7 @@ func TestASingleEngineRestartsAsThePolicySaysAndItsContainersHaveTheLabels(t *te
 	} {
 		cfg := config.Config{Nodes: map[string]config.Node{"store": {Deploy: config.Deploy{RestartPolicy: policy, Labels: labels}}}}
 		dir := packagedFor(t, plan(t, cfg), defaults, false)
-		got := project(t, dir, compose.SwarmFile, compose.LocalFile).Services["store"]
+		got := project(t, dir, compose.LocalFile).Services["store"]
 		if got.Restart != want || got.Labels["price"] != "$5" || got.Labels[packager.LabelNode] != "store" {
 			t.Errorf("%+v is %q with %q, want %q", policy, got.Restart, got.Labels, want)
 		}

@@ -1,26 +1,71 @@
 package compose
 
-import "github.com/toskose/toskose/packager"
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/packager/output"
+)
 
 // HostVariable is the variable that gives Compose the name of the engine's host.
 const HostVariable = "TOSKOSE_HOST"
 
-// Local returns docker-compose.local.yml, which overrides what a single engine
-// has in another way: there are no services to have labels, so containers do.
-func Local(plan *packager.Plan) ([]byte, error) {
-	f := file{
-		Version: "3.7", Services: map[string]service{},
-		Networks: map[string]net{network: {Driver: "bridge"}},
+// LocalWarnings says what a single engine shows to whom it need not.
+func LocalWarnings(plan *packager.Plan) []string {
+	bind := plan.Config.Manager.Bind
+	if !plan.TLS() && !config.IsLoopback(bind) {
+		return []string{fmt.Sprintf("manager.bind: passwords reach port %d of %s in the clear; package with --tls", plan.Manager().UnitPort, bind)}
 	}
+	if names := plan.CertificateNames(); config.IsLoopback(bind) && len(names) > 0 && plan.ManagerName() != config.Host(bind) {
+		return []string{fmt.Sprintf("manager.tls: the certificate is for %s, but a single engine publishes the manager at %s; manager.bind publishes it elsewhere",
+			strings.Join(names, ", "), bind)}
+	}
+	return nil
+}
+
+// SwarmWarnings says what a Swarm shows to whom it need not.
+func SwarmWarnings(plan *packager.Plan) []string {
+	var all []string
+	if !plan.TLS() {
+		all = append(all, Clear(plan.Manager().UnitPort))
+	}
+	if bind := plan.Config.Manager.Bind; bind != config.DefaultManagerBind {
+		all = append(all, fmt.Sprintf("manager.bind: a Swarm publishes at all addresses, and not at %s only", bind))
+	}
+	return all
+}
+
+// Clear says that passwords can be read on their way to a Swarm.
+func Clear(port int) string {
+	return fmt.Sprintf("a Swarm publishes the manager at port %d of all its machines, where passwords arrive in the clear; package with --tls", port)
+}
+
+// Local returns docker-compose.local.yml. It is what a Swarm gets, but for what a single
+// engine has in another way: there are no services to have labels, so containers do. It is
+// not an override: that can add ports, and can take none back that is published at all
+// addresses.
+func Local(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, error) {
+	opts.Encrypted = false
+	f := forSwarm(plan, opts, secrets)
+	f.Networks = map[string]net{network: {Driver: "bridge", Attachable: true}}
 	names := serviceNames(plan)
 	for _, s := range plan.Services {
-		local := service{Restart: restartOf(s.Deploy.RestartPolicy), Labels: texts(s.Deploy.Labels)}
+		local := f.Services[names[s.Name]]
+		local.Restart = restartOf(s.Deploy.RestartPolicy)
+		maps.Copy(local.Labels, texts(s.Deploy.Labels))
+		local.Ports = nil
+		for _, p := range s.Ports {
+			local.Ports = append(local.Ports, port{Target: p.Container, Published: p.Host, Protocol: p.Protocol, Mode: opts.PublishMode, bind: p.Bind})
+		}
 		if s.IsManager {
-			local.Environment = map[string]value{discovery: text("alias")}
+			local.Environment[discovery] = text("alias")
 			local.Security = []string{"no-new-privileges:true"} // a Swarm knows no such option
 		}
 		if s.IsToskosed {
-			local.Environment = map[string]value{labelHost: reference(HostVariable)}
+			local.Environment[labelHost] = reference(HostVariable)
 		}
 		f.Services[names[s.Name]] = local
 	}

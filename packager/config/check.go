@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/x509"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"regexp"
 	"slices"
@@ -39,6 +40,7 @@ func (d *decoder) check(cfg Config, target *Target) {
 		}
 		d.checkUnit(path, n.Alias, n.Port, n.User, n.Password)
 		d.oneOf(path+".log_level", strings.ToUpper(n.LogLevel), LogLevels)
+		d.amount(path+".logs.total", n.Logs.Total, leastLog)
 		d.checkDocker(path+".docker", n.Docker)
 		d.atLeastOne(path+".max_unavailable", n.MaxUnavailable)
 		d.checkDeploy(path+".deploy", n.Deploy)
@@ -53,14 +55,23 @@ func (d *decoder) check(cfg Config, target *Target) {
 	d.checkVolumes(cfg.Volumes, target)
 	d.checkComponents("components", "", cfg.Components, target)
 	d.checkSecrets(cfg.Secrets, target)
-	m := cfg.Manager
+	d.checkManager(cfg.Manager, target, ports, aliases)
+}
+
+func (d *decoder) checkManager(m Manager, target *Target, ports map[int]string, aliases map[string]string) {
 	d.checkUnit("manager", m.Alias, m.Port, m.User, m.Password)
+	if at, err := netip.ParseAddr(m.Bind); m.Bind != "" && (err != nil || at.Zone() != "") {
+		d.reportAt("manager.bind", "%q is not an address: write 127.0.0.1, one of the machine's own, or 0.0.0.0 for all", m.Bind)
+	}
 	d.oneOf("manager.mode", m.Mode, []string{ModeProduction, ModeTesting})
 	d.oneOf("manager.goal", m.Goal, []string{GoalNone, GoalUp})
 	d.checkDocker("manager.docker", m.Docker)
 	d.secret("manager.secret_key", m.SecretKey)
 	if m.ClientCA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(m.ClientCA)) {
 		d.reportAt("manager.client_ca", "must be certificates in PEM")
+	}
+	if (m.TLS.Certificate == "") != (m.TLS.Key == "") {
+		d.reportAt("manager.tls", "needs certificate and key")
 	}
 	d.unique("manager", "port", m.Port, ports)
 	if m.Alias != "" {

@@ -16,6 +16,7 @@ const (
 	DefaultUnitPort     = 9001 // of the first node; the others count on
 	DefaultManagerPort  = 10000
 	DefaultManagerAlias = "toskose-manager"
+	DefaultManagerBind  = "127.0.0.1"
 	DefaultUser         = "admin"
 	DefaultLogLevel     = "INFO"
 	DefaultTag          = "latest"
@@ -139,6 +140,7 @@ func completeReadiness(r Readiness, port int, starts bool) Readiness {
 func completeManager(m Manager, target Target, taken map[int]bool, names map[string]bool) Manager {
 	m.Alias = cmp.Or(m.Alias, DefaultManagerAlias)
 	m.User = cmp.Or(m.User, DefaultUser)
+	m.Bind = cmp.Or(m.Bind, DefaultManagerBind)
 	m.Mode = cmp.Or(m.Mode, ModeProduction)
 	m.Goal = cmp.Or(m.Goal, GoalNone)
 	if m.Port == 0 {

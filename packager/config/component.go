@@ -10,7 +10,8 @@ import (
 // keeps it up. Durations are written as 10s or 1m30s.
 type Component struct {
 	Readiness    Readiness              `yaml:"readiness,omitempty" json:"readiness,omitzero"`
-	Output       string                 `yaml:"output,omitempty" json:"output,omitempty"`           // prefixed, json or none
+	Output       string                 `yaml:"output,omitempty" json:"output,omitempty"` // prefixed, json or none
+	Logs         Logs                   `yaml:"logs,omitempty" json:"logs,omitzero"`
 	StopSignal   string                 `yaml:"stop_signal,omitempty" json:"stop_signal,omitempty"` // to what a start left
 	StopGrace    string                 `yaml:"stop_grace,omitempty" json:"stop_grace,omitempty"`   // until KILL
 	User         string                 `yaml:"user,omitempty" json:"user,omitempty"`               // USER or USER:GROUP of the base; default: the base's
@@ -91,5 +92,6 @@ type Operation struct {
 	States   []string `yaml:"states,omitempty" json:"states,omitempty"`     // that it may run in, of one that no transition names
 	Timeout  string   `yaml:"timeout,omitempty" json:"timeout,omitempty"`   // wins over the application's
 	User     string   `yaml:"user,omitempty" json:"user,omitempty"`         // wins over the component's
+	Logs     Logs     `yaml:"logs,omitempty" json:"logs,omitzero"`          // wins over the component's
 	Attempts int      `yaml:"attempts,omitempty" json:"attempts,omitempty"` // wins over those of Restart
 }

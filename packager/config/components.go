@@ -83,6 +83,7 @@ func (d *decoder) checkComponents(path, node string, components map[string]Compo
 func (d *decoder) checkComponent(path string, c Component) {
 	d.checkReadiness(path+".readiness", c.Readiness)
 	d.oneOf(path+".output", c.Output, outputs)
+	d.checkLogs(path+".logs", c.Logs)
 	d.oneOf(path+".stop_signal", Signal(c.StopSignal), stopSignals)
 	d.wait(path+".stop_grace", c.StopGrace, 0)
 	if at := path + ".stop_grace"; ParseDuration(c.StopGrace)%time.Second != 0 {
@@ -91,7 +92,7 @@ func (d *decoder) checkComponent(path string, c Component) {
 	d.user(path+".user", c.User)
 	d.wait(path+".restart.stable", c.Restart.Stable, 0)
 	d.wait(path+".restart.delay_max", c.Restart.DelayMax, 0)
-	d.atLeastOne(path+".restart.attempts", c.Restart.Attempts)
+	d.attempts(path+".restart.attempts", c.Restart.Attempts)
 	for name, r := range c.Requirements {
 		d.oneOf(path+".requirements."+name+".while_away", r.WhileAway, aways)
 	}
@@ -100,7 +101,8 @@ func (d *decoder) checkComponent(path string, c Component) {
 		d.oneOf(path+".kind", o.Kind, kinds)
 		d.wait(path+".timeout", o.Timeout, 0)
 		d.user(path+".user", o.User)
-		d.atLeastOne(path+".attempts", o.Attempts)
+		d.checkLogs(path+".logs", o.Logs)
+		d.attempts(path+".attempts", o.Attempts)
 	}
 }
 
@@ -154,6 +156,17 @@ func (d *decoder) user(path, text string) {
 func (d *decoder) atLeastOne(path string, n int) {
 	if d.has(path) && !d.bad[path] && n < 1 {
 		d.reportAt(path, "%d is less than 1", n)
+	}
+}
+
+// MaxAttempts is the most attempts of an operation: the manager counts as many, in
+// what units and it remember.
+const MaxAttempts = 16
+
+func (d *decoder) attempts(path string, n int) {
+	d.atLeastOne(path, n)
+	if d.has(path) && !d.bad[path] && n > MaxAttempts {
+		d.reportAt(path, "%d is more than %d, which is as far as attempts are counted", n, MaxAttempts)
 	}
 }
 

@@ -28,6 +28,7 @@ type Node struct {
 	User     string `yaml:"user,omitempty" json:"user,omitempty"`
 	Password string `yaml:"password,omitempty" json:"-"` // generated unless given
 	LogLevel string `yaml:"log_level,omitempty" json:"log_level,omitempty"`
+	Logs     Room   `yaml:"logs,omitempty" json:"logs,omitzero"`
 	// CoredumpMark is whether processes are marked in their coredump_filter, too; nil:
 	// they are.
 	CoredumpMark *bool `yaml:"coredump_mark,omitempty" json:"coredump_mark,omitempty"`
@@ -42,13 +43,24 @@ type Node struct {
 type Manager struct {
 	Alias     string `yaml:"alias,omitempty" json:"alias,omitempty"`
 	Port      int    `yaml:"port,omitempty" json:"port,omitempty"` // default 10000
+	Bind      string `yaml:"bind,omitempty" json:"bind,omitempty"` // the address of a single engine that the port is published at
 	User      string `yaml:"user,omitempty" json:"user,omitempty"`
 	Password  string `yaml:"password,omitempty" json:"-"`
 	Mode      string `yaml:"mode,omitempty" json:"mode,omitempty"` // production or testing
 	Goal      string `yaml:"goal,omitempty" json:"goal,omitempty"` // none or up: what holds while nobody has set a goal
 	SecretKey string `yaml:"secret_key,omitempty" json:"-"`
 	ClientCA  string `yaml:"client_ca,omitempty" json:"client_ca,omitempty"` // PEM of authorities of users' certificates
-	Docker    Docker `yaml:"docker,omitempty" json:"docker,omitzero"`
+	// TLS is the certificate that the API is served with; none: one of the application's
+	// own authority.
+	TLS    Certificate `yaml:"tls,omitempty" json:"tls,omitzero"`
+	Docker Docker      `yaml:"docker,omitempty" json:"docker,omitzero"`
+}
+
+// Certificate names files in PEM, whose paths are relative to that of toskose.yml: a
+// certificate with those between it and the root, and its key.
+type Certificate struct {
+	Certificate string `yaml:"certificate,omitempty" json:"certificate,omitempty"`
+	Key         string `yaml:"key,omitempty" json:"key,omitempty"`
 }
 
 // Docker names an image to build, and its base.

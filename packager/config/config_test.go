@@ -85,14 +85,16 @@ toskose.yml:7:27: components.api.operations.own.push.states.0: "runnig" is not a
 toskose.yml:7:44: components.api.operations.own.push.states.2: "created" is listed twice`,
 		},
 		"modes, levels and names": {
-			"nodes:\n  backend: {log_level: INFOS, alias: -x, user: 'a:b', password: '{SHA}ab'}\nmanager: {mode: prod, secret_key: \"a\\nb\", client_ca: x}\n",
+			"nodes:\n  backend: {log_level: INFOS, alias: -x, user: 'a:b', password: '{SHA}ab'}\nmanager: {mode: prod, secret_key: \"a\\nb\", client_ca: x, bind: here, tls: {key: k}}\n",
 			`toskose.yml:2:24: nodes.backend.log_level: "INFOS" is not one of CRITICAL, ERROR, WARN, INFO, DEBUG, TRACE, BLATHER; did you mean "INFO"?
 toskose.yml:2:38: nodes.backend.alias: "-x" is not a name for a network: letters, digits, '-', '_' and '.', at most 63
 toskose.yml:2:48: nodes.backend.user: "a:b" must have no colon, quotation mark or control character
 toskose.yml:2:65: nodes.backend.password: must be clear text: the manager sends it
 toskose.yml:3:17: manager.mode: "prod" is not one of production, testing
 toskose.yml:3:35: manager.secret_key: must have no line break or other control character
-toskose.yml:3:54: manager.client_ca: must be certificates in PEM`,
+toskose.yml:3:54: manager.client_ca: must be certificates in PEM
+toskose.yml:3:63: manager.bind: "here" is not an address: write 127.0.0.1, one of the machine's own, or 0.0.0.0 for all
+toskose.yml:3:74: manager.tls: needs certificate and key`,
 		},
 		"images": {
 			"nodes:\n  backend:\n    docker: {name: 'reg/X:1', tag: a b, base_image: 'py:3', base_tag: '4'}\n  frontend:\n    docker: {name: 'x:1', base_image: UPPER}\n",
@@ -135,7 +137,7 @@ toskose.yml:2:43: secrets.3: must be text, not a list`,
 		},
 		"how components run": {
 			"nodes:\n  backend:\n    coredump_mark: maybe\n    max_unavailable: 0\n    components:\n      api:\n        redines: none\n        readiness: {tcp: api, http: 'ftp://x', command: 'a \"b', log: '(', notify: 1, timeout: 5ms, interval: soon}\n" +
-				"        output: prefix\n        stop_signal: SIGTREM\n        stop_grace: 1500ms\n        user: 'a b'\n        restart: {stable: 60, delay_max: -1s, attempts: 0}\n" +
+				"        output: prefix\n        stop_signal: SIGTREM\n        stop_grace: 1500ms\n        user: 'a b'\n        restart: {stable: 60, delay_max: -1s, attempts: 17}\n" +
 				"        requirements: {connction: {while_away: up}, host: {while_away: keep}}\n        operations: {Standard.start: {timeout: 99999999h, attempts: -1, user: ':x'}}\nmanager: {goal: down}\n",
 			`toskose.yml:3:20: nodes.backend.coredump_mark: must be true or false, not text
 toskose.yml:4:22: nodes.backend.max_unavailable: 0 is less than 1
@@ -153,7 +155,7 @@ toskose.yml:11:21: nodes.backend.components.api.stop_grace: "1500ms" is not a wh
 toskose.yml:12:15: nodes.backend.components.api.user: "a b" is neither USER nor USER:GROUP, by name or number
 toskose.yml:13:27: nodes.backend.components.api.restart.stable: "60" is not a duration: write 10s or 1m30s
 toskose.yml:13:42: nodes.backend.components.api.restart.delay_max: "-1s" is not a duration: write 10s or 1m30s
-toskose.yml:13:57: nodes.backend.components.api.restart.attempts: 0 is less than 1
+toskose.yml:13:57: nodes.backend.components.api.restart.attempts: 17 is more than 16, which is as far as attempts are counted
 toskose.yml:14:24: nodes.backend.components.api.requirements.connction: the component has no requirement of this name; did you mean "connection"?
 toskose.yml:14:48: nodes.backend.components.api.requirements.connction.while_away: "up" is not one of keep, down
 toskose.yml:14:53: nodes.backend.components.api.requirements.host: a component always goes down with its host
@@ -171,6 +173,17 @@ toskose.yml:5:25: nodes.frontend.components.lint.readiness: no operation of the 
 toskose.yml:6:24: nodes.frontend.components.web.readiness: needs tcp, http, command, log or notify: the component has no port to be ready at
 toskose.yml:7:3: nodes.store: the container hosts no components, so it has no unit; only its alias and deploy can be set
 toskose.yml:8:14: components.web: is configured by nodes.frontend.components.web, too`,
+		},
+		"log files": {
+			"nodes:\n  backend:\n    logs: {total: 16m}\n    components:\n      api:\n        logs: {size: 63k, files: 0}\n        operations: {Standard.start: {logs: {size: big, files: 1001}}}\n",
+			`toskose.yml:6:22: nodes.backend.components.api.logs.size: "63k" is less than 64k
+toskose.yml:6:34: nodes.backend.components.api.logs.files: 0 is less than 1
+toskose.yml:7:52: nodes.backend.components.api.operations.Standard.start.logs.size: "big" is not an amount: a number and b, k, m or g
+toskose.yml:7:64: nodes.backend.components.api.operations.Standard.start.logs.files: 1001 is more than 1000`,
+		},
+		"log files that need more than there is": {
+			"nodes:\n  backend: {logs: {total: 64m}}\ncomponents: {api: {operations: {Standard.start: {logs: {size: 10m, files: 5}}}}}\n",
+			`toskose.yml:2:27: nodes.backend.logs.total: "64m" is too little for the log files of the unit and of 2 operations, which need 142m; smaller or fewer files need less`,
 		},
 		"a key twice":   {"title: a\ntitle: b\n", `toskose.yml:2:1: title: is set twice`},
 		"broken YAML":   {"nodes:\n\t- x\n", `toskose.yml:2:1: is not valid YAML: found character that cannot start any token`},
@@ -231,7 +244,7 @@ func TestAnEmptyFileIsCompleted(t *testing.T) {
 				},
 				"store": {Alias: "store"},
 			},
-			Manager: config.Manager{Alias: "toskose-manager", Port: 10000, User: "admin", Mode: "production", Goal: "none", Docker: docker("shop-manager")},
+			Manager: config.Manager{Alias: "toskose-manager", Port: 10000, Bind: "127.0.0.1", User: "admin", Mode: "production", Goal: "none", Docker: docker("shop-manager")},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q: %s", text, diff)

@@ -28,6 +28,9 @@ func Decode(file string, data []byte, target *Target) (Config, error) {
 	}
 	if target != nil {
 		cfg.house(target)
+		if d.checkRoom(cfg, target); len(d.problems) > 0 {
+			return Config{}, d.problems.sorted()
+		}
 	}
 	return cfg, nil
 }

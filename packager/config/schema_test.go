@@ -151,6 +151,8 @@ func TestTheSchemaTakesWhatTheReaderTakes(t *testing.T) {
 		"an unknown key":       {"nodes: {backend: {prot: 1}}", false},
 		"a port that is none":  {"nodes: {backend: {port: 70000}}", false},
 		"a port that is text":  {"manager: {port: many}", false},
+		"where and how it is":  {"manager: {bind: 10.0.0.7, tls: {certificate: a, key: b}}", true},
+		"half a certificate":   {"manager: {tls: {certificate: a}}", false},
 		"another mode":         {"manager: {mode: fast}", false},
 		"another level":        {"nodes: {backend: {log_level: LOUD}}", false},
 		"a list of nodes":      {"nodes: [backend]", false},
@@ -205,16 +207,18 @@ nodes:
   backend:
     coredump_mark: true
     max_unavailable: 2
+    logs: {total: 1g}
     components:
       api:
         readiness: {tcp: 8000, http: "http://127.0.0.1:8000/ok", command: ./check --all, log: listening, notify: true, timeout: 2m, interval: 100ms}
         output: none
+        logs: {size: 1048576, files: 2}
         stop_signal: sigint
         stop_grace: 30s
         user: 1000:0
         restart: {stable: 5m, delay_max: 1h, attempts: 1}
         requirements: {connection: {while_away: keep}, db: {while_away: down}}
-        operations: {Standard.start: {timeout: 1m30s, attempts: 2, user: nobody}}
+        operations: {Standard.start: {timeout: 1m30s, attempts: 2, user: nobody, logs: {size: 1.5 MB, files: 1}}}
 manager: {goal: up}
 `
 

@@ -15,7 +15,16 @@ import (
 	"github.com/docker/docker/api/types/swarm"
 
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/config"
 )
+
+// refuse refuses what cannot be deployed, before anything is changed.
+func (t target) refuse(ctx context.Context) error {
+	if err := t.check(ctx); err != nil || t.others == nil {
+		return err
+	}
+	return t.others(ctx)
+}
 
 // check refuses a folder that is packaged only for a swarm.
 func (p *project) check(context.Context) error {
@@ -26,7 +35,16 @@ func (p *project) check(context.Context) error {
 	if _, err := os.Stat(p.d.file(compose.LocalFile)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("it is packaged for a swarm, without %s, and the engine is not in one: package it with --target compose", compose.LocalFile)
 	}
+	if bind := p.d.info.Manager.Bind; config.IsLoopback(bind) && !thisMachine(p.d.engineHost()) {
+		return fmt.Errorf("its manager would be published at %s of the engine's machine, %s, where it is not reached from here: "+
+			"name another address of that machine by manager.bind in toskose.yml, and package it again with --tls", bind, p.d.engineHost())
+	}
 	return nil
+}
+
+// thisMachine reports whether a host is this machine.
+func thisMachine(host string) bool {
+	return host == config.LocalName || config.IsLoopback(host)
 }
 
 // check refuses a folder whose external secrets do not exist yet.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/packager/compose"
@@ -41,6 +42,20 @@ func TestWhatIsForASwarmOnlyIsRefusedWhereThereIsNone(t *testing.T) {
 	}
 	if err := p.check(t.Context()); err != nil {
 		t.Error(err)
+	}
+	for host, refused := range map[string]bool{"tcp://10.0.0.7:2375": true, "tcp://localhost:2375": false, "tcp://[::1]:2375": false, "unix:///x": false} {
+		var err error
+		if d.engine, err = client.NewClientWithOpts(client.WithHost(host)); err != nil {
+			t.Fatal(err)
+		}
+		d.info.Manager.Bind = "127.0.0.1"
+		if err := p.check(t.Context()); (err != nil) != refused || refused && !strings.Contains(err.Error(), "at 127.0.0.1 of the engine's machine, 10.0.0.7, where") {
+			t.Errorf("with the engine at %s: %v", host, err)
+		}
+		d.info.Manager.Bind = "10.0.0.7"
+		if err := p.check(t.Context()); err != nil || p.host() != "10.0.0.7:0" {
+			t.Errorf("with the engine at %s it is %s, %v", host, p.host(), err)
+		}
 	}
 	d.info.External = []string{"shop_manager-password"}
 	if err := p.check(t.Context()); err == nil || !strings.Contains(err.Error(), "(--secrets external), and the engine is not in a swarm") {

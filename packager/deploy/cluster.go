@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager/kubernetes"
+	"github.com/toskose/toskose/packager/release"
 )
 
 // cluster runs the application on Kubernetes, by kubectl.
@@ -38,7 +39,7 @@ func (d *deployer) onCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.info = info.Info
+	d.info, d.kind = info.Info, Kubernetes
 	c := &cluster{d: d, info: info}
 	if err := c.reachable(ctx); err != nil {
 		return err
@@ -46,7 +47,7 @@ func (d *deployer) onCluster(ctx context.Context) error {
 	d.where = target{
 		runner: c, name: fmt.Sprintf("on Kubernetes, in namespace %q", info.Namespace),
 		forward: strings.Join(c.words("port-forward", "service/"+info.Manager.Service, fmt.Sprint(info.Manager.Port)), " "),
-		check:   c.check, before: c.before, host: c.host, removeVolumes: c.removeVolumes, settled: c.removeOldSecrets, close: c.close,
+		check:   c.check, others: c.others, before: c.before, releases: c.releases, host: c.host, removeVolumes: c.removeVolumes, settled: c.removeOldSecrets, close: c.close,
 	}
 	return nil
 }
@@ -98,7 +99,7 @@ func (c *cluster) before(ctx context.Context) (earlier, error) {
 
 // up applies the manifests, and removes what only an earlier version of the
 // application had.
-func (c *cluster) up(ctx context.Context) error {
+func (c *cluster) up(ctx context.Context, log release.Log) error {
 	out, err := c.d.output(ctx, c.kubectl("apply", "--kustomize", c.d.opts.Dir)...)
 	if err != nil {
 		return err
@@ -117,6 +118,9 @@ func (c *cluster) up(ctx context.Context) error {
 	}
 	if !changed {
 		c.d.say("%s: unchanged", c.d.info.App)
+	}
+	if err := c.annotate(ctx, log); err != nil {
+		return err
 	}
 	return c.prune(ctx, runningKinds)
 }

@@ -35,7 +35,8 @@ func fakeCluster(t *testing.T, branches string) (dir string, calls func() []stri
 	t.Helper()
 	dir = t.TempDir()
 	log := filepath.Join(dir, "calls")
-	script := "#!/bin/sh\necho \"$*\" >>'" + log + "'\ncase \"$*\" in\nversion*) echo '{}' ;;\n" + branches + "\nesac\n"
+	script := "#!/bin/sh\necho \"$*\" >>'" + log + "'\ncase \"$*\" in\nversion*) echo '{}' ;;\n" +
+		`*"get deployments.apps,statefulsets.apps --selector"*json) echo '{"items": []}' ;;` + branches + "\nesac\n"
 	for name, f := range map[string]struct {
 		text string
 		mode os.FileMode
@@ -113,7 +114,7 @@ JSON
 		App: "Shop", Version: "1", Nodes: []string{"backend", "frontend"},
 		Manager: output.Manager{Service: "toskose-manager", Port: 10000, User: "admin"},
 	}
-	if diff := cmp.Diff(Result{Info: info, Address: "http://localhost:10000", Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}, result); diff != "" {
+	if diff := cmp.Diff(Result{Info: info, Dir: dir, Address: "http://localhost:10000", Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}, result); diff != "" {
 		t.Error(diff)
 	}
 	want := []string{

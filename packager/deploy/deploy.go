@@ -17,6 +17,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/toskose/toskose/packager/output"
+	"github.com/toskose/toskose/packager/release"
 )
 
 // Options says what is deployed and how.
@@ -26,6 +27,7 @@ type Options struct {
 	Context  string        // the cluster, as a context of kubectl's; empty: its current one
 	Timeout  time.Duration // for all of it to answer
 	Keep     bool          // leave what did not come up, for inspection
+	By       string        // who deploys: USER@HOST
 	Volumes  bool          // undeploy: remove the application's volumes, and what is in them
 	Environ  []string      // of the commands; DOCKER_HOST and KUBECONFIG say where the engine and the cluster are
 	Progress io.Writer     // a line for each step
@@ -33,14 +35,19 @@ type Options struct {
 
 	// Before is called with the manager of the version that runs before, if its password
 	// is known, and After with that of the one that is deployed, when all of it answers.
-	// Either may be nil.
+	// Back is called with the manager of the version before where that is deployed again, as
+	// the new one did not come up. Each may be nil.
 	Before func(context.Context, Access)
 	After  func(context.Context, Access) error
+	Back   func(context.Context, Access) error
+
+	kind string // of the record; see release.Record
 }
 
 // Result says where the deployed application is found.
 type Result struct {
 	Info    output.Info
+	Dir     string // what was deployed
 	Address string // of the manager: http://HOST:PORT, or https
 	Forward string // the command that brings the manager to that address; empty: it is there
 }
@@ -53,6 +60,11 @@ type deployer struct {
 	where  target
 	http   *http.Client // asks the manager; made when it is needed
 
+	kind     string // Swarm, Compose or Kubernetes
+	engineID string // the engine's own; empty on Kubernetes
+
+	release  string          // the folder's
+	log      release.Log     // before this call
 	unnamed  []unnamedVolume // volumes of containers that were taken down
 	replaces bool            // an earlier version, whose manager may answer until the new one takes its place
 }
@@ -63,20 +75,25 @@ type target struct {
 	name          string                      // for people
 	forward       string                      // see Result
 	check         func(context.Context) error // refuses what cannot be deployed so
+	others        func(context.Context) error // refuses what is another application's already; may be nil
 	before        func(context.Context) (earlier, error)
-	host          func(context.Context) (string, error) // where the manager is: HOST:PORT
-	removeVolumes func(context.Context) error           // of the application
+	releases      func(context.Context) (map[string]release.Log, error) // what was deployed, by service
+	host          func(context.Context) (string, error)                 // where the manager is: HOST:PORT
+	removeVolumes func(context.Context) error                           // of the application
 
 	// These may be nil.
 	removeDocuments func(context.Context) error // the volumes that units keep documents on
 	otherwise       func(context.Context) error // removes what was deployed in another way
 	settled         func(context.Context) error // is called when all of it answers
+	halted          func(context.Context) error // waits until the orchestrator has ended what it does by itself about an update
+	note            func(release.Log) error     // keeps the log where what is deployed cannot
 	close           func()
 }
 
 // runner is what differs between the targets.
 type runner interface {
-	up(ctx context.Context) error
+	// up leaves the log with what it deploys.
+	up(ctx context.Context, log release.Log) error
 	down(ctx context.Context) error
 	// failures says what is wrong with what was started.
 	failures(ctx context.Context) ([]failure, error)
@@ -96,61 +113,94 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	if d.where.close != nil {
 		defer d.where.close()
 	}
-	if err := d.where.check(ctx); err != nil {
+	if err := d.where.refuse(ctx); err != nil {
 		return Result{}, fmt.Errorf("cannot deploy %q: %w", d.info.App, err)
-	}
-	password := ""
-	if len(d.info.External) == 0 {
-		if password, err = output.ManagerPassword(opts.Dir); err != nil {
-			return Result{}, err
-		}
 	}
 	before, err := d.where.before(ctx)
 	if err != nil {
 		return Result{}, err
 	}
+	if err := d.remember(ctx); err != nil {
+		return Result{}, err
+	}
 	d.replaces = before.running
+	password, err := d.password()
+	if err != nil {
+		return Result{}, err
+	}
 	if before.running && opts.Before != nil && len(d.info.External) == 0 {
 		d.askBefore(ctx, password)
 	}
+	d.sayChanges()
 	d.say("%s: deploying %s", d.info.App, d.where.name)
-	err = d.where.up(ctx)
-	var address string
-	if err == nil {
-		address, err = d.wait(ctx, d.info.Manager.User, password)
-	}
+	log := d.log.Deployed(d.record())
+	address, err := d.bring(ctx, log, password)
 	if err != nil {
 		return Result{}, d.failed(ctx, err, before)
 	}
-	if d.where.settled != nil {
-		if err := d.where.settled(ctx); err != nil {
-			return Result{}, fmt.Errorf("%q is deployed, but %w", d.info.App, err)
-		}
-	}
-	if opts.After != nil {
-		host, err := d.where.host(ctx) // a port is forwarded to one pod, which may be another by now
-		if err == nil {
-			err = opts.After(ctx, d.access(scheme(d.info)+host, password))
-		}
-		if err != nil {
-			return Result{}, fmt.Errorf("%q is deployed, but %w", d.info.App, err)
-		}
+	if err := d.finish(ctx, log, opts.After, password); err != nil {
+		return Result{}, fmt.Errorf("%q is deployed, but %w", d.info.App, err)
 	}
 	if d.where.forward != "" { // this call's own way to the manager ends with it
 		address = local(d.info)
 	}
-	return Result{Info: d.info, Address: address, Forward: d.where.forward}, nil
+	return Result{Info: d.info, Dir: d.opts.Dir, Address: address, Forward: d.where.forward}, nil
 }
 
-// failed adds the reason to an error, and leaves nothing behind.
+// password is the manager's; empty where it is an external secret.
+func (d *deployer) password() (string, error) {
+	if len(d.info.External) > 0 {
+		return "", nil
+	}
+	return output.ManagerPassword(d.opts.Dir)
+}
+
+// bring deploys the folder and waits until all of it answers. It returns the manager's
+// address.
+func (d *deployer) bring(ctx context.Context, log release.Log, password string) (string, error) {
+	if err := d.where.up(ctx, log); err != nil {
+		return "", err
+	}
+	return d.wait(ctx, d.info.Manager.User, password)
+}
+
+// finish does what is left when all of it answers, and calls then with the manager.
+func (d *deployer) finish(ctx context.Context, log release.Log, then func(context.Context, Access) error, password string) error {
+	if d.where.settled != nil {
+		if err := d.where.settled(ctx); err != nil {
+			return err
+		}
+	}
+	if err := release.Forget(d.opts.Dir, log); err != nil {
+		return fmt.Errorf("copies of older releases are left: %w", err)
+	}
+	if then == nil {
+		return nil
+	}
+	host, err := d.where.host(ctx) // a port is forwarded to one pod, which may be another by now
+	if err != nil {
+		return err
+	}
+	return then(ctx, d.access(scheme(d.info)+host, password))
+}
+
+// failed adds the reason to an error, and leaves nothing behind: what ran before is
+// deployed again.
 func (d *deployer) failed(ctx context.Context, err error, before earlier) error {
+	interrupted := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 	defer cancel()
 	err = fmt.Errorf("cannot deploy %q: %w%s", d.info.App, err, d.reasons(ctx))
-	if before.running || d.opts.Keep {
+	switch {
+	case d.opts.Keep || interrupted && before.running:
 		return err
+	case before.running:
+		return d.goBack(context.WithoutCancel(ctx), err)
 	}
 	d.say("%s: removing what was started (--keep leaves it)", d.info.App)
+	if d.where.note != nil {
+		err = errors.Join(err, d.where.note(d.log))
+	}
 	err = errors.Join(err, d.where.down(ctx))
 	if !before.documents && d.where.removeDocuments != nil {
 		err = errors.Join(err, d.where.removeDocuments(ctx))
@@ -192,6 +242,11 @@ func (d *deployer) down(ctx context.Context) error {
 	}
 	if d.where.removeDocuments != nil {
 		if err := d.where.removeDocuments(ctx); err != nil {
+			return err
+		}
+	}
+	if d.where.note != nil {
+		if err := d.where.note(nil); err != nil {
 			return err
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/packager/output"
+	"github.com/toskose/toskose/packager/release"
 )
 
 func TestMain(m *testing.M) {
@@ -34,7 +35,7 @@ type fakeRunner struct {
 	downs  int
 }
 
-func (f *fakeRunner) up(context.Context) error { return nil }
+func (f *fakeRunner) up(context.Context, release.Log) error { return nil }
 func (f *fakeRunner) down(context.Context) error {
 	f.downs++
 	return nil

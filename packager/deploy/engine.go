@@ -24,17 +24,20 @@ func (d *deployer) onEngine(ctx context.Context, kind string) error {
 	if err != nil {
 		return fmt.Errorf("cannot reach the Docker engine: %w", err)
 	}
+	d.engineID = system.ID
 	active := system.Swarm.LocalNodeState == swarm.LocalNodeStateActive
 	switch {
 	case kind == Compose || kind == "" && !active:
 		d.opts.Environ = append(slices.Clone(d.opts.Environ), compose.HostVariable+"="+system.Name)
-		d.where = onProject(d)
+		d.kind, d.where = Compose, onProject(d)
+		d.where.others = d.others(system, false)
 	case !active:
 		return errors.New("the engine is not in a swarm: `docker swarm init` makes one, and --target compose needs none")
 	case !system.Swarm.ControlAvailable:
 		return errors.New("the engine is a worker of its swarm: name a manager of the swarm with --docker-url")
 	default:
-		d.where = onStack(d, system.Swarm.NodeID)
+		d.kind, d.where = Swarm, onStack(d, system.Swarm.NodeID)
+		d.where.others = d.others(system, true)
 	}
 	return nil
 }

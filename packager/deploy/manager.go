@@ -3,6 +3,10 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toskose/toskose/packager/compose"
@@ -15,7 +19,24 @@ type Access struct {
 	Address        string // http://HOST:PORT, or https
 	User, Password string // the password is empty where it is an external secret
 	Forward        string // the command that brings it to that address; empty: it is there
-	Authority      string // the file with the certificate that signed the manager's; empty: none, or one that all know
+
+	// How the manager shows that it is this one: files in PEM; empty: as any server does.
+	Authority   string // the certificate that signed the manager's
+	Certificate string // the manager's own
+	Name        string // that the certificate must have, in the place of that in Address
+
+	// How the user shows who they are, besides a password; empty: not so.
+	ClientCertificate, ClientKey string // files in PEM
+	TokenFile                    string // with a token, in the place of a password
+}
+
+// Token reads the token: somebody may write another into its file before it ends.
+func (a Access) Token() (string, error) {
+	text, err := os.ReadFile(a.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the manager's token: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 // Manager returns where the manager of the application that was packaged in a
@@ -32,18 +53,20 @@ func Manager(dir string) (Access, error) {
 		forward = fmt.Sprintf("kubectl --namespace %s port-forward service/%s %d", cluster.Namespace, info.Manager.Service, info.Manager.Port)
 	}
 	password, err := output.ManagerPassword(dir)
-	return Access{
-		Address: local(info), User: info.Manager.User, Password: password, Forward: forward, Authority: authority(dir, info),
-	}, err
+	at := Access{Address: local(info), User: info.Manager.User, Password: password, Forward: forward}
+	at.trust(dir, info)
+	return at, err
 }
 
 // local is where the manager is on this machine.
 func local(info output.Info) string {
-	return fmt.Sprintf("%slocalhost:%d", scheme(info), info.Manager.Port)
+	return scheme(info) + net.JoinHostPort(info.Manager.Host(), strconv.Itoa(info.Manager.Port))
 }
 
 func (d *deployer) access(address, password string) Access {
-	return Access{Address: address, User: d.info.Manager.User, Password: password, Forward: d.where.forward, Authority: authority(d.opts.Dir, d.info)}
+	at := Access{Address: address, User: d.info.Manager.User, Password: password, Forward: d.where.forward}
+	at.trust(d.opts.Dir, d.info)
+	return at
 }
 
 // finding is how long it may take to find the manager of the version that runs.

@@ -12,11 +12,14 @@ type objectList struct {
 type object struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
-		Name       string            `json:"name"`
-		UID        string            `json:"uid"`
-		Labels     map[string]string `json:"labels"`
-		Generation int64             `json:"generation"`
-		Deleted    *time.Time        `json:"deletionTimestamp"`
+		Name   string            `json:"name"`
+		UID    string            `json:"uid"`
+		Labels map[string]string `json:"labels"`
+
+		Annotations map[string]string `json:"annotations"`
+
+		Generation int64      `json:"generation"`
+		Deleted    *time.Time `json:"deletionTimestamp"`
 	} `json:"metadata"`
 	Spec struct {
 		Replicas *int `json:"replicas"`

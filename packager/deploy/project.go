@@ -13,7 +13,9 @@ import (
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/pkg/stdcopy"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/release"
 )
 
 // The labels of Compose and Swarm.
@@ -33,10 +35,18 @@ type project struct {
 func onProject(d *deployer) target {
 	p := &project{d, projectLabel + "=" + d.info.App}
 	return target{
-		runner: p, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments,
-		host:   func(context.Context) (string, error) { return d.published(d.engineHost()), nil },
+		runner: p, releases: p.releases, note: p.note, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments,
+		host:   func(context.Context) (string, error) { return p.host(), nil },
 		before: func(ctx context.Context) (earlier, error) { return d.engineBefore(ctx, p.label) },
 	}
+}
+
+// host is where the manager's port is published.
+func (p *project) host() string {
+	if at := p.d.info.Manager.Host(); at != packager.LocalName {
+		return p.d.published(at)
+	}
+	return p.d.published(p.d.engineHost())
 }
 
 // compose returns a command line of whichever Compose is installed.
@@ -48,11 +58,18 @@ func (p *project) compose(ctx context.Context, args ...string) ([]string, error)
 			return nil, errors.New("neither `docker compose` nor `docker-compose` is installed; install one of them")
 		}
 	}
-	words = append(words, "-p", p.d.info.App, "-f", p.d.file(compose.SwarmFile), "-f", p.d.file(compose.LocalFile))
+	words = append(words, "-p", p.d.info.App)
+	if p.d.info.Manager.Bind == "" { // an earlier version wrote only what differs into the second file
+		words = append(words, "-f", p.d.file(compose.SwarmFile))
+	}
+	words = append(words, "-f", p.d.file(compose.LocalFile))
 	return append(words, args...), nil
 }
 
-func (p *project) up(ctx context.Context) error {
+func (p *project) up(ctx context.Context, log release.Log) error {
+	if err := p.note(log); err != nil {
+		return err
+	}
 	words, err := p.compose(ctx, "up", "-d", "--no-build", "--remove-orphans")
 	if err != nil {
 		return err

@@ -1,8 +1,11 @@
 package deploy
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,35 +17,84 @@ import (
 // scheme is how the URL of an application's manager begins.
 func scheme(info output.Info) string { return info.Manager.Scheme() + "://" }
 
-// authority is the file with the certificate that signed the manager's; empty: the
-// manager has none, or somebody else knows.
-func authority(dir string, info output.Info) string {
-	if !info.Manager.TLS || len(info.External) > 0 {
-		return ""
+// trust says what shows that a manager is this application's. Where its secrets are
+// somebody else's, nobody here knows.
+func (a *Access) trust(dir string, info output.Info) {
+	switch {
+	case !info.Manager.TLS || len(info.External) > 0:
+	case info.Manager.Name != "":
+		a.Certificate = output.CertificateFile(dir)
+	default:
+		a.Authority, a.Name = output.AuthorityFile(dir), packager.LocalName
 	}
-	return output.AuthorityFile(dir)
 }
 
 // TLS returns how the manager shows that it is the one of this application; nil: as any
-// server does. Wherever it is, its certificate has the name that no unit's has.
+// server does. Wherever it is, a certificate of the application's own authority has the
+// name that no unit's has.
 func (a Access) TLS() (*tls.Config, error) {
-	if a.Authority == "" {
+	if a.Authority == "" && a.Certificate == "" && a.ClientCertificate == "" && a.Name == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(a.Authority)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the authority of the manager's certificate: %w", err)
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: a.Name}
+	if a.Authority != "" {
+		pem, err := os.ReadFile(a.Authority)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the authority of the manager's certificate: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate", a.Authority)
+		}
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool(), ServerName: packager.LocalName}
-	if !config.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate", a.Authority)
+	if a.ClientCertificate != "" {
+		own, err := tls.LoadX509KeyPair(a.ClientCertificate, a.ClientKey)
+		if err != nil {
+			return nil, fmt.Errorf("cannot use %s and %s: %w", a.ClientCertificate, a.ClientKey, err)
+		}
+		config.Certificates = []tls.Certificate{own}
+	}
+	if a.Certificate != "" {
+		return config, pin(config, a.Certificate)
 	}
 	return config, nil
 }
 
+// pin has a server be trusted that has the first certificate of a file, whoever signed it
+// and whatever it is for; others, as usual.
+func pin(config *tls.Config, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("cannot read the manager's certificate: %w", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return fmt.Errorf("%s holds no certificate", file)
+	}
+	config.InsecureSkipVerify = true // VerifyConnection verifies
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		if len(state.PeerCertificates) == 0 {
+			return errors.New("the manager shows no certificate")
+		}
+		leaf := state.PeerCertificates[0]
+		if bytes.Equal(leaf.Raw, block.Bytes) {
+			return nil
+		}
+		opts := x509.VerifyOptions{DNSName: state.ServerName, Roots: config.RootCAs, Intermediates: x509.NewCertPool()}
+		for _, c := range state.PeerCertificates[1:] {
+			opts.Intermediates.AddCert(c)
+		}
+		_, err := leaf.Verify(opts)
+		return err
+	}
+	return nil
+}
+
 // asker returns what asks the application's manager.
 func asker(dir string, info output.Info) (*http.Client, error) {
-	config, err := Access{Authority: authority(dir, info)}.TLS()
+	var at Access
+	at.trust(dir, info)
+	config, err := at.TLS()
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,11 @@ package deploy
 import (
 	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/internal/sample"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -97,5 +101,57 @@ func TestAnAuthorityThatIsNoneIsSaid(t *testing.T) {
 		if _, err := (Access{Authority: file}).TLS(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", file, err)
 		}
+	}
+}
+
+// TestTheUsersCertificateIsTrustedWhateverItIsFor: by those who have the folder; a
+// server that has another is no manager, unless an authority vouches for it.
+func TestTheUsersCertificateIsTrustedWhateverItIsFor(t *testing.T) {
+	t.Parallel()
+	put := func(dir string, template x509.Certificate) {
+		t.Helper()
+		cert, key := sample.Certificate(t, template)
+		for name, text := range map[string]string{"manager-api.crt": cert, "manager-api.key": key, "served-tls.crt": cert, "served-tls.key": key} {
+			if err := os.WriteFile(filepath.Join(dir, output.SecretsDir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	mine, other := secured(t), secured(t)
+	past := time.Now().AddDate(0, 0, -1)
+	put(mine, x509.Certificate{DNSNames: []string{"shop.example.org"}, NotBefore: past.AddDate(-1, 0, 0), NotAfter: past})
+	put(other, x509.Certificate{DNSNames: []string{"shop.example.org"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	var at Access
+	info := output.Info{Manager: output.Manager{TLS: true, Name: "shop.example.org"}}
+	at.trust(mine, info)
+	config, err := at.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() func(*httptest.Server) error {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+		return func(s *httptest.Server) error {
+			answer, err := client.Get(s.URL)
+			if err == nil {
+				answer.Body.Close()
+			}
+			return err
+		}
+	}
+	if err := ask()(serving(t, mine, "served")); err != nil {
+		t.Error(err)
+	}
+	successor := serving(t, other, "served")
+	if err := ask()(successor); err == nil {
+		t.Error("any certificate will do")
+	}
+	config.RootCAs = x509.NewCertPool()
+	config.RootCAs.AddCert(successor.Certificate())
+	if err := ask()(successor); err != nil {
+		t.Errorf("a successor that an authority vouches for: %v", err)
+	}
+	successor.URL = strings.Replace(successor.URL, "127.0.0.1", "localhost", 1)
+	if err := ask()(successor); err == nil {
+		t.Error("a successor that is somebody else")
 	}
 }

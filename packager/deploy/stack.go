@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/swarm"
 
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/release"
 )
 
 // stack runs the application in the engine's swarm.
@@ -28,15 +30,23 @@ func onStack(d *deployer, self string) target {
 	s := &stack{d: d, label: stackLabel + "=" + d.info.App, self: self}
 	return target{
 		runner: s, name: "as a stack of the engine's swarm", check: s.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments, otherwise: s.otherwise, host: s.host,
-		before: s.before,
+		before: s.before, releases: s.releases, halted: s.halted,
 	}
 }
 
 func (s *stack) mine() filters.Args { return filters.NewArgs(filters.Arg("label", s.label)) }
 
-func (s *stack) up(ctx context.Context) error {
+func (s *stack) up(ctx context.Context, log release.Log) error {
+	if !s.d.info.Manager.TLS {
+		s.d.say("warning: %s", compose.Clear(s.d.info.Manager.Port))
+	}
+	labels, err := s.labelled(log)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(labels)
 	if err := s.d.command(ctx, "docker", "stack", "deploy", "--resolve-image", "never", "--prune", "--with-registry-auth",
-		"-c", s.d.file(compose.SwarmFile), s.d.info.App); err != nil {
+		"-c", s.d.file(compose.SwarmFile), "-c", labels, s.d.info.App); err != nil {
 		return err
 	}
 	return s.replaceStale(ctx)

@@ -88,13 +88,23 @@ func buildGiven(t *testing.T, b *bench) {
 	if after := []string{b.id(":api"), b.id(":api-base"), b.id(":alone")}; !slices.Equal(before, after) || strings.Count(b.said.String(), ": unchanged") != 3 {
 		t.Errorf("the same input: %v, then %v\n%s", before, after, &b.said)
 	}
+	var owns []string
+	for _, name := range []string{":api", ":alone"} {
+		own, _ := b.made.Pinned(b.name + name)
+		owns = append(owns, own)
+	}
 	archive["api/page"], archive["alone/page"] = &fstest.MapFile{Data: []byte("two")}, &fstest.MapFile{Data: []byte("other")}
 	if err := b.build(plan, archive, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range before {
-		if _, err := b.ImageInspect(t.Context(), id); !client.IsErrNotFound(err) { //nolint:staticcheck // its successor is a module of its own
-			t.Errorf("a replaced image is still there: %v\n%s", err, &b.said)
+	for name, id := range map[string]string{owns[0]: before[0], owns[1]: before[2]} {
+		if found, err := b.ImageInspect(t.Context(), name); err != nil || found.ID != id {
+			t.Errorf("%s was %s, and is %q, %v\n%s", name, id, found.ID, err, &b.said)
+		}
+	}
+	for i, name := range []string{":api", ":alone"} {
+		if own, _ := b.made.Pinned(b.name + name); own == owns[i] || b.id(strings.TrimPrefix(own, b.name)) != b.id(name) {
+			t.Errorf("from another Dockerfile, %s has %s as the name of its own, which was %s", name, own, owns[i])
 		}
 	}
 }
@@ -191,10 +201,12 @@ func TestContextsHaveWhatTheArchiveBuilds(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "alone")); err == nil {
 		t.Error("the standalone image has a context to put something into it")
 	}
+	own, _ := b.made.Pinned(b.name + ":api")
 	at := -1
 	for _, line := range []string{
 		fmt.Sprintf("%[1]s:api-base: docker build -t %[1]s:api-base %[2]s/_archive/api\n", b.name, dir),
-		fmt.Sprintf("%[1]s:api: docker build -t %[1]s:api %[2]s/api\n", b.name, dir),
+		fmt.Sprintf("%[1]s:api: docker build -t %[1]s:api -t %[3]s %[2]s/api\n", b.name, dir, own),
+		fmt.Sprintf("%[1]s:alone: warning: its name alone is in the manifests", b.name),
 		fmt.Sprintf("%[1]s:alone: docker build -t %[1]s:alone -f %[2]s/_archive/alone/Dockerfile.prod %[2]s/_archive/alone\n", b.name, dir),
 	} {
 		if i := strings.Index(b.said.String(), line); i <= at {

@@ -34,7 +34,7 @@ type Builder struct {
 	architecture once.Group[string] // the engine's
 
 	mu    sync.Mutex       // of about
-	about map[string]About // the images that were not made for the engine
+	about map[string]about // by the plan's names of images
 }
 
 // New makes a builder. The engine stays the caller's; it is asked for nothing
@@ -57,6 +57,18 @@ func (b *Builder) Build(ctx context.Context, plan *packager.Plan, archive fs.FS)
 	b.temp = &layer.Temp{In: b.opts.Temp}
 	defer b.temp.Remove()
 	b.open(plan)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wait := b.pinOthers(ctx, plan)
+	err := b.buildAll(ctx, plan, archive)
+	if err != nil {
+		cancel()
+	}
+	wait()
+	return err
+}
+
+func (b *Builder) buildAll(ctx context.Context, plan *packager.Plan, archive fs.FS) error {
 	tasks, err := b.decide(plan, archive)
 	if err != nil {
 		return err
@@ -119,7 +131,13 @@ func (b *Builder) pushAll(ctx context.Context, tasks []*task) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for _, t := range tasks {
-		group.Go(func() error { return b.engine.Push(ctx, t.image.Name) })
+		group.Go(func() error {
+			own, _ := b.Pinned(t.image.Name)
+			if err := b.engine.Push(ctx, own); err != nil {
+				return err
+			}
+			return b.engine.Push(ctx, t.image.Name)
+		})
 	}
 	return group.Wait()
 }

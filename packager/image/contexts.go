@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -54,11 +55,18 @@ func (b *Builder) writeContexts(ctx context.Context, jobs []*job) error {
 	if err := os.Rename(staged, dir); err != nil {
 		return fail(err)
 	}
-	for _, j := range jobs {
-		if j.layers { // otherwise the base is not known
-			b.remember(j.image.Name, About{User: j.Config().Config.User})
+	shared := b.sharedLayers(ctx, jobs)
+	for same := range slices.Chunk(jobs, jobs[0].platforms) {
+		if same[0].layers {
+			if _, _, err := b.describe(ctx, same, shared); err != nil {
+				return err
+			}
+		} else { // who knows what will be built of it, elsewhere
+			b.warnUnpinned(same[0].image.Name, "it is built by somebody else")
 		}
-		b.sayContexts(j, dir)
+		for _, j := range same {
+			b.sayContexts(j, dir)
+		}
 	}
 	return nil
 }
@@ -77,7 +85,8 @@ func (b *Builder) sayContexts(j *job, dir string) {
 		b.log.Line(event.Event{Image: ref, State: event.Context}, "docker build%s -t %s%s %s", platform, ref, file, at)
 	}
 	if j.layers {
-		b.log.Line(event.Event{Image: name, State: event.Context}, "docker build%s -t %s %s", platform, name, filepath.Join(dir, j.folder()))
+		own, _ := b.Pinned(name)
+		b.log.Line(event.Event{Image: name, State: event.Context}, "docker build%s -t %s -t %s %s", platform, name, own, filepath.Join(dir, j.folder()))
 	}
 }
 

@@ -103,8 +103,28 @@ func (b *Builder) DryRun(plan *packager.Plan, archive fs.FS) error {
 		if b.opts.Push {
 			b.would(t.image.Name, "push %s", t.image.Name)
 		}
+		b.sayPinned(t)
+	}
+	for _, ref := range others(plan) {
+		if !strings.Contains(ref, "@") {
+			b.would(ref, "name %s in manifests by its digest, if %s knows one", ref, b.opts.Bases.text())
+		}
 	}
 	return nil
+}
+
+// sayPinned says what manifests would name an image that is built, as far as that is known.
+func (b *Builder) sayPinned(t *task) {
+	name := t.image.Name
+	if !t.layers && b.opts.Contexts != "" {
+		b.would(name, "name %s in manifests by that name alone: what will be built of it is not known", name)
+		return
+	}
+	at := t.base
+	if at == source.ScratchRef {
+		at = "its binary"
+	}
+	b.would(name, "name %s in manifests as %s: a digest of what is in it, not known before %s is there", name, ownTag(name, strings.Repeat("?", tagsOfInputs)), at)
 }
 
 // would says what would be done to an image.

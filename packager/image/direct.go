@@ -88,38 +88,70 @@ func (b *Builder) assemble(ctx context.Context, j *job, shared map[string]*layer
 func (b *Builder) direct(ctx context.Context, out sink.Sink, jobs []*job, shared map[string]*layer.Layer) error {
 	began, j := time.Now(), jobs[0]
 	name := j.image.Name
-	if !j.layers && !j.written {
-		return nil // it is built
-	}
-	images := make([]*sink.Image, len(jobs))
-	for i, j := range jobs {
-		b.log.Send(event.Event{Image: name, State: event.Packing, Total: j.Bytes()})
-		var err error
-		if images[i], err = b.assemble(ctx, j, shared); err != nil {
-			return fmt.Errorf("cannot build image %q: %w", name, err)
-		}
+	images, own, err := b.describe(ctx, jobs, shared)
+	if err != nil {
+		return err
 	}
 	before := ""
 	if !j.written {
+		if has, err := b.has(ctx, j, own); has || err != nil {
+			return err
+		}
 		before = b.engine.ID(ctx, name)
 	}
-	if before == images[0].ID.String() {
-		b.log.Line(event.Event{Image: name, State: event.Unchanged, Base: j.Base.Ref}, "unchanged, on %s", j.Base.Ref)
-		return nil
-	}
-	if err := out.Put(ctx, name, images); err != nil {
+	if err := out.Put(ctx, name, own, images); err != nil {
 		return err
-	}
-	if j.written {
-		about, err := aboutAll(images)
-		if err != nil {
-			return fmt.Errorf("cannot build image %q: %w", name, err)
-		}
-		b.remember(name, about)
 	}
 	b.sayBuilt(jobs, time.Since(began))
 	b.engine.RemoveReplaced(ctx, before, packager.LabelApp, j.App())
 	return nil
+}
+
+// describe says what the image of jobs, one for each platform, is before it is made, and
+// returns the name of its own.
+func (b *Builder) describe(ctx context.Context, jobs []*job, shared map[string]*layer.Layer) (images []*sink.Image, own string, err error) {
+	name := jobs[0].image.Name
+	for _, j := range jobs {
+		if j.layers {
+			b.log.Send(event.Event{Image: name, State: event.Packing, Total: j.Bytes()})
+		}
+		m, err := b.assemble(ctx, j, shared)
+		if err != nil {
+			return nil, "", fmt.Errorf("cannot build image %q: %w", name, err)
+		}
+		images = append(images, m)
+	}
+	is, err := aboutAll(name, images)
+	if err != nil {
+		return nil, "", err
+	}
+	b.remember(name, is)
+	return images, is.name, nil
+}
+
+// has reports whether the engine has the image of a job, and sees to it that it has both of
+// its names: what its Dockerfile has made already, and what was built before of the same
+// inputs, as the name of its own says.
+func (b *Builder) has(ctx context.Context, j *job, own string) (bool, error) {
+	name := j.image.Name
+	if !j.layers {
+		return true, b.engine.Tag(ctx, name, own)
+	}
+	has, before := b.engine.ID(ctx, own), b.engine.ID(ctx, name)
+	if has == "" {
+		return false, nil
+	}
+	e := event.Event{Image: name, State: event.Unchanged, Base: j.Base.Ref}
+	if has == before {
+		b.log.Line(e, "unchanged, on %s", e.Base)
+		return true, nil
+	}
+	if err := b.engine.Tag(ctx, own, name); err != nil {
+		return false, err
+	}
+	b.log.Line(e, "as it was built before, on %s", e.Base)
+	b.engine.RemoveReplaced(ctx, before, packager.LabelApp, j.App())
+	return true, nil
 }
 
 // sayBuilt says what was built, and by how much it is more than its base.

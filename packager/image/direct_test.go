@@ -366,7 +366,7 @@ func TestALayoutIsWrittenAndBuiltUpon(t *testing.T) {
 	if err := w.build(both); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(first, layoutOf(t, dir)); diff != "" || len(first) != 2 {
+	if diff := cmp.Diff(first, layoutOf(t, dir)); diff != "" || len(first) != 4 {
 		t.Errorf("a second time it holds something else: %s", diff)
 	}
 	plan := w.plan()
@@ -376,7 +376,7 @@ func TestALayoutIsWrittenAndBuiltUpon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list := layoutOf(t, dir); len(list) != 3 {
+	if list := layoutOf(t, dir); len(list) != 6 {
 		t.Errorf("it holds %v", list)
 	}
 	if err := validate.Image(w.get("team/more", "amd64")); err != nil {
@@ -623,15 +623,20 @@ func TestADryRunAsksNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.DryRun(w.plan(), script); err != nil {
+	plan := w.plan()
+	plan.Services = []packager.Service{{Name: "store", Image: w.host + "/store:1"}, {Name: "api", Image: plan.Images[0].Name}, {Name: "other", Image: "other@sha256:" + strings.Repeat("0", 64)}}
+	if err := b.DryRun(plan, script); err != nil {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf(`would build %[1]s/team/api:1 on %[1]s/base:1 (from its registry) for linux/arm64: 2 files of the application, 24 bytes
 would write %[1]s/team/api:1 to /no/where
 would push %[1]s/team/api:1
+would name %[1]s/team/api:1 in manifests as %[1]s/team/api:1-????????????: a digest of what is in it, not known before %[1]s/base:1 is there
 would build %[1]s/team/manager:1 on scratch for linux/arm64: 1 files of the application, 3 bytes
 would write %[1]s/team/manager:1 to /no/where
 would push %[1]s/team/manager:1
+would name %[1]s/team/manager:1 in manifests as %[1]s/team/manager:1-????????????: a digest of what is in it, not known before its binary is there
+would name %[1]s/store:1 in manifests by its digest, if its registry knows one
 `, w.host)
 	if diff := cmp.Diff(want, w.said.String()); diff != "" {
 		t.Error(diff)

@@ -10,26 +10,33 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/image/event"
+	"github.com/toskose/toskose/packager/image/layer"
 	"github.com/toskose/toskose/packager/image/source"
 )
 
 // dockerAll builds images at the same time. Those of one base have their first
 // steps in common, which the engine does once if one of them goes ahead.
 func (b *Builder) dockerAll(ctx context.Context, jobs []*job) error {
-	return inTurns(ctx, jobs, func(j *job) string { return j.Base.Ref + " " + j.Shared }, b.dockerOne)
+	shared := b.sharedLayers(ctx, jobs)
+	alike := func(j *job) string { return j.Base.Ref + " " + j.Shared }
+	return inTurns(ctx, jobs, alike, func(ctx context.Context, j *job, passed func()) error { return b.dockerOne(ctx, j, shared, passed) })
 }
 
 // dockerOne builds an image. On scratch the classic builder knows no platform
 // but the engine's, so for another one the image is made here. passed is called
 // when the engine has done what images of one base have in common.
-func (b *Builder) dockerOne(ctx context.Context, j *job, passed func()) error {
-	if !j.layers {
-		return nil // it is built
-	}
+func (b *Builder) dockerOne(ctx context.Context, j *job, shared map[string]*layer.Layer, passed func()) error {
 	if j.Base.Ref == source.ScratchRef && len(b.opts.platforms) > 0 {
-		return b.direct(ctx, b.toEngine(), []*job{j}, b.sharedLayers(ctx, []*job{j}))
+		return b.direct(ctx, b.toEngine(), []*job{j}, shared)
 	}
 	began, name := time.Now(), j.image.Name
+	_, own, err := b.describe(ctx, []*job{j}, shared)
+	if err != nil {
+		return err
+	}
+	if has, err := b.has(ctx, j, own); has || err != nil {
+		return err
+	}
 	before := b.engine.ID(ctx, name)
 	text, err := j.Dockerfile()
 	if err != nil {
@@ -44,9 +51,8 @@ func (b *Builder) dockerOne(ctx context.Context, j *job, passed func()) error {
 	if err != nil {
 		return fmt.Errorf("cannot build image %q: %w", name, err)
 	}
-	if before == b.engine.ID(ctx, name) {
-		b.log.Line(event.Event{Image: name, State: event.Unchanged, Base: j.Base.Ref}, "unchanged, on %s", j.Base.Ref)
-		return nil
+	if err := b.engine.Tag(ctx, name, own); err != nil {
+		return err
 	}
 	b.sayBuilt([]*job{j}, time.Since(began))
 	b.engine.RemoveReplaced(ctx, before, packager.LabelApp, j.App())

@@ -133,6 +133,7 @@ func TestImagesAreTheBaseWithTheUnitAndTheFiles(t *testing.T) {
 	t.Parallel()
 	engine.Connect(t) // or both are left out, and so is what compares them
 	var layers [][]string
+	var names []string
 	for _, builder := range builders {
 		t.Run(builder, func(t *testing.T) {
 			b := newBench(t, builder)
@@ -149,6 +150,11 @@ func TestImagesAreTheBaseWithTheUnitAndTheFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			own, _ := b.made.Pinned(b.name + ":api")
+			if found, err := b.ImageInspect(t.Context(), own); err != nil || found.ID != api.ID {
+				t.Errorf("by the name of its own, %q, it is %q, %v", own, found.ID, err)
+			}
+			names = append(names, strings.TrimPrefix(own, b.name))
 			layers = append(layers, append(api.RootFS.Layers[len(api.RootFS.Layers)-2:], manager.RootFS.Layers...))
 			for _, word := range []string{"of Toskose", "of the application"} {
 				if !strings.Contains(b.said.String(), word) {
@@ -247,16 +253,25 @@ func buildAgain(t *testing.T, b *bench) {
 	if id(":api") != api || !strings.Contains(b.said.String(), b.name+":api: unchanged") {
 		t.Errorf("the same input built another image: %s", &b.said)
 	}
+	first, _ := b.made.Pinned(b.name + ":api")
 	if err := b.build(b.plan(), fstest.MapFS{"a b.sh": {Data: []byte("#!/bin/sh\nexit 1\n")}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if id(":api") == api {
 		t.Error("another script is not in the image")
 	}
-	if _, err := b.ImageInspect(t.Context(), api); !client.IsErrNotFound(err) { //nolint:staticcheck // its successor is a module of its own
-		t.Errorf("the replaced image is still there: %v", err)
+	if found, err := b.ImageInspect(t.Context(), first); err != nil || found.ID != api {
+		t.Errorf("the image before is %q by the name of its own, %v", found.ID, err)
 	}
-	api = id(":api")
+	if own, _ := b.made.Pinned(b.name + ":api"); own == first {
+		t.Errorf("another script is in an image of the same name %q", own)
+	}
+	if err := b.build(b.plan(), script, nil); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := b.made.Pinned(b.name + ":api"); id(":api") != api || again != first || !strings.Contains(b.said.String(), ":api: as it was built before, on ") {
+		t.Errorf("what was built before is %q by the name of its own, %q, and was built again: %s", again, first, &b.said)
+	}
 	unit, err := b.ImageInspect(t.Context(), "toskose-unit:"+b.name)
 	if err != nil {
 		t.Fatalf("the engine has no image of this version's unit: %v", err)

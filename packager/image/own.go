@@ -89,7 +89,7 @@ func (b *Builder) keepOwn(ctx context.Context, o ownBinary, ref, file string, t 
 	if before == m.ID.String() {
 		return nil
 	}
-	if err := (&sink.Engine{Engine: b.engine}).Put(ctx, ref, []*sink.Image{m}); err != nil {
+	if err := (&sink.Engine{Engine: b.engine}).Put(ctx, ref, "", []*sink.Image{m}); err != nil {
 		return err
 	}
 	b.log.Send(event.Event{Text: fmt.Sprintf("%s: built from %s", ref, file)})

@@ -143,9 +143,13 @@ func TestABaseOfTheEngineGoesToALayoutAndARegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	about := b.made.About(t.Context(), b.name+":api")
-	if about.User != loaded.Config.User || about.Content == "" {
-		t.Errorf("of the engine's image it tells %+v", about)
+	own, user := b.made.Pinned(b.name + ":api")
+	tag := strings.TrimPrefix(own, b.name+":api-")
+	if user != loaded.Config.User || len(tag) != 12 {
+		t.Errorf("of the engine's image it tells %q, %q", own, user)
+	}
+	if found, err := b.ImageInspect(t.Context(), own); err != nil || found.ID != loaded.ID {
+		t.Errorf("by a name of its own it is %q, %v", found.ID, err)
 	}
 	dir := filepath.Join(t.TempDir(), "layout")
 	if err := b.build(b.plan(), script, func(o *image.Options) { o.Bases, o.Output = image.Engine, image.Layout(dir) }); err != nil {
@@ -174,8 +178,8 @@ func TestABaseOfTheEngineGoesToALayoutAndARegistry(t *testing.T) {
 	if id, err := pushed.ConfigName(); err != nil || id.String() != loaded.ID {
 		t.Errorf("in the registry it is %s, in the engine %s, %v", id, loaded.ID, err)
 	}
-	if got := b.made.About(t.Context(), plan.Images[0].Name); got != about {
-		t.Errorf("of the registry's image it tells %+v, and of the engine's %+v", got, about)
+	if got, who := b.made.Pinned(plan.Images[0].Name); got != plan.Images[0].Name+"-"+tag || who != user {
+		t.Errorf("of the registry's image it tells %q, %q, and of the engine's %q, %q", got, who, own, user)
 	}
 }
 
@@ -254,7 +258,7 @@ func TestTheEnginePushesWithThePassword(t *testing.T) {
 	engine.Remove(t, b.Client, plan.Images[0].Name)
 	push := func(o *image.Options) { o.Push = true }
 	err := b.build(plan, script, push)
-	for _, want := range []string{`cannot push image "` + w.host + `/team/api:1"`, "docker.name in toskose.yml"} {
+	for _, want := range []string{`cannot push image "` + w.host + `/team/api:1-`, "docker.name in toskose.yml"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("without a password: %v lacks %q", err, want)
 		}
@@ -272,6 +276,9 @@ func TestTheEnginePushesWithThePassword(t *testing.T) {
 	}
 	if err := validate.Image(img); err != nil {
 		t.Error(err)
+	}
+	if own, err := remote.Head(b.own(plan.Images[0].Name), remote.WithAuth(basic("team", "secret-word"))); err != nil || own.Digest.String() != digestOf(t, img) {
+		t.Errorf("by the name of its own the registry has %+v, %v", own, err)
 	}
 	if strings.Contains(b.said.String(), "secret-word") {
 		t.Errorf("the password is said: %s", &b.said)
@@ -447,8 +454,11 @@ func TestAnInterruptionLeavesNothing(t *testing.T) {
 				if err := b.build(b.plan(), script, nil); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := b.ImageRemove(t.Context(), b.name+":api", dockerimage.RemoveOptions{PruneChildren: true}); err != nil {
-					t.Fatal(err)
+				own, _ := b.made.Pinned(b.name + ":api")
+				for _, ref := range []string{b.name + ":api", own} {
+					if _, err := b.ImageRemove(t.Context(), ref, dockerimage.RemoveOptions{PruneChildren: true}); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
 			ctx, cancel := context.WithCancel(t.Context())

@@ -85,7 +85,7 @@ func TestTheEnginePushesWhatEitherBuilderMade(t *testing.T) {
 			}
 			loggedIn(t, w.host, "ada", "another-word")
 			err := b.build(plan, script, push)
-			if err == nil || !strings.Contains(err.Error(), `cannot push image "`+plan.Images[0].Name+`"`) || !strings.Contains(err.Error(), "`docker login "+w.host+"`") || strings.Contains(b.said.String(), "trying again") {
+			if err == nil || !strings.Contains(err.Error(), `cannot push image "`+plan.Images[0].Name+`-`) || !strings.Contains(err.Error(), "`docker login "+w.host+"`") || strings.Contains(b.said.String(), "trying again") {
 				t.Errorf("with another password: %v, said %s", err, &b.said)
 			}
 			loggedIn(t, w.host, "ada", "secret-word")

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -27,6 +28,16 @@ type Info struct {
 	Namespace    string
 	OwnNamespace bool   // it is among the manifests
 	Selector     string // of all that belongs to the application, as kubectl's --selector
+}
+
+// Owner returns the application that an object with some labels belongs to, by the name
+// that its labels have; empty: none that toskose has made. ours: it is this one.
+func (i Info) Owner(labels map[string]string) (app string, ours bool) {
+	if labels[labelManagedBy] != "toskose" {
+		return "", false
+	}
+	app = labels[labelPartOf]
+	return app, strings.HasPrefix(i.Selector, labelPartOf+"="+app+",")
 }
 
 // Workload is the label that says which of an application's workloads an

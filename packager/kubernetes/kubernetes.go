@@ -28,19 +28,9 @@ type Options struct {
 	ServiceType   string // how the ports that the application publishes are
 	ClusterDomain string // what names of Services end in
 
-	// Image is whom an image runs as, and a digest of what is in it; empty where
-	// that is not known.
-	Image func(ref string) (user, content string)
 	// PullSecret is the Secret that the images of private registries are pulled
 	// with; it exists before. Empty: none.
 	PullSecret string
-}
-
-func (o Options) image(ref string) (user, content string) {
-	if o.Image == nil {
-		return "", ""
-	}
-	return o.Image(ref)
 }
 
 // DefaultClusterDomain is what nearly every cluster has.
@@ -73,10 +63,6 @@ const (
 	labelPartOf    = "app.kubernetes.io/part-of"
 	labelManagedBy = "app.kubernetes.io/managed-by"
 )
-
-// contentAnnotation is a pod's: an image that was built again under its name
-// makes another pod of it, which Kubernetes would not notice by itself.
-const contentAnnotation = "io.toskose.image"
 
 // Target writes the manifests of an output folder.
 func Target(opts Options) output.Target {

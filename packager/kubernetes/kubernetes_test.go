@@ -38,12 +38,9 @@ func defaults() kubernetes.Options {
 	return kubernetes.Options{ServiceType: kubernetes.ServiceNodePort, ClusterDomain: kubernetes.DefaultClusterDomain}
 }
 
-// by are images of which a user is known.
-func by(user func(string) string) func(string) (string, string) {
-	if user == nil {
-		return nil
-	}
-	return func(ref string) (string, string) { return user(ref), "" }
+// by is a plan whose images run as a user.
+func by(user string, p *packager.Plan) *packager.Plan {
+	return p.Pinned(func(ref string) (string, string) { return ref, user })
 }
 
 func plan(t *testing.T, app *tosca.Application, cfg config.Config) *packager.Plan {
@@ -418,20 +415,18 @@ func TestPodsPassTheStrictestLevelThatTheirImagesAllow(t *testing.T) {
 	app := sample.App()
 	app.Nodes[0].Shares = nil
 	for name, tt := range map[string]struct {
-		user  func(string) string
+		user  string
 		nodes api.Level
 	}{
-		"all of them run as somebody":   {func(string) string { return "1000:1000" }, api.LevelRestricted},
-		"a user without a group":        {func(string) string { return "1000" }, api.LevelRestricted},
-		"root":                          {func(string) string { return "0:0" }, api.LevelBaseline},
-		"nothing is known of the image": {nil, api.LevelBaseline},
-		"a name, which may be anybody":  {func(string) string { return "redis" }, api.LevelBaseline},
+		"all of them run as somebody":   {"1000:1000", api.LevelRestricted},
+		"a user without a group":        {"1000", api.LevelRestricted},
+		"root":                          {"0:0", api.LevelBaseline},
+		"nothing is known of the image": {"", api.LevelBaseline},
+		"a name, which may be anybody":  {"redis", api.LevelBaseline},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opts := defaults()
-			opts.Image = by(tt.user)
-			all := built(t, packaged(t, plan(t, app, config.Config{}), opts, false))
+			all := built(t, packaged(t, by(tt.user, plan(t, app, config.Config{})), defaults(), false))
 			if got := get[*corev1.Namespace](t, all, "Namespace/my-shop").Labels[api.EnforceLevelLabel]; got != string(tt.nodes) {
 				t.Errorf("the namespace enforces %q", got)
 			}
@@ -455,9 +450,7 @@ func TestPodsPassTheStrictestLevelThatTheirImagesAllow(t *testing.T) {
 func TestDocumentsNeedNoClaim(t *testing.T) {
 	t.Parallel()
 	for user, want := range map[string]int64{"1000:2000": 2000, "1000": 1000, "0": 0} {
-		opts := defaults()
-		opts.Image = by(func(string) string { return user })
-		all := built(t, packaged(t, plan(t, sample.App(), config.Config{}), opts, false))
+		all := built(t, packaged(t, by(user, plan(t, sample.App(), config.Config{})), defaults(), false))
 		for _, node := range []string{"backend", "frontend"} {
 			pod := get[*appsv1.Deployment](t, all, "Deployment/"+node).Spec.Template.Spec
 			mounts := pod.Containers[0].VolumeMounts
@@ -606,30 +599,5 @@ func TestComposesWordsAreTranslated(t *testing.T) {
 		if !strings.Contains(warnings, lost) {
 			t.Errorf("nothing says that %s is lost:\n%s", lost, warnings)
 		}
-	}
-}
-
-func TestAnImageThatIsBuiltAnewMakesAnotherPod(t *testing.T) {
-	t.Parallel()
-	opts := defaults()
-	opts.Image = func(ref string) (string, string) {
-		if strings.HasPrefix(ref, "my-shop-frontend") {
-			return "", "" // it is in a registry, say
-		}
-		return "", "digest of " + ref
-	}
-	all := built(t, packaged(t, plan(t, sample.App(), config.Config{}), opts, false))
-	of := func(template corev1.PodTemplateSpec) string { return template.Annotations["io.toskose.image"] }
-	got := map[string]string{
-		"backend":  of(get[*appsv1.Deployment](t, all, "Deployment/backend").Spec.Template),
-		"frontend": of(get[*appsv1.Deployment](t, all, "Deployment/frontend").Spec.Template),
-		"manager":  of(get[*appsv1.Deployment](t, all, "Deployment/toskose-manager").Spec.Template),
-		"store":    of(get[*appsv1.StatefulSet](t, all, "StatefulSet/store").Spec.Template), // it is not ours
-	}
-	want := map[string]string{
-		"backend": "digest of my-shop-backend-toskosed:latest", "frontend": "", "manager": "digest of my-shop-manager:latest", "store": "",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -158,11 +158,9 @@ func planned(t *testing.T, app *tosca.Application, archive fs.FS, cfg config.Con
 func TestEveryManifestIsValidByKubernetesOwnSchemasAndHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	for name, p := range plans(t) {
-		for level, user := range map[string]func(string) string{"root": nil, "a user": func(string) string { return "1000:1000" }} {
-			opts := defaults()
-			opts.Image = by(user)
+		for level, user := range map[string]string{"root": "", "a user": "1000:1000"} {
 			for _, external := range []bool{false, true} {
-				dir := packaged(t, p, opts, external)
+				dir := packaged(t, by(user, p), defaults(), external)
 				if looked := sample.Hidden(t, dir); looked == 0 && !external {
 					t.Errorf("%s: it has no secrets", name)
 				}

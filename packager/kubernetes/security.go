@@ -37,13 +37,7 @@ func (w *writer) security(s packager.Service) (podSecurity, *containerSecurity) 
 // nonRoot returns the user and group of a service's image, if they are known and
 // not root. Kubernetes takes a number only: a name may be anybody's.
 func (w *writer) nonRoot(s packager.Service) (user int64, group *int64, ok bool) {
-	who := ""
-	if s.IsManager {
-		who = packager.ManagerUser
-	} else {
-		who, _ = w.opts.image(s.Image)
-	}
-	uid, gid, _ := strings.Cut(who, ":")
+	uid, gid, _ := strings.Cut(s.User, ":")
 	user, err := strconv.ParseInt(uid, 10, 32)
 	if err != nil || user == 0 {
 		return 0, nil, false

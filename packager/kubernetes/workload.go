@@ -20,9 +20,6 @@ func (w *writer) workload(s packager.Service) object {
 		Replicas: 1, Selector: w.selects(name),
 		Template: podTemplate{metadata{Labels: w.labels(name)}, w.pod(s)},
 	}
-	if _, content := w.opts.image(s.Image); content != "" && (s.IsToskosed || s.IsManager) {
-		spec.Template.Metadata.Annotations = map[string]string{contentAnnotation: content}
-	}
 	o := object{APIVersion: "apps/v1", Kind: "Deployment", Metadata: metadata{Name: name, Labels: w.labels(name), Annotations: annotations(s.Deploy.Labels)}}
 	stateful := len(s.Mounts) > 0
 	if stateful {

@@ -1,6 +1,9 @@
 package output
 
-import "github.com/toskose/toskose/packager"
+import (
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/config"
+)
 
 // Info is what manifests say of themselves, for those who deploy them.
 type Info struct {
@@ -16,9 +19,11 @@ type Info struct {
 // Manager says where the manager is found.
 type Manager struct {
 	Service string `yaml:"service" json:"service"`
-	Port    int    `yaml:"port" json:"port"` // of the host; on Kubernetes, of the Service
+	Port    int    `yaml:"port" json:"port"`                     // of the host; on Kubernetes, of the Service
+	Bind    string `yaml:"bind,omitempty" json:"bind,omitempty"` // the address of a single engine that the port is published at
 	User    string `yaml:"user" json:"user"`
 	TLS     bool   `yaml:"tls,omitempty" json:"tls,omitempty"`
+	Name    string `yaml:"name,omitempty" json:"name,omitempty"`       // that a certificate of the user's is for; empty: it has none
 	Publish string `yaml:"publish,omitempty" json:"publish,omitempty"` // in a swarm: ingress or host
 }
 
@@ -30,12 +35,18 @@ func (m Manager) Scheme() string {
 	return "http"
 }
 
+// Host is by what name or address the manager is asked on its own machine.
+func (m Manager) Host() string { return config.Host(m.Bind) }
+
 // InfoOf describes a plan, with the name that the target has for the manager's
 // service.
 func InfoOf(plan *packager.Plan, managerService string) Info {
 	info := Info{App: plan.App, Version: plan.Version, Nodes: []string{}, Manager: Manager{
 		Service: managerService, Port: plan.Manager().UnitPort, User: plan.Config.Manager.User, TLS: plan.TLS(),
 	}}
+	if plan.Certificate != nil {
+		info.Manager.Name = plan.ManagerName()
+	}
 	for _, s := range plan.Services {
 		if s.IsToskosed {
 			info.Nodes = append(info.Nodes, s.Name)

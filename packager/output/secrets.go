@@ -12,10 +12,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/config"
 )
 
 // SecretsDir is the folder of the secrets' values, in an output folder.
@@ -109,7 +111,7 @@ func (c credentials) files(plan *packager.Plan) ([]File, error) {
 	if c.authority != "" {
 		files = append(files, File{filepath.Join(SecretsDir, packager.TLSAuthorityFile), 0o600, []byte(c.authority)})
 	}
-	login := netrc(plan.Config.Manager.User, c.values[packager.ManagerPassword])
+	login := netrc(plan.Config.Manager.User, c.values[packager.ManagerPassword], config.Host(plan.Config.Manager.Bind), plan.ManagerName())
 	return append(files,
 		File{filepath.Join(SecretsDir, packager.SecretNamesFile), 0o600, append(names, '\n')},
 		File{filepath.Join(SecretsDir, packager.NetrcFile), 0o600, []byte(login)},
@@ -141,9 +143,13 @@ func readCredentials(dir string, secrets []packager.Secret) (credentials, error)
 }
 
 // netrc lets curl log in at the manager: --netrc-file secrets/netrc.
-func netrc(user, password string) string {
+func netrc(user, password string, machines ...string) string {
+	machines = append([]string{"localhost", "127.0.0.1"}, machines...)
 	var b strings.Builder
-	for _, machine := range []string{"localhost", "127.0.0.1"} {
+	for i, machine := range machines {
+		if slices.Contains(machines[:i], machine) {
+			continue
+		}
 		fmt.Fprintf(&b, "machine %s login %s password %s\n", machine, netrcToken(user), netrcToken(password))
 	}
 	return b.String()
@@ -162,6 +168,11 @@ func UsersFile(dir string) string { return filepath.Join(dir, SecretsDir, packag
 
 // AuthorityFile is the certificate that has signed all others, in an output folder.
 func AuthorityFile(dir string) string { return filepath.Join(dir, SecretsDir, packager.TLSAuthority) }
+
+// CertificateFile is the user's certificate of the manager's API, in an output folder.
+func CertificateFile(dir string) string {
+	return filepath.Join(dir, SecretsDir, packager.ManagerCertificate)
+}
 
 // ManagerPassword reads the password that was given to the manager or generated
 // for it.

@@ -108,10 +108,11 @@ func (b *bench) toLayout(ctx context.Context, archive string) (result, error) {
 
 // removeImages removes what a run has built, with all of its layers.
 func removeImages(ctx context.Context) error {
-	for _, image := range images {
-		if exec.CommandContext(ctx, "docker", "image", "inspect", image).Run() != nil {
-			continue
-		}
+	list, err := exec.CommandContext(ctx, "docker", "image", "ls", "--filter", "reference="+app+"-*", "--format", "{{.Repository}}:{{.Tag}}").Output()
+	if err != nil {
+		return err
+	}
+	for _, image := range strings.Fields(string(list)) {
 		if text, err := exec.CommandContext(ctx, "docker", "image", "rm", image).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, text)
 		}

@@ -66,12 +66,11 @@ func (x *execution) delayed() string {
 }
 
 // progress returns what is known while it runs.
-func (x *execution) progress() (pid int, stdout, stderr string) {
+func (x *execution) progress() (pid int, end wire.Output) {
 	x.mu.Lock()
 	out := x.output
 	x.mu.Unlock()
-	stdout, stderr = out.Tails()
-	return out.PID, stdout, stderr
+	return out.PID, out.End()
 }
 
 // The causes for which an execution is ended before its time.
@@ -110,7 +109,7 @@ func (s *Set) Execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err 
 	x, begun, err = s.begin(run, r)
 	if err != nil || !begun {
 		run.cancel(nil)
-		return x, false, err
+		return s.complete(x), false, err
 	}
 	s.tasks.Go(func() { s.carry(run) })
 	return x, true, nil
@@ -232,7 +231,21 @@ func (s *Set) Execution(ctx context.Context, id string, wait time.Duration) (wir
 			Code: wire.NoExecution, Detail: fmt.Sprintf("no execution has the id %q", id), Instance: s.Instance(),
 		}
 	}
-	return x, nil
+	return s.complete(x), nil
+}
+
+// complete adds the end of the output of an execution that has ended, which is in its
+// last journal entry, as long as that is kept.
+func (s *Set) complete(x wire.Execution) wire.Execution {
+	j := s.history.Load()
+	if !x.Outcome.Done() || j == nil {
+		return x
+	}
+	page, err := j.Read(j.Cursor(x.Seq-1), 1)
+	if err == nil && len(page.Entries) == 1 && page.Entries[0].Seq == x.Seq && page.Entries[0].Execution != nil {
+		x.Output = page.Entries[0].Execution.Output
+	}
+	return x
 }
 
 // Cancel ends an execution with all of its program's processes, by the stop

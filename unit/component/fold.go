@@ -67,16 +67,12 @@ func standingOf(c wire.Checkpointed) standing {
 }
 
 // checkpoint returns the components of a checkpoint entry, sorted by name:
-// folding it gives the same standings, without the output's ends.
+// folding it gives the same standings.
 func checkpoint(all map[string]standing) []wire.Checkpointed {
 	components := make([]wire.Checkpointed, 0, len(all))
 	for name, s := range all {
 		c := s.onWire(name)
-		c.Recent = nil
-		for _, x := range s.recent {
-			x.Stdout, x.Stderr = "", ""
-			c.Recent = append(c.Recent, x)
-		}
+		c.Recent = slices.Clone(s.recent)
 		components = append(components, c)
 	}
 	sort.SliceStable(components, func(i, j int) bool { return components[i].Component < components[j].Component })

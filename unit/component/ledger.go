@@ -39,6 +39,7 @@ type ledger struct {
 	live       map[string]*execution // executions of this life of the unit, by id, until they have ended
 	stops      map[string]int        // under way without an operation, by component
 	booted     bool                  // the boot is in the journal
+	closing    bool                  // the container ends, and with it what starts have left
 	openings   map[string]int        // how often a start has opened the component in this life
 	changed    broadcast.Broadcast
 }
@@ -142,14 +143,13 @@ func (l *ledger) checkpoint() []wire.Checkpointed { return checkpoint(l.standing
 func (l *ledger) goneEntry(name string, s standing, why string) wire.Entry {
 	return wire.Entry{
 		Kind: wire.EntryGone, Component: name, Why: why,
-		State: l.lifecycles[name].fallback(s.state, s.startedFrom),
+		State: l.lifecycles[name].fallback(s.state, s.startedFrom), ContainerEnded: l.closing || !l.booted,
 	}
 }
 
 // exitEntry is the end of an execution, with the outcome that x has, and the
 // state that the component has after it.
 func exitEntry(name string, x wire.Execution, startedFrom string) wire.Entry {
-	x.Stdout, x.Stderr = "", ""
 	why := fmt.Sprintf("%s %s", x.Operation, x.Outcome)
 	return wire.Entry{
 		Kind: wire.EntryExit, Component: name, State: x.To, Why: why,
@@ -157,8 +157,8 @@ func exitEntry(name string, x wire.Execution, startedFrom string) wire.Entry {
 	}
 }
 
-// execution finds an execution by its id: one of this life, with the end of
-// its output as it is now, or a remembered one.
+// execution finds an execution by its id: one that has not ended, with the end of its
+// output as it is now, or a remembered one, without.
 func (l *ledger) execution(id string) (x wire.Execution, ok bool) {
 	l.mu.Lock()
 	known, running := l.find(id), l.live[id]
@@ -166,11 +166,9 @@ func (l *ledger) execution(id string) (x wire.Execution, ok bool) {
 		x = *known
 	}
 	l.mu.Unlock()
-	if running != nil && known != nil {
-		x.PID, x.Stdout, x.Stderr = running.progress()
-		if !x.Outcome.Done() {
-			x.Reason = running.delayed()
-		}
+	if running != nil && known != nil && !x.Outcome.Done() {
+		x.PID, x.Output = running.progress()
+		x.Reason = running.delayed()
 	}
 	return x, known != nil
 }

@@ -332,3 +332,36 @@ func TestAKindOfItsOwnSaysWhichExecutionLeftProcesses(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatEndsWithItsContainerSaysSo(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		ends func(t *testing.T, l *ledger, opening int)
+		with bool
+	}{
+		"by itself": {func(t *testing.T, l *ledger, opening int) { l.gone(t.Context(), "api", opening, "it died") }, false},
+		"in a shutdown": {func(t *testing.T, l *ledger, opening int) {
+			(&Set{ledger: l}).Shutdown()
+			l.gone(t.Context(), "api", opening, "it ended")
+		}, true},
+		"before a boot": {func(t *testing.T, l *ledger, _ int) {
+			l.live, l.booted = map[string]*execution{}, false
+			if err := l.started(); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, _ := testLedger(t)
+			for _, operation := range []string{"Standard.create", "Standard.configure"} {
+				l.must(t, operation, "api", operation, protocol.KindRun, false)
+			}
+			tt.ends(t, l, l.must(t, "start", "api", "Standard.start", protocol.KindStart, true))
+			recent := l.standing["api"].recent
+			if x := recent[len(recent)-1]; x.Gone.IsZero() || x.Stopped || x.ContainerEnded != tt.with {
+				t.Errorf("%+v", x)
+			}
+		})
+	}
+}

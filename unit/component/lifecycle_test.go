@@ -159,9 +159,9 @@ func TestOldExecutionsAreForgottenButNotThoseUnderWay(t *testing.T) {
 	t.Parallel()
 	s := standing{recent: []wire.Execution{{ID: "under way", Outcome: wire.OutcomeRunning}}}
 	for i := range recentExecutions + 10 {
-		s = foldOne(s, wire.Entry{Execution: &wire.Execution{ID: string(rune('a' + i)), Outcome: wire.OutcomeFailed}})
+		s = foldOne(s, wire.Entry{Execution: &wire.Execution{ID: string(rune('a' + i)), Outcome: wire.OutcomeSucceeded}})
 	}
-	if len(s.recent) != recentExecutions || s.recent[0].ID != "under way" {
+	if len(s.recent) != 1+recentExecutions || s.recent[0].ID != "under way" {
 		t.Errorf("%d are remembered, the first is %q", len(s.recent), s.recent[0].ID)
 	}
 }

@@ -117,22 +117,17 @@ func (l *ledger) stillAllowed(x *execution) bool {
 // finish records the end of an execution. opening is not 0 where a start left
 // processes: somebody has to watch them.
 func (l *ledger) finish(ctx context.Context, x *execution, end ending) (opening int) {
-	pid, stdout, stderr := x.progress()
+	pid, output := x.progress()
 	_ = l.insist(ctx, func() error {
 		s := l.standing[x.component]
 		record := *l.find(x.id)
 		record.Outcome, record.Reason, record.Ended, record.PID = end.outcome, end.reason, l.now(), pid
+		record.Output = output
 		record.Exit = process.ExitOnWire(end.exit)
 		var startedFrom string
 		record.To, startedFrom = arrival(s, x, end)
 		if err := l.append(exitEntry(x.component, record, startedFrom)); err != nil {
 			return err
-		}
-		s = l.standing[x.component]
-		for i := range s.recent { // fold has made this slice for us
-			if s.recent[i].ID == x.id {
-				s.recent[i].Stdout, s.recent[i].Stderr = stdout, stderr
-			}
 		}
 		if end.outcome == wire.OutcomeSucceeded && end.left {
 			l.openings[x.component]++

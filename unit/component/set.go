@@ -119,6 +119,9 @@ func (s *Set) Close() error {
 
 // Shutdown cancels every execution.
 func (s *Set) Shutdown() {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
 	for _, x := range s.allLive() {
 		x.cancel(errShutdown)
 	}
@@ -171,6 +174,9 @@ func (s *Set) Journal(ctx context.Context, after string, wait time.Duration) (Jo
 	if err == nil && len(page.Entries) == 0 && wait > 0 {
 		page, err = s.waitJournal(ctx, j, after, wait)
 	}
+	if errors.Is(err, journal.ErrClosed) {
+		err = wire.NewFault(wire.ShutdownState, "")
+	}
 	return JournalPage{Instance: s.Instance(), Reset: page.Reset, Entries: page.Entries}, err
 }
 
@@ -181,11 +187,7 @@ func (s *Set) waitJournal(ctx context.Context, j *journal.Journal, after string,
 	if err := j.Wait(ctx, after); err != nil && ctx.Err() == nil {
 		return journal.Page{}, err
 	}
-	page, err := j.Read(after, journalPage)
-	if errors.Is(err, journal.ErrClosed) {
-		return journal.Page{}, wire.NewFault(wire.ShutdownState, "")
-	}
-	return page, err
+	return j.Read(after, journalPage)
 }
 
 // Hello says how all components in use stand, with the executions that are

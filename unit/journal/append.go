@@ -71,8 +71,13 @@ func (j *Journal) lead() {
 func (j *Journal) commit(batch []*request) {
 	err := j.prepare()
 	if err == nil {
-		j.reserve(batch)
-		err = j.write(batch)
+		if j.reserve(batch); j.scarce {
+			shorten(batch)
+		}
+		if err = j.write(batch); full(err) && !j.dirty { // of a file system that reserves nothing
+			shorten(batch)
+			err = j.write(batch)
+		}
 	}
 	for _, p := range batch {
 		if err != nil && p.err == nil {
@@ -85,6 +90,26 @@ func (j *Journal) commit(batch []*request) {
 	if err == nil {
 		j.publish(batch)
 	}
+}
+
+// shorten takes the output out of entries: that something has ended is worth more.
+func shorten(batch []*request) {
+	for _, p := range batch {
+		if p.entry.Execution != nil {
+			p.entry.Execution = p.entry.Execution.Brief()
+		}
+	}
+}
+
+// printed is the most room that the output in a batch takes.
+func printed(batch []*request) (n int64) {
+	const escaped = 6 // the length of \u0000
+	for _, p := range batch {
+		if x := p.entry.Execution; x != nil {
+			n += escaped * int64(len(x.Stdout)+len(x.Stderr))
+		}
+	}
+	return n
 }
 
 // write appends a batch to the last segment.
@@ -133,7 +158,7 @@ func (j *Journal) undo(seg *segment) {
 // the journal.
 func (j *Journal) reserve(batch []*request) {
 	seg := j.segments[len(j.segments)-1]
-	needed := seg.size + reserveBytes/2 + endBytes*int64(pending(j.begun, batch))
+	needed := seg.size + reserveBytes/2 + endBytes*int64(pending(j.begun, batch)) + printed(batch)
 	out, ok := j.out.(reserver)
 	if !ok || !j.scarce && j.reserved >= needed {
 		return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -102,4 +103,95 @@ func TestOnAFullDiskTheLastSegmentGrowsByWhatWasReserved(t *testing.T) {
 	if again.Seq() != seq || len(replay.Notes) != 0 {
 		t.Errorf("opened again it is at %d, not %d: %q", again.Seq(), seq, replay.Notes)
 	}
+}
+
+// TestOnAFullDiskAnEndIsWrittenWithoutItsOutput has more output than room was reserved
+// for.
+func TestOnAFullDiskAnEndIsWrittenWithoutItsOutput(t *testing.T) {
+	t.Parallel()
+	const many = 100
+	disk := smallDisk(t, "1m")
+	j, _ := mustOpen(t, filepath.Join(disk, "journal"), Options{})
+	end := func(i int) wire.Entry {
+		e := ended(i)
+		e.Execution.Output = wire.Output{Stdout: strings.Repeat("\x01", wire.TailBytes), Truncated: true}
+		return e
+	}
+	for i := range many {
+		if _, err := j.Append(started(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(t, filepath.Join(disk, "fill"))
+	for i := range many {
+		e := end(i)
+		if _, err := j.Append(e); err != nil {
+			t.Fatalf("end %d of %d: %v", i, many, err)
+		}
+		if e.Execution.Stdout == "" {
+			t.Fatal("the caller's execution has lost its output")
+		}
+	}
+	if err := os.Remove(filepath.Join(disk, "fill")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Append(end(many)); err != nil {
+		t.Fatal(err)
+	}
+	page, err := j.Read("", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := page.Entries[len(page.Entries)-many-1:]
+	for i, e := range ends {
+		if e.Kind != wire.EntryExit || e.Execution.ID != fmt.Sprint(i) {
+			t.Fatalf("entry %d is %+v", i, e)
+		}
+	}
+	if x := ends[many-1].Execution; x.Output != (wire.Output{}) {
+		t.Error("the last of the full disk has its output: the disk was not full")
+	}
+	if x := ends[many].Execution; x.Output != end(many).Execution.Output {
+		t.Error("with room again the output is left out")
+	}
+}
+
+func TestAFileSystemThatReservesNothingTakesAnEndWithoutItsOutput(t *testing.T) {
+	t.Parallel()
+	j, _, err := open(&smallStorage{newMemory(), 2000}, func() error { return nil }, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if _, err := j.Append(started(1)); err != nil {
+		t.Fatal(err)
+	}
+	e := ended(1)
+	e.Execution.Stdout = strings.Repeat("x", wire.TailBytes)
+	if e, err = j.Append(e); err != nil || e.Execution.Stdout != "" {
+		t.Errorf("%v, with %d bytes of output", err, len(e.Execution.Stdout))
+	}
+}
+
+// smallStorage is one whose files have at most so many bytes.
+type smallStorage struct {
+	*memory
+	most int
+}
+
+func (s *smallStorage) open(name string) (file, error) {
+	f, err := s.memory.open(name)
+	return smallFile{f, s.most}, err
+}
+
+type smallFile struct {
+	file
+	most int
+}
+
+func (f smallFile) WriteAt(p []byte, at int64) (int, error) {
+	if at+int64(len(p)) > int64(f.most) {
+		return 0, syscall.ENOSPC
+	}
+	return f.file.WriteAt(p, at)
 }

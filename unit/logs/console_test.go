@@ -229,7 +229,7 @@ func TestAReaderThatComesBackGetsAllOfWhatWasHeld(t *testing.T) {
 		t.Errorf("%d bytes wait", waiting)
 	}
 	p.Sync()
-	if len(p.Tail()) == 0 {
+	if len(end(p)) == 0 {
 		t.Error("a held program has no tail")
 	}
 	complete(stdout)

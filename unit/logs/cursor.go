@@ -51,7 +51,7 @@ func parseCursor(text string) (cursor, bool) {
 
 // After returns what was written after a cursor. It waits for output until ctx is
 // done, which is not an error. Without a cursor it begins at the oldest byte that
-// is kept. A reader loses nothing by rotation as long as the backup that it has
+// is kept, after a gap where there were older ones. So is what a full disk did not take. A reader loses nothing by rotation as long as the backup that it has
 // reached is kept. If that is gone, if the file was truncated or removed before it
 // was read to the end, or if the cursor is of an earlier run of the unit, the page
 // reports a gap and continues at the oldest byte. A malformed cursor is the fault
@@ -65,6 +65,9 @@ func (f *File) After(ctx context.Context, after string) (Page, error) {
 		return Page{}, err
 	}
 	var lost int64
+	if gap && after == "" {
+		lost = f.before(at)
+	}
 	for {
 		f.mu.Lock()
 		change, closed := f.waiter(), f.closed
@@ -91,7 +94,7 @@ func (f *File) from(after string) (at cursor, gap bool, err error) {
 	oldest := cursor{life: f.life, gen: f.gen - uint64(f.kept)}
 	switch after {
 	case "":
-		return oldest, false, nil
+		return oldest, f.position(oldest) > 0, nil
 	case EndCursor:
 		end := cursor{life: f.life, gen: f.gen}
 		if info, err := os.Stat(f.path); err == nil && info.Mode().IsRegular() {
@@ -116,6 +119,7 @@ type extract struct {
 	at, next cursor
 	gap      bool  // something is missing before it, or may be
 	lost     int64 // how many bytes; 0: unknown
+	lacks    int64 // those of them that could not be written
 }
 
 // readAfter returns the next bytes.
@@ -125,6 +129,7 @@ func (f *File) readAfter(at cursor, most int64) (p extract, err error) {
 		if p.gap {
 			p.lost = f.distance(asked, p.at)
 		}
+		p.gap, p.lost = p.gap || p.lacks > 0, p.lost+p.lacks
 	}()
 	for {
 		p.at, p.next = at, at
@@ -147,6 +152,12 @@ func (f *File) readAfter(at cursor, most int64) (p extract, err error) {
 			if f.wasCut(at.gen) {
 				continue // these bytes may have been written after the cut
 			}
+			if n := f.toHole(at); n < int64(len(data)) {
+				data, last = data[:n], false
+			}
+			if len(data) > 0 {
+				p.lacks = f.lacking(at)
+			}
 			if len(data) > 0 || current {
 				p.data, p.next.offset = data, at.offset+int64(len(data))
 				if last && !current {
@@ -160,6 +171,13 @@ func (f *File) readAfter(at cursor, most int64) (p extract, err error) {
 		p.gap = p.gap || file == nil
 		at.gen, at.offset = at.gen+1, 0
 	}
+}
+
+// before returns how many bytes came before a position; 0: unknown.
+func (f *File) before(at cursor) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return max(f.position(at), 0)
 }
 
 // distance returns how many bytes are between two positions; 0: unknown.

@@ -56,7 +56,10 @@ func TestAReaderGoesOnWhereItWasThroughRotations(t *testing.T) {
 	mustWrite(t, f, "opqrstuv") // rotates
 	wantPage(t, f, next, "0123456789", false)
 	wantPage(t, f, middle, "0123456789", true)
-	wantPage(t, f, "", "0123456789", false)
+	wantPage(t, f, "", "0123456789", true) // what it began with is gone
+	if page := after(t, f, ""); page.Lost != 12 {
+		t.Errorf("%d bytes are said to be lost, of 12", page.Lost)
+	}
 	wantPage(t, f, last, "opqrstuv", false)
 }
 

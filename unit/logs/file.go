@@ -52,6 +52,7 @@ type File struct {
 	ended  int64    // the size of the gen before the oldest that is kept; -1: unknown
 	life   string   // identifies this File: gens of another one do not apply to it
 	stats  Stats
+	holes  []hole // the last ones
 	closed bool
 	change chan struct{} // closed at the next change; nil: nobody waits
 	times
@@ -153,6 +154,9 @@ func (f *File) Write(p []byte) (int, error) {
 	f.stats.Written += uint64(n)
 	f.stats.Dropped += uint64(len(p) - n)
 	f.stats.Err = err
+	if n < len(p) {
+		f.lack(int64(len(p) - n))
+	}
 	if n > 0 {
 		f.wake()
 	}

@@ -74,6 +74,9 @@ func Merge(files []*File, after []string, begin Begin) (*Merger, error) {
 		if after[i] == "" {
 			t.next = f.beginAt(from, begin)
 			t.start = t.next != from
+			if t.gap = gap && !t.start; t.gap {
+				t.lost = f.before(from)
+			}
 		}
 	}
 	for _, t := range m.logs {

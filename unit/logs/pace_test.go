@@ -122,7 +122,7 @@ func TestAPumpThatLeavesItsPipeAloneCanBeClosed(t *testing.T) {
 				}
 			}
 		}()
-		for len(p.Tail()) < 1000 {
+		for len(end(p)) < 1000 {
 			p.Sync()
 		}
 		p.Close()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -54,6 +55,7 @@ type Pump struct {
 	polled *os.File   // owns fd while Go's poller waits for it; nil while its pace is set by us
 	size   int        // of the pipe
 	tail   []byte     // up to twice wire.TailBytes
+	cut    bool       // there was something before it
 	eof    bool
 }
 
@@ -262,6 +264,7 @@ func readPipe(fd int, buf []byte) (n int, err error) {
 
 // keep updates the tail.
 func (p *Pump) keep(data []byte) {
+	p.cut = p.cut || len(p.tail)+len(data) > wire.TailBytes
 	if len(data) > wire.TailBytes {
 		data = data[len(data)-wire.TailBytes:]
 	}
@@ -305,12 +308,19 @@ func (p *Pump) Flush() {
 	}
 }
 
-// Tail returns the last wire.TailBytes of the stream.
-func (p *Pump) Tail() []byte {
+// Tail returns the last wire.TailBytes of the stream, from the beginning of a
+// character, and whether there was more before them.
+func (p *Pump) Tail() (tail []byte, cut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	tail := p.tail[max(0, len(p.tail)-wire.TailBytes):]
-	return append([]byte(nil), tail...)
+	tail = p.tail[max(0, len(p.tail)-wire.TailBytes):]
+	for i := range min(len(tail), utf8.UTFMax) {
+		if p.cut && utf8.RuneStart(tail[i]) {
+			tail = tail[i:]
+			break
+		}
+	}
+	return append([]byte(nil), tail...), p.cut
 }
 
 // Done is closed when the last writer has closed the pipe and all of it has been

@@ -48,7 +48,7 @@ func TestAPumpCarriesEverythingToTheEnd(t *testing.T) {
 	if to.String() != string(text) {
 		t.Fatalf("%d of %d bytes arrived", len(to.data), len(text))
 	}
-	if got, want := p.Tail(), text[len(text)-wire.TailBytes:]; !bytes.Equal(got, want) {
+	if got, want := end(p), text[len(text)-wire.TailBytes:]; !bytes.Equal(got, want) {
 		t.Fatalf("the tail is %d bytes: %q", len(got), got)
 	}
 	p.Close()
@@ -63,7 +63,7 @@ func TestTheTailIsTheEndOfWhateverWasWritten(t *testing.T) {
 		part := bytes.Repeat([]byte{byte('a' + i%26)}, i*7%5000)
 		p.keep(part)
 		all = append(all, part...)
-		if want := all[max(0, len(all)-wire.TailBytes):]; !bytes.Equal(p.Tail(), want) {
+		if want := all[max(0, len(all)-wire.TailBytes):]; !bytes.Equal(end(&p), want) {
 			t.Fatalf("after %d parts the tail is not the end", i)
 		}
 	}
@@ -98,7 +98,7 @@ func TestDrainHasAllThatAnExitedProcessWroteThoughADescendantHoldsThePipe(t *tes
 		if got := to.String(); !strings.HasPrefix(got, "out\n") || !strings.HasSuffix(got, "end\n") || len(got) != 100_008 {
 			t.Fatalf("%d bytes after Drain", len(got))
 		}
-		if !bytes.HasSuffix(p.Tail(), []byte("\x00end\n")) {
+		if !bytes.HasSuffix(end(p), []byte("\x00end\n")) {
 			t.Fatal("the tail lacks the end")
 		}
 		select {
@@ -127,7 +127,7 @@ func TestAPumpWithoutALogKeepsTheTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Sync()
-	if got := string(p.Tail()); got != "hello" {
+	if got := string(end(p)); got != "hello" {
 		t.Fatalf("the tail is %q", got)
 	}
 	// A child of another test, until it executes something, would read the pipe, too.
@@ -221,7 +221,7 @@ func TestAPipeThatWasFullIsMadeLarger(t *testing.T) {
 	if to.String() != string(text) {
 		t.Errorf("%d of %d bytes arrived", len(to.data), len(text))
 	}
-	if got, want := p.Tail(), text[len(text)-wire.TailBytes:]; !bytes.Equal(got, want) {
+	if got, want := end(p), text[len(text)-wire.TailBytes:]; !bytes.Equal(got, want) {
 		t.Errorf("the tail is %d bytes: %q", len(got), got)
 	}
 }
@@ -240,7 +240,7 @@ func TestAChildsEndOfThePipeWaitsAsChildrenExpect(t *testing.T) {
 	child.Close()
 	<-p.Done()
 	// O_NONBLOCK is 04000.
-	if flags := strings.Fields(string(p.Tail()))[1]; len(flags) > 4 && flags[len(flags)-4] >= '4' {
+	if flags := strings.Fields(string(end(p)))[1]; len(flags) > 4 && flags[len(flags)-4] >= '4' {
 		t.Fatalf("the flags are %s", flags)
 	}
 }
@@ -261,4 +261,29 @@ func BenchmarkPump(b *testing.B) {
 	}
 	child.Close()
 	<-p.Done()
+}
+
+// end is a pump's tail, without whether it is all.
+func end(p *Pump) []byte {
+	tail, _ := p.Tail()
+	return tail
+}
+
+func TestATailThatIsNotAllBeginsWithACharacterAndSaysSo(t *testing.T) {
+	t.Parallel()
+	var p Pump
+	text := bytes.Repeat([]byte("€"), wire.TailBytes/3) // 4095 bytes
+	p.keep(text)
+	if tail, cut := p.Tail(); cut || !bytes.Equal(tail, text) {
+		t.Errorf("all of it: cut %v, %d bytes", cut, len(tail))
+	}
+	p.keep([]byte("€"))
+	if tail, cut := p.Tail(); !cut || !bytes.Equal(tail, text) {
+		t.Errorf("one more: cut %v, %d bytes, %q", cut, len(tail), tail[:4])
+	}
+	var binary Pump
+	binary.keep(bytes.Repeat([]byte{0x80}, 2*wire.TailBytes))
+	if tail, cut := binary.Tail(); !cut || len(tail) != wire.TailBytes {
+		t.Errorf("no text: cut %v, %d bytes", cut, len(tail))
+	}
 }

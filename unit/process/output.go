@@ -142,16 +142,18 @@ func (o Output) close() {
 	}
 }
 
-// Tails returns the end of each stream, what is still in its pipe included, unless
+// End returns the end of each stream, what is still in its pipe included, unless
 // the program is held.
-func (o Output) Tails() (stdout, stderr string) {
-	if o.stdout != nil {
-		o.stdout.Sync()
-		stdout = string(o.stdout.Tail())
+func (o Output) End() (end wire.Output) {
+	of := func(p *logs.Pump) string {
+		if p == nil {
+			return ""
+		}
+		p.Sync()
+		tail, cut := p.Tail()
+		end.Truncated = end.Truncated || cut
+		return string(tail)
 	}
-	if o.stderr != nil {
-		o.stderr.Sync()
-		stderr = string(o.stderr.Tail())
-	}
-	return stdout, stderr
+	end.Stdout, end.Stderr = of(o.stdout), of(o.stderr)
+	return end
 }

@@ -243,7 +243,8 @@ func (p *owner) runCheck(ctx context.Context, spec reaper.Spec, number proctree.
 	}
 	out.Sync()
 	if exit := child.Exit(); !exit.Success() {
-		return fmt.Errorf("%s%s", exit, lastLine(out.Tail()))
+		tail, _ := out.Tail()
+		return fmt.Errorf("%s%s", exit, lastLine(tail))
 	}
 	return nil
 }

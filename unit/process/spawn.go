@@ -196,9 +196,12 @@ func checkExecutable(name, path string) error {
 
 // environment is all that the process gets: the unit's own without its
 // credentials, Supervisor's variables, the program's, its mark, and the inputs
-// of this run.
+// of this run. An operation has no other inputs.
 func (p *owner) environment() []string {
 	env := maps.Clone(p.table.o.Env)
+	if p.cfg.Component != "" {
+		maps.DeleteFunc(env, func(name, _ string) bool { return strings.HasPrefix(name, "INPUT_") })
+	}
 	env["SUPERVISOR_ENABLED"] = "1"
 	env["SUPERVISOR_PROCESS_NAME"] = p.cfg.Name
 	env["SUPERVISOR_GROUP_NAME"] = p.cfg.Group

@@ -44,7 +44,7 @@ func TestAnExecutionIsCreatedOnceAndFoundAgain(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	code := 0
-	f.execution = wire.Execution{ID: "a/b c", Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}, Stdout: "\x1b[1m\x00<&>\xff", Seq: 1 << 60}
+	f.execution = wire.Execution{ID: "a/b c", Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}, Output: wire.Output{Stdout: "\x1b[1m\x00<&>\xff"}, Seq: 1 << 60}
 	body := `{"id":"a/b c","component":"api","operation":"Standard.start","by":"me","timeout":1.5,"instance":"i","after":0,"inputs":{"PORT":"80\u0000"}}`
 	for _, status := range []int{http.StatusCreated, http.StatusOK} {
 		w := execute(t, f, body)

@@ -42,6 +42,13 @@ type Exit struct {
 	Signal   string `json:"signal,omitempty"` // "SIGKILL"
 }
 
+// Output is the end of what an execution has printed.
+type Output struct {
+	Stdout    string `json:"stdout,omitempty"` // at most TailBytes
+	Stderr    string `json:"stderr,omitempty"`
+	Truncated bool   `json:"truncated,omitempty"` // there was more before it, of one stream or both
+}
+
 // Execution is one run of an operation.
 type Execution struct {
 	ID        string    `json:"id"`
@@ -59,9 +66,8 @@ type Execution struct {
 	Ended     time.Time `json:"ended,omitzero"`
 	PID       int       `json:"pid,omitempty"`
 	Exit
-	Stdout string `json:"stdout,omitempty"` // the end of its output, at most TailBytes
-	Stderr string `json:"stderr,omitempty"`
-	Seq    uint64 `json:"seq"` // the journal's last entry about it
+	Output
+	Seq uint64 `json:"seq"` // the journal's last entry about it
 
 	// Kind is the operation's, where it is not what the name says.
 	Kind protocol.Kind `json:"kind,omitempty"`
@@ -70,6 +76,15 @@ type Execution struct {
 	// whether somebody had asked for that.
 	Gone    time.Time `json:"gone,omitzero"`
 	Stopped bool      `json:"stopped,omitempty"`
+	// ContainerEnded says that they did not end by themselves: the whole container did.
+	ContainerEnded bool `json:"container_ended,omitempty"`
+}
+
+// Brief returns it without its output, a copy.
+func (x *Execution) Brief() *Execution {
+	brief := *x
+	brief.Output = Output{}
+	return &brief
 }
 
 // OfKind notes the kind that the operation has.

@@ -12,9 +12,10 @@ const (
 	unmoved   = ", which left it as it was"
 )
 
-// After returns where a component stands after one more entry about it, with at
-// most keep executions that have ended. It is the rule for the unit, which writes
-// entries, and for all who read them. It changes nothing that it was given.
+// After returns where a component stands after one more entry about it, with the
+// executions that Bounded keeps, without their output. It is the rule for the
+// unit, which writes entries, and for all who read them. It changes nothing that it was
+// given.
 func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	switch {
 	case c.Since.IsZero() || e.State != c.State:
@@ -27,7 +28,7 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	}
 	c.State, c.StartedFrom, c.Seq = e.State, e.StartedFrom, e.Seq
 	if e.Execution != nil {
-		x := *e.Execution
+		x := *e.Execution.Brief()
 		x.Seq = e.Seq
 		c.Recent = remember(c.Recent, x, keep)
 	}
@@ -40,7 +41,7 @@ func closed(recent []Execution, e Entry) []Execution {
 	for i := range slices.Backward(recent) {
 		x := &recent[i]
 		if x.Outcome == OutcomeSucceeded && x.starts() {
-			x.Gone, x.Stopped = e.Time, e.Kind != EntryGone
+			x.Gone, x.Stopped, x.ContainerEnded = e.Time, e.Kind != EntryGone, e.ContainerEnded
 			break
 		}
 	}
@@ -66,23 +67,46 @@ func (c *Checkpointed) Executing() *Execution {
 func remember(recent []Execution, x Execution, keep int) []Execution {
 	recent = slices.Clone(recent)
 	if i := slices.IndexFunc(recent, func(r Execution) bool { return r.ID == x.ID }); i >= 0 {
-		if x.Stdout == "" && x.Stderr == "" {
-			x.Stdout, x.Stderr = recent[i].Stdout, recent[i].Stderr
-		}
 		recent[i] = x
 		return recent
 	}
 	return Bounded(append(recent, x), keep)
 }
 
-// Bounded returns executions without the oldest ended ones that are too many.
+// MaxAttempts is how many executions of one operation in a row are remembered, however
+// many others there were since, if they did not end well: as many can be counted.
+const MaxAttempts = 16
+
+// Bounded returns the last executions, as many as are to be kept, and of those before
+// them the ones under way and the ones that say how often an operation was tried in
+// vain: its last, and as long as these failed, or ended by themselves, those before.
 func Bounded(recent []Execution, keep int) []Execution {
-	for len(recent) > keep {
-		i := slices.IndexFunc(recent, func(r Execution) bool { return r.Outcome.Done() })
-		if i < 0 {
-			break
-		}
-		recent = slices.Delete(recent, i, i+1)
+	before := len(recent) - keep
+	if before <= 0 {
+		return recent
 	}
-	return recent
+	type operation struct{ iface, name string }
+	tried := map[operation]int{}
+	needed := make([]bool, before)
+	for i := range slices.Backward(recent) {
+		x := &recent[i]
+		of := operation{x.Interface, x.Operation}
+		counts := x.Outcome.Done() && x.Outcome != OutcomeCancelled && tried[of] < MaxAttempts
+		if i < before {
+			needed[i] = counts || !x.Outcome.Done()
+		}
+		if counts {
+			tried[of]++
+		}
+		if counts && x.Outcome == OutcomeSucceeded && (x.Gone.IsZero() || x.Stopped) {
+			tried[of] = MaxAttempts
+		}
+	}
+	kept := make([]Execution, 0, len(recent))
+	for i, x := range recent {
+		if i >= before || needed[i] {
+			kept = append(kept, x)
+		}
+	}
+	return kept
 }

@@ -33,8 +33,11 @@ type Entry struct {
 	// left has ended; empty: no start has left anything.
 	StartedFrom string `json:"started_from,omitempty"`
 
-	// Execution is set on start, exit and stop entries, without its output's
-	// end; an exit entry has its outcome.
+	// ContainerEnded is set where the container ended, and with it what a start had left.
+	ContainerEnded bool `json:"container_ended,omitempty"`
+
+	// Execution is set on start, exit and stop entries; an exit entry has its
+	// outcome and, where the disk has room for it, the end of its output.
 	Execution *Execution `json:"execution,omitempty"`
 
 	// Components is set on checkpoints: what is needed to go on from here. A hello

@@ -106,3 +106,25 @@ func Undeployed(environ []string, dir string) error {
 	}
 	return nil
 }
+
+// Folder returns the folder of an application that no argument names: the working directory,
+// if one was packaged there, or that of the context that the environment names or that is in
+// use.
+func Folder(environ []string) (string, error) {
+	if _, err := deploy.Manager("."); err == nil {
+		return ".", nil
+	}
+	store, err := Find(environ)
+	name := variable(environ, "TOSKOSE_CONTEXT")
+	if err == nil && name == "" {
+		name, err = store.Current()
+	}
+	if err != nil {
+		return "", fmt.Errorf("nothing was packaged in the working directory, and %w: name the folder", err)
+	}
+	c, err := store.Get(name)
+	if err == nil && c.Dir == "" {
+		err = fmt.Errorf("context %q has no folder: name it", name)
+	}
+	return c.Dir, err
+}

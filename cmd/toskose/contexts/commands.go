@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
+	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -31,8 +30,8 @@ $TOSKOSE_CONTEXT; of the application that was packaged in the working directory;
 and of the context that was chosen last.
 
 Contexts are files in $TOSKOSE_CONFIG (default: toskose in the user's folder of
-configurations). They hold the name of the file with the password, never the
-password.`,
+configurations). They hold the names of files with passwords, tokens and keys, never
+these themselves.`,
 		Example: "  toskose context ls\n  toskose context use thinking",
 		Args:    cli.Args(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -48,7 +47,7 @@ type keeper struct {
 }
 
 func (k *keeper) list() *cobra.Command {
-	var asJSON bool
+	var form cli.Form
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
@@ -60,23 +59,24 @@ func (k *keeper) list() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(k.streams.Out).Encode(all)
-			}
-			table := tabwriter.NewWriter(k.streams.Out, 0, 0, 3, ' ', 0)
-			fmt.Fprintln(table, "\tNAME\tMANAGER\tUSER\tDIR")
-			for _, c := range all {
-				mark := ""
-				if c.Current {
-					mark = "*"
-				}
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", mark, c.Name, cmp.Or(c.Manager, "-"), cmp.Or(c.User, "-"), cmp.Or(c.Dir, "-"))
-			}
-			return table.Flush()
+			return form.Show(k.streams.Out, all, func(w io.Writer) { printContexts(w, all) })
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	form.Register(cmd)
 	return cmd
+}
+
+func printContexts(w io.Writer, all []listed) {
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "\tNAME\tMANAGER\tUSER\tDIR")
+	for _, c := range all {
+		mark := ""
+		if c.Current {
+			mark = "*"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", mark, c.Name, cmp.Or(c.Manager, "-"), cmp.Or(c.User, "-"), cmp.Or(c.Dir, "-"))
+	}
+	_ = table.Flush() // who reads no longer needs no table
 }
 
 // listed is a context as it is shown.
@@ -178,16 +178,22 @@ func (k *keeper) create() *cobra.Command {
 		Use:   "create NAME",
 		Short: "Make or change a context, and choose it",
 		Long: `Make a context of the folder that an application was packaged in or, where there is
-no such folder, of the manager's URL, a user, and the file with his password.`,
+no such folder, of the manager's URL and what shows who you are: a user with the file
+of his password, the file of a token, or a certificate of yours with its key.
+
+The files stay where they are. Nobody else may read those with a password, a token or
+a key. They are read for each command, the token for each request.`,
 		Example: `  toskose context create thinking --dir thinking-toskosed
-  toskose context create staging --manager http://10.0.0.7:10000 --user admin --password-file staging-password`,
+  toskose context create staging --manager http://10.0.0.7:10000 --user admin --password-file staging-password
+  toskose context create shop --manager https://10.0.0.7:10000 --ca tls-ca.crt --server-name localhost --token-file token
+  toskose context create ann --manager https://shop.example.org:10000 --cert ann.crt --key ann.key`,
 		Args:              cli.Args(1, 1),
 		ValidArgsFunction: Completion(k.environ),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := c.complete(); err != nil {
 				return cli.Misuse(err)
 			}
-			if _, err := c.Access(); err != nil {
+			if err := c.check(); err != nil {
 				return err
 			}
 			store, err := Find(k.environ)
@@ -200,37 +206,8 @@ no such folder, of the manager's URL, a user, and the file with his password.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&c.Dir, "dir", "", "the folder `DIR` that the application was packaged in")
-	cmd.Flags().StringVar(&c.Manager, "manager", "", "the manager's `URL`")
-	cmd.Flags().StringVar(&c.User, "user", "", "the user's `NAME`")
-	cmd.Flags().StringVar(&c.PasswordFile, "password-file", "", "the `FILE` with the user's password")
-	_ = cmd.MarkFlagDirname("dir") // the flag is there
-	_ = cmd.MarkFlagFilename("password-file")
+	c.register(cmd)
 	return cmd
-}
-
-// complete checks a context, and makes its paths those of any working directory.
-func (c *Context) complete() (err error) {
-	if c.Dir == "" && (c.Manager == "" || c.User == "" || c.PasswordFile == "") {
-		return errors.New("a context has --dir or, without one, --manager, --user and --password-file")
-	}
-	if c.Manager != "" {
-		at, err := url.Parse(c.Manager)
-		switch {
-		case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
-			return fmt.Errorf("--manager %q is not a URL such as http://10.0.0.7:10000", c.Manager)
-		case at.User != nil:
-			return errors.New("--manager has a user or password in it: give --user and --password-file")
-		}
-	}
-	for _, path := range []*string{&c.Dir, &c.PasswordFile} {
-		if *path != "" {
-			if *path, err = filepath.Abs(*path); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Completion has a shell propose the names of contexts.

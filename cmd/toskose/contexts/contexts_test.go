@@ -129,7 +129,7 @@ func TestContextsAreMadeListedAndRemoved(t *testing.T) {
 	if err := contexts.Undeployed(environ, dir); err != nil {
 		t.Fatal(err)
 	}
-	if got := must(t, environ, "ls", "--json"); got != "[]\n" {
+	if got := must(t, environ, "ls", "-o", "json"); got != "[]\n" {
 		t.Errorf("it lists\n%s", got)
 	}
 	err := filepath.WalkDir(home, func(path string, d os.DirEntry, err error) error {
@@ -150,13 +150,27 @@ func TestContextsAreMadeListedAndRemoved(t *testing.T) {
 func TestAContextThatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	environ := []string{"TOSKOSE_CONFIG=" + t.TempDir()}
-	dir := packaged(t, "10001")
+	dir, password, open := packaged(t, "10001"), filepath.Join(t.TempDir(), "password"), filepath.Join(t.TempDir(), "open")
+	put(t, password, "a-word\n")
+	put(t, open, "a-word\n")
+	if err := os.Chmod(open, 0o640); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		args, says string
 	}{
 		{"create ../up --dir " + dir, "letters, digits"},
 		{"create a", "--dir or, without one"},
 		{"create a --manager http://x:1 --user u", "--password-file"},
+		{"create a --manager https://x:1 --cert c", "give both"},
+		{"create a --manager https://x:1 --cert /no/such --key /no/such", "no such file"},
+		{"create a --manager https://x:1 --ca /no/such --token-file " + password, "no such file"},
+		{"create a --manager https://x:1 --ca " + password + " --token-file " + password, "holds no certificate"},
+		{"create a --manager https://x:1 --token-file /no/such", "no such file"},
+		{"create a --manager http://x:1 --ca c --token-file t", "begins with https"},
+		{"create a --manager http://x:1 --user u --password-file p --token-file t", "give one"},
+		{"create a --manager http://x:1 --token-file " + open, "`chmod 600` it"},
+		{"create a --manager http://x:1 --user u --password-file " + open, "`chmod 600` it"},
 		{"create a --manager x:1 --user u --password-file f", "is not a URL"},
 		{"create a --manager http://u:p@x:1 --user u --password-file f", "give --user"},
 		{"create a --manager http://x:1 --user u --password-file /no/such", "no such file"},

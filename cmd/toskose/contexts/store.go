@@ -28,6 +28,15 @@ type Context struct {
 	Manager      string `yaml:"manager,omitempty" json:"manager,omitempty"` // URL
 	User         string `yaml:"user,omitempty" json:"user,omitempty"`
 	PasswordFile string `yaml:"password_file,omitempty" json:"password_file,omitempty"`
+	TokenFile    string `yaml:"token_file,omitempty" json:"token_file,omitempty"` // in the place of user and password
+
+	// With TLS: PEM files, of the manager's authorities, and of the user's certificate,
+	// which may be in the place of a password, too.
+	CA   string `yaml:"ca,omitempty" json:"ca,omitempty"`
+	Cert string `yaml:"cert,omitempty" json:"cert,omitempty"`
+	Key  string `yaml:"key,omitempty" json:"key,omitempty"`
+	// ServerName is what the manager's certificate is for, where it is not the URL's host.
+	ServerName string `yaml:"server_name,omitempty" json:"server_name,omitempty"`
 }
 
 // Access returns where the manager is, and who may ask it.
@@ -38,6 +47,11 @@ func (c Context) Access() (at deploy.Access, err error) {
 		}
 	}
 	at.Address, at.User = cmp.Or(c.Manager, at.Address), cmp.Or(c.User, at.User)
+	at.TokenFile, at.ClientCertificate, at.ClientKey = c.TokenFile, c.Cert, c.Key
+	if c.CA != "" {
+		at.Authority, at.Certificate, at.Name = c.CA, "", ""
+	}
+	at.Name = cmp.Or(c.ServerName, at.Name)
 	if c.PasswordFile != "" {
 		text, err := os.ReadFile(c.PasswordFile)
 		if err != nil {

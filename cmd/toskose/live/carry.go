@@ -90,6 +90,14 @@ func (c *Carry) After(ctx context.Context, at deploy.Access) error {
 	return AwaitGoal(ctx, manager, c.Timeout, c.Say)
 }
 
+// Back has the manager of the version before take over what the units have lost, where
+// that is deployed again.
+func (c *Carry) Back(ctx context.Context, at deploy.Access) error {
+	again := *c
+	again.Up = false
+	return again.After(ctx, at)
+}
+
 // asking is how long a manager that begins asks all units for the goal, before more
 // than half of the answers are enough for it.
 const asking = 30 * time.Second

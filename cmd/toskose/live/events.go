@@ -31,7 +31,7 @@ otherwise an event of the kind "missing" says so, and the states follow.`,
 		Args:    cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			print := s.printEvent
-			if s.output == outputJSON {
+			if s.output == cli.FormJSON {
 				print = func(e client.Event) error { return json.NewEncoder(s.streams.Out).Encode(e) }
 			}
 			ctx := cmd.Context()
@@ -48,7 +48,7 @@ otherwise an event of the kind "missing" says so, and the states follow.`,
 		},
 	}
 	s.Register(cmd)
-	s.registerOutput(cmd)
+	s.output.Register(cmd)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as it happens")
 	cmd.Flags().StringVar(&since, "since", "", "begin after the event with this `ID`")
 	return cmd

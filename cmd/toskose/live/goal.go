@@ -26,7 +26,7 @@ type waiting struct {
 
 func (w *waiting) register(cmd *cobra.Command) {
 	w.Register(cmd)
-	w.registerOutput(cmd)
+	w.output.Register(cmd)
 	cmd.ValidArgsFunction = w.completion(allNames)
 	cmd.Flags().DurationVar(&w.timeout, "timeout", 10*time.Minute, "how long to wait until the goal is reached")
 	cmd.Flags().BoolVar(&w.noWait, "no-wait", false, "do not wait until the goal is reached")
@@ -93,7 +93,7 @@ component's protocol, up, down or none, and wait until they are reached.`,
 				if err != nil {
 					return err
 				}
-				return s.show(g, func(out io.Writer) { printGoal(out, g) })
+				return s.output.Show(s.streams.Out, g, func(out io.Writer) { printGoal(out, g) })
 			})
 		},
 	}
@@ -146,19 +146,19 @@ func (w *waiting) set(ctx context.Context, set func(context.Context, *client.Cli
 		if !w.noWait {
 			err = AwaitGoal(ctx, c, w.timeout, w.tell)
 		}
-		if err != nil || w.output != outputJSON {
+		if err != nil || w.output != cli.FormJSON {
 			return err
 		}
 		if g, err = c.Goal(ctx); err != nil {
 			return err
 		}
-		return w.show(g, nil)
+		return w.output.Show(w.streams.Out, g, nil)
 	})
 }
 
 // tell prints how far a goal is, beside the JSON that programs read.
 func (w *waiting) tell(line string) {
-	if w.output == outputJSON {
+	if w.output == cli.FormJSON {
 		w.say("%s", line)
 	} else if !*w.quiet {
 		fmt.Fprintln(w.streams.Out, line)

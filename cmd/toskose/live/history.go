@@ -33,7 +33,7 @@ the containers that are there, and go back as far as these.`,
 				return cli.Misuse(fmt.Errorf("--limit %d is not a number of executions", q.Limit))
 			}
 			return s.Ask(func(c *client.Client) error {
-				q.Output = s.output == outputJSON
+				q.Output = s.output == cli.FormJSON
 				h, err := c.History(cmd.Context(), q)
 				if err != nil {
 					return err
@@ -41,12 +41,12 @@ the containers that are there, and go back as far as these.`,
 				for _, m := range h.Missing {
 					s.say("what was executed on %s of %s is missing: %s", m.Replica, m.Node, m.Why)
 				}
-				return s.show(h, func(w io.Writer) { printHistory(w, h) })
+				return s.output.Show(s.streams.Out, h, func(w io.Writer) { printHistory(w, h) })
 			})
 		},
 	}
 	s.Register(cmd)
-	s.registerOutput(cmd)
+	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(componentNames)
 	cmd.Flags().IntVarP(&q.Limit, "limit", "n", 20, "the latest so many (`N`)")
 	cmd.Flags().StringVar(&q.Node, "node", "", "only on this container (`NODE`)")

@@ -64,15 +64,31 @@ func (m *Manager) Ask(f func(*client.Client) error) error {
 	case errors.Is(err, client.ErrNoAnswer):
 		return fmt.Errorf("%w; `toskose deploy` runs the application of %s, and --manager names another address", err, at.Source)
 	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
-		return fmt.Errorf("the manager at %s refuses the password of %s: it is that of another application, or of another time (%w)", at.Address, at.Source, err)
+		return fmt.Errorf("the manager at %s refuses the %s of %s: it is that of another application, or of another time (%w)", at.Address, shown(at.Access), at.Source, err)
 	}
 	return err
+}
+
+// shown is what shows a manager who asks.
+func shown(at deploy.Access) string {
+	switch {
+	case at.TokenFile != "":
+		return "token"
+	case at.User == "":
+		return "certificate"
+	default:
+		return "password"
+	}
 }
 
 // clientOf returns what asks a manager.
 func clientOf(at deploy.Access) (*client.Client, error) {
 	config, err := at.TLS()
-	return client.NewTLS(at.Address, at.User, at.Password, config), err
+	opts := client.Options{Address: at.Address, User: at.User, Password: at.Password, TLS: config}
+	if at.TokenFile != "" {
+		opts.Token = at.Token
+	}
+	return client.With(opts), err
 }
 
 // session is what the commands share: where they print, and whom they ask.
@@ -80,7 +96,7 @@ type session struct {
 	Manager
 	streams cli.Streams
 	quiet   *bool
-	output  output
+	output  cli.Form
 }
 
 // say prints a line for people, beside what a command is for.

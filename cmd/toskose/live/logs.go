@@ -48,7 +48,7 @@ has all of it, an object on each line.`,
 		},
 	}
 	s.Register(cmd)
-	s.registerOutput(cmd)
+	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(logNames)
 	flags := cmd.Flags()
 	flags.BoolVarP(&l.follow, "follow", "f", false, "go on with what is printed")
@@ -116,7 +116,7 @@ func (l *logging) print(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	return l.Ask(func(c *client.Client) error {
 		each := l.printJSON
-		if l.output != outputJSON {
+		if l.output != cli.FormJSON {
 			app, err := c.App(ctx)
 			if err != nil {
 				return err

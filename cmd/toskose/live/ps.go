@@ -26,12 +26,12 @@ func newPs(s *session) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return s.show(app, func(w io.Writer) { printComponents(w, app) })
+				return s.output.Show(s.streams.Out, app, func(w io.Writer) { printComponents(w, app) })
 			})
 		},
 	}
 	s.Register(cmd)
-	s.registerOutput(cmd)
+	s.output.Register(cmd)
 	return cmd
 }
 

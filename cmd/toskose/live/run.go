@@ -55,7 +55,7 @@ replica cannot be reached.`,
 				if err != nil {
 					return err
 				}
-				if err := s.show(x, func(io.Writer) { s.printOutput(x) }); err != nil {
+				if err := s.output.Show(s.streams.Out, x, func(io.Writer) { s.printOutput(x) }); err != nil {
 					return err
 				}
 				return failure(x)
@@ -63,7 +63,7 @@ replica cannot be reached.`,
 		},
 	}
 	s.Register(cmd)
-	s.registerOutput(cmd)
+	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(componentNames, operationNames)
 	cmd.Flags().StringVar(&req.Replica, "replica", "", "the replica to run it on, by `ADDRESS` or instance (default all)")
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "override an input of the operation, as `NAME=VALUE`, or as NAME=@FILE with what a file holds; may be repeated")
@@ -148,6 +148,9 @@ func (s *session) printOutput(x client.Execution) {
 	for _, r := range x.Runs {
 		if len(x.Runs) > 1 && r.Stdout+r.Stderr != "" {
 			fmt.Fprintf(s.streams.Out, "==> %s <==\n", r.Replica)
+		}
+		if r.Truncated {
+			s.say("what it printed first is left out: see toskose logs %s/%s.%s", x.Component, x.Interface, x.Operation)
 		}
 		fmt.Fprint(s.streams.Out, diag.VisibleLines(r.Stdout))
 		fmt.Fprint(s.streams.Err, diag.VisibleLines(r.Stderr))

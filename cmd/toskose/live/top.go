@@ -55,7 +55,7 @@ with --follow again and again until an interrupt. -o json has each process.`,
 		},
 	}
 	s.Register(cmd)
-	s.registerOutput(cmd)
+	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(allNames)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "look again and again")
 	cmd.Flags().DurationVar(&interval, "interval", time.Second, "how long after a look comes the next")
@@ -87,10 +87,10 @@ func (s *session) top(ctx context.Context, c *client.Client, names []string, fol
 }
 
 func (s *session) showUsage(now []usage, follow bool, at time.Time) error {
-	if follow && s.output == outputJSON {
+	if follow && s.output == cli.FormJSON {
 		return json.NewEncoder(s.streams.Out).Encode(now) // one array on each line
 	}
-	return s.show(now, func(w io.Writer) {
+	return s.output.Show(s.streams.Out, now, func(w io.Writer) {
 		if follow {
 			fmt.Fprintf(w, "%s\n", at.UTC().Format(time.RFC3339))
 		}

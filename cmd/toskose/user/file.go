@@ -3,6 +3,7 @@ package user
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -38,14 +39,27 @@ func (p *place) first() string {
 
 func (p *place) read() (users.List, error) {
 	data, err := os.ReadFile(p.path())
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && p.file != "":
+	if errors.Is(err, fs.ErrNotExist) && p.file != "" {
 		return users.List{}, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return users.List{}, fmt.Errorf("there is no application with a file of users in %q (%w): name its folder by --dir, "+
+	}
+	if err != nil {
+		return users.List{}, p.unread(err)
+	}
+	return p.parse(data)
+}
+
+func (p *place) unread(err error) error {
+	if errors.Is(err, fs.ErrNotExist) && p.file == "" {
+		return fmt.Errorf("there is no application with a file of users in %q (%w): name its folder by --dir, "+
 			"package it again if an earlier version did, or name a file by --file if its secrets are external", p.dir, err)
-	case err != nil:
-		return users.List{}, fmt.Errorf("cannot read the users: %w", err)
+	}
+	return fmt.Errorf("cannot read the users: %w", err)
+}
+
+// parse reads the file. One of the user's own that is empty has just been made.
+func (p *place) parse(data []byte) (users.List, error) {
+	if len(data) == 0 && p.file != "" {
+		return users.List{}, nil
 	}
 	l, err := users.Parse(data)
 	if err != nil {
@@ -54,9 +68,21 @@ func (p *place) read() (users.List, error) {
 	return l, nil
 }
 
-// change changes the users, and says what makes it count.
-func (s *session) change(how func(*users.List) error) error {
-	l, err := s.read()
+// change changes the users, and says what makes it count. Who else changes them waits.
+func (s *session) change(how func(*users.List) error) (err error) {
+	f, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }() // which gives up the lock
+	if err := lock(f); err != nil {
+		return fmt.Errorf("cannot lock the users: %w", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, users.MaxFile+1))
+	if err != nil {
+		return fmt.Errorf("cannot read the users: %w", err)
+	}
+	l, err := s.parse(data)
 	if err != nil {
 		return err
 	}
@@ -68,11 +94,10 @@ func (s *session) change(how func(*users.List) error) error {
 			return fmt.Errorf("%q is the manager's own user, whose password is in %s", first, output.SecretsDir)
 		}
 	}
-	data, err := l.Encode()
-	if err != nil {
+	if data, err = l.Encode(); err != nil {
 		return err
 	}
-	if err := overwrite(s.path(), data); err != nil {
+	if err := overwrite(f, data); err != nil {
 		return fmt.Errorf("cannot write the users: %w", err)
 	}
 	if s.file == "" {
@@ -81,19 +106,28 @@ func (s *session) change(how func(*users.List) error) error {
 	return nil
 }
 
+// open opens the file to be changed. One of the user's own is made.
+func (p *place) open() (*os.File, error) {
+	mode := os.O_RDWR
+	if p.file != "" {
+		mode |= os.O_CREATE
+	}
+	f, err := os.OpenFile(p.path(), mode, 0o600) // a file that is there keeps its mode
+	if err != nil {
+		return nil, p.unread(err)
+	}
+	return f, nil
+}
+
 // overwrite changes a file in its place. A new one in its place would not be seen by a
 // container that has it mounted. The manager takes no notice of half of it.
-func overwrite(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600) // a file that is there keeps its mode
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteAt(data, 0)
+func overwrite(f *os.File, data []byte) error {
+	_, err := f.WriteAt(data, 0)
 	if err == nil {
 		err = f.Truncate(int64(len(data)))
 	}
 	if err == nil {
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	return err
 }

@@ -4,7 +4,6 @@ package user
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -159,15 +158,12 @@ type listed struct {
 }
 
 func newLs(s *session) *cobra.Command {
-	form := "table"
+	var form cli.Form
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the users",
 		Args:  cli.Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			if !slices.Contains([]string{"table", "json"}, form) {
-				return cli.Misuse(fmt.Errorf("--output %q: it is table or json", form))
-			}
 			l, err := s.read()
 			if err != nil {
 				return err
@@ -179,26 +175,20 @@ func newLs(s *session) *cobra.Command {
 			for _, u := range l.Users {
 				all = append(all, listed{u.Name, u.Role})
 			}
-			return print(s.streams.Out, form, all)
+			return form.Show(s.streams.Out, all, func(w io.Writer) { printUsers(w, all) })
 		},
 	}
-	cmd.Flags().StringVarP(&form, "output", "o", form, "table, for people, or json, for programs")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	form.Register(cmd)
 	return cmd
 }
 
-func print(out io.Writer, form string, all []listed) error {
-	if form == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(all)
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+func printUsers(w io.Writer, all []listed) {
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tROLE")
 	for _, u := range all {
 		fmt.Fprintf(table, "%s\t%s\n", u.Name, u.Role)
 	}
-	return table.Flush()
+	_ = table.Flush() // who reads no longer needs no table
 }
 
 func roles() []string {

@@ -2,9 +2,11 @@ package user_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
@@ -145,5 +147,25 @@ func TestAFileOfOnesOwnIsMade(t *testing.T) {
 	}
 	if out, _, err := toskose("", "ls", "--file", file); err != nil || out != "NAME   ROLE\nann    viewer\n" {
 		t.Errorf("%q %v", out, err)
+	}
+}
+
+func TestTwoChangesAtOnceAreBothMade(t *testing.T) {
+	t.Parallel()
+	own := filepath.Join(t.TempDir(), "users")
+	for _, words := range [][]string{{"--dir", application(t)}, {"--file", own}} {
+		var all sync.WaitGroup
+		for i := range 6 {
+			all.Go(func() {
+				if _, _, err := toskose("", append([]string{"add", fmt.Sprint("ann", i)}, words...)...); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		out, _, err := toskose("", append([]string{"ls"}, words...)...)
+		if n := strings.Count(out, "viewer"); err != nil || n != 6 {
+			t.Errorf("%q: %d users of 6, %v", words, n, err)
+		}
 	}
 }

@@ -217,7 +217,7 @@ func (u *Unit) begin(req wire.ExecuteRequest, op Operation) wire.Execution {
 	return x
 }
 
-// end ends an execution; the journal's entry lacks the output, as a unit's does.
+// end ends an execution.
 func (u *Unit) end(x wire.Execution, end End) wire.Execution {
 	if end.Outcome == "" {
 		end.Outcome = wire.OutcomeSucceeded
@@ -240,9 +240,9 @@ func (u *Unit) end(x wire.Execution, end End) wire.Execution {
 		x.Signal = "SIGTERM"
 	}
 	delete(u.executing, x.Component)
-	brief := x
 	x.Stdout, x.Stderr = end.Stdout, end.Stderr
-	x.Seq = u.appendLocked(wire.Entry{Kind: wire.EntryExit, Component: x.Component, State: x.To, Execution: &brief})
+	entry := x
+	x.Seq = u.appendLocked(wire.Entry{Kind: wire.EntryExit, Component: x.Component, State: x.To, Execution: &entry})
 	u.executions[x.ID] = x
 	return x
 }

@@ -2,7 +2,9 @@ package fakeunit
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit"
@@ -133,6 +135,11 @@ func (u *Unit) TailProcessLog(process string, _ wire.Stream, offset, length int6
 	}
 	tail.Data = log[min(offset, size):]
 	return tail, nil
+}
+
+// ProcessLogAfter is asked for the end only.
+func (u *Unit) ProcessLogAfter(_ context.Context, process string, _ wire.Stream, _ string, _ time.Duration) (unit.LogPage, error) {
+	return unit.LogPage{Next: fmt.Sprintf("aaaaaaaaaaaa.0.%d", len(u.Logs[process]))}, nil
 }
 
 // ClearProcessLogs empties the test's log.

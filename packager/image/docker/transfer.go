@@ -86,6 +86,19 @@ func (e *Engine) Pull(ctx context.Context, ref string, platform v1.Platform) err
 	return e.transfer(stream, ref, event.Pulling)
 }
 
+// Digest has the engine ask a registry by what digest it has an image.
+func (e *Engine) Digest(ctx context.Context, ref string) (string, error) {
+	auth, err := e.credentials(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	found, err := e.Client.DistributionInspect(ctx, ref, auth)
+	if err != nil {
+		return "", fmt.Errorf("its registry does not say by what digest it has it: %w", err)
+	}
+	return found.Descriptor.Digest.String(), nil
+}
+
 // Pushes is how often a push is tried.
 const Pushes = 3
 

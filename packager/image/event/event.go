@@ -25,6 +25,7 @@ const (
 	Pushed    = "pushed"
 	Context   = "context" // its build context is left
 	Planned   = "planned" // by a dry run
+	Pinned    = "pinned"  // the name is known by which manifests have it
 	Warning   = "warning" // something about it may be wrong
 )
 
@@ -38,6 +39,7 @@ type Event struct {
 	Step      int              `json:"step,omitempty"`        // of Steps
 	Steps     int              `json:"steps,omitempty"`
 	Base      string           `json:"base,omitempty"`
+	Pinned    string           `json:"pinned,omitempty"` // the name that manifests have for it, which stays the same image
 	Platforms []string         `json:"platforms,omitempty"`
 	Seconds   float64          `json:"seconds,omitempty"`
 	Grows     map[string]int64 `json:"grows_bytes,omitempty"` // what it is more than its base, by layer

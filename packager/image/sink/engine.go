@@ -26,9 +26,9 @@ type Engine struct {
 	sent map[string]bool // layers that were loaded, each with those below it
 }
 
-// Put loads an image, unless the engine has it. It gets its name last: what was
+// Put loads an image, unless the engine has it. It gets its names last: what was
 // interrupted has none, and is removed.
-func (s *Engine) Put(ctx context.Context, name string, images []*Image) error {
+func (s *Engine) Put(ctx context.Context, name, own string, images []*Image) error {
 	m := images[0] // an engine holds one platform of an image
 	id, loaded := m.ID.String(), false
 	if _, err := s.Engine.Client.ImageInspect(ctx, id); errdefs.IsNotFound(err) {
@@ -39,11 +39,16 @@ func (s *Engine) Put(ctx context.Context, name string, images []*Image) error {
 	} else if err != nil {
 		return fmt.Errorf("cannot load image %q: %w", name, err)
 	}
-	if err := s.Engine.Tag(ctx, id, name); err != nil {
-		if loaded {
-			s.Engine.Discard(ctx, id)
+	for _, tag := range []string{own, name} {
+		if tag == "" {
+			continue
 		}
-		return err
+		if err := s.Engine.Tag(ctx, id, tag); err != nil {
+			if loaded {
+				s.Engine.Discard(ctx, id)
+			}
+			return err
+		}
 	}
 	return s.remember(m)
 }

@@ -53,10 +53,14 @@ func NewLayout(dir string, log *event.Log) (*Layout, error) {
 }
 
 // Put implements Sink.
-func (s *Layout) Put(ctx context.Context, name string, images []*Image) error {
-	full, err := reference.ParseDockerRef(name)
-	if err != nil {
-		return fmt.Errorf("%q is not a name for an image: %w", name, err)
+func (s *Layout) Put(ctx context.Context, name, own string, images []*Image) error {
+	var all []map[string]string
+	for _, name := range []string{own, name} {
+		full, err := reference.ParseDockerRef(name)
+		if err != nil {
+			return fmt.Errorf("%q is not a name for an image: %w", name, err)
+		}
+		all = append(all, map[string]string{source.AnnotationRef: name, source.AnnotationName: full.String()})
 	}
 	for _, m := range images {
 		if err := s.image(ctx, m); err != nil {
@@ -67,10 +71,11 @@ func (s *Layout) Put(ctx context.Context, name string, images []*Image) error {
 	if err != nil {
 		return fmt.Errorf("cannot write image %q to %q: %w", name, s.dir, err)
 	}
-	desc.Annotations = map[string]string{source.AnnotationRef: name, source.AnnotationName: full.String()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.add = append(s.add, desc)
+	for _, desc.Annotations = range all {
+		s.add = append(s.add, desc)
+	}
 	s.log.Line(event.Event{Image: name, State: event.Written}, "written as %s", desc.Digest)
 	return nil
 }

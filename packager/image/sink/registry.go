@@ -21,7 +21,11 @@ type Registry struct {
 
 // Put pushes an image, or an index where it is for several platforms. A
 // registry takes the name last, so that it never names half an image.
-func (s *Registry) Put(ctx context.Context, name string, images []*Image) error {
+func (s *Registry) Put(ctx context.Context, name, own string, images []*Image) error {
+	first, err := parseTag(own)
+	if err != nil {
+		return err
+	}
 	ref, err := parseTag(name)
 	if err != nil {
 		return err
@@ -29,9 +33,12 @@ func (s *Registry) Put(ctx context.Context, name string, images []*Image) error 
 	stop, opts := s.watch(ctx, name)
 	defer stop()
 	if len(images) == 1 {
-		err = remote.Write(ref, images[0], opts...)
+		err = remote.Write(first, images[0], opts...)
 	} else {
-		err = remote.WriteIndex(ref, indexOf(images), opts...)
+		err = remote.WriteIndex(first, indexOf(images), opts...)
+	}
+	if err == nil {
+		err = remote.Tag(ref, manifestOf(images), s.Registry.Options(ctx)...)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot push image %q: %w; its registry and name come from docker.name in toskose.yml", name, source.RegistryError(ref, err))

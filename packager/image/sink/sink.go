@@ -8,8 +8,9 @@ import "context"
 // Sink is where images go. Nothing is left where Commit was not called, after
 // Abort.
 type Sink interface {
-	// Put writes an image, one for each platform.
-	Put(ctx context.Context, name string, images []*Image) error
+	// Put writes an image, one for each platform, by a name of its own, unless that is
+	// empty, and by another that may have been another image's.
+	Put(ctx context.Context, name, own string, images []*Image) error
 	Commit(ctx context.Context) error
 	Abort()
 }
@@ -25,11 +26,11 @@ func Both(first, second Sink) Sink { return both{first, second} }
 
 type both struct{ first, second Sink }
 
-func (s both) Put(ctx context.Context, name string, images []*Image) error {
-	if err := s.first.Put(ctx, name, images); err != nil {
+func (s both) Put(ctx context.Context, name, own string, images []*Image) error {
+	if err := s.first.Put(ctx, name, own, images); err != nil {
 		return err
 	}
-	return s.second.Put(ctx, name, images)
+	return s.second.Put(ctx, name, own, images)
 }
 
 func (s both) Commit(ctx context.Context) error {

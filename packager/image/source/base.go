@@ -13,13 +13,36 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/distribution/reference"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Source is where images to build upon are.
+// Source is where images are: those to build upon, and those that run as they are.
 type Source interface {
 	Find(ctx context.Context, ref string, platform v1.Platform) (*Image, error)
+
+	// Known says by what digest a registry has an image. Where none is known, the error
+	// says why, and the rest of the answer counts all the same.
+	Known(ctx context.Context, ref string) (Known, error)
+}
+
+// Known is what is known of an image that is not built upon.
+type Known struct {
+	Digest string // by which a registry has it
+	User   string // whom it runs as; empty: that is not known
+}
+
+// digestIn returns the digest that a reference names, if it does.
+func digestIn(ref string) (named reference.Named, digest string, err error) {
+	named, err = reference.ParseDockerRef(ref)
+	if err != nil {
+		return nil, "", fmt.Errorf("%q is not an image: %w", ref, err)
+	}
+	if digested, ok := named.(reference.Digested); ok {
+		digest = digested.Digest().String()
+	}
+	return named, digest, nil
 }
 
 // None has no image.
@@ -28,6 +51,11 @@ type None struct{}
 // Find implements Source.
 func (None) Find(context.Context, string, v1.Platform) (*Image, error) {
 	return nil, errors.New("no engine is used")
+}
+
+// Known implements Source.
+func (None) Known(context.Context, string) (Known, error) {
+	return Known{}, errors.New("no engine is used")
 }
 
 // Image is an image to build upon.

@@ -88,6 +88,53 @@ func (s *Engine) Find(ctx context.Context, ref string, platform v1.Platform) (*I
 	return s.image(ctx, has)
 }
 
+// Known implements Source: of an image that the engine has, and pulls no newer one of, the
+// digest that it was pulled by counts.
+func (s *Engine) Known(ctx context.Context, ref string) (known Known, err error) {
+	named, digest, err := digestIn(ref)
+	if err != nil {
+		return known, err
+	}
+	has, err := s.inspect(ctx, ref)
+	if err != nil && !errdefs.IsNotFound(err) {
+		return known, err
+	}
+	there := err == nil
+	if there && has.Config != nil {
+		known.User = has.Config.User
+	}
+	switch {
+	case digest != "":
+		known.Digest = digest
+		return known, nil
+	case there && s.Pull != PullAlways:
+		return s.pulled(ctx, named, has, known)
+	case s.Pull == PullNever:
+		return known, errors.New("the engine has none, and is to pull none (--pull never)")
+	}
+	known.Digest, err = s.Engine.Digest(ctx, named.String())
+	return known, err
+}
+
+// pulled adds the digest that an image was pulled by. An engine with containerd's store
+// gives one to what it has built, too: there the registry has to have it.
+func (s *Engine) pulled(ctx context.Context, named reference.Named, has image.InspectResponse, known Known) (Known, error) {
+	for _, text := range has.RepoDigests {
+		pulled, digest, err := digestIn(text)
+		if err != nil || pulled.Name() != named.Name() {
+			continue
+		}
+		if has.Descriptor != nil {
+			if _, err := s.Engine.Digest(ctx, pulled.String()); err != nil {
+				return known, fmt.Errorf("the engine has one that its registry does not say to have: %w", err)
+			}
+		}
+		known.Digest = digest
+		return known, nil
+	}
+	return known, errors.New("the engine has one that came from no registry")
+}
+
 // lacking reads from an engine's answer what it lacks of an image.
 func lacking(has image.InspectResponse, err error, platform v1.Platform) (lacks string, _ error) {
 	if errdefs.IsNotFound(err) {

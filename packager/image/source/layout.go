@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -46,6 +47,15 @@ func (s *Layout) Find(_ context.Context, ref string, platform v1.Platform) (*Ima
 		return nil, fmt.Errorf("cannot get image %q: %w", ref, err)
 	}
 	return found, nil
+}
+
+// Known implements Source.
+func (s *Layout) Known(_ context.Context, ref string) (Known, error) {
+	_, digest, err := digestIn(ref)
+	if err == nil && digest == "" {
+		err = errors.New("no registry is asked for its digest")
+	}
+	return Known{Digest: digest}, err
 }
 
 // matches reports whether a reference means an entry of a layout: by its

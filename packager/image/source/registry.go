@@ -45,6 +45,23 @@ func (s *Registry) Find(ctx context.Context, ref string, platform v1.Platform) (
 	return found, nil
 }
 
+// Known implements Source.
+func (s *Registry) Known(ctx context.Context, ref string) (Known, error) {
+	_, digest, err := digestIn(ref)
+	if err != nil || digest != "" {
+		return Known{Digest: digest}, err
+	}
+	r, err := name.ParseReference(ref)
+	if err != nil {
+		return Known{}, fmt.Errorf("%q is not an image: %w", ref, err)
+	}
+	desc, err := remote.Head(r, s.Options(ctx)...)
+	if err != nil {
+		return Known{}, RegistryError(r, err)
+	}
+	return Known{Digest: desc.Digest.String()}, nil
+}
+
 // read reads an image as far as its configuration: that of a platform, where it
 // is an index.
 func read(isIndex bool, index func() (v1.ImageIndex, error), image func() (v1.Image, error), platform v1.Platform) (*Image, error) {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,13 +83,29 @@ func archive(t *testing.T, files map[string]string) io.Reader {
 	return &buf
 }
 
-// Remove removes an image after the test, if it is there by then.
+// Remove removes an image after the test, if it is there by then, and those that
+// packaging has given a tag of their own beside that name.
 func Remove(t *testing.T, cli *client.Client, ref string) {
 	t.Helper()
 	t.Cleanup(func() {
-		_, err := cli.ImageRemove(context.WithoutCancel(t.Context()), ref, image.RemoveOptions{Force: true, PruneChildren: true})
-		if err != nil && !client.IsErrNotFound(err) { //nolint:staticcheck // its successor is a module of its own
-			t.Errorf("cannot remove image %q: %v", ref, err)
+		ctx := context.WithoutCancel(t.Context())
+		found, err := cli.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", ref+"-*"))})
+		if err != nil {
+			t.Error(err)
+		}
+		refs := []string{ref}
+		for _, i := range found {
+			for _, tag := range i.RepoTags {
+				if strings.HasPrefix(tag, ref+"-") {
+					refs = append(refs, tag)
+				}
+			}
+		}
+		for _, ref := range refs {
+			_, err := cli.ImageRemove(ctx, ref, image.RemoveOptions{Force: true, PruneChildren: true})
+			if err != nil && !client.IsErrNotFound(err) { //nolint:staticcheck // its successor is a module of its own
+				t.Errorf("cannot remove image %q: %v", ref, err)
+			}
 		}
 	})
 }

@@ -1,0 +1,130 @@
+package releases
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/packager/release"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+func newDiff(streams cli.Streams, engine Engine) *cobra.Command {
+	var t target
+	var form cli.Form
+	cmd := &cobra.Command{
+		Use:   "diff [DIR] NEWER",
+		Short: "Show what changes when another release is deployed",
+		Long: `Compare two folders that an application was packaged in or, with one folder, what
+is deployed of its application with it: images, environment, ports, mounts, names of
+secrets, volumes, components with their operations and protocols. It says which
+containers are replaced, and which components are to be created again with them.
+Values of secrets are never shown. It exits with 0, whether or not something differs.`,
+		Example: "  toskose diff thinking-1 thinking-2\n  toskose diff -o json thinking-1 thinking-2",
+		Args:    cli.Args(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := t.opts.Validate(); err != nil {
+				return cli.Misuse(err)
+			}
+			if len(args) == 1 {
+				running, err := t.running(cmd, engine, args[0])
+				if err != nil {
+					return err
+				}
+				args = []string{running, args[0]}
+			}
+			of := release.Target(t.opts.Target)
+			from, err := release.Read(args[0], of)
+			if err != nil {
+				return err
+			}
+			to, err := release.Read(args[1], of)
+			if err != nil {
+				return err
+			}
+			d := release.Compare(from, to)
+			return form.Show(streams.Out, d, func(w io.Writer) { printDiff(w, d) })
+		},
+	}
+	t.register(cmd)
+	form.Register(cmd)
+	return cmd
+}
+
+// running returns where the files are of what is deployed of a folder's application.
+func (t *target) running(cmd *cobra.Command, engine Engine, dir string) (string, error) {
+	all, err := t.deployed(cmd, engine, dir)
+	if err != nil {
+		return "", err
+	}
+	now, ok := all.Log.Current()
+	if !ok {
+		return "", errors.New("nothing says what is deployed of " + all.App + ": name two folders")
+	}
+	return release.Find(now)
+}
+
+// printDiff prints a table for each kind of thing that differs.
+func printDiff(w io.Writer, d release.Diff) {
+	if d.Same() {
+		fmt.Fprintf(w, "%s and %s deploy the same\n", d.From, d.To)
+		return
+	}
+	fmt.Fprintf(w, "from release %s to %s\n", d.From, d.To)
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
+	if len(d.Containers) > 0 {
+		fmt.Fprintln(table, "\nCONTAINER\tCHANGE\tWHAT\tFROM\tTO")
+	}
+	for _, c := range d.Containers {
+		printChanges(table, c.Name, c.Change, c.Changes)
+	}
+	table.Flush()
+	if len(d.Components) > 0 {
+		fmt.Fprintln(table, "\nCOMPONENT\tCONTAINER\tCHANGE\tWHAT")
+	}
+	for _, c := range d.Components {
+		change := c.Change
+		if c.Again && change == release.Changed {
+			change += ", " + release.Again
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", diag.Visible(c.Name), diag.Visible(c.Container), change, diag.Visible(strings.Join(c.What, "; ")))
+	}
+	table.Flush()
+	if len(d.Volumes) > 0 {
+		fmt.Fprintln(table, "\nVOLUME\tCHANGE\tWHAT\tFROM\tTO")
+	}
+	for _, v := range d.Volumes {
+		printChanges(table, v.Name, v.Change, v.Changes)
+	}
+	table.Flush()
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
+}
+
+// printChanges prints a line for each change of one thing, or one line.
+func printChanges(w io.Writer, name, change string, all []release.Change) {
+	if len(all) == 0 {
+		fmt.Fprintf(w, "%s\t%s\t\t\t\n", diag.Visible(name), change)
+	}
+	for _, c := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", diag.Visible(name), change, short(c.What), short(c.From), short(c.To))
+		name, change = "", ""
+	}
+}
+
+// widest is how much of a value a table shows.
+const widest = 60
+
+func short(text string) string {
+	if runes := []rune(text); len(runes) > widest {
+		text = string(runes[:widest-1]) + "…"
+	}
+	return diag.Visible(text)
+}

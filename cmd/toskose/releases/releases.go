@@ -1,0 +1,128 @@
+// Package releases has the commands that compare what was packaged and list what was
+// deployed. It starts no goroutines.
+package releases
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/docker/docker/client"
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/packager/release"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// Engine is how the commands come to an engine: what they need of the flags that all share.
+type Engine struct {
+	Connect func() (*client.Client, error)
+	Environ func() []string // of Docker's and Kubernetes' commands
+}
+
+// Commands returns the commands.
+func Commands(streams cli.Streams, engine Engine) []*cobra.Command {
+	return []*cobra.Command{newRelease(streams, engine), newDiff(streams, engine)}
+}
+
+// target says where an application is deployed.
+type target struct{ opts deploy.Options }
+
+func (t *target) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.opts.Target, "target", "", "swarm, compose or kubernetes (default: as deploy chooses)")
+	cmd.Flags().StringVar(&t.opts.Context, "context", "", "kubectl context of the cluster (default: the current one)")
+}
+
+// deployed finds what was deployed of the application of a folder.
+func (t *target) deployed(cmd *cobra.Command, engine Engine, dir string) (deploy.Deployed, error) {
+	if err := t.opts.Validate(); err != nil {
+		return deploy.Deployed{}, cli.Misuse(err)
+	}
+	docker, err := engine.Connect()
+	if err != nil {
+		return deploy.Deployed{}, err
+	}
+	defer docker.Close()
+	opts := t.opts
+	opts.Dir, opts.Environ, opts.Progress = dir, engine.Environ(), io.Discard
+	return deploy.Releases(cmd.Context(), docker, opts)
+}
+
+// listed is what `toskose release` prints.
+type listed struct {
+	Application string            `json:"application"`
+	Releases    []release.Record  `json:"releases"` // the newest first: it is deployed
+	Others      map[string]string `json:"others,omitempty"`
+}
+
+func newRelease(streams cli.Streams, engine Engine) *cobra.Command {
+	var t target
+	var form cli.Form
+	cmd := &cobra.Command{
+		Use:   "release [DIR]",
+		Short: "List what was deployed of an application, when and by whom",
+		Long: `List the deployments of the application that was packaged in DIR, the newest first;
+without DIR, of that in the working directory or of the context in use. A folder is
+a release: its id is a digest of its manifests and its toskose.yml. The last ten
+deployments are kept: on the services of a Swarm, the workloads of Kubernetes, and
+for Compose in the folders that were deployed. undeploy removes them.`,
+		Example: "  toskose release thinking-toskosed\n  toskose release -o json thinking-toskosed",
+		Args:    cli.Args(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := Folder(args, engine.Environ())
+			if err != nil {
+				return err
+			}
+			all, err := t.deployed(cmd, engine, dir)
+			if err != nil {
+				return err
+			}
+			l := listed{all.App, []release.Record{}, all.Others}
+			for _, r := range slices.Backward(all.Log) {
+				l.Releases = append(l.Releases, r)
+			}
+			return form.Show(streams.Out, l, l.print)
+		},
+	}
+	t.register(cmd)
+	form.Register(cmd)
+	return cmd
+}
+
+// Folder returns the folder that an argument names or, without one, that is at hand.
+func Folder(args []string, environ []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	return contexts.Folder(environ)
+}
+
+// print prints a line for each deployment.
+func (l listed) print(w io.Writer) {
+	if len(l.Releases) == 0 {
+		fmt.Fprintf(w, "nothing says what was deployed of %s\n", diag.Visible(l.Application))
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "\tRELEASE\tDEPLOYED\tBY\tFOLDER")
+	for i, r := range l.Releases {
+		mark, kind := "", ""
+		if i == 0 {
+			mark = "*"
+		}
+		if r.Kind != "" {
+			kind = " (" + r.Kind + ")"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", mark, diag.Visible(r.Release), r.At.UTC().Format(time.RFC3339), diag.Visible(r.By+kind), diag.Visible(r.Folder))
+	}
+	table.Flush()
+	for _, service := range slices.Sorted(maps.Keys(l.Others)) {
+		fmt.Fprintf(w, "%s is at release %s\n", diag.Visible(service), diag.Visible(l.Others[service]))
+	}
+}

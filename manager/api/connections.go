@@ -1,0 +1,141 @@
+package api
+
+import (
+	"container/list"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/toskose/toskose/manager/outcome"
+)
+
+// connections are those that are served. Where there are too many, the newest takes the
+// place of the one that has gone longest without a request of a caller who is known: who
+// is slow, idle or nobody keeps no one out. An eighth is left to them, also for the
+// probes of who runs the manager.
+type connections struct {
+	net.Listener
+	limit int
+
+	mu    sync.Mutex
+	open  int
+	held  int       // by requests of callers who are known
+	loose list.List // of the other connections, the longest first
+}
+
+// connection is one of them.
+type connection struct {
+	net.Conn
+	all    *connections
+	place  *list.Element // in loose; nil: it is held, or closed
+	closed bool
+}
+
+// Accept implements net.Listener.
+func (all *connections) Accept() (net.Conn, error) {
+	for {
+		raw, err := all.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c := all.add(raw); c != nil {
+			return c, nil
+		}
+		_ = raw.Close()
+	}
+}
+
+// add makes room for a connection, or returns nil.
+func (all *connections) add(raw net.Conn) *connection {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.open >= all.limit {
+		oldest := all.loose.Front()
+		if oldest == nil {
+			return nil
+		}
+		c := oldest.Value.(*connection)
+		c.drop()
+		defer c.Conn.Close()
+	}
+	all.open++
+	c := &connection{Conn: raw, all: all}
+	c.place = all.loose.PushBack(c)
+	return c
+}
+
+// drop gives its place to others. The lock is held.
+func (c *connection) drop() {
+	if c.closed {
+		return
+	}
+	c.closed = true
+	c.all.open--
+	c.setLoose(false)
+}
+
+// setLoose says whether it may be closed for another. The lock is held.
+func (c *connection) setLoose(is bool) {
+	switch {
+	case is && c.place == nil && !c.closed:
+		c.place = c.all.loose.PushBack(c)
+	case !is && c.place != nil:
+		c.all.loose.Remove(c.place)
+		c.place = nil
+	}
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	c.all.mu.Lock()
+	c.drop()
+	c.all.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// hold keeps the connection for a request, until release. It reports false where too
+// many are held.
+func (c *connection) hold() bool {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if c.all.held >= max(1, c.all.limit-c.all.limit/8) {
+		return false
+	}
+	c.all.held++
+	c.setLoose(false)
+	return true
+}
+
+func (c *connection) release() {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.all.held--
+	c.setLoose(true)
+}
+
+type connectionKey struct{}
+
+// withConnection lets requests know what they came by.
+func withConnection(ctx context.Context, conn net.Conn) context.Context {
+	if secure, isTLS := conn.(*tls.Conn); isTLS {
+		conn = secure.NetConn()
+	}
+	return context.WithValue(ctx, connectionKey{}, conn)
+}
+
+// holds keeps the connection of a caller who is known while the request is under way.
+func (s *server) holds(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
+			if !c.hold() {
+				w.Header().Set("Retry-After", "1")
+				s.problem(w, r, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: "too many requests are under way"})
+				return
+			}
+			defer c.release()
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,71 @@
+package unitclient
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptrace"
+	"sync/atomic"
+	"syscall"
+)
+
+// connection knows whether the other side has closed it. net/http does not say: it
+// sends a request again on another connection, and reports what came of that.
+type connection struct {
+	net.Conn
+	closed atomic.Bool
+}
+
+func (c *connection) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+		c.closed.Store(true)
+	}
+	return n, err
+}
+
+// dialer makes such connections.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+func (d dialer) plain(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := d(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{Conn: conn}, nil
+}
+
+func (d dialer) secure(config *tls.Config) dialer {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := d(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		secure := tls.Client(conn, config)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		return &connection{Conn: secure}, nil
+	}
+}
+
+// noteClosed returns a context for one request, and what adds ErrClosed to its error
+// if the unit closed the connection that the request was on last.
+func noteClosed(ctx context.Context) (traced context.Context, add func(error) error) {
+	var last atomic.Pointer[connection]
+	traced = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		if c, is := got.Conn.(*connection); is {
+			last.Store(c)
+		}
+	}})
+	return traced, func(err error) error {
+		if c := last.Load(); c != nil && c.closed.Load() {
+			return fmt.Errorf("%w; %w", err, ErrClosed)
+		}
+		return err
+	}
+}

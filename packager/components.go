@@ -1,0 +1,98 @@
+package packager
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// Component is what of a component differs from one release to another. Digests are short:
+// they tell versions of one thing apart.
+type Component struct {
+	Node       string            `yaml:"node"`
+	Files      string            `yaml:"files"`                // a digest of its files in the image
+	Settings   string            `yaml:"settings,omitempty"`   // a digest of what toskose.yml says of it
+	Initial    string            `yaml:"initial"`              // the state that it begins in
+	States     []string          `yaml:"states,flow"`          //
+	Moves      []string          `yaml:"transitions"`          // of its protocol, as a text each
+	Operations map[string]string `yaml:"operations,omitempty"` // a digest of each that has a script: the script's path, its inputs and limits
+}
+
+// describe says what the components are, for those who compare releases.
+func (p *planner) describe() {
+	p.plan.Components = map[string]Component{}
+	for _, c := range p.public().Components {
+		one := Component{Node: c.Node, Initial: c.Protocol.Initial, States: c.Protocol.StateNames(), Operations: map[string]string{}}
+		files, err := p.filesDigest(c.Node, appPath(c.Name, ""))
+		if err != nil {
+			p.report("component %q: %w", c.Name, err)
+		}
+		one.Files = files
+		one.Settings = digestOf(p.plan.Config.Nodes[c.Node].Components[c.Name])
+		for _, t := range c.Protocol.Transitions {
+			one.Moves = append(one.Moves, t.String())
+		}
+		for _, h := range c.Protocol.FaultHandlers {
+			one.Moves = append(one.Moves, h.Source+" -> "+h.Target+" by a fault")
+		}
+		for _, f := range c.Protocol.Free {
+			one.Moves = append(one.Moves, f.String()+" in "+strings.Join(f.States, ", "))
+		}
+		slices.Sort(one.Moves)
+		for name, o := range c.Operations() {
+			if o.Script != "" {
+				one.Operations[name.String()] = digestOf(o)
+			}
+		}
+		p.plan.Components[c.Name] = one
+	}
+}
+
+// filesDigest is of the files of a node's image below a folder.
+func (p *planner) filesDigest(node, below string) (string, error) {
+	i := slices.IndexFunc(p.plan.Images, func(i Image) bool { return i.Node == node })
+	if i < 0 {
+		return "", nil
+	}
+	sum := sha256.New()
+	for _, f := range p.plan.Images[i].Files {
+		if f.Dir || !strings.HasPrefix(f.Path, below+"/") {
+			continue
+		}
+		fmt.Fprintf(sum, "%q %o %q %d\n", f.Path, f.Mode, f.Data, len(f.Source))
+		if f.Source == "" {
+			continue
+		}
+		if err := copyFrom(sum, p.archive, f.Source); err != nil {
+			return "", err
+		}
+	}
+	return short(sum.Sum(nil)), nil
+}
+
+func copyFrom(w io.Writer, archive fs.FS, name string) error {
+	f, err := archive.Open(name)
+	if err != nil {
+		return notInArchive(err)
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// digestOf is of a value's JSON.
+func digestOf(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // what is planned is plain data
+	}
+	sum := sha256.Sum256(data)
+	return short(sum[:])
+}
+
+func short(sum []byte) string { return hex.EncodeToString(sum[:6]) }

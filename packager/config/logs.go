@@ -1,0 +1,113 @@
+package config
+
+import "cmp"
+
+// Room is how much of a container's disk its log files may take.
+type Room struct {
+	Total string `yaml:"total,omitempty" json:"total,omitempty"` // with those of the unit; default: 256m or, if that is too little, what they need
+}
+
+// Logs says when the log files of operations rotate: one of each stream.
+type Logs struct {
+	Size  string `yaml:"size,omitempty" json:"size,omitempty"`   // of a file; default: a share of the container's total
+	Files int    `yaml:"files,omitempty" json:"files,omitempty"` // that are kept of each, the one that is written among them; default: 3
+}
+
+// LogFile is when a log file rotates, and how many older ones are kept.
+type LogFile struct {
+	Bytes   int64
+	Backups int
+}
+
+// UnitLog is the log of the unit itself.
+var UnitLog = LogFile{Bytes: 4 << 20, Backups: 1}
+
+const (
+	defaultTotal = 256 << 20
+	defaultFiles = 3
+	leastLog     = 64 << 10
+	streams      = 2
+	// A file rotates once it has its size, so it is larger by at most what the unit reads at
+	// once. Beside it is an index of times, a quarter of it or 64 KiB.
+	logPiece  = 256 << 10
+	indexPart = 4
+	leastLine = 64 << 10
+)
+
+// room is how much the files of a log may take.
+func (l LogFile) room() int64 {
+	size := l.Bytes + logPiece
+	return int64(l.Backups+1) * (size + max(size/indexPart, leastLine))
+}
+
+// LogFiles returns when the logs of operations of a container rotate, which are given as
+// COMPONENT and OPERATION. Those without a size share what the others leave of the total.
+// enough is false where that is not as much as all of them need.
+func (n Node) LogFiles(operations [][2]string) (files []LogFile, needed int64, enough bool) {
+	needed = UnitLog.room()
+	var sharing int64
+	files = make([]LogFile, len(operations))
+	for i, o := range operations {
+		c := n.Components[o[0]]
+		own := c.Operations[o[1]].Logs
+		bytes, _ := Bytes(cmp.Or(own.Size, c.Logs.Size))
+		files[i] = LogFile{bytes, cmp.Or(own.Files, c.Logs.Files, defaultFiles) - 1}
+		if bytes == 0 {
+			sharing += int64(files[i].Backups + 1)
+		}
+		needed += streams * LogFile{max(bytes, leastLog), files[i].Backups}.room()
+	}
+	total, given := Bytes(n.Logs.Total)
+	if !given {
+		total = max(defaultTotal, needed)
+	}
+	if needed > total {
+		return nil, needed, false
+	}
+	if sharing > 0 {
+		share := leastLog + (total-needed)/(streams*sharing)*indexPart/(indexPart+1)/4096*4096
+		for i := range files {
+			if files[i].Bytes == 0 {
+				files[i].Bytes = share
+			}
+		}
+	}
+	return files, needed, true
+}
+
+// checkRoom reports totals that are too small for the log files of their containers.
+func (d *decoder) checkRoom(c Config, target *Target) {
+	for _, name := range keysOf(c.Nodes) {
+		var operations [][2]string
+		for _, component := range keysOf(target.Components) {
+			if t := target.Components[component]; t.Node == name {
+				for _, o := range keysOf(t.Operations) {
+					operations = append(operations, [2]string{component, o})
+				}
+			}
+		}
+		if _, needed, enough := c.Nodes[name].LogFiles(operations); !enough {
+			d.reportAt("nodes."+name+".logs.total", "%q is too little for the log files of the unit and of %d operations, which need %dm; smaller or fewer files need less",
+				c.Nodes[name].Logs.Total, len(operations), (needed+1<<20-1)>>20)
+		}
+	}
+}
+
+func (d *decoder) checkLogs(path string, l Logs) {
+	d.amount(path+".size", l.Size, leastLog)
+	d.atLeastOne(path+".files", l.Files)
+	if l.Files > 1000 {
+		d.reportAt(path+".files", "%d is more than 1000", l.Files)
+	}
+}
+
+// amount reports what is not a number of bytes.
+func (d *decoder) amount(path, text string, least int64) {
+	switch n, ok := Bytes(text); {
+	case text == "":
+	case !ok || n > 1<<50:
+		d.reportAt(path, "%q is not an amount: a number and b, k, m or g", text)
+	case n < least:
+		d.reportAt(path, "%q is less than %dk", text, least>>10)
+	}
+}

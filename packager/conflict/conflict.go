@@ -1,0 +1,251 @@
+// Package conflict finds what an application would take from others on a Docker
+// engine: ports that are in use, and a name that is another's. It looks, and
+// changes nothing. It starts no goroutine.
+package conflict
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/swarm"
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/client"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/output"
+)
+
+// Port is a port of the host that an application publishes.
+type Port struct {
+	Number   int
+	Protocol string // tcp or udp
+	Host     bool   // in a swarm: published by the machine of its container only
+	Setting  string // what changes it
+}
+
+// SettingOf names what says which port of the host a container has.
+func SettingOf(manager bool, service string) string {
+	if manager {
+		return "manager.port in toskose.yml"
+	}
+	return fmt.Sprintf("property ports of container %q", service)
+}
+
+// PlannedPorts are those of a plan.
+func PlannedPorts(plan *packager.Plan, publish string) []Port {
+	var all []Port
+	for _, s := range plan.Services {
+		for _, p := range s.Ports {
+			all = append(all, Port{p.Host, p.Protocol, publish == compose.PublishHost, SettingOf(s.IsManager, s.Name)})
+		}
+	}
+	return all
+}
+
+// PortsOf are those of what was packaged in a folder.
+func PortsOf(dir string, info output.Info) ([]Port, error) {
+	published, err := compose.ReadPublished(dir)
+	all := make([]Port, len(published))
+	for i, p := range published {
+		all[i] = Port{p.Port, p.Protocol, p.Mode == compose.PublishHost, SettingOf(p.Service == info.Manager.Service, p.Service)}
+	}
+	return all, err
+}
+
+// The labels of Compose and Swarm.
+const (
+	projectLabel = "com.docker.compose.project"
+	stackLabel   = "com.docker.stack.namespace"
+)
+
+// Engine is a Docker engine that an application would run on.
+type Engine struct {
+	docker *client.Client
+	info   system.Info
+	swarm  bool // the application would be a stack
+	app    string
+}
+
+// On returns an engine that an application would run on, by its name: as a stack, or
+// else by Compose.
+func On(docker *client.Client, info system.Info, app string, asStack bool) *Engine {
+	return &Engine{docker, info, asStack, app}
+}
+
+// label is the one by which the application's own objects are known.
+func (e *Engine) label() string {
+	if e.swarm {
+		return stackLabel
+	}
+	return projectLabel
+}
+
+// Ports says which ports are in use, each by whom and what changes it; nil: none. Those
+// of the same application are its own.
+func (e *Engine) Ports(ctx context.Context, ports []Port) error {
+	holders, err := e.holders(ctx)
+	if err != nil {
+		return err
+	}
+	return taken(ports, holders, e.nearby(), free)
+}
+
+// Name says that the application's name is another's, whose containers a deployment
+// would remove; nil: it is not.
+func (e *Engine) Name(ctx context.Context) error {
+	containers, err := e.containers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range containers {
+		if c.Labels[e.label()] == e.app && c.Labels[packager.LabelApp] == "" {
+			return e.foreign("Compose project", "container", strings.TrimPrefix(cmp.Or(first(c.Names), c.ID), "/"))
+		}
+	}
+	if !e.swarm {
+		return nil
+	}
+	services, err := e.services(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range services {
+		if s.Spec.Labels[stackLabel] == e.app && labelsOf(s)[packager.LabelApp] == "" {
+			return e.foreign("stack", "service", s.Spec.Name)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) foreign(kind, part, name string) error {
+	if e.swarm {
+		kind = "stack"
+	}
+	return fmt.Errorf("there is a %s %q already that toskose has not made, with %s %q: package it under another name, with --name", kind, e.app, part, name)
+}
+
+func labelsOf(s swarm.Service) map[string]string {
+	if s.Spec.TaskTemplate.ContainerSpec == nil {
+		return nil
+	}
+	return s.Spec.TaskTemplate.ContainerSpec.Labels
+}
+
+func (e *Engine) containers(ctx context.Context) ([]container.Summary, error) {
+	list, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list containers: %w", err)
+	}
+	return list, nil
+}
+
+func (e *Engine) services(ctx context.Context) ([]swarm.Service, error) {
+	if !e.info.Swarm.ControlAvailable {
+		return nil, nil
+	}
+	list, err := e.docker.ServiceList(ctx, swarm.ServiceListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list services: %w", err)
+	}
+	return list, nil
+}
+
+// holder is a container or a service that has a port.
+type holder struct {
+	port     int
+	protocol string
+	who      string
+	own      bool // of the same application
+	host     bool // by one machine of several only
+}
+
+// holders are those of the engine, and of its swarm.
+func (e *Engine) holders(ctx context.Context) ([]holder, error) {
+	containers, err := e.containers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	services, err := e.services(ctx)
+	if err != nil {
+		return nil, err
+	}
+	several := e.swarm && e.info.Swarm.Nodes > 1
+	var all []holder
+	for _, c := range containers {
+		for _, p := range c.Ports {
+			if p.PublicPort != 0 {
+				all = append(all, holder{int(p.PublicPort), p.Type, whose("container", first(c.Names), c.Labels), c.Labels[e.label()] == e.app, several})
+			}
+		}
+	}
+	for _, s := range services {
+		for _, p := range s.Endpoint.Ports {
+			host := p.PublishMode == swarm.PortConfigPublishModeHost
+			all = append(all, holder{int(p.PublishedPort), string(p.Protocol), whose("service", s.Spec.Name, s.Spec.Labels), e.swarm && s.Spec.Labels[stackLabel] == e.app, host && several})
+		}
+	}
+	return all, nil
+}
+
+func first(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return strings.TrimPrefix(names[0], "/")
+}
+
+// whose says whom a container or service belongs to.
+func whose(kind, name string, labels map[string]string) string {
+	who := fmt.Sprintf("%s %q", kind, name)
+	switch app, project := labels[packager.LabelApp], cmp.Or(labels[stackLabel], labels[projectLabel]); {
+	case app != "":
+		who += fmt.Sprintf(" of application %q", app)
+	case project != "":
+		who += fmt.Sprintf(" of %q", project)
+	}
+	return who
+}
+
+// nearby reports whether ports of the engine's host are those of this machine.
+func (e *Engine) nearby() bool {
+	u, err := url.Parse(e.docker.DaemonHost())
+	if err != nil || u.Scheme != "unix" && u.Scheme != "npipe" {
+		return false
+	}
+	name, err := os.Hostname()
+	return err == nil && name == e.info.Name || strings.HasPrefix(e.info.OperatingSystem, "Docker Desktop")
+}
+
+// taken says which ports are in use. Where the host is this machine, it tries the
+// others.
+func taken(ports []Port, holders []holder, here bool, free func(Port) bool) error {
+	var problems []error
+	for _, p := range ports {
+		var by []string
+		own := false
+		for _, h := range holders {
+			switch {
+			case h.port != p.Number || h.protocol != p.Protocol:
+			case h.own:
+				own = true
+			case (!h.host || !p.Host) && !slices.Contains(by, h.who): // another machine has it free
+				by = append(by, h.who)
+			}
+		}
+		if len(by) == 0 && !own && here && !free(p) {
+			by = []string{"a program on this machine"}
+		}
+		if len(by) > 0 {
+			problems = append(problems, fmt.Errorf("port %d/%s is in use by %s: change it (%s), or end that", p.Number, p.Protocol, strings.Join(by, " and "), p.Setting))
+		}
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,180 @@
+package conflict
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/swarm"
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/client"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/output"
+)
+
+func TestAPortInUseIsNamedWithItsHolderAndItsSetting(t *testing.T) {
+	t.Parallel()
+	manager := Port{Number: 10000, Protocol: "tcp", Setting: SettingOf(true, "toskose-manager")}
+	onHost := manager
+	onHost.Host = true
+	other := holder{port: 10000, protocol: "tcp", who: `container "blog_manager_1" of application "blog"`}
+	own := holder{port: 10000, protocol: "tcp", who: `container "shop_manager_1" of application "shop"`, own: true}
+	elsewhere := other
+	elsewhere.host = true
+	for _, tt := range []struct {
+		name    string
+		port    Port
+		holders []holder
+		here    bool
+		free    bool
+		want    string
+	}{
+		{"nobody", manager, nil, true, true, ""},
+		{"another application", manager, []holder{other, other}, true, true, `port 10000/tcp is in use by container "blog_manager_1" of application "blog": change it (manager.port in toskose.yml), or end that`},
+		{"the same application", manager, []holder{own}, true, false, ""},
+		{"another, where the application is, too", manager, []holder{own, other}, true, false, `in use by container "blog_manager_1"`},
+		{"another protocol", manager, []holder{{port: 10000, protocol: "udp"}}, false, false, ""},
+		{"another port", manager, []holder{{port: 10001, protocol: "tcp"}}, false, false, ""},
+		{"a program", manager, nil, true, false, "port 10000/tcp is in use by a program on this machine: change it (manager.port in toskose.yml), or end that"},
+		{"a program, perhaps, on another machine", manager, nil, false, false, ""},
+		{"a port of one machine of a swarm's", onHost, []holder{elsewhere}, false, true, ""},
+		{"a port of one machine, wanted of all", manager, []holder{elsewhere}, false, true, "in use"},
+		{"a port of all machines, wanted of one", onHost, []holder{other}, false, true, "in use"},
+	} {
+		err := taken([]Port{tt.port}, tt.holders, tt.here, func(Port) bool { return tt.free })
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestAPortIsFreeUntilSomebodyListens(t *testing.T) {
+	t.Parallel()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := Port{Number: listener.Addr().(*net.TCPAddr).Port, Protocol: "tcp"}
+	if free(port) {
+		t.Errorf("port %d is free while it is listened at", port.Number)
+	}
+	listener.Close()
+	packets, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packets.Close()
+	if port := (Port{Number: packets.LocalAddr().(*net.UDPAddr).Port, Protocol: "udp"}); free(port) {
+		t.Errorf("udp port %d is free while it is listened at", port.Number)
+	}
+}
+
+// engine is one that has containers and, with services, is a manager of a swarm.
+func engine(t *testing.T, containers []container.Summary, services []swarm.Service) (*client.Client, system.Info) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var answer any = containers
+		if strings.HasSuffix(r.URL.Path, "/services") {
+			answer = services
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	docker, err := client.NewClientWithOpts(client.WithHost("tcp://"+strings.TrimPrefix(server.URL, "http://")), client.WithVersion("1.41"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { docker.Close() })
+	return docker, system.Info{Swarm: swarm.Info{ControlAvailable: services != nil, Nodes: 1}}
+}
+
+func service(name string, labels, own map[string]string, ports ...swarm.PortConfig) swarm.Service {
+	s := swarm.Service{Endpoint: swarm.Endpoint{Ports: ports}}
+	s.Spec.Name, s.Spec.Labels = name, labels
+	s.Spec.TaskTemplate.ContainerSpec = &swarm.ContainerSpec{Labels: own}
+	return s
+}
+
+func TestANameThatIsSomebodyElsesIsRefused(t *testing.T) {
+	t.Parallel()
+	ours := map[string]string{packager.LabelApp: "shop"}
+	for name, tt := range map[string]struct {
+		containers []container.Summary
+		services   []swarm.Service
+		want       string
+	}{
+		"nothing":             {},
+		"the application":     {containers: []container.Summary{{Names: []string{"/shop_api_1"}, Labels: map[string]string{projectLabel: "shop", packager.LabelApp: "shop"}}}},
+		"another project":     {containers: []container.Summary{{Names: []string{"/blog_api_1"}, Labels: map[string]string{projectLabel: "blog"}}}},
+		"a project":           {containers: []container.Summary{{Names: []string{"/shop_db_1"}, Labels: map[string]string{projectLabel: "shop"}}}, want: `there is a Compose project "shop" already that toskose has not made, with container "shop_db_1": package it under another name, with --name`},
+		"the application's":   {services: []swarm.Service{service("shop_api", map[string]string{stackLabel: "shop"}, ours)}},
+		"another stack":       {services: []swarm.Service{service("blog_api", map[string]string{stackLabel: "blog"}, nil)}},
+		"a stack":             {services: []swarm.Service{service("shop_db", map[string]string{stackLabel: "shop"}, nil)}, want: `there is a stack "shop" already that toskose has not made, with service "shop_db"`},
+		"a service's project": {services: []swarm.Service{service("shop", map[string]string{projectLabel: "shop"}, nil)}},
+	} {
+		docker, info := engine(t, tt.containers, tt.services)
+		err := On(docker, info, "shop", tt.services != nil).Name(t.Context())
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+func TestPortsOfContainersAndServicesAreAnothersOrTheApplicationsOwn(t *testing.T) {
+	t.Parallel()
+	docker, info := engine(t, []container.Summary{
+		{Names: []string{"/blog_manager_1"}, Labels: map[string]string{projectLabel: "blog", packager.LabelApp: "blog"}, Ports: []container.Port{{PublicPort: 9001, Type: "tcp"}, {PrivatePort: 9005}}},
+		{Names: []string{"/shop_api_1"}, Labels: map[string]string{projectLabel: "shop", packager.LabelApp: "shop"}, Ports: []container.Port{{PublicPort: 9002, Type: "tcp"}}},
+		{Names: []string{"/db"}, Ports: []container.Port{{PublicPort: 9003, Type: "udp"}}},
+	}, []swarm.Service{
+		service("wiki_gui", map[string]string{stackLabel: "wiki"}, nil, swarm.PortConfig{PublishedPort: 9004, Protocol: "tcp"}),
+	})
+	ports := []Port{{9001, "tcp", false, "a"}, {9002, "tcp", false, "b"}, {9003, "udp", false, "c"}, {9004, "tcp", false, "d"}, {9005, "tcp", false, "e"}}
+	err := On(docker, info, "shop", false).Ports(t.Context(), ports)
+	want := `port 9001/tcp is in use by container "blog_manager_1" of application "blog": change it (a), or end that
+port 9003/udp is in use by container "db": change it (c), or end that
+port 9004/tcp is in use by service "wiki_gui" of "wiki": change it (d), or end that`
+	if err == nil {
+		t.Fatal("nothing is in use")
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPortsAreReadFromAFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := `services:
+  frontend:
+    ports:
+      - {target: 80, published: 8080, protocol: tcp, mode: ingress}
+  store: {}
+  toskose-manager:
+    ports:
+      - {target: 10000, published: 10000, protocol: tcp, mode: host}
+`
+	if err := os.WriteFile(filepath.Join(dir, compose.SwarmFile), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := PortsOf(dir, output.Info{Manager: output.Manager{Service: "toskose-manager"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Port{{8080, "tcp", false, `property ports of container "frontend"`}, {10000, "tcp", true, "manager.port in toskose.yml"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,224 @@
+package release
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/internal/files"
+	"github.com/toskose/toskose/packager/output"
+)
+
+// KeptDir is the folder, in an output folder, of copies of what was deployed from it:
+// packaging again into the same folder does not lose the release before. Nobody else may
+// read it, as there are secrets in it.
+const KeptDir = "releases"
+
+// logsFile is in that folder: the logs of engines that keep none themselves, by their ids.
+const logsFile = "deployed.json"
+
+// keptOf is where a folder has the copy of a release.
+func keptOf(dir, id string) string { return filepath.Join(dir, KeptDir, id) }
+
+// Keep copies what a folder deploys, with its secrets, to where [Return] finds it.
+func Keep(dir, id string) error {
+	names, err := output.Files(dir)
+	if err != nil {
+		return err
+	}
+	secrets, err := fs.Glob(os.DirFS(dir), output.SecretsDir+"/*")
+	if err != nil {
+		return err
+	}
+	if _, err := files.MakeFolder(filepath.Join(dir, KeptDir), 0o700); err != nil {
+		return fmt.Errorf("cannot keep the release: %w", err)
+	}
+	for _, name := range append(names, secrets...) {
+		if err := copyFile(filepath.Join(keptOf(dir, id), name), filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("cannot keep the release: %w", err)
+		}
+	}
+	return nil
+}
+
+// Forget removes the copies of releases that no log has any more.
+func Forget(dir string, log Log) error {
+	kept, err := os.ReadDir(filepath.Join(dir, KeptDir))
+	if err != nil {
+		return err
+	}
+	for _, k := range kept {
+		if _, ok := log.Find(k.Name()); k.IsDir() && !ok {
+			if err := os.RemoveAll(keptOf(dir, k.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Find returns where the files of a record's release are: its folder or, where that holds
+// another release now, the copy in it.
+func Find(r Record) (dir string, err error) {
+	for _, dir := range []string{r.Folder, keptOf(r.Folder, r.Release)} {
+		if id, err := ID(dir); err == nil && id == r.Release {
+			return dir, nil
+		}
+	}
+	if _, err := os.Stat(r.Folder); err != nil {
+		return "", fmt.Errorf("release %s was deployed from %q by %s, and cannot be read there: %w", r.Release, r.Folder, r.By, err)
+	}
+	id, err := ID(r.Folder)
+	return "", errors.Join(fmt.Errorf("release %s was deployed from %q by %s, which holds release %s now, and no copy of it", r.Release, r.Folder, r.By, id), err)
+}
+
+// Return makes a record's folder hold its release again, and returns the folder. Secrets
+// are the application's: only those that are gone come back.
+func Return(r Record) (dir string, err error) {
+	from, err := Find(r)
+	if err != nil || from == r.Folder {
+		return r.Folder, err
+	}
+	was, err := output.Files(r.Folder)
+	if err != nil {
+		return "", err
+	}
+	now, err := output.Files(from)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range now {
+		if err := copyFile(filepath.Join(r.Folder, name), filepath.Join(from, name)); err != nil {
+			return "", fmt.Errorf("cannot return to release %s: %w", r.Release, err)
+		}
+	}
+	for _, name := range was {
+		if !slices.Contains(now, name) {
+			if err := os.Remove(filepath.Join(r.Folder, name)); err != nil {
+				return "", fmt.Errorf("cannot return to release %s: %w", r.Release, err)
+			}
+		}
+	}
+	return r.Folder, returnSecrets(r.Folder, from)
+}
+
+func returnSecrets(dir, from string) error {
+	names, err := fs.Glob(os.DirFS(from), output.SecretsDir+"/*")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		to := filepath.Join(dir, name)
+		if _, err := os.Lstat(to); err == nil {
+			continue
+		}
+		if err := copyFile(to, filepath.Join(from, name)); err != nil {
+			return fmt.Errorf("cannot return a secret: %w", err)
+		}
+	}
+	return returnNames(filepath.Join(dir, output.SecretsDir), filepath.Join(from, output.SecretsDir))
+}
+
+// returnNames adds to what a Swarm calls secrets the names of those that came back.
+func returnNames(dir, from string) error {
+	var now, then map[string]json.RawMessage
+	for path, names := range map[string]*map[string]json.RawMessage{dir: &now, from: &then} {
+		data, err := os.ReadFile(filepath.Join(path, packager.SecretNamesFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			err = json.Unmarshal(data, names)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read the names of secrets: %w", err)
+		}
+	}
+	before := len(now)
+	for name, value := range then {
+		if _, ok := now[name]; !ok {
+			now[name] = value
+		}
+	}
+	if len(now) == before {
+		return nil
+	}
+	data, err := json.MarshalIndent(now, "", "  ")
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(dir, packager.SecretNamesFile), 0o600, append(data, '\n'))
+}
+
+// ReadLog reads the log of an engine that keeps none itself, of an application, from a folder
+// that it was deployed from.
+func ReadLog(dir, engine string) Log { return readLogs(dir)[engine] }
+
+func readLogs(dir string) map[string]Log {
+	logs := map[string]Log{}
+	data, err := os.ReadFile(filepath.Join(dir, KeptDir, logsFile))
+	if err != nil || json.Unmarshal(data, &logs) != nil {
+		return map[string]Log{}
+	}
+	return logs
+}
+
+// WriteLog writes the log of such an engine; an empty one is removed.
+func WriteLog(dir, engine string, log Log) error {
+	if _, err := os.Stat(filepath.Join(dir, KeptDir)); err != nil && len(log) == 0 {
+		return nil
+	}
+	logs := readLogs(dir)
+	logs[engine] = log
+	if len(log) == 0 {
+		delete(logs, engine)
+	}
+	data, err := json.MarshalIndent(logs, "", "  ")
+	if err != nil {
+		return err
+	}
+	if _, err := files.MakeFolder(filepath.Join(dir, KeptDir), 0o700); err != nil {
+		return fmt.Errorf("cannot write what was deployed: %w", err)
+	}
+	return write(filepath.Join(dir, KeptDir, logsFile), 0o600, append(data, '\n'))
+}
+
+// copyFile copies a file with its mode; one that is the same already is left alone, as
+// containers may have it mounted.
+func copyFile(to, from string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if have, err := os.ReadFile(to); err == nil && string(have) == string(data) {
+		return nil
+	}
+	mode := fs.FileMode(0o755)
+	if filepath.Base(filepath.Dir(to)) == output.SecretsDir {
+		mode = 0o700
+	}
+	if _, err := files.MakeFolder(filepath.Dir(to), mode); err != nil {
+		return err
+	}
+	return write(to, info.Mode().Perm(), data)
+}
+
+func write(path string, mode fs.FileMode, data []byte) error {
+	staged, err := files.Stage(path, mode, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return os.Rename(staged, path)
+}

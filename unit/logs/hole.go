@@ -1,0 +1,48 @@
+package logs
+
+import "math"
+
+// hole is where bytes are missing that could not be written.
+type hole struct {
+	gen           uint64
+	offset, bytes int64
+}
+
+// mostHoles is of how many a log knows; readers of it are told of no others.
+const mostHoles = 64
+
+// lack notes bytes that could not be written. The caller holds the lock.
+func (f *File) lack(bytes int64) {
+	if n := len(f.holes); n > 0 && f.holes[n-1].gen == f.gen && f.holes[n-1].offset == f.size {
+		f.holes[n-1].bytes += bytes
+		return
+	}
+	f.holes = append(f.holes, hole{f.gen, f.size, bytes})
+	if len(f.holes) > mostHoles {
+		f.holes = f.holes[1:]
+	}
+}
+
+// toHole returns how many bytes there are from a position to the next hole.
+func (f *File) toHole(at cursor) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range f.holes {
+		if h.gen == at.gen && h.offset > at.offset {
+			return h.offset - at.offset
+		}
+	}
+	return math.MaxInt64
+}
+
+// lacking returns how many bytes are missing just before a position.
+func (f *File) lacking(at cursor) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range f.holes {
+		if h.gen == at.gen && h.offset == at.offset {
+			return h.bytes
+		}
+	}
+	return 0
+}

@@ -1,0 +1,75 @@
+package wire_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// remembered folds executions as "ID operation outcome", and returns those that are kept.
+func remembered(keep int, told ...string) (ids []string) {
+	var c wire.Checkpointed
+	for i, text := range told {
+		var id, operation, outcome string
+		_, _ = fmt.Sscan(text, &id, &operation, &outcome)
+		if outcome == "gone" {
+			c = c.After(wire.Entry{Kind: wire.EntryGone, Time: time.Unix(int64(i), 0), State: "configured"}, keep)
+			continue
+		}
+		e := wire.Entry{Kind: wire.EntryExit, State: "configured", Execution: &wire.Execution{
+			ID: id, Interface: "Standard", Operation: operation, Outcome: wire.Outcome(outcome),
+		}}
+		if operation == "start" && outcome == "succeeded" {
+			e.State, e.StartedFrom = "running", "configured"
+		}
+		c = c.After(e, keep)
+	}
+	for _, x := range c.Recent {
+		ids = append(ids, x.ID)
+	}
+	return ids
+}
+
+func TestWhatSaysHowOftenAnOperationWasTriedIsRemembered(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		told []string
+		want []string
+	}{
+		"the last of all":                  {[]string{"a push succeeded", "b push succeeded", "c push succeeded"}, []string{"b", "c"}},
+		"the last of each operation":       {[]string{"a load failed", "b push succeeded", "c push succeeded", "d push succeeded"}, []string{"a", "c", "d"}},
+		"all that failed in a row":         {[]string{"a load lost", "b push succeeded", "c load timeout", "d push succeeded", "e push succeeded"}, []string{"a", "c", "d", "e"}},
+		"none before what succeeded":       {[]string{"a load failed", "b load succeeded", "c load failed", "d push succeeded", "e push succeeded"}, []string{"b", "c", "d", "e"}},
+		"and none before that":             {[]string{"a load succeeded", "b load succeeded", "c push succeeded", "d push succeeded"}, []string{"b", "c", "d"}},
+		"what was cancelled counts not":    {[]string{"a load failed", "b load cancelled", "c push succeeded", "d push succeeded"}, []string{"a", "c", "d"}},
+		"starts whose processes died":      {[]string{"a start succeeded", "- - gone", "b start succeeded", "- - gone", "c push succeeded", "d push succeeded"}, []string{"a", "b", "c", "d"}},
+		"but none before one that goes on": {[]string{"a start succeeded", "- - gone", "b start succeeded", "c push succeeded", "d push succeeded"}, []string{"b", "c", "d"}},
+		"what is under way":                {[]string{"a load running", "b push succeeded", "c push succeeded", "d push succeeded"}, []string{"a", "c", "d"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := remembered(2, tt.told...); !slices.Equal(got, tt.want) {
+				t.Errorf("%v, not %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAttemptsAreRememberedAmongOthersAndNotWithoutEnd(t *testing.T) {
+	t.Parallel()
+	var told, want []string
+	for i := range wire.MaxAttempts + 9 {
+		id := fmt.Sprint("try", i)
+		told = append(told, id+" load failed", fmt.Sprintf("o%d push succeeded", i), fmt.Sprintf("p%d pull succeeded", i))
+		if i >= 9 {
+			want = append(want, id)
+		}
+	}
+	got := slices.DeleteFunc(remembered(16, told...), func(id string) bool { return id[0] != 't' })
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
+	}
+}
