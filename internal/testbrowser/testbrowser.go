@@ -257,3 +257,15 @@ func (b *Window) Named() {
 		return nil
 	})
 }
+
+// Ask evaluates an expression for what it does.
+func (b *Window) Ask(expression string) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void]("void (" + expression + ")"))
+}
+
+// Reload loads the page again.
+func (b *Window) Reload() {
+	b.t.Helper()
+	b.do(chromedp.Reload())
+}
