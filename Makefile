@@ -121,7 +121,7 @@ CHAOS := go run ./scripts/gotest -count=1 -timeout 30m -tags chaos
 .PHONY: chaos
 chaos: ## what a goal keeps Thinking through on one engine: containers, manager and machine taken away
 	scripts/lab.sh with 1 $(CHAOS) -run ChaosOnCompose ./e2e
-	@cat build/chaos-compose.md
+	@cat build/chaos-compose.md build/chaos-relay.md
 
 .PHONY: chaos-swarm
 chaos-swarm: ## the same over a swarm of three machines, with links cut and machines stopped
@@ -175,7 +175,7 @@ bench-unit: build ## the unit beside supervisord and tini: size, memory, times a
 	go run ./scripts/benchunit
 
 .PHONY: bench-manager
-bench-manager: build ## the manager beside 1,000 units: start, memory, states, events, idle, goals; what restarts what dies; logs
+bench-manager: build ## the manager beside 1,000 units: start, memory, states, events, idle, goals; what restarts what dies; logs; requests
 	go run ./scripts/benchmanager
 
 .PHONY: bench-page

@@ -4,74 +4,149 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
-	"slices"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/toskose/toskose/manager/client"
-)
-
-// all of backend's and gui's, from nothing.
-const (
-	apiUp     = "api create configure start"
-	snifferUp = "logsniffer create configure start"
-	guiUp     = "gui create configure start"
+	"github.com/docker/docker/api/types/network"
 )
 
 func TestChaosOnCompose(t *testing.T) {
-	on := machines(t)
-	engine := on[0].engine
-	if inSwarm(t, engine) {
-		t.Fatal("the engine is in a swarm")
-	}
 	source, folder := chaoticThinking(t)
-	app := packageAs(t, engine, source, []string{"gui_port"}, func(string) string { return "nodes:\n" + troubledNodes("", "") })
-	app.deploy(t)
-	c := &chaos{application: app, folder: folder, where: func(*testing.T) string { return app.manager }}
+	c, e := onCompose(t, folder, source, []string{"gui_port"}, "nodes:\n"+troubledNodes("", ""))
 	t.Cleanup(func() { c.publish(t, "chaos-compose.md") })
-	c.up(t)
+	c.rise(t)
+	// Redis would write it down when it ends, which a power cut does not let it.
+	c.within(t, "store", "redis-cli", "save")
 
-	c.survives(t, c.componentKilled(on))
-	c.survives(t, fault{
-		name:   "a container's first process killed",
-		strike: func(t *testing.T) time.Time { return c.one(t, on, "backend").killFirst(t) },
-		runs:   each(1, "api start", "logsniffer start"),
-		alone:  func(t *testing.T) time.Time { return c.startedLast(t, on, "backend") },
-	})
+	c.survives(t, c.componentKilled())
+	c.survives(t, c.unitKilled("api start", "logsniffer start"))
 	c.survives(t, fault{
 		name: "a container removed, and made again by Compose",
 		strike: func(t *testing.T) time.Time {
-			began := c.one(t, on, "backend").remove(t)
-			c.compose(t, "up", "-d", "--no-deps", "--no-recreate", "backend")
+			began := e.one(t, "backend").remove(t)
+			e.compose(t, "up", "-d", "--no-deps", "--no-recreate", "backend")
 			return began
 		},
 		runs:  each(1, apiUp, snifferUp),
-		alone: func(t *testing.T) time.Time { return c.startedLast(t, on, "backend") },
+		alone: c.again("backend"),
 	})
-	c.survives(t, c.managerKilled(on, func(t *testing.T) time.Time { return c.one(t, on, "toskose-manager").killFirst(t) }))
-	for _, f := range c.scaled(on, func(t *testing.T, replicas int) {
-		c.compose(t, "up", "-d", "--no-deps", "--no-recreate", "--scale", fmt.Sprintf("backend=%d", replicas), "backend")
-	}) {
-		c.survives(t, f)
+	c.survives(t, c.disconnected(e))
+	c.survives(t, c.silent(e))
+	c.survives(t, c.managerKilled())
+	began := time.Now()
+	for _, f := range c.scaled() {
+		if c.survives(t, f); f.name == "replicas from 1 to 5" {
+			c.foundSoon(t, began)
+		}
 	}
-	c.survives(t, c.failsTwice(on))
+	c.survives(t, c.failsTwice())
 	c.survives(t, c.hangs())
 	c.survives(t, fault{
 		name: "the machine stopped, as by a power cut, and started",
 		strike: func(t *testing.T) time.Time {
-			began := on[0].lab(t, "kill")
-			on[0].lab(t, "boot")
+			began := e.on[0].lab(t, "kill")
+			e.on[0].lab(t, "boot")
 			return began
 		},
 		runs:  each(1, "api start", "logsniffer start", "gui start"),
-		alone: func(t *testing.T) time.Time { return c.startedLast(t, on, "backend") },
+		alone: c.again("backend"),
 	})
-	c.crashes(t, on)
+	c.crashes(t)
 	c.nothingIsLost(t)
-	c.journalsAgree(t, on, len(recovery), "backend", "frontend")
-	c.keepLogs(t, on, "chaos-compose")
+	c.journalsAgree(t, len(recovery), "backend", "frontend")
+	e.keepLogs(t, "chaos-compose")
+}
+
+// onCompose packages an application and deploys it on the first engine.
+func onCompose(t *testing.T, folder, source string, ports []string, nodes string, flags ...string) (*chaos, engines) {
+	t.Helper()
+	on := machines(t)
+	if inSwarm(t, on[0].engine) {
+		t.Fatal("the engine is in a swarm")
+	}
+	app := packageAs(t, on[0].engine, source, ports, func(string) string { return nodes }, flags...)
+	app.deploy(t)
+	e := engines{application: app, on: on}
+	e.scaling = func(t *testing.T, service string, replicas int) {
+		e.compose(t, "up", "-d", "--no-deps", "--no-recreate", "--scale", fmt.Sprintf("%s=%d", service, replicas), service)
+	}
+	return &chaos{application: app, ground: e, folder: folder, where: func(*testing.T) string { return app.manager }}, e
+}
+
+// compose runs whichever Compose is installed on the application's files.
+func (e engines) compose(t *testing.T, args ...string) {
+	t.Helper()
+	words := []string{found(t, "docker"), "compose"}
+	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
+		words = []string{found(t, "docker-compose")}
+	}
+	words = append(words, "-p", e.name, "-f", filepath.Join(e.dir, "docker-compose.local.yml"))
+	must(t, "", words[0], append(words[1:], args...)...)
+}
+
+// missed waits until the manager has noticed that something is wrong.
+func (c *chaos) missed(t *testing.T) {
+	t.Helper()
+	eventually(t, "the manager misses what is cut off", func() bool {
+		g, answers := c.now(t)
+		return answers && !g.Done
+	})
+}
+
+// disconnected takes a container off its network: no name leads to it any more. What
+// runs in it goes on.
+func (c *chaos) disconnected(e engines) fault {
+	return fault{
+		name: "a container disconnected from its network, from its connecting on",
+		strike: func(t *testing.T) time.Time {
+			p := e.one(t, "backend")
+			now, err := p.engine.ContainerInspect(t.Context(), p.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, at := range now.NetworkSettings.Networks {
+				if err := p.engine.NetworkDisconnect(t.Context(), name, p.ID, false); err != nil {
+					t.Fatal(err)
+				}
+				defer func() {
+					if err := p.engine.NetworkConnect(t.Context(), name, p.ID, &network.EndpointSettings{Aliases: at.Aliases}); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			c.missed(t)
+			return time.Now()
+		},
+	}
+}
+
+var devices = regexp.MustCompile(`(?m)^(\d+): ([^@:]+)`)
+
+// silent takes the link of a container down: names lead to it, and nothing arrives.
+func (c *chaos) silent(e engines) fault {
+	link := func(t *testing.T, name, state string) {
+		must(t, "", found(t, "ip"), "link", "set", name, state)
+	}
+	return fault{
+		name: "a container's link cut until the manager notices, from its mending on",
+		strike: func(t *testing.T) time.Time {
+			peer := strings.TrimSpace(c.within(t, "backend", "sh", "-c", "cat /sys/class/net/eth*/iflink"))
+			for _, of := range devices.FindAllStringSubmatch(must(t, "", found(t, "ip"), "-o", "link").stdout, -1) {
+				if of[1] == peer {
+					link(t, of[2], "down")
+					defer link(t, of[2], "up")
+					c.missed(t)
+					return time.Now()
+				}
+			}
+			t.Fatalf("no device has the number %q", peer)
+			return time.Time{}
+		},
+	}
 }
 
 // troubledNodes configures the containers with components; more is what each has
@@ -79,166 +154,4 @@ func TestChaosOnCompose(t *testing.T) {
 func troubledNodes(backend, frontend string) string {
 	return "  backend:\n" + backend + "    components: {logsniffer: {}}\n" +
 		"  frontend:\n" + frontend + "    components: {gui: {operations: {Standard.configure: {timeout: 5s}}}}\n"
-}
-
-// up brings Thinking up with what its goal does not have: the thoughts that are
-// pushed once, and one that is shared.
-func (c *chaos) up(t *testing.T) {
-	t.Helper()
-	c.rise(t)
-	// Redis would write it down when it ends, which a power cut does not let it.
-	store := c.one(t, machines(t), "store")
-	inContainer(t, store.engine, store.ID, "redis-cli", "save")
-}
-
-func (c *chaos) rise(t *testing.T) {
-	t.Helper()
-	c.run(t, "backend/api", "create", "configure", "push_default")
-	c.goal(t, "up", nil)
-	c.reached(t)
-	if now, _ := c.ran(t); now.String() != each(1, apiUp+" api_interface.push_default", snifferUp, guiUp).String() {
-		t.Fatalf("to come up, there ran %v", now)
-	}
-	thePageShares(t, c.application)
-}
-
-// nothingIsLost looks whether all thoughts are there, pushed once.
-func (c *chaos) nothingIsLost(t *testing.T) {
-	t.Helper()
-	t.Run("nothing is lost", func(t *testing.T) {
-		theThoughtsAreThere(t, c.application)
-		if now, _ := c.ran(t); now["api.api_interface.push_default"] != 1 {
-			t.Errorf("push_default ran %d times", now["api.api_interface.push_default"])
-		}
-	})
-}
-
-func (c *chaos) componentKilled(on []machine) fault {
-	return fault{
-		name:   "a component killed inside its container",
-		strike: func(t *testing.T) time.Time { return c.one(t, on, "backend").killWithin(t, "server.py") },
-		runs:   each(1, "api start"),
-	}
-}
-
-// midway takes the application down, sets the goal that it is up, and has something
-// happen in the middle of that: while api's configure runs.
-func (c *chaos) midway(t *testing.T, happens func(*testing.T) time.Time) time.Time {
-	t.Helper()
-	c.goal(t, "down", nil)
-	c.reached(t)
-	over := c.troubled(t, "api.configure", "sleep 3")
-	defer over()
-	before, _ := c.ran(t)
-	c.goal(t, "up", nil)
-	eventually(t, "api is configured", func() bool {
-		now, _ := c.ran(t)
-		return now["api.configure"] > before["api.configure"]
-	})
-	return happens(t)
-}
-
-// managerKilled has the manager be killed in the middle of a plan.
-func (c *chaos) managerKilled(on []machine, kill func(*testing.T) time.Time) fault {
-	return fault{
-		name:   "the manager killed in the middle of a plan",
-		strike: func(t *testing.T) time.Time { return c.midway(t, kill) },
-		runs:   downAndUp(),
-		alone:  func(t *testing.T) time.Time { return c.startedLast(t, on, "toskose-manager") },
-	}
-}
-
-func downAndUp() runs {
-	return each(1, apiUp+" stop delete", snifferUp+" stop delete", guiUp+" stop delete")
-}
-
-// scaled are the faults that somebody wants: other numbers of replicas.
-func (c *chaos) scaled(on []machine, scale func(t *testing.T, replicas int)) []fault {
-	return scaledBy(scale, func(t *testing.T) time.Time { return c.startedLast(t, on, "backend") })
-}
-
-// scaledBy is scaled where last returns when the newest replica was started.
-func scaledBy(scale func(t *testing.T, replicas int), last func(*testing.T) time.Time) []fault {
-	change := func(from, to, made int) fault {
-		return fault{
-			name: fmt.Sprintf("replicas from %d to %d", from, to),
-			strike: func(t *testing.T) time.Time {
-				began := time.Now()
-				scale(t, to)
-				return began
-			},
-			runs: each(made, apiUp, snifferUp),
-			// Without a container, the goal waits for the orchestrator.
-			until: func(_ *testing.T, g client.Goal) bool {
-				waits := slices.ContainsFunc(g.Obstacles, func(o client.Obstacle) bool { return strings.Contains(o.Reason, "does not run") })
-				return g.Wanted == 1+2*to && g.Reached == g.Wanted && g.Done == (to > 0) && waits == (to == 0)
-			},
-			waiting: from == 0,
-			alone: func(t *testing.T) time.Time {
-				if to < from {
-					return time.Time{}
-				}
-				return last(t)
-			},
-		}
-	}
-	return []fault{change(1, 5, 4), change(5, 0, 0), change(0, 1, 1)}
-}
-
-func (c *chaos) failsTwice(on []machine) fault {
-	return fault{
-		name: "a component killed, whose start then fails twice",
-		strike: func(t *testing.T) time.Time {
-			over := c.troubled(t, "logsniffer.start", `[ -e /chaos/second ] || { [ ! -e /chaos/first ] || : >/chaos/second; : >/chaos/first; exit 3; }`)
-			t.Cleanup(over)
-			return c.one(t, on, "backend").killWithin(t, "logsniffer.py")
-		},
-		runs: each(3, "logsniffer start"),
-	}
-}
-
-func (c *chaos) hangs() fault {
-	return fault{
-		name: "a script that hangs once, until its time limit of 5 s",
-		strike: func(t *testing.T) time.Time {
-			t.Cleanup(c.troubled(t, "gui.configure", `mkdir /chaos/hung 2>/dev/null && exec sleep 1000`))
-			c.goal(t, "", map[string]string{"gui": "down"})
-			c.reached(t)
-			began := time.Now()
-			c.goal(t, "", map[string]string{"gui": "up"})
-			return began
-		},
-		runs: each(1, guiUp+" stop delete configure"),
-	}
-}
-
-// crashes has gui end again and again soon after its start, and measures what that costs.
-func (c *chaos) crashes(t *testing.T, on []machine) {
-	t.Helper()
-	const long = 40 * time.Second
-	t.Run("a crash loop costs no core", func(t *testing.T) {
-		c.reached(t)
-		over := c.troubled(t, "gui.start", "sleep 1.5; exit 1")
-		before, _ := c.ran(t)
-		unit, manager := c.one(t, on, "frontend"), c.one(t, on, "toskose-manager")
-		used := unit.processorTime(t) + manager.processorTime(t)
-		unit.killWithin(t, "gui.py")
-		began := time.Now()
-		time.Sleep(long)
-		took := time.Since(began)
-		used = unit.processorTime(t) + manager.processorTime(t) - used
-		all, _ := c.ran(t)
-		starts := all.minus(before)["gui.start"]
-		if starts < 2 || used > took/4 {
-			t.Errorf("%d starts, %v of processor time in %v", starts, used, took)
-		}
-		over()
-		g := c.reached(t)
-		t.Logf("%d starts, %v of processor time in %v; goal %+v", starts, used, took, g)
-		c.row("a component that ends 1.5 s after each start, for "+seconds(took), fmt.Sprintf("%d starts", starts), "does not notice",
-			fmt.Sprintf("%.1f %% of a core", 100*used.Seconds()/took.Seconds()))
-	})
-	if status, body := c.fetch(t, http.MethodGet, "gui_port", "/", ""); status != http.StatusOK || !strings.Contains(body, "Thinking") {
-		t.Errorf("the page answers %d %s", status, body)
-	}
 }

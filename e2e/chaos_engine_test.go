@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,13 +63,26 @@ type place struct {
 	container.Summary
 }
 
+// engines are what an application stands on by Compose, or by Swarm.
+type engines struct {
+	*application
+	on      []machine
+	scaling func(t *testing.T, service string, replicas int)
+}
+
+// without are the others.
+func (e engines) without(m machine) engines {
+	e.on = slices.DeleteFunc(slices.Clone(e.on), func(o machine) bool { return o.number == m.number })
+	return e
+}
+
 // containers returns those of a service, all or the running ones, on machines that answer.
-func (c *chaos) containers(t *testing.T, on []machine, service string, all bool) (found []place) {
+func (e engines) containers(t *testing.T, service string, all bool) (found []place) {
 	t.Helper()
-	for _, m := range on {
+	for _, m := range e.on {
 		for _, labels := range [][]string{
-			{"com.docker.compose.project=" + c.name, "com.docker.compose.service=" + service},
-			{"com.docker.stack.namespace=" + c.name, "com.docker.swarm.service.name=" + c.name + "_" + service},
+			{"com.docker.compose.project=" + e.name, "com.docker.compose.service=" + service},
+			{"com.docker.stack.namespace=" + e.name, "com.docker.swarm.service.name=" + e.name + "_" + service},
 		} {
 			list, err := m.engine.ContainerList(t.Context(), container.ListOptions{
 				All: all, Filters: filters.NewArgs(filters.Arg("label", labels[0]), filters.Arg("label", labels[1])),
@@ -89,10 +102,10 @@ func (c *chaos) containers(t *testing.T, on []machine, service string, all bool)
 }
 
 // one returns the one running container of a service.
-func (c *chaos) one(t *testing.T, on []machine, service string) (found place) {
+func (e engines) one(t *testing.T, service string) (found place) {
 	t.Helper()
 	eventually(t, "one container of "+service+" runs", func() bool {
-		all := c.containers(t, on, service, false)
+		all := e.containers(t, service, false)
 		if len(all) == 1 {
 			found = all[0]
 		}
@@ -101,10 +114,9 @@ func (c *chaos) one(t *testing.T, on []machine, service string) (found place) {
 	return found
 }
 
-// startedLast returns when the newest running container of a service was started.
-func (c *chaos) startedLast(t *testing.T, on []machine, service string) (last time.Time) {
+func (e engines) newest(t *testing.T, service string) (last time.Time) {
 	t.Helper()
-	for _, p := range c.containers(t, on, service, false) {
+	for _, p := range e.containers(t, service, false) {
 		found, err := p.engine.ContainerInspect(t.Context(), p.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -120,10 +132,10 @@ func (c *chaos) startedLast(t *testing.T, on []machine, service string) (last ti
 	return last
 }
 
-// killFirst kills the first process of a container by KILL, from outside: an engine that is
-// asked to would take it for wanted.
-func (p place) killFirst(t *testing.T) time.Time {
+// kill kills by KILL, from outside: an engine that is asked to would take it for wanted.
+func (e engines) kill(t *testing.T, service string) time.Time {
 	t.Helper()
+	p := e.one(t, service)
 	found, err := p.engine.ContainerInspect(t.Context(), p.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -174,23 +186,15 @@ func (m machine) killProcess(t *testing.T, pid int) time.Time {
 	return time.Unix(0, int64(since*1e9))
 }
 
-// killWithin kills the processes of a container whose command line has a word,
-// which nobody has asked the unit for.
-func (p place) killWithin(t *testing.T, word string) time.Time {
+func (e engines) within(t *testing.T, service string, command ...string) string {
 	t.Helper()
-	said := inContainer(t, p.engine, p.ID, "python3", "-c", `
-import os, sys, time
-for pid in filter(str.isdigit, os.listdir("/proc")):
-    command = open(f"/proc/{pid}/cmdline").read()
-    if int(pid) != os.getpid() and sys.argv[1] in command:
-        print(time.time())
-        os.kill(int(pid), 9)
-`, word)
-	since, err := strconv.ParseFloat(strings.TrimSpace(strings.SplitN(said, "\n", 2)[0]), 64)
-	if err != nil {
-		t.Fatalf("no process has %q in its command line: %q", word, said)
-	}
-	return time.Unix(0, int64(since*1e9))
+	p := e.one(t, service)
+	return inContainer(t, p.engine, p.ID, command...)
+}
+
+func (e engines) scale(t *testing.T, service string, replicas int) {
+	t.Helper()
+	e.scaling(t, service, replicas)
 }
 
 // remove removes a container, as somebody does.
@@ -203,9 +207,9 @@ func (p place) remove(t *testing.T) time.Time {
 	return began
 }
 
-// processorTime returns what a container has used.
-func (p place) processorTime(t *testing.T) time.Duration {
+func (e engines) used(t *testing.T, service string) time.Duration {
 	t.Helper()
+	p := e.one(t, service)
 	answer, err := p.engine.ContainerStatsOneShot(t.Context(), p.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -237,110 +241,35 @@ func (p place) journal(t *testing.T) (all []wire.Entry) {
 		if path.Ext(header.Name) != ".jsonl" {
 			continue
 		}
-		for lines := json.NewDecoder(archive); lines.More(); {
-			var e wire.Entry
-			if err := lines.Decode(&e); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, e)
+		all = append(all, decoded(t, archive)...)
+	}
+}
+
+// journals are those of containers that have ended, too.
+func (e engines) journals(t *testing.T, services ...string) (all []journal) {
+	t.Helper()
+	for _, service := range services {
+		for _, p := range e.containers(t, service, true) {
+			all = append(all, journal{p.ID[:12], p.journal(t)})
 		}
 	}
+	return all
 }
 
 // keepLogs writes what containers have printed to build/, to be read where something
 // took longer than it should.
-func (c *chaos) keepLogs(t *testing.T, on []machine, name string) {
+func (e engines) keepLogs(t *testing.T, name string) {
 	t.Helper()
 	dir := filepath.Join("..", "build", name)
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	for _, service := range []string{"toskose-manager", "backend", "frontend"} {
-		for _, p := range c.containers(t, on, service, true) {
+		for _, p := range e.containers(t, service, true) {
 			lines := output(t, &application{engine: p.engine}, p.ID)
 			write(t, filepath.Join(dir, fmt.Sprintf("%s-%d-%s.log", service, p.number, p.ID[:12])), strings.Join(lines, "\n")+"\n")
 		}
 	}
-}
-
-// journalsAgree compares what scripts wrote down with the journals of the containers
-// that there are: nothing ran that no journal has, nothing twice that it has once.
-func (c *chaos) journalsAgree(t *testing.T, on []machine, columns int, services ...string) {
-	t.Helper()
-	t.Run("the journals say the same", func(t *testing.T) {
-		_, byHost := c.ran(t)
-		containers, executions := 0, 0
-		for _, service := range services {
-			for _, p := range c.containers(t, on, service, true) {
-				containers++
-				executions += agrees(t, service+" "+p.ID[:12], p.journal(t), byHost[p.ID[:12]])
-			}
-		}
-		cells := []string{fmt.Sprintf("journals of the %d containers that are left, compared", containers), fmt.Sprintf("%d executions", executions)}
-		c.row(append(cells, make([]string, columns-len(cells))...)...)
-	})
-}
-
-// agrees returns how many executions a journal has.
-func agrees(t *testing.T, name string, journal []wire.Entry, written runs) (executions int) {
-	t.Helper()
-	begun, succeeded, ids := runs{}, runs{}, map[string]int{}
-	last := map[string]string{} // operation by component, unless what it left has ended
-	for _, e := range journal {
-		switch x := e.Execution; {
-		case e.Kind == wire.EntryBoot:
-			clear(last)
-		case e.Kind == wire.EntryGone:
-			delete(last, e.Component)
-		case e.Kind == wire.EntryExit && x != nil && x.Outcome == wire.OutcomeSucceeded:
-			if last[e.Component] == x.Operation {
-				t.Errorf("%s: %s.%s succeeded twice in a row: %s", name, e.Component, x.Operation, x.ID)
-			}
-			last[e.Component] = x.Operation
-		}
-		x := e.Execution
-		if x == nil {
-			continue
-		}
-		operation := e.Component + "." + strings.TrimPrefix(x.Interface+"."+x.Operation, "Standard.")
-		switch e.Kind { //nolint:exhaustive // the others run nothing
-		case wire.EntryStart:
-			begun[operation]++
-			ids[x.ID]++
-		case wire.EntryExit:
-			if x.Outcome == wire.OutcomeSucceeded {
-				succeeded[operation]++
-			}
-		}
-	}
-	for id, n := range ids {
-		if n > 1 {
-			t.Errorf("%s: execution %s began %d times", name, id, n)
-		}
-	}
-	// One that was begun may have been ended before its script wrote it down.
-	for operation, n := range written {
-		if n > begun[operation] {
-			t.Errorf("%s: %s ran %d times, and its journal has %d", name, operation, n, begun[operation])
-		}
-	}
-	for operation, n := range succeeded {
-		if n > written[operation] {
-			t.Errorf("%s: %s succeeded %d times, and ran %d times", name, operation, n, written[operation])
-		}
-	}
-	return begun.sum()
-}
-
-// compose runs whichever Compose is installed on the application's files.
-func (c *chaos) compose(t *testing.T, args ...string) {
-	t.Helper()
-	words := []string{found(t, "docker"), "compose"}
-	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
-		words = []string{found(t, "docker-compose")}
-	}
-	words = append(words, "-p", c.name, "-f", filepath.Join(c.dir, "docker-compose.local.yml"))
-	must(t, "", words[0], append(words[1:], args...)...)
 }
 
 // dockerRegistries are those that all machines pull from.

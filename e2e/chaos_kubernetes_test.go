@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/unit/wire"
 )
 
 // TestChaosOnKubernetes takes pods, links and machines away. `make chaos-kubernetes`
@@ -24,7 +23,7 @@ func TestChaosOnKubernetes(t *testing.T) {
 	app := packageAs(t, dockerEngine(t), source, []string{"gui_port"}, func(string) string { return "nodes:\n" + troubledNodes("", "") }, "--target", "kubernetes")
 	loaded(t, app)
 	k := &cluster{chaos: &chaos{application: app, folder: folder}, namespace: app.name, machines: clusterMachines(t)}
-	k.where = k.manager
+	k.ground, k.where = k, k.manager
 	k.place(t)
 	claimed(t, k.namespace)
 	t.Cleanup(func() {
@@ -37,11 +36,10 @@ func TestChaosOnKubernetes(t *testing.T) {
 	t.Cleanup(func() { k.publish(t, "chaos-kubernetes.md") })
 	k.rise(t)
 
-	backend, manager := k.runsAgain("backend"), k.runsAgain("toskose-manager")
 	faults := slices.Concat(
-		[]fault{k.componentDies(), k.unitDies(backend), k.podDeleted(backend), k.linkCut()},
-		k.podMoves(backend), []fault{k.managerDies(manager)}, k.managersMachine(manager),
-		scaledBy(k.scale, backend), []fault{k.failsTwice(), k.hangs()},
+		[]fault{k.componentKilled(), k.unitKilled(apiUp, snifferUp), k.podDeleted(), k.linkCut()}, // a pod's next container has nothing
+		k.podMoves(), []fault{k.managerKilled()}, k.managersMachine(),
+		k.scaled(), []fault{k.failsTwice(), k.hangs()},
 	)
 	for _, f := range faults {
 		began := time.Now()
@@ -49,8 +47,9 @@ func TestChaosOnKubernetes(t *testing.T) {
 			k.foundSoon(t, began)
 		}
 	}
+	k.crashes(t)
 	k.nothingIsLost(t)
-	k.journals(t)
+	k.journalsAgree(t, len(recovery), "backend", "frontend")
 }
 
 // cluster is a chaos on Kubernetes.
@@ -178,23 +177,21 @@ func (k *cluster) pod(t *testing.T, workload string) (one pod) {
 
 func (p pod) started() time.Time { return p.Status.ContainerStatuses[0].State.Running.StartedAt }
 
-// runsAgain returns what returns when the newest container of a workload wrote its
-// first line: Kubernetes itself says only in which second it was started.
-func (k *cluster) runsAgain(workload string) func(*testing.T) time.Time {
-	return func(t *testing.T) (last time.Time) {
-		t.Helper()
-		for _, p := range k.pods(t, workload) {
-			line := kubectl(t, "-n", k.namespace, "logs", p.Metadata.Name, "--timestamps", "--limit-bytes=100")
-			at, err := time.Parse(time.RFC3339Nano, strings.SplitN(line, " ", 2)[0])
-			if err != nil {
-				t.Fatalf("the log of %s begins with %q", p.Metadata.Name, line)
-			}
-			if at.After(last) {
-				last = at
-			}
+// newest returns when the newest container of a workload wrote its first line:
+// Kubernetes itself says only in which second it was started.
+func (k *cluster) newest(t *testing.T, workload string) (last time.Time) {
+	t.Helper()
+	for _, p := range k.pods(t, workload) {
+		line := kubectl(t, "-n", k.namespace, "logs", p.Metadata.Name, "--timestamps", "--limit-bytes=100")
+		at, err := time.Parse(time.RFC3339Nano, strings.SplitN(line, " ", 2)[0])
+		if err != nil {
+			t.Fatalf("the log of %s begins with %q", p.Metadata.Name, line)
 		}
-		return last
+		if at.After(last) {
+			last = at
+		}
 	}
+	return last
 }
 
 // manager returns where the newest manager is, which this machine has to reach.
@@ -219,57 +216,48 @@ func (k *cluster) published(t *testing.T) {
 	k.ports["gui_port"], _ = strconv.Atoi(port)
 }
 
+func (k *cluster) within(t *testing.T, workload string, command ...string) string {
+	t.Helper()
+	return k.in(t, k.pod(t, workload), command...)
+}
+
 // in runs a command in a pod.
 func (k *cluster) in(t *testing.T, p pod, command ...string) string {
 	t.Helper()
 	return kubectl(t, append([]string{"-n", k.namespace, "exec", p.Metadata.Name, "--"}, command...)...)
 }
 
-// killWithin kills the processes of a pod whose command line has a word.
-func (k *cluster) killWithin(t *testing.T, workload, word string) time.Time {
+func (k *cluster) kill(t *testing.T, workload string) time.Time {
 	t.Helper()
-	said := k.in(t, k.pod(t, workload), "python3", "-c", `
-import os, sys, time
-for pid in filter(str.isdigit, os.listdir("/proc")):
-    command = open(f"/proc/{pid}/cmdline").read()
-    if int(pid) != os.getpid() and sys.argv[1] in command:
-        print(time.time())
-        os.kill(int(pid), 9)
-`, word)
-	since, err := strconv.ParseFloat(strings.TrimSpace(strings.SplitN(said, "\n", 2)[0]), 64)
-	if err != nil {
-		t.Fatalf("no process has %q in its command line: %q", word, said)
-	}
-	return time.Unix(0, int64(since*1e9))
-}
-
-// killFirst kills the first process of a pod's container, which nobody in it can.
-func (k *cluster) killFirst(t *testing.T, p pod) time.Time {
-	t.Helper()
+	p := k.pod(t, workload)
 	_, id, _ := strings.Cut(p.Status.ContainerStatuses[0].ContainerID, "://")
 	return k.machine(t, p.Spec.NodeName, "on", "ctr", "-n", "k8s.io", "task", "kill", "-s", "KILL", id)
 }
 
-func (k *cluster) componentDies() fault {
-	return fault{
-		name:   "a component killed inside its container",
-		strike: func(t *testing.T) time.Time { return k.killWithin(t, "backend", "server.py") },
-		runs:   each(1, "api start"),
+// used is as the kubelet has it.
+func (k *cluster) used(t *testing.T, workload string) time.Duration {
+	t.Helper()
+	p := k.pod(t, workload)
+	var summary struct {
+		Pods []struct {
+			PodRef struct{ UID string }
+			CPU    struct{ UsageCoreNanoSeconds int64 }
+		}
 	}
+	said := kubectl(t, "get", "--raw", "/api/v1/nodes/"+p.Spec.NodeName+"/proxy/stats/summary?only_cpu_and_memory=true")
+	if err := json.Unmarshal([]byte(said), &summary); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range summary.Pods {
+		if of.PodRef.UID == p.Metadata.UID && of.CPU.UsageCoreNanoSeconds > 0 {
+			return time.Duration(of.CPU.UsageCoreNanoSeconds)
+		}
+	}
+	t.Fatalf("the kubelet of %s does not know what %s has used", p.Spec.NodeName, p.Metadata.Name)
+	return 0
 }
 
-// unitDies is that a container ends: Kubernetes makes another of the pod's, from
-// nothing.
-func (k *cluster) unitDies(last func(*testing.T) time.Time) fault {
-	return fault{
-		name:   "a container's first process killed",
-		strike: func(t *testing.T) time.Time { return k.killFirst(t, k.pod(t, "backend")) },
-		runs:   each(1, apiUp, snifferUp),
-		alone:  last,
-	}
-}
-
-func (k *cluster) podDeleted(last func(*testing.T) time.Time) fault {
+func (k *cluster) podDeleted() fault {
 	return fault{
 		name: "a pod deleted",
 		strike: func(t *testing.T) time.Time {
@@ -278,7 +266,7 @@ func (k *cluster) podDeleted(last func(*testing.T) time.Time) fault {
 			return began
 		},
 		runs:  each(1, apiUp, snifferUp),
-		alone: last,
+		alone: k.again("backend"),
 	}
 }
 
@@ -299,7 +287,7 @@ func (k *cluster) linkCut() fault {
 
 // podMoves cuts a link until Kubernetes has another pod elsewhere, while the one behind
 // the cut runs on; then that has to end.
-func (k *cluster) podMoves(last func(*testing.T) time.Time) []fault {
+func (k *cluster) podMoves() []fault {
 	var old pod
 	return []fault{{
 		name: "the link of a machine cut until its pod is replaced",
@@ -308,7 +296,7 @@ func (k *cluster) podMoves(last func(*testing.T) time.Time) []fault {
 			return k.machine(t, old.Spec.NodeName, "cut")
 		},
 		runs:  each(1, apiUp, snifferUp),
-		alone: last,
+		alone: k.again("backend"),
 		until: func(t *testing.T, g client.Goal) bool {
 			return g.Done && slices.ContainsFunc(k.pods(t, "backend"), func(p pod) bool { return p.Metadata.UID != old.Metadata.UID })
 		},
@@ -331,26 +319,15 @@ func (k *cluster) settled(t *testing.T) bool {
 	return strings.Count(ready, "True") == len(k.machines) && ending == ""
 }
 
-func (k *cluster) managerDies(last func(*testing.T) time.Time) fault {
-	return fault{
-		name: "the manager killed in the middle of a plan",
-		strike: func(t *testing.T) time.Time {
-			return k.midway(t, func(t *testing.T) time.Time { return k.killFirst(t, k.pod(t, "toskose-manager")) })
-		},
-		runs:  downAndUp(),
-		alone: last,
-	}
-}
-
 // managersMachine stops the machine that the manager runs on, with the pod of backend
 // if that is there, in the middle of a plan, and starts it again. What had been run
 // there is run again where another takes its place.
-func (k *cluster) managersMachine(last func(*testing.T) time.Time) []fault {
+func (k *cluster) managersMachine() []fault {
 	on, all := "", downAndUp()
 	return []fault{{
 		name:  "the machine that the manager runs on stopped in the middle of a plan",
 		runs:  all,
-		alone: last,
+		alone: k.again("toskose-manager"),
 		strike: func(t *testing.T) time.Time {
 			_, before := k.ran(t)
 			var there pod
@@ -375,73 +352,19 @@ func (k *cluster) managersMachine(last func(*testing.T) time.Time) []fault {
 	}}
 }
 
-func (k *cluster) scale(t *testing.T, replicas int) {
+func (k *cluster) scale(t *testing.T, workload string, replicas int) {
 	t.Helper()
-	kubectl(t, "-n", k.namespace, "scale", "deployment", "backend", fmt.Sprintf("--replicas=%d", replicas))
+	kubectl(t, "-n", k.namespace, "scale", "deployment", workload, fmt.Sprintf("--replicas=%d", replicas))
 }
 
-func (k *cluster) failsTwice() fault {
-	return fault{
-		name: "a component killed, whose start then fails twice",
-		strike: func(t *testing.T) time.Time {
-			t.Cleanup(k.troubled(t, "logsniffer.start", `[ -e /chaos/second ] || { [ ! -e /chaos/first ] || : >/chaos/second; : >/chaos/first; exit 3; }`))
-			return k.killWithin(t, "backend", "logsniffer.py")
-		},
-		runs: each(3, "logsniffer start"),
-	}
-}
-
-// journals compares what scripts wrote down with the journals of the pods that there are.
-func (k *cluster) journals(t *testing.T) {
+// journals are those of the pods that there are.
+func (k *cluster) journals(t *testing.T, workloads ...string) (all []journal) {
 	t.Helper()
-	t.Run("the journals say the same", func(t *testing.T) {
-		_, byHost := k.ran(t)
-		pods, executions := 0, 0
-		for _, workload := range []string{"backend", "frontend"} {
-			for _, p := range k.pods(t, workload) {
-				journal := k.journal(t, p)
-				pods++
-				executions += agrees(t, p.Metadata.Name, journal, byHost[p.Metadata.Name])
-			}
+	for _, workload := range workloads {
+		for _, p := range k.pods(t, workload) {
+			lines := strings.NewReader(k.in(t, p, "sh", "-c", "cat /toskose/state/journal/*.jsonl"))
+			all = append(all, journal{p.Metadata.Name, decoded(t, lines)})
 		}
-		k.row(fmt.Sprintf("journals of %d pods that are left, compared", pods), fmt.Sprintf("%d executions", executions), "", "")
-	})
-}
-
-// journal returns what the unit of a pod has written down.
-func (k *cluster) journal(t *testing.T, p pod) (all []wire.Entry) {
-	t.Helper()
-	for lines := json.NewDecoder(strings.NewReader(k.in(t, p, "sh", "-c", "cat /toskose/state/journal/*.jsonl"))); lines.More(); {
-		var e wire.Entry
-		if err := lines.Decode(&e); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, e)
 	}
 	return all
-}
-
-// foundSoon measures how long new replicas wait for their first operation.
-func (k *cluster) foundSoon(t *testing.T, since time.Time) {
-	t.Helper()
-	found, longest := 0, time.Duration(0)
-	for _, p := range k.pods(t, "backend") {
-		var booted, begun time.Time
-		for _, e := range k.journal(t, p) {
-			switch {
-			case e.Kind == wire.EntryBoot:
-				booted = e.Time
-			case e.Kind == wire.EntryStart && begun.IsZero():
-				begun = e.Time
-			}
-		}
-		if booted.IsZero() || begun.IsZero() {
-			t.Errorf("the journal of %s has no boot or no operation", p.Metadata.Name)
-		}
-		if booted.After(since) {
-			found++
-			longest = max(longest, begun.Sub(booted))
-		}
-	}
-	k.row(fmt.Sprintf("from the start of a new unit to its first operation, of %d the longest", found), "", "", seconds(longest))
 }

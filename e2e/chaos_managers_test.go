@@ -35,7 +35,7 @@ var goals = [][]string{
 // duel is two managers, whose links are cut and who are given goals, by dice.
 type duel struct {
 	*chaos
-	on     []machine
+	e      engines
 	dice   *rand.Rand
 	mended map[int]time.Time // when links that are cut are to be mended, by machine
 
@@ -54,25 +54,24 @@ func TestTwoManagersOfOneApplication(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(os.Stderr, "TOSKOSE_CHAOS_SEED=%d\n", seed)
-	on := machines(t)
-	c, nodes := onASwarm(t, on)
-	c.up(t)
+	c, e, nodes := onASwarm(t)
+	c.rise(t)
 	must(t, "", found(t, "docker"), "service", "scale", c.name+"_toskose-manager=2") // each port once on each worker
 	managers := map[int]*client.Client{}
 	port := c.manager[strings.LastIndex(c.manager, ":"):]
-	for _, m := range on[1:] {
+	for _, m := range e.on[1:] {
 		address := strings.TrimSuffix(c.where(t), port)
 		address = address[:strings.LastIndex(address, ".")] + fmt.Sprintf(".%d", m.number)
 		managers[m.number] = client.New(address+port, "admin", c.password)
 	}
-	d := &duel{chaos: c, on: on, dice: rand.New(rand.NewPCG(seed, 0)), mended: map[int]time.Time{}}
+	d := &duel{chaos: c, e: e, dice: rand.New(rand.NewPCG(seed, 0)), mended: map[int]time.Time{}}
 	for until := time.Now().Add(long); time.Now().Before(until); {
 		d.act(t, port)
 	}
 	for k := range d.mended {
-		on[k-1].lab(t, "mend")
+		e.on[k-1].lab(t, "mend")
 	}
-	ready(t, on, nodes)
+	ready(t, e.on, nodes)
 
 	g := agree(t, managers)
 	if _, _, err := managers[2].SetGoal(t.Context(), "up", nil); err != nil {
@@ -84,15 +83,15 @@ func TestTwoManagersOfOneApplication(t *testing.T) {
 	})
 	last := agree(t, managers)
 	for _, service := range []string{"backend", "frontend"} {
-		for _, p := range c.containers(t, on, service, false) {
+		for _, p := range e.containers(t, service, false) {
 			if kept := inContainer(t, p.engine, p.ID, "head", "-1", "/toskose/documents/goal"); !strings.HasPrefix(kept, strings.Replace(last.Revision, "-", ":", 1)+" ") {
 				t.Errorf("%s on machine %d keeps %q, and the goal is %s", service, p.number, kept, last.Revision)
 			}
 		}
 	}
-	c.journalsAgree(t, on, 2, "backend", "frontend")
+	c.journalsAgree(t, 2, "backend", "frontend")
 	c.nothingIsLost(t)
-	c.keepLogs(t, on, "chaos-two-managers")
+	e.keepLogs(t, "chaos-two-managers")
 	total, _ := c.ran(t)
 	c.row("goals set", fmt.Sprintf("%d, %d of them behind a cut; %d had no manager to take them", d.asked, d.apart, d.refused))
 	c.row("links cut", strconv.Itoa(d.cuts))
@@ -108,7 +107,7 @@ func (d *duel) act(t *testing.T, port string) {
 	k := 2 + d.dice.IntN(2)
 	switch _, cut := d.mended[k]; {
 	case d.dice.IntN(4) == 0 && !cut:
-		d.on[k-1].lab(t, "cut")
+		d.e.on[k-1].lab(t, "cut")
 		long := time.Second + time.Duration(d.dice.Int64N(int64(7*time.Second)))
 		if d.dice.IntN(8) == 0 {
 			long += 15 * time.Second // the swarm gives it up, and moves what ran there
@@ -130,7 +129,7 @@ func (d *duel) act(t *testing.T, port string) {
 	time.Sleep(time.Duration(d.dice.Int64N(int64(2500 * time.Millisecond))))
 	for k, when := range d.mended {
 		if time.Now().After(when) {
-			d.on[k-1].lab(t, "mend")
+			d.e.on[k-1].lab(t, "mend")
 			delete(d.mended, k)
 		}
 	}
@@ -167,7 +166,7 @@ var asks = regexp.MustCompile(`msg="the goal asks".* execution=(\S+)`)
 func (d *duel) requests(t *testing.T) string {
 	t.Helper()
 	by, all := map[string]int{}, 0
-	for _, p := range d.containers(t, d.on, "toskose-manager", true) {
+	for _, p := range d.e.containers(t, "toskose-manager", true) {
 		own := map[string]bool{}
 		for _, line := range output(t, &application{engine: p.engine}, p.ID) {
 			if of := asks.FindStringSubmatch(line); of != nil {

@@ -15,8 +15,9 @@ import (
 // onASwarm packages Thinking for a swarm of three machines: the swarm's manager has
 // the page and the store; the components that are taken away, and the application's
 // manager, are on the two workers.
-func onASwarm(t *testing.T, on []machine) (c *chaos, nodes []swarm.Node) {
+func onASwarm(t *testing.T) (c *chaos, e engines, nodes []swarm.Node) {
 	t.Helper()
+	on := machines(t)
 	engine := on[0].engine
 	nodes = swarmNodes(t, engine)
 	registries := strings.Fields(dockerRegistries(t))
@@ -34,14 +35,17 @@ func onASwarm(t *testing.T, on []machine) (c *chaos, nodes []swarm.Node) {
 	}, "-p", "--endpoint-mode", "dnsrr", "--publish-mode", "host")
 	app.deploy(t)
 	must(t, "", found(t, "docker"), "service", "update", "-q", "--constraint-add", "node.role == worker", app.name+"_toskose-manager")
-	c = &chaos{application: app, folder: folder}
+	e = engines{application: app, on: on, scaling: func(t *testing.T, service string, replicas int) {
+		must(t, "", found(t, "docker"), "service", "scale", "-d", fmt.Sprintf("%s_%s=%d", app.name, service, replicas))
+	}}
+	c = &chaos{application: app, ground: e, folder: folder}
 	c.where = c.managerOf(nodes)
 	eventually(t, "the manager answers on a worker", func() bool {
 		c.where(t)
 		_, answers := c.now(t)
 		return answers
 	})
-	return c, nodes
+	return c, e, nodes
 }
 
 // managerOf finds the manager again when it does not answer any more.
@@ -62,12 +66,12 @@ func (c *chaos) managerOf(nodes []swarm.Node) func(*testing.T) string {
 
 // apart has the application's manager and the components that are taken away be on
 // different workers.
-func (c *chaos) apart(t *testing.T, on []machine) (backend, manager place) {
+func (c *chaos) apart(t *testing.T, e engines) (backend, manager place) {
 	t.Helper()
-	if backend, manager = c.one(t, on, "backend"), c.one(t, on, "toskose-manager"); backend.number != manager.number {
+	if backend, manager = e.one(t, "backend"), e.one(t, "toskose-manager"); backend.number != manager.number {
 		return backend, manager
 	}
-	other := on[1+(backend.number-1)%2] // of the machines 2 and 3
+	other := e.on[1+(backend.number-1)%2] // of the machines 2 and 3
 	info, err := other.engine.Info(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -76,17 +80,12 @@ func (c *chaos) apart(t *testing.T, on []machine) (backend, manager place) {
 		must(t, "", found(t, "docker"), "service", "update", "-q", change, "node.id == "+info.Swarm.NodeID, c.name+"_toskose-manager")
 	}
 	eventually(t, "the manager answers on another machine", func() bool {
-		manager = c.one(t, on, "toskose-manager")
+		manager = e.one(t, "toskose-manager")
 		_, answers := c.now(t)
 		return manager.number == other.number && answers
 	})
 	c.reached(t)
 	return backend, manager
-}
-
-// without returns the other machines.
-func without(on []machine, m machine) []machine {
-	return slices.DeleteFunc(slices.Clone(on), func(o machine) bool { return o.number == m.number })
 }
 
 // back boots a machine and waits until the swarm has it.
@@ -106,29 +105,23 @@ func ready(t *testing.T, on []machine, nodes []swarm.Node) {
 }
 
 func TestChaosOnASwarm(t *testing.T) {
-	on := machines(t)
-	c, nodes := onASwarm(t, on)
+	c, e, nodes := onASwarm(t)
 	t.Cleanup(func() { c.publish(t, "chaos-swarm.md") })
-	c.up(t)
+	c.rise(t)
 
-	anew := func(t *testing.T) time.Time { return c.startedLast(t, on, "backend") }
-	c.survives(t, c.componentKilled(on))
-	c.survives(t, fault{
-		name:   "a container's first process killed",
-		strike: func(t *testing.T) time.Time { return c.one(t, on, "backend").killFirst(t) },
-		runs:   each(1, apiUp, snifferUp), // in another container, which the swarm makes
-		alone:  anew,
-	})
+	anew := c.again("backend")
+	c.survives(t, c.componentKilled())
+	c.survives(t, c.unitKilled(apiUp, snifferUp)) // in another container, which the swarm makes
 	c.survives(t, fault{
 		name:   "a container removed",
-		strike: func(t *testing.T) time.Time { return c.one(t, on, "backend").remove(t) },
+		strike: func(t *testing.T) time.Time { return e.one(t, "backend").remove(t) },
 		runs:   each(1, apiUp, snifferUp),
 		alone:  anew,
 	})
 	c.survives(t, fault{
 		name: "a link cut for 5 s, from its mending on",
 		strike: func(t *testing.T) time.Time {
-			backend, _ := c.apart(t, on)
+			backend, _ := c.apart(t, e)
 			backend.lab(t, "cut")
 			time.Sleep(5 * time.Second)
 			return backend.lab(t, "mend")
@@ -137,16 +130,16 @@ func TestChaosOnASwarm(t *testing.T) {
 	c.survives(t, fault{
 		name: "a link cut until the swarm has given the container up, and mended",
 		strike: func(t *testing.T) time.Time {
-			backend, _ := c.apart(t, on)
+			backend, _ := c.apart(t, e)
 			began := backend.lab(t, "cut")
-			t.Cleanup(func() { ready(t, on, nodes) })
+			t.Cleanup(func() { ready(t, e.on, nodes) })
 			defer backend.lab(t, "mend")
-			eventually(t, "backend runs elsewhere", func() bool { return len(c.containers(t, without(on, backend.machine), "backend", false)) > 0 })
+			eventually(t, "backend runs elsewhere", func() bool { return len(e.without(backend.machine).containers(t, "backend", false)) > 0 })
 			return began
 		},
 		runs: each(1, apiUp, snifferUp), alone: anew,
 	})
-	c.survives(t, c.managerKilled(on, func(t *testing.T) time.Time { return c.one(t, on, "toskose-manager").killFirst(t) }))
+	c.survives(t, c.managerKilled())
 	for _, killed := range []struct{ name, service string }{
 		{"the manager's machine stopped in the middle of a plan", "toskose-manager"},
 		{"a machine with components stopped", "backend"},
@@ -155,8 +148,8 @@ func TestChaosOnASwarm(t *testing.T) {
 		c.survives(t, fault{
 			name: killed.name,
 			strike: func(t *testing.T) time.Time {
-				backend, manager := c.apart(t, on)
-				t.Cleanup(func() { back(t, on, nodes, stopped) })
+				backend, manager := c.apart(t, e)
+				t.Cleanup(func() { back(t, e.on, nodes, stopped) })
 				if stopped = manager.machine; killed.service == "toskose-manager" {
 					return c.midway(t, func(t *testing.T) time.Time { return stopped.lab(t, "kill") })
 				}
@@ -165,21 +158,22 @@ func TestChaosOnASwarm(t *testing.T) {
 			},
 			runs: map[string]runs{"toskose-manager": downAndUp(), "backend": each(1, apiUp, snifferUp)}[killed.service],
 			alone: func(t *testing.T) time.Time {
-				return c.startedLast(t, without(on, stopped), killed.service)
+				return e.without(stopped).newest(t, killed.service)
 			},
 		})
 	}
-	for _, f := range c.scaled(on, func(t *testing.T, replicas int) {
-		must(t, "", found(t, "docker"), "service", "scale", "-d", fmt.Sprintf("%s_backend=%d", c.name, replicas))
-	}) {
-		c.survives(t, f)
+	began := time.Now()
+	for _, f := range c.scaled() {
+		if c.survives(t, f); f.name == "replicas from 1 to 5" {
+			c.foundSoon(t, began)
+		}
 	}
-	c.survives(t, c.failsTwice(on))
+	c.survives(t, c.failsTwice())
 	c.survives(t, c.hangs())
-	c.crashes(t, on)
+	c.crashes(t)
 	c.nothingIsLost(t)
-	c.journalsAgree(t, on, len(recovery), "backend", "frontend")
-	c.keepLogs(t, on, "chaos-swarm")
+	c.journalsAgree(t, len(recovery), "backend", "frontend")
+	e.keepLogs(t, "chaos-swarm")
 	t.Run("deployed anew under its name, it finds no goal", func(t *testing.T) { c.deployedAnew(t) })
 }
 

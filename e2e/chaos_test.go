@@ -5,7 +5,9 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // These tests take from a running application what it stands on, while a goal
@@ -25,9 +28,45 @@ import (
 // What is here knows no orchestrator.
 type chaos struct {
 	*application
+	ground
 	folder string                  // is /chaos in every container with components
 	where  func(*testing.T) string // the manager's address, which may be another by now
 	table  []string
+}
+
+// ground is what an application stands on: engines, or a cluster.
+type ground interface {
+	// within runs a command in the one container of a service.
+	within(t *testing.T, service string, command ...string) string
+	// kill kills its first process, which nothing in it can, and returns when.
+	kill(t *testing.T, service string) time.Time
+	// newest returns when the newest container of a service was started.
+	newest(t *testing.T, service string) time.Time
+	// used returns the processor time that the one container of a service has used.
+	used(t *testing.T, service string) time.Duration
+	// journals returns the journals of services that can still be read.
+	journals(t *testing.T, services ...string) []journal
+	// scale has a service have so many replicas.
+	scale(t *testing.T, service string, replicas int)
+}
+
+// journal is what the unit of a container has written down.
+type journal struct {
+	host    string // the container's name for itself
+	entries []wire.Entry
+}
+
+// decoded reads the entries of a journal.
+func decoded(t *testing.T, lines io.Reader) (all []wire.Entry) {
+	t.Helper()
+	for decoder := json.NewDecoder(lines); decoder.More(); {
+		var e wire.Entry
+		if err := decoder.Decode(&e); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 // chaoticThinking copies Thinking's CSAR. Each script writes down that it runs, in

@@ -26,7 +26,7 @@ func TestWhatMustNotRunTwiceDoesNotHoweverMuchElseRuns(t *testing.T) {
 	backend.Components = map[string]config.Component{"api": {Operations: map[string]config.Operation{"Standard.configure": {Attempts: 1}}}}
 	conf.Nodes["backend"] = backend
 	app, err := manager.New(fakeunit.Thinking(), conf, manager.Options{
-		Containers: fakeunit.Containers{"backend": {u.Start(t, map[string]string{"api": "created"})}}, Passwords: fakeunit.Passwords(),
+		Containers: fakeunit.Containers{"backend": {u.Start(t, map[string]string{"api": "created"})}}, Passwords: fakeunit.PasswordOf,
 		Patience: 100 * time.Millisecond, Backoff: time.Millisecond,
 	})
 	if err != nil {

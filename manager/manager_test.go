@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { leak.Main(m) }
 func application(t *testing.T, found fakeunit.Containers, opts manager.Options) *manager.App {
 	t.Helper()
 	opts.Containers = found
-	opts.Passwords = fakeunit.Passwords()
+	opts.Passwords = fakeunit.PasswordOf
 	if opts.Patience == 0 {
 		opts.Patience = 100 * time.Millisecond
 	}

@@ -27,7 +27,7 @@ func version(t *testing.T, found fakeunit.Containers, newer bool) *manager.App {
 		model.Components = append(model.Components, cache)
 	}
 	app, err := manager.New(model, fakeunit.Config(), manager.Options{
-		Containers: found, Passwords: fakeunit.Passwords(), Digests: map[string]string{"backend": digest, "frontend": digest},
+		Containers: found, Passwords: fakeunit.PasswordOf, Digests: map[string]string{"backend": digest, "frontend": digest},
 		Patience: 100 * time.Millisecond, Backoff: time.Millisecond, Discover: 20 * time.Millisecond,
 	})
 	if err != nil {

@@ -79,6 +79,7 @@ type Service struct {
 	Deploy     config.Deploy
 	StopGrace  int      // seconds; 0: the engine's own
 	Health     []string // health check; empty: the image's
+	Pulse      []string // the same, where it is done every PulseInterval; empty: Health is
 	Ready      []string // whether clients should be led to it; empty: where it is healthy
 	UnitPort   int      // of the unit or the manager; 0: standalone
 	UnitPasswd string   // name of the secret with the unit's or the manager's password
@@ -198,6 +199,13 @@ const (
 	HealthInterval = 3 * time.Second
 	HealthTimeout  = 5 * time.Second
 	HealthRetries  = 10
+)
+
+// The same of a unit where the first check decides when names lead to a container: see
+// the unit's command pulse, which lasts.
+const (
+	PulseInterval = time.Second
+	PulseTimeout  = 10 * time.Second
 )
 
 // The files that lie beside the secrets, so that no secret can have their names.

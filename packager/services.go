@@ -110,7 +110,7 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 	p.secretFiles(s, components)
 	p.secure(s, n.Name, cfg.Alias)
 	s.Env["SUPERVISORD_PASSWORD_FILE"] = path.Join(SecretsPath, s.UnitPasswd)
-	s.Health, s.Ready = []string{UnitPath, "health"}, []string{UnitPath, "ready"}
+	s.Health, s.Pulse, s.Ready = []string{UnitPath, "health"}, []string{UnitPath, "pulse"}, []string{UnitPath, "ready"}
 	p.plan.Secrets = append(p.plan.Secrets, Secret{Name: s.UnitPasswd, Given: cfg.Password})
 	p.plan.Images = append(p.plan.Images, Image{
 		Name: s.Image, Node: n.Name, Base: base, Dockerfile: dockerfile, Unit: true, Env: unitEnv,

@@ -26,11 +26,10 @@ func readAccess(getenv func(string) string) (access.Options, error) {
 		opts.Users = reading(file)
 	}
 	if file := getenv("SECRET_KEY_FILE"); file != "" {
-		key, err := secret("SECRET_KEY_FILE", file)
-		if err != nil {
+		if _, err := secret("SECRET_KEY_FILE", file); err != nil {
 			problems = append(problems, err)
 		}
-		opts.SecretKey = []byte(key)
+		opts.SecretKey = reading(file)
 	}
 	return opts, errors.Join(problems...)
 }

@@ -210,3 +210,29 @@ func TestADoorThatCannotBeUsedIsSaidAtTheStart(t *testing.T) {
 		t.Errorf("%v, %v", d, err)
 	}
 }
+
+// TestTheHealthCheckKnowsTheManagerByItsCertificate: whatever that is for and until when
+// it is valid; others pass for no manager.
+func TestTheHealthCheckKnowsTheManagerByItsCertificate(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	d := &doorFiles{cert: filepath.Join(folder, "tls.crt"), key: filepath.Join(folder, "tls.key")}
+	mine, other := sign(t, "*.example.org", nil), sign(t, "*.example.org", nil)
+	mine.write(t, d.cert, d.key)
+	config, err := d.self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		shown signed
+		known bool
+	}{{mine, true}, {other, false}} {
+		err := config.VerifyConnection(tls.ConnectionState{PeerCertificates: []*x509.Certificate{tt.shown.cert}})
+		if (err == nil) != tt.known {
+			t.Errorf("known: %v, %v", tt.known, err)
+		}
+	}
+	if config.VerifyConnection(tls.ConnectionState{}) == nil {
+		t.Error("no certificate will do")
+	}
+}

@@ -40,9 +40,7 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 		return err
 	}
 	defer closeAudit()
-	app, err := manager.New(&s.app, &s.config, manager.Options{
-		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords, Digests: s.digests, Logger: logger, TLS: s.tls,
-	})
+	app, err := s.manager(logger)
 	if err != nil {
 		return err
 	}
@@ -70,6 +68,21 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 	err = api.Serve(ctx, listener, handler, options)
 	logger.Info("stopped", "error", err)
 	return err
+}
+
+// manager returns the application, whose units are spoken to from now on.
+func (s *settings) manager(logger *slog.Logger) (*manager.App, error) {
+	opts := manager.Options{
+		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords.of, Digests: s.digests, Logger: logger,
+	}
+	s.passwords.logger = logger
+	if s.units != nil {
+		var err error
+		if opts.TLS, err = certs.Client(s.units.all(), s.units.load, logger); err != nil {
+			return nil, err
+		}
+	}
+	return manager.New(&s.app, &s.config, opts)
 }
 
 // health asks the manager of this container whether it works.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,19 +38,19 @@ type settings struct {
 	testing   bool
 	mode      discovery.Mode
 	discovery discovery.Options
-	tls       *tls.Config // of units; nil: they are spoken to in the clear
-	door      *doorFiles  // of the API's own TLS; nil: it is served in the clear
+	units     *unitFiles // of TLS with units; nil: they are spoken to in the clear
+	door      *doorFiles // of the API's own TLS; nil: it is served in the clear
 	access    access.Options
 	audit     string // where the audit log goes
 	app       tosca.Application
 	config    config.Config
-	passwords map[string]string // of units, by node
+	passwords *passwords        // of units
 	digests   map[string]string // of their configurations, by node; none: not known
 }
 
 // readSettings reports everything that is missing or wrong, not only the first problem.
 func readSettings(files paths, getenv func(string) string) (*settings, error) {
-	s := &settings{audit: getenv("TOSKOSE_AUDIT_LOG"), passwords: map[string]string{}}
+	s := &settings{audit: getenv("TOSKOSE_AUDIT_LOG"), passwords: newPasswords(getenv("TOSKOSE_SECRETS"))}
 	var problems []error
 	note := func(err error) {
 		if err != nil {
@@ -64,7 +63,7 @@ func readSettings(files paths, getenv func(string) string) (*settings, error) {
 	s.testing, err = testingMode(getenv("TOSKOSE_APP_MODE"))
 	note(err)
 	note(s.readDiscovery(getenv, files.resolver))
-	s.tls, err = readTLS(getenv)
+	s.units, err = readTLS(getenv)
 	note(err)
 	s.door, err = readDoor(getenv)
 	note(err)
@@ -73,7 +72,7 @@ func readSettings(files paths, getenv func(string) string) (*settings, error) {
 	note(readApp(files.app, &s.app))
 	note(readConfig(files.config, &s.config))
 	note(s.readDigests(filepath.Join(filepath.Dir(files.app), "digests.json")))
-	note(s.readPasswords(getenv("TOSKOSE_SECRETS")))
+	note(s.passwords.readAll(&s.app))
 	return s, errors.Join(problems...)
 }
 
@@ -139,25 +138,6 @@ func readConfig(file string, conf *config.Config) error {
 		return fmt.Errorf("cannot read the configuration: %w", err)
 	}
 	return wrap(file, yaml.Unmarshal(data, conf))
-}
-
-// readPasswords reads the password of each node that hosts components.
-func (s *settings) readPasswords(folder string) error {
-	var problems []error
-	for _, c := range s.app.Components {
-		if _, read := s.passwords[c.Node]; read {
-			continue
-		}
-		password, err := "", errors.New("TOSKOSE_SECRETS is not set")
-		if folder != "" {
-			password, err = secret("node "+c.Node, filepath.Join(folder, c.Node+"-password"))
-		}
-		if err != nil {
-			problems = append(problems, err)
-		}
-		s.passwords[c.Node] = password
-	}
-	return errors.Join(problems...)
 }
 
 func wrap(subject string, err error) error {

@@ -18,7 +18,7 @@ import (
 // healthTime is how long the answer may take.
 const healthTime = 2 * time.Second
 
-// ask asks the unit of this container, for the command health whether it works, and
+// ask asks the unit of this container, for the commands health and pulse whether it works, and
 // for ready whether clients should be led to it.
 func ask(ctx context.Context, command, path string, args []string, s system) int {
 	f, code, ok := accept(command, args, s)

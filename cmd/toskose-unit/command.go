@@ -16,6 +16,8 @@ const help = `toskose-unit supervises the processes of one container and speaks 
 Usage:
   toskose-unit [run] [FLAGS]     supervise; FLAGS are those of supervisord
   toskose-unit health [-c FILE]  exit 0 if the unit of this container answers, else 1
+  toskose-unit pulse [-c FILE]   the same, but later than 5 s after the container's start it takes 4 s to
+                                 exit with 0: for an engine that asks again a second after each answer
   toskose-unit ready [-c FILE]   exit 0 if, besides, what the goal wants running here is, else 1
   toskose-unit check FILE        print every problem and warning of a configuration; exit 2 if there is
                                  a problem
@@ -42,7 +44,7 @@ Environment:
   SUPERVISORD_PASSWORD_FILE   a file with the password of the HTTP server
   SUPERVISORD_PASSWORD        the password itself; the file takes precedence
   SUPERVISORD_USER            the user of the HTTP server, if the configuration has none
-  SUPERVISORD_PORT            the port that health and ready ask
+  SUPERVISORD_PORT            the port that health, pulse and ready ask
   TOSKOSE_LABEL_NAME          a label of this container, passed on to the manager as name
 No process that the unit starts inherits the password or the name of its file.
 
@@ -61,7 +63,7 @@ func parse(args []string) (command string, rest []string) {
 	return args[0], args[1:]
 }
 
-// accept reads the flags of run, health or ready. If they are wrong, or ask for something
+// accept reads the flags of run, health, pulse or ready. If they are wrong, or ask for something
 // else, it answers that, and ok is false.
 func accept(command string, args []string, s system) (f flags, code int, ok bool) {
 	f, err := parseFlags(args)

@@ -62,6 +62,7 @@ func TestTheCommandLine(t *testing.T) {
 		"check with both":       {nil, []string{"check", both}, 2, []string{both + ":2: ", "(warning)", both + ":3: "}},
 		"check of a folder":     {nil, []string{"check", "/"}, 2, []string{"cannot read /: "}},
 		"health of nothing":     {nil, []string{"health", "-c", good}, 1, []string{"no [inet_http_server]"}},
+		"pulse of nothing":      {nil, []string{"pulse", "-c", good}, 1, []string{"no [inet_http_server]"}},
 		"ready of nothing":      {nil, []string{"ready", "-c", good}, 1, []string{"no [inet_http_server]"}},
 		"check of nothing":      {nil, []string{"check"}, 2, []string{"one FILE"}},
 		"no password":           {nil, []string{"-c", open}, 2, []string{"toskose_auth=required", "SUPERVISORD_PASSWORD_FILE"}},

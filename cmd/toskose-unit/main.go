@@ -46,6 +46,8 @@ func run(ctx context.Context, args []string, s system) int {
 		return supervise(ctx, args, s)
 	case "health":
 		return ask(ctx, command, "/healthz", args, s)
+	case "pulse":
+		return pulse(ctx, args, s)
 	case "ready":
 		return ask(ctx, command, "/readyz", args, s)
 	case "check":

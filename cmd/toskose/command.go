@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/toskose/toskose/cmd/toskose/applications"
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
@@ -89,6 +90,7 @@ func newCommand(env environment) *cobra.Command {
 	cmd.AddCommand(releases.Commands(env.streams(), releases.Engine{Connect: engine.connect, Environ: func() []string { return engine.environ(env) }})...)
 	cmd.AddCommand(user.Command(env.streams(), &engine.quiet))
 	cmd.AddCommand(live.Commands(env.streams(), env.environ, &engine.quiet)...)
+	cmd.AddCommand(applications.Command(env.streams(), env.environ, engine.connect))
 	cmd.AddCommand(contexts.Command(env.streams(), env.environ))
 	completions(cmd)
 	return cmd

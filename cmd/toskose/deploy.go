@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/client"
 	"github.com/spf13/cobra"
 
+	"github.com/toskose/toskose/cmd/toskose/applications"
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
@@ -63,15 +65,16 @@ working directory or of the context in use.`,
 }
 
 func newUndeploy(env environment, engine *engineFlags) *cobra.Command {
-	var flags deployFlags
+	flags := deployFlags{byName: true}
 	cmd := &cobra.Command{
-		Use:   "undeploy DIR",
+		Use:   "undeploy {DIR | NAME}",
 		Short: "Remove a deployed application",
 		Long: `Remove the containers, networks and Swarm secrets of the application that was
-packaged in DIR, and what its units keep for the manager; on Kubernetes, all of
-its objects except volume claims, and its namespace if toskose created it and
-nothing else is left in it. Images, the application's volumes and files stay.`,
-		Example: "  toskose undeploy thinking-toskosed\n  toskose undeploy --volumes thinking-toskosed\n  toskose undeploy --target kubernetes thinking-toskosed",
+packaged in DIR, or that runs by the NAME that ` + "`toskose ls`" + ` shows, and what its
+units keep for the manager; on Kubernetes, all of its objects except volume
+claims, and its namespace if toskose created it and nothing else is left in it.
+Images, the application's volumes and files stay.`,
+		Example: "  toskose undeploy thinking-toskosed\n  toskose undeploy --images thinking\n  toskose undeploy --volumes thinking-toskosed\n  toskose undeploy --target kubernetes thinking-toskosed",
 		Args:    cli.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd.Context(), env, engine, args[0], down)
@@ -80,6 +83,7 @@ nothing else is left in it. Images, the application's volumes and files stay.`,
 	cmd.Flags().DurationVar(&flags.opts.Timeout, "timeout", 2*time.Minute, "how long to wait until everything is gone")
 	flags.register(cmd)
 	cmd.Flags().BoolVar(&flags.opts.Volumes, "volumes", false, "also remove the application's volumes and the data in them")
+	cmd.Flags().BoolVar(&flags.opts.Images, "images", false, "also remove the images that were built for it from the engine, unless they are in use")
 	return cmd
 }
 
@@ -89,6 +93,7 @@ type deployFlags struct {
 	up       bool
 	rollback bool
 	progress string
+	byName   bool // what is given may be the name of an application that runs
 }
 
 // deployFunc is up or down.
@@ -99,6 +104,27 @@ func (f *deployFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.opts.Target, "target", "", "swarm, compose or kubernetes (default: the engine if DIR has Compose files, else Kubernetes)")
 	cmd.Flags().StringVar(&f.opts.Context, "context", "", "kubectl context of the cluster (default: the current one)")
 	cmd.Flags().StringVar(&f.progress, "progress", progressAuto, "how to show progress: auto, tty and plain print a line for each step; json, an object per line")
+}
+
+// findRunning sets what is to be undeployed: a folder, or an application that runs, by its
+// name.
+func (f *deployFlags) findRunning(ctx context.Context, env environment, engine *engineFlags, arg string) error {
+	info, err := os.Stat(arg)
+	folder := err == nil && info.IsDir()
+	if strings.ContainsAny(arg, `/\`) || folder && deploy.Packaged(arg) {
+		f.opts.Dir = arg
+		return nil
+	}
+	app, err := applications.Places{Connect: engine.connect, Target: f.opts.Target, Context: f.opts.Context, Environ: engine.environ(env)}.Named(ctx, arg)
+	if err != nil && folder { // deploying says what it lacks
+		f.opts.Dir = arg
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.opts.Name, f.opts.Target, f.opts.Space, f.opts.Dir = app.Name, app.Target, app.Namespace, app.Dir
+	return nil
 }
 
 // run calls do and reports the outcome.
@@ -123,13 +149,19 @@ func (f *deployFlags) deploy(ctx context.Context, env environment, engine *engin
 	if err := checkProgress(f.progress); err != nil {
 		return nil, err
 	}
+	f.opts.Dir = dir
+	if f.byName {
+		if err := f.findRunning(ctx, env, engine, dir); err != nil {
+			return nil, err
+		}
+	}
 	docker, err := engine.connect()
 	if err != nil {
 		return nil, err
 	}
 	defer docker.Close()
 	opts := f.opts
-	opts.Dir, opts.Environ, opts.Progress, opts.Debug = dir, engine.environ(env), engine.progress(env), engine.debugging(env)
+	opts.Environ, opts.Progress, opts.Debug = engine.environ(env), engine.progress(env), engine.debugging(env)
 	if f.progress == progressJSON {
 		opts.Progress = jsonSteps{opts.Progress}
 	}
@@ -180,10 +212,10 @@ func who() string {
 
 func down(ctx context.Context, docker *client.Client, opts deploy.Options) (*deployment, error) {
 	err := deploy.Down(ctx, docker, opts)
-	if err == nil {
+	if err == nil && opts.Dir != "" {
 		if left := contexts.Undeployed(opts.Environ, opts.Dir); left != nil {
 			fmt.Fprintf(opts.Progress, "warning: its context is left: %v\n", left)
 		}
 	}
-	return &deployment{Kind: eventUndeployed, Path: opts.Dir}, err
+	return &deployment{Kind: eventUndeployed, Application: opts.Name, Path: opts.Dir}, err
 }

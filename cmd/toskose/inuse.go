@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/client"
 
 	"github.com/toskose/toskose/packager"
@@ -36,4 +39,20 @@ func (f *packageFlags) inUse(ctx context.Context, docker *client.Client, plan *p
 		}
 	}
 	return warnings
+}
+
+// mounted reports whether a container of an application has a file of this machine: one
+// that Compose runs has those of its secrets.
+func mounted(ctx context.Context, docker *client.Client, app string) func(path string) bool {
+	return func(path string) bool {
+		ctx, cancel := context.WithTimeout(ctx, looking)
+		defer cancel()
+		list, err := docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", packager.LabelApp+"="+app))})
+		if err != nil {
+			return false // it runs nowhere that one could look
+		}
+		return slices.ContainsFunc(list, func(c container.Summary) bool {
+			return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Source == path })
+		})
+	}
 }

@@ -34,6 +34,7 @@ type targetFlags struct {
 	tls        bool
 	compose    compose.Options
 	kubernetes kubernetes.Options
+	mounted    func(path string) bool // see output.Options
 }
 
 func (f *targetFlags) register(cmd *cobra.Command) {
@@ -102,7 +103,7 @@ func (f *targetFlags) warnings(plan *packager.Plan) []string {
 
 // write writes the manifests and the credentials.
 func (f *targetFlags) write(dir string, plan *packager.Plan) error {
-	opts := output.Options{External: f.secrets == secretsExternal, Random: rand.Reader, Now: time.Now()}
+	opts := output.Options{External: f.secrets == secretsExternal, Random: rand.Reader, Now: time.Now(), Mounted: f.mounted}
 	switch {
 	case f.has(targetCompose):
 		opts.Targets = append(opts.Targets, compose.Target(f.compose))

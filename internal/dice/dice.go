@@ -3,6 +3,7 @@ package dice
 
 import (
 	"os"
+	"strconv"
 	"time"
 )
 
@@ -27,8 +28,12 @@ func (d *Dice) Throw(n int) int {
 }
 
 // Seed is the same in every run, so that a run fails by what was changed and not
-// by chance; another one with TOSKOSE_TEST_LONG.
+// by chance; another one with TOSKOSE_TEST_LONG, and that of TOSKOSE_TEST_SEED, to
+// play a story again.
 func Seed() uint64 {
+	if seed, err := strconv.ParseUint(os.Getenv("TOSKOSE_TEST_SEED"), 10, 64); err == nil {
+		return seed
+	}
 	if os.Getenv("TOSKOSE_TEST_LONG") != "" {
 		return uint64(time.Now().UnixNano())
 	}

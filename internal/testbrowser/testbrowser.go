@@ -35,20 +35,18 @@ type Window struct {
 	wrong []string
 }
 
-// process is the browser, which begins with its first window and ends with Main.
+// process is the browser, which begins with its first window and ends with Close.
 var process struct {
 	sync.Mutex
 	ctx context.Context
 	end context.CancelFunc
 }
 
-// Main runs the tests of a package and ends their browser.
-func Main(m *testing.M) {
-	code := m.Run()
+// Close ends the browser, if there is one.
+func Close() {
 	if process.end != nil {
 		process.end()
 	}
-	os.Exit(code)
 }
 
 func start(t testing.TB) context.Context {
@@ -233,6 +231,7 @@ func (b *Window) Dark() {
 // picture, without a name.
 func (b *Window) Named() {
 	b.t.Helper()
+	where := Ask[string](b, "location.hash")
 	b.call(func(ctx context.Context, tab *chromedp.Target) error {
 		tree, err := cdp.Call(ctx, tab, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 		if err != nil {
@@ -247,7 +246,7 @@ func (b *Window) Named() {
 			case "button", "link", "textbox", "searchbox", "combobox", "checkbox", "image", "img", "log", "form", "navigation", "progressbar", "complementary":
 				found++
 				if n.Name == nil || strings.Trim(fmt.Sprint(n.Name.Value), `" `) == "" {
-					b.t.Errorf("a %s without a name in %s", role, Ask[string](b, "location.hash"))
+					b.t.Errorf("a %s without a name in %s", role, where)
 				}
 			}
 		}

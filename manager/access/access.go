@@ -22,7 +22,7 @@ type Options struct {
 	First     string                 // the user who is always there, an admin
 	Password  func() ([]byte, error) // reads the first user's password; called for every request
 	Users     func() ([]byte, error) // reads the file of the others; called for every request; nil: there are none
-	SecretKey []byte                 // signs tokens; empty: a random one, and tokens end with the process
+	SecretKey func() ([]byte, error) // reads what signs tokens; called for every request; nil: a random key, and tokens end with the process
 	Now       func() time.Time       // nil: time.Now
 	Logger    *slog.Logger           // nil: nothing is logged
 }
@@ -73,7 +73,6 @@ func (e *OftenError) Unwrap() error { return ErrOften }
 type Gate struct {
 	now      func() time.Time
 	store    *store
-	signer   users.Signer
 	process  []byte // a random key, for what is only kept in memory
 	slot     chan struct{}
 	throttle *throttle
@@ -93,15 +92,14 @@ func New(opts Options) (*Gate, error) {
 		g.now = time.Now
 	}
 	_, _ = rand.Read(g.process) // never fails
-	secret := opts.SecretKey
-	if len(secret) == 0 {
-		secret = g.process
+	if opts.SecretKey == nil {
+		opts.SecretKey = func() ([]byte, error) { return g.process, nil }
 	}
-	g.signer, g.throttle = users.NewSigner(secret), newThrottle()
+	g.throttle = newThrottle()
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	g.store = &store{opts: opts, salt: digest(secret, "toskose: salt of the first user's password"), changed: g.followed.end}
+	g.store = &store{opts: opts, changed: g.followed.end}
 	if err := g.store.read(); err != nil {
 		return nil, err
 	}
@@ -188,7 +186,8 @@ func (g *Gate) known(a attempt) (done bool, err error) {
 
 // Token lets in whom a token was given to.
 func (g *Gate) Token(token string) (Caller, error) {
-	u, expires, err := g.signer.Verify(token, g.store.current(), g.now())
+	list, signer := g.store.signed()
+	u, expires, err := signer.Verify(token, list, g.now())
 	if err != nil {
 		return Caller{}, fmt.Errorf("%w: %w", ErrDenied, err)
 	}
@@ -208,12 +207,13 @@ func (g *Gate) Certificate(name string) (Caller, error) {
 
 // Issue returns a token for a caller, unless their user has changed meanwhile.
 func (g *Gate) Issue(c Caller) (token string, expires time.Time, err error) {
-	u, _ := g.store.current().Find(c.Name)
+	list, signer := g.store.signed()
+	u, _ := list.Find(c.Name)
 	if u.Mark() != c.mark {
 		return "", expires, ErrEnded
 	}
 	expires = g.now().Add(users.TokenLife).Truncate(time.Second)
-	return g.signer.Sign(u, expires), expires, nil
+	return signer.Sign(u, expires), expires, nil
 }
 
 // Exists reports whether there is a user of a name. Others are not written down: people
@@ -235,10 +235,4 @@ func (g *Gate) keyed(texts ...string) (sum [sha256.Size]byte) {
 	}
 	mac.Sum(sum[:0])
 	return sum
-}
-
-func digest(key []byte, text string) []byte {
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(text))
-	return mac.Sum(nil)
 }

@@ -26,18 +26,19 @@ type world struct {
 	mu       sync.Mutex
 	now      time.Time
 	password string
+	key      string
 	list     users.List
 	broken   string // in the place of the file of users
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, now: time.Unix(1_800_000_000, 0), password: "first password\n"}
+	w := &world{T: t, now: time.Unix(1_800_000_000, 0), password: "first password\n", key: "key\n"}
 	for name, role := range map[string]users.Role{"ann": users.Viewer, "olga": users.Operator} {
 		w.list = w.list.With(users.User{Name: name, Role: role, Password: cheap("password of " + name), Generation: "1"})
 	}
 	gate, err := access.New(access.Options{
-		First: "admin", SecretKey: []byte("key"), Now: func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.now },
+		First: "admin", SecretKey: func() ([]byte, error) { w.mu.Lock(); defer w.mu.Unlock(); return []byte(w.key), nil }, Now: func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.now },
 		Password: func() ([]byte, error) { w.mu.Lock(); defer w.mu.Unlock(); return []byte(w.password), nil },
 		Users:    w.file,
 	})
@@ -163,7 +164,7 @@ func TestTheFirstUsersTokenLivesAsLongAsItsPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	restarted, err := access.New(access.Options{
-		First: "admin", SecretKey: []byte("key"), Now: func() time.Time { return w.now }, Password: access.Always("first password"),
+		First: "admin", SecretKey: access.Always("key"), Now: func() time.Time { return w.now }, Password: access.Always("first password"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -178,6 +179,47 @@ func TestTheFirstUsersTokenLivesAsLongAsItsPassword(t *testing.T) {
 	w.in("admin", "second password", "10.0.0.1")
 	if _, err := w.login("admin", "first password", "10.0.0.1"); !errors.Is(err, access.ErrDenied) {
 		t.Errorf("the old password: %v", err)
+	}
+}
+
+// TestAnotherSecretKeyEndsTokensAndNothingElse: of the first user, too, whose password
+// stays the same.
+func TestAnotherSecretKeyEndsTokensAndNothingElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.in("admin", "first password", "10.0.0.1")
+	token, _, err := w.gate.Issue(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byToken, err := w.gate.Token(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, done := w.gate.Follow(t.Context(), admin)
+	defer done()
+	followed, done := w.gate.Follow(t.Context(), byToken)
+	defer done()
+	w.change(func() error { w.key = "\n"; return nil }) // somebody is writing
+	if _, err := w.gate.Token(token); err != nil {
+		t.Errorf("while the key is written: %v", err)
+	}
+	w.change(func() error { w.key = "another key"; return nil })
+	if _, err := w.gate.Token(token); !errors.Is(err, access.ErrDenied) {
+		t.Errorf("a token of the former key: %v", err)
+	}
+	if <-followed.Done(); !errors.Is(context.Cause(followed), access.ErrEnded) {
+		t.Error(context.Cause(followed))
+	}
+	if kept.Err() != nil {
+		t.Errorf("what was followed with a password ended: %v", context.Cause(kept))
+	}
+	again, _, err := w.gate.Issue(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.gate.Token(again); err != nil {
+		t.Errorf("a token of the new key: %v", err)
 	}
 }
 

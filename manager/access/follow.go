@@ -48,12 +48,13 @@ func (g *Gate) Follow(ctx context.Context, c Caller) (following context.Context,
 	}
 }
 
-// end ends what users follow who are not as they were.
-func (f *followers) end(now users.List) {
+// end ends what users follow who are not as they were, and, where what signs tokens is not,
+// who showed one.
+func (f *followers) end(now users.List, otherKey bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for one := range f.all {
-		if u, _ := now.Find(one.caller.Name); u.Mark() != one.caller.mark {
+		if u, _ := now.Find(one.caller.Name); u.Mark() != one.caller.mark || otherKey && one.caller.Method == ByToken {
 			one.cancel(ErrEnded)
 		}
 	}

@@ -212,7 +212,7 @@ var everybody = sync.OnceValues(newGate)
 
 func newGate() (*access.Gate, error) {
 	return access.New(access.Options{
-		First: "admin", Password: access.Always("pw"), Users: access.Always(passwords()), SecretKey: []byte("key"),
+		First: "admin", Password: access.Always("pw"), Users: access.Always(passwords()), SecretKey: access.Always("key"),
 	})
 }
 
@@ -462,6 +462,26 @@ func TestRunWaitsForAsLongAsIsPreferred(t *testing.T) {
 			t.Errorf("got %d after %s", w.Code, passed)
 		}
 	})
+}
+
+func TestANullIsNoValue(t *testing.T) {
+	t.Parallel()
+	const goal = "/api/v1/app/goal"
+	for _, c := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"PUT", goal, `{"states": {"api": null}}`, 422},
+		{"PATCH", goal, `{"states": {"api": "up", "gui": null}}`, 422},
+		{"POST", "/api/v1/app/plan", `{"states": {"api": null}}`, 422},
+		{"POST", goal + "/resume", `{"components": ["api", null]}`, 422},
+		{"POST", goal + "/resume", `{"components": null}`, 200},
+		{"PUT", goal, `{"states": null, "state": "up"}`, 200},
+	} {
+		if w := ask(t, handler(t, &app{}), c.method, c.path, c.body); w.Code != c.want {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, w.Code, w.Body)
+		}
+	}
 }
 
 func TestABadBodyIsRefused(t *testing.T) {

@@ -38,7 +38,8 @@ func (s *server) takesBody(next http.Handler) http.Handler {
 // decode reads a body of JSON, which may be missing. Its media type does not count:
 // curl calls it a form by default.
 func decode(r *http.Request, into any, like string) error {
-	decoder := json.NewDecoder(r.Body)
+	body, _ := io.ReadAll(r.Body) // takesBody has read it
+	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	decoder.UseNumber()
 	switch err := decoder.Decode(into); {
@@ -50,5 +51,26 @@ func decode(r *http.Request, into any, like string) error {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return invalid("the body goes on after the JSON object")
 	}
+	if hasNull(body) {
+		return invalid("the body has a null where a value should be, as in %s", like)
+	}
 	return nil
+}
+
+// hasNull finds a null that a decoder would take for an empty value. One in the place of
+// a whole member is the same as none.
+func hasNull(text []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for depth := 0; ; {
+		switch token, err := decoder.Token(); {
+		case err != nil:
+			return false
+		case token == nil && depth > 1:
+			return true
+		case token == json.Delim('{'), token == json.Delim('['):
+			depth++
+		case token == json.Delim('}'), token == json.Delim(']'):
+			depth--
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,12 +40,33 @@ var documented = sync.OnceValues(func() (*openapi3.T, error) {
 	if err := document.Validate(context.Background()); err != nil {
 		return nil, err
 	}
+	closeAll(document)
+	return document, nil
+})
+
+// closeAll closes the objects that have a name, and those of bodies.
+func closeAll(document *openapi3.T) {
 	seen := map[*openapi3.Schema]bool{}
 	for _, s := range document.Components.Schemas {
 		closeObjects(s, seen)
 	}
-	return document, nil
-})
+	for _, item := range document.Paths.Map() {
+		for _, operation := range item.Operations() {
+			if operation.RequestBody != nil {
+				closeContent(operation.RequestBody.Value.Content, seen)
+			}
+			for _, response := range operation.Responses.Map() {
+				closeContent(response.Value.Content, seen)
+			}
+		}
+	}
+}
+
+func closeContent(content openapi3.Content, seen map[*openapi3.Schema]bool) {
+	for _, media := range content {
+		closeObjects(media.Schema, seen)
+	}
+}
 
 // closeObjects forbids properties that an object does not declare, unless it
 // declares none.
@@ -61,6 +83,9 @@ func closeObjects(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
 	closeObjects(s.AdditionalProperties.Schema, seen)
 	for _, p := range s.Properties {
 		closeObjects(p, seen)
+	}
+	for _, one := range slices.Concat(s.OneOf, s.AnyOf) {
+		closeObjects(one, seen)
 	}
 }
 

@@ -53,7 +53,7 @@ func (l *live) manage() {
 		l.app.Close()
 	}
 	app, err := manager.New(fakeunit.Thinking(), fakeunit.Config(), manager.Options{
-		Containers: l.found, Passwords: fakeunit.Passwords(), Patience: 100 * time.Millisecond, Backoff: time.Millisecond,
+		Containers: l.found, Passwords: fakeunit.PasswordOf, Patience: 100 * time.Millisecond, Backoff: time.Millisecond,
 		Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ const answerTime = 30 * time.Second
 type reply struct {
 	status int // 0: 200
 	header map[string]string
-	body   any // as JSON; a string as plain text
+	body   any // as JSON; a string as plain text; or *encoded
 }
 
 func ok(body any) reply { return reply{body: body} }
@@ -40,11 +40,16 @@ func (s *server) handle(h func(*http.Request) (reply, error)) http.HandlerFunc {
 			s.problem(w, r, err)
 			return
 		}
-		contentType, data := encode("application/json", answer.body)
+		contentType, data, tag := "application/json", []byte(nil), ""
+		if made, is := answer.body.(*encoded); is {
+			data, tag = made.data, made.tag
+		} else {
+			contentType, data = encode(contentType, answer.body)
+		}
 		if answer.status == 0 {
 			answer.status = http.StatusOK
 		}
-		if answer.status == http.StatusOK && (r.Method == http.MethodGet || r.Method == http.MethodHead) && unchanged(w, r, data) {
+		if answer.status == http.StatusOK && (r.Method == http.MethodGet || r.Method == http.MethodHead) && unchanged(w, r, data, tag) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
@@ -54,9 +59,10 @@ func (s *server) handle(h func(*http.Request) (reply, error)) http.HandlerFunc {
 
 // unchanged names what is answered by an ETag, and reports whether the client has
 // it already (RFC 9110, 13.1.2).
-func unchanged(w http.ResponseWriter, r *http.Request, data []byte) bool {
-	sum := sha256.Sum256(data)
-	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`
+func unchanged(w http.ResponseWriter, r *http.Request, data []byte, tag string) bool {
+	if tag == "" {
+		tag = tagOf(sha256.Sum256(data))
+	}
 	w.Header().Set("ETag", tag)
 	w.Header().Set("Cache-Control", "private, no-cache")
 	for _, line := range r.Header.Values("If-None-Match") {
@@ -67,6 +73,11 @@ func unchanged(w http.ResponseWriter, r *http.Request, data []byte) bool {
 		}
 	}
 	return false
+}
+
+// tagOf returns the entity tag of what has a hash.
+func tagOf(sum [sha256.Size]byte) string {
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`
 }
 
 // write sends an answer that is made on the spot.

@@ -97,6 +97,7 @@ type server struct {
 	answers *answers // to requests with an Idempotency-Key
 	audit   *auditLog
 	page    http.Handler
+	shown   shown
 	streams chan struct{} // a slot for each stream of events
 
 	followers chan struct{} // a slot for each of lines

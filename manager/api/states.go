@@ -8,7 +8,11 @@ import (
 )
 
 func (s *server) getApp(r *http.Request, d manager.Detail) (reply, error) {
-	return ok(s.app.App(r.Context(), d)), nil
+	app := s.app.App(r.Context(), d)
+	if d == manager.WithProcesses {
+		return ok(app), nil
+	}
+	return ok(s.shown.encode(app)), nil
 }
 
 func (s *server) getNodes(r *http.Request, d manager.Detail) (reply, error) {

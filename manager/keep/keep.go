@@ -83,6 +83,7 @@ func New(opts Options) *Keeper {
 // there.
 func (k *Keeper) Run(ctx context.Context) {
 	defer k.working.Wait()
+	k.listen(ctx)
 	for ctx.Err() == nil {
 		began := time.Now()
 		s, superseded := k.opts.Observe()
@@ -96,6 +97,33 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		timer.Stop()
+	}
+}
+
+// hush is how long nothing is asked and decided while not all nodes are known yet: with
+// very many replicas, that would take longer than to get to know them.
+const hush = time.Second
+
+// listen returns when all nodes are known, or somebody sets a goal, or hush is over.
+func (k *Keeper) listen(ctx context.Context) {
+	over := time.NewTimer(hush)
+	defer over.Stop()
+	for {
+		began := time.Now()
+		s, superseded := k.opts.Observe()
+		if s.Complete {
+			return
+		}
+		pause(ctx, min(10*time.Since(began), 100*time.Millisecond))
+		select {
+		case <-superseded:
+		case <-k.poked:
+			return
+		case <-over.C:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

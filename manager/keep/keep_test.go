@@ -32,6 +32,8 @@ type application struct {
 	odd        []string       // what was asked for and is not allowed
 	fails      map[string]int // how often an operation of a component fails before it succeeds
 	never      bool           // operations do not end
+	unknown    bool           // not all nodes are known yet
+	reads      int            // of documents
 }
 
 type unit struct {
@@ -80,7 +82,7 @@ func (a *application) do(f func()) {
 func (a *application) observe() (goal.Situation, <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := goal.Situation{Now: time.Now(), Complete: true, Missing: slices.Clone(a.missing)}
+	s := goal.Situation{Now: time.Now(), Complete: !a.unknown, Missing: slices.Clone(a.missing)}
 	for _, u := range a.replicas {
 		r := goal.Replica{Node: u.node, Name: u.id, Instance: u.id, Components: maps.Clone(u.components)}
 		if u.down {
@@ -108,6 +110,7 @@ var errDown = errors.New("connection refused")
 func (u *unit) Read(context.Context) ([]byte, error) {
 	u.app.mu.Lock()
 	defer u.app.mu.Unlock()
+	u.app.reads++
 	switch {
 	case u.down:
 		return nil, errDown
@@ -406,6 +409,42 @@ func TestAHoldEndsWithBothManagersWhenItsComponentIsLedBack(t *testing.T) {
 			t.Errorf("api is not on hold again: %+v", d)
 		}
 	})
+}
+
+func TestNobodyIsAskedForTheGoalUntilAllNodesAreKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		happens func(*application, *keep.Keeper)
+	}{
+		"all are known": {func(a *application, _ *keep.Keeper) { a.do(func() { a.unknown = false }) }},
+		"somebody sets one": {func(_ *application, k *keep.Keeper) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+			defer cancel()
+			_, _ = k.Set(ctx, keep.Ask{All: goal.Up}, time.Now()) // nobody keeps it so soon
+		}},
+		"some are not for long": {func(*application, *keep.Keeper) { time.Sleep(time.Second) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newApplication()
+				a.unknown = true
+				a.add("backend")
+				k, _ := a.keeper(t, goal.Up)
+				reads := func() int {
+					synctest.Wait()
+					a.mu.Lock()
+					defer a.mu.Unlock()
+					return a.reads
+				}
+				time.Sleep(500 * time.Millisecond)
+				if n := reads(); n > 0 {
+					t.Errorf("%d units were asked before", n)
+				}
+				if c.happens(a, k); reads() == 0 {
+					t.Error("no unit is asked")
+				}
+			})
+		})
+	}
 }
 
 func TestMoreThanHalfOfTheReplicasDecide(t *testing.T) {

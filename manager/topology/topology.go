@@ -56,7 +56,7 @@ type Application struct {
 }
 
 // New joins a model and its configuration, and reports all that is missing.
-func New(app *tosca.Application, conf *config.Config, passwords map[string]string) (*Application, error) {
+func New(app *tosca.Application, conf *config.Config, passwords func(node string) string) (*Application, error) {
 	var problems []error
 	nodes := make([]*Node, 0, len(app.Nodes))
 	byName := map[string]*Node{}
@@ -94,12 +94,12 @@ func New(app *tosca.Application, conf *config.Config, passwords map[string]strin
 	return a, errors.Join(problems...)
 }
 
-func (n *Node) credential(passwords map[string]string) error {
-	n.Credentials = unitclient.Credentials{User: n.Conf.User, Password: passwords[n.Name()], Name: n.Name()}
+func (n *Node) credential(passwords func(node string) string) error {
+	n.Credentials = unitclient.Credentials{User: n.Conf.User, Password: func() string { return passwords(n.Name()) }, Name: n.Name()}
 	if n.Conf.Port < 1 || n.Conf.Port > 65535 {
 		return fmt.Errorf("node %q: port %d of its unit in toskose.yml is not valid", n.Name(), n.Conf.Port)
 	}
-	if n.Conf.User == "" || n.Credentials.Password == "" {
+	if n.Conf.User == "" || n.Credentials.Password() == "" {
 		return fmt.Errorf("node %q: its unit's user or password is missing", n.Name())
 	}
 	return nil

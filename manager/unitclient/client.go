@@ -111,7 +111,11 @@ func (p *Pool) Close() {
 
 // Credentials are the user and password of a unit and, with TLS, the name that its
 // certificate must have.
-type Credentials struct{ User, Password, Name string }
+type Credentials struct {
+	User     string
+	Password func() string // for each request
+	Name     string
+}
 
 // Client sends requests to one unit. It is safe for concurrent use and need not be
 // closed.
@@ -164,7 +168,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, r.failed(err)
 	}
-	req.SetBasicAuth(c.credentials.User, c.credentials.Password)
+	req.SetBasicAuth(c.credentials.User, c.credentials.Password())
 	if r.kind != "" {
 		req.Header.Set("Content-Type", r.kind)
 	}

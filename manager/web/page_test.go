@@ -4,6 +4,7 @@ package web_test
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -11,7 +12,11 @@ import (
 	"github.com/toskose/toskose/manager"
 )
 
-func TestMain(m *testing.M) { testbrowser.Main(m) }
+func TestMain(m *testing.M) {
+	code := m.Run()
+	testbrowser.Close()
+	os.Exit(code)
+}
 
 func TestThePage(t *testing.T) {
 	world := newThinking(t)

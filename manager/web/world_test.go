@@ -90,20 +90,18 @@ func newThinking(t testing.TB) *thinking {
 	model := load(t, "../../examples/thinking")
 	found := &containers{of: map[string][]netip.AddrPort{}}
 	conf := config.Config{Nodes: map[string]config.Node{}}
-	passwords := map[string]string{}
 	for _, n := range model.Nodes {
 		hosted := slices.DeleteFunc(slices.Clone(model.Components), func(c tosca.Component) bool { return c.Node != n.Name })
 		conf.Nodes[n.Name] = config.Node{Port: 9001, User: "admin"}
 		if len(hosted) == 0 {
 			continue
 		}
-		passwords[n.Name] = "unit's"
 		found.of[n.Name] = []netip.AddrPort{testunit.Serve(t, "unit's", func(folder string, port uint16) []byte {
 			return unitConfig(t, folder, port, hosted)
 		})}
 	}
 	app, err := manager.New(model, &conf, manager.Options{
-		Containers: found, Passwords: passwords, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
+		Containers: found, Passwords: func(string) string { return "unit's" }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
 	})
 	if err != nil {
 		t.Fatal(err)

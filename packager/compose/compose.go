@@ -357,6 +357,9 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 	if len(s.Health) > 0 {
 		out.Health = &health{Test: append([]string{"CMD"}, s.Health...), Interval: packager.HealthInterval.String(), Timeout: packager.HealthTimeout.String(), Retries: packager.HealthRetries}
 	}
+	if len(s.Pulse) > 0 {
+		out.Health = &health{Test: append([]string{"CMD"}, s.Pulse...), Interval: packager.PulseInterval.String(), Timeout: packager.PulseTimeout.String(), Retries: packager.HealthRetries}
+	}
 	if s.StopGrace > 0 {
 		out.StopGrace = strconv.Itoa(s.StopGrace) + "s"
 	}

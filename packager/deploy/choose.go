@@ -31,6 +31,12 @@ func (o Options) Validate() error {
 	return nil
 }
 
+// Packaged reports whether toskose has packaged an application in a folder.
+func Packaged(dir string) bool {
+	_, err := choose(dir, "")
+	return err == nil
+}
+
 // choose returns the target that a folder is deployed to. Empty: the engine, as
 // a stack or by Compose.
 func choose(dir, target string) (string, error) {

@@ -39,6 +39,10 @@ func (d *deployer) onCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return d.inCluster(ctx, info)
+}
+
+func (d *deployer) inCluster(ctx context.Context, info kubernetes.Info) error {
 	d.info, d.kind = info.Info, Kubernetes
 	c := &cluster{d: d, info: info}
 	if err := c.reachable(ctx); err != nil {

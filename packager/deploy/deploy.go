@@ -23,7 +23,10 @@ import (
 // Options says what is deployed and how.
 type Options struct {
 	Dir      string        // what toskose has packaged
+	Name     string        // undeploy: of an application that runs; Target says where, and Dir where it is from, if that is known
+	Images   bool          // undeploy: remove the images that were built for it from the engine
 	Target   string        // where to; empty: what the folder is for
+	Space    string        // the namespace of an application without a folder
 	Context  string        // the cluster, as a context of kubectl's; empty: its current one
 	Timeout  time.Duration // for all of it to answer
 	Keep     bool          // leave what did not come up, for inspection
@@ -85,6 +88,7 @@ type target struct {
 	removeDocuments func(context.Context) error // the volumes that units keep documents on
 	otherwise       func(context.Context) error // removes what was deployed in another way
 	settled         func(context.Context) error // is called when all of it answers
+	unheard         func(context.Context) error // why the manager runs and cannot be asked
 	halted          func(context.Context) error // waits until the orchestrator has ended what it does by itself about an update
 	note            func(release.Log) error     // keeps the log where what is deployed cannot
 	close           func()
@@ -250,14 +254,22 @@ func (d *deployer) down(ctx context.Context) error {
 			return err
 		}
 	}
-	if !d.opts.Volumes {
-		return nil
+	if d.opts.Volumes {
+		if err := d.where.removeVolumes(ctx); err != nil {
+			return err
+		}
 	}
-	return d.where.removeVolumes(ctx)
+	if d.opts.Images {
+		return d.removeImages(ctx)
+	}
+	return nil
 }
 
-// open finds where a folder is deployed to.
+// open finds where a folder is deployed to, or where an application runs.
 func open(ctx context.Context, engine *client.Client, opts Options) (*deployer, error) {
+	if opts.Name != "" {
+		return openNamed(ctx, engine, opts)
+	}
 	dir, err := filepath.Abs(opts.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot find %q: %w", opts.Dir, err)

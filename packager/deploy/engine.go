@@ -17,7 +17,9 @@ import (
 // asked or as suits the engine.
 func (d *deployer) onEngine(ctx context.Context, kind string) error {
 	var err error
-	if d.info, err = compose.ReadInfo(d.opts.Dir); err != nil {
+	if d.opts.Name != "" {
+		d.info.App = d.opts.Name
+	} else if d.info, err = compose.ReadInfo(d.opts.Dir); err != nil {
 		return err
 	}
 	system, err := d.engine.Info(ctx)

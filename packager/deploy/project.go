@@ -83,6 +83,9 @@ func (p *project) down(ctx context.Context) error {
 		return err
 	}
 	p.d.unnamed = append(p.d.unnamed, unnamedOf(list)...)
+	if p.d.opts.Name != "" {
+		return p.d.removeProject(ctx, list, p.label)
+	}
 	words, err := p.compose(ctx, "down", "--remove-orphans")
 	if err != nil {
 		return err

@@ -33,6 +33,9 @@ func (p *project) releases(ctx context.Context) (map[string]release.Log, error) 
 // note writes the log into the folders that it names: any may be that of a container that
 // was not replaced.
 func (p *project) note(log release.Log) error {
+	if p.d.opts.Dir == "" { // it was found without
+		return nil
+	}
 	folders := map[string]bool{p.d.opts.Dir: true}
 	for _, r := range append(release.ReadLog(p.d.opts.Dir, p.d.engineID), log...) {
 		folders[r.Folder] = true

@@ -62,6 +62,9 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 			d.sayAnswering(said, missing)
 			last = unanswered(missing)
 		case ctx.Err() == nil: // otherwise it says only that the time is up
+			if why := d.unheard(ctx, err); why != nil {
+				return "", fmt.Errorf("%w (%w)", why, err)
+			}
 			last = fmt.Errorf("the manager does not answer: %w", err)
 		}
 		if fatal := d.hopeless(ctx); fatal != nil {

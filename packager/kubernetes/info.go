@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -30,14 +29,27 @@ type Info struct {
 	Selector     string // of all that belongs to the application, as kubectl's --selector
 }
 
+// Managed selects the objects of all applications, as kubectl's --selector.
+const Managed = labelManagedBy + "=toskose"
+
+// ApplicationOf is the name of the application that an object with some labels belongs to.
+func ApplicationOf(labels map[string]string) string { return labels[labelPartOf] }
+
+// Named is what is known of an application that runs in a namespace, without its folder.
+func Named(app, namespace string) Info {
+	return Info{Info: output.Info{App: app}, Namespace: namespace, OwnNamespace: true, Selector: selectorOf(app)}
+}
+
+func selectorOf(app string) string { return labelPartOf + "=" + app + "," + Managed }
+
 // Owner returns the application that an object with some labels belongs to, by the name
 // that its labels have; empty: none that toskose has made. ours: it is this one.
 func (i Info) Owner(labels map[string]string) (app string, ours bool) {
 	if labels[labelManagedBy] != "toskose" {
 		return "", false
 	}
-	app = labels[labelPartOf]
-	return app, strings.HasPrefix(i.Selector, labelPartOf+"="+app+",")
+	app = ApplicationOf(labels)
+	return app, i.Selector == selectorOf(app)
 }
 
 // Workload is the label that says which of an application's workloads an
@@ -70,7 +82,7 @@ func ReadInfo(dir string) (Info, error) {
 	info := Info{
 		Namespace:    k.Namespace,
 		OwnNamespace: slices.Contains(k.Resources, path.Join(Folder, namespaceFile+".yaml")),
-		Selector:     labelPartOf + "=" + k.Metadata.Name + "," + labelManagedBy + "=toskose",
+		Selector:     selectorOf(k.Metadata.Name),
 	}
 	text := k.Metadata.Annotations[infoAnnotation]
 	if text == "" || k.Namespace == "" || k.Metadata.Name == "" {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,5 +121,43 @@ func TestExternalSecretsAreNeitherDrawnNorWritten(t *testing.T) {
 	}
 	if _, err := output.ManagerPassword(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestASecretThatNoContainerHasIsRemoved packages a secret, then goes without it while a
+// container still has its file, and then when none has.
+func TestASecretThatNoContainerHasIsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(mounted func(string) bool, names ...string) []string {
+		plan := &packager.Plan{App: "shop", Version: "1", Services: []packager.Service{{IsManager: true}}}
+		for _, name := range names {
+			plan.Secrets = append(plan.Secrets, packager.Secret{Name: name})
+		}
+		if err := output.Write(dir, plan, output.Options{Random: zeros{}, Mounted: mounted}); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(filepath.Join(dir, output.SecretsDir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for _, e := range entries {
+			if e.Name() != packager.SecretNamesFile && e.Name() != packager.NetrcFile {
+				left = append(left, e.Name())
+			}
+		}
+		return left
+	}
+	write(nil, "api.token", "manager-password")
+	if err := os.WriteFile(filepath.Join(dir, output.SecretsDir, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	whole := filepath.Join(dir, output.SecretsDir, "api.token")
+	if left := write(func(path string) bool { return path == whole }, "manager-password"); !slices.Equal(left, []string{"api.token", "manager-password", "mine"}) {
+		t.Errorf("while a container has it: %q", left)
+	}
+	if left := write(func(string) bool { return false }, "manager-password"); !slices.Equal(left, []string{"manager-password", "mine"}) {
+		t.Errorf("when none has it: %q", left)
 	}
 }

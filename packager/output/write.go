@@ -46,6 +46,10 @@ type Options struct {
 	External bool      // secrets are only named: their values are somebody else's
 	Random   io.Reader // where new credentials come from
 	Now      time.Time // when certificates begin to be valid
+
+	// Mounted reports whether a container has a file of the folder, by its whole path:
+	// it would not start again without it. nil: none has.
+	Mounted func(path string) bool
 }
 
 // manifests are where targets write; what toskose left there and does not
@@ -127,14 +131,14 @@ func same(a, b string) bool {
 // may have it mounted, and would keep the one before. Manifests of an earlier run that are not among
 // them are removed.
 func Write(dir string, plan *packager.Plan, opts Options) error {
-	files, err := gather(dir, plan, opts)
+	files, unused, err := gather(dir, plan, opts)
 	if err != nil {
 		return err
 	}
 	if err := writeAll(dir, files); err != nil {
 		return fmt.Errorf("cannot write to %q: %w", dir, err)
 	}
-	if err := removeStale(dir, files); err != nil {
+	if err := errors.Join(removeStale(dir, files), removeUnused(dir, unused)); err != nil {
 		return fmt.Errorf("cannot remove what is out of date from %q: %w", dir, err)
 	}
 	return nil
@@ -154,44 +158,44 @@ func differing(dir string, files []File) []File {
 }
 
 // gather returns all that is written, credentials first: the manifests
-// name them.
-func gather(dir string, plan *packager.Plan, opts Options) ([]File, error) {
-	var files []File
+// name them. unused are the secrets that were written before, and no container has now.
+func gather(dir string, plan *packager.Plan, opts Options) (files []File, unused []string, err error) {
 	secrets := Secrets{External: true}
 	if !opts.External {
 		old, err := readCredentials(dir, plan.Secrets)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		creds, err := settle(plan.Secrets, old, opts.Random, opts.Now)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		unused = creds.unused(dir, old, opts.Mounted)
 		if files, err = creds.files(plan); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		secrets = creds.secrets()
 	}
 	cfg, err := config.Encode(plan.Config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	files = append(files, File{ConfigFile, 0o644, append([]byte(Header), cfg...)})
 	if len(plan.Components) > 0 {
 		about, err := yaml.Marshal(plan.Components)
 		if err != nil {
-			return nil, fmt.Errorf("cannot encode what the components are: %w", err)
+			return nil, nil, fmt.Errorf("cannot encode what the components are: %w", err)
 		}
 		files = append(files, File{ComponentsFile, 0o644, append([]byte(Header), about...)})
 	}
 	for _, target := range opts.Targets {
 		more, err := target(plan, secrets)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		files = append(files, more...)
 	}
-	return files, nil
+	return files, unused, nil
 }
 
 // removeStale removes the manifests of an earlier run that are not among the

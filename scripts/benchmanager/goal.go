@@ -40,7 +40,7 @@ var staged = protocol.Protocol{
 // reachGoal leads an application of 1,000 components to a goal, by operations that
 // sleep, and tells how long that took beside the longest chain of them.
 func (b *bench) reachGoal(binary string, each time.Duration) error {
-	app, conf, passwords := chains()
+	app, conf := chains()
 	units := &fleet{dir: b.dir, perNode: 1, configuration: func(dir string, addr netip.AddrPort, node int) string {
 		var text strings.Builder
 		text.WriteString(server(dir, addr))
@@ -56,7 +56,7 @@ func (b *bench) reachGoal(binary string, each time.Duration) error {
 	if err := units.start(binary, containers); err != nil {
 		return err
 	}
-	m, err := manager.New(app, conf, manager.Options{Containers: units, Passwords: passwords, Logger: slog.New(slog.DiscardHandler)})
+	m, err := manager.New(app, conf, manager.Options{Containers: units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -138,13 +138,13 @@ func critical(app *tosca.Application, runs map[string]wire.Execution) (longest t
 
 // chains is an application in which each component connects to one of the container
 // before, but for the first of each chain.
-func chains() (*tosca.Application, *config.Config, map[string]string) {
+func chains() (*tosca.Application, *config.Config) {
 	app := &tosca.Application{Name: "chains"}
-	conf, passwords := &config.Config{Nodes: map[string]config.Node{}}, map[string]string{}
+	conf := &config.Config{Nodes: map[string]config.Node{}}
 	for node := range containers {
 		n := fmt.Sprintf("n%d", node)
 		app.Nodes = append(app.Nodes, tosca.Node{Name: n, Type: "tosker.nodes.Container", Protocol: protocol.Container()})
-		conf.Nodes[n], passwords[n] = config.Node{Alias: n, Port: port, User: user}, password
+		conf.Nodes[n] = config.Node{Alias: n, Port: port, User: user}
 		for c := range components {
 			made := tosca.Component{
 				Name: name(node, c), Type: "tosker.nodes.Software", Host: n, Node: n, Protocol: staged,
@@ -158,7 +158,7 @@ func chains() (*tosca.Application, *config.Config, map[string]string) {
 			app.Components = append(app.Components, made)
 		}
 	}
-	return app, conf, passwords
+	return app, conf
 }
 
 // single is an application of one component on one unit that a goal keeps up.
@@ -177,11 +177,11 @@ var mortal = protocol.Protocol{
 	},
 }
 
-// keepUp runs a unit with one component, whose start is a command, and a manager that
-// keeps it up. A start that lasts for stable is one that succeeded.
-func keepUp(dir, binary, command, stable string) (*single, error) {
+// runSingle runs a unit with one component, of which program has the start, and a
+// manager. A start that lasts for stable is one that succeeded.
+func runSingle(dir, binary, stable string, program func(dir string) string) (*single, error) {
 	s := &single{units: &fleet{dir: dir, perNode: 1, configuration: func(dir string, addr netip.AddrPort, _ int) string {
-		return server(dir, addr) + program("n0c0", "start", command) + component("n0c0", mortal, "start")
+		return server(dir, addr) + program(dir) + component("n0c0", mortal, "start")
 	}}}
 	if err := s.units.start(binary, 1); err != nil {
 		s.units.stop()
@@ -201,12 +201,22 @@ func keepUp(dir, binary, command, stable string) (*single, error) {
 	}}}
 	var err error
 	s.app, err = manager.New(app, conf, manager.Options{
-		Containers: s.units, Passwords: map[string]string{"n0": password}, Logger: slog.New(slog.DiscardHandler),
+		Containers: s.units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler),
 	})
-	if err == nil {
-		_, _, err = s.app.SetGoal(context.Background(), manager.GoalRequest{State: "up", By: "bench"})
-	}
 	if err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// keepUp is runSingle of a component that a goal keeps up, and whose start is a command.
+func keepUp(dir, binary, stable, command string) (*single, error) {
+	s, err := runSingle(dir, binary, stable, func(string) string { return program("n0c0", "start", command) })
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := s.app.SetGoal(context.Background(), manager.GoalRequest{State: "up", By: "bench"}); err != nil {
 		s.stop()
 		return nil, err
 	}
@@ -223,7 +233,7 @@ func (s *single) stop() {
 // crashLoop is the processor time of manager and unit while a component dies at every
 // start.
 func (b *bench) crashLoop(binary string, d time.Duration) error {
-	s, err := keepUp(b.dir, binary, "/bin/false", "")
+	s, err := keepUp(b.dir, binary, "", "/bin/false")
 	if err != nil {
 		return err
 	}

@@ -100,8 +100,7 @@ func (b *bench) restarts(binary string) error {
 	} {
 		took, err := rival.run(binary)
 		if err != nil {
-			fmt.Printf("%-52s %10s (%v)\n", "started again by "+rival.name, "-", err)
-			b.missed = b.missed || rival.goal > 0
+			b.lacks("started again by "+rival.name, err)
 			continue
 		}
 		b.row(fmt.Sprintf("started again by %s, median", rival.name), milliseconds(median(took)), rival.goal, "ms")
@@ -111,7 +110,7 @@ func (b *bench) restarts(binary string) error {
 
 func (b *bench) byGoal(binary string) ([]time.Duration, error) {
 	p := phoenix{file: filepath.Join(b.dir, "goal"), pid: itself}
-	s, err := keepUp(b.dir, binary, p.command(), "50ms")
+	s, err := keepUp(b.dir, binary, "50ms", p.command())
 	if err != nil {
 		return nil, err
 	}

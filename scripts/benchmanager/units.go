@@ -59,6 +59,9 @@ func (f *fleet) start(binary string, count int) error {
 		if err != nil {
 			return err
 		}
+		if err := os.Mkdir(filepath.Join(dir, "documents"), 0o700); err != nil {
+			return err
+		}
 		conf := filepath.Join(dir, "supervisord.conf")
 		if err := os.WriteFile(conf, []byte(f.configuration(dir, addr, i/f.perNode)), 0o600); err != nil {
 			return err

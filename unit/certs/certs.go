@@ -1,29 +1,66 @@
-// Package certs is a server's certificates in files, which are read again when they
-// change. It starts no goroutine.
+// Package certs is certificates in files, of a server or of a client, which are read again
+// when they change. It starts no goroutine.
 package certs
 
 import (
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"log/slog"
 	"os"
 	"slices"
 	"sync"
 )
 
-// Reloading returns what load does. A handshake loads again when one of the files has
-// changed, the first of which has the certificate; if that fails, it is logged, and what
-// was loaded before stays in use.
+// Reloading returns what load does, for a server. A handshake loads again when one of the
+// files has changed, the first of which has the certificate; if that fails, it is logged,
+// and what was loaded before stays in use.
 func Reloading(files []string, load func() (*tls.Config, error), logger *slog.Logger) (*tls.Config, error) {
-	c := &certificates{files: files, load: load, logger: logger}
-	c.seen = c.stat()
-	config, err := load()
+	c, err := read(files, load, logger)
 	if err != nil {
 		return nil, err
 	}
-	c.config = config
-	outer := config.Clone()
+	outer := c.config.Clone()
 	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(), nil }
 	return outer, nil
+}
+
+// Client is Reloading for a client, whose own certificate and whose RootCAs may change. Of
+// what it returns, ServerName has to be set.
+func Client(files []string, load func() (*tls.Config, error), logger *slog.Logger) (*tls.Config, error) {
+	c, err := read(files, load, logger)
+	if err != nil {
+		return nil, err
+	}
+	outer := c.config.Clone()
+	outer.Certificates, outer.RootCAs = nil, nil
+	outer.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return &c.current().Certificates[0], nil
+	}
+	outer.InsecureSkipVerify = true // VerifyConnection verifies, by the roots of that time
+	outer.VerifyConnection = func(state tls.ConnectionState) error { return verify(state, c.current().RootCAs) }
+	return outer, nil
+}
+
+// verify does what a client does that has certain roots.
+func verify(state tls.ConnectionState, roots *x509.CertPool) error {
+	if state.ServerName == "" || len(state.PeerCertificates) == 0 {
+		return errors.New("there is no name or no certificate to verify")
+	}
+	opts := x509.VerifyOptions{DNSName: state.ServerName, Roots: roots, Intermediates: x509.NewCertPool()}
+	for _, c := range state.PeerCertificates[1:] {
+		opts.Intermediates.AddCert(c)
+	}
+	_, err := state.PeerCertificates[0].Verify(opts)
+	return err
+}
+
+func read(files []string, load func() (*tls.Config, error), logger *slog.Logger) (*certificates, error) {
+	c := &certificates{files: files, load: load, logger: logger}
+	c.seen = c.stat()
+	var err error
+	c.config, err = load()
+	return c, err
 }
 
 // certificates keeps the configuration that was loaded last.

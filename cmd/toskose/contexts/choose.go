@@ -83,6 +83,20 @@ func Deployed(environ []string, name, dir string) error {
 	return err
 }
 
+// DeployedFrom returns the folder that an application was deployed from, as its context
+// has it; empty: nobody knows.
+func DeployedFrom(environ []string, name string) string {
+	store, err := Find(environ)
+	if err != nil {
+		return ""
+	}
+	c, err := store.Get(name)
+	if err != nil {
+		return ""
+	}
+	return c.Dir
+}
+
 // Undeployed removes the contexts of a folder whose application runs no longer.
 func Undeployed(environ []string, dir string) error {
 	dir, err := filepath.Abs(dir)

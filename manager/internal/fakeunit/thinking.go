@@ -89,9 +89,9 @@ func Config() *config.Config {
 	}}
 }
 
-// Passwords are those of Thinking's units.
-func Passwords() map[string]string {
-	return map[string]string{"backend": Password, "frontend": Password}
+// PasswordOf has the passwords of Thinking's units.
+func PasswordOf(node string) string {
+	return map[string]string{"backend": Password, "frontend": Password}[node]
 }
 
 // Backend is a unit with api in state configured. start waits for hold.

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	"github.com/toskose/toskose/tosca"
+)
+
+// passwords are those of units, by node. Their files are read whenever one is asked for,
+// as those of users are: one that has changed counts for the next request.
+type passwords struct {
+	folder string
+	logger *slog.Logger // nil until the manager runs
+
+	mu    sync.Mutex
+	known map[string]string // as they were read last
+	wrong map[string]string // what is wrong with a file; it is said once
+}
+
+func newPasswords(folder string) *passwords {
+	return &passwords{folder: folder, known: map[string]string{}, wrong: map[string]string{}}
+}
+
+// readAll reads the password of each node that hosts components.
+func (p *passwords) readAll(app *tosca.Application) error {
+	var problems []error
+	tried := map[string]bool{}
+	for _, c := range app.Components {
+		if tried[c.Node] {
+			continue
+		}
+		tried[c.Node] = true
+		password, err := p.read(c.Node)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		p.known[c.Node] = password
+	}
+	return errors.Join(problems...)
+}
+
+func (p *passwords) read(node string) (string, error) {
+	if p.folder == "" {
+		return "", errors.New("TOSKOSE_SECRETS is not set")
+	}
+	return secret("node "+node, filepath.Join(p.folder, node+"-password"))
+}
+
+// of returns the password of a node's unit; where its file cannot be used, that of
+// before: somebody may be writing.
+func (p *passwords) of(node string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	password, err := p.read(node)
+	switch {
+	case err == nil:
+		p.known[node], p.wrong[node] = password, ""
+	case p.wrong[node] != err.Error():
+		p.wrong[node] = err.Error()
+		p.logger.Error("the password of a unit cannot be read; that of before is used", "node", node, "error", err)
+	}
+	return p.known[node]
+}

@@ -1,0 +1,109 @@
+// Package applications has the command that lists which applications run, and finds
+// one by its name: on the Docker engine, in its swarm and on the cluster that kubectl is
+// set to.
+package applications
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/packager/running"
+)
+
+// Places are where applications are looked for.
+type Places struct {
+	Connect func() (*client.Client, error)
+	Target  string // swarm, compose or kubernetes; empty: wherever one can look
+	Context string // of kubectl's
+	Environ []string
+}
+
+// answering is how long a cluster that was not asked for may take.
+const answering = 10 * time.Second
+
+// All returns what runs, and why one could not look somewhere. If that is everywhere, or
+// where Target is, it is an error.
+func (p Places) All(ctx context.Context) (all []running.Application, problems []error, err error) {
+	all = []running.Application{}
+	var asked int
+	if p.Target != deploy.Kubernetes {
+		asked++
+		found, err := p.engine(ctx)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		all = append(all, found...)
+	}
+	cluster := running.Cluster{Context: p.Context, Environ: p.Environ}
+	if p.Target == deploy.Kubernetes || p.Target == "" && cluster.Configured(ctx) {
+		asked++
+		looking, cancel := context.WithTimeoutCause(ctx, answering, fmt.Errorf("no answer in %s", answering))
+		defer cancel()
+		found, err := cluster.Applications(looking)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("cannot list what runs on the Kubernetes cluster: %w", err))
+		}
+		all = append(all, found...)
+	}
+	if len(problems) == asked {
+		return nil, nil, errors.Join(problems...)
+	}
+	for i := range all {
+		if all[i].Dir == "" {
+			all[i].Dir = contexts.DeployedFrom(p.Environ, all[i].Name)
+		}
+	}
+	return all, problems, nil
+}
+
+// engine returns what runs on the engine and in its swarm.
+func (p Places) engine(ctx context.Context) ([]running.Application, error) {
+	docker, err := p.Connect()
+	if err != nil {
+		return nil, err
+	}
+	defer docker.Close()
+	all, err := running.OnEngine(ctx, docker)
+	var wanted []running.Application
+	for _, a := range all {
+		if p.Target == "" || a.Target == p.Target {
+			wanted = append(wanted, a)
+		}
+	}
+	return wanted, err
+}
+
+// Named returns the application of a name. The error says which there are.
+func (p Places) Named(ctx context.Context, name string) (running.Application, error) {
+	all, problems, err := p.All(ctx)
+	if err != nil {
+		return running.Application{}, fmt.Errorf("%q was not packaged by toskose, and what runs is not known: %w", name, err)
+	}
+	var found []running.Application
+	var names, places []string
+	for _, a := range all {
+		if a.Name == name {
+			found = append(found, a)
+			places = append(places, a.Where())
+		}
+		names = append(names, a.Name)
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return running.Application{}, fmt.Errorf("%q runs in several places (%s): name one with --target, or its folder", name, strings.Join(places, "; "))
+	case len(names) == 0:
+		err = fmt.Errorf("%q was not packaged by toskose, and no application of that name runs, nor any other", name)
+	default:
+		err = fmt.Errorf("%q was not packaged by toskose, and no application of that name runs: there are %s", name, strings.Join(names, ", "))
+	}
+	return running.Application{}, errors.Join(append([]error{err}, problems...)...)
+}

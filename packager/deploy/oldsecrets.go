@@ -1,0 +1,49 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/swarm"
+)
+
+// removeOldSecrets removes the stack's secrets that no service has any more. Those of the
+// version before stay: a swarm that takes an update back starts its containers again.
+func (s *stack) removeOldSecrets(ctx context.Context) error {
+	services, err := s.d.engine.ServiceList(ctx, swarm.ServiceListOptions{Filters: s.mine()})
+	if err != nil {
+		return fmt.Errorf("cannot list services: %w", err)
+	}
+	secrets, err := s.d.engine.SecretList(ctx, swarm.SecretListOptions{Filters: s.mine()})
+	if err != nil {
+		return fmt.Errorf("cannot list secrets: %w", err)
+	}
+	for _, secret := range unusedSecrets(services, secrets) {
+		switch err := s.d.engine.SecretRemove(ctx, secret.ID); {
+		case errdefs.IsNotFound(err):
+		case err != nil:
+			return fmt.Errorf("cannot remove secret %q: %w", secret.Spec.Name, err)
+		default:
+			s.d.say("secret %s: removed, it is no longer part of the application", secret.Spec.Name)
+		}
+	}
+	return nil
+}
+
+func unusedSecrets(services []swarm.Service, secrets []swarm.Secret) []swarm.Secret {
+	used := map[string]bool{}
+	for _, service := range services {
+		specs := []*swarm.ServiceSpec{&service.Spec, service.PreviousSpec}
+		for _, spec := range specs {
+			if spec == nil || spec.TaskTemplate.ContainerSpec == nil {
+				continue
+			}
+			for _, ref := range spec.TaskTemplate.ContainerSpec.Secrets {
+				used[ref.SecretID] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(secrets), func(s swarm.Secret) bool { return used[s.ID] })
+}

@@ -1,0 +1,221 @@
+// Package running finds the applications that run on a Docker engine, in its swarm
+// and on a Kubernetes cluster, by their labels: it needs no folder. It changes
+// nothing, and starts no goroutine.
+package running
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/swarm"
+	"github.com/docker/docker/client"
+
+	"github.com/toskose/toskose/packager"
+)
+
+// Application is one that runs, or of which something is left.
+type Application struct {
+	Name      string `json:"name"`
+	Target    string `json:"target"`              // swarm, compose or kubernetes
+	Namespace string `json:"namespace,omitempty"` // on Kubernetes
+	Manager   string `json:"manager,omitempty"`   // URL; empty: it has no container
+	Forward   string `json:"forward,omitempty"`   // the command that brings the manager to that address; empty: it is there
+	Up        int    `json:"up"`                  // containers that run
+	Of        int    `json:"of"`                  // containers that there should be
+	Dir       string `json:"dir,omitempty"`       // the folder that it was deployed from, where that is known
+}
+
+// Where returns the place of an application, for people.
+func (a Application) Where() string {
+	if a.Namespace != "" {
+		return a.Target + ", namespace " + a.Namespace
+	}
+	return a.Target
+}
+
+// The targets, as packager/deploy has them.
+const (
+	onSwarm      = "swarm"
+	onCompose    = "compose"
+	onKubernetes = "kubernetes"
+)
+
+const (
+	projectLabel = "com.docker.compose.project"
+	folderLabel  = "com.docker.compose.project.working_dir"
+	stackLabel   = "com.docker.stack.namespace"
+
+	managerTLS = "TOSKOSE_MANAGER_TLS_CERT" // is in the environment of a manager that speaks TLS
+)
+
+// OnEngine returns the applications on an engine and in its swarm.
+func OnEngine(ctx context.Context, docker *client.Client) ([]Application, error) {
+	info, err := docker.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the Docker engine: %w", err)
+	}
+	all, err := projects(ctx, docker)
+	if err != nil || !info.Swarm.ControlAvailable {
+		return all, err
+	}
+	stacks, err := stacks(ctx, docker, info.Swarm.NodeID)
+	return sorted(append(all, stacks...)), err
+}
+
+// projects returns those that Compose runs.
+func projects(ctx context.Context, docker *client.Client) ([]Application, error) {
+	list, err := docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
+		filters.Arg("label", packager.LabelApp), filters.Arg("label", projectLabel))})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list containers: %w", err)
+	}
+	found := map[string]*Application{}
+	for _, c := range list {
+		name := c.Labels[projectLabel]
+		a := found[name]
+		if a == nil {
+			a = &Application{Name: name, Target: onCompose, Dir: c.Labels[folderLabel]}
+			found[name] = a
+		}
+		a.Of++
+		if c.State == container.StateRunning {
+			a.Up++
+		}
+		if c.Labels[packager.LabelNode] == "" && a.Manager == "" {
+			if a.Manager, err = published(ctx, docker, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return values(found), nil
+}
+
+// published is the address of the manager that a container has.
+func published(ctx context.Context, docker *client.Client, c container.Summary) (string, error) {
+	about, err := docker.ContainerInspect(ctx, c.ID)
+	if errdefs.IsNotFound(err) {
+		return "", nil // it is gone by now
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot inspect container %q: %w", strings.Join(c.Names, ", "), err)
+	}
+	for _, bindings := range about.HostConfig.PortBindings { // also of one that does not run
+		for _, b := range bindings {
+			if n, err := strconv.Atoi(b.HostPort); err == nil && n > 0 {
+				return address(about.Config.Env, hostOf(docker, b.HostIP), n), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+func address(env []string, host string, port int) string {
+	scheme := "http"
+	if slices.ContainsFunc(env, func(pair string) bool { return strings.HasPrefix(pair, managerTLS+"=") }) {
+		scheme = "https"
+	}
+	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(port))
+}
+
+// hostOf is the machine of an engine, as it is reached from here. bound is the address
+// of that machine that a port is published at.
+func hostOf(docker *client.Client, bound string) string {
+	u, err := url.Parse(docker.DaemonHost())
+	if err != nil || u.Scheme == "unix" || u.Scheme == "npipe" || u.Hostname() == "" {
+		if ip := net.ParseIP(bound); ip != nil && !ip.IsUnspecified() && !ip.IsLoopback() {
+			return bound
+		}
+		return "localhost"
+	}
+	return u.Hostname()
+}
+
+// stacks returns those that the swarm runs.
+func stacks(ctx context.Context, docker *client.Client, self string) ([]Application, error) {
+	list, err := docker.ServiceList(ctx, swarm.ServiceListOptions{Status: true, Filters: filters.NewArgs(filters.Arg("label", stackLabel))})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list services: %w", err)
+	}
+	found := map[string]*Application{}
+	for _, s := range list {
+		name, spec := s.Spec.Labels[stackLabel], s.Spec.TaskTemplate.ContainerSpec
+		if spec == nil || spec.Labels[packager.LabelApp] == "" {
+			continue
+		}
+		a := found[name]
+		if a == nil {
+			a = &Application{Name: name, Target: onSwarm}
+			found[name] = a
+		}
+		if s.ServiceStatus != nil {
+			a.Of += int(s.ServiceStatus.DesiredTasks)
+			a.Up += int(s.ServiceStatus.RunningTasks)
+		}
+		if spec.Labels[packager.LabelNode] == "" && a.Manager == "" {
+			if a.Manager, err = routed(ctx, docker, s, self); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return values(found), nil
+}
+
+// routed is the address of the manager that a service is.
+func routed(ctx context.Context, docker *client.Client, s swarm.Service, self string) (string, error) {
+	if len(s.Endpoint.Ports) == 0 {
+		return "", nil
+	}
+	p, host := s.Endpoint.Ports[0], hostOf(docker, "")
+	if p.PublishMode == swarm.PortConfigPublishModeHost {
+		elsewhere, err := machine(ctx, docker, s.ID, self)
+		if err != nil {
+			return "", err
+		}
+		host = cmp.Or(elsewhere, host)
+	}
+	return address(s.Spec.TaskTemplate.ContainerSpec.Env, host, int(p.PublishedPort)), nil
+}
+
+// machine is the address of the one that runs a service's task, unless it is the
+// engine's own.
+func machine(ctx context.Context, docker *client.Client, service, self string) (string, error) {
+	tasks, err := docker.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", service), filters.Arg("desired-state", "running"))})
+	if err != nil {
+		return "", fmt.Errorf("cannot list tasks: %w", err)
+	}
+	for _, t := range tasks {
+		if t.Status.State != swarm.TaskStateRunning || t.NodeID == self {
+			continue
+		}
+		node, _, err := docker.NodeInspectWithRaw(ctx, t.NodeID)
+		if err != nil {
+			return "", fmt.Errorf("cannot find the manager's machine: %w", err)
+		}
+		return node.Status.Addr, nil
+	}
+	return "", nil
+}
+
+func values(found map[string]*Application) []Application {
+	all := make([]Application, 0, len(found))
+	for _, a := range found {
+		all = append(all, *a)
+	}
+	return sorted(all)
+}
+
+func sorted(all []Application) []Application {
+	slices.SortFunc(all, func(a, b Application) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	return all
+}

@@ -1,0 +1,117 @@
+package running
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/swarm"
+	"github.com/docker/docker/client"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/packager"
+)
+
+// fakeEngine answers by the ends of paths.
+func fakeEngine(t *testing.T, answers map[string]any) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for end, answer := range answers {
+			if strings.HasSuffix(r.URL.Path, end) {
+				if err := json.NewEncoder(w).Encode(answer); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+		}
+		t.Errorf("asked for %s", r.URL)
+	}))
+	t.Cleanup(server.Close)
+	docker, err := client.NewClientWithOpts(client.WithHost("tcp://"+strings.TrimPrefix(server.URL, "http://")), client.WithVersion("1.41"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { docker.Close() })
+	return docker
+}
+
+func service(id, name, node string, running, desired uint64, ports ...swarm.PortConfig) swarm.Service {
+	s := swarm.Service{ID: id, Endpoint: swarm.Endpoint{Ports: ports}, ServiceStatus: &swarm.ServiceStatus{RunningTasks: running, DesiredTasks: desired}}
+	s.Spec.Name, s.Spec.Labels = name, map[string]string{stackLabel: strings.Split(name, "_")[0]}
+	s.Spec.TaskTemplate.ContainerSpec = &swarm.ContainerSpec{Labels: map[string]string{packager.LabelApp: "x"}, Env: []string{"A=b"}}
+	if node != "" {
+		s.Spec.TaskTemplate.ContainerSpec.Labels[packager.LabelNode] = node
+	}
+	return s
+}
+
+func TestStacksAreListedWithTheirManagersMachines(t *testing.T) {
+	t.Parallel()
+	manager := service("m", "shop_toskose-manager", "", 1, 1, swarm.PortConfig{PublishedPort: 10000, PublishMode: swarm.PortConfigPublishModeHost})
+	manager.Spec.TaskTemplate.ContainerSpec.Env = []string{managerTLS + "=/x"}
+	foreign := service("f", "wiki_gui", "gui", 1, 1)
+	foreign.Spec.TaskTemplate.ContainerSpec.Labels = nil
+	docker := fakeEngine(t, map[string]any{
+		"/info":            map[string]any{"Swarm": map[string]any{"ControlAvailable": true, "NodeID": "self"}},
+		"/containers/json": []any{},
+		"/services": []swarm.Service{
+			service("b", "shop_backend", "backend", 2, 3), manager, foreign,
+			service("n", "blog_toskose-manager", "", 1, 1, swarm.PortConfig{PublishedPort: 10001, PublishMode: swarm.PortConfigPublishModeIngress}),
+		},
+		"/tasks":       []swarm.Task{{NodeID: "other", Status: swarm.TaskStatus{State: swarm.TaskStateRunning}}},
+		"/nodes/other": swarm.Node{Status: swarm.NodeStatus{Addr: "10.0.0.7"}},
+	})
+	got, err := OnEngine(t.Context(), docker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Application{
+		{Name: "blog", Target: "swarm", Manager: "http://127.0.0.1:10001", Up: 1, Of: 1},
+		{Name: "shop", Target: "swarm", Manager: "https://10.0.0.7:10000", Up: 3, Of: 4},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestACluster is not parallel: it changes PATH.
+func TestACluster(t *testing.T) {
+	dir := t.TempDir()
+	script := `#!/bin/sh
+case "$*" in
+*"get deployments.apps,statefulsets.apps --all-namespaces --selector app.kubernetes.io/managed-by=toskose"*) cat <<'JSON'
+{"items": [
+ {"metadata": {"name": "backend", "namespace": "shop", "labels": {"app.kubernetes.io/part-of": "shop"}}, "spec": {"replicas": 3}, "status": {"readyReplicas": 2}},
+ {"metadata": {"name": "toskose-manager", "namespace": "shop", "labels": {"app.kubernetes.io/part-of": "shop"}},
+  "spec": {"template": {"spec": {"containers": [{"env": [{"name": "TOSKOSE_MANAGER_PORT", "value": "10000"}]}]}}}, "status": {"readyReplicas": 1}},
+ {"metadata": {"name": "backend", "namespace": "copy", "labels": {"app.kubernetes.io/part-of": "shop"}}, "spec": {"replicas": 0}, "status": {}}
+]}
+JSON
+;;
+*) echo "the connection was refused" >&2; exit 1 ;;
+esac
+`
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	got, err := Cluster{Context: "staging", Environ: os.Environ()}.Applications(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Application{
+		{Name: "shop", Target: "kubernetes", Namespace: "copy"},
+		{Name: "shop", Target: "kubernetes", Namespace: "shop", Manager: "http://localhost:10000", Forward: "kubectl --context staging --namespace shop port-forward service/toskose-manager 10000", Up: 3, Of: 4},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if (Cluster{Environ: os.Environ()}).Configured(t.Context()) {
+		t.Error("kubectl has no current context, and it is said to be configured")
+	}
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// many measures a manager beside many units, which keeps a goal over them.
+func (b *bench) many(binary string, count int, idle time.Duration) error {
+	b.units = &fleet{dir: b.dir, perNode: perNode, configuration: configuration}
+	defer b.units.stop()
+	if err := b.units.start(binary, count); err != nil {
+		return err
+	}
+	fmt.Printf("%d units with %d components each\n", count, components)
+	if err := b.begin(); err != nil {
+		return err
+	}
+	defer func() { b.app.Close() }()
+	for _, measure := range []func() error{b.keepGoal, b.beginAgain, b.memory, b.states, b.overHTTP, func() error { return b.idle(idle) }} {
+		if err := measure(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin starts a manager and waits until it knows all.
+func (b *bench) begin() error {
+	took, err := b.start()
+	if err != nil {
+		return err
+	}
+	b.row("from the manager's start until all is known", milliseconds(took), 1000, "ms")
+	return nil
+}
+
+// start starts a manager, and returns how long it took until it knew all.
+func (b *bench) start() (time.Duration, error) {
+	app, conf := model(len(b.units.addrs))
+	begun := time.Now()
+	var err error
+	b.app, err = manager.New(app, conf, manager.Options{Containers: b.units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return 0, err
+	}
+	view := b.app.App(context.Background(), manager.StatesOnly)
+	took := time.Since(begun)
+	for _, c := range view.Components {
+		if c.State != "deleted" {
+			return 0, fmt.Errorf("component %s is %q", c.Name, c.State)
+		}
+	}
+	return took, nil
+}
+
+// keepGoal sets a goal for all components but the first of each unit, which the
+// measurements move, and waits until all units keep it.
+func (b *bench) keepGoal() error {
+	states := map[string]string{}
+	for _, c := range b.app.App(context.Background(), manager.StatesOnly).Components {
+		states[c.Name] = c.State
+	}
+	for node := 0; node*perNode < len(b.units.addrs); node++ {
+		delete(states, name(node, 0))
+	}
+	begun := time.Now()
+	if _, _, err := b.app.SetGoal(context.Background(), manager.GoalRequest{States: states, By: "bench"}); err != nil {
+		return err
+	}
+	if err := b.reached(); err != nil {
+		return err
+	}
+	b.row("until all units keep a goal", milliseconds(time.Since(begun)), 0, "ms")
+	return nil
+}
+
+// reached waits until the goal is reached, and all units keep it.
+func (b *bench) reached() error {
+	var g manager.GoalView
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if g = b.app.Goal(); g.Acting && g.Done && len(g.Lacking) == 0 && g.Wanted == (components-1)*len(b.units.addrs) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the goal is not reached: %d of %d, %d units lack it", g.Reached, g.Wanted, len(g.Lacking))
+}
+
+// beginAgain replaces the manager by another, which finds the goal with the units.
+func (b *bench) beginAgain() error {
+	b.app.Close()
+	begun := time.Now()
+	took, err := b.start()
+	if err != nil {
+		return err
+	}
+	b.row("the same of a manager that finds a goal", milliseconds(took), 1000, "ms")
+	if err := b.reached(); err != nil {
+		return err
+	}
+	b.row("until it has read the goal of all and acts", milliseconds(time.Since(begun)), 0, "ms")
+	return nil
+}
+
+// memory is that of this process, which is the manager's and a little more.
+func (b *bench) memory() error {
+	debug.FreeOSMemory()
+	return b.resident("VmRSS", "resident memory", 150)
+}
+
+// states is all of them, unchanged and right after one has changed.
+func (b *bench) states() error {
+	return b.shown("all states", func() error {
+		b.app.App(context.Background(), manager.StatesOnly)
+		return nil
+	})
+}
+
+// shown measures what shows all states, unchanged and right after one has changed.
+func (b *bench) shown(what string, show func() error) error {
+	var quiet, changed []time.Duration
+	look := func(into *[]time.Duration) error {
+		begun := time.Now()
+		err := show()
+		*into = append(*into, time.Since(begun))
+		return err
+	}
+	for range 51 {
+		if err := look(&quiet); err != nil {
+			return err
+		}
+	}
+	for i := range 20 {
+		if err := b.operate(0, i%2); err != nil {
+			return err
+		}
+		if err := look(&changed); err != nil {
+			return err
+		}
+	}
+	b.row(what+", median", milliseconds(median(quiet)), 5, "ms")
+	b.row(what+" after one has changed, median", milliseconds(median(changed)), 5, "ms")
+	return nil
+}
+
+// operate runs an operation that moves the first component of a unit.
+func (b *bench) operate(unit, turn int) error {
+	ctx := context.Background()
+	x, err := b.app.Start(ctx, manager.RunRequest{
+		Node: fmt.Sprintf("n%d", unit/perNode), Component: name(unit/perNode, 0), Operation: []string{"create", "delete"}[turn],
+		Replica: b.units.addrs[unit].String(), By: "bench",
+	})
+	if err != nil {
+		return err
+	}
+	if x, err = b.app.Wait(ctx, x.ID); err != nil {
+		return err
+	}
+	return x.Err()
+}
+
+// overHTTP is what clients of the API get: all states, and events.
+func (b *bench) overHTTP() error {
+	api, err := serve(b.app)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	var text []byte
+	err = b.shown("GET /api/v1/app", func() (err error) {
+		text, err = api.get("/api/v1/app")
+		return err
+	})
+	if err == nil && !json.Valid(text) {
+		err = errors.New("GET /api/v1/app is answered with no JSON")
+	}
+	if err != nil {
+		return err
+	}
+	b.row("of an answer", float64(len(text))/(1<<20), 0, "MB")
+	return b.events(api)
+}
+
+// events is from an entry's time in the unit's journal to who follows the stream of
+// events, as it reads them.
+func (b *bench) events(api served) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	const wanted = 400
+	var delays, operations []time.Duration
+	var once sync.Once
+	live, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- api.follow(ctx, "/api/v1/events?kind=start&kind=exit", func(_, data []byte) bool {
+			if len(data) == 0 { // the states were left out, and what follows is new
+				once.Do(func() { close(live) })
+				return true
+			}
+			var e manager.Event
+			_ = json.Unmarshal(data, &e) // otherwise it is far too late
+			delays = append(delays, time.Since(e.Time))
+			return len(delays) < wanted
+		})
+	}()
+	select {
+	case <-live:
+	case err := <-ended:
+		return err
+	}
+	for i := range wanted / 2 {
+		begun := time.Now()
+		if err := b.operate(i/2%len(b.units.addrs), i%2); err != nil {
+			return err
+		}
+		operations = append(operations, time.Since(begun))
+	}
+	if err := <-ended; err != nil {
+		return err
+	}
+	slices.Sort(delays)
+	b.row("an event from the unit to a subscriber, median", milliseconds(median(delays)), 10, "ms")
+	b.row("an event from the unit to a subscriber, 99 %", milliseconds(delays[len(delays)*99/100]), 0, "ms")
+	b.row("an operation that does nothing, median", milliseconds(median(operations)), 0, "ms")
+	return nil
+}
+
+// idle is the processor time of this process while nothing happens.
+func (b *bench) idle(d time.Duration) error {
+	before, err := used()
+	if err != nil {
+		return err
+	}
+	time.Sleep(d)
+	after, err := used()
+	if err != nil {
+		return err
+	}
+	b.row(fmt.Sprintf("processor time of %v without any change", d), 100*float64(after-before)/float64(d), 1, "%")
+	return nil
+}
+
+// passwordOf is that of each unit.
+func passwordOf(string) string { return password }
+
+// model is an application of so many units, a hundred to a node.
+func model(units int) (*tosca.Application, *config.Config) {
+	app := &tosca.Application{Name: "bench"}
+	conf := &config.Config{Nodes: map[string]config.Node{}}
+	for node := range (units + perNode - 1) / perNode {
+		n := fmt.Sprintf("n%d", node)
+		app.Nodes = append(app.Nodes, tosca.Node{Name: n, Type: "tosker.nodes.Container", Protocol: protocol.Container()})
+		conf.Nodes[n] = config.Node{Alias: n, Port: port, User: user}
+		for c := range components {
+			app.Components = append(app.Components, tosca.Component{
+				Name: name(node, c), Type: "tosker.nodes.Software", Host: n, Node: n, Protocol: quick,
+				Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{{Name: "create"}, {Name: "delete"}}}},
+			})
+		}
+	}
+	return app, conf
+}
