@@ -96,9 +96,9 @@ func newThinking(t testing.TB) *thinking {
 		if len(hosted) == 0 {
 			continue
 		}
-		found.of[n.Name] = []netip.AddrPort{testunit.Serve(t, "unit's", func(folder string, port uint16) []byte {
+		found.of[n.Name] = []netip.AddrPort{testunit.Run(t, "unit's", func(folder string, port uint16) []byte {
 			return unitConfig(t, folder, port, hosted)
-		})}
+		}).Addr}
 	}
 	app, err := manager.New(model, &conf, manager.Options{
 		Containers: found, Passwords: func(string) string { return "unit's" }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
