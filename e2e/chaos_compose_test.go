@@ -45,16 +45,18 @@ func TestChaosOnCompose(t *testing.T) {
 	}
 	c.survives(t, c.failsTwice())
 	c.survives(t, c.hangs())
-	c.survives(t, fault{
-		name: "the machine stopped, as by a power cut, and started",
-		strike: func(t *testing.T) time.Time {
-			began := e.on[0].lab(t, "kill")
-			e.on[0].lab(t, "boot")
-			return began
-		},
-		runs:  each(1, "api start", "logsniffer start", "gui start"),
-		alone: c.again("backend"),
-	})
+	for _, name := range []string{"the machine stopped, as by a power cut, and started", "the same again, within a minute of the last starts"} {
+		c.survives(t, fault{
+			name: name,
+			strike: func(t *testing.T) time.Time {
+				began := e.on[0].lab(t, "kill")
+				e.on[0].lab(t, "boot")
+				return began
+			},
+			runs:  each(1, "api start", "logsniffer start", "gui start"),
+			alone: c.again("backend"),
+		})
+	}
 	c.crashes(t)
 	c.nothingIsLost(t)
 	c.journalsAgree(t, len(recovery), "backend", "frontend")

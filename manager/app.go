@@ -8,7 +8,6 @@ import (
 
 	"github.com/toskose/toskose/manager/execute"
 	"github.com/toskose/toskose/manager/fleet"
-	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/logs"
@@ -65,16 +64,16 @@ func (o Options) withDefaults() Options {
 
 // App is one application. Its methods are safe for concurrent use.
 type App struct {
+	Goals
+	Control
+	Logs
+
 	model   *topology.Application
 	fleet   *fleet.Fleet
 	rules   *view.Rules
 	shown   shown
 	engine  *execute.Engine
 	history *history.History
-	goals   *goal.Model
-	goal    string // where nobody has set one
-	keeper  *keep.Keeper
-	lines   *logs.Logs
 }
 
 // New returns the application of a model and its completed configuration.
@@ -87,22 +86,24 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	if err != nil {
 		return nil, err
 	}
-	a := &App{model: model, goals: goalModel(app, conf)}
-	if conf.Manager.Goal != config.GoalNone {
-		a.goal = conf.Manager.Goal
-	}
-	a.rules = view.NewRules(a.goals, opts.Digests)
+	goals := goalModel(app, conf)
+	a := &App{model: model, rules: view.NewRules(goals, opts.Digests)}
 	a.fleet = fleet.New(fleet.Options{
 		Nodes: model.Nodes, Containers: opts.Containers, Limits: opts.Limits, TLS: opts.TLS, Logger: opts.Logger,
 		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,
 	})
 	a.engine = execute.New(a.fleet, model.Toskosed, opts.Remember, opts.Logger)
-	a.lines = logs.New(model, a.fleet)
 	a.history = history.New(a.fleet, model)
+	a.Control = Control{model, a.fleet}
+	a.Logs = Logs{model, a.fleet, logs.New(model, a.fleet)}
+	a.Goals = Goals{model: goals, fleet: a.fleet, rules: a.rules}
+	if conf.Manager.Goal != config.GoalNone {
+		a.standard = conf.Manager.Goal
+	}
 	w := world{model, a.fleet, a.rules, a.engine}
 	a.keeper = keep.New(keep.Options{
-		Model: a.goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),
-		Execute: w.execute, Default: a.goal, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
+		Model: goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),
+		Execute: w.execute, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
 	})
 	a.fleet.Go(a.keeper.Run)
 	return a, nil

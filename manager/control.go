@@ -16,24 +16,30 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
+// Control ends and signals what runs.
+type Control struct {
+	model *topology.Application
+	fleet *fleet.Fleet
+}
+
 // Stop stops an operation and every process that it left, on all replicas or
 // one, and waits for their end. It cancels an execution that is under way.
-func (a *App) Stop(ctx context.Context, nodeName, componentName, name, which string) ([]outcome.Result, error) {
-	op, err := a.model.Operation(nodeName, componentName, name)
+func (c *Control) Stop(ctx context.Context, nodeName, componentName, name, which string) ([]outcome.Result, error) {
+	op, err := c.model.Operation(nodeName, componentName, name)
 	if err != nil {
 		return nil, err
 	}
 	subject := fmt.Sprintf("operation %s of component %q", op.Name, componentName)
-	return a.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) outcome.Result {
-		err := a.stop(ctx, op, r)
-		a.fleet.CatchUp(ctx, r)
+	return c.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) outcome.Result {
+		err := stop(ctx, c.fleet, op, r)
+		c.fleet.CatchUp(ctx, r)
 		return outcome.Result{Err: err}
 	})
 }
 
-func (a *App) stop(ctx context.Context, op topology.Operation, r fleet.Replica) error {
+func stop(ctx context.Context, f *fleet.Fleet, op topology.Operation, r fleet.Replica) error {
 	var c *mirror.Component
-	if at := a.fleet.Snapshot().Node(r.Node.Name()).At(r.Addr); at != nil {
+	if at := f.Snapshot().Node(r.Node.Name()).At(r.Addr); at != nil {
 		c = at.Component(op.Component.Name())
 	}
 	if c != nil {
@@ -50,14 +56,14 @@ func (a *App) stop(ctx context.Context, op topology.Operation, r fleet.Replica) 
 }
 
 // StopAll stops every operation that runs on a node, on all replicas or one.
-func (a *App) StopAll(ctx context.Context, nodeName, which string) ([]outcome.Result, error) {
-	n, err := a.model.Node(nodeName)
+func (c *Control) StopAll(ctx context.Context, nodeName, which string) ([]outcome.Result, error) {
+	n, err := c.model.Node(nodeName)
 	if err != nil {
 		return nil, err
 	}
-	return a.fleet.On(ctx, n, which, "all operations", func(ctx context.Context, r fleet.Replica) outcome.Result {
+	return c.fleet.On(ctx, n, which, "all operations", func(ctx context.Context, r fleet.Replica) outcome.Result {
 		stopped, err := r.Unit.StopAll(ctx)
-		a.fleet.CatchUp(ctx, r)
+		c.fleet.CatchUp(ctx, r)
 		return outcome.Result{Statuses: stopped, Err: errors.Join(err, notStopped(stopped))}
 	})
 }
@@ -78,8 +84,8 @@ func notStopped(statuses []wire.ProcessStatus) error {
 }
 
 // Signal sends a signal, by name with or without SIG, to an operation's main process.
-func (a *App) Signal(ctx context.Context, nodeName, componentName, name, which, signal string) ([]outcome.Result, error) {
-	op, err := a.model.Operation(nodeName, componentName, name)
+func (c *Control) Signal(ctx context.Context, nodeName, componentName, name, which, signal string) ([]outcome.Result, error) {
+	op, err := c.model.Operation(nodeName, componentName, name)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +94,7 @@ func (a *App) Signal(ctx context.Context, nodeName, componentName, name, which, 
 		return nil, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("%q is not the name of a signal such as TERM or SIGHUP", signal)}
 	}
 	subject := fmt.Sprintf("operation %s of component %q", op.Name, componentName)
-	return a.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) outcome.Result {
+	return c.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) outcome.Result {
 		if op.Model.Script == "" {
 			return outcome.Result{Err: &outcome.Error{Kind: outcome.ErrNotRunning, Detail: "it has no script, so it has no process"}}
 		}
@@ -99,10 +105,10 @@ func (a *App) Signal(ctx context.Context, nodeName, componentName, name, which, 
 // Reload makes all units read their configuration again, and returns the groups
 // that differ from what is in use. What needs no restart takes effect; nothing is
 // started or stopped.
-func (a *App) Reload(ctx context.Context) ([]outcome.Result, error) {
+func (c *Control) Reload(ctx context.Context) ([]outcome.Result, error) {
 	var results []outcome.Result
-	for _, part := range fleet.Each(a.model.Toskosed, func(n *topology.Node) []outcome.Result {
-		part, err := a.fleet.Attempt(ctx, n, "", func(ctx context.Context, r fleet.Replica) outcome.Result {
+	for _, part := range fleet.Each(c.model.Toskosed, func(n *topology.Node) []outcome.Result {
+		part, err := c.fleet.Attempt(ctx, n, "", func(ctx context.Context, r fleet.Replica) outcome.Result {
 			added, changed, removed, err := r.Unit.Reload(ctx)
 			return outcome.Result{Added: added, Changed: changed, Removed: removed, Err: err}
 		})

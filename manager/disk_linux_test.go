@@ -2,7 +2,6 @@ package manager_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,11 +18,13 @@ import (
 
 // onSmallDisk has the unit's logs and journal on a disk of 1 MiB, without rotation, and
 // start print 588,895 bytes, then "after" when it is let.
-var onSmallDisk = strings.NewReplacer(
-	"toskose_journal=%[1]s/journal", "toskose_journal=%[1]s/disk/journal",
-	"stdout_logfile=%[1]s/start.stdout.log", "stdout_logfile=%[1]s/disk/start.log\nstdout_logfile_maxbytes=0",
-	"echo up; exec sleep 1000", "seq 1 100000; until test -e %[1]s/more; do sleep 0.01; done; echo after; exec sleep 1000",
-).Replace(unitConfig)
+func onSmallDisk(dir string, port uint16) []byte {
+	return []byte(strings.NewReplacer(
+		"toskose_journal="+dir, "toskose_journal="+dir+"/disk",
+		"stdout_logfile="+dir+"/start.stdout.log", "stdout_logfile="+dir+"/disk/start.log\nstdout_logfile_maxbytes=0",
+		"echo up; exec sleep 1000", "seq 1 100000; until test -e "+dir+"/more; do sleep 0.01; done; echo after; exec sleep 1000",
+	).Replace(string(testunit.API(dir, port))))
+}
 
 // smallDisk mounts 1 MiB in a folder, of which it leaves as much free as is given.
 // letGo gives back the rest.
@@ -61,11 +62,11 @@ func TestAFullDiskUnderOutput(t *testing.T) {
 	}
 	var letGo func()
 	var folder string
-	addr := testunit.Serve(t, fakeunit.Password, func(dir string, port uint16) []byte {
+	addr := testunit.Run(t, fakeunit.Password, func(dir string, port uint16) []byte {
 		folder = dir
 		letGo = smallDisk(t, filepath.Join(dir, "disk"), 400<<10)
-		return fmt.Appendf(nil, onSmallDisk, dir, port)
-	})
+		return onSmallDisk(dir, port)
+	}).Addr
 	app := application(t, fakeunit.Containers{"backend": {addr}}, manager.Options{})
 	for _, operation := range []string{"configure", "Standard.start"} {
 		if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: operation}); err != nil {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"time"
 
+	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
@@ -49,8 +51,17 @@ type PlanView struct {
 	Notes     []string          `json:"notes,omitempty"`
 }
 
+// Goals is where the application should be, and how far it is.
+type Goals struct {
+	model    *goal.Model
+	fleet    *fleet.Fleet
+	rules    *view.Rules
+	keeper   *keep.Keeper
+	standard string // the goal where nobody has set one
+}
+
 // Goal returns where the goal stands.
-func (a *App) Goal() GoalView { return goalView(a.keeper.Status()) }
+func (g *Goals) Goal() GoalView { return goalView(g.keeper.Status()) }
 
 func goalView(s keep.Status) GoalView {
 	v := GoalView{
@@ -71,24 +82,24 @@ const spreadTime = 5 * time.Second
 // SetGoal makes a goal the one that holds. What the application does not have is in the
 // view's notes: a manager of another version may know it. kept is false where not more than half of
 // the replicas keep it yet: those that lack it are in the view.
-func (a *App) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, kept bool, err error) {
+func (g *Goals) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, kept bool, err error) {
 	if req.State == "" && len(req.States) == 0 {
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: `a goal is a state of all components, as in {"state": "up"}, or states by name, as in {"states": {"api": "running"}}`}
 	}
-	return a.spread(ctx, func(ctx context.Context) (keep.Status, error) {
-		return a.keeper.Set(ctx, keep.Ask{All: req.State, States: req.States, Merge: req.Merge, By: req.By}, time.Now())
+	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) {
+		return g.keeper.Set(ctx, keep.Ask{All: req.State, States: req.States, Merge: req.Merge, By: req.By}, time.Now())
 	})
 }
 
 // ResumeGoal ends holds: of the components given, or all.
-func (a *App) ResumeGoal(ctx context.Context, components []string, by string) (view GoalView, kept bool, err error) {
-	return a.spread(ctx, func(ctx context.Context) (keep.Status, error) {
-		return a.keeper.Resume(ctx, components, by, time.Now())
+func (g *Goals) ResumeGoal(ctx context.Context, components []string, by string) (view GoalView, kept bool, err error) {
+	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) {
+		return g.keeper.Resume(ctx, components, by, time.Now())
 	})
 }
 
-func (a *App) spread(ctx context.Context, change func(context.Context) (keep.Status, error)) (view GoalView, kept bool, err error) {
-	ctx, cancel := a.fleet.Detached(ctx)
+func (g *Goals) spread(ctx context.Context, change func(context.Context) (keep.Status, error)) (view GoalView, kept bool, err error) {
+	ctx, cancel := g.fleet.Detached(ctx)
 	defer cancel()
 	ctx, stop := context.WithTimeout(ctx, spreadTime)
 	defer stop()
@@ -104,14 +115,14 @@ func (a *App) spread(ctx context.Context, change func(context.Context) (keep.Sta
 
 // Plan returns the way from now to a goal that is not set, or, without one, to
 // the one that is.
-func (a *App) Plan(ctx context.Context, req GoalRequest) PlanView {
+func (g *Goals) Plan(ctx context.Context, req GoalRequest) PlanView {
 	document := &goal.Document{All: req.State, States: req.States}
-	if status := a.keeper.Status(); req.State == "" && len(req.States) == 0 {
+	if status := g.keeper.Status(); req.State == "" && len(req.States) == 0 {
 		document = status.Document
 		if document == nil {
-			document = &goal.Document{All: a.goal}
+			document = &goal.Document{All: g.standard}
 		}
 	}
-	d := a.goals.Decide(ctx, document, a.rules.At(a.fleet.Snapshot()).Situation())
+	d := g.model.Decide(ctx, document, g.rules.At(g.fleet.Snapshot()).Situation())
 	return PlanView{Plan: d.Plan, Targets: d.Targets, Obstacles: d.Obstacles, Notes: d.Notes}
 }

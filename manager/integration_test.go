@@ -22,60 +22,10 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-const unitConfig = `[supervisord]
-nodaemon=true
-logfile=%[1]s/unit.log
-pidfile=%[1]s/unit.pid
-toskose_journal=%[1]s/journal
-toskose_documents=%[1]s/documents
-
-[inet_http_server]
-port=127.0.0.1:%[2]d
-username=admin
-toskose_auth=required
-
-[program:api.configure]
-process_name=configure
-command=/bin/sh -c 'echo configured; echo on port $INPUT_PORT >&2; exit $INPUT_CODE'
-directory=%[1]s
-autostart=false
-autorestart=false
-startsecs=1
-startretries=0
-stdout_logfile=%[1]s/configure.stdout.log
-stderr_logfile=%[1]s/configure.stderr.log
-toskose_component=api
-toskose_interface=Standard
-toskose_operation=run
-toskose_inputs={"PORT":"80","CODE":"0"}
-
-[program:api.start]
-process_name=start
-command=/bin/sh -c 'echo up; exec sleep 1000'
-directory=%[1]s
-autostart=false
-autorestart=false
-startsecs=0
-startretries=0
-stdout_logfile=%[1]s/start.stdout.log
-stderr_logfile=%[1]s/start.stderr.log
-toskose_component=api
-toskose_interface=Standard
-toskose_operation=start
-
-[group:api]
-programs=api.configure,api.start
-
-[toskose:component:api]
-toskose_protocol={"initial":"created","states":[{"name":"configured"},{"name":"created"},{"name":"started"}],"transitions":[{"source":"created","target":"configured","interface":"Standard","operation":"configure"},{"source":"configured","target":"started","interface":"Standard","operation":"start"},{"source":"started","target":"configured","interface":"Standard","operation":"stop"}]}
-`
-
-// realUnit runs the unit's own binary on a configuration with one component.
+// realUnit runs the unit's own binary with one component.
 func realUnit(t *testing.T) netip.AddrPort {
 	t.Helper()
-	return testunit.Serve(t, fakeunit.Password, func(folder string, port uint16) []byte {
-		return fmt.Appendf(nil, unitConfig, folder, port)
-	})
+	return testunit.Run(t, fakeunit.Password, testunit.API).Addr
 }
 
 // TestTheHistoryHasTheEndOfOutputOfAUnitAndAManagerThatWereLost kills the unit after
@@ -86,9 +36,7 @@ func TestTheHistoryHasTheEndOfOutputOfAUnitAndAManagerThatWereLost(t *testing.T)
 	}
 	t.Parallel()
 	const many, long = 40, 10_000
-	u := testunit.Run(t, fakeunit.Password, func(folder string, port uint16) []byte {
-		return fmt.Appendf(nil, unitConfig, folder, port)
-	})
+	u := testunit.Run(t, fakeunit.Password, testunit.API)
 	by := func() *manager.App {
 		return application(t, fakeunit.Containers{"backend": {u.Addr}, "frontend": nil}, manager.Options{Settle: time.Minute})
 	}

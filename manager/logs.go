@@ -41,10 +41,17 @@ func (r LogRequest) check() error {
 	return nil
 }
 
+// Logs reads and clears logs.
+type Logs struct {
+	model *topology.Application
+	fleet *fleet.Fleet
+	lines *logs.Logs
+}
+
 // Log reads an operation's output on all replicas or one. It returns an error only
 // if no replica returns any.
-func (a *App) Log(ctx context.Context, nodeName, componentName, name, which string, req LogRequest) ([]outcome.Log, error) {
-	op, err := a.model.Operation(nodeName, componentName, name)
+func (l *Logs) Log(ctx context.Context, nodeName, componentName, name, which string, req LogRequest) ([]outcome.Log, error) {
+	op, err := l.model.Operation(nodeName, componentName, name)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +61,7 @@ func (a *App) Log(ctx context.Context, nodeName, componentName, name, which stri
 	if err := hasLog(op); err != nil {
 		return nil, err
 	}
-	return readLogs(ctx, a.fleet, op.Component.Node, which, func(r fleet.Replica) (outcome.Log, error) { return readLog(ctx, op, r, req) })
+	return readLogs(ctx, l.fleet, op.Component.Node, which, func(r fleet.Replica) (outcome.Log, error) { return readLog(ctx, op, r, req) })
 }
 
 func hasLog(op topology.Operation) error {
@@ -89,8 +96,8 @@ func readLog(ctx context.Context, op topology.Operation, r fleet.Replica, req Lo
 }
 
 // UnitLog reads the log of a node's units themselves.
-func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogRequest) ([]outcome.Log, error) {
-	n, err := a.model.Node(nodeName)
+func (l *Logs) UnitLog(ctx context.Context, nodeName, which string, req LogRequest) ([]outcome.Log, error) {
+	n, err := l.model.Node(nodeName)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +105,7 @@ func (a *App) UnitLog(ctx context.Context, nodeName, which string, req LogReques
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	return readLogs(ctx, a.fleet, n, which, func(r fleet.Replica) (outcome.Log, error) {
+	return readLogs(ctx, l.fleet, n, which, func(r fleet.Replica) (outcome.Log, error) {
 		length := req.Tail
 		if length == 0 {
 			length = max(req.Length, DefaultLog)
@@ -148,8 +155,8 @@ type LineReader interface {
 }
 
 // Lines begins to read what operations print; see logs.Open.
-func (a *App) Lines(ctx context.Context, q logs.Query) (LineReader, error) {
-	r, err := a.lines.Open(ctx, q)
+func (l *Logs) Lines(ctx context.Context, q logs.Query) (LineReader, error) {
+	r, err := l.lines.Open(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +164,8 @@ func (a *App) Lines(ctx context.Context, q logs.Query) (LineReader, error) {
 }
 
 // ClearLog empties both logs of an operation.
-func (a *App) ClearLog(ctx context.Context, nodeName, componentName, name, which string) ([]outcome.Result, error) {
-	op, err := a.model.Operation(nodeName, componentName, name)
+func (l *Logs) ClearLog(ctx context.Context, nodeName, componentName, name, which string) ([]outcome.Result, error) {
+	op, err := l.model.Operation(nodeName, componentName, name)
 	if err != nil {
 		return nil, err
 	}
@@ -166,18 +173,18 @@ func (a *App) ClearLog(ctx context.Context, nodeName, componentName, name, which
 		return nil, err
 	}
 	subject := fmt.Sprintf("log of operation %s of component %q", op.Name, componentName)
-	return a.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) outcome.Result {
+	return l.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) outcome.Result {
 		return outcome.Result{Err: r.Unit.ClearLogs(ctx, op.Process())}
 	})
 }
 
 // ClearUnitLog empties the log of a node's units themselves.
-func (a *App) ClearUnitLog(ctx context.Context, nodeName, which string) ([]outcome.Result, error) {
-	n, err := a.model.Node(nodeName)
+func (l *Logs) ClearUnitLog(ctx context.Context, nodeName, which string) ([]outcome.Result, error) {
+	n, err := l.model.Node(nodeName)
 	if err != nil {
 		return nil, err
 	}
-	return a.fleet.On(ctx, n, which, "log of the unit", func(ctx context.Context, r fleet.Replica) outcome.Result {
+	return l.fleet.On(ctx, n, which, "log of the unit", func(ctx context.Context, r fleet.Replica) outcome.Result {
 		err := r.Unit.ClearUnitLog(ctx)
 		if code, _ := wire.FaultCodeOf(err); code == wire.NoFile {
 			err = nil // no log is an empty one

@@ -24,12 +24,12 @@ type KeptGoal struct {
 
 // RestoreGoal makes a goal the one that holds that a manager of this application
 // showed before, unless a newer one is known. The view is that of the one that holds.
-func (a *App) RestoreGoal(ctx context.Context, g KeptGoal) (view GoalView, kept bool, err error) {
-	if g.Revision.ID == "" {
+func (g *Goals) RestoreGoal(ctx context.Context, was KeptGoal) (view GoalView, kept bool, err error) {
+	if was.Revision.ID == "" {
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: "a goal is restored with the revision that it had"}
 	}
 	d := goal.Document{
-		Revision: g.Revision, Asked: cmp.Or(g.Asked, g.Revision), By: g.By, At: g.At, All: g.State, States: g.States, Holds: g.Holds,
+		Revision: was.Revision, Asked: cmp.Or(was.Asked, was.Revision), By: was.By, At: was.At, All: was.State, States: was.States, Holds: was.Holds,
 	}
-	return a.spread(ctx, func(ctx context.Context) (keep.Status, error) { return a.keeper.Restore(ctx, d) })
+	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) { return g.keeper.Restore(ctx, d) })
 }

@@ -51,7 +51,7 @@ func (a *App) Start(ctx context.Context, req RunRequest) (outcome.Execution, err
 		MaxUnavailable: req.MaxUnavailable,
 	}
 	fresh := replicas
-	if run.ID, err = a.chosen(req, run.Same); err == nil && run.ID != "" {
+	if run.ID, err = chosen(a.engine, req, run.Same); err == nil && run.ID != "" {
 		fresh, err = a.engine.Fresh(ctx, run)
 	}
 	if err != nil {
@@ -87,7 +87,7 @@ func (r RunRequest) same(op topology.Operation) string {
 }
 
 // chosen returns the id that a caller chose, as such or by a key; empty: neither.
-func (a *App) chosen(req RunRequest, same string) (string, error) {
+func chosen(e *execute.Engine, req RunRequest, same string) (string, error) {
 	switch {
 	case req.ID != "" && req.Key != "":
 		return "", &outcome.Error{Kind: outcome.ErrInvalid, Detail: "an execution has an id or an Idempotency-Key, and not both"}
@@ -97,7 +97,7 @@ func (a *App) chosen(req RunRequest, same string) (string, error) {
 		return "", nil
 	}
 	id, prefix := execute.KeyID(req.By, req.Key, same)
-	if a.engine.Taken(prefix, id) {
+	if e.Taken(prefix, id) {
 		return "", &outcome.Error{Kind: outcome.ErrReused, Detail: "another request had this Idempotency-Key"}
 	}
 	return id, nil

@@ -24,7 +24,7 @@ var (
 func (p *planner) checkNames() {
 	for _, n := range p.app.Nodes {
 		p.checkName("container", n.Name, nodeRoutes)
-		if n.Name+"-password" == ManagerPassword || n.Name == p.plan.Config.Manager.Alias {
+		if UnitPassword(n.Name) == ManagerPassword || n.Name == p.plan.Config.Manager.Alias {
 			p.report("container %q: the name is reserved for the manager; rename the container", n.Name)
 		}
 	}

@@ -183,7 +183,10 @@ const (
 	LabelBaseCommand    = "io.toskose.base.command"
 )
 
-// The names of the manager's own secrets; a unit's is NODE-password.
+// UnitPassword is the name of the secret with the password of a node's units.
+func UnitPassword(node string) string { return node + "-password" }
+
+// The names of the manager's own secrets.
 const (
 	ManagerPassword  = "manager-password"
 	ManagerSecretKey = "manager-secret-key"

@@ -105,7 +105,7 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 	unitEnv := unitEnv(cfg)
 	maps.Copy(s.Env, unitEnv)
 	s.Image, s.IsToskosed, s.UnitPort = cfg.Docker.Image(), true, cfg.Port
-	s.UnitPasswd, s.StopGrace = n.Name+"-password", stopGrace(cfg.Components)
+	s.UnitPasswd, s.StopGrace = UnitPassword(n.Name), stopGrace(cfg.Components)
 	s.Secrets = append(s.Secrets, s.UnitPasswd)
 	p.secretFiles(s, components)
 	p.secure(s, n.Name, cfg.Alias)

@@ -37,6 +37,10 @@ With --up, it then sets the goal that every component is up, and waits until it 
 reached. A goal that somebody has set before stays one: where all units have lost
 it together with their containers, it is set again.
 
+Secrets belong to the application: a folder with others than those that run is
+refused. Package it with --from, which takes them over, or deploy it with
+--new-secrets, which replaces all containers.
+
 With --rollback, it deploys the release before the one that is deployed: its images
 and manifests, and not its data. Without DIR, that is of the application in the
 working directory or of the context in use.`,
@@ -60,6 +64,7 @@ working directory or of the context in use.`,
 	flags.register(cmd)
 	cmd.Flags().BoolVar(&flags.up, "up", false, "bring all components up, and wait until they are, as long as --timeout again")
 	cmd.Flags().BoolVar(&flags.opts.Keep, "keep", false, "leave in place what did not come up, for inspection")
+	cmd.Flags().BoolVar(&flags.opts.NewSecrets, "new-secrets", false, "deploy secrets that differ from those of the application that runs")
 	cmd.Flags().BoolVar(&flags.rollback, "rollback", false, "deploy the release before the one that is deployed")
 	return cmd
 }

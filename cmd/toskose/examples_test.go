@@ -14,6 +14,7 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/packager/output"
 )
 
 // exampleLines gives the commands in the help of a command and of those below it.
@@ -48,6 +49,7 @@ func TestEveryExampleOfTheHelpAndTheDocumentationRuns(t *testing.T) {
 	files := map[string]string{
 		"production.yaml": "api_port: 9090\n", "toskose.yml": "{}\n",
 		"notes/data/seed.txt": "first\n", "worker/images/worker/tool": "#!/bin/sh\n",
+		"thinking-toskosed/docker-compose.yml": output.Header + "x-toskose: {app: thinking, manager: {port: 10000}}\n", "thinking-toskosed/secrets/names.json": "{}\n",
 		"thinking.plan": "backend:Standard.create\n", "down.plan": "gui:Standard.stop\n",
 	}
 	documents := 0

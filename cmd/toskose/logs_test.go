@@ -114,17 +114,36 @@ func TestLogsHistoryAndTop(t *testing.T) {
 
 // until is where a command prints, which is interrupted once it has printed something.
 type until struct {
-	mu   sync.Mutex
-	text strings.Builder
-	what string
-	end  context.CancelFunc
+	mu    sync.Mutex
+	text  strings.Builder
+	what  string
+	times int // that it has to be there, at least once
+	end   context.CancelFunc
+}
+
+func (u *until) String() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.text.String()
+}
+
+// await waits until it was printed.
+func (u *until) await(ctx context.Context, t *testing.T) {
+	t.Helper()
+	for !strings.Contains(u.String(), u.what) {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("there is no %q in\n%s", u.what, u.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }
 
 func (u *until) Write(p []byte) (int, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	n, err := u.text.Write(p)
-	if strings.Contains(u.text.String(), u.what) {
+	if strings.Count(u.text.String(), u.what) >= max(u.times, 1) {
 		u.end()
 	}
 	return n, err

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -47,7 +48,9 @@ type environment struct {
 	outTerminal, errTerminal bool // whether they are terminals
 }
 
-func (e environment) streams() cli.Streams { return cli.Streams{In: e.in, Out: e.out, Err: e.err} }
+func (e environment) streams() cli.Streams {
+	return cli.Streams{In: e.in, Out: e.out, Err: e.err, Screen: e.outTerminal && !slices.Contains(e.environ, "TERM=dumb")}
+}
 
 // colour reports whether to print in colour to a stream that may be a terminal
 // (no-color.org).

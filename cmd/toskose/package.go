@@ -11,6 +11,7 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
@@ -41,9 +42,11 @@ Kubernetes.
 
 CSAR_PATH is a .csar, .zip, .tar or .tar.gz, an unpacked directory, or a service
 template. CONFIG_PATH is a toskose.yml; what it leaves out has a default, and
-passwords are generated.`
+passwords are generated. Packaging into the same folder again keeps them; into
+another one, --from takes over those of an earlier folder.`
 
 const packageExamples = `  toskose package thinking.csar
+  toskose package -o thinking-2 --from thinking-toskosed thinking.csar
   toskose package -o deployment -i api_port=9090 thinking.csar toskose.yml
   toskose package --inputs production.yaml thinking.csar
   toskose package --endpoint-mode dnsrr --publish-mode host thinking.csar
@@ -129,6 +132,11 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	}
 	if err := output.Check(flags.output, strings.Join(args[1:], "")); err != nil {
 		return nil, err
+	}
+	if flags.targets.from != "" {
+		if err := deploy.CheckSecretsOf(flags.targets.from, plan.App); err != nil {
+			return nil, fmt.Errorf("--from: %w", err)
+		}
 	}
 	engine.warn(env, flags.inUse(ctx, docker, plan))
 	if err := flags.images.build(ctx, builder, shown, plan, archive); err != nil {

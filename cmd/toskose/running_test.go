@@ -6,10 +6,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +20,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
@@ -27,50 +31,6 @@ import (
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/protocol"
 )
-
-const runningUnit = `[supervisord]
-nodaemon=true
-logfile=%[1]s/unit.log
-pidfile=%[1]s/unit.pid
-toskose_journal=%[1]s/journal
-toskose_documents=%[1]s/documents
-
-[inet_http_server]
-port=127.0.0.1:%[2]d
-username=admin
-toskose_auth=required
-
-[program:api.configure]
-process_name=configure
-command=/bin/sh -c 'echo configured; echo on $INPUT_PORT >&2; exit $INPUT_CODE'
-directory=%[1]s
-autostart=false
-autorestart=false
-startsecs=1
-startretries=0
-toskose_component=api
-toskose_interface=Standard
-toskose_operation=run
-toskose_inputs={"PORT":"80","CODE":"0"}
-
-[program:api.start]
-process_name=start
-command=/bin/sh -c 'exec sleep 1000'
-directory=%[1]s
-autostart=false
-autorestart=false
-startsecs=0
-startretries=0
-toskose_component=api
-toskose_interface=Standard
-toskose_operation=start
-
-[group:api]
-programs=api.configure,api.start
-
-[toskose:component:api]
-toskose_protocol=%[3]s
-`
 
 // replicas finds the containers of one node.
 type replicas []netip.AddrPort
@@ -87,28 +47,16 @@ func (r replicas) Running(context.Context, string, []int) ([]netip.Addr, error) 
 type running struct {
 	folder string
 	server *httptest.Server
+	units  []*testunit.Unit
 }
 
 func newRunning(t *testing.T) *running {
 	t.Helper()
-	op := func(name string) protocol.Operation { return protocol.Operation{Interface: "Standard", Name: name} }
-	lifecycle := protocol.Protocol{
-		Initial: "created", States: []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started", Offers: []string{protocol.Endpoint}}},
-		Transitions: []protocol.Transition{
-			{Source: "created", Target: "configured", Operation: op("configure")},
-			{Source: "configured", Target: "started", Operation: op("start")},
-			{Source: "started", Target: "configured", Operation: op("stop")},
-		},
-	}
-	text, err := json.Marshal(lifecycle)
-	if err != nil {
-		t.Fatal(err)
-	}
 	model := &tosca.Application{
 		Name:  "shop",
 		Nodes: []tosca.Node{{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()}},
 		Components: []tosca.Component{{
-			Name: "api", Host: "backend", Node: "backend", Protocol: lifecycle, Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
+			Name: "api", Host: "backend", Node: "backend", Protocol: testunit.Lifecycle(), Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
 				{Name: "configure", Script: "configure.sh", Inputs: []tosca.OperationInput{{Name: "port"}, {Name: "code"}}},
 				{Name: "start", Script: "start.sh"},
 				{Name: "stop"},
@@ -116,10 +64,10 @@ func newRunning(t *testing.T) *running {
 		}},
 	}
 	var found replicas
+	var units []*testunit.Unit
 	for range 2 {
-		found = append(found, testunit.Serve(t, "unit's", func(folder string, port uint16) []byte {
-			return fmt.Appendf(nil, runningUnit, folder, port, text)
-		}))
+		u := testunit.Run(t, "unit's", testunit.API)
+		units, found = append(units, u), append(found, u.Addr)
 	}
 	app, err := manager.New(model, &config.Config{Nodes: map[string]config.Node{"backend": {Port: 9001, User: "admin"}}}, manager.Options{
 		Containers: found, Passwords: func(string) string { return "unit's" }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
@@ -138,7 +86,7 @@ func newRunning(t *testing.T) *running {
 	}
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	r := &running{packagedFolder(t), server}
+	r := &running{packagedFolder(t), server, units}
 	r.want(t, "wait backend --for running", cli.ExitOK)
 	return r
 }
@@ -152,6 +100,11 @@ func (r *running) toskose(ctx context.Context, command string, out *syncBuffer) 
 	}
 	args = slices.Insert(args, at, "--dir", r.folder, "--manager", r.server.URL)
 	return run(ctx, args, environment{out: out, err: out})
+}
+
+// follow runs a command that goes on until ctx ends.
+func (r *running) follow(ctx context.Context, command string, out io.Writer) int {
+	return run(ctx, append(strings.Fields(command), "--dir", r.folder, "--manager", r.server.URL), environment{out: out, err: io.Discard})
 }
 
 // want runs a command that exits with a code and prints some words, and returns
@@ -195,7 +148,7 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 	r.want(t, "plan --format plan", cli.ExitOK, "api:Standard.start")
 	r.want(t, "plan --goal apl=up", cli.ExitOK, `no component, container or group "apl"`)
 
-	r.want(t, "run api configure -i code=3", 3, "failed with exit code 3", "configured", "on 80", "==> 127.0.0.1:")
+	r.want(t, "run api configure -i code=3", 3, "failed with exit code 3", "configured", "on port 80", "==> 127.0.0.1:")
 	r.want(t, "run api start", cli.ExitFailed, `not allowed in state "created"`)
 	r.want(t, "run apl start", cli.ExitFailed, `"apl" is not a component of "shop", which has api`)
 	r.want(t, "run api fly", cli.ExitFailed, "fly")
@@ -230,6 +183,180 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 	r.want(t, "__complete run api Standard.st", cli.ExitOK, "Standard.start\nStandard.stop\n", ":4\n")
 	r.want(t, "__complete wait b", cli.ExitOK, "backend\n")
 	r.want(t, "__complete goal a", cli.ExitOK, "api=\n", ":6\n")
+}
+
+// TestLogsHistoryAndTopOfARunningApplication asks the real manager what its units have
+// executed, printed and use; then for what is left of it where they were killed.
+func TestLogsHistoryAndTopOfARunningApplication(t *testing.T) {
+	t.Parallel()
+	r := newRunning(t)
+	r.want(t, "run api configure -i port=81", cli.ExitOK)
+	r.want(t, "run api configure -i code=3", cli.ExitFailed, "not allowed")
+	r.want(t, "run api start", cli.ExitOK)
+
+	var usage []struct {
+		Component, Replica, State string
+		Processes                 []client.Process
+	}
+	if err := json.Unmarshal([]byte(r.want(t, "top api --interval 1ms -o json", cli.ExitOK)), &usage); err != nil || len(usage) != 2 || len(usage[0].Processes) == 0 || usage[0].State != "started" {
+		t.Errorf("top: %+v, %v", usage, err)
+	}
+	r.want(t, "top --interval 1ms", cli.ExitOK, "NODE", "backend   api", "started   1", "MiB")
+	r.want(t, "top nothing", cli.ExitFailed, `nothing named "nothing" runs`)
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	followed := &until{what: "api:Standard.start@" + r.units[1].Addr.String() + " | up\n", end: func() {}}
+	both := &until{what: "api:Standard.start@" + r.units[0].Addr.String() + " | up\n", end: func() {}}
+	ended := make(chan int)
+	go func() { ended <- r.follow(ctx, "logs api/start -f", io.MultiWriter(followed, both)) }()
+	followed.await(ctx, t)
+	both.await(ctx, t)
+	cancel()
+	if code := <-ended; code != cli.ExitOK {
+		t.Errorf("logs -f: exit %d after an interrupt", code)
+	}
+	r.want(t, "logs", cli.ExitOK, "| configured\n", "| on port 81\n", "| up\n")
+	if out := r.want(t, "logs backend/api/configure --stderr --grep port --no-prefix -n 5", cli.ExitOK); out != "on port 81\non port 81\n" {
+		t.Errorf("logs of what was asked for: %q", out)
+	}
+
+	r.want(t, "run api stop", cli.ExitOK)
+	for _, u := range r.units {
+		u.Crash()
+	}
+	heard := func() bool {
+		return !strings.Contains(r.want(t, "history -o json", cli.ExitOK), `"missing"`)
+	}
+	for deadline := time.Now().Add(time.Minute); !heard(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the units are not heard again")
+		}
+	}
+	r.want(t, "history", cli.ExitOK, "Standard.configure   admin   127.0.0.1:", "Standard.stop ", "succeeded   0")
+	r.want(t, "history api/configure --printed", cli.ExitOK, "\n    configured\n    on port 81\n")
+	var h client.History
+	if err := json.Unmarshal([]byte(r.want(t, "history api/Standard.configure --outcome succeeded -o json", cli.ExitOK)), &h); err != nil || len(h.Executions) != 1 ||
+		len(h.Executions[0].Runs) != 2 || h.Executions[0].Runs[1].Stderr != "on port 81\n" || h.Executions[0].By != "admin" {
+		t.Errorf("the history after the units were killed: %+v, %v", h, err)
+	}
+	r.want(t, "history --by ann", cli.ExitOK, "STARTED")
+}
+
+// TestNamesAreCompletedFromTheRunningApplication asks as a shell does.
+func TestNamesAreCompletedFromTheRunningApplication(t *testing.T) {
+	t.Parallel()
+	r := newRunning(t)
+	first, second := r.units[0].Addr.String(), r.units[1].Addr.String()
+	for command, want := range map[string][]string{
+		"logs ":                  {"api", "api/Standard.configure", "api/Standard.start", "api/Standard.stop", "backend"},
+		"logs api/Standard.c":    {"api/Standard.configure"},
+		"logs api b":             {"backend"},
+		"logs --replica ":        {first, second},
+		"history ":               {"api"},
+		"top ":                   {"api", "backend"},
+		"top api ":               {"backend"},
+		"restart a":              {"api"},
+		"run ":                   {"api"},
+		"run api Standard.s":     {"Standard.start", "Standard.stop"},
+		"run api start ":         {},
+		"run api --replica 127.": {first, second},
+		"down ":                  {"api", "backend"},
+		"up b":                   {"backend"},
+		"goal resume ":           {"api", "backend"},
+	} {
+		got := r.completions(t, command)
+		if !slices.Equal(got, sorted(want)) {
+			t.Errorf("%s proposes %q, want %q", command, got, sorted(want))
+		}
+	}
+	r.server.Close()
+	if got := r.completions(t, "logs "); len(got) > 0 {
+		t.Errorf("without a manager there are %q", got)
+	}
+}
+
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return names
+}
+
+// completions returns what a shell proposes for the last word of a command.
+func (r *running) completions(t *testing.T, command string) (names []string) {
+	t.Helper()
+	words := append(strings.Fields(command), "")
+	if !strings.HasSuffix(command, " ") {
+		words = words[:len(words)-1]
+	}
+	args := slices.Insert(words, 1, "--dir", r.folder, "--manager", r.server.URL)
+	var out, said syncBuffer
+	if code := run(t.Context(), append([]string{"__complete"}, args...), environment{out: &out, err: &said}); code != cli.ExitOK {
+		t.Errorf("%s: exit %d: %s", command, code, said.String())
+	}
+	for line := range strings.Lines(out.String()) {
+		if name, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); name != "" && !strings.HasPrefix(name, ":") {
+			names = append(names, name)
+		}
+	}
+	return sorted(names)
+}
+
+// TestWhatWasDeployedIsAskedWithoutAFolder has the context that deploy makes.
+func TestWhatWasDeployedIsAskedWithoutAFolder(t *testing.T) {
+	t.Parallel()
+	r := newRunning(t)
+	_, port, err := net.SplitHostPort(r.server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := "x-toskose: {app: shop, manager: {port: " + port + ", user: admin}}\n"
+	if err := os.WriteFile(filepath.Join(r.folder, "docker-compose.yml"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	environ := []string{"TOSKOSE_CONFIG=" + t.TempDir()}
+	ask := func(args ...string) (int, string) {
+		var out syncBuffer
+		code := run(t.Context(), args, environment{out: &out, err: &out, environ: environ})
+		return code, out.String()
+	}
+	if code, out := ask("ps"); code != cli.ExitFailed || !strings.Contains(out, "no context is in use") {
+		t.Errorf("before: exit %d\n%s", code, out)
+	}
+	if err := contexts.Deployed(environ, "shop", r.folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"ps"}, {"ps", "--context", "shop"}, {"top", "--interval", "1ms"}} {
+		if code, out := ask(args...); code != cli.ExitOK || !strings.Contains(out, r.units[0].Addr.String()) {
+			t.Errorf("%q: exit %d\n%s", args, code, out)
+		}
+	}
+	if code, out := ask("__complete", "run", ""); code != cli.ExitOK || !strings.HasPrefix(out, "api\n") {
+		t.Errorf("completion: exit %d\n%s", code, out)
+	}
+	if err := contexts.Undeployed(environ, r.folder); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := ask("ps"); code != cli.ExitFailed || !strings.Contains(out, "no context is in use") {
+		t.Errorf("after it was undeployed: exit %d\n%s", code, out)
+	}
+}
+
+// TestTopIsPaintedOverItselfOnATerminal follows for two pages.
+func TestTopIsPaintedOverItselfOnATerminal(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(&printing{})
+	t.Cleanup(server.Close)
+	for terminal, page := range map[bool]string{true: "\x1b[H2", false: "\n\n2"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		out := &until{what: page, times: 3, end: cancel}
+		code := run(ctx, []string{"top", "-f", "--interval", "1ms", "--dir", packagedFolder(t), "--manager", server.URL},
+			environment{out: out, err: io.Discard, outTerminal: terminal})
+		text := out.String()
+		if code != cli.ExitOK || strings.Contains(text, "\x1b") != terminal || terminal != strings.Contains(text, "WHY\x1b[K\n") || terminal != strings.Contains(text, "\x1b[J") {
+			t.Errorf("on a terminal: %v, exit %d: %q", terminal, code, text)
+		}
+	}
 }
 
 // events returns the lines of a command that prints events.

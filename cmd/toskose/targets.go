@@ -31,6 +31,7 @@ type targetFlags struct {
 	targets    []string
 	forSwarm   bool // asked for by name, or all
 	secrets    string
+	from       string // a folder whose secrets are taken over
 	tls        bool
 	compose    compose.Options
 	kubernetes kubernetes.Options
@@ -41,6 +42,7 @@ func (f *targetFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.targets, "target", nil, "what to write manifests for: swarm, compose, kubernetes or all; may be repeated (default swarm,compose; swarm with external secrets)")
 	flags.StringVar(&f.secrets, "secrets", secretsGenerated, "generated, or external: created by someone else before the application is deployed (not on a single engine)")
+	flags.StringVar(&f.from, "from", "", "take over the secrets of the application that was packaged in `DIR`: a new folder otherwise gets new ones")
 	flags.BoolVar(&f.tls, "tls", false, "encrypt traffic with the manager, and between it and units, with certificates of the application's own authority")
 	flags.StringVar(&f.compose.EndpointMode, "endpoint-mode", compose.EndpointVIP, "how a swarm resolves services: vip or dnsrr")
 	flags.StringVar(&f.compose.PublishMode, "publish-mode", compose.PublishIngress, "where a swarm publishes ports: ingress or host")
@@ -63,6 +65,9 @@ func (f *targetFlags) complete() error {
 	}
 	f.forSwarm = f.has(targetSwarm)
 	external := f.secrets == secretsExternal
+	if external && f.from != "" {
+		return fmt.Errorf("--from takes over secrets, which somebody else makes with --secrets %s", secretsExternal)
+	}
 	if external && f.has(targetCompose) {
 		return fmt.Errorf("--secrets %s: a single engine has no secrets of its own, so it goes with --target %s and --target %s only", secretsExternal, targetSwarm, targetKubernetes)
 	}
@@ -103,7 +108,7 @@ func (f *targetFlags) warnings(plan *packager.Plan) []string {
 
 // write writes the manifests and the credentials.
 func (f *targetFlags) write(dir string, plan *packager.Plan) error {
-	opts := output.Options{External: f.secrets == secretsExternal, Random: rand.Reader, Now: time.Now(), Mounted: f.mounted}
+	opts := output.Options{External: f.secrets == secretsExternal, From: f.from, Random: rand.Reader, Now: time.Now(), Mounted: f.mounted}
 	switch {
 	case f.has(targetCompose):
 		opts.Targets = append(opts.Targets, compose.Target(f.compose))

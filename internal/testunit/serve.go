@@ -26,14 +26,8 @@ type Unit struct {
 	output strings.Builder
 }
 
-// Serve runs a unit until the test ends, and returns its address once it answers.
-// config makes its configuration, of a folder of its own and the port.
-func Serve(t testing.TB, password string, config func(folder string, port uint16) []byte) netip.AddrPort {
-	t.Helper()
-	return Run(t, password, config).Addr
-}
-
-// Run is Serve, for a test that ends the unit itself.
+// Run runs a unit until the test ends, and returns it once it answers. config makes its
+// configuration, of a folder of its own and the port.
 func Run(t testing.TB, password string, config func(folder string, port uint16) []byte) *Unit {
 	t.Helper()
 	folder := t.TempDir()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -294,6 +295,44 @@ func TestPasswordsAreGuessedAtNoMoreThanAFewAMinute(t *testing.T) {
 		}
 		w.later(2 * time.Minute)
 		w.in("ann", "password of ann", from(0))
+	}
+}
+
+// TestParallelGuessesAreNoMoreThanOthers: of one user from everywhere, and of everybody from
+// one address, all at the same time.
+func TestParallelGuessesAreNoMoreThanOthers(t *testing.T) {
+	t.Parallel()
+	for name, who := range map[string]func(int) (user, address string){
+		"one user from everywhere":   func(i int) (string, string) { return "ann", fmt.Sprintf("10.0.%d.%d", i/250, i%250) },
+		"everybody from one address": func(i int) (string, string) { return fmt.Sprint("user ", i), "10.0.0.9" },
+		"two users and addresses":    func(i int) (string, string) { return []string{"ann", "olga"}[i%2], fmt.Sprintf("10.0.0.%d", i%2) },
+	} {
+		w := newWorld(t)
+		pairs := int32(1)
+		if name == "two users and addresses" {
+			pairs = 2
+		}
+		for minute, most := range []int32{5 * pairs, 3 * pairs, 3 * pairs} {
+			var tried atomic.Int32
+			var all sync.WaitGroup
+			for i := range 200 {
+				all.Go(func() {
+					user, address := who(i)
+					_, err := w.login(user, fmt.Sprint("guess ", minute, " ", i), address)
+					switch {
+					case errors.Is(err, access.ErrDenied):
+						tried.Add(1)
+					case !errors.Is(err, access.ErrOften):
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			if n := tried.Load(); n != most {
+				t.Errorf("%s: %d passwords are looked at in minute %d, not %d", name, n, minute, most)
+			}
+			w.later(time.Minute)
+		}
 	}
 }
 

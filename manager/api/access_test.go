@@ -3,6 +3,9 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -69,23 +72,74 @@ var methods = []string{
 	"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "COPY", "LOCK", "MOVE", "PROPFIND", "QUERY", "get", "post", "Delete",
 }
 
+// shown are the ways in which a viewer shows who they are.
+func shown(t *testing.T, h http.Handler) map[string]func(*http.Request) {
+	t.Helper()
+	token := newToken(t, h, "viewer-1")
+	return map[string]func(*http.Request){
+		"a password": func(r *http.Request) { r.SetBasicAuth("viewer-1", "pw-of-viewer") },
+		"a token":    func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) },
+		"a certificate": func(r *http.Request) {
+			r.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{Subject: pkix.Name{CommonName: "viewer-1"}}}}}
+		},
+	}
+}
+
+// described are the methods and paths of the document that the manager serves.
+func described(t *testing.T, h http.Handler) (all [][2]string) {
+	t.Helper()
+	var document struct {
+		Paths map[string]map[string]any
+	}
+	if err := json.Unmarshal(as(h, "", "GET", "/openapi.json").Body.Bytes(), &document); err != nil || len(document.Paths) < 15 {
+		t.Fatalf("%d paths, %v", len(document.Paths), err)
+	}
+	for path, operations := range document.Paths {
+		path = strings.NewReplacer("{node}", "backend", "{component}", "api", "{operation}", "Standard.start", "{execution}", "x1").Replace(path)
+		for method := range operations {
+			all = append(all, [2]string{strings.ToUpper(method), path})
+		}
+	}
+	return all
+}
+
 func TestAViewerCanChangeNothingByAnyPath(t *testing.T) {
 	t.Parallel()
 	a := &app{}
 	h := handler(t, a)
+	ways := shown(t, h)
+	try := func(by, method, path, header string) {
+		t.Helper()
+		a.called, a.start.Node = "", ""
+		r := httptest.NewRequest(method, path, nil)
+		name, value, _ := strings.Cut(header, ": ")
+		r.Header.Set(name, value)
+		ways[by](r)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if a.touched() {
+			t.Fatalf("%s %s, %s, with %s: called %q, started %q", method, path, header, by, a.called, a.start.Node)
+		}
+		if w.Code >= 500 || w.Code == http.StatusUnauthorized && strings.HasPrefix(path, "/api/v1/") {
+			t.Errorf("%s %s with %s: %d", method, path, by, w.Code)
+		}
+	}
 	for _, path := range paths(t, h) {
 		for _, form := range []string{path, path + "/", "/" + path, strings.Replace(path, "backend", "back%2Fend", 1), strings.ToUpper(path), path + "?_method=DELETE&force=true"} {
 			for _, method := range methods {
 				for _, header := range []string{"X-Request-Id: v", "X-HTTP-Method-Override: DELETE", "X-Forwarded-User: admin", "X-Original-URL: /api/v1/node/reload"} {
-					a.called, a.start.Node = "", ""
-					w := as(h, "viewer-1", method, form, header)
-					if a.touched() {
-						t.Fatalf("%s %s, %s: called %q, started %q", method, form, header, a.called, a.start.Node)
-					}
-					if w.Code >= 500 {
-						t.Errorf("%s %s: %d", method, form, w.Code)
-					}
+					try("a password", method, form, header)
 				}
+			}
+		}
+	}
+	for by := range ways {
+		for _, one := range described(t, h) {
+			try(by, one[0], one[1], "Content-Type: application/json")
+		}
+		for _, path := range paths(t, h) {
+			for _, method := range methods {
+				try(by, method, path, "X-Forwarded-User: admin")
 			}
 		}
 	}

@@ -130,6 +130,8 @@ type turn struct {
 	targets map[string]string
 	made    *Decision
 	falls   map[*Replica]bool // something falls there
+	crowded int               // how many steps of the plan wait for other replicas
+	lenient bool              // those of replicas that are away themselves do not
 }
 
 // fall takes down what cannot stay in its state, dependents first.
@@ -141,13 +143,13 @@ func (t *turn) fall() {
 			continue
 		}
 		falling := t.falling(t.s, r, t.targets)
-		t.falls[r] = len(falling) > 0
 		for _, name := range slices.Sorted(maps.Keys(falling)) {
 			step, ok := t.leave(t.s, r, name, falling)
 			if !ok {
 				t.obstacle(r, name, falling[name]+", and no operation leads out of it", time.Time{})
-				continue
+				continue // the plan may bring what it lacks
 			}
+			t.falls[r] = true
 			under := slices.ContainsFunc(t.Withdrawn(t.s, r, name, step), func(l Lack) bool {
 				_, falls := falling[l.Component]
 				return falls
@@ -177,6 +179,7 @@ func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
 	default:
 		if crowd := t.crowd(r, component, step); crowd != "" {
 			t.obstacle(r, component, crowd, time.Time{})
+			t.crowded++
 			return
 		}
 		if provider, until := t.unled(t.s, r, component, step); until.After(t.s.Now) {

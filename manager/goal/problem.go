@@ -99,8 +99,8 @@ type part struct {
 // problem returns the way from a situation to the targets. Containers and volumes
 // are in it as what to wait for: what they require of each other is the
 // orchestrator's affair.
-func (m *Model) problem(s Situation, d *Document, targets map[string]string) *problem {
-	p := &problem{of: map[string]part{}, Problem: plan.Problem{From: map[string]string{}, Goal: map[string]string{}}}
+func (m *Model) problem(s Situation, d *Document, targets map[string]string, anyReplica bool) *problem {
+	p := &problem{of: map[string]part{}, Problem: plan.Problem{From: map[string]string{}, Closed: map[string]bool{}, Goal: map[string]string{}}}
 	classes := map[string][]*class{}
 	for i := range m.Elements {
 		e := &m.Elements[i]
@@ -120,7 +120,7 @@ func (m *Model) problem(s Situation, d *Document, targets map[string]string) *pr
 	for i := range m.Elements {
 		e := &m.Elements[i]
 		for _, c := range classes[m.Node[e.Name]] {
-			m.addComponent(p, s, e, c, classes, d, targets)
+			m.addComponent(p, s, e, c, classes, d, targets, anyReplica)
 		}
 	}
 	return p
@@ -131,7 +131,7 @@ func (p *problem) add(e plan.Element, state string, stands part) {
 	p.From[e.Name], p.of[e.Name] = state, stands
 }
 
-func (m *Model) addComponent(p *problem, s Situation, e *plan.Element, c *class, classes map[string][]*class, d *Document, targets map[string]string) {
+func (m *Model) addComponent(p *problem, s Situation, e *plan.Element, c *class, classes map[string][]*class, d *Document, targets map[string]string, anyReplica bool) {
 	pr, state := e.Protocol, e.Protocol.Initial
 	frozen := c.frozen
 	if len(c.replicas) > 0 {
@@ -154,11 +154,16 @@ func (m *Model) addComponent(p *problem, s Situation, e *plan.Element, c *class,
 		if m.stays(s, targets, e.Name, state, b) {
 			continue
 		}
-		for _, other := range providers(classes[m.Node[b.Target]]) {
+		of := providers(classes[m.Node[b.Target]])
+		if anyReplica {
+			of = m.nearest(s, of, b)
+		}
+		for _, other := range of {
 			made.Bindings = append(made.Bindings, plan.Binding{Requirement: b.Requirement, Target: other.element(b.Target), Capability: b.Capability})
 		}
 	}
 	p.add(made, state, part{c, e.Name})
+	p.Closed[name] = len(c.replicas) == 0 || !m.openOn(e.Name, &s.Replicas[c.replicas[0]])
 	if target := targets[e.Name]; target != "" && !frozen {
 		p.Goal[name] = target
 	}
@@ -174,6 +179,12 @@ func (m *Model) stateOf(component string, r *Replica) string {
 	return p.Initial
 }
 
+// openOn reports whether a component is open on a replica: false where that is not known.
+func (m *Model) openOn(component string, r *Replica) bool {
+	c := r.Components[component]
+	return c.Open && !r.Unknown && m.index[component].Protocol.Has(c.State)
+}
+
 // providers returns the classes that others wait for: all, since a name leads
 // clients to any replica, but those where something fails only if all do.
 func providers(of []*class) []*class {
@@ -182,6 +193,17 @@ func providers(of []*class) []*class {
 		return of
 	}
 	return well
+}
+
+// nearest returns the first class that offers what a binding names, if any does.
+func (m *Model) nearest(s Situation, of []*class, b plan.Binding) []*class {
+	i := slices.IndexFunc(of, func(c *class) bool {
+		return len(c.replicas) > 0 && m.replicaOffers(&s.Replicas[c.replicas[0]], b, nil)
+	})
+	if i < 0 {
+		return of
+	}
+	return of[i : i+1]
 }
 
 // way plans for as many targets as can be reached, and says of the others why they

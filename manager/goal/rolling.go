@@ -16,7 +16,7 @@ func (m *Model) maxUnavailable(node string) int { return max(1, m.MaxUnavailable
 // enough others are; empty: it need not. So what the replicas of a container go
 // through goes on from one to the next, and ends where one does not come back.
 func (t *turn) crowd(r *Replica, component string, step protocol.Step) string {
-	if !t.takesAway(component, r.Components[component].State, step.Target) {
+	if !t.takesAway(component, r.Components[component].State, step.Target) || t.lenient && t.away(r) {
 		return ""
 	}
 	var away []string
@@ -29,6 +29,21 @@ func (t *turn) crowd(r *Replica, component string, step protocol.Step) string {
 		return fmt.Sprintf("%s waits for %s: at most %d of the replicas of %q are away at a time", step.Operation, away[0], most, r.Node)
 	}
 	return ""
+}
+
+// stuck reports whether steps wait for other replicas, and nothing is under way or will be
+// tried again that these could wait for.
+func (t *turn) stuck() bool {
+	return t.crowded > 0 && t.made.Wake.IsZero() && !t.busy()
+}
+
+// away reports whether a replica lacks anything that it is to offer.
+func (t *turn) away(r *Replica) bool {
+	return slices.ContainsFunc(t.hosted[r.Node], func(name string) bool {
+		return slices.ContainsFunc(t.wanted(name), func(c string) bool {
+			return !t.replicaOffers(r, plan.Binding{Target: name, Capability: c}, nil)
+		})
+	})
 }
 
 // takesAway reports whether a component ceases to offer, between two states, what it

@@ -131,13 +131,30 @@ func (w *world) die(i int, component string, stopped bool) {
 	w.seq++
 	c.Seq, c.Open = w.seq, false
 	c.Runs = w.gone(slices.Clone(c.Runs), stopped)
-	for _, run := range slices.Backward(c.Runs) {
-		if run.Operation.Kind() == protocol.KindStart && !run.Failed {
-			c.State = run.From
-			break
+	c.State = w.fallen(component, c, stopped)
+	w.s.Replicas[i].Components[component] = c
+}
+
+// fallen returns where a component falls to that was open: where a stop or its fault
+// handler leads, or where it was started from.
+func (w *world) fallen(component string, c goal.Component, stopped bool) string {
+	p := w.element(component).Protocol
+	for _, t := range p.Transitions {
+		if stopped && t.Source == c.State && t.Kind() == protocol.KindStop {
+			return t.Target
 		}
 	}
-	w.s.Replicas[i].Components[component] = c
+	for _, f := range p.FaultHandlers {
+		if !stopped && f.Source == c.State {
+			return f.Target
+		}
+	}
+	for _, run := range slices.Backward(c.Runs) {
+		if run.Operation.Kind() == protocol.KindStart && !run.Failed && !run.Cancelled {
+			return run.From
+		}
+	}
+	return c.State
 }
 
 // decide asks for the next steps, holds them against the rules, and begins them.
@@ -200,6 +217,7 @@ func (w *world) check(i int, step goal.Step) {
 		}
 	}
 	w.checkCrowd(i, step, target)
+	w.checkUnderWay(i, step, needs, target)
 	for j, other := range w.s.Replicas {
 		for name, oc := range other.Components {
 			oe := w.element(name)
@@ -216,8 +234,34 @@ func (w *world) check(i int, step goal.Step) {
 	}
 }
 
-// checkCrowd fails where a step takes away what it is to offer in the end while another
-// replica is without it.
+// checkUnderWay fails where a step needs what an operation under way is about to take
+// away, or takes away what one needs.
+func (w *world) checkUnderWay(i int, step goal.Step, needs []string, after protocol.State) {
+	w.t.Helper()
+	e := w.element(step.Component)
+	for _, u := range w.running() {
+		same := u.replica == i || w.m.Node[u.component] != step.Node
+		to, _ := w.element(u.component).Protocol.State(u.step.Target)
+		for _, b := range e.Bindings {
+			if same && b.Target == u.component && slices.Contains(needs, b.Requirement) && !slices.Contains(to.Offers, b.Capability) && !w.others(i, b, u.replica) {
+				w.t.Fatalf("seed %d: %+v requires %s of %s, which %s takes away\n%s", w.seed, step, b.Capability, b.Target, u.step.Operation, w)
+			}
+		}
+		for _, b := range w.element(u.component).Bindings {
+			if same && b.Target == step.Component && slices.Contains(slices.Concat(u.step.Requires, to.Requires), b.Requirement) &&
+				!slices.Contains(after.Offers, b.Capability) && w.offers(u.replica, b, nil) && !w.others(u.replica, b, i) {
+				w.t.Fatalf("seed %d: %+v takes away %s, which %s of %s requires\n%s", w.seed, step, b.Capability, u.step.Operation, u.component, w)
+			}
+		}
+	}
+}
+
+// others reports whether a binding of a component on a replica is fulfilled by others
+// than one.
+func (w *world) others(i int, b plan.Binding, but int) bool { return w.offers(i, b, &but) }
+
+// checkCrowd fails where a step takes away what it is to offer in the end while as many
+// other replicas as may be are without it.
 func (w *world) checkCrowd(i int, step goal.Step, after protocol.State) {
 	w.t.Helper()
 	e := w.element(step.Component)
@@ -230,12 +274,32 @@ func (w *world) checkCrowd(i int, step goal.Step, after protocol.State) {
 		if !slices.Contains(offered(w.s.Replicas[i]), c) || slices.Contains(after.Offers, c) {
 			continue
 		}
+		without := 0
+		if w.away(i) {
+			continue // it is none more
+		}
 		for j, other := range w.s.Replicas {
 			if j != i && other.Node == step.Node && (other.Problem != "" || !slices.Contains(offered(other), c)) {
-				w.t.Fatalf("seed %d: %+v takes %s away while %s is without\n%s", w.seed, step, c, other.Instance, w)
+				without++
 			}
 		}
+		if without >= max(1, w.m.MaxUnavailable[step.Node]) {
+			w.t.Fatalf("seed %d: %+v takes %s away while %d others are without\n%s", w.seed, step, c, without, w)
+		}
 	}
+}
+
+// away reports whether a replica lacks anything that it is to offer.
+func (w *world) away(i int) bool {
+	for name, target := range w.targets() {
+		p := w.element(name).Protocol
+		wanted, _ := p.State(target)
+		now, _ := p.State(w.s.Replicas[i].Components[name].State)
+		if w.m.Node[name] == w.s.Replicas[i].Node && slices.ContainsFunc(wanted.Offers, func(c string) bool { return !slices.Contains(now.Offers, c) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // targets returns the state that each component is to have.
@@ -351,7 +415,7 @@ func (w *world) settle() *goal.Decision {
 			return d
 		}
 	}
-	w.t.Fatalf("seed %d does not come to rest, %+v\n%s", w.seed, w.last, w)
+	w.t.Fatalf("seed %d does not come to rest, %+v\n%s\n%v\n%s", w.seed, w.last, w, w.last.Plan.Steps(), w.protocols())
 	return nil
 }
 

@@ -34,8 +34,14 @@ type member struct {
 // leg is the way of one element.
 type leg struct {
 	part
-	replicas []int    // of its class; none: the element is no component, or has no container
-	states   []string // the first, and that after each step
+	replicas []int   // of its class; none: the element is no component, or has no container
+	stands   []stand // the first, and that after each step
+}
+
+// stand is where an element is: two steps may lead to one state.
+type stand struct {
+	state string
+	open  bool
 }
 
 // planned is a step of the plan, and its place on the way of its element.
@@ -44,9 +50,10 @@ type planned struct {
 	leg, number int
 }
 
-// newWalk plans from the situation of a turn.
-func (t *turn) newWalk(ctx context.Context) *walk {
-	p := t.problem(t.s, t.doc, t.targets)
+// newWalk plans from the situation of a turn. Who requires something of another
+// container waits for all its replicas; if any is enough, for one that offers it now.
+func (t *turn) newWalk(ctx context.Context, anyReplica bool) *walk {
+	p := t.problem(t.s, t.doc, t.targets, anyReplica)
 	made, blocked := p.way(ctx)
 	w := &walk{asked: t.doc, targets: t.targets, notes: t.made.Notes, plan: made, members: t.members()}
 	for _, name := range slices.Sorted(maps.Keys(blocked)) {
@@ -55,9 +62,9 @@ func (t *turn) newWalk(ctx context.Context) *walk {
 	}
 	legOf := map[string]int{}
 	for n, e := range p.Elements {
-		l := leg{part: p.of[e.Name], states: []string{p.From[e.Name]}}
+		l := leg{part: p.of[e.Name], stands: []stand{{state: p.From[e.Name]}}}
 		if l.class != nil {
-			l.replicas = l.class.operated()
+			l.replicas, l.stands[0].open = l.class.operated(), !p.Closed[e.Name]
 		}
 		legOf[e.Name], w.legs, w.at = n, append(w.legs, l), append(w.at, make([]int, max(1, len(l.replicas))))
 	}
@@ -66,8 +73,9 @@ func (t *turn) newWalk(ctx context.Context) *walk {
 	for _, st := range all {
 		l := &w.legs[legOf[st.Component]]
 		w.byID[st.ID] = len(w.steps)
-		w.steps = append(w.steps, planned{st, legOf[st.Component], len(l.states) - 1})
-		l.states = append(l.states, st.Target)
+		w.steps = append(w.steps, planned{st, legOf[st.Component], len(l.stands) - 1})
+		open := l.class != nil && t.opens(l.component, st.Operation.Operation, l.stands[len(l.stands)-1].open)
+		l.stands = append(l.stands, stand{st.Target, open})
 	}
 	return w
 }
@@ -111,7 +119,7 @@ func (w *walk) follow(t *turn) (*walk, bool) {
 		l := &w.legs[n]
 		for i := range w.at[n] {
 			before := w.at[n][i]
-			to, ok := l.position(before, t.stateOn(l, i))
+			to, ok := l.position(before, t.standOn(l, i))
 			if !ok {
 				return nil, false
 			}
@@ -127,28 +135,32 @@ func (w *walk) follow(t *turn) (*walk, bool) {
 	return &next, true
 }
 
-// stateOn returns where the element of a leg is on one of its replicas.
-func (t *turn) stateOn(l *leg, i int) string {
+// standOn returns where the element of a leg is on one of its replicas.
+func (t *turn) standOn(l *leg, i int) stand {
 	switch {
 	case l.class == nil:
-		return t.elementState(t.s, l.component)
+		return stand{state: t.elementState(t.s, l.component)}
 	case len(l.replicas) == 0:
-		return l.states[0]
+		return l.stands[0]
 	}
-	return t.stateOf(l.component, &t.s.Replicas[l.replicas[i]])
+	r := &t.s.Replicas[l.replicas[i]]
+	return stand{t.stateOf(l.component, r), t.openOn(l.component, r)}
 }
 
-// position returns how many steps lead to a state: those made before, else more, else
-// fewer.
-func (l *leg) position(before int, state string) (at int, ok bool) {
-	for at := before; at < len(l.states); at++ {
-		if l.states[at] == state {
-			return at, true
+// position returns how many steps lead to where an element is: those made before, else
+// more, else fewer. A start that has left nothing leads there, too.
+func (l *leg) position(before int, is stand) (at int, ok bool) {
+	for _, same := range []func(stand) bool{
+		func(s stand) bool { return s == is },
+		func(s stand) bool { return s.state == is.state },
+	} {
+		if at := slices.IndexFunc(l.stands[before:], same); at >= 0 {
+			return before + at, true
 		}
-	}
-	for at := before - 1; at >= 0; at-- {
-		if l.states[at] == state {
-			return at, true
+		for at := before - 1; at >= 0; at-- {
+			if same(l.stands[at]) {
+				return at, true
+			}
 		}
 	}
 	return 0, false
@@ -168,7 +180,7 @@ func (w *walk) made(s *planned) bool {
 func (w *walk) ended() bool {
 	for n, l := range w.legs {
 		for _, at := range w.at[n] {
-			if at < len(l.states)-1 {
+			if at < len(l.stands)-1 {
 				return false
 			}
 		}
@@ -181,13 +193,27 @@ func (w *walk) ended() bool {
 // anywhere, and plans anew otherwise.
 func (t *turn) advance(ctx context.Context, before *walk) {
 	if w, ok := before.follow(t); ok {
-		begun, obstacles, wake := len(t.made.Steps), len(t.made.Obstacles), t.made.Wake
-		if t.along(w); len(t.made.Steps) > begun || w.ended() || t.busy() {
+		undo := t.tried(w)
+		if w.ended() || t.busy() {
 			return
 		}
-		t.made.Obstacles, t.made.Wake = t.made.Obstacles[:obstacles], wake
+		undo()
 	}
-	t.along(t.newWalk(ctx))
+	for _, relaxed := range []struct{ anyReplica, lenient bool }{{false, false}, {true, false}, {true, true}} {
+		t.lenient = relaxed.lenient
+		undo := t.tried(t.newWalk(ctx, relaxed.anyReplica))
+		if relaxed.lenient || !t.stuck() {
+			return
+		}
+		undo()
+	}
+}
+
+// tried goes along a walk, and returns what undoes that, if no step was begun.
+func (t *turn) tried(w *walk) (undo func()) {
+	obstacles, wake := len(t.made.Obstacles), t.made.Wake
+	t.along(w)
+	return func() { t.made.Obstacles, t.made.Wake, t.crowded = t.made.Obstacles[:obstacles], wake, 0 }
 }
 
 // busy reports whether anything is under way.

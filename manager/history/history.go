@@ -30,7 +30,7 @@ type Page struct {
 	Missing    []Missing           `json:"missing,omitempty"` // whose older executions are left out
 }
 
-// Missing is a replica whose journal cannot be read.
+// Missing is a replica whose journal, or whose ends of output, cannot be read.
 type Missing struct {
 	Node    string `json:"node"`
 	Replica string `json:"replica"`
@@ -84,7 +84,7 @@ func (h *History) List(ctx context.Context, q Query) (Page, error) {
 		page.Next = positionOf(page.Executions[q.Limit-1]).String()
 	}
 	if q.Output {
-		h.addOutput(ctx, page.Executions, nodes)
+		page.Missing = h.addOutput(ctx, page.Executions, nodes, page.Missing)
 	}
 	return page, nil
 }

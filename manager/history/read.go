@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"slices"
 
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/outcome"
@@ -70,8 +71,9 @@ func journalOf(ctx context.Context, r fleet.Replica, q Query) (found []wire.Exec
 	}
 }
 
-// addOutput adds the ends of output that units remember.
-func (h *History) addOutput(ctx context.Context, executions []outcome.Execution, nodes []*topology.Node) {
+// addOutput adds the ends of output, and to those that are missing the replicas that
+// cannot be asked for them.
+func (h *History) addOutput(ctx context.Context, executions []outcome.Execution, nodes []*topology.Node, missing []Missing) []Missing {
 	at := map[string]fleet.Replica{}
 	now := h.fleet.Snapshot()
 	for _, n := range nodes {
@@ -86,16 +88,30 @@ func (h *History) addOutput(ctx context.Context, executions []outcome.Execution,
 			places = append(places, place{i, j})
 		}
 	}
-	fleet.Few(places, func(p place) struct{} {
+	for i, why := range fleet.Few(places, func(p place) string {
 		run := &executions[p.execution].Runs[p.run]
+		if run.Output != (wire.Output{}) {
+			return ""
+		}
 		r, heard := at[run.Replica]
-		if !heard || run.Output != (wire.Output{}) {
-			return struct{}{}
+		if !heard {
+			return "its unit does not answer"
 		}
 		x, err := r.Unit.Execution(ctx, executions[p.execution].ID, 0)
-		if err == nil && x.Instance == run.Instance {
+		switch code, _ := wire.FaultCodeOf(err); {
+		case err == nil && x.Instance == run.Instance:
 			run.Output = x.Output
+		case err != nil && code != wire.NoExecution:
+			return outcome.Of(r.String(), err).Error()
 		}
-		return struct{}{}
-	})
+		return ""
+	}) {
+		x := executions[places[i].execution]
+		replica := x.Runs[places[i].run].Replica
+		known := slices.ContainsFunc(missing, func(m Missing) bool { return m.Replica == replica })
+		if why != "" && !known {
+			missing = append(missing, Missing{Node: x.Node, Replica: replica, Why: "the end of what it printed: " + why})
+		}
+	}
+	return missing
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -314,5 +315,22 @@ func TestAFolderSaysWhereItIsDeployed(t *testing.T) {
 		if err := bad.Validate(); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
+	}
+}
+
+func TestOtherSecretsThanTheClustersAreRefusedBeforeAnythingChanges(t *testing.T) {
+	dir, calls := fakeCluster(t, `
+*"get secrets"*jsonpath*) printf 'manager-password=a0\n\ntoken=x\n' ;;
+*"get deployments.apps,statefulsets.apps --selector"*) echo deployment.apps/backend ;;`)
+	if err := os.WriteFile(filepath.Join(dir, output.SecretsDir, packager.SecretNamesFile), []byte(`{"manager-password": {"suffix": "a1"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Up(t.Context(), nil, Options{Dir: dir, Timeout: time.Minute, Environ: os.Environ(), Progress: &bytes.Buffer{}})
+	if want := `cannot deploy "Shop": its secrets are not those of the application that runs (manager-password): `; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v", err)
+	}
+	all := strings.Join(calls(), "\n")
+	if made := changes(calls()); len(made) > 0 || !strings.Contains(all, `--output jsonpath={range .items[*]}{.metadata.annotations.io\.toskose\.secret}{`) {
+		t.Errorf("it changed %q, and asked %s", made, all)
 	}
 }

@@ -22,19 +22,20 @@ import (
 
 // Options says what is deployed and how.
 type Options struct {
-	Dir      string        // what toskose has packaged
-	Name     string        // undeploy: of an application that runs; Target says where, and Dir where it is from, if that is known
-	Images   bool          // undeploy: remove the images that were built for it from the engine
-	Target   string        // where to; empty: what the folder is for
-	Space    string        // the namespace of an application without a folder
-	Context  string        // the cluster, as a context of kubectl's; empty: its current one
-	Timeout  time.Duration // for all of it to answer
-	Keep     bool          // leave what did not come up, for inspection
-	By       string        // who deploys: USER@HOST
-	Volumes  bool          // undeploy: remove the application's volumes, and what is in them
-	Environ  []string      // of the commands; DOCKER_HOST and KUBECONFIG say where the engine and the cluster are
-	Progress io.Writer     // a line for each step
-	Debug    io.Writer     // what the commands print; may be nil
+	Dir        string        // what toskose has packaged
+	Name       string        // undeploy: of an application that runs; Target says where, and Dir where it is from, if that is known
+	Images     bool          // undeploy: remove the images that were built for it from the engine
+	Target     string        // where to; empty: what the folder is for
+	Space      string        // the namespace of an application without a folder
+	Context    string        // the cluster, as a context of kubectl's; empty: its current one
+	Timeout    time.Duration // for all of it to answer
+	Keep       bool          // leave what did not come up, for inspection
+	NewSecrets bool          // its secrets may take the place of others, of the application that runs
+	By         string        // who deploys: USER@HOST
+	Volumes    bool          // undeploy: remove the application's volumes, and what is in them
+	Environ    []string      // of the commands; DOCKER_HOST and KUBECONFIG say where the engine and the cluster are
+	Progress   io.Writer     // a line for each step
+	Debug      io.Writer     // what the commands print; may be nil
 
 	// Before is called with the manager of the version that runs before, if its password
 	// is known, and After with that of the one that is deployed, when all of it answers.
@@ -80,6 +81,7 @@ type target struct {
 	check         func(context.Context) error // refuses what cannot be deployed so
 	others        func(context.Context) error // refuses what is another application's already; may be nil
 	before        func(context.Context) (earlier, error)
+	secrets       func(context.Context) (suffixes, error)               // that run
 	releases      func(context.Context) (map[string]release.Log, error) // what was deployed, by service
 	host          func(context.Context) (string, error)                 // where the manager is: HOST:PORT
 	removeVolumes func(context.Context) error                           // of the application
@@ -128,6 +130,11 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 		return Result{}, err
 	}
 	d.replaces = before.running
+	if before.running {
+		if err := d.checkSecrets(ctx); err != nil {
+			return Result{}, fmt.Errorf("cannot deploy %q: %w", d.info.App, err)
+		}
+	}
 	password, err := d.password()
 	if err != nil {
 		return Result{}, err

@@ -39,18 +39,30 @@ func (a Access) Token() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
+// readInfo reads what an output folder is for. The namespace is empty where it is not for
+// Kubernetes alone.
+func readInfo(dir string) (info output.Info, namespace string, err error) {
+	info, err = compose.ReadInfo(dir)
+	if err == nil {
+		return info, "", nil
+	}
+	cluster, other := kubernetes.ReadInfo(dir)
+	if other != nil {
+		return output.Info{}, "", fmt.Errorf("no application was packaged in %q: %w", dir, err)
+	}
+	return cluster.Info, cluster.Namespace, nil
+}
+
 // Manager returns where the manager of the application that was packaged in a
 // folder is, and who may ask it.
 func Manager(dir string) (Access, error) {
-	info, err := compose.ReadInfo(dir)
-	forward := ""
+	info, namespace, err := readInfo(dir)
 	if err != nil {
-		cluster, other := kubernetes.ReadInfo(dir)
-		if other != nil {
-			return Access{}, fmt.Errorf("no application was packaged in %q: %w", dir, err)
-		}
-		info = cluster.Info
-		forward = fmt.Sprintf("kubectl --namespace %s port-forward service/%s %d", cluster.Namespace, info.Manager.Service, info.Manager.Port)
+		return Access{}, err
+	}
+	forward := ""
+	if namespace != "" {
+		forward = fmt.Sprintf("kubectl --namespace %s port-forward service/%s %d", namespace, info.Manager.Service, info.Manager.Port)
 	}
 	password, err := output.ManagerPassword(dir)
 	at := Access{Address: local(info), User: info.Manager.User, Password: password, Forward: forward}

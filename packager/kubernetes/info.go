@@ -18,6 +18,10 @@ import (
 // that is anybody's own.
 const infoAnnotation = "io.toskose.info"
 
+// SecretAnnotation is of a Secret: NAME=SUFFIX, which is another where the value is another,
+// and says nothing of it.
+const SecretAnnotation = "io.toskose.secret" //nolint:gosec // it is a name
+
 // namespaceFile is the manifest of an application's own namespace.
 const namespaceFile = "namespace"
 

@@ -277,7 +277,8 @@ type secretGenerator struct {
 }
 
 type generatorOptions struct {
-	Labels map[string]string `yaml:"labels,omitempty"`
+	Labels      map[string]string `yaml:"labels,omitempty"`
+	Annotations map[string]string `yaml:"annotations,omitempty"`
 }
 
 // text is a value that came from the user: always quoted, so that no reader

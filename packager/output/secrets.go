@@ -118,15 +118,31 @@ func (c credentials) files(plan *packager.Plan) ([]File, error) {
 	), nil
 }
 
-// readCredentials reads what an earlier run left in an output folder.
-func readCredentials(dir string, secrets []packager.Secret) (credentials, error) {
-	old := credentials{values: map[string]string{}, names: map[string]swarmName{}}
+func readNames(dir string) (map[string]swarmName, error) {
+	names := map[string]swarmName{}
 	data, err := os.ReadFile(filepath.Join(dir, SecretsDir, packager.SecretNamesFile))
 	if err == nil {
-		err = json.Unmarshal(data, &old.names)
+		err = json.Unmarshal(data, &names)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return credentials{}, fmt.Errorf("cannot read the names of secrets: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the names of secrets: %w", err)
+	}
+	return names, nil
+}
+
+// Suffixes returns what ends the names of the secrets of an output folder. It is random,
+// and another where the value is another: so it tells values apart without telling of them.
+func Suffixes(dir string) (map[string]string, error) {
+	names, err := readNames(dir)
+	return credentials{names: names}.secrets().Suffixes, err
+}
+
+// readCredentials reads what an earlier run left in an output folder.
+func readCredentials(dir string, secrets []packager.Secret) (credentials, error) {
+	old := credentials{values: map[string]string{}}
+	var err error
+	if old.names, err = readNames(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return credentials{}, err
 	}
 	names := []string{packager.TLSAuthorityFile}
 	for _, s := range secrets {

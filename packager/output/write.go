@@ -44,6 +44,7 @@ type Target func(plan *packager.Plan, secrets Secrets) ([]File, error)
 type Options struct {
 	Targets  []Target
 	External bool      // secrets are only named: their values are somebody else's
+	From     string    // a folder of the same application whose secrets are taken over; empty: those of this folder
 	Random   io.Reader // where new credentials come from
 	Now      time.Time // when certificates begin to be valid
 
@@ -162,15 +163,21 @@ func differing(dir string, files []File) []File {
 func gather(dir string, plan *packager.Plan, opts Options) (files []File, unused []string, err error) {
 	secrets := Secrets{External: true}
 	if !opts.External {
-		old, err := readCredentials(dir, plan.Secrets)
+		here, err := readCredentials(dir, plan.Secrets)
 		if err != nil {
 			return nil, nil, err
+		}
+		old := here
+		if opts.From != "" {
+			if old, err = readCredentials(opts.From, plan.Secrets); err != nil {
+				return nil, nil, err
+			}
 		}
 		creds, err := settle(plan.Secrets, old, opts.Random, opts.Now)
 		if err != nil {
 			return nil, nil, err
 		}
-		unused = creds.unused(dir, old, opts.Mounted)
+		unused = creds.unused(dir, here, opts.Mounted)
 		if files, err = creds.files(plan); err != nil {
 			return nil, nil, err
 		}

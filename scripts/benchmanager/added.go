@@ -114,7 +114,7 @@ func (b *bench) measureDoor(ctx context.Context, d door, with string) error {
 			return err
 		}
 	}
-	if err := b.rate(ctx, with+"reads", callers, 1000, func(ctx context.Context, caller, _ int) error {
+	if err := b.rate(ctx, with+"reads of an operation", callers, 300, func(ctx context.Context, caller, _ int) error {
 		return d.ask(ctx, http.MethodGet, fmt.Sprintf("node/n%d/%s/create", d.node(caller), name(d.node(caller), caller%components)))
 	}); err != nil {
 		return err
@@ -162,6 +162,10 @@ func (b *bench) rate(ctx context.Context, what string, callers int, goal float64
 	var all sync.WaitGroup
 	var answered atomic.Int64
 	failed := make([]error, callers)
+	before, err := used()
+	if err != nil {
+		return err
+	}
 	begun := time.Now()
 	for caller := range callers {
 		all.Go(func() {
@@ -177,8 +181,11 @@ func (b *bench) rate(ctx context.Context, what string, callers int, goal float64
 			return fmt.Errorf("%s: %w", what, err)
 		}
 	}
-	b.atLeast(what, float64(answered.Load())/time.Since(begun).Seconds(), goal, "/s")
-	return nil
+	n := float64(answered.Load())
+	b.atLeast(what, n/time.Since(begun).Seconds(), goal, "/s")
+	after, err := used()
+	b.row(what+", processor time of each, with its client", milliseconds(after-before)/n, 0, "ms")
+	return err
 }
 
 // node is that of a caller's reads.

@@ -22,6 +22,7 @@ const (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	Screen   bool // Out is a terminal on which text can be written anew
 }
 
 // UsageError is a mistake in the command line.

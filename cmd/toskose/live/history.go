@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 func newHistory(s *session) *cobra.Command {
 	var q client.HistoryQuery
+	var printed bool
 	cmd := &cobra.Command{
 		Use:   "history [COMPONENT[/OPERATION]]",
 		Short: "List what was executed in a running application",
@@ -33,7 +35,7 @@ the containers that are there, and go back as far as these.`,
 				return cli.Misuse(fmt.Errorf("--limit %d is not a number of executions", q.Limit))
 			}
 			return s.Ask(func(c *client.Client) error {
-				q.Output = s.output == cli.FormJSON
+				q.Output = printed || s.output == cli.FormJSON
 				h, err := c.History(cmd.Context(), q)
 				if err != nil {
 					return err
@@ -49,6 +51,7 @@ the containers that are there, and go back as far as these.`,
 	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(componentNames)
 	cmd.Flags().IntVarP(&q.Limit, "limit", "n", 20, "the latest so many (`N`)")
+	cmd.Flags().BoolVar(&printed, "printed", false, "show the end of what each printed, too, as -o json does")
 	cmd.Flags().StringVar(&q.Node, "node", "", "only on this container (`NODE`)")
 	cmd.Flags().StringVar(&q.By, "by", "", "only what this `USER` asked for, or goal")
 	cmd.Flags().StringVar(&q.Outcome, "outcome", "", "only what ended so: succeeded, failed, cancelled, timeout, lost or running")
@@ -56,9 +59,12 @@ the containers that are there, and go back as far as these.`,
 	return cmd
 }
 
-// printHistory prints a line for each run of an execution.
+// printHistory prints a line for each run of an execution and, below it, the end of what
+// it printed, if that was asked for.
 func printHistory(w io.Writer, h client.History) {
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	var lines bytes.Buffer
+	below := []string{""}
+	table := tabwriter.NewWriter(&lines, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "STARTED\tCOMPONENT\tOPERATION\tBY\tREPLICA\tOUTCOME\tEXIT\tTOOK")
 	for _, x := range h.Executions {
 		for _, r := range x.Runs {
@@ -76,7 +82,26 @@ func printHistory(w io.Writer, h client.History) {
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s.%s\t%s\t%s\t%s\t%s\t%s\n", started.UTC().Format(time.RFC3339), x.Component, x.Interface, x.Operation,
 				cmp.Or(diag.Visible(x.By), "-"), cmp.Or(r.Replica, r.Instance), r.Outcome, exit, took)
+			below = append(below, endOf(r))
 		}
 	}
 	table.Flush()
+	for _, more := range below {
+		line, _ := lines.ReadString('\n')
+		_, _ = io.WriteString(w, line+more)
+	}
+}
+
+// endOf is the end of what a run printed, indented.
+func endOf(r client.Run) string {
+	var text strings.Builder
+	if r.Truncated {
+		text.WriteString("    …\n")
+	}
+	for _, stream := range []string{r.Stdout, r.Stderr} {
+		for line := range strings.Lines(diag.VisibleLines(stream)) {
+			text.WriteString("    " + strings.TrimSuffix(line, "\n") + "\n")
+		}
+	}
+	return text.String()
 }

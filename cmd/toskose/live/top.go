@@ -1,10 +1,12 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -38,7 +40,8 @@ func newTop(s *session) *cobra.Command {
 are named, how many processes it has, with all that its operations left, which part of
 a processor they took meanwhile and since they began, and their resident memory.
 Processes of no component are in a line of their own. It looks twice, --interval apart;
-with --follow again and again until an interrupt. -o json has each process.`,
+with --follow again and again until an interrupt: in the same place on a terminal, else
+one table after the other. -o json has each process.`,
 		Example: "  toskose top --dir thinking-toskosed\n  toskose top --dir thinking-toskosed backend --follow --interval 5s\n  toskose top --dir thinking-toskosed api -o json",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if interval <= 0 {
@@ -91,14 +94,26 @@ func (s *session) showUsage(now []usage, follow bool, at time.Time) error {
 		return json.NewEncoder(s.streams.Out).Encode(now) // one array on each line
 	}
 	return s.output.Show(s.streams.Out, now, func(w io.Writer) {
-		if follow {
-			fmt.Fprintf(w, "%s\n", at.UTC().Format(time.RFC3339))
+		if !follow {
+			printUsage(w, now)
+			return
 		}
-		printUsage(w, now)
-		if follow {
-			fmt.Fprintln(w)
+		var page bytes.Buffer
+		fmt.Fprintf(&page, "%s\n", at.UTC().Format(time.RFC3339))
+		printUsage(&page, now)
+		if s.streams.Screen {
+			repaint(w, page.String())
+		} else {
+			fmt.Fprintln(w, page.String())
 		}
 	})
+}
+
+// repaint writes a page over the one before, line by line, so that nothing flickers: what
+// was longer, and what was below, is erased.
+func repaint(w io.Writer, page string) {
+	const home, eraseLine, eraseBelow = "\x1b[H", "\x1b[K", "\x1b[J"
+	_, _ = io.WriteString(w, home+strings.ReplaceAll(page, "\n", eraseLine+"\n")+eraseBelow)
 }
 
 // look asks once, for what has one of the names; without any, for all.
@@ -184,13 +199,13 @@ func printUsage(w io.Writer, all []usage) {
 			continue
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%.1f\t%s\t%s\t\n", u.Node, name, u.Replica, state, len(u.Processes), u.CPU,
-			time.Duration(u.Seconds*float64(time.Second)).Round(10*time.Millisecond), bytes(u.Memory))
+			time.Duration(u.Seconds*float64(time.Second)).Round(10*time.Millisecond), amount(u.Memory))
 	}
 	table.Flush()
 }
 
-// bytes writes a size for people.
-func bytes(n int64) string {
+// amount writes a number of bytes for people.
+func amount(n int64) string {
 	const units = "KMGT"
 	size, unit := float64(n), -1
 	for size >= 1024 && unit < len(units)-1 {

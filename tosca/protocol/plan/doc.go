@@ -27,7 +27,8 @@
 //     may also be a step of its own, and counts as one.
 //   - Nothing is skipped while an element is open: from a start that is
 //     implemented, which may leave processes, to a stop. Where only the state of
-//     an element is known at the start, it is open if it can be in that state.
+//     an element is known at the start, it is open if it can be in that state,
+//     unless the problem says that it is not.
 //   - The levels of a plan are made one after the other. The steps of one level
 //     are of different elements, and any order of them is allowed, so that they
 //     can be made at the same time: what one of them needs, none of the others

@@ -63,12 +63,12 @@ type localState struct {
 }
 
 // start returns where an element begins: in the initial state or in a given one,
-// in which it counts as open if it can be.
-func (k *kind) start(initial, given string) int {
+// in which it counts as open if it can be, unless it is known not to be.
+func (k *kind) start(initial, given string, closed bool) int {
 	if given == "" {
 		return k.index[localState{initial, false}]
 	}
-	if i, ok := k.index[localState{given, true}]; ok {
+	if i, ok := k.index[localState{given, true}]; ok && !closed {
 		return i
 	}
 	return k.index[localState{given, false}]

@@ -48,6 +48,7 @@ func ParseOperation(text string) (Operation, error) {
 type Problem struct {
 	Elements []Element
 	From     map[string]string // states by element; the initial one for others
+	Closed   map[string]bool   // elements of From that are known not to be open
 	Goal     map[string]string // states by element; any state for others
 	Run      []Operation       // that must be run on the way
 	Notes    []string          // on From and Goal, which the plan repeats

@@ -68,7 +68,7 @@ func compile(p Problem) (*world, error) {
 			kinds[key] = k
 		}
 		w.elements[i] = element{kind: k, name: e.Name, uses: make([][]link, len(k.reqs)), usedBy: make([][]link, len(k.caps))}
-		w.start[i] = uint16(k.start(e.Protocol.Initial, p.From[e.Name]))
+		w.start[i] = uint16(k.start(e.Protocol.Initial, p.From[e.Name], p.Closed[e.Name]))
 	}
 	for i := range p.Elements {
 		for _, b := range p.Elements[i].Bindings {

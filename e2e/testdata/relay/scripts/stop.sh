@@ -1,3 +1,3 @@
 #!/bin/sh
 . "$(dirname "$0")/note.sh"
-exec kill "$(cat /tmp/pid)"
+kill "$(cat /tmp/pid)"
