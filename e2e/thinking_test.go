@@ -31,7 +31,9 @@ func TestThinkingOnAOneNodeSwarm(t *testing.T) {
 	engine := dockerEngine(t)
 	joinSwarm(t, engine)
 	// Neither virtual IPs nor the routing mesh work without IPVS in the kernel, so neither is asked for.
-	tellTheStory(t, deploy(t, engine, "../examples/thinking", thinkingsPorts, "--endpoint-mode", "dnsrr", "--publish-mode", "host"))
+	app := deploy(t, engine, "../examples/thinking", thinkingsPorts, "--endpoint-mode", "dnsrr", "--publish-mode", "host")
+	tellTheStory(t, app)
+	aStackIsListedAndBackedUp(t, app)
 }
 
 // tellTheStory goes through the case study of the paper. Each part builds on
