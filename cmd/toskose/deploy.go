@@ -172,6 +172,7 @@ func (f *deployFlags) deploy(ctx context.Context, env environment, engine *engin
 	}
 	carry := &live.Carry{Up: f.up, Timeout: opts.Timeout, Say: func(line string) { fmt.Fprintln(opts.Progress, line) }}
 	opts.Before, opts.After, opts.Back, opts.By = carry.Before, carry.After, carry.Back, who()
+	opts.Kept, opts.Return = carry.Kept, carry.Return
 	return do(ctx, docker, opts)
 }
 

@@ -45,6 +45,11 @@ type Options struct {
 	After  func(context.Context, Access) error
 	Back   func(context.Context, Access) error
 
+	// Kept returns, after Before, what is to be kept with the release that ran; Return is given
+	// that where a rollback leads to that release. Either may be nil.
+	Kept   func() []byte
+	Return func([]byte)
+
 	kind string // of the record; see release.Record
 }
 
@@ -141,6 +146,9 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	}
 	if before.running && opts.Before != nil && len(d.info.External) == 0 {
 		d.askBefore(ctx, password)
+		if err := d.keepGoal(); err != nil {
+			return Result{}, err
+		}
 	}
 	d.sayChanges()
 	d.say("%s: deploying %s", d.info.App, d.where.name)

@@ -63,6 +63,15 @@ func (d *deployer) remember(ctx context.Context) error {
 	return release.Keep(d.opts.Dir, d.release)
 }
 
+// keepGoal keeps the goal with the release that ran, for a rollback.
+func (d *deployer) keepGoal() error {
+	now, ok := d.log.Current()
+	if !ok || now.Release == d.release || d.opts.Kept == nil {
+		return nil
+	}
+	return release.KeepGoal(now, d.opts.Kept())
+}
+
 // sayChanges says what this deployment replaces, where the files are there of what runs.
 func (d *deployer) sayChanges() {
 	now, ok := d.log.Current()
@@ -117,6 +126,9 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 		return Result{}, fmt.Errorf("cannot roll %q back: %w", all.App, err)
 	}
 	fmt.Fprintf(opts.Progress, "%s: back from release %s to %s, of %s\n", all.App, now.Release, to.Release, to.At.UTC().Format(time.RFC3339))
+	if goal := release.Goal(to); goal != nil && opts.Return != nil {
+		opts.Return(goal)
+	}
 	opts.Dir, opts.kind = dir, release.Rollback
 	return Up(ctx, engine, opts)
 }

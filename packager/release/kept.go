@@ -46,6 +46,34 @@ func Keep(dir, id string) error {
 	return nil
 }
 
+// goalFile is the goal that an application had when a release of it was replaced.
+const goalFile = "goal.json"
+
+// KeepGoal keeps a goal with the copy of a record's release; nil: it had none.
+func KeepGoal(r Record, goal []byte) error {
+	dir := keptOf(r.Folder, r.Release)
+	if _, err := os.Stat(dir); err != nil {
+		return nil //nolint:nilerr // it was deployed from elsewhere
+	}
+	if goal == nil {
+		err := os.Remove(filepath.Join(dir, goalFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	}
+	return write(filepath.Join(dir, goalFile), 0o600, goal)
+}
+
+// Goal returns the goal that was kept with a record's release; nil: none.
+func Goal(r Record) []byte {
+	goal, err := os.ReadFile(filepath.Join(keptOf(r.Folder, r.Release), goalFile))
+	if err != nil {
+		return nil
+	}
+	return goal
+}
+
 // Forget removes the copies of releases that no log has any more.
 func Forget(dir string, log Log) error {
 	kept, err := os.ReadDir(filepath.Join(dir, KeptDir))

@@ -201,6 +201,32 @@ func TestAReleaseIsFoundInItsFolderOrIsNamed(t *testing.T) {
 	}
 }
 
+func TestTheGoalIsKeptWithARelease(t *testing.T) {
+	t.Parallel()
+	r, dir := kept(t)
+	if goal := release.Goal(r); goal != nil {
+		t.Errorf("%s", goal)
+	}
+	for _, goal := range []string{"up", "down", ""} {
+		var keep []byte
+		if goal != "" {
+			keep = []byte(goal)
+		}
+		if err := release.KeepGoal(r, keep); err != nil {
+			t.Fatal(err)
+		}
+		if got := release.Goal(r); string(got) != goal {
+			t.Errorf("it keeps %q, want %q", got, goal)
+		}
+	}
+	if at, err := release.Find(r); err != nil {
+		t.Errorf("with a goal, %q is another release: %v", at, err)
+	}
+	if err := release.KeepGoal(release.Record{Release: "other", Folder: dir}, []byte("up")); err != nil || release.Goal(release.Record{Release: "other", Folder: dir}) != nil {
+		t.Errorf("a release without a copy: %v", err)
+	}
+}
+
 func TestCopiesThatNoLogNamesGo(t *testing.T) {
 	t.Parallel()
 	r, dir := kept(t)

@@ -3,6 +3,7 @@ package live
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,6 +25,26 @@ type Carry struct {
 
 	goal client.Goal // before
 	app  client.App  // before
+	then client.Goal // of the release that a rollback leads to, when it was replaced
+}
+
+// Kept returns the goal that the version had that ran before; nil: none, or it is not known.
+func (c *Carry) Kept() []byte {
+	if c.goal.None() {
+		return nil
+	}
+	goal, err := json.Marshal(client.Goal{State: c.goal.State, States: c.goal.States, By: c.goal.By, At: c.goal.At})
+	if err != nil {
+		return nil
+	}
+	return goal
+}
+
+// Return has the goal hold again that Kept has returned when the release was replaced.
+func (c *Carry) Return(goal []byte) {
+	if err := json.Unmarshal(goal, &c.then); err != nil {
+		c.then = client.Goal{}
+	}
 }
 
 // Before asks the manager of the version that runs before. What it does not answer is
@@ -79,7 +100,7 @@ func (c *Carry) After(ctx context.Context, at deploy.Access) error {
 		c.Say(fmt.Sprintf("in new containers, to be created again: %s; %s", strings.Join(anew, ", "), how))
 	}
 	if !c.Up {
-		return nil
+		return c.rollBack(ctx, manager, now)
 	}
 	if now, _, err = manager.SetGoal(ctx, "up", nil); err != nil {
 		return err
@@ -88,6 +109,18 @@ func (c *Carry) After(ctx context.Context, at deploy.Access) error {
 		c.Say("warning: " + diag.Visible(note))
 	}
 	return AwaitGoal(ctx, manager, c.Timeout, c.Say)
+}
+
+// rollBack sets the goal of the release that a rollback leads to, if it is another one.
+func (c *Carry) rollBack(ctx context.Context, manager *client.Client, now client.Goal) error {
+	if c.then.None() || c.then.State == now.State && maps.Equal(c.then.States, now.States) {
+		return nil
+	}
+	if _, _, err := manager.SetGoal(ctx, c.then.State, c.then.States); err != nil {
+		return fmt.Errorf("cannot set the goal of before: %w", err)
+	}
+	c.Say("the goal is again the one of this release: " + named(c.then))
+	return nil
 }
 
 // Back has the manager of the version before take over what the units have lost, where

@@ -73,8 +73,13 @@ func TestAGoalIsCarriedOverADeployment(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before, after *kept // nil: nothing ran before
 		up            bool
+		then          string // the goal of the release that a rollback leads to
 		asked, says   string
 	}{
+		"back to a release that had another goal":  {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: seven, app: api("running", "a")}, then: `{"states": {"api": "down"}, "by": "al", "at": "2026-11-22T11:00:00Z"}`, asked: "PUT goal", says: "the goal is again the one of this release: api=down, set by al at 2026-11-22T11:00:00Z"},
+		"back to a release that had the same goal": {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: seven, app: api("running", "a")}, then: `{"state": "up"}`},
+		"back to a release without a goal":         {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: seven, app: api("running", "a")}, then: `{"state": "none"}`},
+
 		"nobody set one":        {before: &kept{goal: none, app: api("running", "a")}, after: &kept{goal: none, app: api("running", "a")}},
 		"all know it":           {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: seven, app: api("running", "a")}},
 		"nobody knows it":       {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: none, app: api("deleted", "b")}, asked: "POST goal/restore", says: "the goal is restored: up, set by jo at 2026-11-22T12:00:00Z\nin new containers, to be created again: api; the goal does that"},
@@ -93,6 +98,9 @@ func TestAGoalIsCarriedOverADeployment(t *testing.T) {
 			carry := &live.Carry{Up: tt.up, Timeout: time.Minute, Say: func(line string) { said = append(said, line) }}
 			if tt.before != nil {
 				carry.Before(t.Context(), tt.before.access(t))
+			}
+			if tt.then != "" {
+				carry.Return([]byte(tt.then))
 			}
 			if err := carry.After(t.Context(), tt.after.access(t)); err != nil {
 				t.Fatal(err)
