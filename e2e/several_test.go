@@ -244,23 +244,3 @@ func theDataIsCopied(t *testing.T, first, second *application) {
 		t.Errorf("there are %d containers of the first, %v; want 4: none that copied", len(left), err)
 	}
 }
-
-// aStackIsListedAndBackedUp looks at a stack by its name, and copies its volume while it
-// runs: the swarm starts again what is stopped.
-func aStackIsListedAndBackedUp(t *testing.T, app *application) {
-	t.Helper()
-	if r := must(t, "", "toskose", "ls", "--target", "swarm"); !strings.Contains(r.stdout, app.name) || !strings.Contains(r.stdout, "4/4") {
-		t.Errorf("the stack is not listed: %v", r)
-	}
-	file := filepath.Join(t.TempDir(), "thinking.tar")
-	info, err := app.engine.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := must(t, "", "toskose", "volume", "backup", app.name, file); !strings.Contains(r.stdout, ", from "+info.Name) {
-		t.Errorf("the backup does not say whose volume it was: %v", r)
-	}
-	if r := command(t, "", "toskose", "volume", "restore", "--stop", app.name, file); r.code != 1 || !strings.Contains(r.stderr, "`docker service scale "+app.name+"_store=0` takes it away") {
-		t.Errorf("a container that the swarm starts again: %v", r)
-	}
-}
