@@ -41,8 +41,19 @@ engine's machine.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	s := &session{streams: streams, environ: environ, connect: connect, quiet: quiet}
-	cmd.AddCommand(s.ls(), s.backup(), s.restore())
+	for _, sub := range []*cobra.Command{s.ls(), s.backup(), s.restore()} {
+		sub.ValidArgsFunction = s.complete
+		cmd.AddCommand(sub)
+	}
 	return cmd
+}
+
+// complete proposes applications that were deployed, and then files.
+func (s *session) complete(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 1 && cmd.Name() != "ls" {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return contexts.Completion(s.environ)(cmd, args, begun)
 }
 
 // session is what the commands share.
