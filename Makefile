@@ -156,6 +156,12 @@ golden: ## rewrite the golden files
 	@packages=$$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -r -n1 dirname | sort -u); \
 	[ -z "$$packages" ] || go test -count=1 $$packages -update
 
+.PHONY: pictures
+pictures: ## take the pictures of the manager's page that the documentation shows, in a real browser
+	mkdir -p build/pictures
+	TOSKOSE_PICTURES=$(CURDIR)/build/pictures go test -count=1 -run 'TestThePage' ./manager/web
+	cp build/pictures/topology.png build/pictures/component.png build/pictures/plan.png docs/pictures/
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	@scripts/fuzz.sh $(FUZZTIME)
@@ -171,6 +177,10 @@ bench-unit: build ## the unit beside supervisord and tini: size, memory, times a
 .PHONY: bench-manager
 bench-manager: build ## the manager beside 1,000 units: start, memory, states, events, idle, goals; what restarts what dies; logs; requests
 	go run ./scripts/benchmanager
+
+.PHONY: bench-page
+bench-page: ## the manager's page in a real browser: first paint, an update, 500 components
+	go test -count=1 -run '^$$' -bench ThePage -benchtime 1x ./manager/web
 
 .PHONY: bench-packager
 bench-packager: build ## how fast toskose packages: contexts, images by each builder, wide and large archives

@@ -28,6 +28,7 @@ const (
 type shape struct {
 	x, y, w, h  float64
 	band        float64
+	room        Room // for what others draw in it
 	left, right []*port
 	loops       int     // edges between boxes within it
 	called      float64 // how wide their widest label is
@@ -157,8 +158,8 @@ func (b *box) measure() {
 	for _, l := range b.lines {
 		w = max(w, width(l, lineSize, false))
 	}
-	b.w = w + 2*padding
-	b.band = max(12+nameSize+float64(len(b.lines))*14, portRoom(b.left), portRoom(b.right))
+	b.w = max(w+2*padding, b.room.Width)
+	b.band = max(12+nameSize+float64(len(b.lines))*14+b.room.Height, portRoom(b.left), portRoom(b.right))
 	if b.kind == volume {
 		b.band = max(44, b.band)
 	}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -172,7 +173,7 @@ func (s *svgWriter) protocols(all []sharedProtocol, top, page float64) (w, h flo
 func (s *svgWriter) diagram(d *diagram, x, y float64) {
 	s.rect(x, y, d.w, d.h, 4, "panel")
 	s.text(x+panelPad, y+19, "line name", "start", d.heading)
-	head := y + headingRoom + arcHeight*float64(d.levels)
+	head := d.head(y)
 	foot := head + stateHeight
 	for _, b := range d.above {
 		s.arc(d, b, x, head, -1)
@@ -203,13 +204,22 @@ func says(s protocol.State) string {
 	return text
 }
 
-// arc draws an arrow above (up is -1) or below (1) the states, with its label
-// at its farthest point.
+// head is the upper edge of the states in a diagram that begins at a height.
+func (d *diagram) head(y float64) float64 { return y + headingRoom + arcHeight*float64(d.levels) }
+
 func (s *svgWriter) arc(d *diagram, b *arc, x, y, up float64) {
 	class, marker := "edge", "connection"
 	if b.fault {
 		class, marker = "edge fault", "fault"
 	}
+	path, label := d.line(b, x, y, up)
+	s.line(`<path d="%s" class="%s" marker-end="url(#%s)"/>`, path, class, marker)
+	s.text(label.X, label.Y, "line label", label.Anchor, label.Text)
+}
+
+// line returns the path of an arrow above (up is -1) or below (1) the states, and its
+// label, which is at its farthest point.
+func (d *diagram) line(b *arc, x, y, up float64) (path string, label Label) {
 	spread := 13 - 8*float64(min(b.level, 2)) // the shortest arrows leave and arrive outermost
 	from, to := x+d.left[b.from]+d.width[b.from]/2, x+d.left[b.to]+d.width[b.to]/2
 	out := 0.0
@@ -220,11 +230,11 @@ func (s *svgWriter) arc(d *diagram, b *arc, x, y, up float64) {
 	}
 	reach := up * (arcHeight*float64(b.level+1) - 9) // of the arc's farthest point
 	control := y + reach*4/3
-	s.line(`<path d="M%s,%s C%s,%s %s,%s %s,%s" class="%s" marker-end="url(#%s)"/>`, number(from), number(y),
-		number(from-out), number(control), number(to+out), number(control), number(to), number(y), class, marker)
+	path = fmt.Sprintf("M%s,%s C%s,%s %s,%s %s,%s", number(from), number(y),
+		number(from-out), number(control), number(to+out), number(control), number(to), number(y))
 	at := y + reach - 2.5
 	if up > 0 {
 		at = y + reach + 9
 	}
-	s.text((from+to)/2, at, "line label", "middle", b.label)
+	return path, Label{Text: b.label, X: (from + to) / 2, Y: at, Anchor: "middle"}
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -139,40 +140,46 @@ func (s *svgWriter) cylinder(b *box) {
 
 // edge draws an edge; its arrow is at what is required.
 func (s *svgWriter) edge(e *edge) {
-	points := e.points()
-	if e.reversed {
-		for i, j := 0, len(points)-1; i < j; i, j = i+1, j-1 {
-			points[i], points[j] = points[j], points[i]
-		}
-	}
 	class, marker := "edge", e.relation.String()
 	if e.relation != connection {
 		class += " " + e.relation.String()
 	}
 	tip := fmt.Sprintf("%s: %s to %s", e.relation, e.from.name, e.to.name)
-	s.line(`<path d="%s" class="%s" marker-end="url(#%s)"><title>%s</title></path>`, curve(points, e), class, marker, escape(tip))
+	s.line(`<path d="%s" class="%s" marker-end="url(#%s)"><title>%s</title></path>`, e.path(), class, marker, escape(tip))
 }
 
-// label writes the label of an edge onto its line, before its arrow and outside
-// the boxes that the arrow leads into.
-func (s *svgWriter) label(e *edge) {
-	if e.label == "" {
-		return
+// path returns an edge's line, from what requires to what is required.
+func (e *edge) path() string {
+	points := e.points()
+	if e.reversed {
+		slices.Reverse(points)
 	}
+	return curve(points, e)
+}
+
+func (s *svgWriter) label(e *edge) {
+	if e.label != "" {
+		x, y, anchor := e.labelAt()
+		s.text(x, y, "line label", anchor, labelText(e))
+	}
+}
+
+// labelAt returns where the label of an edge is written: onto its line, before its
+// arrow and outside the boxes that the arrow leads into.
+func (e *edge) labelAt() (x, y float64, anchor string) {
 	points := e.points()
 	last, before := points[len(points)-1], points[len(points)-2]
 	if e.reversed {
 		last, before = points[0], points[1]
 	}
 	top := e.to.top()
-	x, anchor := top.x-labelArrow, "end"
-	y := last.y
+	x, y, anchor = top.x-labelArrow, last.y, "end"
 	if e.loop {
 		x, y = top.x+top.w-8, (last.y+before.y)/2
 	} else if before.x > last.x {
 		x, anchor = top.x+top.w+labelArrow, "start"
 	}
-	s.text(x, y+3.5, "line label", anchor, labelText(e))
+	return x, y + 3.5, anchor
 }
 
 type point struct{ x, y float64 }

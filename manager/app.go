@@ -74,6 +74,7 @@ type App struct {
 	shown   shown
 	engine  *execute.Engine
 	history *history.History
+	drawing Drawing
 }
 
 // New returns the application of a model and its completed configuration.
@@ -87,7 +88,7 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 		return nil, err
 	}
 	goals := goalModel(app, conf)
-	a := &App{model: model, rules: view.NewRules(goals, opts.Digests)}
+	a := &App{model: model, rules: view.NewRules(goals, opts.Digests), drawing: newDrawing(app)}
 	a.fleet = fleet.New(fleet.Options{
 		Nodes: model.Nodes, Containers: opts.Containers, Limits: opts.Limits, TLS: opts.TLS, Logger: opts.Logger,
 		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,

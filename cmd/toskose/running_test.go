@@ -62,6 +62,7 @@ func newRunning(t *testing.T) *running {
 				{Name: "stop"},
 			}}},
 		}},
+		Units: []tosca.Unit{{Name: "front", Members: []string{"api"}}},
 	}
 	var found replicas
 	var units []*testunit.Unit
@@ -163,10 +164,21 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 	r.want(t, "wait --for up", cli.ExitUsage, "--for needs")
 	r.want(t, "wait api --for started --timeout 10ms", cli.ExitFailed, "after 10ms api is configured, not started")
 	r.want(t, "wait api --for flying", cli.ExitFailed, "flying")
+	r.want(t, "wait front", cli.ExitFailed, `the goal says nothing of "front"`)
+	r.want(t, "wait back", cli.ExitFailed, `no component, container or group "back"`)
+	if g := r.want(t, "goal apl=up", cli.ExitOK, `warning: the application has no component, container or group "apl"`); strings.Contains(g, "2 of") {
+		t.Errorf("a goal of what there is not: %s", g)
+	}
+	r.want(t, "wait front", cli.ExitFailed, `the goal says nothing of "front"`)
 	r.want(t, "up", cli.ExitOK, "2 of 2")
 	r.want(t, "wait", cli.ExitOK)
 	r.want(t, "wait api", cli.ExitOK)
 	r.want(t, "wait api --for up", cli.ExitOK)
+	r.want(t, "wait front", cli.ExitOK)
+	r.want(t, "goal api=configured --no-wait", cli.ExitOK)
+	r.want(t, "wait front", cli.ExitOK)
+	r.want(t, "ps", cli.ExitOK, "configured")
+	r.want(t, "up", cli.ExitOK, "2 of 2")
 	r.want(t, "wait backend --for up", cli.ExitOK)
 	r.want(t, "ps", cli.ExitOK, "started")
 	r.want(t, "ps -o json", cli.ExitOK, `"state": "started"`)

@@ -70,6 +70,10 @@ func TestEveryDocumentedAnswerIsReached(t *testing.T) {
 		want               int
 	}{
 		{"POST", "/api/v1/tokens", "", 201},
+		{"POST", "/api/v1/session", "", 201},
+		{"GET", "/api/v1/session", "", 200},
+		{"DELETE", "/api/v1/session", "", 200},
+		{"GET", "/api/v1/app/drawing", "", 200},
 		{"GET", "/api/v1/app", "", 200},
 		{"GET", "/api/v1/app?processes=2", "", 422},
 		{"GET", "/api/v1/app/goal", "", 200},

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -48,7 +49,7 @@ func statusOf(t *testing.T, address, request string) int {
 func TestWhoIsIdleKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	const room, held = 16, 14
-	p := &patient{&app{}, make(chan struct{}, held), make(chan struct{})}
+	p := newPatient(held)
 	h, err := api.New(p, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +102,33 @@ func TestWhoIsIdleKeepsNobodyOut(t *testing.T) {
 	if gone < len(crowd)-room {
 		t.Errorf("of %d that were idle or slow %d are gone", len(crowd), gone)
 	}
+}
+
+// TestRequestsUnderWayAreCountedByTLSToo: the one that there is room for is found behind
+// what encrypts it.
+func TestRequestsUnderWayAreCountedByTLSToo(t *testing.T) {
+	t.Parallel()
+	p := newPatient(1)
+	h, err := api.New(p, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, _ := serve(t, h, api.ServeOptions{Connections: 1, TLS: selfSigned(t)})
+	conn := tls.Client(dial(t, address), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
+	if _, err := io.WriteString(conn, head("POST", op, login)); err != nil {
+		t.Fatal(err)
+	}
+	<-p.begun
+	if answer, err := answerOf(dial(t, address), head("GET", "/healthz")); err == nil {
+		answer.Body.Close()
+		t.Errorf("with the only connection held: %s", answer.Status)
+	}
+	close(p.hold)
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || answer.StatusCode != 200 {
+		t.Fatalf("who was there is answered by %v, %v", answer, err)
+	}
+	answer.Body.Close()
 }
 
 // counted knows how many connections came, and how many are open.

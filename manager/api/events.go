@@ -67,18 +67,27 @@ func (s *server) stream(r *http.Request, say func(string) bool) {
 		case err != nil:
 			return
 		}
-		var text strings.Builder
-		last := events[len(events)-1].ID
-		for _, e := range slices.DeleteFunc(events, unwanted) {
-			if data, err := json.Marshal(e); err == nil {
-				fmt.Fprintf(&text, "id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data)
-			}
-		}
-		if text.Len() == 0 {
-			fmt.Fprintf(&text, "id: %s\n\n", last) // so that the client goes on from there
-		}
-		alive = say(text.String())
+		alive = say(streamed(events, unwanted))
 	}
+}
+
+// streamed returns events as a stream has them. An id is where the client goes on: who
+// has read the first of several with one id comes back for all of them, and who wants
+// none goes on after the last.
+func streamed(events []manager.Event, unwanted func(manager.Event) bool) string {
+	var text strings.Builder
+	for i, e := range events {
+		data, err := json.Marshal(e)
+		wanted := err == nil && !unwanted(e)
+		if !e.More && (wanted || i == len(events)-1) {
+			fmt.Fprintf(&text, "id: %s\n", e.ID)
+		}
+		if wanted {
+			fmt.Fprintf(&text, "event: %s\ndata: %s\n", e.Kind, data)
+		}
+		text.WriteString("\n")
+	}
+	return text.String()
 }
 
 // lastEvent is the id of the last event that the client has.

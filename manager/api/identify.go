@@ -33,6 +33,7 @@ func (s *server) authenticate(next http.Handler) http.Handler {
 
 func (s *server) identify(r *http.Request) (access.Caller, error) {
 	scheme, credentials, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	cookie, cookieErr := r.Cookie(sessionCookie(r).Name)
 	switch {
 	case strings.EqualFold(scheme, "Bearer"):
 		return s.opts.Access.Token(strings.TrimSpace(credentials))
@@ -45,18 +46,24 @@ func (s *server) identify(r *http.Request) (access.Caller, error) {
 			requestOf(r).caller.Name = name
 		}
 		return s.opts.Access.Password(r.Context(), name, password, addressOf(r))
+	case scheme == "" && cookieErr == nil:
+		return s.opts.Access.Token(cookie.Value)
 	case scheme == "" && r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		return s.opts.Access.Certificate(r.TLS.VerifiedChains[0][0].Subject.CommonName)
 	}
 	return access.Caller{}, access.ErrDenied
 }
 
+// fromPage is a header of requests by the page: browsers would ask for a password in a
+// window of their own.
+const fromPage = "Toskose-Page"
+
 // refuse answers who is not let in.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var often *access.OftenError
 	if errors.As(err, &often) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(often.After/time.Second)))
-	} else if errors.Is(err, access.ErrDenied) {
+	} else if errors.Is(err, access.ErrDenied) && r.Header.Get(fromPage) == "" {
 		w.Header().Add("WWW-Authenticate", `Basic realm="toskose", charset="UTF-8"`)
 		w.Header().Add("WWW-Authenticate", `Bearer realm="toskose"`)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/manager/web"
 )
 
 // Application is what the API serves; *manager.App implements it.
@@ -34,6 +35,7 @@ type Application interface {
 // Topology returns states.
 type Topology interface {
 	App(ctx context.Context, d manager.Detail) view.App
+	Drawing() manager.Drawing
 	Nodes(ctx context.Context, d manager.Detail) []view.Node
 	Node(ctx context.Context, node string, d manager.Detail) (view.Node, error)
 	Component(ctx context.Context, node, component string, d manager.Detail) (view.Component, error)
@@ -94,6 +96,7 @@ type server struct {
 	openapi []byte
 	answers *answers // to requests with an Idempotency-Key
 	audit   *auditLog
+	page    http.Handler
 	shown   shown
 	streams chan struct{} // a slot for each stream of events
 
@@ -106,6 +109,10 @@ func New(app Application, opts Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	files, err := web.Handler()
+	if err != nil {
+		return nil, err
+	}
 	if opts.Metrics == nil {
 		opts.Metrics = metrics.New(app, opts.Version)
 	}
@@ -113,7 +120,7 @@ func New(app Application, opts Options) (http.Handler, error) {
 		opts.AnswerTime = answerTime
 	}
 	s := &server{
-		app: app, opts: opts, root: chi.NewRouter(), openapi: document,
+		app: app, opts: opts, root: chi.NewRouter(), openapi: document, page: files,
 		answers: &answers{byKey: map[string]*answer{}},
 		audit:   newAuditLog(opts.Audit, opts.Logger), streams: make(chan struct{}, maxStreams),
 		followers: make(chan struct{}, maxFollowers),
@@ -130,6 +137,8 @@ func (s *server) routes() {
 	r.Get("/healthz", s.handle(s.healthz))
 	r.Get("/readyz", s.handle(s.readyz))
 	r.Get("/openapi.json", s.serveOpenAPI)
+	r.Method(http.MethodGet, "/", s.page)
+	r.Method(http.MethodGet, web.Prefix+"*", s.page)
 	pages := docs()
 	r.Handle("/docs", pages)
 	r.Handle("/docs/*", pages)
@@ -154,7 +163,11 @@ func (s *server) table() []route {
 	const viewer, operator, admin = users.Viewer, users.Operator, users.Admin
 	return []route{
 		{"POST", "/tokens", viewer, s.handle(s.makeToken)},
+		{"GET", "/session", viewer, s.handle(s.getSession)},
+		{"POST", "/session", viewer, s.handle(s.signIn)},
+		{"DELETE", "/session", viewer, s.handle(s.signOut)},
 		{"GET", "/app", viewer, s.view(s.getApp)},
+		{"GET", "/app/drawing", viewer, s.handle(s.getDrawing)},
 		{"GET", "/app/goal", viewer, s.handle(s.getGoal)},
 		{"PUT", "/app/goal", operator, s.handle(s.putGoal)},
 		{"PATCH", "/app/goal", operator, s.handle(s.patchGoal)},

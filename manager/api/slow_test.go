@@ -140,8 +140,17 @@ func isTimeout(err error) bool {
 // patient is an application whose operations end when the test says so.
 type patient struct {
 	*app
-	begun chan struct{}
-	hold  chan struct{}
+	begun, gone chan struct{} // gets one for each that begins, and whose caller goes away
+	hold        chan struct{}
+}
+
+// newPatient is one for so many operations.
+func newPatient(many int) *patient {
+	return &patient{&app{}, make(chan struct{}, many), make(chan struct{}, many), make(chan struct{})}
+}
+
+func (p *patient) Execution(ctx context.Context, id string, _ time.Duration) (outcome.Execution, error) {
+	return p.Wait(ctx, id)
 }
 
 func (p *patient) Wait(ctx context.Context, id string) (outcome.Execution, error) {
@@ -150,6 +159,7 @@ func (p *patient) Wait(ctx context.Context, id string) (outcome.Execution, error
 	case <-p.hold:
 		return outcome.Execution{ID: id, Outcome: wire.OutcomeSucceeded}, nil
 	case <-ctx.Done():
+		p.gone <- struct{}{}
 		return outcome.Execution{ID: id, Outcome: wire.OutcomeRunning}, ctx.Err()
 	}
 }
@@ -166,7 +176,7 @@ func TestLimitsOfTheRequestAreNoneOfTheAnswer(t *testing.T) {
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
-				p := &patient{&app{}, make(chan struct{}, 1), make(chan struct{})}
+				p := newPatient(1)
 				h, err := api.New(p, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler), AnswerTime: 50 * time.Millisecond})
 				if err != nil {
 					t.Fatal(err)
@@ -203,20 +213,25 @@ func TestWhoHangsUpIsNoticed(t *testing.T) {
 	t.Parallel()
 	for _, request := range []string{
 		head("POST", op, login), head("POST", op, login, "Content-Length: 2") + "{}", head("POST", op, login, chunked) + "2\r\n{}\r\n0\r\n\r\n",
+		head("GET", "/api/v1/executions/x?wait=60", login, "Content-Length: 2") + "{}",
 	} {
-		p := &patient{&app{}, make(chan struct{}, 1), make(chan struct{})}
+		p := newPatient(1)
 		h, err := api.New(p, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		address, stop := serve(t, h, api.ServeOptions{Grace: time.Minute})
+		address, _ := serve(t, h, api.ServeOptions{})
 		conn := dial(t, address)
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)
 		}
 		<-p.begun
 		conn.Close()
-		stop() // waits for the request
+		select {
+		case <-p.gone:
+		case <-time.After(time.Minute):
+			t.Errorf("it is not noticed: %q", request)
+		}
 	}
 }
 

@@ -66,3 +66,6 @@ func (s *server) view(show func(*http.Request, manager.Detail) (reply, error)) h
 		return show(r, manager.Detail(wanted))
 	})
 }
+
+// getDrawing answers with what does not change, for those who draw it.
+func (s *server) getDrawing(*http.Request) (reply, error) { return ok(s.app.Drawing()), nil }

@@ -34,6 +34,8 @@ type Event struct {
 	State     string          `json:"state,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Execution *wire.Execution `json:"execution,omitempty"`
+
+	More bool `json:"-"` // others with this ID follow: who has this one does not have all yet
 }
 
 // ring keeps the last events, numbered from 1. The Mirror's lock guards it.
@@ -115,6 +117,9 @@ func (m *Mirror) Stream(after string) *Stream {
 				s.next = append(s.next, e)
 			}
 		}
+	}
+	for i := range max(0, len(s.next)-1) {
+		s.next[i].More = true
 	}
 	return s
 }

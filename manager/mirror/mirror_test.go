@@ -485,6 +485,30 @@ func TestWhoComesBackMissesNothingOrIsToldSo(t *testing.T) {
 	})
 }
 
+// TestWhoHasNotAllStatesIsToldSo: they have one id, and who has read some comes back for
+// all.
+func TestWhoHasNotAllStatesIsToldSo(t *testing.T) {
+	story(t, func(t *testing.T, w *world, m *mirror.Mirror) {
+		for _, after := range []string{"", "another:7"} {
+			events, err := m.Stream(after).Next(t.Context())
+			if err != nil || len(events) < 2 {
+				t.Fatalf("%+v, %v", events, err)
+			}
+			for i, e := range events {
+				if e.More != (i < len(events)-1) || e.ID != events[0].ID {
+					t.Errorf("after %q event %d of %d is %+v", after, i, len(events), e)
+				}
+			}
+			stream := m.Stream(events[0].ID)
+			w.units[first].write(gone("api"))
+			synctest.Wait()
+			if next, err := stream.Next(t.Context()); err != nil || next[0].More || next[0].ID == events[0].ID {
+				t.Errorf("then %+v, %v", next, err)
+			}
+		}
+	})
+}
+
 func TestAnEntryCanBeAwaited(t *testing.T) {
 	story(t, func(t *testing.T, w *world, m *mirror.Mirror) {
 		u := w.units[first]

@@ -35,7 +35,7 @@ func (c *Component) Choice(at *wire.Checkpointed) Choice {
 		return c.choiceIn(place{state: at.State, open: at.Open()})
 	}
 	name := protocol.Operation{Interface: x.Interface, Name: x.Operation}
-	if c.Kind(name) == protocol.KindStart {
+	if c.Model.Protocol.KindOf(name) == protocol.KindStart {
 		if step, ok := c.Model.Protocol.Next(at.State, name, at.Open(), c.implemented); ok {
 			return c.choiceIn(place{state: step.Target, open: true, starting: true})
 		}
@@ -52,7 +52,7 @@ func (c *Component) choiceIn(at place) Choice {
 	}
 	known.Names = []string{}
 	for _, s := range c.Model.Protocol.Allowed(at.state, at.open, c.implemented) {
-		if !at.starting || c.Kind(s.Operation) == protocol.KindStop {
+		if !at.starting || c.Model.Protocol.KindOf(s.Operation) == protocol.KindStop {
 			known.Steps = append(known.Steps, s)
 		}
 	}
@@ -65,14 +65,6 @@ func (c *Component) choiceIn(at place) Choice {
 	}
 	c.choices.known[at] = known
 	return known
-}
-
-// Kind is as toskose.yml says, else as the operation's name does.
-func (c *Component) Kind(name protocol.Operation) protocol.Kind {
-	if kind, ok := c.kinds[name]; ok {
-		return kind
-	}
-	return name.Kind()
 }
 
 // implemented reports whether an operation has a script.

@@ -41,7 +41,6 @@ type Component struct {
 	Operations []Operation
 	Models     []OperationModel // these, as they are shown
 
-	kinds   map[protocol.Operation]protocol.Kind // that toskose.yml gives
 	choices choices
 }
 
@@ -68,7 +67,7 @@ func New(app *tosca.Application, conf *config.Config, passwords func(node string
 		nodes, byName[n.Name()] = append(nodes, n), n
 	}
 	for i := range app.Components {
-		c := &Component{Model: &app.Components[i], Models: []OperationModel{}, kinds: map[protocol.Operation]protocol.Kind{}}
+		c := &Component{Model: &app.Components[i], Models: []OperationModel{}}
 		c.Node = byName[c.Model.Node]
 		if c.Node == nil {
 			problems = append(problems, fmt.Errorf("component %q is on node %q, which the application does not have", c.Name(), c.Model.Node))
@@ -77,9 +76,6 @@ func New(app *tosca.Application, conf *config.Config, passwords func(node string
 		for name, op := range c.Model.Operations() {
 			o := Operation{Component: c, Name: name, Model: op}
 			c.Operations, c.Models = append(c.Operations, o), append(c.Models, o.Describe())
-			if kind := c.Node.Conf.Components[c.Name()].Operations[name.String()].Kind; kind != "" {
-				c.kinds[name] = protocol.Kind(kind)
-			}
 		}
 		c.Node.Components = append(c.Node.Components, c)
 		c.Node.Toskosed = true

@@ -116,7 +116,7 @@ func runs(op topology.Operation, c *mirror.Component) bool {
 		if !x.Outcome.Done() && name == op.Name {
 			return true
 		}
-		if x.Outcome == wire.OutcomeSucceeded && op.Component.Kind(name) == protocol.KindStart {
+		if x.Outcome == wire.OutcomeSucceeded && op.Component.Model.Protocol.KindOf(name) == protocol.KindStart {
 			last = name
 		}
 	}

@@ -124,6 +124,15 @@ func targets(ctx context.Context, c *client.Client, app client.App, names []stri
 			return w, err
 		}
 		asked := concerned(app, name, plan.Targets, state != "")
+		if len(asked) == 0 && state == "" {
+			// A group, if anything: what it asks to be down requires nothing, so that these are its members.
+			members, err := c.Plan(ctx, "", map[string]string{name: "down"})
+			if err != nil {
+				return w, err
+			}
+			maps.DeleteFunc(plan.Targets, func(component, _ string) bool { return members.Targets[component] == "" })
+			asked, plan.Notes = plan.Targets, members.Notes
+		}
 		if len(asked) == 0 {
 			return w, errors.New(cmp.Or(strings.Join(plan.Notes, "; "), fmt.Sprintf("the goal says nothing of %q: --for waits for a state", name)))
 		}

@@ -1,0 +1,270 @@
+// Package testbrowser is a real browser for tests: Debian's chromium, one process for all
+// tests of a package, a window with cookies of its own for each. For tests only.
+package testbrowser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long the browser may take for one thing on a machine that is busy.
+const patience = time.Minute
+
+// Window is one window. It notes what a page of ours must not do.
+type Window struct {
+	t   testing.TB
+	ctx context.Context
+	url string
+
+	mu    sync.Mutex
+	wrong []string
+}
+
+// process is the browser, which begins with its first window and ends with Close.
+var process struct {
+	sync.Mutex
+	ctx context.Context
+	end context.CancelFunc
+}
+
+// Close ends the browser, if there is one.
+func Close() {
+	if process.end != nil {
+		process.end()
+	}
+}
+
+func start(t testing.TB) context.Context {
+	t.Helper()
+	process.Lock()
+	defer process.Unlock()
+	if process.ctx != nil {
+		return process.ctx
+	}
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("there is no chromium")
+	}
+	ctx, end := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(chromedp.ExecPath(path), chromedp.Flag("headless", "new"),
+		chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(patience)))
+	if err := chromedp.Do(ctx); err != nil {
+		end()
+		t.Fatal(err)
+	}
+	process.ctx, process.end = ctx, end
+	return ctx
+}
+
+// Open opens a window of a width at a page.
+func Open(t testing.TB, url string, width int64) *Window {
+	t.Helper()
+	site, _, _ := strings.Cut(url, "/#")
+	b := &Window{t: t, url: site}
+	ctx, end := chromedp.NewContext(start(t), chromedp.WithNewBrowserContext(), chromedp.WithListener(b.note))
+	t.Cleanup(end)
+	b.ctx = ctx
+	if err := chromedp.Do(ctx); err != nil { // opens it, to live as long as the test
+		t.Fatal(err)
+	}
+	b.call(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, cdplog.Enable, cdp.Empty{})
+		return err
+	})
+	b.do(chromedp.EmulateViewport(width, 900), chromedp.Navigate(url))
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, w := range b.wrong {
+			t.Errorf("the page: %s", w)
+		}
+	})
+	return b
+}
+
+// note takes down errors of the console and requests to elsewhere.
+func (b *Window) note(event any) {
+	var wrong string
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		wrong = fmt.Sprintf("%+v", e.ExceptionDetails)
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+			wrong = fmt.Sprintf("console: %s", e.Args[0].Value)
+		}
+	case *cdplog.EventEntryAdded:
+		if e.Entry.Level == cdplog.EntryLevelError && !expected(e.Entry) {
+			wrong = fmt.Sprintf("console: %s (%s)", e.Entry.Text, e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, b.url) && !strings.HasPrefix(e.Request.URL, "data:") {
+			wrong = "a request to " + e.Request.URL
+		}
+	}
+	if wrong != "" {
+		b.mu.Lock()
+		b.wrong = append(b.wrong, wrong)
+		b.mu.Unlock()
+	}
+}
+
+// expected are answers that browsers write down as errors though the page knows what to
+// do with them: who is not signed in, what is refused, a connection that is lost.
+func expected(e *cdplog.Entry) bool {
+	return e.Source == cdplog.EntrySourceNetwork && (strings.Contains(e.Text, "status of 4") || strings.Contains(e.Text, "net::ERR_"))
+}
+
+func (b *Window) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.t.Fatalf("%v\n%s", err, Ask[string](b, `document.body.innerText`))
+	}
+}
+
+func (b *Window) call(f func(context.Context, *chromedp.Target) error) {
+	b.t.Helper()
+	b.do(chromedp.Func(f))
+}
+
+// Ask evaluates an expression in the page.
+func Ask[T any](b *Window, expression string) T {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Errorf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// await waits until a condition of the page's holds.
+func (b *Window) Await(condition string) {
+	b.t.Helper()
+	b.do(chromedp.Poll[chromedp.Void](condition, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+}
+
+// says waits until an element has a text.
+func (b *Window) Says(selector, text string) {
+	b.t.Helper()
+	b.Await(fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))`, selector, text))
+}
+
+func (b *Window) Click(selector string) {
+	b.t.Helper()
+	b.do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+func (b *Window) SignIn(user, password string) {
+	b.t.Helper()
+	b.do(
+		chromedp.WaitVisible(chromedp.CSS("form.signin")),
+		chromedp.SetValue(chromedp.CSS("input[name=user]"), user),
+		chromedp.SendKeys(chromedp.CSS("input[name=password]"), password),
+		chromedp.Click(chromedp.CSS("form.signin button")),
+	)
+}
+
+// picture takes a picture of the window. TOSKOSE_PICTURES is the folder that keeps it.
+func (b *Window) Picture(name string) {
+	b.t.Helper()
+	folder := os.Getenv("TOSKOSE_PICTURES")
+	if folder == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), data, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *Window) GoTo(hash string) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`void (location.hash = %q)`, hash)))
+}
+
+// push clicks the button of an operation once it may be clicked.
+func (b *Window) Push(operation string) {
+	b.t.Helper()
+	b.ClickText(".operation button.main", operation)
+}
+
+// clickText clicks the element that has just this text, once it is there.
+func (b *Window) ClickText(selector, text string) {
+	b.t.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].find(e => !e.disabled && e.textContent === %q)`, selector, text)
+	b.Await("!!" + find)
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("void %s.click()", find)))
+}
+
+// dark has the page drawn for those who like it dark.
+func (b *Window) Dark() {
+	b.call(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}},
+		})
+		return err
+	})
+}
+
+// named fails where the browser's own accessibility tree has something to use, or a
+// picture, without a name.
+func (b *Window) Named() {
+	b.t.Helper()
+	where := Ask[string](b, "location.hash")
+	b.call(func(ctx context.Context, tab *chromedp.Target) error {
+		tree, err := cdp.Call(ctx, tab, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		if err != nil {
+			return err
+		}
+		found := 0
+		for _, n := range tree.Nodes {
+			if n.Ignored || n.Role == nil {
+				continue
+			}
+			switch role := fmt.Sprint(n.Role.Value); strings.Trim(role, `"`) {
+			case "button", "link", "textbox", "searchbox", "combobox", "checkbox", "image", "img", "log", "form", "navigation", "progressbar", "complementary":
+				found++
+				if n.Name == nil || strings.Trim(fmt.Sprint(n.Name.Value), `" `) == "" {
+					b.t.Errorf("a %s without a name in %s", role, where)
+				}
+			}
+		}
+		if found == 0 {
+			b.t.Error("the accessibility tree is empty")
+		}
+		return nil
+	})
+}
+
+// Ask evaluates an expression for what it does.
+func (b *Window) Ask(expression string) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void]("void (" + expression + ")"))
+}
+
+// Reload loads the page again.
+func (b *Window) Reload() {
+	b.t.Helper()
+	b.do(chromedp.Reload())
+}

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/toskose/toskose/manager/access"
+	"github.com/toskose/toskose/manager/users"
+)
+
+// session is who a browser is signed in as. Its token is in a cookie that scripts cannot
+// read, and that browsers send to no other site and from none.
+type session struct {
+	User    string     `json:"user"`
+	Role    users.Role `json:"role"`
+	Expires time.Time  `json:"expires,omitzero"` // of the token
+}
+
+func sessionOf(c access.Caller) session {
+	return session{User: c.Name, Role: c.Role, Expires: c.Expires.UTC()}
+}
+
+// getSession says whom the request is from.
+func (s *server) getSession(r *http.Request) (reply, error) { return ok(sessionOf(callerOf(r))), nil }
+
+// signIn puts a token for the caller into a cookie.
+func (s *server) signIn(r *http.Request) (reply, error) {
+	caller := callerOf(r)
+	if caller.Method == access.ByToken {
+		return reply{}, errTokenForToken
+	}
+	token, expires, err := s.opts.Access.Issue(caller)
+	if err != nil {
+		return reply{}, err
+	}
+	caller.Expires = expires
+	cookie := sessionCookie(r)
+	cookie.Value, cookie.MaxAge = token, int(users.TokenLife/time.Second)
+	return reply{status: http.StatusCreated, header: map[string]string{"Set-Cookie": cookie.String()}, body: sessionOf(caller)}, nil
+}
+
+// signOut takes the cookie away.
+func (s *server) signOut(r *http.Request) (reply, error) {
+	cookie := sessionCookie(r)
+	cookie.MaxAge = -1
+	return reply{header: map[string]string{"Set-Cookie": cookie.String()}, body: map[string]string{"status": "signed out"}}, nil
+}
+
+// sessionCookie is named by the port: browsers keep those of one host together, which
+// may have a manager for each of several applications.
+func sessionCookie(r *http.Request) *http.Cookie {
+	name := "toskose"
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		name = fmt.Sprintf("%s-%s", name, port)
+	}
+	return &http.Cookie{Name: name, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode}
+}

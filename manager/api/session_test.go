@@ -1,0 +1,87 @@
+package api_test
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// signedIn returns the cookie of who has signed in.
+func signedIn(t *testing.T, h http.Handler, change func(*http.Request)) *http.Cookie {
+	t.Helper()
+	r := request(http.MethodPost, "/api/v1/session", "")
+	change(r)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	cookies := w.Result().Cookies()
+	if w.Code != http.StatusCreated || len(cookies) != 1 || strings.Contains(w.Body.String(), cookies[0].Value) {
+		t.Fatalf("%d %v\n%s", w.Code, cookies, w.Body)
+	}
+	return cookies[0]
+}
+
+func withCookie(h http.Handler, method, path string, c *http.Cookie, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, http.NoBody)
+	r.Host = "manager:10000"
+	r.AddCookie(c)
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func at(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
+
+func TestABrowserSignsIn(t *testing.T) {
+	t.Parallel()
+	h := handler(t, &app{})
+	c := signedIn(t, h, at("manager:10000"))
+	if c.Name != "toskose-10000" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || c.Path != "/" || c.MaxAge != 3600 {
+		t.Errorf("%+v", c)
+	}
+	if safe := signedIn(t, h, func(r *http.Request) { r.TLS = &tls.ConnectionState{} }); !safe.Secure {
+		t.Errorf("over TLS: %+v", safe)
+	}
+	for _, c := range []struct {
+		what, method, path string
+		cookie             *http.Cookie
+		headers            []string
+		want               int
+	}{
+		{"reads", "GET", "/api/v1/app", c, nil, 200},
+		{"is who signed in", "GET", "/api/v1/session", c, nil, 200},
+		{"acts", "POST", "/api/v1/node/reload", c, []string{"Sec-Fetch-Site: same-origin"}, 200},
+		{"acts from another site", "POST", "/api/v1/node/reload", c, []string{"Sec-Fetch-Site: cross-site"}, 403},
+		{"acts from another port", "POST", "/api/v1/node/reload", c, []string{"Origin: http://manager:9999"}, 403},
+		{"stays for ever", "POST", "/api/v1/session", c, nil, 403},
+		{"is somebody else by a header", "GET", "/api/v1/app", c, []string{"Authorization: Bearer x"}, 401},
+		{"has a cookie of its own making", "GET", "/api/v1/app", &http.Cookie{Name: c.Name, Value: c.Value + "x"}, nil, 401},
+		{"has that of another port", "GET", "/api/v1/app", &http.Cookie{Name: "toskose-10001", Value: c.Value}, nil, 401},
+	} {
+		w := withCookie(h, c.method, c.path, c.cookie, c.headers...)
+		if w.Code != c.want {
+			t.Errorf("%s: %d, want %d\n%s", c.what, w.Code, c.want, w.Body)
+		}
+	}
+	out := withCookie(h, http.MethodDelete, "/api/v1/session", c)
+	if gone := out.Result().Cookies(); out.Code != 200 || len(gone) != 1 || gone[0].Name != c.Name || gone[0].MaxAge >= 0 || gone[0].Value != "" {
+		t.Errorf("%d %v", out.Code, gone)
+	}
+}
+
+// A browser would ask for a password in a window of its own.
+func TestThePageAsksForThePasswordItself(t *testing.T) {
+	t.Parallel()
+	h := handler(t, &app{})
+	for header, asks := range map[string]bool{"Toskose-Page: 1": false, "Accept: */*": true} {
+		w := as(h, "", "GET", "/api/v1/app", header)
+		if w.Code != 401 || (w.Header().Get("WWW-Authenticate") != "") != asks {
+			t.Errorf("with %s: %d %v", header, w.Code, w.Header())
+		}
+	}
+}

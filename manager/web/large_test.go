@@ -1,0 +1,165 @@
+//go:build !windows
+
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toskose/toskose/graph"
+	"github.com/toskose/toskose/internal/testbrowser"
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// large is an application of many components that only shows them.
+type large struct {
+	api.Application // nothing else is asked of it
+
+	model *tosca.Application
+	mu    sync.Mutex
+	state map[string]string
+	heard chan manager.Event
+}
+
+const perContainer = 10
+
+func newLarge(components int) *large {
+	l := &large{model: &tosca.Application{Name: "large"}, state: map[string]string{}, heard: make(chan manager.Event)}
+	for i := range components {
+		node := fmt.Sprintf("container%03d", i/perContainer)
+		if i%perContainer == 0 {
+			l.model.Nodes = append(l.model.Nodes, tosca.Node{Name: node, Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()})
+		}
+		c := tosca.Component{Name: fmt.Sprintf("component%03d", i), Host: node, Node: node, Protocol: protocol.Software()}
+		if i >= perContainer {
+			c.Connections = []string{fmt.Sprintf("component%03d", i-perContainer)}
+		}
+		l.model.Components = append(l.model.Components, c)
+		l.state[c.Name] = protocol.Running
+	}
+	return l
+}
+
+func (l *large) Drawing() manager.Drawing {
+	d := manager.Drawing{Name: l.model.Name, Topology: graph.Lay(l.model, graph.Room{Width: 196, Height: 36}), Protocols: map[string]graph.Diagram{}, Groups: map[string][]string{}}
+	for _, c := range l.model.Components {
+		d.Protocols[c.Name] = graph.States(c.Protocol)
+	}
+	return d
+}
+
+func (l *large) Nodes(context.Context, manager.Detail) []view.Node {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []view.Node
+	for _, c := range l.model.Components {
+		if len(all) == 0 || all[len(all)-1].Name != c.Node {
+			all = append(all, view.Node{Name: c.Node, Kind: view.Toskosed, State: view.NodeRunning, Replicas: []view.Replica{{Address: "10.0.0.1:9001"}}})
+		}
+		n := &all[len(all)-1]
+		n.Components = append(n.Components, view.Component{
+			Name: c.Name, Type: "tosker.nodes.Software", Node: c.Node, State: l.state[c.Name], Allowed: []string{"Standard.stop"},
+			Replicas: []view.ComponentReplica{{Address: "10.0.0.1:9001", State: l.state[c.Name], Allowed: []string{"Standard.stop"}}},
+		})
+	}
+	return all
+}
+
+func (l *large) Goal() manager.GoalView { return manager.GoalView{} }
+
+func (l *large) History(context.Context, history.Query) (history.Page, error) {
+	return history.Page{Executions: []outcome.Execution{}}, nil
+}
+
+func (l *large) Events(string) func(context.Context) ([]manager.Event, error) {
+	return func(ctx context.Context) ([]manager.Event, error) {
+		select {
+		case e := <-l.heard:
+			return []manager.Event{e}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// turn has a component be in another state.
+func (l *large) turn(name, state string) {
+	l.mu.Lock()
+	l.state[name] = state
+	l.mu.Unlock()
+	i := slices.IndexFunc(l.model.Components, func(c tosca.Component) bool { return c.Name == name })
+	l.heard <- manager.Event{ID: "e:1", Kind: "stop", Time: time.Now(), Node: l.model.Components[i].Node, Replica: "10.0.0.1:9001", Component: name, State: state}
+}
+
+func TestManyComponents(t *testing.T) {
+	l := newLarge(500)
+	b := testbrowser.Open(t, serve(t, l, &atomic.Bool{}).URL, 1280)
+	b.SignIn("admin", "pw")
+	b.Says("[data-box=component499]", protocol.Running)
+	if n := testbrowser.Ask[int](b, `document.querySelectorAll('a.box.component').length`); n != 500 {
+		t.Errorf("%d components are drawn", n)
+	}
+	// What has not changed is not touched.
+	b.Ask(`new MutationObserver(all => { for (const m of all) (window.touched ||= new Set()).add((m.target.nodeType === 3 ? m.target.parentElement : m.target).closest('[data-box]')?.dataset.box); }).observe(document.querySelector('.canvas'), {subtree: true, childList: true, attributes: true, characterData: true})`)
+	l.turn("component250", protocol.Configured)
+	b.Says("[data-box=component250]", protocol.Configured)
+	if touched := testbrowser.Ask[string](b, `[...window.touched].join()`); touched != "component250" {
+		t.Errorf("touched: %s", touched)
+	}
+}
+
+// BenchmarkThePage prints how fast the page is, in a real browser on this machine.
+func BenchmarkThePage(b *testing.B) {
+	small, many := newLarge(5), newLarge(500)
+	w := testbrowser.Open(b, serve(b, small, &atomic.Bool{}).URL, 1280)
+	var paints, updates, frames []float64
+	for range 11 {
+		w.Reload()
+		w.Await(`performance.getEntriesByName('first-contentful-paint').length > 0`)
+		paints = append(paints, testbrowser.Ask[float64](w, `performance.getEntriesByName('first-contentful-paint')[0].startTime`))
+	}
+	w.SignIn("admin", "pw")
+	w.Says("[data-box=component004]", protocol.Running)
+	for i := range 21 {
+		state := []string{protocol.Configured, protocol.Running}[i%2]
+		w.Ask(`new MutationObserver((all, o) => { o.disconnect(); window.shown = Date.now(); }).observe(document.querySelector('[data-box=component002]'), {subtree: true, childList: true, attributes: true, characterData: true})`)
+		begun := time.Now()
+		small.turn("component002", state)
+		w.Says("[data-box=component002]", state)
+		updates = append(updates, testbrowser.Ask[float64](w, `window.shown`)-float64(begun.UnixMicro())/1000)
+	}
+	w = testbrowser.Open(b, serve(b, many, &atomic.Bool{}).URL, 1280)
+	w.SignIn("admin", "pw")
+	w.Says("[data-box=component499]", protocol.Running)
+	w.Ask(`new PerformanceObserver(l => window.drawn?.push(...l.getEntries().map(m => m.duration))).observe({type: 'measure'})`)
+	for i := range 21 {
+		state := []string{protocol.Configured, protocol.Running}[i%2]
+		w.Ask(`window.drawn = []`)
+		many.turn("component250", state)
+		w.Says("[data-box=component250]", state)
+		frames = append(frames, testbrowser.Ask[float64](w, `new Promise(done => setTimeout(() => done(Math.max(...window.drawn)), 50))`))
+	}
+	for range b.N {
+		continue
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(paints), "ms/first-paint")
+	b.ReportMetric(median(updates), "ms/update")
+	b.ReportMetric(median(frames), "ms/drawing-of-500")
+}
+
+func median(all []float64) float64 {
+	slices.Sort(all)
+	return all[len(all)/2]
+}

@@ -1,0 +1,174 @@
+//go:build !windows
+
+package web_test
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/toskose/toskose/internal/testbrowser"
+	"github.com/toskose/toskose/manager"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	testbrowser.Close()
+	os.Exit(code)
+}
+
+func TestThePage(t *testing.T) {
+	world := newThinking(t)
+	b := testbrowser.Open(t, world.URL, 1280)
+	b.SignIn("admin", "wrong")
+	b.Says(".refused", "do not fit")
+	b.Named()
+	b.Picture("signin")
+	b.SignIn("admin", "pw")
+	b.Says("[data-box=api]", "deleted")
+	b.Named()
+
+	b.GoTo("#/goal")
+	b.Click(".choice") // all up
+	b.Says(".plan", "operations from now")
+	b.Named()
+	b.Picture("plan")
+	b.Click(".editor button.main")
+	b.Says(".lead", "is reached")
+	b.Picture("goal")
+
+	b.GoTo("#/")
+	b.Says("[data-box=api]", "running")
+	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'ok'`)
+	b.Says("[data-box=api]", "MB")
+	b.Says(".latest", "start")
+	b.Picture("topology")
+
+	b.Click("[data-box=api]")
+	b.Says(".panel h1", "api")
+	b.Says(".past", "configure")
+	b.Says(".own-log", "listening")
+	b.Named()
+	b.Picture("component")
+	b.Push("stop") // against the goal: it is on hold, and gui lacks it
+	b.Says(".panel .now", "configured")
+	b.Says(".troubles", "On hold")
+	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'warn'`)
+	b.Picture("hold")
+	b.GoTo("#/component/frontend/gui")
+	b.Push("stop")
+	b.Says(".operation .why", "gui lacks connection of api")
+	b.ClickText(".operation button", "run anyway")
+	b.Says(".panel .now", "running")
+	b.GoTo("#/component/backend/api")
+	b.Push("start")
+	b.Says(".panel .now", "running")
+
+	b.GoTo("#/activity")
+	b.Says(".timeline", "admin (forced)")
+}
+
+func TestThePageShowsExecutions(t *testing.T) {
+	world := newThinking(t)
+	b := testbrowser.Open(t, world.URL+"/#/component/backend/logsniffer", 1280) // a deep link
+	b.SignIn("olga", "olga's password")
+	b.Says(".panel h1", "logsniffer")
+	b.Push("create")
+	b.Says(".past", "create")
+	b.Click(".past a")
+	b.Says("pre", "logsniffer: create")
+	b.Says(".lead", "by olga")
+	b.Named()
+	b.GoTo("#/activity")
+	b.Says(".timeline", "logsniffer create")
+	b.Named()
+	b.GoTo("#/components")
+	b.Says("table", "created")
+	b.Named()
+	b.GoTo("#/nothing")
+	b.Says("h1", "no such view")
+}
+
+func TestThePageFollowsLogs(t *testing.T) {
+	world := newThinking(t)
+	b := testbrowser.Open(t, world.URL+"/#/logs?of=backend/api", 1280)
+	b.SignIn("olga", "olga's password")
+	b.Says(".lines", "Nothing was printed")
+	for _, operation := range []string{"create", "configure", "start"} {
+		world.run(t, "backend", "api", operation)
+		b.Says(".lines", "api: "+operation)
+	}
+	world.run(t, "backend", "logsniffer", "create")
+	b.Named()
+	b.GoTo("#/logs?text=sniffer")
+	b.Says(".lines", "logsniffer: create")
+	if text := testbrowser.Ask[string](b, `document.querySelector(".lines").textContent`); strings.Contains(text, "api: create") {
+		t.Errorf("lines that were not searched for: %s", text)
+	}
+}
+
+func TestThePageComesBack(t *testing.T) {
+	world := newThinking(t)
+	b := testbrowser.Open(t, world.URL, 1280)
+	b.SignIn("admin", "pw")
+	b.Says("[data-box=api]", "deleted")
+	world.away.Store(true)
+	world.CloseClientConnections()
+	b.Says(".offline", "No connection")
+	b.Picture("offline")
+	if _, err := world.app.Start(t.Context(), manager.RunRequest{Node: "backend", Component: "api", Operation: "create", By: "somebody"}); err != nil {
+		t.Fatal(err)
+	}
+	world.away.Store(false)
+	b.Await(`!document.querySelector('.offline')`)
+	b.Says("[data-box=api]", "created")
+}
+
+func TestViewersOnlyWatch(t *testing.T) {
+	world := newThinking(t)
+	b := testbrowser.Open(t, world.URL+"/#/component/backend/api", 1280)
+	b.SignIn("vera", "vera's password")
+	b.Says(".panel .hint", "operators may")
+	if n := testbrowser.Ask[int](b, `document.querySelectorAll('.operation button:not(:disabled)').length`); n != 0 {
+		t.Errorf("a viewer may push %d buttons", n)
+	}
+	// What the page does not offer, the API refuses.
+	status := testbrowser.Ask[int](b, `fetch('/api/v1/node/backend/api/create', {method: 'POST', headers: {'Toskose-Page': '1'}}).then(r => r.status)`)
+	if status != http.StatusForbidden {
+		t.Errorf("status %d", status)
+	}
+	if cookies := testbrowser.Ask[string](b, `document.cookie`); cookies != "" {
+		t.Errorf("scripts read the cookie: %s", cookies)
+	}
+	b.GoTo("#/goal")
+	b.Click(".choice")
+	b.Says(".plan", "operations from now") // everybody may know the plan
+	b.Await(`document.querySelector('.editor button.main').disabled`)
+	b.Says(".hint", "operators may")
+	b.ClickText("button", "Sign out")
+	b.Await(`!!document.querySelector('form.signin')`)
+	if status := testbrowser.Ask[int](b, `fetch('/api/v1/app', {headers: {'Toskose-Page': '1'}}).then(r => r.status)`); status != http.StatusUnauthorized {
+		t.Errorf("status %d after signing out", status)
+	}
+}
+
+func TestThePageOnAPhoneAndInTheDark(t *testing.T) {
+	world := newThinking(t)
+	b := testbrowser.Open(t, world.URL, 320)
+	b.SignIn("admin", "pw")
+	for view, hash := range map[string]string{"topology": "#/", "component": "#/component/backend/api", "components": "#/components", "goal": "#/goal", "activity": "#/activity", "logs": "#/logs"} {
+		b.GoTo(hash)
+		b.Await(`!!document.querySelector('#main')`)
+		b.Named()
+		b.Picture("phone-" + view)
+		if wide := testbrowser.Ask[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
+			t.Errorf("%s: %d pixels are beside a screen of 320", view, wide)
+		}
+	}
+	dark := testbrowser.Open(t, world.URL, 1280)
+	dark.Dark()
+	dark.SignIn("admin", "pw")
+	dark.Says("[data-box=api]", "deleted")
+	dark.Picture("dark")
+}

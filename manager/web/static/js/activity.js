@@ -1,0 +1,106 @@
+// What happened, by whom; and one execution.
+
+import {h, memo, say} from './dom.js';
+import {get, call} from './api.js';
+import {state, may, changed} from './store.js';
+import {SIGNS, OUTCOMES, timeOf, dayOf, spent, bare} from './words.js';
+import {linkTo} from './topology.js';
+
+const past = {pulse: -1, executions: null, next: '', missing: [], problem: '', reading: false};
+
+async function read(more) {
+  if (past.reading) return;
+  past.reading = true;
+  past.pulse = state.pulse;
+  try {
+    const page = await get('/executions?limit=50&output=false' + (more ? '&after=' + encodeURIComponent(past.next) : ''));
+    const known = more ? past.executions : [];
+    past.executions = [...known, ...page.executions];
+    past.next = page.next || '';
+    past.missing = page.missing || [];
+    past.problem = '';
+  } catch (err) { past.problem = err.message; }
+  past.reading = false;
+  changed();
+}
+
+export function activity() {
+  if (past.pulse !== state.pulse && !past.reading) read(false);
+  if (!past.executions) return h('p', {class: 'empty'}, past.problem || 'Reading what happened …');
+  const seen = state.happened.filter(e => ['unreachable', 'reachable', 'vanished', 'gone', 'missing'].includes(e.kind));
+  const all = [...past.executions.map(x => ({at: x.started, x})), ...seen.map(e => ({at: e.time, e}))].sort((a, b) => b.at.localeCompare(a.at));
+  let last = '';
+  return h('div', {class: 'activity reading'},
+    h('h1', null, 'Activity'),
+    past.problem && h('p', {class: 'refused'}, past.problem),
+    !all.length && h('p', {class: 'empty'}, 'Nothing was executed yet. Open a component and run its first operation, or set a goal.'),
+    h('ol', {class: 'timeline'}, all.map(one => {
+      const day = dayOf(one.at), first = day !== last;
+      last = day;
+      return [first && h('li', {class: 'day', key: day}, h('h2', null, day)), one.x ? executed(one.x) : happened(one.e)];
+    })),
+    past.next && h('button', {class: 'quiet', onClick: () => read(true)}, 'Earlier'),
+    past.missing.map(m => h('p', {class: 'hint', key: m.replica}, `Without what ran on ${m.node} at ${m.replica}: ${m.why}`)));
+}
+
+// latest is the last of it, for the foot of the topology.
+export function latest() {
+  if (past.pulse !== state.pulse && !past.reading) read(false);
+  if (!past.executions?.length) return null;
+  return h('section', {class: 'latest reading', key: 'latest'}, h('h2', null, 'Latest ', h('a', {class: 'more', href: '#/activity'}, 'all')),
+    h('ol', {class: 'timeline'}, past.executions.slice(0, 6).map(executed)));
+}
+
+const took = x => x.ended ? spent(new Date(x.ended) - new Date(x.started)) : '';
+
+function executed(x) {
+  return memo(x.id, [x.outcome, x.ended], () => h('li', {'data-tone': OUTCOMES[x.outcome]},
+    h('time', {datetime: x.started}, timeOf(x.started)), h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]),
+    h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, h('b', null, x.component), ' ', x.interface === 'Standard' ? x.operation : x.interface + '.' + x.operation),
+    h('span', {class: 'muted'}, [x.outcome, took(x), x.by && 'by ' + x.by].filter(Boolean).join(', '))));
+}
+
+function happened(e) {
+  const what = {unreachable: 'does not answer', reachable: 'answers again', vanished: 'is gone or was replaced', gone: 'ended by itself', missing: 'Some events are missing here'}[e.kind];
+  const bad = e.kind === 'unreachable' || e.kind === 'gone';
+  return h('li', {key: e.kind + e.time + e.replica + e.component, 'data-tone': bad ? 'bad' : 'idle'}, h('time', {datetime: e.time}, timeOf(e.time)), h('i', {'aria-hidden': 'true'}, SIGNS[bad ? 'bad' : 'idle']),
+    h('span', null, h('b', null, e.component || e.node), ' ', what), h('span', {class: 'muted'}, [e.component && e.node, e.replica, e.why].filter(Boolean).join(', ')));
+}
+
+const opened = {id: '', x: null, problem: ''};
+
+async function follow(id) {
+  Object.assign(opened, {id, x: null, problem: ''});
+  try {
+    let x = await get('/executions/' + encodeURIComponent(id));
+    for (;;) {
+      if (opened.id !== id) return;
+      opened.x = x;
+      changed();
+      if (x.outcome !== 'running') return;
+      x = await get('/executions/' + encodeURIComponent(id) + '?wait=20');
+    }
+  } catch (err) { opened.problem = err.message; changed(); }
+}
+
+export function execution(id) {
+  if (opened.id !== id) follow(id);
+  const x = opened.x;
+  if (!x) return h('p', {class: 'empty'}, opened.problem || 'Reading the execution …');
+  const c = state.components.get(x.component);
+  return h('div', {class: 'execution reading'},
+    h('h1', null, c ? h('a', {href: linkTo(c)}, x.component) : x.component, ' ', bare(x.interface + '.' + x.operation)),
+    h('p', {class: 'lead', 'data-tone': OUTCOMES[x.outcome]}, h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]), ' ', h('b', null, x.outcome),
+      h('span', {class: 'muted'}, ` ${dayOf(x.started)}, ${timeOf(x.started)}${x.ended ? ', ' + took(x) : ''}${x.by ? ', by ' + x.by : ''}`)),
+    x.inputs?.length > 0 && h('p', {class: 'muted'}, 'With values of its own for ' + x.inputs.join(', ')),
+    x.outcome === 'running' && h('button', {disabled: !may('operator'), onClick: () => cancel(x)}, 'Cancel'),
+    x.runs.map(r => h('section', {key: r.replica, 'data-tone': OUTCOMES[r.outcome]},
+      h('h2', null, r.replica, ' ', h('span', {class: 'muted'}, [r.outcome, r.exit_code !== undefined ? 'exit code ' + r.exit_code : r.signal, r.from && r.to && r.from + ' → ' + r.to].filter(Boolean).join(', '))),
+      r.reason && h('p', {class: 'refused'}, r.reason),
+      ['stdout', 'stderr'].filter(s => r[s]).map(s => h('figure', {key: s}, h('figcaption', null, s), h('pre', {tabindex: '0'}, r[s]))),
+      !r.stdout && !r.stderr && h('p', {class: 'muted'}, 'It printed nothing, or its output is no longer known.'))));
+}
+
+async function cancel(x) {
+  try { await call('DELETE', '/executions/' + encodeURIComponent(x.id)); say('Cancelled.'); } catch (err) { say(err.message, 'bad'); }
+}

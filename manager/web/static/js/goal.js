@@ -1,0 +1,123 @@
+// Where the application should be: how far it is, and asking for something else with the
+// plan shown first.
+
+import {h, say} from './dom.js';
+import {call} from './api.js';
+import {state, may, changed, readGoal} from './store.js';
+import {SIGNS, bare, timeOf} from './words.js';
+import {linkTo, named} from './topology.js';
+
+const draft = {touched: false, all: '', states: {}, plan: null, asking: false, for: ''};
+
+const called = g => !g || (!g.state && !Object.keys(g.states || {}).length) || g.state === 'none' && !Object.keys(g.states || {}).length ? 'none'
+  : [g.state, ...Object.entries(g.states || {}).map(([n, s]) => n + '=' + s)].filter(Boolean).join(' ');
+
+function toneOfGoal(g) {
+  if (!g || called(g) === 'none') return 'idle';
+  if (!g.acting) return 'warn';
+  if (g.underway?.length) return 'busy';
+  return g.done && g.reached === g.wanted ? 'ok' : g.obstacles?.length ? 'bad' : 'busy';
+}
+
+// goalChip says in the head of every view how far the application is.
+export function goalChip() {
+  const g = state.goal, tone = toneOfGoal(g);
+  if (!g) return null;
+  const none = called(g) === 'none';
+  const text = called(g);
+  return h('a', {class: 'chip', href: '#/goal', 'data-tone': tone, key: 'chip'}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ',
+    none ? 'no goal' : h('span', null, 'goal ', h('b', null, text.length > 24 ? text.slice(0, 23) + '…' : text), ' ', h('span', {class: 'digits'}, g.reached + '/' + g.wanted)));
+}
+
+export function goal(at) {
+  const g = state.goal;
+  if (!g) return h('p', {class: 'empty'}, 'Reading the goal …');
+  return h('div', {class: 'goal reading'},
+    h('h1', null, 'Goal'),
+    now(g),
+    editor(g));
+}
+
+function now(g) {
+  const tone = toneOfGoal(g);
+  if (called(g) === 'none') return h('p', {class: 'lead'}, 'There is no goal: the manager observes, and keeps nothing up. Ask for one below.');
+  return h('section', null,
+    h('p', {class: 'lead', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('b', null, called(g)), ' ',
+      tone === 'ok' ? 'is reached, and kept.' : !g.acting ? 'is known, but not acted upon: not enough replicas have said which goal they keep.' : 'is on its way.',
+      h('span', {class: 'muted'}, g.by ? ` Asked for by ${g.by}${g.at ? ' at ' + timeOf(g.at) : ''}.` : g.default ? ' It is that of toskose.yml.' : '')),
+    h('div', {class: 'bar', role: 'progressbar', 'aria-label': 'Components that are as they should be', 'aria-valuemin': '0', 'aria-valuemax': g.wanted, 'aria-valuenow': g.reached},
+      h('div', {style: {width: (g.wanted ? 100 * g.reached / g.wanted : 0) + '%'}})),
+    h('p', {class: 'muted digits'}, `${g.reached} of ${g.wanted} components on replicas are as they should be.`),
+    g.underway?.length > 0 && [h('h2', {key: 'u'}, 'Under way'), h('ul', {class: 'steps', key: 'ul'}, g.underway.map(s => h('li', {key: s.id, 'data-tone': 'busy'}, h('i', {'aria-hidden': 'true'}, SIGNS.busy), ' ', component(s.component), ' ', bare(named(s.operation)), h('span', {class: 'muted'}, ` ${s.from} → ${s.to}`))))],
+    g.obstacles?.length > 0 && [h('h2', {key: 'o'}, 'In the way'), h('ul', {class: 'troubles', key: 'ol'}, g.obstacles.map((o, i) => h('li', {key: i}, o.component ? component(o.component) : o.node, o.component || o.node ? ': ' : '', o.reason, o.until ? ', again at ' + timeOf(o.until) : '')))],
+    g.notes?.length > 0 && h('ul', {class: 'troubles', key: 'n'}, g.notes.map((n, i) => h('li', {key: i, 'data-tone': 'warn'}, n))));
+}
+
+function component(name) {
+  const c = state.components.get(name);
+  return c ? h('a', {href: linkTo(c)}, name) : name;
+}
+
+function editor(g) {
+  if (!draft.touched && draft.for !== g.revision) Object.assign(draft, {for: g.revision, all: g.state || '', states: {...g.states}, plan: null});
+  const allowed = may('operator');
+  const names = [...Object.keys(state.drawing.groups), ...state.nodes.keys(), ...state.components.keys()];
+  return h('section', {class: 'editor', key: 'editor'},
+    h('h2', null, 'Ask for another'),
+    h('div', {class: 'row', role: 'group', 'aria-label': 'All components'},
+      ['up', 'down', 'none'].map(s => h('button', {key: s, class: 'choice', 'aria-pressed': String(draft.all === s), onClick: () => { draft.all = draft.all === s ? '' : s; touch(); }}, s === 'none' ? 'no goal' : 'all ' + s))),
+    h('details', {key: 'single', open: Object.keys(draft.states).length > 0 || null}, h('summary', null, 'Single components, containers or groups'),
+      h('table', null, h('tbody', null, names.map(n => h('tr', {key: n}, h('th', {scope: 'row'}, n),
+        h('td', null, h('select', {'aria-label': 'State of ' + n, onChange: e => { if (e.target.value) draft.states[n] = e.target.value; else delete draft.states[n]; touch(); }},
+          h('option', {value: '', selected: !draft.states[n]}, 'as the rest'),
+          options(n).map(s => h('option', {value: s, key: s, selected: draft.states[n] === s}, s))))))))),
+    draft.touched && plan(),
+    h('div', {class: 'row'},
+      h('button', {class: 'main', disabled: !allowed || !draft.touched || draft.asking || !asked(), onClick: set}, 'Set this goal'),
+      draft.touched && h('button', {class: 'quiet', onClick: () => { draft.touched = false; draft.for = ''; changed(); }}, 'Leave it')),
+    !allowed && h('p', {class: 'hint'}, `You are signed in as ${state.session.role}: operators may set a goal. The plan is shown to everybody.`));
+}
+
+const options = n => ['up', 'down', 'none', ...(state.drawing.protocols[n]?.states.map(s => s.name) || [])];
+const asked = () => draft.all || Object.keys(draft.states).length;
+const body = () => ({...(draft.all ? {state: draft.all} : {}), ...(Object.keys(draft.states).length ? {states: draft.states} : {})});
+
+async function touch() {
+  draft.touched = true;
+  draft.plan = null;
+  changed();
+  if (!asked()) return;
+  const wanted = JSON.stringify(body());
+  try {
+    const p = await call('POST', '/app/plan', {body: body()});
+    if (wanted === JSON.stringify(body())) draft.plan = p;
+  } catch (err) { draft.plan = {problem: err.message}; }
+  changed();
+}
+
+function plan() {
+  const p = draft.plan;
+  if (!asked()) return h('p', {class: 'muted', key: 'plan'}, 'Choose a state.');
+  if (!p) return h('p', {class: 'muted', key: 'plan'}, 'Planning …');
+  if (p.problem) return h('p', {class: 'refused', key: 'plan'}, p.problem);
+  const levels = p.plan?.levels || [];
+  return h('div', {class: 'plan', key: 'plan'},
+    h('h3', null, levels.length ? `${p.plan.operations} ${p.plan.operations === 1 ? 'operation' : 'operations'} from now to there` : 'There is nothing to do for it now'),
+    levels.length > 0 && h('ol', null, levels.map((level, i) => h('li', {key: i}, level.map(s => h('span', {key: s.id, class: 'step'}, h('b', null, s.component), ' ', bare(named(s)), h('span', {class: 'muted'}, ` → ${s.target}`)))))),
+    p.obstacles?.length > 0 && h('ul', {class: 'troubles'}, p.obstacles.map((o, i) => h('li', {key: i}, [o.component || o.node, o.reason].filter(Boolean).join(': ')))),
+    p.notes?.length > 0 && h('ul', {class: 'troubles'}, p.notes.map((n, i) => h('li', {key: i, 'data-tone': 'warn'}, n))));
+}
+
+async function set() {
+  draft.asking = true;
+  changed();
+  try {
+    const g = await call('PUT', '/app/goal', {body: body()});
+    say('The goal is ' + called(g) + '.');
+    draft.touched = false;
+    draft.for = '';
+    await readGoal();
+  } catch (err) { say(err.message, 'bad'); }
+  draft.asking = false;
+  changed();
+}

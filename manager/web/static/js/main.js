@@ -1,0 +1,83 @@
+// The page: its head, and the view that the address names.
+
+import {h, memo, render, say} from './dom.js';
+import {call} from './api.js';
+import {state, watch, changed, begin, end} from './store.js';
+import {signInForm} from './signin.js';
+import {topology, list, arrowheads} from './topology.js';
+import {component} from './component.js';
+import {goal, goalChip} from './goal.js';
+import {activity, execution} from './activity.js';
+import {logs} from './logs.js';
+
+const VIEWS = [
+  {at: '', name: 'Topology', show: topology},
+  {at: 'components', name: 'Components', show: list},
+  {at: 'goal', name: 'Goal', show: goal},
+  {at: 'activity', name: 'Activity', show: activity},
+  {at: 'logs', name: 'Logs', show: logs},
+];
+
+// place reads the address: #/component/backend/api, #/logs?of=backend/api.
+function place() {
+  const [path, query] = location.hash.replace(/^#\/?/, '').split('?');
+  const parts = path.split('/').map(decodeURIComponent);
+  return {view: parts[0], parts: parts.slice(1), query: new URLSearchParams(query)};
+}
+
+function draw() {
+  const page = document.getElementById('page');
+  if (state.session === undefined) {
+    if (state.problem) render(page, h('main', {class: 'alone'}, h('p', {class: 'empty'}, state.problem + ' It is asked again every two seconds.')));
+    return;
+  }
+  if (state.session === null) { document.title = 'Sign in · Toskose'; render(page, signInForm()); return; }
+  const at = place();
+  if (!state.drawing) { render(page, h('main', {class: 'alone'}, h('p', {class: 'empty'}, 'Reading the application …'))); return; }
+  const opened = at.view === 'component';
+  const shown = VIEWS.find(v => v.at === at.view) || (opened ? VIEWS[0] : null);
+  document.title = (opened ? at.parts[1] : at.view === 'execution' ? 'Execution' : shown ? shown.name : 'Nothing') + ' · ' + state.drawing.name;
+  render(page,
+    h('a', {class: 'skip', href: '#main', onClick: e => { e.preventDefault(); document.getElementById('main').focus(); }}, 'Skip to the content'),
+    arrowheads(),
+    head(at, shown),
+    state.connected ? null : h('p', {class: 'offline', role: 'alert', key: 'offline'}, 'No connection to the manager. What is shown is what it said last; this goes on by itself.'),
+    h('div', {class: opened ? 'views with-panel' : 'views'},
+      h('main', {id: 'main', tabindex: '-1', key: 'main-' + (opened ? '' : at.view)}, body(at, shown)),
+      opened && h('aside', {class: 'panel', key: 'panel-' + at.parts.join('/'), 'aria-label': 'Component ' + at.parts[1]}, component(at.parts[0], at.parts[1]))));
+}
+
+function body(at, shown) {
+  if (at.view === 'execution') return execution(at.parts[0]);
+  if (shown) return shown.show(at);
+  return h('div', {class: 'empty'}, h('h1', null, 'There is no such view'), h('p', null, h('a', {href: '#/'}, 'To the topology')));
+}
+
+function head(at, shown) {
+  const {name, version} = state.drawing;
+  return h('header', null,
+    h('a', {class: 'brand', href: '#/'}, h('strong', null, name), version && h('span', null, version)),
+    h('nav', {'aria-label': 'Views'}, VIEWS.map(v => h('a', {href: '#/' + v.at, 'aria-current': v === shown ? 'page' : null}, v.name))),
+    goalChip(),
+    h('div', {class: 'user'},
+      memo('who', [state.session.user, state.session.role], () => h('span', null, state.session.user, ' ', h('small', null, state.session.role))),
+      h('button', {class: 'quiet', onClick: signOut}, 'Sign out')));
+}
+
+async function signOut() {
+  try { await call('DELETE', '/session'); } catch (err) { say(err.message, 'bad'); return; }
+  end();
+  location.hash = '#/';
+}
+
+// What drawing costs is on the browser's own time line.
+watch(() => {
+  const start = performance.now();
+  draw();
+  performance.measure('draw', {start});
+  performance.clearMeasures('draw');
+});
+addEventListener('hashchange', () => { changed(); const main = document.getElementById('main'); if (main && place().view !== 'component') scrollTo(0, 0); });
+addEventListener('keydown', e => { if (e.key === 'Escape' && place().view === 'component' && !e.target.closest?.('input')) location.hash = '#/'; });
+setInterval(changed, 1000); // ages
+begin();

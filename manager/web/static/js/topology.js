@@ -1,0 +1,109 @@
+// The application as a picture, and as a list.
+
+import {h, memo} from './dom.js';
+import {state, toneOf, nodeTone, nextOf} from './store.js';
+import {latest} from './activity.js';
+import {SIGNS, meaning, percent, bytes, bare} from './words.js';
+
+const MARGIN = 16;
+let fitted = true;
+
+export const linkTo = c => '#/component/' + encodeURIComponent(c.node) + '/' + encodeURIComponent(c.name);
+
+export function topology(at) {
+  const {topology: t} = state.drawing;
+  const w = Math.ceil(t.width + 2 * MARGIN), height = Math.ceil(t.height + 2 * MARGIN);
+  const chosen = at.view === 'component' ? at.parts[1] : '';
+  if (!t.boxes.length) return h('p', {class: 'empty'}, 'There is nothing in the topology.');
+  return h('div', {class: 'topology'},
+    h('div', {class: 'tools'},
+      h('h1', {class: 'unseen'}, 'Topology of ' + state.drawing.name),
+      counts(),
+      h('button', {class: 'quiet', 'aria-pressed': String(fitted), onClick: () => { fitted = !fitted; dispatchEvent(new Event('hashchange')); }}, 'Fit')),
+    h('div', {class: 'canvas', tabindex: '0', role: 'group', 'aria-label': t.summary},
+      h('svg', {viewBox: `${-MARGIN} ${-MARGIN} ${w} ${height}`, width: w, height, preserveAspectRatio: 'xMidYMin', class: fitted ? 'fitted' : 'natural', style: {'--w': w + 'px'}},
+        t.boxes.map(b => box(b, chosen)),
+        t.edges.map((e, i) => edge(e, i)))),
+    !chosen && latest());
+}
+
+// arrowheads are those of all lines on the page.
+export const arrowheads = () => memo('arrowheads', [], () => h('svg', {class: 'unseen', 'aria-hidden': 'true', width: 0, height: 0}, h('defs', null, ['line', 'bad'].map(kind =>
+  h('marker', {id: kind, key: kind, viewBox: '0 0 10 10', refX: '9.5', refY: '5', markerUnits: 'userSpaceOnUse', markerWidth: '9', markerHeight: '9', orient: 'auto'}, h('path', {d: 'M0,1 L10,5 L0,9 Z', class: kind}))))));
+
+// counts says how many components are how, in words.
+function counts() {
+  const all = {};
+  for (const c of state.components.values()) { const tone = toneOf(c); all[tone] = (all[tone] || 0) + 1; }
+  return h('p', {class: 'counts'}, ['bad', 'warn', 'busy', 'ok', 'idle'].filter(tone => all[tone]).map(tone =>
+    h('span', {'data-tone': tone, key: tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', all[tone] + ' ' + meaning(tone))));
+}
+
+function box(b, chosen) {
+  if (b.kind === 'component') {
+    const c = state.components.get(b.name), used = state.usage.get(b.name), tone = toneOf(c);
+    const next = nextOf(b.name).map(s => bare(named(s.operation))).join();
+    return memo(b.name, [c, used, tone, next, b.name === chosen], () => componentBox(b, c, used, tone, next, b.name === chosen));
+  }
+  const n = b.kind === 'container' ? state.nodes.get(b.name) : null;
+  return memo(b.name, [n], () => h('g', {class: 'box ' + b.kind.replace(' ', '-'), 'data-tone': n ? nodeTone(n) : null, 'data-box': b.name},
+    b.kind === 'volume' ? h('path', {class: 'shape', d: cylinder(b)}) : h('rect', {class: 'shape', x: b.x, y: b.y, width: b.w, height: b.h, rx: 8}),
+    h('text', {class: 'name', x: b.x + 14, y: b.y + (b.kind === 'volume' ? 29 : 20)}, b.name),
+    n && h('text', {class: 'state', x: b.x + b.w - 14, y: b.y + 20, 'text-anchor': 'end'}, containerState(n)),
+    (b.lines || []).map((l, i) => h('text', {class: 'line', x: b.x + 14, y: b.y + 35 + 14 * i}, l))));
+}
+
+// named is the full name of an operation.
+export const named = o => o.interface + '.' + o.operation;
+
+function containerState(n) {
+  const there = n.replicas.filter(r => !r.gone), well = there.filter(r => !r.problem);
+  if (n.state === 'running' && there.length < 2) return SIGNS.ok + ' running';
+  return SIGNS[nodeTone(n)] + ' ' + n.state + (there.length > 1 ? ' ' + well.length + '/' + there.length : '');
+}
+
+function componentBox(b, c, used, tone, next, chosen) {
+  const label = c ? c.state + (c.replicas.length > 1 ? ', ' + c.replicas.length + ' replicas' : '') : '';
+  const cpu = used?.processes && used.cpu !== undefined ? percent(used.cpu) : '', memory = used?.processes ? bytes(used.memory) : '';
+  const href = c ? linkTo(c) : '#/';
+  return h('a', {href, class: 'box component', 'data-tone': tone, 'data-box': b.name, 'aria-current': chosen ? 'true' : null,
+    'aria-label': `${b.name}: ${label}, ${meaning(tone)}${next ? ', ' + next + ' is under way' : ''}${memory ? `, ${cpu} ${memory}` : ''}`},
+    h('rect', {class: 'shape', x: b.x, y: b.y, width: b.w, height: b.h, rx: 6}),
+    h('rect', {class: 'tone', x: b.x, y: b.y, width: 5, height: b.h, rx: 2.5}),
+    h('text', {class: 'name', x: b.x + 16, y: b.y + 20}, b.name),
+    h('text', {class: 'state', x: b.x + 16, y: b.y + 38}, h('tspan', {class: 'sign'}, SIGNS[tone]), ' ' + label),
+    next && h('text', {class: 'next', x: b.x + b.w - 12, y: b.y + 20, 'text-anchor': 'end'}, '→ ' + next),
+    h('text', {class: 'numbers', x: b.x + 16, y: b.y + 53}, cpu),
+    h('text', {class: 'numbers', x: b.x + 66, y: b.y + 53}, memory));
+}
+
+function edge(e, i) {
+  const from = state.components.get(e.from);
+  const lacking = !!from?.lacks?.some(l => l.provider === e.to);
+  return memo('edge-' + i, [lacking], () => h('g', {class: 'edge ' + e.relation + (lacking ? ' lacking' : '')},
+    h('path', {d: e.path, 'marker-end': lacking ? 'url(#bad)' : 'url(#line)'}, h('title', null, `${e.from} requires ${e.relation} of ${e.to}${lacking ? ', and lacks it' : ''}`)),
+    e.label && h('text', {class: 'line', x: e.label.x, y: e.label.y, 'text-anchor': e.label.anchor}, e.label.text)));
+}
+
+function cylinder(b) {
+  const rim = 6, half = b.w / 2, top = b.y + rim, low = b.y + b.h - rim;
+  return `M${b.x},${top} A${half},${rim} 0 0 1 ${b.x + b.w},${top} V${low} A${half},${rim} 0 0 1 ${b.x},${low} Z M${b.x},${top} A${half},${rim} 0 0 0 ${b.x + b.w},${top}`;
+}
+
+// list is the same for those who rather read.
+export function list() {
+  const rows = [...state.components.values()].sort((a, b) => a.node.localeCompare(b.node) || a.name.localeCompare(b.name));
+  return h('div', {class: 'listing'},
+    h('div', {class: 'tools'}, h('h1', null, 'Components'), counts()),
+    h('table', {class: 'wide'},
+      h('thead', null, h('tr', null, ['Component', 'Container', 'State', 'Replicas', 'CPU', 'Memory'].map((t, i) => h('th', {scope: 'col', class: i > 2 ? 'number' : ''}, t)))),
+      h('tbody', null, rows.map(c => {
+        const used = state.usage.get(c.name), tone = toneOf(c);
+        return memo(c.name, [c, used, tone], () => h('tr', {'data-tone': tone},
+          h('th', {scope: 'row'}, h('a', {href: linkTo(c)}, c.name)), h('td', null, c.node),
+          h('td', {class: 'state'}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', c.state, h('span', {class: 'unseen'}, ', ' + meaning(tone))),
+          h('td', {class: 'number'}, c.replicas.length),
+          h('td', {class: 'number'}, used?.processes && used.cpu !== undefined ? percent(used.cpu) : '–'),
+          h('td', {class: 'number'}, used?.processes ? bytes(used.memory) : '–')));
+      }))));
+}

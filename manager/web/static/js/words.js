@@ -1,0 +1,39 @@
+// How things are said.
+
+export const ROLES = {viewer: 0, operator: 1, admin: 2};
+
+const clock = new Intl.DateTimeFormat([], {hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23'});
+const day = new Intl.DateTimeFormat([], {weekday: 'long', day: 'numeric', month: 'long'});
+
+export const timeOf = text => clock.format(new Date(text));
+export const dayOf = text => day.format(new Date(text));
+
+// spent says how long something took, in the unit that suits it.
+export function spent(ms) {
+  if (ms < 1000) return Math.max(0, Math.round(ms)) + ' ms';
+  if (ms < 60000) return (ms / 1000).toFixed(1) + ' s';
+  const minutes = Math.floor(ms / 60000);
+  if (minutes < 60) return minutes + ' min ' + Math.floor(ms % 60000 / 1000) + ' s';
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? hours + ' h ' + minutes % 60 + ' min' : Math.floor(hours / 24) + ' days';
+}
+
+export function bytes(n) {
+  if (n < 1e6) return Math.round(n / 1e3) + ' kB';
+  if (n < 1e9) return (n / 1e6).toFixed(n < 1e7 ? 1 : 0) + ' MB';
+  return (n / 1e9).toFixed(1) + ' GB';
+}
+
+export const percent = p => (p < 10 ? p.toFixed(1) : Math.round(p)) + ' %';
+
+// bare leaves out the interface that all components have.
+export const bare = operation => operation.replace(/^Standard\./, '');
+
+export const SIGNS = {ok: '●', idle: '○', busy: '◐', warn: '▲', bad: '✕'};
+const MEANINGS = {ok: 'up', idle: 'not up', busy: 'working', warn: 'needs a look', bad: 'in trouble'};
+export const meaning = tone => MEANINGS[tone];
+
+// lackText says what a component misses.
+export const lackText = l => l.component + ' lacks ' + l.requirement + (l.provider ? ' of ' + l.provider : '') + (l.why ? ', which is ' + l.why : '');
+
+export const OUTCOMES = {succeeded: 'ok', running: 'busy', cancelled: 'idle', failed: 'bad', timeout: 'bad', lost: 'bad', refused: 'warn', unreachable: 'bad'};

@@ -1,0 +1,186 @@
+//go:build !windows
+
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toskose/toskose/internal/testunit"
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
+	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/unitclient"
+	"github.com/toskose/toskose/manager/users"
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/csar"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// thinking is Thinking's model over real units, which run something else in the place of
+// its scripts, and a real manager.
+type thinking struct {
+	*httptest.Server
+	app   *manager.App
+	found *containers
+	away  *atomic.Bool // it does not answer
+}
+
+// run runs an operation to its end.
+func (w *thinking) run(t testing.TB, node, component, operation string) {
+	t.Helper()
+	x, err := w.app.Start(t.Context(), manager.RunRequest{Node: node, Component: component, Operation: operation, By: "somebody"})
+	if err == nil {
+		x, err = w.app.Wait(t.Context(), x.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// containers finds the replicas of all nodes.
+type containers struct {
+	mu sync.Mutex
+	of map[string][]netip.AddrPort
+}
+
+func (c *containers) Replicas(_ context.Context, node string, _ int) ([]netip.AddrPort, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.of[node]), nil
+}
+
+func (c *containers) Clients(context.Context, string) ([]netip.Addr, bool, error) {
+	return nil, true, nil
+}
+
+// Running says of a standalone container that it is there.
+func (c *containers) Running(context.Context, string, []int) ([]netip.Addr, error) {
+	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+}
+
+func load(t testing.TB, folder string) *tosca.Application {
+	t.Helper()
+	archive, err := csar.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	app, _, err := tosca.Load(t.Context(), archive, tosca.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return app
+}
+
+func newThinking(t testing.TB) *thinking {
+	t.Helper()
+	model := load(t, "../../examples/thinking")
+	found := &containers{of: map[string][]netip.AddrPort{}}
+	conf := config.Config{Nodes: map[string]config.Node{}}
+	for _, n := range model.Nodes {
+		hosted := slices.DeleteFunc(slices.Clone(model.Components), func(c tosca.Component) bool { return c.Node != n.Name })
+		conf.Nodes[n.Name] = config.Node{Port: 9001, User: "admin"}
+		if len(hosted) == 0 {
+			continue
+		}
+		found.of[n.Name] = []netip.AddrPort{testunit.Run(t, "unit's", func(folder string, port uint16) []byte {
+			return unitConfig(t, folder, port, hosted)
+		}).Addr}
+	}
+	app, err := manager.New(model, &conf, manager.Options{
+		Containers: found, Passwords: func(string) string { return "unit's" }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(app.Close)
+	away := &atomic.Bool{}
+	return &thinking{serve(t, app, away), app, found, away}
+}
+
+// serve is the API for admin, an operator and a viewer.
+func serve(t testing.TB, app api.Application, away *atomic.Bool) *httptest.Server {
+	t.Helper()
+	var file users.List
+	for name, role := range map[string]users.Role{"olga": users.Operator, "vera": users.Viewer} {
+		if err := file.Add(name, role, name+"'s password"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := file.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, err := access.New(access.Options{First: "admin", Password: access.Always("pw"), Users: access.Always(string(text))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := api.New(app, api.Options{Access: gate, Version: "1", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// unitConfig is that of a unit whose operations say what they are; a start stays.
+func unitConfig(t testing.TB, folder string, port uint16, components []tosca.Component) []byte {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "[supervisord]\nnodaemon=true\nlogfile=%[1]s/unit.log\npidfile=%[1]s/unit.pid\nchildlogdir=%[1]s\ntoskose_journal=%[1]s/journal\ntoskose_documents=%[1]s/documents\n\n"+
+		"[inet_http_server]\nport=127.0.0.1:%[2]d\nusername=admin\ntoskose_auth=required\n\n", folder, port)
+	for _, c := range components {
+		var programs []string
+		for name, o := range c.Operations() {
+			if o.Script == "" {
+				continue
+			}
+			process := name.Name
+			if name.Interface != protocol.Standard {
+				process = name.String()
+			}
+			command := "echo " + c.Name + ": " + name.Name
+			kind := c.Protocol.KindOf(name)
+			if kind == protocol.KindStart {
+				command += " and listening; exec sleep 1000"
+			}
+			inputs := map[string]string{}
+			for _, in := range o.Inputs {
+				inputs[strings.ToUpper(in.Name)] = in.Value
+			}
+			declared, err := json.Marshal(inputs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			programs = append(programs, c.Name+"."+process)
+			fmt.Fprintf(&b, "[program:%[1]s.%[2]s]\nprocess_name=%[2]s\ncommand=/bin/sh -c '%[3]s'\ndirectory=%[4]s\nautostart=false\nautorestart=false\nstartsecs=0\nstartretries=0\n"+
+				"toskose_component=%[1]s\ntoskose_interface=%[5]s\ntoskose_operation=%[6]s\ntoskose_inputs=%[7]s\n\n",
+				c.Name, process, command, folder, name.Interface, kind, strings.ReplaceAll(string(declared), "%", "%%"))
+		}
+		text, err := json.Marshal(c.Protocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "[group:%s]\nprograms=%s\n\n[toskose:component:%[1]s]\ntoskose_protocol=%[3]s\n\n", c.Name, strings.Join(programs, ","), text)
+	}
+	return []byte(b.String())
+}
