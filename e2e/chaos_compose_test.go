@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -60,6 +61,12 @@ func TestChaosOnCompose(t *testing.T) {
 	c.crashes(t)
 	c.nothingIsLost(t)
 	c.journalsAgree(t, len(recovery), "backend", "frontend")
+	t.Run("without a goal, a machine that was stopped and started shows what does not run", func(t *testing.T) {
+		c.withoutAGoal(t)
+		e.on[0].lab(t, "kill")
+		e.on[0].lab(t, "boot")
+		standing(t, c.application, http.StatusServiceUnavailable, "configured")
+	})
 	e.keepLogs(t, "chaos-compose")
 }
 
