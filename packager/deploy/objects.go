@@ -22,7 +22,8 @@ type object struct {
 		Deleted    *time.Time `json:"deletionTimestamp"`
 	} `json:"metadata"`
 	Spec struct {
-		Replicas *int `json:"replicas"`
+		Replicas   *int           `json:"replicas"`
+		Containers []podContainer `json:"containers"` // of a pod
 	} `json:"spec"`
 	Status status `json:"status"`
 
@@ -32,6 +33,11 @@ type object struct {
 	Message  string    `json:"message"`
 	Count    int       `json:"count"`
 	Involved reference `json:"involvedObject"`
+}
+
+type podContainer struct {
+	Name      string    `json:"name"`
+	Readiness *struct{} `json:"readinessProbe"`
 }
 
 type reference struct {
@@ -62,6 +68,7 @@ type condition struct {
 }
 
 type containerStatus struct {
+	Name     string         `json:"name"`
 	Ready    bool           `json:"ready"`
 	Restarts int            `json:"restartCount"`
 	State    containerState `json:"state"`

@@ -104,25 +104,33 @@ func (p *project) failures(ctx context.Context) ([]failure, error) {
 		if err != nil || info.State == nil {
 			continue
 		}
-		f := failure{service: c.Labels[projectServiceLabel], times: info.RestartCount}
-		switch {
-		case c.State == container.StateRestarting || c.State == container.StateExited || c.State == container.StateDead:
-			if info.State.ExitCode == 0 && info.State.Error == "" {
-				continue // it has done its work
-			}
-			f.why = fmt.Sprintf("%s with code %d", c.State, info.State.ExitCode)
-		case info.RestartCount > 0 && justStarted(info.State.StartedAt):
-			f.why = fmt.Sprintf("restarted %d times", info.RestartCount)
-		case info.State.Error != "":
-			f.why = info.State.Error
-		case info.State.Health != nil && info.State.Health.Status == container.Unhealthy:
-			f.why = "unhealthy"
-		default:
-			continue
+		if f := failureOf(info.State, info.RestartCount); f.why != "" {
+			f.service = c.Labels[projectServiceLabel]
+			out = append(out, f)
 		}
-		out = append(out, f)
 	}
 	return out, nil
+}
+
+// failureOf says what is wrong with a container.
+func failureOf(state *container.State, restarts int) failure {
+	f := failure{times: restarts}
+	started, _ := time.Parse(time.RFC3339Nano, state.StartedAt) // the engine's own format
+	switch ended := state.Status; {
+	case ended == container.StateRestarting || ended == container.StateExited || ended == container.StateDead:
+		if state.ExitCode != 0 || state.Error != "" { // otherwise it has done its work
+			f.why = fmt.Sprintf("%s with code %d", ended, state.ExitCode)
+		}
+	case restarts > 0 && time.Since(started) < settled:
+		f.why = fmt.Sprintf("restarted %d times", restarts)
+	case state.Error != "":
+		f.why = state.Error
+	case state.Health != nil && state.Health.Status == container.Unhealthy:
+		f.why = "unhealthy"
+	case (state.Health == nil || state.Health.Status == container.NoHealthcheck) && youngFor(proven, started):
+		f.why, f.young = "has only just started", true
+	}
+	return f
 }
 
 func (p *project) logs(ctx context.Context, service string) (string, error) {
@@ -149,12 +157,6 @@ func readLog(r io.ReadCloser) (string, error) {
 	var out strings.Builder
 	_, err := stdcopy.StdCopy(&out, &out, r)
 	return out.String(), err
-}
-
-// justStarted reports whether a container has yet to show that it stays up.
-func justStarted(at string) bool {
-	started, err := time.Parse(time.RFC3339Nano, at)
-	return err == nil && time.Since(started) < settled
 }
 
 // engineHost is the machine of the engine, as it is reached from here.

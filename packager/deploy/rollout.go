@@ -56,7 +56,26 @@ func (c *cluster) objects(ctx context.Context, args ...string) ([]object, error)
 
 func (c *cluster) failures(ctx context.Context) ([]failure, error) {
 	r, err := c.look(ctx)
-	return r.failures(), err
+	return append(r.failures(), r.unproven()...), err
+}
+
+// unproven lists the workloads that may yet end as soon as they have started: without a
+// probe, a container is ready at once.
+func (r rollout) unproven() []failure {
+	var out []failure
+	for _, w := range r.workloads {
+		if w.complete() && slices.ContainsFunc(r.podsOf(w.service()), object.unproven) {
+			out = append(out, failure{service: w.service(), why: "has only just started", young: true})
+		}
+	}
+	return out
+}
+
+func (o object) unproven() bool {
+	return slices.ContainsFunc(o.Status.Containers, func(s containerStatus) bool {
+		probed := slices.ContainsFunc(o.Spec.Containers, func(c podContainer) bool { return c.Name == s.Name && c.Readiness != nil })
+		return !probed && s.Restarts == 0 && s.State.Running != nil && youngFor(proven, s.State.Running.Since)
+	})
 }
 
 // failures says why workloads are not complete, or do not stay so: without a

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -143,7 +144,7 @@ func TestWhatIsReadyBetweenTwoCrashesIsNotUp(t *testing.T) {
 	t.Parallel()
 	complete := deployment(incomplete + `, "readyReplicas": 1, "availableReplicas": 1`)
 	for since, want := range map[string][]failure{
-		"2999-01-01T00:00:00Z": {{"store", "pod store-1 was restarted 3 times: it ended with code 7 (Error)", 3, false}},
+		"2999-01-01T00:00:00Z": {{service: "store", why: "pod store-1 was restarted 3 times: it ended with code 7 (Error)", times: 3}},
 		"2001-01-01T00:00:00Z": nil,
 	} {
 		ready := strings.Replace(pod(`{"ready": true, "restartCount": 3, "state": {"running": {"startedAt": "`+since+`"}}, "lastState": {"terminated": {"exitCode": 7, "reason": "Error"}}}`, ""),
@@ -182,6 +183,30 @@ func TestPodsThatAreRefusedAreExplained(t *testing.T) {
 	} {
 		want := []failure{{service: "store", why: tt.why, times: tt.times}}
 		if diff := cmp.Diff(want, rolledOut(t, tt.objects).failures(), cmp.AllowUnexported(failure{})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestWhatHasNoProbeHasToRunForAMoment(t *testing.T) {
+	t.Parallel()
+	complete := deployment(incomplete + `, "readyReplicas": 1, "availableReplicas": 1`)
+	now, long := time.Now().Add(-time.Millisecond), time.Unix(0, 0)
+	const probe = `, "readinessProbe": {"exec": {"command": ["ready"]}}`
+	young := []failure{{service: "store", why: "has only just started", young: true}}
+	for name, tt := range map[string]struct {
+		workload, probe string
+		since           time.Time
+		want            []failure
+	}{
+		"has only just started": {complete, "", now, young},
+		"runs for long":         {complete, "", long, nil},
+		"is probed":             {complete, probe, now, nil},
+		"is not complete":       {deployment(incomplete), "", now, nil}, // and is a failure for that
+	} {
+		running := pod(fmt.Sprintf(`{"name": "store", "ready": true, "state": {"running": {"startedAt": %q}}}`, tt.since.Format(time.RFC3339Nano)), "")
+		running = strings.Replace(running, `"status": {`, `"spec": {"containers": [{"name": "store"`+tt.probe+`}]}, "status": {`, 1)
+		if diff := cmp.Diff(tt.want, rolledOut(t, tt.workload+running).unproven(), cmp.AllowUnexported(failure{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

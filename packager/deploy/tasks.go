@@ -108,11 +108,21 @@ func (s *stack) failed(services []swarm.Service, tasks []swarm.Task) []failure {
 			}
 		}
 		f.update(service.UpdateStatus)
+		if f.why == "" && slices.ContainsFunc(tasks, func(t swarm.Task) bool { return t.ServiceID == service.ID && unproven(service, t) }) {
+			f.why, f.young = "has only just started", true
+		}
 		if f.why != "" {
 			out = append(out, f)
 		}
 	}
 	return out
+}
+
+// unproven reports whether a task may end yet as soon as it has started. Where there is a
+// health check, a swarm says that a task runs when it has passed.
+func unproven(service swarm.Service, t swarm.Task) bool {
+	spec := service.Spec.TaskTemplate.ContainerSpec
+	return (spec == nil || spec.Healthcheck == nil) && t.Status.State == swarm.TaskStateRunning && youngFor(proven, t.Status.Timestamp)
 }
 
 // add takes one more of the service's tasks into account.

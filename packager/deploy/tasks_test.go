@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/swarm"
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,6 +17,7 @@ func TestWhatASwarmSaysOfAService(t *testing.T) {
 	pending := swarm.Task{
 		ID: "pending", ServiceID: "1", DesiredState: swarm.TaskStateRunning, Status: swarm.TaskStatus{State: swarm.TaskStatePending, Err: "no node fits"},
 	}
+	now := swarm.Task{ID: "now", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateRunning, Timestamp: time.Now().Add(-time.Millisecond)}}
 	young := swarm.Task{ID: "young", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateRunning, Timestamp: time.Now().Add(time.Hour)}}
 	old := swarm.Task{ID: "old", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateRunning, Timestamp: time.Unix(0, 0)}}
 	other := swarm.Task{ID: "other", ServiceID: "2", Status: failed.Status}
@@ -24,27 +26,31 @@ func TestWhatASwarmSaysOfAService(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		tasks  []swarm.Task
+		check  *container.HealthConfig
 		update *swarm.UpdateStatus
 		want   []failure
 	}{
 		"runs":                         {tasks: []swarm.Task{young}},
+		"runs since a moment ago":      {tasks: []swarm.Task{now}, want: []failure{{service: "web", why: "has only just started", young: true}}},
+		"passed its health check":      {tasks: []swarm.Task{now}, check: &container.HealthConfig{}},
 		"ran badly before":             {tasks: []swarm.Task{past, past, past, young}},
 		"another service failed":       {tasks: []swarm.Task{young, other}},
-		"failed":                       {tasks: []swarm.Task{failed}, want: []failure{{"web", "failed: exit (2)", 1, false}}},
-		"failed, and again":            {tasks: []swarm.Task{failed, rejected}, want: []failure{{"web", "rejected: no such image", 2, false}}},
-		"failed, and runs just now":    {tasks: []swarm.Task{failed, young}, want: []failure{{"web", "failed: exit (2)", 1, false}}},
+		"failed":                       {tasks: []swarm.Task{failed}, want: []failure{{service: "web", why: "failed: exit (2)", times: 1}}},
+		"failed, and again":            {tasks: []swarm.Task{failed, rejected}, want: []failure{{service: "web", why: "rejected: no such image", times: 2}}},
+		"failed, and runs just now":    {tasks: []swarm.Task{failed, young}, want: []failure{{service: "web", why: "failed: exit (2)", times: 1}}},
 		"failed, and runs by now":      {tasks: []swarm.Task{failed, old}},
-		"finds no node":                {tasks: []swarm.Task{pending}, want: []failure{{"web", "pending: no node fits", 0, false}}},
+		"finds no node":                {tasks: []swarm.Task{pending}, want: []failure{{service: "web", why: "pending: no node fits"}}},
 		"was updated":                  {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateCompleted)},
-		"is being updated":             {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateUpdating), want: []failure{{"web", "is being updated", 0, false}}},
-		"is updated to what fails":     {tasks: []swarm.Task{failed}, update: update(swarm.UpdateStateUpdating), want: []failure{{"web", "failed: exit (2)", 1, false}}},
-		"goes back":                    {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateRollbackStarted), want: []failure{{"web", "is being updated", 0, false}}},
-		"has gone back":                {tasks: []swarm.Task{old}, update: update(swarm.UpdateStateRollbackCompleted), want: []failure{{"web", "as the swarm puts it", 0, true}}},
-		"the update failed and paused": {tasks: []swarm.Task{failed}, update: update(swarm.UpdateStatePaused), want: []failure{{"web", "failed: exit (2); as the swarm puts it", 1, true}}},
+		"is being updated":             {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateUpdating), want: []failure{{service: "web", why: "is being updated"}}},
+		"is updated to what fails":     {tasks: []swarm.Task{failed}, update: update(swarm.UpdateStateUpdating), want: []failure{{service: "web", why: "failed: exit (2)", times: 1}}},
+		"goes back":                    {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateRollbackStarted), want: []failure{{service: "web", why: "is being updated"}}},
+		"has gone back":                {tasks: []swarm.Task{old}, update: update(swarm.UpdateStateRollbackCompleted), want: []failure{{service: "web", why: "as the swarm puts it", final: true}}},
+		"the update failed and paused": {tasks: []swarm.Task{failed}, update: update(swarm.UpdateStatePaused), want: []failure{{service: "web", why: "failed: exit (2); as the swarm puts it", times: 1, final: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			service := swarm.Service{ID: "1", UpdateStatus: c.update, Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{Name: "shop_web"}}}
+			service.Spec.TaskTemplate.ContainerSpec = &swarm.ContainerSpec{Healthcheck: c.check}
 			s := &stack{d: &deployer{}, past: map[string]bool{"past": true}}
 			s.d.info.App = "shop"
 			if diff := cmp.Diff(c.want, s.failed([]swarm.Service{service}, c.tasks), cmp.AllowUnexported(failure{})); diff != "" {

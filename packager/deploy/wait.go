@@ -18,6 +18,7 @@ type failure struct {
 	why     string
 	times   int // that it has failed
 	final   bool
+	young   bool // nothing is known to be wrong, but it has yet to show that it stays up
 }
 
 // hopeless is the number of failures after which waiting ends.
@@ -26,6 +27,17 @@ const hopeless = 3
 // settled is how long a container that has failed before has to run to count as
 // running.
 const settled = 10 * time.Second
+
+// proven is how long a container without a health check has to run to count as running
+// where it has not failed yet: what cannot work mostly ends at once.
+const proven = 3 * time.Second
+
+// youngFor reports whether something has started less than d ago. A clock of the engine's
+// that is ahead says nothing.
+func youngFor(d time.Duration, started time.Time) bool {
+	age := time.Since(started)
+	return age >= 0 && age < d
+}
 
 // patience is the time for one answer of the manager, which itself waits for units.
 const patience = 30 * time.Second
@@ -185,6 +197,9 @@ func (d *deployer) reasons(ctx context.Context) string {
 	slices.SortFunc(list, func(a, b failure) int { return cmp.Compare(a.service, b.service) })
 	var b strings.Builder
 	for _, f := range list {
+		if f.young {
+			continue
+		}
 		fmt.Fprintf(&b, "\n  %s: %s", f.service, f.why)
 		if text, err := d.where.logs(ctx, f.service); err == nil {
 			b.WriteString(indented(lastLines(text, 10)))
