@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toskose/toskose/internal/testbrowser"
 	"time"
 )
 
@@ -43,6 +45,7 @@ func mainCode(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
+	testbrowser.Close()
 	if left := removeImages(); len(left) > 0 {
 		fmt.Fprintf(os.Stderr, "the tests left images behind: %s\n", strings.Join(left, " "))
 		return 1
