@@ -35,7 +35,7 @@ func TestChaosOnCompose(t *testing.T) {
 		alone: c.again("backend"),
 	})
 	c.survives(t, c.disconnected(e))
-	c.survives(t, c.silent(e))
+	c.survives(t, c.silent())
 	c.survives(t, c.managerKilled())
 	began := time.Now()
 	for _, f := range c.scaled() {
@@ -129,7 +129,7 @@ func (c *chaos) disconnected(e engines) fault {
 var devices = regexp.MustCompile(`(?m)^(\d+): ([^@:]+)`)
 
 // silent takes the link of a container down: names lead to it, and nothing arrives.
-func (c *chaos) silent(e engines) fault {
+func (c *chaos) silent() fault {
 	link := func(t *testing.T, name, state string) {
 		must(t, "", found(t, "ip"), "link", "set", name, state)
 	}

@@ -38,6 +38,7 @@ func TestTwoCopiesOfAnApplicationShareAnEngine(t *testing.T) {
 		t.Error("the second has what was shared in the first")
 	}
 	bothAreListed(t, first, second)
+	theDataIsCopied(t, first, second)
 	oneIsUndeployedByItsName(t, first, second)
 }
 
@@ -198,5 +199,48 @@ func oneIsUndeployedByItsName(t *testing.T, first, second *application) {
 	}
 	if !strings.Contains(thoughts(t, first), "of the first") {
 		t.Error("the first has lost what was shared")
+	}
+}
+
+// theDataIsCopied backs up the first's volume and restores it into the second.
+func theDataIsCopied(t *testing.T, first, second *application) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "thinking.tar")
+	if r := must(t, "", "toskose", "volume", "ls", first.name); !strings.Contains(r.stdout, "dbvolume") || !strings.Contains(r.stdout, "store") || strings.Contains(r.stdout, "documents") {
+		t.Errorf("the volumes: %v", r)
+	}
+	r := must(t, "", "toskose", "volume", "backup", "--stop", first.dir, file)
+	if !strings.Contains(r.stdout, "starting the container") || !strings.Contains(r.stdout, file+" has dbvolume of "+first.name) {
+		t.Errorf("the backup: %v", r)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file is %v, %v", info, err)
+	}
+	refused := func(want string, args ...string) {
+		t.Helper()
+		if r := command(t, "", "toskose", append([]string{"volume"}, args...)...); r.code != 1 || !strings.Contains(r.stderr, want) {
+			t.Errorf("%q: %v, want %s", args, r, want)
+		}
+	}
+	refused("is there already: --force replaces it", "backup", first.name, file)
+	refused("and runs: --stop stops what uses it", "restore", second.name, file)
+	refused(`no volume of an application "nobody" is on the engine`, "backup", "nobody", file+"-2")
+	refused(`has no volume "x"; it has dbvolume`, "restore", "--stop", "--volume", "x", second.name, file)
+	cut := file + "-cut"
+	if err := os.WriteFile(cut, []byte(read(t, file)[:2048]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("it is not a whole backup: it ends in the middle", "restore", "--stop", second.name, cut)
+	if strings.Contains(thoughts(t, second), "of the first") {
+		t.Error("the second has the data before it was restored")
+	}
+	must(t, "", "toskose", "volume", "restore", "--stop", second.name, file)
+	for _, app := range []*application{first, second} {
+		eventually(t, "the thought of the first is in "+app.name, func() bool { return strings.Contains(thoughts(t, app), "of the first") })
+	}
+	left, err := first.engine.ContainerList(t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(
+		filters.Arg("label", "io.toskose.app="+first.name))})
+	if err != nil || len(left) != 4 {
+		t.Errorf("there are %d containers of the first, %v; want 4: none that copied", len(left), err)
 	}
 }

@@ -510,6 +510,27 @@ func TestWhoKnowsBetterIsInTheHistory(t *testing.T) {
 	}
 }
 
+// TestWhoLosesItsProviderIsDegraded: gui goes on running while api, which it requires, has died.
+func TestWhoLosesItsProviderIsDegraded(t *testing.T) {
+	t.Parallel()
+	api := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"})
+	gui := &fakeunit.Unit{Instance: "i2", Operations: map[string]map[string]fakeunit.Operation{"gui": {}}}
+	found := fakeunit.Containers{"backend": {api.Start(t, configured)}, "frontend": {gui.Start(t, map[string]string{"gui": "started"})}}
+	app := application(t, found, manager.Options{})
+	if _, err := run(t, app, startAPI); err != nil {
+		t.Fatal(err)
+	}
+	for _, degraded := range []bool{false, true} {
+		if degraded {
+			api.Fall("api")
+		}
+		awaitGoal(t, app, map[bool]string{true: "degraded", false: "well"}[degraded], func(manager.GoalView) bool {
+			c, err := app.Component(t.Context(), "frontend", "gui", manager.StatesOnly)
+			return err == nil && len(c.Replicas) == 1 && c.State == "started" && c.Degraded == degraded && c.Replicas[0].Degraded == degraded
+		})
+	}
+}
+
 func TestWhatAStopLeavesWithoutIsNamed(t *testing.T) {
 	t.Parallel()
 	app, _, _ := withGUI(t)

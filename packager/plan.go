@@ -207,8 +207,9 @@ const (
 // The same of a unit where the first check decides when names lead to a container: see
 // the unit's command pulse, which lasts.
 const (
-	PulseInterval = time.Second
+	PulseInterval = 500 * time.Millisecond
 	PulseTimeout  = 10 * time.Second
+	PulseRetries  = 30
 )
 
 // The files that lie beside the secrets, so that no secret can have their names.

@@ -139,3 +139,23 @@ func TestCommandLine(t *testing.T) {
 		}
 	}
 }
+
+func TestAVolumeIsWrittenForItsOwnCommandOnly(t *testing.T) {
+	t.Parallel()
+	getenv := func(string) string { return "" }
+	for _, tt := range []struct {
+		args []string
+		code int
+		out  string
+	}{
+		{[]string{"volume", "tar", t.TempDir()}, 0, "./"},
+		{[]string{"volume", "tar", "/nowhere"}, 1, ""},
+		{[]string{"volume", "tar"}, 1, ""},
+		{[]string{"volume", "copy", "/nowhere"}, 1, ""},
+	} {
+		var out, said strings.Builder
+		if code := run(t.Context(), tt.args, getenv, &out, &said); code != tt.code || !strings.Contains(out.String(), tt.out) || (code != 0) != strings.Contains(said.String(), "volume") {
+			t.Errorf("%q: code %d, %d bytes, %s", tt.args, code, out.Len(), said.String())
+		}
+	}
+}

@@ -17,7 +17,7 @@ Usage:
   toskose-unit [run] [FLAGS]     supervise; FLAGS are those of supervisord
   toskose-unit health [-c FILE]  exit 0 if the unit of this container answers, else 1
   toskose-unit pulse [-c FILE]   the same, but later than 5 s after the container's start it takes 4 s to
-                                 exit with 0: for an engine that asks again a second after each answer
+                                 exit with 0: for an engine that asks again soon after each answer
   toskose-unit ready [-c FILE]   exit 0 if, besides, what the goal wants running here is, else 1
   toskose-unit check FILE        print every problem and warning of a configuration; exit 2 if there is
                                  a problem

@@ -13,7 +13,7 @@ const (
 	beat  = 4 * time.Second // how long the answer of another takes
 )
 
-// pulse is health for an engine that asks every second. A Swarm leads to a container
+// pulse is health for an engine that asks again soon. A Swarm leads to a container
 // once its health was checked for the first time, after one interval; but each check
 // costs a process of the engine's, so later ones last.
 func pulse(ctx context.Context, args []string, s system) int {

@@ -18,6 +18,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/cmd/toskose/releases"
 	"github.com/toskose/toskose/cmd/toskose/user"
+	"github.com/toskose/toskose/cmd/toskose/volume"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca/diag"
 )
@@ -91,6 +92,7 @@ func newCommand(env environment) *cobra.Command {
 	cmd.AddCommand(user.Command(env.streams(), &engine.quiet))
 	cmd.AddCommand(live.Commands(env.streams(), env.environ, &engine.quiet)...)
 	cmd.AddCommand(applications.Command(env.streams(), env.environ, engine.connect))
+	cmd.AddCommand(volume.Command(env.streams(), env.environ, engine.connect, &engine.quiet))
 	cmd.AddCommand(contexts.Command(env.streams(), env.environ))
 	completions(cmd)
 	return cmd

@@ -22,7 +22,8 @@ type Component struct {
 	Name       string      `json:"name"`
 	Node       string      `json:"node"`
 	State      string      `json:"state"`
-	Allowed    []string    `json:"allowed"` // on every replica, now
+	Allowed    []string    `json:"allowed"`            // on every replica, now
+	Degraded   bool        `json:"degraded,omitempty"` // it lacks something, on any replica
 	Lacks      []Lack      `json:"lacks,omitempty"`
 	Operations []Operation `json:"operations"`
 	Replicas   []Replica   `json:"replicas"`
@@ -56,7 +57,9 @@ type Replica struct {
 	Problem   string    `json:"problem,omitempty"`   // why the state is not known
 	Last      string    `json:"last,omitempty"`      // the state that it was in when it was heard last
 	Heard     time.Time `json:"heard,omitzero"`      // and when that was
-	Outdated  bool      `json:"outdated,omitempty"`  // it is of another version of the application than the manager
+	Degraded  bool      `json:"degraded,omitempty"`  // it lacks something
+	Lacks     []Lack    `json:"lacks,omitempty"`
+	Outdated  bool      `json:"outdated,omitempty"` // it is of another version of the application than the manager
 }
 
 // Goal is where the application should be, and how far it is.

@@ -25,6 +25,7 @@ func OfComponent(l Look, c *topology.Component, seen Processes) Component {
 		}
 		r := l.componentReplica(c, at)
 		view.Lacks = merge(view.Lacks, r.Lacks)
+		view.Degraded = len(view.Lacks) > 0
 		r.Processes = seen.of(r.Address, c.Name())
 		view.Replicas = append(view.Replicas, r)
 		switch {
@@ -72,6 +73,7 @@ func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) Compon
 	}
 	r.State, r.Since, r.Why = known.State, known.Since, known.Why
 	r.Lacks = l.rules.lacks(l.situation, l.of(at), c.Name())
+	r.Degraded = len(r.Lacks) > 0
 	r.Allowed, r.Blocked = l.allowed(c, at, known)
 	if x := known.Executing(); x != nil {
 		r.Executing = x.ID

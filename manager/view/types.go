@@ -69,8 +69,9 @@ type Component struct {
 	Type       string                    `json:"type"`
 	Node       string                    `json:"node"`
 	State      string                    `json:"state"`
-	Allowed    []string                  `json:"allowed"`         // on every replica, now, by its protocol and by what is offered
-	Lacks      []outcome.Lack            `json:"lacks,omitempty"` // what it requires in its state, and nothing offers
+	Allowed    []string                  `json:"allowed"`            // on every replica, now, by its protocol and by what is offered
+	Degraded   bool                      `json:"degraded,omitempty"` // it lacks something, on any replica
+	Lacks      []outcome.Lack            `json:"lacks,omitempty"`    // what it requires in its state, and nothing offers
 	Operations []topology.OperationModel `json:"operations"`
 	Replicas   []ComponentReplica        `json:"replicas"`
 }
@@ -83,6 +84,7 @@ type ComponentReplica struct {
 	Since     time.Time      `json:"since,omitzero"`
 	Why       string         `json:"why,omitempty"`
 	Allowed   []string       `json:"allowed,omitempty"`
+	Degraded  bool           `json:"degraded,omitempty"` // it lacks something
 	Lacks     []outcome.Lack `json:"lacks,omitempty"`
 	Executing string         `json:"executing,omitempty"` // id of the execution under way
 	Processes []wire.Process `json:"processes,omitempty"` // if they were asked for

@@ -358,7 +358,7 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 		out.Health = &health{Test: append([]string{"CMD"}, s.Health...), Interval: packager.HealthInterval.String(), Timeout: packager.HealthTimeout.String(), Retries: packager.HealthRetries}
 	}
 	if len(s.Pulse) > 0 {
-		out.Health = &health{Test: append([]string{"CMD"}, s.Pulse...), Interval: packager.PulseInterval.String(), Timeout: packager.PulseTimeout.String(), Retries: packager.HealthRetries}
+		out.Health = &health{Test: append([]string{"CMD"}, s.Pulse...), Interval: packager.PulseInterval.String(), Timeout: packager.PulseTimeout.String(), Retries: packager.PulseRetries}
 	}
 	if s.StopGrace > 0 {
 		out.StopGrace = strconv.Itoa(s.StopGrace) + "s"

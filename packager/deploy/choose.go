@@ -62,3 +62,13 @@ func choose(dir, target string) (string, error) {
 	}
 	return "", fmt.Errorf("%q was not packaged by toskose: it has neither %s nor %s", dir, compose.SwarmFile, kubernetes.Kustomization)
 }
+
+// Name returns that of the application that was packaged in a folder.
+func Name(dir string) (string, error) {
+	info, err := compose.ReadInfo(dir)
+	if err != nil {
+		cluster, err := kubernetes.ReadInfo(dir)
+		return cluster.App, err
+	}
+	return info.App, nil
+}

@@ -19,6 +19,8 @@ type cluster struct {
 	info    kubernetes.Info
 	applied []string // by kind.group/name
 	forward *forward // this call's way to the manager; nil: none yet
+
+	past map[string]bool // see rollout
 }
 
 // The kinds of what an application is made of, as kubectl names them. Volumes
@@ -96,6 +98,16 @@ func (c *cluster) before(ctx context.Context) (earlier, error) {
 	running, err := c.list(ctx, workloadKinds)
 	if err != nil {
 		return earlier{}, err
+	}
+	if len(running) > 0 {
+		r, err := c.look(ctx)
+		if err != nil {
+			return earlier{}, err
+		}
+		c.past = map[string]bool{}
+		for _, p := range r.pods {
+			c.past[p.Metadata.UID] = true
+		}
 	}
 	volumes, err := c.list(ctx, volumeKinds)
 	return earlier{running: len(running) > 0, data: len(volumes) > 0}, err

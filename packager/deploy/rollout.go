@@ -14,12 +14,14 @@ import (
 // rollout is an application on a cluster, at one moment.
 type rollout struct {
 	workloads, pods, claims, events []object
+
+	past map[string]bool // ids of the pods that were there before: how often they have failed says nothing of what is deployed
 }
 
 // look asks the cluster for the application. Events are for people only, and
 // some may not read them.
 func (c *cluster) look(ctx context.Context) (rollout, error) {
-	var r rollout
+	r := rollout{past: c.past}
 	all, err := c.objects(ctx, "get", workloadKinds+",pods,"+volumeKinds, "--selector", c.info.Selector)
 	if err != nil {
 		return r, err
@@ -104,7 +106,9 @@ func (r rollout) failure(w object) failure {
 		}
 		text, times := r.podFailure(p)
 		why = append(why, "pod "+p.Metadata.Name+" "+text)
-		f.times = max(f.times, times)
+		if !r.past[p.Metadata.UID] {
+			f.times = max(f.times, times)
+		}
 	}
 	if len(why) == 0 {
 		text, times := r.noPods(w)

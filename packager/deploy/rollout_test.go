@@ -154,6 +154,18 @@ func TestWhatIsReadyBetweenTwoCrashesIsNotUp(t *testing.T) {
 	}
 }
 
+func TestPodsOfBeforeDoNotSayThatWhatIsDeployedNowIsHopeless(t *testing.T) {
+	t.Parallel()
+	r := rolledOut(t, deployment(incomplete)+pod(`{"restartCount": 5, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}`, ""))
+	if f := r.failures(); len(f) != 1 || f[0].times != 5 {
+		t.Errorf("a new pod: %+v", f)
+	}
+	r.past = map[string]bool{"p": true}
+	if f := r.failures(); len(f) != 1 || f[0].times != 0 || !strings.Contains(f[0].why, "restarted 5 times") {
+		t.Errorf("a pod that was there before: %+v", f)
+	}
+}
+
 func TestPodsThatAreRefusedAreExplained(t *testing.T) {
 	t.Parallel()
 	refused := deployment(`"observedGeneration": 2, "conditions": [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "pods are forbidden"}]`)

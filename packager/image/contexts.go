@@ -43,6 +43,15 @@ func (b *Builder) writeContexts(ctx context.Context, jobs []*job) error {
 	for _, j := range jobs {
 		group.Go(func() error { return j.writeContexts(inner, &folders, staged) })
 	}
+	images, shared := slices.Collect(slices.Chunk(jobs, jobs[0].platforms)), b.sharedLayers(inner, jobs)
+	for _, same := range images {
+		if same[0].layers { // otherwise who knows what is built of it, elsewhere
+			group.Go(func() error {
+				_, _, err := b.describe(inner, same, shared)
+				return err
+			})
+		}
+	}
 	if err := group.Wait(); err != nil {
 		return fail(err)
 	}
@@ -55,13 +64,8 @@ func (b *Builder) writeContexts(ctx context.Context, jobs []*job) error {
 	if err := os.Rename(staged, dir); err != nil {
 		return fail(err)
 	}
-	shared := b.sharedLayers(ctx, jobs)
-	for same := range slices.Chunk(jobs, jobs[0].platforms) {
-		if same[0].layers {
-			if _, _, err := b.describe(ctx, same, shared); err != nil {
-				return err
-			}
-		} else { // who knows what will be built of it, elsewhere
+	for _, same := range images {
+		if !same[0].layers {
 			b.warnUnpinned(same[0].image.Name, "it is built by somebody else")
 		}
 		for _, j := range same {

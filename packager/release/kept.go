@@ -77,6 +77,9 @@ func Goal(r Record) []byte {
 // Forget removes the copies of releases that no log has any more.
 func Forget(dir string, log Log) error {
 	kept, err := os.ReadDir(filepath.Join(dir, KeptDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -52,6 +53,13 @@ func printComponents(w io.Writer, app client.App) {
 				since = r.Since.UTC().Format(time.RFC3339)
 			}
 			why := cmp.Or(r.Problem, r.Why)
+			if r.Degraded {
+				lacks := make([]string, len(r.Lacks))
+				for i, l := range r.Lacks {
+					lacks[i] = fmt.Sprintf("%s of %s", l.Requirement, l.Provider)
+				}
+				why = fmt.Sprintf("degraded, without %s: %s", strings.Join(lacks, ", "), why)
+			}
 			if r.Outdated {
 				why = "outdated, left alone: " + why
 			}

@@ -89,6 +89,12 @@ func onlyStarts(of client.Component, replica string) bool {
 	return allows(allowed, "start") && !allows(allowed, "stop")
 }
 
+// Release ends the hold that a stop has put a component on, which the goal that was before
+// did not, when it was started again.
+func Release(ctx context.Context, c *client.Client, name string, before client.Goal) error {
+	return release(ctx, c, name, before)
+}
+
 // release ends the hold that the stop of a restart has put a component on, and that
 // its start does not end where another replica is not as the goal wants it.
 func release(ctx context.Context, c *client.Client, name string, before client.Goal) error {

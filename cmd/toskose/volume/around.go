@@ -1,0 +1,155 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/cmd/toskose/live"
+	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/packager/volumes"
+)
+
+// stopped is what was stopped, and has to be started again.
+type stopped struct {
+	s          *session
+	p          place
+	goal       client.Goal
+	components []client.Component // in the order in which they were stopped
+	containers []volumes.User
+}
+
+// startingAgain is how long that may take.
+const startingAgain = 5 * time.Minute
+
+// around calls a function while what uses the volumes is stopped, if it is to be, and starts
+// all of it again, whatever comes.
+func (s *session) around(ctx context.Context, p place, all []volumes.Volume, stop bool, do func() error) (err error) {
+	if !stop {
+		return do()
+	}
+	w := &stopped{s: s, p: p}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startingAgain)
+		defer cancel()
+		err = errors.Join(err, w.start(ctx))
+	}()
+	if err := w.stop(ctx, all); err != nil {
+		return err
+	}
+	return do()
+}
+
+// ask calls a function with a client of the application's manager.
+func (w *stopped) ask(f func(*client.Client) error) error {
+	m := live.Manager{Dir: w.p.dir, Environ: w.s.environ}
+	if w.p.dir == "" {
+		m.Context = w.p.app
+	}
+	return m.Ask(f)
+}
+
+// stop stops the components of the containers that have the volumes. A container that has
+// none is stopped itself.
+func (w *stopped) stop(ctx context.Context, all []volumes.Volume) error {
+	var users []volumes.User
+	for _, v := range all {
+		for _, u := range v.Users {
+			if u.Running && !slices.ContainsFunc(users, func(o volumes.User) bool { return o.ID == u.ID }) {
+				users = append(users, u)
+			}
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	return w.ask(func(c *client.Client) error {
+		app, err := c.App(ctx)
+		if err != nil {
+			return err
+		}
+		if w.goal, err = c.Goal(ctx); err != nil {
+			return err
+		}
+		for _, of := range slices.Backward(app.Components) {
+			if slices.ContainsFunc(users, func(u volumes.User) bool { return u.Node == of.Node }) && slices.ContainsFunc(of.Allowed, isStop) {
+				w.components = append(w.components, of)
+				if err := w.run(ctx, c, of, "stop"); err != nil {
+					return err
+				}
+			}
+		}
+		for _, u := range users {
+			if slices.ContainsFunc(app.Components, func(of client.Component) bool { return of.Node == u.Node }) {
+				continue
+			}
+			w.s.say("%s: stopping the container", u.Name)
+			w.containers = append(w.containers, u)
+			if err := w.p.Stop(ctx, u); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func isStop(operation string) bool {
+	return operation == "stop" || strings.HasSuffix(operation, ".stop")
+}
+
+func (w *stopped) run(ctx context.Context, c *client.Client, of client.Component, operation string) error {
+	w.s.say("%s: %s", of.Name, operation)
+	x, err := c.Run(ctx, client.RunRequest{Node: of.Node, Component: of.Name, Operation: operation}, func(client.Execution) {})
+	if err == nil && x.Outcome != client.OutcomeSucceeded {
+		err = fmt.Errorf("it has %s", x.Outcome)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot %s %q: %w", operation, of.Name, err)
+	}
+	return nil
+}
+
+// startOne starts a component. It is refused while nothing offers what it requires, which
+// starts again at the same time.
+func (w *stopped) startOne(ctx context.Context, c *client.Client, of client.Component) error {
+	for {
+		err := w.run(ctx, c, of, "start")
+		var refused *client.Problem
+		if !errors.As(err, &refused) || refused.Status != http.StatusConflict {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// start starts all that was stopped, the last first.
+func (w *stopped) start(ctx context.Context) error {
+	var failed []error
+	for _, u := range slices.Backward(w.containers) {
+		w.s.say("%s: starting the container", u.Name)
+		failed = append(failed, w.p.Start(ctx, u))
+	}
+	if len(w.components) == 0 {
+		return errors.Join(failed...)
+	}
+	err := w.ask(func(c *client.Client) error {
+		var failed []error
+		for _, of := range slices.Backward(w.components) {
+			err := w.startOne(ctx, c, of)
+			if err == nil {
+				err = live.Release(ctx, c, of.Name, w.goal)
+			}
+			failed = append(failed, err)
+		}
+		return errors.Join(failed...)
+	})
+	return errors.Join(append(failed, err)...)
+}

@@ -1,0 +1,204 @@
+package volume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/packager/volumes"
+)
+
+// copying are the flags of backup and restore.
+type copying struct {
+	names       []string
+	stop, force bool
+}
+
+func (f *copying) register(cmd *cobra.Command, force string) {
+	cmd.Flags().StringArrayVar(&f.names, "volume", nil, "copy this `VOLUME` only; may be repeated")
+	cmd.Flags().BoolVar(&f.stop, "stop", false, "stop the components of the containers that have the volumes, and containers without components, and start them again afterwards")
+	cmd.Flags().BoolVar(&f.force, "force", false, force)
+}
+
+func (s *session) backup() *cobra.Command {
+	var flags copying
+	cmd := &cobra.Command{
+		Use:   "backup APPLICATION FILE",
+		Short: "Copy what is in the volumes of an application to a file",
+		Long: `Copy what is in the volumes of an application to FILE, a tar with a folder for each:
+with owners, modes, times, links and extended attributes. The file is there when
+all of it is, and can be read by you only.
+
+What is written meanwhile may be in it by half. With --stop, nothing is: the
+components of the containers that have the volumes are stopped, and so are
+containers without components, and all of them are started again, even if the
+backup fails.`,
+		Example: "  toskose volume backup --stop thinking thinking.tar\n  toskose volume backup --volume dbvolume thinking thinking.tar",
+		Args:    cli.Args(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.at(args[0], func(p place) error { return s.save(cmd.Context(), p, args[1], flags) })
+		},
+	}
+	flags.register(cmd, "replace FILE if it is there")
+	return cmd
+}
+
+func (s *session) save(ctx context.Context, p place, path string, flags copying) error {
+	if _, err := os.Lstat(path); err == nil && !flags.force {
+		return fmt.Errorf("%q is there already: --force replaces it", path)
+	}
+	all, err := chosen(ctx, p, flags.names)
+	if err != nil {
+		return err
+	}
+	var sizes map[string]volumes.Size
+	err = s.around(ctx, p, all, flags.stop, func() error {
+		return whole(path, func(f *os.File) error {
+			about := volumes.Backup{Application: p.app, Made: time.Now().UTC()}
+			sizes, err = volumes.Save(ctx, p, about, all, f, s.progress())
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
+		s.say("%s: %s, from %s", v.Name, shown(sizes[v.Name]), v.Machine)
+	}
+	s.say("%s has %s of %s", path, strings.Join(namesOf(all), ", "), p.app)
+	return nil
+}
+
+// whole writes a file that is there when all of it is written.
+func whole(path string, write func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // of mode 0600
+	if err != nil {
+		return fmt.Errorf("cannot write %q: %w", path, err)
+	}
+	err = write(f)
+	if failed := errors.Join(f.Sync(), f.Close()); err == nil {
+		err = failed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+func (s *session) restore() *cobra.Command {
+	var flags copying
+	cmd := &cobra.Command{
+		Use:   "restore APPLICATION FILE",
+		Short: "Replace what is in the volumes of an application by what a file has",
+		Long: `Replace what is in the volumes of an application by what FILE has, which
+` + "`toskose volume backup`" + ` has made, of this application or of a copy of it. The
+volumes have to be there: deploy the application first.
+
+All of the file is checked before anything is done. In each volume, all of it is
+unpacked beside the old data before that is replaced, which takes room for both:
+if something goes wrong before, the volume is as it was. Volumes are replaced one
+after the other. A volume that a running container has is refused without --stop.`,
+		Example: "  toskose volume restore --stop thinking thinking.tar\n  toskose volume restore --stop --volume dbvolume thinking-two thinking.tar",
+		Args:    cli.Args(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.at(args[0], func(p place) error { return s.load(cmd.Context(), p, args[1], flags) })
+		},
+	}
+	flags.register(cmd, "even if a running container has the volume")
+	return cmd
+}
+
+func (s *session) load(ctx context.Context, p place, path string, flags copying) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return cli.Unopened(fmt.Errorf("cannot read the backup: %w", err))
+	}
+	defer f.Close()
+	about, sizes, err := volumes.Check(f)
+	if err != nil {
+		return fmt.Errorf("%q: %w", path, err)
+	}
+	names := flags.names
+	if len(names) == 0 {
+		names = about.Volumes
+	}
+	for _, name := range names {
+		if !slices.Contains(about.Volumes, name) {
+			return fmt.Errorf("%q has no volume %q; it has %s", path, name, strings.Join(about.Volumes, ", "))
+		}
+	}
+	all, err := chosen(ctx, p, names)
+	if err != nil {
+		return err
+	}
+	if err := idle(all); err != nil && !flags.stop && !flags.force {
+		return err
+	}
+	var done []string
+	err = s.around(ctx, p, all, flags.stop, func() error {
+		for _, v := range all {
+			if err := volumes.Load(ctx, p, f, v.Name, v, s.progress()); err != nil {
+				if len(done) > 0 {
+					err = fmt.Errorf("%w; %s was restored before", err, strings.Join(done, ", "))
+				}
+				return err
+			}
+			done = append(done, v.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
+		s.say("%s: %s, to %s", v.Name, shown(sizes[v.Name]), cmp.Or(v.Machine, p.app))
+	}
+	s.say("%s has what %s had at %s", p.app, about.Application, about.Made.Format(time.RFC3339))
+	return nil
+}
+
+// idle refuses volumes that running containers have.
+func idle(all []volumes.Volume) error {
+	for _, v := range all {
+		for _, u := range v.Users {
+			if u.Running {
+				return fmt.Errorf("container %q has volume %q and runs: --stop stops what uses it, and starts it again", u.Name, v.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func namesOf(all []volumes.Volume) []string {
+	names := make([]string, len(all))
+	for i, v := range all {
+		names[i] = v.Name
+	}
+	return names
+}
+
+// progressStep is after how many bytes a line is printed.
+const progressStep = 256 << 20
+
+// progress prints a line now and then.
+func (s *session) progress() func(string, volumes.Size) {
+	printed := map[string]int64{}
+	return func(name string, size volumes.Size) {
+		if size.Bytes-printed[name] >= progressStep {
+			printed[name] = size.Bytes
+			s.say("%s: %s so far", name, shown(size))
+		}
+	}
+}

@@ -1,0 +1,3 @@
+#!/bin/sh
+cat made
+exec sleep 1000000

@@ -1,0 +1,141 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/packager/kubernetes"
+	"github.com/toskose/toskose/packager/release"
+)
+
+// upgraded is a folder whose release does not come up on a cluster, and the release that runs
+// there before.
+func upgraded(t *testing.T) (dir string, old release.Record, calls func() []string) {
+	t.Helper()
+	manager := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			reply(t, w, nodes("running", "running"))
+		}
+	}))
+	t.Cleanup(manager.Close)
+	was := t.TempDir()
+	dir, calls = fakeCluster(t, `
+*"apply --kustomize `+was+`") touch "$(dirname "$0")/back" ;;
+*"apply --kustomize"*) touch "$(dirname "$0")/newer" ;;
+*"get deployments.apps,statefulsets.apps --selector"*name) echo deployment.apps/store ;;
+*statefulsets.apps,pods*) if [ -e "$(dirname "$0")/back" ] || [ ! -e "$(dirname "$0")/newer" ]; then cat <<'JSON'
+{"items": [`+readyManager+","+readyPod+`]}
+JSON
+else cat <<'JSON'
+{"items": [`+readyManager+","+readyPod+","+deployment(incomplete)+","+pod(`{"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"exitCode": 7, "reason": "Error"}}}`, "")+`]}
+JSON
+fi ;;
+*"logs store-1"*) echo cannot bind ;;
+*port-forward*) echo "Forwarding from `+strings.TrimPrefix(manager.URL, "http://")+` -> 10000"; exec sleep 600 ;;`)
+	for name, text := range map[string]string{kubernetes.Kustomization: kustomizationOfShop + "# before\n", "secrets/manager-password": "pw\n"} {
+		path := filepath.Join(was, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id, err := release.ID(was)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old = release.Record{Release: id, At: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), By: "ada@shop", Folder: was}
+	var workload object
+	workload.Kind, workload.Metadata.Name = "Deployment", "store"
+	workload.Metadata.Annotations = map[string]string{release.Label: release.Log{old}.Encode()}
+	data, err := json.Marshal(objectList{Items: []object{workload}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "workloads"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, old, calls
+}
+
+func TestAnUpgradeThatDoesNotComeUpIsTakenBack(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		dir, old, calls := upgraded(t)
+		var said bytes.Buffer
+		backs := 0
+		_, err := Up(t.Context(), nil, Options{
+			Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &said, Keep: keep, By: "eve@shop",
+			After: func(context.Context, Access) error { t.Error("it is said to be deployed"); return nil },
+			Back:  func(context.Context, Access) error { backs++; return nil },
+		})
+		id, failed := release.ID(dir)
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		want := []string{"apply --kustomize " + dir}
+		says := `cannot deploy "Shop": store has failed 3 times
+  store: pod store-1 was restarted 3 times: it ended with code 7 (Error)
+    cannot bind`
+		if !keep {
+			want = append(want, "apply --kustomize "+old.Folder)
+			says += "\nrelease " + old.Release + ", which ran before, runs again"
+		}
+		if err == nil || err.Error() != says {
+			t.Errorf("error %v\nwant  %s", err, says)
+		}
+		if diff := cmp.Diff(want, changes(calls())); diff != "" {
+			t.Error(diff)
+		}
+		var logs []release.Log
+		for _, call := range calls() {
+			if _, log, ok := strings.Cut(call, "--overwrite "+release.Label+"="); ok {
+				logs = append(logs, release.Decode(log))
+			}
+		}
+		last := logs[len(logs)-1]
+		now, _ := last.Current()
+		if (now.Release == id) != keep || (backs == 1) == keep || keep && (now.Before != old.Release || now.By != "eve@shop") {
+			t.Errorf("it is at %+v, and was asked %d times", now, backs)
+		}
+	}
+}
+
+func TestARollbackDeploysTheReleaseBefore(t *testing.T) {
+	dir, old, calls := upgraded(t)
+	id, err := release.ID(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := Options{Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &bytes.Buffer{}}
+	if _, err := Rollback(t.Context(), nil, opts); err == nil || !strings.Contains(err.Error(), "release "+old.Release+" is the first that was deployed") {
+		t.Errorf("error %v", err)
+	}
+	log := release.Log{old}.Deployed(release.Record{Release: id, At: old.At.Add(time.Hour), Folder: dir})
+	var workload object
+	workload.Kind, workload.Metadata.Annotations = "Deployment", map[string]string{release.Label: log.Encode()}
+	data, err := json.Marshal(objectList{Items: []object{workload}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "workloads"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := Rollback(t.Context(), nil, opts)
+	if err != nil || result.Dir != old.Folder {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if diff := cmp.Diff([]string{"apply --kustomize " + old.Folder}, changes(calls())); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,233 @@
+package volumes
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/swarm"
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
+)
+
+// The labels of Compose and Swarm.
+const (
+	projectLabel = "com.docker.compose.project"
+	stackLabel   = "com.docker.stack.namespace"
+	serviceLabel = "com.docker.swarm.service.name"
+)
+
+// engine has the volumes of an application that Compose or its swarm runs.
+type engine struct {
+	docker *client.Client
+	app    string
+}
+
+// OnEngine is where the volumes of an application are on a Docker engine.
+func OnEngine(docker *client.Client, app string) Place { return engine{docker, app} }
+
+func (e engine) List(ctx context.Context) ([]Volume, error) {
+	info, err := e.docker.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the Docker engine: %w", err)
+	}
+	containers, err := e.docker.ContainerList(ctx, container.ListOptions{All: true})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list containers: %w", err)
+	}
+	all := []Volume{}
+	for _, label := range []string{projectLabel, stackLabel} {
+		list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label+"="+e.app))})
+		if err != nil {
+			return nil, fmt.Errorf("cannot list volumes: %w", err)
+		}
+		for _, v := range list.Volumes {
+			if _, documents := v.Labels[compose.LabelDocuments]; !documents && !slices.ContainsFunc(all, func(o Volume) bool { return o.ID == v.Name }) {
+				all = append(all, Volume{Name: strings.TrimPrefix(v.Name, e.app+"_"), ID: v.Name, Machine: info.Name, Users: users(containers, v.Name)})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Volume) int { return cmp.Compare(a.Name, b.Name) })
+	if !info.Swarm.ControlAvailable {
+		return all, nil
+	}
+	return e.elsewhere(ctx, all, info)
+}
+
+// users are the containers that have a volume.
+func users(containers []container.Summary, name string) []User {
+	all := []User{}
+	for _, c := range containers {
+		if slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Type == mount.TypeVolume && m.Name == name }) {
+			all = append(all, User{
+				Name: strings.TrimPrefix(strings.Join(c.Names, ", "), "/"), ID: c.ID, Node: c.Labels[packager.LabelNode], Running: c.State == container.StateRunning, Service: c.Labels[serviceLabel],
+			})
+		}
+	}
+	return all
+}
+
+// elsewhere says which other machines of the swarm use volumes of these names. Those that
+// only they have are added: they are there, and cannot be copied from here.
+func (e engine) elsewhere(ctx context.Context, all []Volume, info system.Info) ([]Volume, error) {
+	tasks, err := e.docker.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("label", stackLabel+"="+e.app), filters.Arg("desired-state", "running"))})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list tasks: %w", err)
+	}
+	for _, t := range tasks {
+		if t.NodeID == info.Swarm.NodeID || t.NodeID == "" || t.Spec.ContainerSpec == nil {
+			continue
+		}
+		for _, m := range t.Spec.ContainerSpec.Mounts {
+			name, ok := strings.CutPrefix(m.Source, e.app+"_")
+			if !ok || m.Type != mount.TypeVolume || m.VolumeOptions != nil && m.VolumeOptions.Labels[compose.LabelDocuments] != "" {
+				continue
+			}
+			node, _, err := e.docker.NodeInspectWithRaw(ctx, t.NodeID)
+			if err != nil {
+				return nil, fmt.Errorf("cannot find the machine of volume %q: %w", name, err)
+			}
+			i := slices.IndexFunc(all, func(v Volume) bool { return v.ID == m.Source })
+			if i < 0 {
+				i, all = len(all), append(all, Volume{Name: name, ID: m.Source, Users: []User{}})
+			}
+			if at := node.Description.Hostname; !slices.Contains(all[i].Elsewhere, at) {
+				all[i].Elsewhere = append(all[i].Elsewhere, at)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Reachable refuses a volume that only another machine of a swarm has, or that containers
+// on others use while none does here.
+func (v Volume) Reachable() error {
+	if len(v.Elsewhere) == 0 || v.Machine != "" && len(v.Users) > 0 {
+		return nil
+	}
+	return fmt.Errorf("volume %q is on %s: name the engine of that machine with --docker-url", v.Name, strings.Join(v.Elsewhere, ", "))
+}
+
+func (e engine) Save(ctx context.Context, v Volume, out io.Writer) error {
+	return e.run(ctx, v, saving, toSave, nil, out)
+}
+
+func (e engine) Load(ctx context.Context, v Volume, in io.Reader) error {
+	return e.run(ctx, v, loading, toLoad, in, io.Discard)
+}
+
+// image returns that of the application's manager.
+func (e engine) image(ctx context.Context) (string, error) {
+	list, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", packager.LabelApp+"="+e.app))})
+	if err != nil {
+		return "", fmt.Errorf("cannot list images: %w", err)
+	}
+	list = slices.DeleteFunc(list, func(i image.Summary) bool { return i.Labels[packager.LabelNode] != "" })
+	if len(list) == 0 {
+		return "", fmt.Errorf("the engine has no image of %q's manager, which copies volumes: package the application, or pull that image", e.app)
+	}
+	return slices.MaxFunc(list, func(a, b image.Summary) int { return cmp.Compare(a.Created, b.Created) }).ID, nil
+}
+
+// tidying is how long it may take to remove the container.
+const tidying = time.Minute
+
+// run runs the manager's program beside a volume, with no network and no rights but those
+// that it needs.
+func (e engine) run(ctx context.Context, v Volume, args, capabilities []string, in io.Reader, out io.Writer) (err error) {
+	ref, err := e.image(ctx)
+	if err != nil {
+		return err
+	}
+	made, err := e.docker.ContainerCreate(ctx, &container.Config{
+		Image: ref, User: "0:0", Entrypoint: []string{packager.ManagerPath}, Cmd: args, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+		AttachStdin: in != nil, OpenStdin: in != nil, StdinOnce: in != nil, AttachStdout: true, AttachStderr: true,
+	}, &container.HostConfig{
+		NetworkMode: network.NetworkNone, ReadonlyRootfs: true, CapDrop: []string{"ALL"}, CapAdd: capabilities, SecurityOpt: []string{"no-new-privileges:true"},
+		LogConfig: container.LogConfig{Type: "none"}, // what is in the volume
+		Mounts:    []mount.Mount{{Type: mount.TypeVolume, Source: v.ID, Target: mounted, ReadOnly: in == nil, VolumeOptions: &mount.VolumeOptions{NoCopy: true}}},
+	}, nil, nil, "")
+	if err != nil {
+		return fmt.Errorf("cannot make a container beside it: %w", err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
+		defer cancel()
+		err = errors.Join(err, e.docker.ContainerRemove(ctx, made.ID, container.RemoveOptions{Force: true}))
+	}()
+	return e.attend(ctx, made.ID, in, out)
+}
+
+// attend starts a container, gives it in and gives out what it prints, until it ends.
+func (e engine) attend(ctx context.Context, id string, in io.Reader, out io.Writer) error {
+	attached, err := e.docker.ContainerAttach(ctx, id, container.AttachOptions{Stream: true, Stdin: in != nil, Stdout: true, Stderr: true})
+	if err != nil {
+		return fmt.Errorf("cannot attach to its container: %w", err)
+	}
+	defer attached.Close()
+	defer context.AfterFunc(ctx, attached.Close)()
+	ends, failed := e.docker.ContainerWait(ctx, id, container.WaitConditionNextExit)
+	if err := e.docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+		return fmt.Errorf("cannot start its container: %w", err)
+	}
+	given := make(chan error, 1)
+	go func() {
+		if in == nil {
+			given <- nil
+			return
+		}
+		_, err := io.Copy(attached.Conn, in)
+		given <- errors.Join(err, attached.CloseWrite())
+	}()
+	var said bytes.Buffer
+	_, err = stdcopy.StdCopy(out, &said, attached.Reader)
+	if closer, ok := in.(io.Closer); ok {
+		closer.Close() // it reads no more
+	}
+	fed := <-given
+	if err != nil || ctx.Err() != nil {
+		return cmp.Or(ctx.Err(), err)
+	}
+	select {
+	case end := <-ends:
+		if end.StatusCode != 0 {
+			return explained(fmt.Errorf("its container has ended with code %d", end.StatusCode), said.String())
+		}
+		return fed
+	case err := <-failed:
+		return fmt.Errorf("cannot wait for its container: %w", err)
+	}
+}
+
+func (e engine) Stop(ctx context.Context, u User) error {
+	if u.Service != "" {
+		return fmt.Errorf("container %q has no components, and the swarm starts it again when it is stopped: `docker service scale %s=0` takes it away", u.Name, u.Service)
+	}
+	if err := e.docker.ContainerStop(ctx, u.ID, container.StopOptions{}); err != nil {
+		return fmt.Errorf("cannot stop container %q: %w", u.Name, err)
+	}
+	return nil
+}
+
+func (e engine) Start(ctx context.Context, u User) error {
+	if err := e.docker.ContainerStart(ctx, u.ID, container.StartOptions{}); err != nil {
+		return fmt.Errorf("cannot start container %q: %w", u.Name, err)
+	}
+	return nil
+}

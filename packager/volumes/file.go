@@ -1,0 +1,292 @@
+package volumes
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/packager/volumes/tree"
+)
+
+// A backup is a tar: what it is, the files of each volume in a folder of its name, and what
+// all of that amounts to, so that one that is cut off or changed is known.
+const (
+	firstEntry = "toskose-backup.json"
+	lastEntry  = "toskose-backup-end.json"
+)
+
+// Backup says what a file has.
+type Backup struct {
+	Format      int       `json:"format"`
+	Application string    `json:"application"`
+	Made        time.Time `json:"made"`
+	Volumes     []string  `json:"volumes"`
+}
+
+const format = 1
+
+// Size is what a volume has.
+type Size struct {
+	Entries int   `json:"entries"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// end is the last entry.
+type end struct {
+	Volumes map[string]Size `json:"volumes"`
+	Digest  string          `json:"sha256"`
+}
+
+// digest sums up entries and what is in them.
+type digest struct{ hash.Hash }
+
+func (d digest) entry(h *tar.Header) {
+	fmt.Fprintf(d, "%q %c %q %o %d %d %d %d\n", h.Name, h.Typeflag, h.Linkname, h.Mode, h.Uid, h.Gid, h.Size, h.ModTime.UnixNano())
+	for _, key := range slices.Sorted(maps.Keys(h.PAXRecords)) {
+		if strings.HasPrefix(key, "SCHILY.xattr.") {
+			fmt.Fprintf(d, "%q=%q\n", key, h.PAXRecords[key])
+		}
+	}
+}
+
+func (d digest) sum() string { return hex.EncodeToString(d.Sum(nil)) }
+
+// Save writes the volumes of an application to a file. told is called as it goes on.
+func Save(ctx context.Context, p Place, about Backup, all []Volume, out io.Writer, told func(volume string, so Size)) (map[string]Size, error) {
+	w, sums := tar.NewWriter(out), digest{sha256.New()}
+	about.Format, about.Volumes = format, namesOf(all)
+	if err := writeJSON(w, firstEntry, about, about.Made); err != nil {
+		return nil, err
+	}
+	sizes := map[string]Size{}
+	for _, v := range all {
+		size, err := saveOne(ctx, p, v, w, sums, told)
+		if err != nil {
+			return nil, fmt.Errorf("cannot back up volume %q: %w", v.Name, err)
+		}
+		sizes[v.Name] = size
+	}
+	if err := writeJSON(w, lastEntry, end{sizes, sums.sum()}, about.Made); err != nil {
+		return nil, err
+	}
+	return sizes, w.Close()
+}
+
+func writeJSON(w *tar.Writer, name string, v any, made time.Time) error {
+	data, err := json.Marshal(v)
+	if err == nil {
+		err = w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(data)), ModTime: made.Truncate(time.Second), Format: tar.FormatPAX})
+	}
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
+}
+
+// saveOne copies the entries of a volume, with its name before theirs.
+func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest, told func(string, Size)) (size Size, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	from, to := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := p.Save(ctx, v, to)
+		to.CloseWithError(err)
+		ended <- err
+	}()
+	for r := tree.NewReader(from); err == nil; {
+		var h *tar.Header
+		if h, err = r.Next(); err != nil {
+			break
+		}
+		if err = tree.Check(h); err == nil {
+			err = copyEntry(w, h, r, sums, v.Name+"/")
+		}
+		size.Entries, size.Bytes = size.Entries+1, size.Bytes+h.Size
+		told(v.Name, size)
+	}
+	if errors.Is(err, io.EOF) {
+		_, err = io.Copy(io.Discard, from) // what pads its last record
+	}
+	if err != nil {
+		cancel()
+	}
+	from.CloseWithError(err)
+	if failed := <-ended; failed != nil && (err == nil || errors.Is(err, tree.ErrCut) || errors.Is(err, failed)) {
+		return size, failed // which is why the stream is not whole
+	}
+	return size, err
+}
+
+// copyEntry writes an entry by another name, and sums it up.
+func copyEntry(w *tar.Writer, h *tar.Header, content io.Reader, sums digest, prefix string) error {
+	out := *h
+	out.Name, out.Format = prefix+strings.TrimPrefix(h.Name, "./"), tar.FormatPAX
+	if h.Typeflag == tar.TypeLink {
+		out.Linkname = prefix + strings.TrimPrefix(h.Linkname, "./")
+	}
+	sums.entry(&out)
+	if err := w.WriteHeader(&out); err != nil {
+		return err
+	}
+	_, err := io.Copy(io.MultiWriter(w, sums), content)
+	return err
+}
+
+// Check reads a file to its end, and says what it has. The error says why it is no backup,
+// or not a whole one.
+func Check(file io.Reader) (about Backup, sizes map[string]Size, err error) {
+	r, sums := tree.NewReader(file), digest{sha256.New()}
+	if about, err = readAbout(r); err != nil {
+		return about, nil, err
+	}
+	sizes = map[string]Size{}
+	for _, name := range about.Volumes {
+		sizes[name] = Size{}
+	}
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			err = tree.ErrCut // before its last entry
+		}
+		if err != nil {
+			return about, nil, fmt.Errorf("it is not a whole backup: %w", err)
+		}
+		if h.Name == lastEntry {
+			return about, sizes, checkEnd(r, sizes, sums)
+		}
+		name, _, err := split(h)
+		size, ok := sizes[name]
+		if err == nil && !ok {
+			err = fmt.Errorf("entry %q is of no volume of it", h.Name)
+		}
+		if err != nil {
+			return about, nil, err
+		}
+		sums.entry(h)
+		if _, err := io.Copy(sums, r); err != nil {
+			return about, nil, fmt.Errorf("it is not a whole backup: %w", err)
+		}
+		sizes[name] = Size{size.Entries + 1, size.Bytes + h.Size}
+	}
+}
+
+// mostAbout is how long the first and the last entry may be.
+const mostAbout = 1 << 20
+
+func readAbout(r *tree.Reader) (about Backup, err error) {
+	h, err := r.Next()
+	if err != nil || h.Name != firstEntry {
+		return about, errors.New("it is not a backup that `toskose volume backup` has made")
+	}
+	if err := json.NewDecoder(io.LimitReader(r, mostAbout)).Decode(&about); err != nil {
+		return about, fmt.Errorf("cannot read what it is: %w", err)
+	}
+	if about.Format != format {
+		return about, fmt.Errorf("it has format %d, and this toskose reads %d", about.Format, format)
+	}
+	return about, nil
+}
+
+func checkEnd(r *tree.Reader, sizes map[string]Size, sums digest) error {
+	var last end
+	if err := json.NewDecoder(io.LimitReader(r, mostAbout)).Decode(&last); err != nil {
+		return fmt.Errorf("it is not a whole backup: %w", err)
+	}
+	if _, err := r.Next(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("it is not a whole backup: %w", errors.Join(err, tree.ErrCut))
+	}
+	if !maps.Equal(last.Volumes, sizes) || last.Digest != sums.sum() {
+		return errors.New("it was changed after it was made: what is in it is not what it says it has")
+	}
+	return nil
+}
+
+// split returns the volume of an entry, and the entry as it is there.
+func split(h *tar.Header) (volume string, entry *tar.Header, err error) {
+	volume, name, ok := strings.Cut(h.Name, "/")
+	if !ok {
+		return "", nil, fmt.Errorf("entry %q is of no volume of it", h.Name)
+	}
+	out := *h
+	out.Name = "./" + name
+	if h.Typeflag == tar.TypeLink {
+		if out.Linkname, ok = strings.CutPrefix(h.Linkname, volume+"/"); !ok {
+			return "", nil, fmt.Errorf("entry %q is a link to %q, which is not in its volume", h.Name, h.Linkname)
+		}
+	}
+	if strings.HasPrefix(name, "/") {
+		return "", nil, fmt.Errorf("entry %q is not below the volume", h.Name)
+	}
+	return volume, &out, tree.Check(&out)
+}
+
+// Load replaces what is in a volume by what a file has of a volume of this name, which Check
+// has read. told is called as it goes on.
+func Load(ctx context.Context, p Place, file io.ReadSeeker, name string, into Volume, told func(volume string, so Size)) error {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	from, to := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := p.Load(ctx, into, from)
+		from.CloseWithError(cmp.Or(err, io.ErrClosedPipe))
+		ended <- err
+	}()
+	err := feed(tree.NewReader(file), name, to, func(so Size) { told(into.Name, so) })
+	to.CloseWithError(cmp.Or(err, io.EOF))
+	if failed := <-ended; failed != nil && (err == nil || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, failed)) {
+		err = failed
+	}
+	if err != nil {
+		return fmt.Errorf("cannot restore volume %q: %w", into.Name, err)
+	}
+	return nil
+}
+
+// feed writes the entries of a volume to a tar stream of its own.
+func feed(r *tree.Reader, name string, to io.Writer, told func(Size)) error {
+	w, size := tar.NewWriter(to), Size{}
+	for {
+		h, err := r.Next()
+		if err != nil {
+			return err
+		}
+		if h.Name == lastEntry {
+			return w.Close()
+		}
+		if h.Name == firstEntry {
+			continue
+		}
+		volume, entry, err := split(h)
+		if err != nil {
+			return err
+		}
+		if volume != name {
+			continue
+		}
+		entry.Format = tar.FormatPAX
+		if err := w.WriteHeader(entry); err != nil {
+			return err
+		}
+		if _, err := io.Copy(w, r); err != nil {
+			return err
+		}
+		size.Entries, size.Bytes = size.Entries+1, size.Bytes+h.Size
+		told(size)
+	}
+}
