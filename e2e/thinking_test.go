@@ -398,10 +398,12 @@ func aGoalIsCarriedOver(t *testing.T, app *application) {
 		t.Fatalf("deploy --up does not say that all is up:\n%s", said)
 	}
 	before := theGoal(t, app)
-	file := filepath.Join(app.dir, "docker-compose.yml")
-	anew := strings.NewReplacer("-documents", "-documents-anew", "    environment:\n", "    environment:\n      ANEW: \"yes\"\n").Replace(read(t, file))
-	if err := os.WriteFile(file, []byte(anew), 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"docker-compose.yml", "docker-compose.local.yml"} {
+		file := filepath.Join(app.dir, name)
+		anew := strings.NewReplacer("-documents", "-documents-anew", "    environment:\n", "    environment:\n      ANEW: \"yes\"\n").Replace(read(t, file))
+		if err := os.WriteFile(file, []byte(anew), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	said = mustWith(t, app.env, "", "toskose", "deploy", "--timeout", patience, app.dir).stdout
 	if words := "to be created again: api, logsniffer, gui; the goal does that"; !strings.Contains(said, words) {
