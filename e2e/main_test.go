@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toskose/toskose/internal/testbrowser"
-	"time"
 )
 
 // bin is where the binaries under test are; run is what tells this run's
