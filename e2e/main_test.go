@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toskose/toskose/internal/testbrowser"
 )
 
 // bin is where the binaries under test are; run is what tells this run's
@@ -43,6 +45,7 @@ func mainCode(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
+	testbrowser.Close()
 	if left := removeImages(); len(left) > 0 {
 		fmt.Fprintf(os.Stderr, "the tests left images behind: %s\n", strings.Join(left, " "))
 		return 1

@@ -122,6 +122,7 @@ secrets: [keeper.token, keeper.seed, keeper.login, keeper.store_password, box.DB
 	lookInImages(l, app)
 	lookInContainers(l, app)
 	lookAtTheManager(l, app)
+	lookAtAnswers(l, app)
 	lookAtTheUnit(l, app)
 }
 
@@ -145,6 +146,13 @@ func lookInOutput(l *looking, app *application) {
 		if err != nil || path == "secrets" {
 			return fs.SkipDir
 		}
+		if path == "releases" { // copies of the folder, with its secrets
+			info, err := d.Info()
+			if err != nil || info.Mode().Perm() != 0o700 {
+				l.t.Errorf("%v, %v: others may read what was released", info, err)
+			}
+			return fs.SkipDir
+		}
 		if !d.IsDir() {
 			seen++
 			l.inText(path, read(l.t, filepath.Join(app.dir, path)))
@@ -160,7 +168,7 @@ func lookInOutput(l *looking, app *application) {
 // history.
 func lookInImages(l *looking, app *application) {
 	images := app.images(l.t)
-	if len(images) != 2 {
+	if len(images) != 4 { // the box's and the manager's, each by two names
 		l.t.Errorf("images %q", images)
 	}
 	saved, err := app.engine.ImageSave(l.t.Context(), images)
@@ -199,6 +207,48 @@ func lookInContainers(l *looking, app *application) {
 		l.in("the files of "+node, files)
 		files.Close()
 	}
+}
+
+// lookAtAnswers looks at what is answered besides, and at problems.
+func lookAtAnswers(l *looking, app *application) {
+	for path, want := range map[string]int{
+		"GET /api/v1/logs": http.StatusOK, "GET /api/v1/events": http.StatusOK, "GET /api/v1/executions?output=true": http.StatusOK,
+		"GET /api/v1/components?processes=true": http.StatusOK, "GET /api/v1/app/goal": http.StatusOK, "POST /api/v1/app/plan": http.StatusOK,
+		"GET /readyz?goal=1": http.StatusServiceUnavailable, "GET /api/v1/node/box/nobody": http.StatusNotFound, "GET /api/v1/executions/none": http.StatusNotFound,
+		"POST /api/v1/node/box/keeper/create": http.StatusConflict, "PUT /api/v1/app/goal": http.StatusOK, "PATCH /api/v1/app": http.StatusMethodNotAllowed,
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		body := ""
+		if method == http.MethodPost && strings.HasSuffix(path, "/plan") {
+			body = `{"state": "down"}`
+		} else if method == http.MethodPut {
+			body = `{"state": "hush"}`
+		}
+		request, err := http.NewRequestWithContext(l.t.Context(), method, app.manager+path, strings.NewReader(body))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		request.SetBasicAuth("admin", app.password)
+		request.Header.Set("Accept", "application/json")
+		if body != "" {
+			request.Header.Set("Content-Type", "application/json")
+		}
+		status, said := app.answered(l.t, request)
+		if status != want {
+			l.t.Errorf("%s %s: status %d, want %d\n%s", method, path, status, want, said.raw)
+		}
+		l.inText(method+" "+path, said.raw)
+	}
+	if status, said := app.askAs(l.t, "admin", "no "+app.password[:8], http.MethodGet, "/api/v1/app"); status != http.StatusUnauthorized {
+		l.t.Errorf("a wrong password: %d", status)
+	} else {
+		l.inText("a refusal", said.raw)
+	}
+	status, said := app.ask(l.t, http.MethodPost, "/api/v1/tokens")
+	if status != http.StatusCreated {
+		l.t.Errorf("a token: %d", status)
+	}
+	l.inText("a token", said.raw)
 }
 
 func lookAtTheManager(l *looking, app *application) {

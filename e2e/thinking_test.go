@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toskose/toskose/internal/testbrowser"
+
 	"github.com/docker/docker/api/types/container"
 )
 
@@ -46,6 +48,7 @@ func tellTheStory(t *testing.T, app *application) {
 		{"every component comes up in the paper's order", everythingComesUp},
 		{"the page answers and shares thoughts", thePageShares},
 		{"the log viewer shows and filters what the API did", theLogIsShown},
+		{"the manager's page shows it, and steers it", theManagersPage},
 		{"stopping api leaves logsniffer and the thoughts alone", apiStopsAlone},
 		{"who has no password is refused", strangersAreRefused},
 		{"others may less, as long as they are there", othersMayLess},
@@ -104,6 +107,21 @@ func thePageShares(t *testing.T, app *application) {
 	if status, _ := app.fetch(t, http.MethodPost, "gui_port", "/api/thoughts", `{"text": " "}`); status != http.StatusUnprocessableEntity {
 		t.Errorf("sharing no thought: status %d, want 422", status)
 	}
+}
+
+// theManagersPage stops the log viewer in a browser and starts it again.
+func theManagersPage(t *testing.T, app *application) {
+	page := testbrowser.Open(t, app.manager+"/#/component/backend/logsniffer", 1280)
+	page.SignIn("admin", app.password)
+	page.Says(".panel .now", "running")
+	page.Says(".own-log", "logsniffer")
+	page.Push("stop")
+	page.Says(".panel .now", "configured")
+	page.Says("[data-box=logsniffer]", "configured")
+	page.Says("[data-box=api]", "running")
+	page.Push("start")
+	page.Says(".panel .now", "running")
+	page.Named()
 }
 
 // theThoughtsAreThere asks the page for the shared thought and a default one.
@@ -380,10 +398,12 @@ func aGoalIsCarriedOver(t *testing.T, app *application) {
 		t.Fatalf("deploy --up does not say that all is up:\n%s", said)
 	}
 	before := theGoal(t, app)
-	file := filepath.Join(app.dir, "docker-compose.yml")
-	anew := strings.NewReplacer("-documents", "-documents-anew", "    environment:\n", "    environment:\n      ANEW: \"yes\"\n").Replace(read(t, file))
-	if err := os.WriteFile(file, []byte(anew), 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"docker-compose.yml", "docker-compose.local.yml"} {
+		file := filepath.Join(app.dir, name)
+		anew := strings.NewReplacer("-documents", "-documents-anew", "    environment:\n", "    environment:\n      ANEW: \"yes\"\n").Replace(read(t, file))
+		if err := os.WriteFile(file, []byte(anew), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	said = mustWith(t, app.env, "", "toskose", "deploy", "--timeout", patience, app.dir).stdout
 	if words := "to be created again: api, logsniffer, gui; the goal does that"; !strings.Contains(said, words) {

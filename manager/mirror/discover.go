@@ -225,7 +225,8 @@ func (m *Mirror) depart(p *place, why string) {
 // before it counts as down.
 const misses = 2
 
-// probe asks again and again whether a standalone container runs.
+// probe asks again and again whether a standalone container runs, and more often while
+// it does not: others wait for it.
 func (m *Mirror) probe(n *node) {
 	missed := misses
 	ask := func() {
@@ -246,6 +247,10 @@ func (m *Mirror) probe(n *node) {
 		}
 	}
 	for m.first(m.ctx, ask); m.ctx.Err() == nil; ask() {
-		sleep(m.ctx, m.opts.Probe)
+		pause := m.opts.Probe
+		if missed >= misses {
+			pause /= 4
+		}
+		sleep(m.ctx, pause)
 	}
 }

@@ -88,7 +88,7 @@ func (c *Carry) After(ctx context.Context, at deploy.Access) error {
 	if now, err = c.restore(ctx, manager, now); err != nil {
 		return err
 	}
-	app, err := manager.App(ctx)
+	app, err := c.found(ctx, manager)
 	if err != nil {
 		return err
 	}
@@ -109,6 +109,34 @@ func (c *Carry) After(ctx context.Context, at deploy.Access) error {
 		c.Say("warning: " + diag.Visible(note))
 	}
 	return AwaitGoal(ctx, manager, c.Timeout, c.Say)
+}
+
+// finding is how long a manager is given to find containers without a unit, which it looks
+// for again and again.
+const finding = 5 * time.Second
+
+// found returns the application once the manager has found all containers that have no
+// unit: until then it refuses what requires something of them.
+func (c *Carry) found(ctx context.Context, manager *client.Client) (app client.App, err error) {
+	waiting, cancel := context.WithTimeout(ctx, finding)
+	defer cancel()
+	away := func(n client.Node) bool { return n.Kind == "standalone" && n.State != "running" }
+	err = client.Await(waiting, func(ctx context.Context) (bool, error) {
+		now, err := manager.App(ctx)
+		if err == nil {
+			app = now
+		}
+		return !slices.ContainsFunc(app.Nodes, away), err
+	})
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return app, err
+	}
+	for _, n := range app.Nodes {
+		if away(n) {
+			c.Say(diag.Visible(fmt.Sprintf("warning: %s: %s; %s", n.Name, n.State, n.Why)))
+		}
+	}
+	return app, nil
 }
 
 // rollBack sets the goal of the release that a rollback leads to, if it is another one.
