@@ -101,7 +101,9 @@ func rolledBack(t *testing.T, app *application, namespace string) {
 			t.Errorf("%s: the log level is %q", step.flag, level)
 		}
 	}
-	var listed struct{ Releases []struct{ Release, Kind string } }
+	var listed struct {
+		Releases []struct{ Release, Kind string }
+	}
 	if err := json.Unmarshal([]byte(must(t, "", "toskose", "release", "-o", "json", app.dir).stdout), &listed); err != nil {
 		t.Fatal(err)
 	}
