@@ -3,6 +3,7 @@ package deploy
 import (
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -11,6 +12,11 @@ import (
 
 func TestWhatAnEngineSaysOfAContainer(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testWhatAnEngineSaysOfAContainer) // in no time
+}
+
+func testWhatAnEngineSaysOfAContainer(t *testing.T) {
+	t.Helper()
 	ago := func(d time.Duration) string { return time.Now().Add(-d).Format(time.RFC3339Nano) }
 	now, long := ago(time.Millisecond), ago(time.Hour)
 	health := func(s container.HealthStatus) *container.Health { return &container.Health{Status: s} }
@@ -32,16 +38,13 @@ func TestWhatAnEngineSaysOfAContainer(t *testing.T) {
 		"has done its work":           {state: container.State{Status: "exited", StartedAt: now}},
 		"cannot start":                {state: container.State{Status: "created", StartedAt: "0001-01-01T00:00:00Z", Error: "no such file"}, want: failure{why: "no such file"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := failureOf(&c.state, c.restarts)
-			if got.why == "" {
-				got = failure{} // it is not listed
-			}
-			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(failure{})); diff != "" {
-				t.Error(diff)
-			}
-		})
+		got := failureOf(&c.state, c.restarts)
+		if got.why == "" {
+			got = failure{} // it is not listed
+		}
+		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(failure{})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 

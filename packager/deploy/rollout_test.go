@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -190,6 +191,11 @@ func TestPodsThatAreRefusedAreExplained(t *testing.T) {
 
 func TestWhatHasNoProbeHasToRunForAMoment(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testWhatHasNoProbeHasToRunForAMoment) // in no time
+}
+
+func testWhatHasNoProbeHasToRunForAMoment(t *testing.T) {
+	t.Helper()
 	complete := deployment(incomplete + `, "readyReplicas": 1, "availableReplicas": 1`)
 	now, long := time.Now().Add(-time.Millisecond), time.Unix(0, 0)
 	const probe = `, "readinessProbe": {"exec": {"command": ["ready"]}}`

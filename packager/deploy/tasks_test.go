@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -11,6 +12,11 @@ import (
 
 func TestWhatASwarmSaysOfAService(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testWhatASwarmSaysOfAService) // in no time
+}
+
+func testWhatASwarmSaysOfAService(t *testing.T) {
+	t.Helper()
 	past := swarm.Task{ID: "past", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateFailed, Err: "exit (1)"}}
 	failed := swarm.Task{ID: "failed", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateFailed, Err: "exit (2)"}}
 	rejected := swarm.Task{ID: "rejected", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateRejected, Err: "no such image"}}
@@ -47,15 +53,12 @@ func TestWhatASwarmSaysOfAService(t *testing.T) {
 		"has gone back":                {tasks: []swarm.Task{old}, update: update(swarm.UpdateStateRollbackCompleted), want: []failure{{service: "web", why: "as the swarm puts it", final: true}}},
 		"the update failed and paused": {tasks: []swarm.Task{failed}, update: update(swarm.UpdateStatePaused), want: []failure{{service: "web", why: "failed: exit (2); as the swarm puts it", times: 1, final: true}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			service := swarm.Service{ID: "1", UpdateStatus: c.update, Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{Name: "shop_web"}}}
-			service.Spec.TaskTemplate.ContainerSpec = &swarm.ContainerSpec{Healthcheck: c.check}
-			s := &stack{d: &deployer{}, past: map[string]bool{"past": true}}
-			s.d.info.App = "shop"
-			if diff := cmp.Diff(c.want, s.failed([]swarm.Service{service}, c.tasks), cmp.AllowUnexported(failure{})); diff != "" {
-				t.Error(diff)
-			}
-		})
+		service := swarm.Service{ID: "1", UpdateStatus: c.update, Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{Name: "shop_web"}}}
+		service.Spec.TaskTemplate.ContainerSpec = &swarm.ContainerSpec{Healthcheck: c.check}
+		s := &stack{d: &deployer{}, past: map[string]bool{"past": true}}
+		s.d.info.App = "shop"
+		if diff := cmp.Diff(c.want, s.failed([]swarm.Service{service}, c.tasks), cmp.AllowUnexported(failure{})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
