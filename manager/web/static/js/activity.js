@@ -3,8 +3,7 @@
 import {h, memo, say} from './dom.js';
 import {get, call} from './api.js';
 import {state, may, changed} from './store.js';
-import {SIGNS, OUTCOMES, timeOf, dayOf, spent, bare} from './words.js';
-import {linkTo} from './topology.js';
+import {SIGNS, OUTCOMES, timeOf, dayOf, spent, bare, linkTo} from './words.js';
 
 const past = {pulse: -1, executions: null, next: '', missing: [], problem: '', reading: false};
 

@@ -4,8 +4,7 @@
 import {h, say} from './dom.js';
 import {call} from './api.js';
 import {state, may, changed, readGoal} from './store.js';
-import {SIGNS, bare, timeOf} from './words.js';
-import {linkTo, named} from './topology.js';
+import {SIGNS, bare, timeOf, linkTo, named} from './words.js';
 
 const draft = {touched: false, all: '', states: {}, plan: null, asking: false, for: ''};
 

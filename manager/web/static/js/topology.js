@@ -3,12 +3,10 @@
 import {h, memo} from './dom.js';
 import {state, toneOf, nodeTone, nextOf} from './store.js';
 import {latest} from './activity.js';
-import {SIGNS, meaning, percent, bytes, bare} from './words.js';
+import {SIGNS, meaning, percent, bytes, bare, linkTo, named} from './words.js';
 
 const MARGIN = 16;
 let fitted = true;
-
-export const linkTo = c => '#/component/' + encodeURIComponent(c.node) + '/' + encodeURIComponent(c.name);
 
 export function topology(at) {
   const {topology: t} = state.drawing;
@@ -52,9 +50,6 @@ function box(b, chosen) {
     n && h('text', {class: 'state', x: b.x + b.w - 14, y: b.y + 20, 'text-anchor': 'end'}, containerState(n)),
     (b.lines || []).map((l, i) => h('text', {class: 'line', x: b.x + 14, y: b.y + 35 + 14 * i}, l))));
 }
-
-// named is the full name of an operation.
-export const named = o => o.interface + '.' + o.operation;
 
 function containerState(n) {
   const there = n.replicas.filter(r => !r.gone), well = there.filter(r => !r.problem);

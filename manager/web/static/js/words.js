@@ -37,3 +37,7 @@ export const meaning = tone => MEANINGS[tone];
 export const lackText = l => l.component + ' lacks ' + l.requirement + (l.provider ? ' of ' + l.provider : '') + (l.why ? ', which is ' + l.why : '');
 
 export const OUTCOMES = {succeeded: 'ok', running: 'busy', cancelled: 'idle', failed: 'bad', timeout: 'bad', lost: 'bad', refused: 'warn', unreachable: 'bad'};
+
+// named is the full name of an operation, and linkTo where a component is shown.
+export const named = o => o.interface + '.' + o.operation;
+export const linkTo = c => '#/component/' + encodeURIComponent(c.node) + '/' + encodeURIComponent(c.name);
