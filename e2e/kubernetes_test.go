@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -40,7 +39,6 @@ func TestThinkingOnKubernetes(t *testing.T) {
 	tell("deployed again, nothing changes", func(t *testing.T) { deployedAgain(t, app, namespace) })
 	must(t, "", "toskose", "up", "--dir", app.dir)
 	tell("only what differs is replaced and is up when it is deployed", func(t *testing.T) { otherPassword(t, app, namespace) })
-	tell("rolled back, the release before runs again", func(t *testing.T) { rolledBack(t, app, namespace) })
 	tell("undeployed, the volume stays until it is to go", func(t *testing.T) { undeployed(t, app, namespace) })
 }
 
@@ -77,39 +75,6 @@ func pods(t *testing.T, namespace string) map[string]string {
 		}
 	}
 	return out
-}
-
-// rolledBack deploys an upgrade of one container, and what was before it again.
-func rolledBack(t *testing.T, app *application, namespace string) {
-	before := pods(t, namespace)
-	config := strings.Replace(read(t, app.config), "another-of-many", "another-of-many, log_level: DEBUG", 1)
-	if err := os.WriteFile(app.config, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "", "toskose", app.packaging...)
-	for _, step := range []struct{ flag, level string }{{"--keep", "DEBUG"}, {"--rollback", "INFO"}} {
-		must(t, "", "toskose", "deploy", step.flag, app.dir)
-		must(t, "", "toskose", "wait", "--dir", app.dir, "--timeout", patience)
-		after := pods(t, namespace)
-		for name, same := range map[string]bool{"backend": true, "store": true, "frontend": false} {
-			if (before[name] == after[name]) != same || after[name] == "" {
-				t.Errorf("%s: the pod of %s was %s and is %s", step.flag, name, before[name], after[name])
-			}
-		}
-		before = after
-		if level := kubectl(t, "-n", namespace, "get", "pod", "-l", "app.kubernetes.io/name=frontend", "-o", `jsonpath={.items[*].spec.containers[0].env[?(@.name=="SUPERVISORD_LOG_LEVEL")].value}`); !strings.Contains(level, step.level) {
-			t.Errorf("%s: the log level is %q", step.flag, level)
-		}
-	}
-	var listed struct {
-		Releases []struct{ Release, Kind string }
-	}
-	if err := json.Unmarshal([]byte(must(t, "", "toskose", "release", "-o", "json", app.dir).stdout), &listed); err != nil {
-		t.Fatal(err)
-	}
-	if all := listed.Releases; len(all) < 3 || all[0].Release != all[2].Release || all[0].Release == all[1].Release || all[0].Kind == "" {
-		t.Errorf("%+v", all)
-	}
 }
 
 func deployedAgain(t *testing.T, app *application, namespace string) {
