@@ -145,7 +145,25 @@ type Component struct {
 	Artifacts   []Artifact        `json:"artifacts,omitempty"`
 	Interfaces  []Interface       `json:"interfaces"`
 	Protocol    protocol.Protocol `json:"protocol"`
+	Task        *Task             `json:"task,omitempty"` // nil: it does not finish
 }
+
+// Task says how a component that finishes (toskose.nodes.Task) is run: its operation
+// Task.run, once for each index from 0 to Completions-1.
+type Task struct {
+	Completions  int    `json:"completions"`        // 1 to 32
+	Parallelism  int    `json:"parallelism"`        // how many run at a time, on all replicas together
+	BackoffLimit int    `json:"backoff_limit"`      // how often an index that failed is tried again
+	Deadline     int    `json:"deadline,omitempty"` // seconds for all, from the first run on; 0: any time
+	Rerun        string `json:"rerun"`              // RerunNever or RerunReplaced
+	FailOn       []int  `json:"fail_on,omitempty"`  // exit codes after which an index is not tried again, sorted
+}
+
+// What becomes of what a Task did in a container that was replaced.
+const (
+	RerunReplaced = "replaced" // it is done again
+	RerunNever    = "never"    // it counts as done
+)
 
 // Artifact is a file of a component, at its path in the archive.
 type Artifact struct {

@@ -40,8 +40,12 @@ const (
 	Created    = "created"
 	Configured = "configured"
 	Running    = "running"
+	Completed  = "completed"
 	Standard   = "Standard"
 )
+
+// TaskRun is the operation of a Task that is run for each of its indexes.
+var TaskRun = Operation{Interface: "Task", Name: "run"}
 
 func standard(source, operation, target string) Transition {
 	return Transition{Source: source, Target: target, Operation: Operation{Standard, operation}}
@@ -118,6 +122,29 @@ func Software() Protocol {
 			standard(Created, "configure", Configured),
 			standard(Configured, "start", Running),
 			standard(Running, "stop", Configured),
+			standard(Configured, "delete", Deleted),
+			standard(Created, "delete", Deleted),
+		},
+	}.Hosted()
+}
+
+// Task is the protocol of a Task that has no policy: deleted, created, configured,
+// completed. What is completed may be run again.
+func Task() Protocol {
+	return Protocol{
+		Initial: Deleted,
+		States: []State{
+			{Name: Completed, Offers: []string{Feature}},
+			{Name: Configured},
+			{Name: Created},
+			{Name: Deleted},
+		},
+		Transitions: []Transition{
+			standard(Deleted, "create", Created),
+			standard(Created, "configure", Configured),
+			{Source: Configured, Target: Completed, Operation: TaskRun, Requires: []string{Connection, Dependency}},
+			{Source: Completed, Target: Completed, Operation: TaskRun, Requires: []string{Connection, Dependency}},
+			standard(Completed, "delete", Deleted),
 			standard(Configured, "delete", Deleted),
 			standard(Created, "delete", Deleted),
 		},

@@ -17,6 +17,15 @@ type ExecuteRequest struct {
 	Inputs    map[string]string `json:"inputs,omitempty"`  // values for declared input names, without INPUT_
 	Instance  string            `json:"instance,omitempty"`
 	After     *uint64           `json:"after,omitempty"` // the last entry of the component that the caller knows, 0: none; nil: any
+	Part      *Part             `json:"part,omitempty"`  // of a Task; nil: the operation is not a part of one
+}
+
+// Part says which part of a Task an execution is. Units keep the last of each index.
+type Part struct {
+	Index   int       `json:"index"`
+	Attempt int       `json:"attempt"`         // from 1
+	Round   int       `json:"round,omitempty"` // how often the whole Task was asked for again before
+	Since   time.Time `json:"since"`           // when the first of this round began: the Task's deadline counts from then
 }
 
 // Outcome is how far an execution is, or how it ended.
@@ -68,6 +77,8 @@ type Execution struct {
 	Exit
 	Output
 	Seq uint64 `json:"seq"` // the journal's last entry about it
+
+	Part *Part `json:"part,omitempty"` // of a Task
 
 	// Kind is the operation's, where it is not what the name says.
 	Kind protocol.Kind `json:"kind,omitempty"`
