@@ -16,12 +16,6 @@ import (
 
 const typeTask = "toskose.nodes.Task"
 
-// The inputs that Task.run of every Task has: which part it is, and of how many.
-const (
-	TaskIndex       = "TASK_INDEX"
-	TaskCompletions = "TASK_COMPLETIONS"
-)
-
 func (n *node) isTask() bool { return n.Typ != nil && n.Typ.Is(typeTask) }
 
 // task makes the model of a Task; nil of another component. That its values are in
@@ -79,7 +73,7 @@ func (c *compiler) checkTaskRun(n *node, ifaces map[string]*inherit.Interface) {
 func (c *compiler) checkTaskTarget(e *edge, of string) {
 	offered := map[string]string{protocol.Connection: "an endpoint", protocol.Host: "a host"}[e.class]
 	if offered != "" && e.target.isTask() {
-		c.Errorf(e.Edge.Node.Pos, code.TaskTarget, "%s names %q, which is a Task: it finishes, and offers %s to no one: \"dependency\" waits for its end", of, e.target.Name, offered)
+		c.Errorf(e.Node.Pos, code.TaskTarget, "%s names %q, which is a Task: it finishes, and offers %s to no one: \"dependency\" waits for its end", of, e.target.Name, offered)
 	}
 }
 
