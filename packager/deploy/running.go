@@ -58,7 +58,7 @@ func (r *Running) find(ctx context.Context) error {
 	if output.Replacing(d.opts.Dir) == nil { // else they differ
 		return d.checkSecrets(ctx)
 	}
-	return nil //nolint:nilerr // what is replaced is no error here
+	return nil
 }
 
 // Close lets go of a port that was forwarded.
