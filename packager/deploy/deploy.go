@@ -109,7 +109,8 @@ type runner interface {
 	down(ctx context.Context) error
 	// failures says what is wrong with what was started.
 	failures(ctx context.Context) ([]failure, error)
-	logs(ctx context.Context, service string) (string, error)
+	// logs returns the end of what the container has printed that has failed.
+	logs(ctx context.Context, f failure) (string, error)
 }
 
 // earlier is what existed of the application before it was deployed.

@@ -270,12 +270,12 @@ func (r rollout) warningOf(p object) string {
 
 // logs returns the end of what a workload's container has printed, before its
 // last restart if there was one.
-func (c *cluster) logs(ctx context.Context, service string) (string, error) {
+func (c *cluster) logs(ctx context.Context, f failure) (string, error) {
 	r, err := c.look(ctx)
 	if err != nil {
 		return "", err
 	}
-	pods := r.podsOf(service)
+	pods := r.podsOf(f.service)
 	i := slices.IndexFunc(pods, func(p object) bool { return (!p.ready() || p.restarted()) && len(p.Status.Containers) > 0 })
 	if i < 0 {
 		return "", nil

@@ -177,8 +177,13 @@ func (s *stack) host(ctx context.Context) (string, error) {
 	return s.d.published(s.d.engineHost()), nil
 }
 
-func (s *stack) logs(ctx context.Context, service string) (string, error) {
-	r, err := s.d.engine.ServiceLogs(ctx, s.d.info.App+"_"+service, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "15"})
+// logs are those of the task that has failed: its service has others, too, above all one that an update was taken back to.
+func (s *stack) logs(ctx context.Context, f failure) (string, error) {
+	read, of := s.d.engine.ServiceLogs, s.d.info.App+"_"+f.service
+	if f.task != "" {
+		read, of = s.d.engine.TaskLogs, f.task
+	}
+	r, err := read(ctx, of, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "15"})
 	if err != nil {
 		return "", err
 	}
