@@ -30,7 +30,7 @@ func onStack(d *deployer, self string) target {
 	s := &stack{d: d, label: stackLabel + "=" + d.info.App, self: self}
 	return target{
 		runner: s, secrets: s.secrets, name: "as a stack of the engine's swarm", check: s.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments, otherwise: s.otherwise, host: s.host,
-		before: s.before, settled: s.removeOldSecrets, releases: s.releases, halted: s.halted, unheard: s.unheard,
+		before: s.before, settled: s.removeOldSecrets, releases: s.releases, halted: s.halted, unheard: s.unheard, elsewhere: s.elsewhere,
 	}
 }
 
