@@ -19,7 +19,9 @@ func TestOtherMachinesKeepTheVolumesOfTheirTasks(t *testing.T) {
 	}
 	tasks := []swarm.Task{
 		on("self", nil, mount.TypeVolume), on("two", nil, mount.TypeVolume), on("two", nil, mount.TypeVolume),
-		on("three", map[string]string{compose.LabelDocuments: "api"}, mount.TypeVolume), on("four", nil, mount.TypeBind), {NodeID: "five"}, on("", nil, mount.TypeVolume),
+		on("three", map[string]string{compose.LabelDocuments: "api"}, mount.TypeVolume), on("four", nil, mount.TypeBind),
+		{NodeID: "five"},
+		on("", nil, mount.TypeVolume),
 	}
 	if got := fmt.Sprint(othersOf(tasks, "self", hasVolumes)); got != "[two]" {
 		t.Errorf("volumes are on %s", got)
