@@ -35,15 +35,14 @@ func NewRules(model *goal.Model, digests map[string]string, holds func() *goal.D
 	return &Rules{model: model, digests: digests, holds: holds}
 }
 
-// situation returns a snapshot as the rules know it, as units say it and with Tasks
-// settled, and where each replica is in it. Replicas that have not changed are not
-// translated again.
-func (r *Rules) situation(now *mirror.Snapshot) (told, settled goal.Situation, index map[*mirror.Replica]int) {
+// At returns what is known at the moment of a snapshot. Replicas that have not changed
+// are not translated again.
+func (r *Rules) At(now *mirror.Snapshot) Look {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	holds := r.holds()
 	if r.last == now && r.goal == holds {
-		return r.now, r.settled, r.index
+		return r.look()
 	}
 	next, index := goal.Situation{Standalone: map[string]bool{}}, map[*mirror.Replica]int{}
 	for _, n := range now.Nodes {
@@ -66,7 +65,12 @@ func (r *Rules) situation(now *mirror.Snapshot) (told, settled goal.Situation, i
 	next = next.Indexed()
 	r.last, r.now, r.index, r.goal = now, next, index, holds
 	r.settled = r.model.Settled(next, holds)
-	return next, r.settled, index
+	return r.look()
+}
+
+// look returns what was translated last. The caller holds the lock.
+func (r *Rules) look() Look {
+	return Look{r.last, r, r.now, r.settled, r.goal, r.index}
 }
 
 // seen returns a replica as goals see it.
@@ -121,12 +125,6 @@ type Look struct {
 	situation goal.Situation // with Tasks settled
 	goal      *goal.Document
 	index     map[*mirror.Replica]int
-}
-
-// At returns what is known at the moment of a snapshot.
-func (r *Rules) At(now *mirror.Snapshot) Look {
-	told, settled, index := r.situation(now)
-	return Look{now, r, told, settled, r.goal, index}
 }
 
 // Situation is what is known as goals see it.
