@@ -8,6 +8,7 @@ import (
 
 	"github.com/toskose/toskose/manager/execute"
 	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/logs"
@@ -26,8 +27,8 @@ type Containers = mirror.Containers
 // Options configure an App. A zero duration or number means its default.
 type Options struct {
 	Containers Containers
-	Passwords  func(node string) string // of a unit, for each request
-	Digests    map[string]string        // of the configuration that each node's unit should have
+	Passwords  func(node string) []string // of a unit, for each request: the first is used, and others where the unit refuses it
+	Digests    map[string]string          // of the configuration that each node's unit should have
 	Limits     unitclient.Limits
 	TLS        *tls.Config // for requests to units; nil: plain HTTP
 	Logger     *slog.Logger
@@ -88,7 +89,8 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 		return nil, err
 	}
 	goals := goalModel(app, conf)
-	a := &App{model: model, rules: view.NewRules(goals, opts.Digests), drawing: newDrawing(app)}
+	a := &App{model: model, drawing: newDrawing(app)}
+	a.rules = view.NewRules(goals, opts.Digests, func() *goal.Document { return a.keeper.Document() })
 	a.fleet = fleet.New(fleet.Options{
 		Nodes: model.Nodes, Containers: opts.Containers, Limits: opts.Limits, TLS: opts.TLS, Logger: opts.Logger,
 		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,

@@ -20,6 +20,9 @@ type ExecuteRequest struct {
 	Part      *Part             `json:"part,omitempty"`  // of a Task; nil: the operation is not a part of one
 }
 
+// MaxIndexes is how many indexes a Task has at most.
+const MaxIndexes = 32
+
 // Part says which part of a Task an execution is. Units keep the last of each index.
 type Part struct {
 	Index   int       `json:"index"`
@@ -157,6 +160,8 @@ type Identity struct {
 	Labels   map[string]string `json:"labels,omitempty"` // host, slot: passed on from the environment
 	// Documents are the revisions (COUNTER:ID) of those that it keeps, by name.
 	Documents map[string]string `json:"documents,omitempty"`
+
+	Credentials *Credentials `json:"credentials,omitempty"` // in the answer to GET /instance only
 
 	Digest string `json:"digest,omitempty"` // SHA-256 of its configuration: the components' protocols and programs
 }
