@@ -34,6 +34,10 @@ func (app) App(context.Context, manager.Detail) view.App {
 		Components: []view.Component{{
 			Name: "api", Node: "backend", Lacks: make([]outcome.Lack, 2),
 			Replicas: []view.ComponentReplica{{State: "running"}, {State: "unknown"}},
+		}, {
+			Name: "load", Node: "backend", Task: &goal.TaskStatus{Indexes: []goal.TaskIndex{
+				{Phase: goal.TaskCompleted, Attempts: 1}, {Phase: goal.TaskFailed, Attempts: 4}, {Phase: goal.TaskCompleted, Attempts: 2}, {Phase: goal.TaskWaiting},
+			}},
 		}},
 	}
 }

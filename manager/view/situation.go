@@ -38,10 +38,9 @@ func NewRules(model *goal.Model, digests map[string]string, holds func() *goal.D
 // situation returns a snapshot as the rules know it, as units say it and with Tasks
 // settled, and where each replica is in it. Replicas that have not changed are not
 // translated again.
-func (r *Rules) situation(now *mirror.Snapshot) (told, settled goal.Situation, index map[*mirror.Replica]int) {
+func (r *Rules) situation(now *mirror.Snapshot, holds *goal.Document) (told, settled goal.Situation, index map[*mirror.Replica]int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	holds := r.holds()
 	if r.last == now && r.goal == holds {
 		return r.now, r.settled, r.index
 	}
@@ -120,14 +119,20 @@ type Look struct {
 	told      goal.Situation // as units say it
 	situation goal.Situation // with Tasks settled
 	goal      *goal.Document
+	tasks     map[string]goal.TaskStatus
 	index     map[*mirror.Replica]int
 }
 
 // At returns what is known at the moment of a snapshot.
 func (r *Rules) At(now *mirror.Snapshot) Look {
-	told, settled, index := r.situation(now)
-	return Look{now, r, told, settled, r.goal, index}
+	l := Look{Snapshot: now, rules: r, goal: r.holds()}
+	l.told, l.situation, l.index = r.situation(now, l.goal)
+	l.tasks = r.model.TaskStatuses(l.goal, l.Situation())
+	return l
 }
+
+// Goal is the document by which Tasks are shown; nil: there is none, or no Task.
+func (l Look) Goal() *goal.Document { return l.goal }
 
 // Situation is what is known as goals see it.
 func (l Look) Situation() goal.Situation {
