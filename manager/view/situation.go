@@ -35,14 +35,14 @@ func NewRules(model *goal.Model, digests map[string]string, holds func() *goal.D
 	return &Rules{model: model, digests: digests, holds: holds}
 }
 
-// situation returns a snapshot as the rules know it, as units say it and with Tasks
-// settled, and where each replica is in it. Replicas that have not changed are not
-// translated again.
-func (r *Rules) situation(now *mirror.Snapshot, holds *goal.Document) (told, settled goal.Situation, index map[*mirror.Replica]int) {
+// At returns what is known at the moment of a snapshot. Replicas that have not changed
+// are not translated again.
+func (r *Rules) At(now *mirror.Snapshot) Look {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	holds := r.holds()
 	if r.last == now && r.goal == holds {
-		return r.now, r.settled, r.index
+		return r.look()
 	}
 	next, index := goal.Situation{Standalone: map[string]bool{}}, map[*mirror.Replica]int{}
 	for _, n := range now.Nodes {
@@ -65,7 +65,14 @@ func (r *Rules) situation(now *mirror.Snapshot, holds *goal.Document) (told, set
 	next = next.Indexed()
 	r.last, r.now, r.index, r.goal = now, next, index, holds
 	r.settled = r.model.Settled(next, holds)
-	return next, r.settled, index
+	return r.look()
+}
+
+// look returns what was translated last. The caller holds the lock.
+func (r *Rules) look() Look {
+	l := Look{Snapshot: r.last, rules: r, told: r.now, situation: r.settled, goal: r.goal, index: r.index}
+	l.tasks = r.model.TaskStatuses(r.goal, l.Situation())
+	return l
 }
 
 // seen returns a replica as goals see it.
@@ -119,16 +126,8 @@ type Look struct {
 	told      goal.Situation // as units say it
 	situation goal.Situation // with Tasks settled
 	goal      *goal.Document
-	tasks     map[string]goal.TaskStatus
 	index     map[*mirror.Replica]int
-}
-
-// At returns what is known at the moment of a snapshot.
-func (r *Rules) At(now *mirror.Snapshot) Look {
-	l := Look{Snapshot: now, rules: r, goal: r.holds()}
-	l.told, l.situation, l.index = r.situation(now, l.goal)
-	l.tasks = r.model.TaskStatuses(l.goal, l.Situation())
-	return l
+	tasks     map[string]goal.TaskStatus
 }
 
 // Goal is the document by which Tasks are shown; nil: there is none, or no Task.
