@@ -29,6 +29,7 @@ type Application interface {
 	Control
 	Logs
 	Ready() ([]manager.NotReady, int)
+	Credentials(ctx context.Context) []manager.UnitCredentials
 	Events(after string) func(context.Context) ([]manager.Event, error)
 }
 
@@ -86,6 +87,8 @@ type Options struct {
 	Logger  *slog.Logger
 	Testing bool             // answers to internal errors say what broke
 	Metrics *metrics.Metrics // nil: executions are not counted
+
+	Own func() (Own, error) // the certificates that the manager uses now; nil: it has none
 
 	AnswerTime time.Duration // how long a client may take to read an answer; 30 s
 }
@@ -177,6 +180,7 @@ func (s *server) table() []route {
 		{"POST", "/app/tasks/{task}/run", operator, s.takesKey(s.handle(s.runTask))},
 		{"POST", "/app/plan", viewer, s.takesKey(s.handle(s.makePlan))},
 		{"GET", "/components", viewer, s.view(s.getComponents)},
+		{"GET", "/credentials", admin, s.handle(s.getCredentials)},
 		{"GET", "/events", viewer, s.serveEvents},
 		{"GET", "/executions", viewer, s.handle(s.getHistory)},
 		{"GET", "/executions/{execution}", viewer, s.handle(s.getExecution)},

@@ -42,8 +42,9 @@ func (w *writer) claims() []any {
 }
 
 // kustomization lists the manifests and has the Secrets made of the files that
-// hold the credentials. Their names end in a digest, so that a value that has
-// changed starts the containers anew that use it.
+// hold the credentials. The names of the application's own end in a digest, so that a
+// value that has changed starts the containers anew that use it. Manager and units read
+// theirs again.
 func (w *writer) kustomization(files []output.File, secrets output.Secrets) (kustomization, error) {
 	about, err := w.about(secrets.External)
 	k := kustomization{
@@ -60,7 +61,7 @@ func (w *writer) kustomization(files []output.File, secrets output.Secrets) (kus
 		k.Secrets = append(k.Secrets, secretGenerator{
 			Name: w.secrets[s.Name], Type: "Opaque",
 			Files:   []string{path.Join(output.SecretsDir, s.Name)},
-			Options: generatorOptions{w.labels(""), map[string]string{SecretAnnotation: s.Name + "=" + secrets.Suffixes[s.Name]}},
+			Options: generatorOptions{w.labels(""), map[string]string{SecretAnnotation: s.Name + "=" + secrets.Suffixes[s.Name]}, !s.Application},
 		})
 	}
 	return k, err
