@@ -3,6 +3,7 @@ package manager_test
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func loading(t *testing.T, units ...netip.AddrPort) *manager.App {
 			Interfaces: []tosca.Interface{{Name: "Task", Operations: []tosca.Operation{{
 				Name: "run", Script: "run.sh", Inputs: []tosca.OperationInput{{Name: tosca.TaskIndex, Value: "0"}},
 			}}}},
-			Task:       &tosca.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3},
+			Task: &tosca.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3},
 		}},
 	}
 	conf := &config.Config{Nodes: map[string]config.Node{"backend": fakeunit.Config().Nodes["backend"]}}
@@ -100,8 +101,9 @@ func TestAPersonRunsOneIndexOfATaskOnTheReplicaThatItIsFor(t *testing.T) {
 		t.Skip("builds and runs the unit")
 	}
 	t.Parallel()
-	one, two := testunit.Run(t, fakeunit.Password, testunit.Task), testunit.Run(t, fakeunit.Password, testunit.Task)
-	app := loading(t, one.Addr, two.Addr)
+	units := []netip.AddrPort{testunit.Run(t, fakeunit.Password, testunit.Task).Addr, testunit.Run(t, fakeunit.Password, testunit.Task).Addr}
+	slices.SortFunc(units, netip.AddrPort.Compare) // as replicas are numbered
+	app := loading(t, units...)
 	request := manager.RunRequest{Node: "backend", Component: "load", Operation: "run", By: "jo"}
 	for _, index := range []string{"", "3", "-1", "x"} {
 		req := request
@@ -113,7 +115,7 @@ func TestAPersonRunsOneIndexOfATaskOnTheReplicaThatItIsFor(t *testing.T) {
 		}
 	}
 	request.Inputs = map[string]string{"TASK_INDEX": "2"}
-	if x, err := run(t, app, request); err != nil || len(x.Runs) != 1 || x.Runs[0].Replica != one.Addr.String() || x.Runs[0].Stdout != "part 2 of 3\n" {
+	if x, err := run(t, app, request); err != nil || len(x.Runs) != 1 || x.Runs[0].Replica != units[0].String() || x.Runs[0].Stdout != "part 2 of 3\n" {
 		t.Fatalf("%+v, %v", x, err)
 	}
 	st, state := load(t, app)

@@ -360,7 +360,7 @@ func TestGoalsAreReadFromTheBody(t *testing.T) {
 		{"POST", goal + "/resume", `{"components": ["api"]}`, 200, "resume [api]admin", ""},
 		{"POST", "/api/v1/app/tasks/load/run", "", 200, "task load false admin", ""},
 		{"POST", "/api/v1/app/tasks/load/run", `{"again": true}`, 200, "task load true admin", ""},
-		{"POST", "/api/v1/app/tasks/load/run", `{"agian": true}`, 422, "", "agian"},
+		{"POST", "/api/v1/app/tasks/load/run", `{"once": true}`, 422, "", "once"},
 		{"POST", "/api/v1/app/plan", `{"state": "down"}`, 200, "plan down", `"api": "running"`},
 	} {
 		t.Run(c.method+" "+c.path+" "+c.body, func(t *testing.T) {
