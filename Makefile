@@ -175,7 +175,7 @@ bench-unit: build ## the unit beside supervisord and tini: size, memory, times a
 	go run ./scripts/benchunit
 
 .PHONY: bench-manager
-bench-manager: build ## the manager beside 1,000 units: start, memory, states, events, idle, goals; what restarts what dies; logs; requests
+bench-manager: build ## the manager beside 1,000 units: start, memory, states, events, idle, goals; what restarts what dies; tasks; logs; requests
 	go run ./scripts/benchmanager
 
 .PHONY: bench-page

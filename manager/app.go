@@ -8,6 +8,7 @@ import (
 
 	"github.com/toskose/toskose/manager/execute"
 	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/logs"
@@ -88,7 +89,8 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 		return nil, err
 	}
 	goals := goalModel(app, conf)
-	a := &App{model: model, rules: view.NewRules(goals, opts.Digests), drawing: newDrawing(app)}
+	a := &App{model: model, drawing: newDrawing(app)}
+	a.rules = view.NewRules(goals, opts.Digests, func() *goal.Document { return a.keeper.Document() })
 	a.fleet = fleet.New(fleet.Options{
 		Nodes: model.Nodes, Containers: opts.Containers, Limits: opts.Limits, TLS: opts.TLS, Logger: opts.Logger,
 		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,

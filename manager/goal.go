@@ -23,23 +23,24 @@ type GoalRequest struct {
 
 // GoalView is the goal, how far it is and what is in its way.
 type GoalView struct {
-	State     string               `json:"state,omitempty"`  // asked for of all components
-	States    map[string]string    `json:"states,omitempty"` // by component, container or group
-	Revision  string               `json:"revision,omitempty"`
-	Asked     string               `json:"asked,omitempty"` // the revision that a person made; holds were added since
-	By        string               `json:"by,omitempty"`
-	At        time.Time            `json:"at,omitzero"`
-	Default   bool                 `json:"default,omitempty"` // nobody set one: it is toskose.yml's
-	Holds     map[string]goal.Hold `json:"holds,omitempty"`   // components that the goal leaves alone
-	Resumed   map[string]goal.Hold `json:"resumed,omitempty"` // those it no longer does, since they were led back
-	Acting    bool                 `json:"acting"`            // false: not enough replicas have said which goal they keep
-	Lacking   []string             `json:"lacking,omitempty"` // replicas that do not keep it yet
-	Done      bool                 `json:"done"`
-	Reached   int                  `json:"reached"` // components on replicas that are as they should be
-	Wanted    int                  `json:"wanted"`  // and all that the goal names
-	Underway  []goal.Step          `json:"underway,omitempty"`
-	Obstacles []goal.Obstacle      `json:"obstacles,omitempty"`
-	Notes     []string             `json:"notes,omitempty"`
+	State     string                 `json:"state,omitempty"`  // asked for of all components
+	States    map[string]string      `json:"states,omitempty"` // by component, container or group
+	Revision  string                 `json:"revision,omitempty"`
+	Asked     string                 `json:"asked,omitempty"` // the revision that a person made; holds were added since
+	By        string                 `json:"by,omitempty"`
+	At        time.Time              `json:"at,omitzero"`
+	Default   bool                   `json:"default,omitempty"` // nobody set one: it is toskose.yml's
+	Holds     map[string]goal.Hold   `json:"holds,omitempty"`   // components that the goal leaves alone
+	Resumed   map[string]goal.Hold   `json:"resumed,omitempty"` // those it no longer does, since they were led back
+	Tasks     map[string]goal.Record `json:"tasks,omitempty"`   // what the goal keeps of tasks
+	Acting    bool                   `json:"acting"`            // false: not enough replicas have said which goal they keep
+	Lacking   []string               `json:"lacking,omitempty"` // replicas that do not keep it yet
+	Done      bool                   `json:"done"`
+	Reached   int                    `json:"reached"` // components on replicas that are as they should be
+	Wanted    int                    `json:"wanted"`  // and all that the goal names
+	Underway  []goal.Step            `json:"underway,omitempty"`
+	Obstacles []goal.Obstacle        `json:"obstacles,omitempty"`
+	Notes     []string               `json:"notes,omitempty"`
 }
 
 // PlanView is the way from now to a goal. Replicas of a node that stand alike are
@@ -71,7 +72,7 @@ func goalView(s keep.Status) GoalView {
 	if d := s.Document; d != nil {
 		v.State, v.States, v.By, v.At = d.All, d.States, d.By, d.At
 		v.Revision, v.Asked = d.Revision.String(), d.Asked.String()
-		v.Holds, v.Resumed = d.Holds, d.Resumed
+		v.Holds, v.Resumed, v.Tasks = d.Holds, d.Resumed, d.Tasks
 	}
 	return v
 }

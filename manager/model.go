@@ -2,6 +2,7 @@ package manager
 
 import (
 	"slices"
+	"time"
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/packager/config"
@@ -13,7 +14,7 @@ import (
 func goalModel(app *tosca.Application, conf *config.Config) *goal.Model {
 	m := goal.Model{
 		Elements: tosca.PlanElements(app), Node: map[string]string{}, Groups: map[string][]string{}, Policies: map[string]goal.Policy{},
-		MaxUnavailable: map[string]int{},
+		MaxUnavailable: map[string]int{}, Tasks: map[string]goal.Task{},
 	}
 	for name, n := range conf.Nodes {
 		m.MaxUnavailable[name] = n.MaxUnavailable
@@ -21,12 +22,22 @@ func goalModel(app *tosca.Application, conf *config.Config) *goal.Model {
 	for i := range app.Components {
 		c := &app.Components[i]
 		m.Node[c.Name] = c.Node
+		if c.Task != nil {
+			m.Tasks[c.Name] = task(c.Task)
+		}
 		m.Policies[c.Name] = policy(c, conf.Nodes[c.Node].Components[c.Name])
 	}
 	for _, u := range app.Units {
 		m.Groups[u.Name] = u.Members
 	}
 	return goal.NewModel(m)
+}
+
+func task(t *tosca.Task) goal.Task {
+	return goal.Task{
+		Completions: t.Completions, Parallelism: t.Parallelism, BackoffLimit: t.BackoffLimit,
+		Deadline: time.Duration(t.Deadline) * time.Second, Never: t.Rerun == tosca.RerunNever, FailOn: t.FailOn,
+	}
 }
 
 // policy returns how toskose.yml wants a component kept.

@@ -20,6 +20,8 @@ type KeptGoal struct {
 	State    string               `json:"state"`
 	States   map[string]string    `json:"states"`
 	Holds    map[string]goal.Hold `json:"holds"`
+
+	Tasks map[string]goal.Record `json:"tasks"`
 }
 
 // RestoreGoal makes a goal the one that holds that a manager of this application
@@ -29,7 +31,7 @@ func (g *Goals) RestoreGoal(ctx context.Context, was KeptGoal) (view GoalView, k
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: "a goal is restored with the revision that it had"}
 	}
 	d := goal.Document{
-		Revision: was.Revision, Asked: cmp.Or(was.Asked, was.Revision), By: was.By, At: was.At, All: was.State, States: was.States, Holds: was.Holds,
+		Revision: was.Revision, Asked: cmp.Or(was.Asked, was.Revision), By: was.By, At: was.At, All: was.State, States: was.States, Holds: was.Holds, Tasks: was.Tasks,
 	}
 	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) { return g.keeper.Restore(ctx, d) })
 }

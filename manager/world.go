@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/toskose/toskose/manager/execute"
 	"github.com/toskose/toskose/manager/fleet"
@@ -11,6 +12,7 @@ import (
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -34,9 +36,14 @@ func (w world) execute(ctx context.Context, step goal.Step) (seq uint64, err err
 	if err != nil {
 		return 0, err
 	}
-	x, err := w.engine.Run(ctx, r, wire.ExecuteRequest{
+	request := wire.ExecuteRequest{
 		ID: step.ID, Component: step.Component, Operation: step.Operation.String(), By: "goal", Instance: step.Instance, After: &step.After,
-	})
+		Part: step.Part, Timeout: step.Timeout.Seconds(),
+	}
+	if step.Part != nil {
+		request.Inputs = map[string]string{tosca.TaskIndex: strconv.Itoa(step.Part.Index)}
+	}
+	x, err := w.engine.Run(ctx, r, request)
 	return x.Seq, err
 }
 

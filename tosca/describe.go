@@ -143,7 +143,24 @@ func (d *description) component(m Component) {
 	for name, o := range m.Operations() {
 		d.operation(name, o)
 	}
-	d.protocol(m.Protocol, protocol.Software())
+	usual := protocol.Software()
+	if m.Task != nil {
+		d.task(*m.Task)
+		usual = protocol.Task()
+	}
+	d.protocol(m.Protocol, usual)
+}
+
+func (d *description) task(t Task) {
+	text := fmt.Sprintf("%d to complete, %d at a time, each tried again %d times", t.Completions, t.Parallelism, t.BackoffLimit)
+	if t.Deadline > 0 {
+		text += fmt.Sprintf(", all within %d s", t.Deadline)
+	}
+	d.field("task", text)
+	d.field(" ", "rerun = "+t.Rerun)
+	if len(t.FailOn) > 0 {
+		d.field(" ", "fail_on = "+strings.Trim(fmt.Sprint(t.FailOn), "[]"))
+	}
 }
 
 func (d *description) operation(name protocol.Operation, o Operation) {

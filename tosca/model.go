@@ -159,6 +159,12 @@ type Task struct {
 	FailOn       []int  `json:"fail_on,omitempty"`  // exit codes after which an index is not tried again, sorted
 }
 
+// The inputs of Task.run, which scripts see as INPUT_ and the name.
+const (
+	TaskIndex       = "TASK_INDEX"
+	TaskCompletions = "TASK_COMPLETIONS"
+)
+
 // What becomes of what a Task did in a container that was replaced.
 const (
 	RerunReplaced = "replaced" // it is done again

@@ -41,6 +41,7 @@ func (c *compiler) component(n *node, policies *policies) Component {
 	for _, name := range inherit.Keys(ifaces) {
 		m.Interfaces = append(m.Interfaces, c.modelInterface(n, name, ifaces[name]))
 	}
+	m.Task = c.task(n, ifaces)
 	m.Protocol = c.withFree(n, policies, m, ifaces)
 	if _, own := policies.own[n]; own {
 		idle := unimplemented(m)

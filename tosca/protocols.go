@@ -8,6 +8,7 @@ import (
 
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/inherit"
+	"github.com/toskose/toskose/tosca/internal/resolve"
 	"github.com/toskose/toskose/tosca/internal/source"
 	"github.com/toskose/toskose/tosca/protocol"
 )
@@ -24,7 +25,8 @@ type protocolReader struct {
 	states       []string
 }
 
-func (c *compiler) readProtocol(n *node, props map[string]*source.Node, of string) protocol.Protocol {
+func (c *compiler) readProtocol(n *node, props map[string]*source.Node, from *resolve.Policy) protocol.Protocol {
+	of := "policy " + quote(from.Name)
 	r := &protocolReader{compiler: c, n: n, of: of, ifaces: c.Interfaces(n.Node)}
 	for _, d := range n.Typ.Reqs {
 		r.requirements = append(r.requirements, d.Name)
@@ -51,6 +53,9 @@ func (c *compiler) readProtocol(n *node, props map[string]*source.Node, of strin
 			})
 		}
 		r.onlyOnce(handlers, p.FaultHandlers)
+	}
+	if n.isTask() {
+		p = r.withRun(p, props["transitions"], from)
 	}
 	switch n.kind {
 	case software:
@@ -213,8 +218,8 @@ func (c *compiler) units() []Unit {
 // policies are the protocols of nodes: those that policies give them, and the
 // usual ones, which nodes of one kind share.
 type policies struct {
-	own                         map[*node]protocol.Protocol
-	container, volume, software protocol.Protocol
+	own                               map[*node]protocol.Protocol
+	container, volume, software, task protocol.Protocol
 }
 
 // of returns a node's protocol: its policy's, or the default of its kind.
@@ -222,11 +227,13 @@ func (p *policies) of(n *node) protocol.Protocol {
 	if own, ok := p.own[n]; ok {
 		return own
 	}
-	switch n.kind {
-	case container:
+	switch {
+	case n.kind == container:
 		return p.container
-	case volume:
+	case n.kind == volume:
 		return p.volume
+	case n.isTask():
+		return p.task
 	default:
 		return p.software
 	}
@@ -258,8 +265,8 @@ func (c *compiler) protocols() *policies {
 			if n.Typ == nil || n.kind == foreign {
 				continue
 			}
-			all[n] = c.readProtocol(n, props, of)
+			all[n] = c.readProtocol(n, props, p)
 		}
 	}
-	return &policies{own: all, container: protocol.Container(), volume: protocol.Volume(), software: protocol.Software()}
+	return &policies{own: all, container: protocol.Container(), volume: protocol.Volume(), software: protocol.Software(), task: protocol.Task()}
 }

@@ -86,6 +86,7 @@ func (c *compiler) link(n *node, r *resolve.Edge) *edge {
 		c.Errorf(r.Node.Pos, code.ReqKind, "%s names %q, which is a %s and cannot be a %s", of(), e.target.Name, e.target.kind, e.class)
 		return nil
 	}
+	c.checkTaskTarget(e, of())
 	if e.class == protocol.Storage {
 		e.location = c.location(e, of())
 	}

@@ -64,6 +64,10 @@ var titles = map[string]string{
 	"TOSCA-INP-004":  "Input that is never used",
 	"TOSCA-OP-006":   "Script that names no interpreter",
 	"TOSCA-OP-007":   "Script with DOS line ends",
+	"TOSCA-TASK-001": "A Task without a script",
+	"TOSCA-TASK-002": "An input that every Task has",
+	"TOSCA-TASK-003": "A protocol in which a Task never runs",
+	"TOSCA-TASK-004": "A requirement that a Task does not fulfil",
 	"TOSCA-COMP-001": "Two components of one container on one port",
 
 	"TOSCA-VAL-001":  "Value of another type",

@@ -123,9 +123,13 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 // requirement and capability in the table of its type.
 func TestTheGuideHasEveryNameOfTosKersTypes(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../tosca/internal/grammar/types/tosker-types.yaml")
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, file := range []string{"tosker-types.yaml", "toskose-types.yaml"} {
+		types, err := os.ReadFile("../../tosca/internal/grammar/types/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, types...)
 	}
 	guide, err := os.ReadFile("../../docs/writing-applications.md")
 	if err != nil {
@@ -136,12 +140,12 @@ func TestTheGuideHasEveryNameOfTosKersTypes(t *testing.T) {
 		table, _, _ := strings.Cut(after, "\n#")
 		return table
 	}
-	typeLine := regexp.MustCompile(`^  (tosker\.(?:nodes|policies)\.\w+|toskose\.policies\.\w+|[a-z]+\.[a-z]+\.\S+):`)
+	typeLine := regexp.MustCompile(`^  ((?:tosker|toskose)\.nodes\.\w+|tosker\.policies\.\w+|toskose\.policies\.\w+|[a-z]+\.[a-z]+\.\S+):`)
 	nameLine := regexp.MustCompile(`^      (?:- )?(\w+):`)
 	name, found := "", 0
 	for line := range strings.Lines(string(text)) {
 		if match := typeLine.FindStringSubmatch(line); match != nil {
-			name = strings.Replace(match[1], "toskose.policies", "tosker.policies", 1)
+			name = strings.NewReplacer("toskose.policies", "tosker.policies", "toskose.interfaces", "toskose.nodes").Replace(match[1])
 		} else if match := nameLine.FindStringSubmatch(line); match != nil {
 			found++
 			if !strings.Contains(table(name), "`"+match[1]+"`") {

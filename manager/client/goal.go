@@ -38,12 +38,13 @@ func (c *Client) ResumeGoal(ctx context.Context, components []string) (g Goal, k
 func (c *Client) RestoreGoal(ctx context.Context, g Goal) (holds Goal, kept bool, err error) {
 	accepted, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v1/app/goal/restore", body: struct {
 		asked
-		Revision string          `json:"revision"`
-		Asked    string          `json:"asked,omitempty"`
-		By       string          `json:"by,omitempty"`
-		At       time.Time       `json:"at,omitzero"`
-		Holds    map[string]Hold `json:"holds,omitempty"`
-	}{asked{g.State, g.States}, g.Revision, g.Asked, g.By, g.At, g.Holds}}, &holds)
+		Revision string            `json:"revision"`
+		Asked    string            `json:"asked,omitempty"`
+		By       string            `json:"by,omitempty"`
+		At       time.Time         `json:"at,omitzero"`
+		Holds    map[string]Hold   `json:"holds,omitempty"`
+		Tasks    map[string]Record `json:"tasks,omitempty"`
+	}{asked{g.State, g.States}, g.Revision, g.Asked, g.By, g.At, g.Holds, g.Tasks}}, &holds)
 	return holds, !accepted, err
 }
 

@@ -73,6 +73,7 @@ type Goal struct {
 	Default   bool              `json:"default,omitempty"`
 	Holds     map[string]Hold   `json:"holds,omitempty"`
 	Resumed   map[string]Hold   `json:"resumed,omitempty"` // led back since by people
+	Tasks     map[string]Record `json:"tasks,omitempty"`
 	Acting    bool              `json:"acting"`
 	Lacking   []string          `json:"lacking,omitempty"`
 	Done      bool              `json:"done"`
@@ -81,6 +82,13 @@ type Goal struct {
 	Underway  []Step            `json:"underway,omitempty"`
 	Obstacles []Obstacle        `json:"obstacles,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
+}
+
+// Record is what the goal keeps of a task: how often it was asked for again, and the indexes
+// that count as completed whatever becomes of their containers.
+type Record struct {
+	Round int   `json:"round,omitempty"`
+	Done  []int `json:"done,omitempty"`
 }
 
 // None reports whether nothing is asked for.

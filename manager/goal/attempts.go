@@ -79,12 +79,15 @@ func latest(a, b time.Time) time.Time {
 
 // why says why an operation is not tried at once.
 func (r retry) why(op protocol.Operation) string {
-	times := fmt.Sprintf("%d times", r.failed)
-	if r.failed == 1 {
-		times = "once"
-	}
 	if r.never {
-		return fmt.Sprintf("%s failed %s and is not tried again for this goal; set the goal again to try once more", op, times)
+		return fmt.Sprintf("%s failed %s and is not tried again for this goal; set the goal again to try once more", op, times(r.failed))
 	}
-	return fmt.Sprintf("%s failed %s; it is tried again at %s", op, times, r.since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s failed %s; it is tried again at %s", op, times(r.failed), r.since.UTC().Format(time.RFC3339))
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }

@@ -12,14 +12,14 @@ import (
 // Awaited returns, by container, the components that have to be in their targets
 // before clients are led to a replica of it: those that are wanted up.
 //
-// A component that cannot come up before somebody is led to its own container is
+// Tasks serve no clients, and are left out. A component that cannot come up before somebody is led to its own container is
 // left out; both would wait for ever. Its container is then ready without it.
 func (m *Model) Awaited(targets map[string]string) map[string]map[string]string {
 	w := &waiting{Model: m, awaited: map[string]map[string]string{}}
 	var wanted []string
 	needs := map[string]int{}
 	for name, target := range targets {
-		if m.isUp(name, target) {
+		if _, task := m.Tasks[name]; !task && m.isUp(name, target) {
 			wanted = append(wanted, name)
 			needs[name] = len(m.needing(name))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // Step is an operation to be run now on one replica.
@@ -23,6 +24,8 @@ type Step struct {
 	ID        string             `json:"id"`    // of the execution
 	After     uint64             `json:"after"` // the component's last entry that was seen
 	Why       string             `json:"why,omitempty"`
+	Part      *wire.Part         `json:"part,omitempty"` // of a Task
+	Timeout   time.Duration      `json:"-"`              // 0: the operation's own
 }
 
 // Obstacle is why something that the goal asks for is not so yet.
@@ -38,10 +41,11 @@ type Obstacle struct {
 type Decision struct {
 	Steps     []Step
 	Obstacles []Obstacle
-	Holds     map[string]Hold // to be added to the document
-	Resumed   map[string]Hold // the holds that have ended, by what ended them
-	Notes     []string        // what the document asks for and the model does not have
-	Plan      *plan.Plan      // what is left to do, replicas that stand alike as one
+	Holds     map[string]Hold   // to be added to the document
+	Resumed   map[string]Hold   // the holds that have ended, by what ended them
+	Records   map[string]Record // of Tasks, to be put in place of the document's
+	Notes     []string          // what the document asks for and the model does not have
+	Plan      *plan.Plan        // what is left to do, replicas that stand alike as one
 	Targets   map[string]string
 	Reached   int       // components on replicas that are where they should be
 	Wanted    int       // and all that the goal names
@@ -87,10 +91,15 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 		d = d.Held(made.Holds, nil)
 		made.Targets, _ = m.Targets(d)
 	}
-	t := &turn{Model: m, doc: d, s: m.clone(s), targets: made.Targets, made: made}
+	t := &turn{Model: m, doc: d, targets: made.Targets, made: made}
+	s.records = d.Tasks
+	s, t.tasks = m.settled(s, d, made.Targets)
+	t.s = m.clone(s)
 	t.fall()
 	t.advance(ctx, w)
 	t.count()
+	t.record()
+	t.wakeForTasks()
 	slices.SortStableFunc(made.Obstacles, func(a, b Obstacle) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Instance, b.Instance))
 	})
@@ -129,6 +138,7 @@ type turn struct {
 	s       Situation
 	targets map[string]string
 	made    *Decision
+	tasks   map[string]*progress
 	falls   map[*Replica]bool // something falls there
 	crowded int               // how many steps of the plan wait for other replicas
 	lenient bool              // those of replicas that are away themselves do not
@@ -186,6 +196,10 @@ func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
 			t.obstacle(r, component, fmt.Sprintf("%s waits until the network leads to %q", step.Operation, provider), until)
 			return
 		}
+		if t.tasks[component] != nil && step.Operation == protocol.TaskRun {
+			t.runTask(r, component, step)
+			return
+		}
 		t.begin(r, component, step, "")
 	}
 }
@@ -205,13 +219,31 @@ func (t *turn) begin(r *Replica, component string, step protocol.Step, why strin
 		t.obstacle(r, component, why, time.Time{})
 		return
 	}
-	t.made.Steps = append(t.made.Steps, Step{
+	t.take(r, t.step(r, component, step, why), step)
+}
+
+// step returns a step of a component on a replica as it is to be run.
+func (t *turn) step(r *Replica, component string, step protocol.Step, why string) Step {
+	c := r.Components[component]
+	return Step{
 		Node: r.Node, Instance: r.Instance, Component: component, Operation: step.Operation, From: c.State, To: step.Target,
 		ID: t.doc.executionID(r, component, step.Operation, c.Seq), After: c.Seq, Why: why,
-	})
-	c.Executing = &Run{Operation: step.Operation, From: c.State, To: step.Target, needs: t.Needed(component, step)}
-	r.Components = maps.Clone(r.Components) // the caller's stays as it is
-	r.Components[component] = c
+	}
+}
+
+// take decides on a step, which counts as under way from then on.
+func (t *turn) take(r *Replica, made Step, step protocol.Step) {
+	t.made.Steps = append(t.made.Steps, made)
+	c := r.Components[made.Component]
+	c.Executing = &Run{Operation: step.Operation, From: c.State, To: step.Target, needs: t.Needed(made.Component, step), Part: made.Part}
+	r.Components = replaced(r.Components, made.Component, c)
+}
+
+// replaced returns components of which one is another; those that it got stay as they are.
+func replaced(all map[string]Component, name string, c Component) map[string]Component {
+	all = maps.Clone(all)
+	all[name] = c
+	return all
 }
 
 // admit decides whether a component may be started on a replica.

@@ -36,6 +36,9 @@ type Document struct {
 	// Resumed are the last operations by which people led components back, which ended
 	// their holds, since a person made the document.
 	Resumed map[string]Hold `json:"resumed,omitempty"`
+	// Tasks are the records of those that were asked for again, or whose containers need not
+	// be asked.
+	Tasks map[string]Record `json:"tasks,omitempty"`
 
 	Unknown Unknown `json:"-"` // what managers of newer versions say in it
 }
@@ -58,6 +61,20 @@ func (d *Document) Held(more, ended map[string]Hold) *Document {
 	maps.DeleteFunc(next.Holds, func(name string, _ Hold) bool { return contains(ended, name) })
 	maps.DeleteFunc(next.Resumed, func(name string, _ Hold) bool { return contains(more, name) })
 	return &next
+}
+
+// Recorded returns the document with other records of Tasks.
+func (d *Document) Recorded(records map[string]Record) *Document {
+	next := *d
+	next.Tasks = recorded(d.Tasks, records)
+	return &next
+}
+
+func recorded(before, records map[string]Record) map[string]Record {
+	all := map[string]Record{}
+	maps.Copy(all, before)
+	maps.Copy(all, records)
+	return all
 }
 
 // joined returns a new map with what is in both.
@@ -91,6 +108,12 @@ func (d *Document) idPrefix() string {
 // entry: whoever has seen the same asks for the same execution.
 func (d *Document) executionID(r *Replica, component string, op protocol.Operation, after uint64) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", r.Instance, component, op, after))
+	return d.idPrefix() + hex.EncodeToString(sum[:8])
+}
+
+// indexID is executionID for an index of a Task.
+func (d *Document) indexID(r *Replica, task string, after uint64, p *wire.Part) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d\x00%d\x00%d", r.Instance, task, protocol.TaskRun, after, p.Round, p.Index))
 	return d.idPrefix() + hex.EncodeToString(sum[:8])
 }
 

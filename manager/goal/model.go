@@ -63,6 +63,7 @@ type Model struct {
 	Node     map[string]string   // the container of each component
 	Groups   map[string][]string // members: components, containers, volumes
 	Policies map[string]Policy   // by component; may lack some
+	Tasks    map[string]Task     // components that finish
 	// MaxUnavailable is how many replicas operations may take away at the same time, by
 	// container. Missing: 1.
 	MaxUnavailable map[string]int

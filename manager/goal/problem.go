@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
@@ -65,22 +66,26 @@ func (m *Model) sign(r *Replica) string {
 	var b strings.Builder
 	for _, name := range m.hosted[r.Node] {
 		c := r.Components[name]
-		fmt.Fprintf(&b, "%s\x00%t\x00%t\x00", c.State, c.Open, failed(c))
+		fmt.Fprintf(&b, "%s\x00%t\x00%t\x00", c.State, c.Open, m.failed(name, c))
 	}
 	return b.String()
 }
 
 // failing reports whether what was done last to any component of a replica failed.
 func (m *Model) failing(r *Replica) bool {
-	return slices.ContainsFunc(m.hosted[r.Node], func(name string) bool { return failed(r.Components[name]) })
+	return slices.ContainsFunc(m.hosted[r.Node], func(name string) bool { return m.failed(name, r.Components[name]) })
 }
 
-// failed reports whether what was done last to a component failed, or ended by itself.
-func failed(c Component) bool {
+// failed reports whether what was done last to a component failed, or ended by itself. The
+// runs of a Task do not count: how far it is does not depend on one replica.
+func (m *Model) failed(name string, c Component) bool {
 	if len(c.Runs) == 0 {
 		return false
 	}
 	last := c.Runs[len(c.Runs)-1]
+	if _, is := m.Tasks[name]; is && last.Operation == protocol.TaskRun {
+		return false
+	}
 	return last.Failed || last.died()
 }
 

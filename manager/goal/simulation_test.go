@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -161,7 +162,7 @@ func (w *world) fallen(component string, c goal.Component, stopped bool) string 
 func (w *world) decide() *goal.Decision {
 	d := w.think()
 	again := w.think()
-	if fmt.Sprint(d.Steps) != fmt.Sprint(again.Steps) {
+	if !reflect.DeepEqual(d.Steps, again.Steps) {
 		w.t.Fatalf("the same situation gives %v and %v", d.Steps, again.Steps)
 	}
 	if len(d.Holds)+len(d.Resumed) > 0 {
@@ -172,6 +173,11 @@ func (w *world) decide() *goal.Decision {
 		i := w.at(step.Instance)
 		w.check(i, step)
 		w.begin(i, step.Component, step.ID, "goal", step.Operation)
+		w.s.Replicas[i].Components[step.Component].Executing.Part = step.Part
+	}
+	if len(d.Records) > 0 {
+		w.doc = w.doc.Recorded(d.Records)
+		w.doc.Revision.Counter++
 	}
 	w.last = d
 	return d
@@ -314,6 +320,9 @@ func (w *world) offers(i int, b plan.Binding, but *int) bool {
 	node, component := w.m.Node[b.Target]
 	if !component {
 		return slices.ContainsFunc(w.s.Replicas, func(r goal.Replica) bool { return r.Node == b.Target })
+	}
+	if _, task := w.m.Tasks[b.Target]; task {
+		return w.m.TaskStatuses(w.doc, w.s)[b.Target].Phase == goal.TaskCompleted
 	}
 	state := func(j int) bool {
 		r := w.s.Replicas[j]

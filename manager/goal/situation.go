@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // Situation is what is known of an application at one moment.
@@ -13,6 +14,8 @@ type Situation struct {
 	Standalone map[string]bool // containers without a unit, by name: whether they run
 	Replicas   []Replica       // of the containers with one
 	Missing    []string        // replicas that are not found and may go on where they are not seen, by name
+
+	records map[string]Record // of Tasks, as the document has them
 
 	byNode map[string][]int // the replicas of a node by number; nil: not indexed
 }
@@ -71,6 +74,9 @@ type Run struct {
 	Stopped   bool      // and somebody had asked for that
 	Container bool      // or its whole container had ended
 	Seq       uint64    // of the last entry about it
+	ExitCode  *int      // nil: it has none
+	Signal    string    // that ended it
+	Part      *wire.Part
 
 	needs []string // of one under way: what it requires of others
 }

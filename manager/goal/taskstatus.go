@@ -28,6 +28,7 @@ type TaskStatus struct {
 	Since       time.Time   `json:"since,omitzero"`      // when its first run began
 	Until       time.Time   `json:"until,omitzero"`      // when something is tried again
 	ExitCode    *int        `json:"exit_code,omitempty"` // of the first index that failed, where it has one; 0 of a Task that is completed
+	Signal      string      `json:"signal,omitempty"`    // that ended it, where it has no exit code
 	Indexes     []TaskIndex `json:"indexes"`
 }
 
@@ -45,4 +46,99 @@ type TaskIndex struct {
 	Ended     time.Time `json:"ended,omitzero"`
 	Until     time.Time `json:"until,omitzero"`     // when it is tried again
 	Recorded  bool      `json:"recorded,omitempty"` // it is known from the goal's document; its container was replaced
+}
+
+// TaskStatuses returns how far all Tasks are.
+func (m *Model) TaskStatuses(d *Document, s Situation) map[string]TaskStatus {
+	if len(m.Tasks) == 0 {
+		return nil
+	}
+	if d != nil {
+		s.records = d.Tasks
+	}
+	all := make(map[string]TaskStatus, len(m.Tasks))
+	for task := range m.Tasks {
+		all[task] = m.progress(s, d, task).status(s, s.of(m.Node[task]), m.Policies[task].maxDelay())
+	}
+	return all
+}
+
+// status says how far a Task is, on replicas by number.
+func (p *progress) status(s Situation, replicas []int, longest time.Duration) TaskStatus {
+	st := TaskStatus{Completions: p.Completions, Parallelism: p.Parallelism, Round: p.round, Since: p.since}
+	for i := range p.indexes {
+		x := p.indexStatus(i, s.Now, longest)
+		if x.Replica == "" && len(replicas) > 0 && !x.Recorded {
+			r := &s.Replicas[replicas[i%len(replicas)]]
+			x.Replica, x.Instance = r.Name, r.Instance
+		}
+		st.add(x)
+		if why := p.failed(i, s.Now); why != "" && st.Reason == "" {
+			st.Reason = why
+		}
+	}
+	st.conclude()
+	return st
+}
+
+func (p *progress) indexStatus(i int, now time.Time, longest time.Duration) TaskIndex {
+	x := &p.indexes[i]
+	st := TaskIndex{Index: i, Phase: TaskWaiting, Attempts: x.attempts, Recorded: x.recorded}
+	if last := x.last; last != nil {
+		st.Replica, st.Instance, st.Execution = x.replica.Name, x.replica.Instance, last.ID
+		st.Started, st.Ended, st.ExitCode, st.Signal = last.Started, last.Ended, last.ExitCode, last.Signal
+		if last.Part != nil {
+			st.Attempts = max(st.Attempts, last.Part.Attempt)
+		}
+		st.Attempts = max(st.Attempts, 1)
+	}
+	switch {
+	case x.done:
+		st.Phase = TaskCompleted
+	case x.running:
+		st.Phase = TaskRunning
+	case p.failed(i, now) != "":
+		st.Phase = TaskFailed
+	case x.attempts > 0:
+		st.Phase, st.Until = TaskRetrying, p.next(i, longest)
+	}
+	return st
+}
+
+// add counts an index.
+func (st *TaskStatus) add(x TaskIndex) {
+	st.Indexes = append(st.Indexes, x)
+	switch x.Phase {
+	case TaskCompleted:
+		st.Completed++
+	case TaskRunning:
+		st.Running++
+	case TaskFailed:
+		st.Failed++
+		if st.ExitCode == nil && st.Signal == "" {
+			st.ExitCode, st.Signal = x.ExitCode, x.Signal
+		}
+	case TaskRetrying:
+		if st.Until.IsZero() || x.Until.Before(st.Until) {
+			st.Until = x.Until
+		}
+	case TaskWaiting:
+	}
+}
+
+// conclude says what the phases of all indexes together are.
+func (st *TaskStatus) conclude() {
+	zero := 0
+	switch left := st.Completions - st.Completed - st.Failed; {
+	case st.Completed == st.Completions:
+		st.Phase, st.ExitCode = TaskCompleted, &zero
+	case st.Running > 0:
+		st.Phase = TaskRunning
+	case left == 0:
+		st.Phase = TaskFailed
+	case !st.Until.IsZero():
+		st.Phase = TaskRetrying
+	default:
+		st.Phase = TaskWaiting
+	}
 }

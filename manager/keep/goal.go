@@ -28,6 +28,7 @@ type Status struct {
 	Lacking  []string       // replicas that do not keep the document
 	Decision *goal.Decision
 	Underway []goal.Step
+	Tasks    map[string]goal.TaskStatus
 }
 
 // Status returns where the goal stands.
@@ -42,6 +43,9 @@ func (k *Keeper) status() Status {
 		Document: k.store.document, Acting: k.acting, Decision: k.decision,
 		Default: k.store.document == nil && k.opts.Default != "",
 	}
+	now := k.observed
+	now.Now = time.Now()
+	s.Tasks = k.opts.Model.TaskStatuses(k.document(), now)
 	if s.Document != nil {
 		s.Lacking = k.store.lacking(k.observed)
 	}
@@ -55,6 +59,10 @@ func (k *Keeper) status() Status {
 	})
 	return s
 }
+
+// Document returns the goal that was kept at the last decision; nil: nobody had set one. It
+// does not wait for a decision.
+func (k *Keeper) Document() *goal.Document { return k.holds.Load() }
 
 // Changed returns a channel that is closed when the goal was looked at again.
 func (k *Keeper) Changed() <-chan struct{} {
@@ -97,6 +105,7 @@ func fits(d *goal.Document) error {
 
 // merge takes over from the document before what is not asked for anew.
 func (o Options) merge(next, before *goal.Document, ask Ask) {
+	next.Tasks = before.Tasks
 	if ask.Merge {
 		next.States = maps.Clone(before.States)
 		if next.States == nil {
@@ -116,6 +125,41 @@ func (o Options) merge(next, before *goal.Document, ask Ask) {
 	named, _ := o.Model.Targets(&goal.Document{States: ask.States})
 	next.Holds = maps.Clone(before.Holds)
 	maps.DeleteFunc(next.Holds, func(component string, _ goal.Hold) bool { return named[component] != "" })
+}
+
+// ErrNoTask says that a component is no Task.
+var ErrNoTask = errors.New("it is no task")
+
+// Again has a Task run once more, from its first index on, whatever was completed, and
+// makes that part of the goal. It waits as Set does.
+func (k *Keeper) Again(ctx context.Context, task, by string, now time.Time) (Status, error) {
+	completed, is := k.opts.Model.TaskState(task)
+	if !is {
+		return k.Status(), fmt.Errorf("%w: %q", ErrNoTask, task)
+	}
+	k.mu.Lock()
+	next := &goal.Document{All: k.opts.Default}
+	if before := k.document(); before != nil {
+		next = before
+	}
+	next = k.opts.Model.Again(next, k.observed, task)
+	next.By, next.At = by, now
+	next.Holds = maps.Clone(next.Holds)
+	delete(next.Holds, task)
+	if targets, _ := k.opts.Model.Targets(next); targets[task] != completed {
+		next.States = maps.Clone(next.States)
+		if next.States == nil {
+			next.States = map[string]string{}
+		}
+		next.States[task] = completed
+	}
+	if err := fits(next); err != nil {
+		k.mu.Unlock()
+		return k.Status(), err
+	}
+	k.put(next)
+	k.mu.Unlock()
+	return k.kept(ctx, next, maxDuels)
 }
 
 // Resume ends holds: of the components given, or all.

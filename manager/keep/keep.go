@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toskose/toskose/manager/goal"
@@ -50,6 +51,7 @@ type Keeper struct {
 	stale    bool            // something else has changed since
 	changed  chan struct{}   // closed with every decision
 	working  sync.WaitGroup
+	holds    atomic.Pointer[goal.Document] // as of the last turn
 }
 
 // place is a component on a replica.
@@ -152,12 +154,17 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	}
 	k.last, k.stale = superseded, false
 	document := k.document()
+	k.holds.Store(k.store.document)
 	seen := k.overlay(s)
 	d := k.opts.Model.Continue(ctx, k.decision, document, seen)
 	if k.acting {
 		k.announcer.decide(d.Targets)
 		if len(d.Holds)+len(d.Resumed) > 0 {
 			k.store.hold(d.Holds, d.Resumed, s.Now)
+			k.stale = true
+		}
+		if len(d.Records) > 0 {
+			k.store.record(d.Records, s.Now)
 			k.stale = true
 		}
 		for _, step := range d.Steps {

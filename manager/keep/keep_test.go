@@ -164,7 +164,7 @@ func (a *application) execute(ctx context.Context, step goal.Step) (uint64, erro
 	u.executions[step.ID] = true
 	u.seq++
 	c.Seq = u.seq
-	c.Executing = &goal.Run{ID: step.ID, Operation: step.Operation, From: c.State, Started: time.Now()}
+	c.Executing = &goal.Run{ID: step.ID, Operation: step.Operation, From: c.State, Started: time.Now(), Part: step.Part}
 	u.components[step.Component] = c
 	a.change()
 	never := a.never

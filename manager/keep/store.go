@@ -218,19 +218,35 @@ func (st *store) take(h *held, text []byte, err error) error {
 
 // hold adds holds to the document and ends some, as a revision of its own.
 func (st *store) hold(more, ended map[string]goal.Hold, now time.Time) {
-	before := st.document
-	if before == nil {
-		before = &goal.Document{At: now}
-	}
-	next := before.Held(more, ended)
-	next.Revision = st.following()
-	st.document = next
+	st.amend(st.known(now).Held(more, ended))
 	for name, h := range more {
 		st.log.Info("the goal leaves a component alone", "component", name, "by", h.By, "operation", h.Operation)
 	}
 	for name, h := range ended {
 		st.log.Info("the goal no longer leaves a component alone", "component", name, "by", h.By, "operation", h.Operation)
 	}
+}
+
+// record puts records of Tasks into the document, as a revision of its own.
+func (st *store) record(records map[string]goal.Record, now time.Time) {
+	st.amend(st.known(now).Recorded(records))
+	for name, r := range records {
+		st.log.Info("the goal notes what a task has completed", "component", name, "round", r.Round, "completed", len(r.Done))
+	}
+}
+
+// known returns the document, or an empty one.
+func (st *store) known(now time.Time) *goal.Document {
+	if st.document == nil {
+		return &goal.Document{At: now}
+	}
+	return st.document
+}
+
+// amend makes what a manager has added to the document the newest revision of it.
+func (st *store) amend(d *goal.Document) {
+	d.Revision = st.following()
+	st.document = d
 }
 
 // following returns a revision that comes after all that are known.

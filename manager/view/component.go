@@ -71,7 +71,7 @@ func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) Compon
 		r.Problem = fmt.Sprintf("the unit does not know the component %q", c.Name())
 		return r
 	}
-	r.State, r.Since, r.Why = known.State, known.Since, known.Why
+	r.State, r.Since, r.Why = l.of(at).Components[c.Name()].State, known.Since, known.Why
 	r.Lacks = l.rules.lacks(l.situation, l.of(at), c.Name())
 	r.Degraded = len(r.Lacks) > 0
 	r.Allowed, r.Blocked = l.allowed(c, at, known)

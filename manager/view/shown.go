@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/topology"
 )
@@ -17,6 +18,7 @@ type shown struct {
 
 type shownNode struct {
 	of   []*mirror.Node
+	goal *goal.Document
 	view Node
 }
 
@@ -34,8 +36,8 @@ func (r *Rules) OfNodes(l Look, nodes []*topology.Node) []Node {
 			of = append(of, l.Node(provider))
 		}
 		last := r.shown.nodes[n.Name()]
-		if !slices.Equal(last.of, of) {
-			last = shownNode{of, OfNode(l, n, nil)}
+		if last.goal != l.goal || !slices.Equal(last.of, of) {
+			last = shownNode{of, l.goal, OfNode(l, n, nil)}
 			r.shown.nodes[n.Name()] = last
 		}
 		views[i] = last.view

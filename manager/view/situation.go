@@ -14,28 +14,35 @@ import (
 type Rules struct {
 	model   *goal.Model
 	digests map[string]string // of the configuration that each node's unit should have
+	holds   func() *goal.Document
 
-	mu    sync.Mutex
-	last  *mirror.Snapshot // that was translated last
-	now   goal.Situation
-	index map[*mirror.Replica]int // in now.Replicas
+	mu      sync.Mutex
+	last    *mirror.Snapshot // that was translated last
+	now     goal.Situation
+	index   map[*mirror.Replica]int // in now.Replicas
+	goal    *goal.Document          // by which Tasks were settled last
+	settled goal.Situation
 
 	shown shown
 }
 
 // NewRules returns the rules of an application, and the digests that its units
-// should have.
-func NewRules(model *goal.Model, digests map[string]string) *Rules {
-	return &Rules{model: model, digests: digests}
+// should have. What goal holds counts for Tasks only.
+func NewRules(model *goal.Model, digests map[string]string, holds func() *goal.Document) *Rules {
+	if len(model.Tasks) == 0 {
+		holds = func() *goal.Document { return nil }
+	}
+	return &Rules{model: model, digests: digests, holds: holds}
 }
 
-// situation returns a snapshot as the rules know it, and where each replica is in it.
-// Replicas that have not changed are not translated again.
-func (r *Rules) situation(now *mirror.Snapshot) (goal.Situation, map[*mirror.Replica]int) {
+// At returns what is known at the moment of a snapshot. Replicas that have not changed
+// are not translated again.
+func (r *Rules) At(now *mirror.Snapshot) Look {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.last == now {
-		return r.now, r.index
+	holds := r.holds()
+	if r.last == now && r.goal == holds {
+		return r.look()
 	}
 	next, index := goal.Situation{Standalone: map[string]bool{}}, map[*mirror.Replica]int{}
 	for _, n := range now.Nodes {
@@ -56,8 +63,14 @@ func (r *Rules) situation(now *mirror.Snapshot) (goal.Situation, map[*mirror.Rep
 		}
 	}
 	next = next.Indexed()
-	r.last, r.now, r.index = now, next, index
-	return next, index
+	r.last, r.now, r.index, r.goal = now, next, index, holds
+	r.settled = r.model.Settled(next, holds)
+	return r.look()
+}
+
+// look returns what was translated last. The caller holds the lock.
+func (r *Rules) look() Look {
+	return Look{r.last, r, r.now, r.settled, r.goal, r.index}
 }
 
 // seen returns a replica as goals see it.
@@ -89,6 +102,7 @@ func standing(c *mirror.Component) goal.Component {
 		run := goal.Run{
 			ID: x.ID, By: x.By, Operation: protocol.Operation{Interface: x.Interface, Name: x.Operation}, From: x.From, To: x.To,
 			Cancelled: x.Outcome == wire.OutcomeCancelled, Started: x.Started, Ended: x.Ended, Gone: x.Gone, Stopped: x.Stopped, Container: x.ContainerEnded, Seq: x.Seq,
+			ExitCode: x.ExitCode, Signal: x.Signal, Part: x.Part,
 		}
 		switch x.Outcome {
 		case wire.OutcomeRunning:
@@ -107,19 +121,15 @@ func standing(c *mirror.Component) goal.Component {
 type Look struct {
 	*mirror.Snapshot
 	rules     *Rules
-	situation goal.Situation
+	told      goal.Situation // as units say it
+	situation goal.Situation // with Tasks settled
+	goal      *goal.Document
 	index     map[*mirror.Replica]int
-}
-
-// At returns what is known at the moment of a snapshot.
-func (r *Rules) At(now *mirror.Snapshot) Look {
-	s, index := r.situation(now)
-	return Look{now, r, s, index}
 }
 
 // Situation is what is known as goals see it.
 func (l Look) Situation() goal.Situation {
-	s := l.situation
+	s := l.told
 	s.Now, s.Complete = time.Now(), l.Complete()
 	return s
 }

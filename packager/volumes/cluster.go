@@ -171,7 +171,7 @@ func (c *cluster) template(ctx context.Context, claim string) (manager object, u
 	isManager := func(o object) bool { return o.isWorkload() && o.Spec.Template.Spec.isManager() }
 	if !slices.ContainsFunc(found, isManager) && c.dir != "" {
 		var list objects
-		if err := c.Objects(ctx, &list, "create", "--kustomize", c.dir, "--dry-run=client"); err != nil {
+		if err := c.Objects(ctx, &list, "apply", "--kustomize", c.dir, "--dry-run=client"); err != nil {
 			return manager, nil, fmt.Errorf("cannot read the manifests of %q: %w", c.dir, err)
 		}
 		found = list.Items

@@ -71,7 +71,7 @@ func kubectl(dir string, args []string) int {
 		os.Stdout.Write(data)
 	}
 	switch {
-	case verb == "create" && slices.Contains(args, "--kustomize"):
+	case verb == "apply":
 		show("folder.json")
 	case verb == "create":
 		data, _ := io.ReadAll(os.Stdin)
@@ -220,7 +220,7 @@ func TestWhileAnApplicationDoesNotRunItsFolderSaysWhatCopies(t *testing.T) {
 	if err := c.Save(t.Context(), Volume{ID: "shop-data"}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if all := called(t, dir); !strings.Contains(all, "create --kustomize /packaged --dry-run=client") {
+	if all := called(t, dir); !strings.Contains(all, "apply --kustomize /packaged --dry-run=client") {
 		t.Error(all)
 	}
 	c.dir = ""

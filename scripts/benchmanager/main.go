@@ -1,9 +1,9 @@
 // Command benchmanager measures the manager beside many real units: how soon it
 // knows them all, what that takes in memory and processor time, how fast it shows
 // states and events, how soon it reaches a goal, how soon what dies is started
-// again, by it and by others on the same machine, how soon a printed line is at
-// who follows it, and at many who do, what it adds to a request of a unit, and how
-// many requests it answers. It exits with 1 where a row misses its goal, or one of
+// again, by it and by others on the same machine, how long a Task takes beside a Job
+// of Kubernetes, how soon a printed line is at who follows it, and at many who do,
+// what it adds to a request of a unit, and how many requests it answers. It exits with 1 where a row misses its goal, or one of
 // the others is not there to be measured.
 package main
 
@@ -26,7 +26,7 @@ func main() {
 	idle := flag.Duration("idle", time.Minute, "how long to do nothing, and how long to crash again and again")
 	each := flag.Duration("operation", time.Second, "how long each operation to a goal takes")
 	log := flag.Int("log", 100, "how many megabytes each of many followers reads")
-	only := flag.String("only", "", "only `WHAT`: many, goal, restarts, crashes, logs or requests")
+	only := flag.String("only", "", "only `WHAT`: many, goal, restarts, crashes, tasks, logs or requests")
 	flag.Parse()
 	missed, err := run(*binary, *only, *count, *log, *idle, *each)
 	if err != nil {
@@ -56,6 +56,7 @@ func run(binary, only string, count, log int, idle, each time.Duration) (missed 
 		{"goal", func() error { return b.reachGoal(binary, each) }},
 		{"restarts", func() error { return b.restarts(binary) }},
 		{"crashes", func() error { return b.crashLoop(binary, idle) }},
+		{"tasks", func() error { return b.tasks(binary) }},
 		{"logs", func() error { return b.readLogs(binary, log) }},
 		{"requests", func() error { return b.requests(binary, count) }},
 	} {

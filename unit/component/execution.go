@@ -102,8 +102,8 @@ func (s *Set) Execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err 
 		run.id = rand.Text()
 	}
 	run.kind = s.kindOf(r.Component, operation)
-	if program != nil && run.timeout <= 0 {
-		run.timeout = program.Settings().Timeout
+	if program != nil {
+		run.timeout = limit(run.timeout, program.Settings().Timeout, r.Part != nil)
 	}
 	run.ctx, run.cancel = context.WithCancelCause(s.life)
 	x, begun, err = s.begin(run, r)
@@ -113,6 +113,16 @@ func (s *Set) Execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err 
 	}
 	s.tasks.Go(func() { s.carry(run) })
 	return x, true, nil
+}
+
+// limit returns how long an execution may take: as asked for, else as its operation says.
+// Of a part of a Task, for which what is asked for is what is left to all, the shorter
+// counts. 0: any time.
+func limit(asked, own time.Duration, part bool) time.Duration {
+	if asked <= 0 || part && own > 0 && own < asked {
+		return own
+	}
+	return asked
 }
 
 // UntilDone is a wait for the end of an execution, however late.

@@ -39,7 +39,7 @@ func (l *ledger) begin(x *execution, r wire.ExecuteRequest) (begun wire.Executio
 	begun = wire.Execution{
 		ID: x.id, Instance: l.instance(), Component: x.component,
 		Interface: x.operation.Interface, Operation: x.operation.Name, By: r.By, Inputs: slices.Sorted(maps.Keys(r.Inputs)),
-		Outcome: wire.OutcomeRunning, From: s.state, Started: l.now(),
+		Outcome: wire.OutcomeRunning, From: s.state, Started: l.now(), Part: r.Part,
 	}
 	begun.OfKind(x.kind)
 	entry := wire.Entry{

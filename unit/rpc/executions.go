@@ -85,6 +85,8 @@ func checkRequest(r wire.ExecuteRequest) error {
 		return statusErrorf(http.StatusBadRequest, "an execution needs a component and an operation")
 	case len(r.ID) > maxID:
 		return statusErrorf(http.StatusBadRequest, "an id has at most %d bytes", maxID)
+	case r.Part != nil && (r.Part.Index < 0 || r.Part.Index >= wire.MaxIndexes):
+		return statusErrorf(http.StatusBadRequest, "%d is not an index: a Task has %d at most, from 0 on", r.Part.Index, wire.MaxIndexes)
 	case r.Timeout < 0 || r.Timeout > math.MaxInt64/float64(time.Second):
 		return statusErrorf(http.StatusBadRequest, "%v is not a timeout in seconds", r.Timeout)
 	}

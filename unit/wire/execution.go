@@ -20,6 +20,9 @@ type ExecuteRequest struct {
 	Part      *Part             `json:"part,omitempty"`  // of a Task; nil: the operation is not a part of one
 }
 
+// MaxIndexes is how many indexes a Task has at most.
+const MaxIndexes = 32
+
 // Part says which part of a Task an execution is. Units keep the last of each index.
 type Part struct {
 	Index   int       `json:"index"`

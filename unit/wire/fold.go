@@ -78,27 +78,34 @@ func remember(recent []Execution, x Execution, keep int) []Execution {
 const MaxAttempts = 16
 
 // Bounded returns the last executions, as many as are to be kept, and of those before
-// them the ones under way and the ones that say how often an operation was tried in
-// vain: its last, and as long as these failed, or ended by themselves, those before.
+// them the ones under way, the last of each index of a Task, and the ones that say how
+// often another operation was tried in vain: its last, and as long as these failed, or
+// ended by themselves, those before.
 func Bounded(recent []Execution, keep int) []Execution {
 	before := len(recent) - keep
 	if before <= 0 {
 		return recent
 	}
-	type operation struct{ iface, name string }
+	type operation struct {
+		iface, name string
+		index       int // from 1; 0: no part of a Task
+	}
 	tried := map[operation]int{}
 	needed := make([]bool, before)
 	for i := range slices.Backward(recent) {
 		x := &recent[i]
-		of := operation{x.Interface, x.Operation}
-		counts := x.Outcome.Done() && x.Outcome != OutcomeCancelled && tried[of] < MaxAttempts
+		of := operation{x.Interface, x.Operation, 0}
+		if x.Part != nil {
+			of.index = x.Part.Index + 1
+		}
+		counts := x.Outcome.Done() && (x.Outcome != OutcomeCancelled || x.Part != nil) && tried[of] < MaxAttempts
 		if i < before {
 			needed[i] = counts || !x.Outcome.Done()
 		}
 		if counts {
 			tried[of]++
 		}
-		if counts && x.Outcome == OutcomeSucceeded && (x.Gone.IsZero() || x.Stopped) {
+		if counts && (x.Part != nil || x.Outcome == OutcomeSucceeded && (x.Gone.IsZero() || x.Stopped)) {
 			tried[of] = MaxAttempts
 		}
 	}

@@ -73,3 +73,27 @@ func TestAttemptsAreRememberedAmongOthersAndNotWithoutEnd(t *testing.T) {
 		t.Errorf("%v, not %v", got, want)
 	}
 }
+
+func TestTheLastOfEachIndexOfATaskIsRemembered(t *testing.T) {
+	t.Parallel()
+	var c wire.Checkpointed
+	tell := func(id string, index int, outcome wire.Outcome) {
+		c = c.After(wire.Entry{Kind: wire.EntryExit, State: "completed", Execution: &wire.Execution{
+			ID: id, Interface: "Task", Operation: "run", Outcome: outcome, Part: &wire.Part{Index: index, Attempt: 1},
+		}}, 2)
+	}
+	tell("a", 0, wire.OutcomeFailed)
+	tell("b", 0, wire.OutcomeSucceeded)
+	tell("c", 1, wire.OutcomeCancelled)
+	tell("d", 2, wire.OutcomeFailed)
+	tell("e", 2, wire.OutcomeFailed)
+	tell("f", 3, wire.OutcomeSucceeded)
+	tell("g", 3, wire.OutcomeSucceeded)
+	var ids []string
+	for _, x := range c.Recent {
+		ids = append(ids, x.ID)
+	}
+	if want := []string{"b", "c", "e", "f", "g"}; !slices.Equal(ids, want) {
+		t.Errorf("%v are remembered, not %v", ids, want)
+	}
+}

@@ -109,6 +109,11 @@ const (
 
 	ComponentPort = "TOSCA-COMP-001" // two components of one container on one port
 
+	TaskRun      = "TOSCA-TASK-001" // a Task without a script
+	TaskInput    = "TOSCA-TASK-002" // an input that every Task has
+	TaskProtocol = "TOSCA-TASK-003" // a protocol in which a Task never runs
+	TaskTarget   = "TOSCA-TASK-004" // a requirement that a Task does not fulfil
+
 	GroupMember = "TOSCA-GRP-001"
 	GroupType   = "TOSCA-GRP-002" // a member that the type of the group is not for
 

@@ -17,8 +17,9 @@ import (
 )
 
 var (
-	toskerTypes = regexp.MustCompile(`^(tosker-types.*|tosker)\.ya?ml$`)
-	hasScheme   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+	toskerTypes  = regexp.MustCompile(`^(tosker-types.*|tosker)\.ya?ml$`)
+	toskoseTypes = regexp.MustCompile(`^toskose-types\.ya?ml$`)
+	hasScheme    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 	// The Simple Profile, which 2.0 imports by name (TOSCA 2.0, 6.7.2).
 	simpleProfile = regexp.MustCompile(`^org\.oasis-open\.(tosca\.)?simple(:.*)?$`)
 	definesName   = regexp.MustCompile(`(?m)^["']?profile["']?[ \t]*:[ \t]*(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'#][^\r\n]*?))[ \t]*(?:[ \t]#[^\n]*)?\r?$`)
@@ -38,6 +39,9 @@ func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
 	}
 	if toskerTypes.MatchString(path.Base(i.File)) {
 		return l.tosker(doc, i)
+	}
+	if toskoseTypes.MatchString(path.Base(i.File)) {
+		return l.builtin(toskoseFile), nil
 	}
 	if doc.Version != version20 && (strings.HasPrefix(i.File, "tosca_simple_yaml_1_") || namespaceURI.MatchString(i.File)) {
 		return l.builtin(normativeFile), nil // by its namespace (TOSCA 1.3, 3.6.8.2.4)
@@ -129,17 +133,29 @@ func (l *loader) without(name string, data []byte, types *Document) *Document {
 		made := readDocument(l.Collector, types.File, true, theirs)
 		made.imported = []importedDoc{{doc: own}}
 		l.embedded = maps.Clone(l.embedded)
-		l.embedded[toskerFile] = made
-		for _, doc := range l.order {
-			for i := range doc.imported {
-				if doc.imported[i].doc == types {
-					doc.imported[i].doc = made
-				}
-			}
+		l.replaceBuiltin(toskerFile, made)
+		if ours, err := embedded.ReadFile(toskoseFile); err == nil {
+			derived := read(l.Collector, path.Base(toskoseFile), ours, true)
+			derived.imported = []importedDoc{{doc: made}}
+			l.replaceBuiltin(toskoseFile, derived)
 		}
 	}
 	own.imported = []importedDoc{{doc: l.embedded[toskerFile]}}
 	return own
+}
+
+// replaceBuiltin puts a document in the place of an embedded one, also where that was
+// imported before.
+func (l *loader) replaceBuiltin(name string, made *Document) {
+	was := l.embedded[name]
+	l.embedded[name] = made
+	for _, doc := range l.order {
+		for i := range doc.imported {
+			if doc.imported[i].doc == was {
+				doc.imported[i].doc = made
+			}
+		}
+	}
 }
 
 // parts are what a type may have more of.

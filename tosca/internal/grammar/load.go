@@ -69,8 +69,10 @@ func Load(ctx context.Context, archive Archive, entry string, c *diag.Collector)
 	for _, d := range l.order {
 		l.buildScope(d, embedded[normativeFile])
 	}
-	if types := l.embedded[toskerFile]; types.scope == nil { // with more than is embedded
-		l.buildScope(types, embedded[normativeFile])
+	for _, name := range []string{toskerFile, toskoseFile} {
+		if types := l.embedded[name]; types.scope == nil { // with more than is embedded
+			l.buildScope(types, embedded[normativeFile])
+		}
 	}
 	borrow(l.order)
 	for _, name := range keys(l.used) {
@@ -178,20 +180,21 @@ var embedded embed.FS
 
 // The embedded files: TOSCA's normative types, which every document of 1.x
 // knows, those that its examples use and that anyone may define otherwise, the
-// profile of the normative ones that documents of 2.0 import by name, and
-// TosKer's.
+// profile of the normative ones that documents of 2.0 import by name, TosKer's, and
+// Toskose's own.
 const (
 	normativeFile = "types/tosca-simple.yaml"
 	examplesFile  = "types/tosca-non-normative.yaml"
 	profileFile   = "types/tosca-simple-2.0.yaml"
 	toskerFile    = "types/tosker-types.yaml"
+	toskoseFile   = "types/toskose-types.yaml"
 )
 
 // builtins reads the embedded documents, once for all that is loaded: they are
 // complete then, and never changed.
 var builtins = sync.OnceValues(func() (map[string]*Document, error) {
 	l := &loader{Collector: &diag.Collector{}, embedded: map[string]*Document{}}
-	for _, file := range []string{normativeFile, examplesFile, profileFile, toskerFile} {
+	for _, file := range []string{normativeFile, examplesFile, profileFile, toskerFile, toskoseFile} {
 		data, err := embedded.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the embedded %q: %w", file, err)
@@ -200,6 +203,7 @@ var builtins = sync.OnceValues(func() (map[string]*Document, error) {
 	}
 	normative, profile := l.embedded[normativeFile], l.embedded[profileFile]
 	profile.imported = []importedDoc{{doc: normative}}
+	l.embedded[toskoseFile].imported = []importedDoc{{doc: l.embedded[toskerFile]}}
 	for _, doc := range l.embedded {
 		l.buildScope(doc, normative)
 	}

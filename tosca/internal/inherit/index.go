@@ -136,12 +136,21 @@ func (ix *Index) Lookup(doc *grammar.Document, kind grammar.Kind, ref grammar.Re
 		ix.Errorf(ref.Pos, code.TypeUnknown, "%s: unknown %s %q: the file does not import tosker-types.yaml, which is built in", of, kind, ref.Name)
 		return nil
 	}
+	if isToskoses(ref.Name) && ix.Suggesting() && !slices.ContainsFunc(candidates, isToskoses) {
+		ix.Errorf(ref.Pos, code.TypeUnknown, "%s: unknown %s %q: the file does not import toskose-types.yaml, which is built in", of, kind, ref.Name)
+		return nil
+	}
 	ix.Unknown(ref.Pos, code.TypeUnknown, ref.Name, candidates, "%s: unknown %s %q", of, kind, ref.Name)
 	return nil
 }
 
 // isTosKers reports whether a type is named as TosKer's are.
 func isTosKers(name string) bool { return strings.HasPrefix(name, "tosker.") }
+
+// isToskoses reports whether a type is one of the kinds that Toskose's own types file has.
+func isToskoses(name string) bool {
+	return strings.HasPrefix(name, "toskose.nodes.") || strings.HasPrefix(name, "toskose.interfaces.")
+}
 
 // MaxDerived bounds how many types a type is derived through.
 const MaxDerived = 100

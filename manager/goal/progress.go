@@ -1,0 +1,172 @@
+package goal
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// progress is how far a Task is.
+type progress struct {
+	Task
+	round   int
+	since   time.Time // when its first run for this goal began
+	indexes []indexProgress
+}
+
+// indexProgress is how far one index is.
+type indexProgress struct {
+	done     bool
+	recorded bool // in the document only
+	running  bool
+	attempts int  // that failed, for this goal
+	last     *Run // that counts; nil: none
+	replica  *Replica
+}
+
+// progress finds out how far a Task is: each index by its last run on any replica, as long
+// as nothing has led the component back since. Only failures of what the document asked
+// for count.
+func (m *Model) progress(s Situation, d *Document, task string) *progress {
+	p := &progress{Task: m.Tasks[task], indexes: make([]indexProgress, m.Tasks[task].Completions)}
+	record := s.records[task]
+	p.round = record.Round
+	_, completed, _ := m.taskStates(task)
+	for _, i := range s.of(m.Node[task]) {
+		r := &s.Replicas[i]
+		c, known := r.Components[task]
+		if !known {
+			continue
+		}
+		if x := c.Executing; x != nil {
+			p.take(r, *x, d, completed, true)
+		}
+		seen := map[int]bool{}
+		for _, run := range slices.Backward(c.Runs) {
+			if run.Operation != protocol.TaskRun {
+				if !run.Failed && !run.Cancelled && run.From != run.To {
+					break
+				}
+				continue
+			}
+			if index := p.indexOf(run); index >= 0 && !seen[index] {
+				seen[index] = true
+				p.take(r, run, d, completed, false)
+			}
+		}
+	}
+	for _, index := range record.Done {
+		if index < 0 || index >= len(p.indexes) {
+			continue
+		}
+		if x := &p.indexes[index]; !x.done {
+			x.done, x.recorded = true, true
+		}
+	}
+	return p
+}
+
+// indexOf returns the index that a run is of; -1: none that counts.
+func (p *progress) indexOf(run Run) int {
+	switch {
+	case run.Part == nil && p.Completions == 1 && p.round == 0:
+		return 0 // somebody ran it as an operation like any other
+	case run.Part == nil, run.Part.Round < p.round, run.Part.Index < 0, run.Part.Index >= p.Completions:
+		return -1
+	}
+	return run.Part.Index
+}
+
+// take takes a run of a replica into account.
+func (p *progress) take(r *Replica, run Run, d *Document, completed string, running bool) {
+	index := p.indexOf(run)
+	if run.Operation != protocol.TaskRun || index < 0 {
+		return
+	}
+	x := &p.indexes[index]
+	x.running = x.running || running
+	if done := !running && !run.Failed && !run.Cancelled && run.To == completed; done {
+		x.done = true
+	}
+	if asked := d != nil && d.asked(run.ID); asked && run.Part != nil {
+		if at := run.Part.Since; p.since.IsZero() || at.Before(p.since) {
+			p.since = at
+		}
+		failed := run.Part.Attempt
+		if !run.Failed {
+			failed--
+		}
+		x.attempts = max(x.attempts, failed)
+	}
+	if x.last == nil || running || !x.running && run.Started.After(x.last.Started) {
+		x.last, x.replica = &run, r
+	}
+}
+
+// deadline returns until when the Task may run; zero: any time.
+func (p *progress) deadline() time.Time {
+	if p.Deadline <= 0 || p.since.IsZero() {
+		return time.Time{}
+	}
+	return p.since.Add(p.Deadline)
+}
+
+func (p *progress) late(now time.Time) bool {
+	at := p.deadline()
+	return !at.IsZero() && !now.Before(at)
+}
+
+func (p *progress) completed() bool {
+	return !slices.ContainsFunc(p.indexes, func(x indexProgress) bool { return !x.done })
+}
+
+func (p *progress) running() (n int) {
+	for _, x := range p.indexes {
+		if x.running {
+			n++
+		}
+	}
+	return n
+}
+
+// done returns the indexes that are completed.
+func (p *progress) done() (all []int) {
+	for i, x := range p.indexes {
+		if x.done {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// final reports whether an exit code says that an index is not to be tried again.
+func (p *progress) final(x *indexProgress) bool {
+	return x.attempts > 0 && x.last != nil && x.last.Failed && x.last.ExitCode != nil && slices.Contains(p.FailOn, *x.last.ExitCode)
+}
+
+// failed says why an index is not tried again; empty: it may be.
+func (p *progress) failed(index int, now time.Time) string {
+	x := &p.indexes[index]
+	switch {
+	case x.done || x.running:
+		return ""
+	case p.final(x):
+		return fmt.Sprintf("index %d ended with code %d, after which it is not tried again", index, *x.last.ExitCode)
+	case x.attempts > p.BackoffLimit:
+		return fmt.Sprintf("index %d failed %s and is not tried again for this goal; set the goal again to try once more", index, times(x.attempts))
+	case p.late(now):
+		return fmt.Sprintf("its deadline of %s has passed", p.Deadline)
+	}
+	return ""
+}
+
+// next returns when an index that failed is tried again; zero: at once.
+func (p *progress) next(index int, longest time.Duration) time.Time {
+	x := &p.indexes[index]
+	if x.attempts == 0 || x.last == nil {
+		return time.Time{}
+	}
+	return x.last.Ended.Add(backoff(x.attempts+1, longest))
+}

@@ -1,0 +1,199 @@
+package goal
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Task says how a component that finishes is run: its operation [protocol.TaskRun],
+// once for each index from 0 on. Index i runs on replica i modulo their number.
+type Task struct {
+	Completions  int           // how many indexes there are
+	Parallelism  int           // how many run at a time
+	BackoffLimit int           // how often an index that failed is tried again
+	Deadline     time.Duration // for all, from the first run on; 0: any time
+	Never        bool          // what was completed in a container that was replaced counts
+	FailOn       []int         // exit codes after which an index is not tried again
+}
+
+// Record is what a document keeps of a Task.
+type Record struct {
+	Round int   `json:"round,omitempty"` // how often people asked for it again
+	Done  []int `json:"done,omitempty"`  // the indexes that count as completed, whatever becomes of their containers; sorted
+}
+
+// taskStates returns the state of a Task before all its indexes are completed, and the one
+// after; false: no transition runs it.
+func (m *Model) taskStates(task string) (before, after string, ok bool) {
+	for _, t := range m.index[task].Protocol.Transitions {
+		if t.Operation == protocol.TaskRun && t.Source != t.Target {
+			return t.Source, t.Target, true
+		}
+	}
+	return "", "", false
+}
+
+// TaskState returns the state in which a component is when it is a Task that is completed.
+func (m *Model) TaskState(component string) (state string, ok bool) {
+	if _, is := m.Tasks[component]; !is {
+		return "", false
+	}
+	_, state, ok = m.taskStates(component)
+	return state, ok
+}
+
+// settled returns the situation with Tasks in the state that all their indexes together
+// have: completed on every replica or on none. A unit knows only what was run on it.
+// Those whose target is led to in another way are as their units say.
+func (m *Model) settled(s Situation, d *Document, targets map[string]string) (Situation, map[string]*progress) {
+	if len(m.Tasks) == 0 {
+		return s, nil
+	}
+	all := map[string]*progress{}
+	s.Replicas = slices.Clone(s.Replicas)
+	for task := range m.Tasks {
+		before, after, ok := m.taskStates(task)
+		if !ok {
+			continue
+		}
+		p := m.progress(s, d, task)
+		all[task] = p
+		target := targets[task]
+		onward := target == "" || target == after || m.distance(task, after, target) < m.distance(task, before, target)
+		for _, i := range s.of(m.Node[task]) {
+			r := &s.Replicas[i]
+			c, known := r.Components[task]
+			switch completed := p.completed(); {
+			case !known, !onward, completed && target != "" && target != after:
+				continue
+			case completed:
+				c.State = after
+			case c.State == after:
+				c.State = before
+			default:
+				continue
+			}
+			r.Components = replaced(r.Components, task, c)
+		}
+	}
+	return s, all
+}
+
+// Settled returns the situation as it is shown: a Task is completed when all its indexes
+// are. The document is the one that holds; nil: none does.
+func (m *Model) Settled(s Situation, d *Document) Situation {
+	if d != nil {
+		s.records = d.Tasks
+	}
+	s, _ = m.settled(s, d, nil)
+	return s
+}
+
+// runTask begins the next index of a Task on a replica, if there is one that may be begun.
+func (t *turn) runTask(r *Replica, task string, step protocol.Step) {
+	p := t.tasks[task]
+	mine, of := slices.IndexFunc(t.s.of(r.Node), func(i int) bool { return &t.s.Replicas[i] == r }), len(t.s.of(r.Node))
+	until, waits := time.Time{}, -1
+	for index := mine; index < p.Completions; index += of {
+		x := &p.indexes[index]
+		if x.done || x.running {
+			continue
+		}
+		if why := p.failed(index, t.s.Now); why != "" {
+			if !slices.ContainsFunc(t.made.Obstacles, func(o Obstacle) bool { return o.Instance == r.Instance && o.Reason == why }) {
+				t.obstacle(r, task, why, time.Time{})
+			}
+			continue
+		}
+		if again := p.next(index, t.Policies[task].maxDelay()); again.After(t.s.Now) {
+			if until.IsZero() || again.Before(until) {
+				until, waits = again, index
+			}
+			continue
+		}
+		if n := p.running(); n >= p.Parallelism {
+			t.obstacle(r, task, fmt.Sprintf("index %d waits: %d of at most %d run", index, n, p.Parallelism), time.Time{})
+			return
+		}
+		t.beginIndex(r, task, step, index)
+		return
+	}
+	if waits >= 0 {
+		x := &p.indexes[waits]
+		t.obstacle(r, task, fmt.Sprintf("index %d failed %s; it is tried again at %s", waits, times(x.attempts), until.UTC().Format(time.RFC3339)), until)
+	}
+}
+
+// beginIndex decides on a run of one index.
+func (t *turn) beginIndex(r *Replica, task string, step protocol.Step, index int) {
+	p := t.tasks[task]
+	if p.since.IsZero() {
+		p.since = t.s.Now
+	}
+	part := &wire.Part{Index: index, Attempt: p.indexes[index].attempts + 1, Round: p.round, Since: p.since}
+	made := t.step(r, task, step, "")
+	made.ID = t.doc.indexID(r, task, made.After, part)
+	made.Part = part
+	if at := p.deadline(); !at.IsZero() {
+		made.Timeout = at.Sub(t.s.Now)
+	}
+	t.take(r, made, step)
+	p.indexes[index].running = true
+}
+
+// wakeForTasks has the decision made again when a deadline passes.
+func (t *turn) wakeForTasks() {
+	for _, p := range t.tasks {
+		if at := p.deadline(); at.After(t.s.Now) && !p.completed() && (t.made.Wake.IsZero() || at.Before(t.made.Wake)) {
+			t.made.Wake = at
+		}
+	}
+}
+
+// record notes what documents are to keep of Tasks: which indexes are completed, where that
+// is to count whatever becomes of their containers.
+func (t *turn) record() {
+	for task, p := range t.tasks {
+		if known := t.s.records[task]; p.Never && len(p.done()) > len(known.Done) {
+			if t.made.Records == nil {
+				t.made.Records = map[string]Record{}
+			}
+			known.Done = p.done()
+			t.made.Records[task] = known
+		}
+	}
+}
+
+// Again returns the document with one more round of a Task: nothing that was completed
+// counts any more.
+func (m *Model) Again(d *Document, s Situation, task string) *Document {
+	round := d.Tasks[task].Round
+	for _, i := range s.of(m.Node[task]) {
+		for _, run := range s.Replicas[i].Components[task].Runs {
+			if run.Part != nil {
+				round = max(round, run.Part.Round)
+			}
+		}
+	}
+	next := *d
+	next.Tasks = recorded(d.Tasks, map[string]Record{task: {Round: round + 1}})
+	return &next
+}
+
+// NextPart returns the part that a run of an index is, for one that a person asks for, and
+// the number of the replica that it is for, of so many.
+func (m *Model) NextPart(s Situation, d *Document, task string, index int) wire.Part {
+	if d != nil {
+		s.records = d.Tasks
+	}
+	p := m.progress(s, d, task)
+	part := wire.Part{Index: index, Attempt: 1, Round: p.round, Since: s.Now}
+	if last := p.indexes[index].last; last != nil && last.Part != nil && last.Part.Round == p.round && (last.Failed || last.Cancelled) {
+		part.Attempt, part.Since = last.Part.Attempt+1, last.Part.Since
+	}
+	return part
+}

@@ -1,0 +1,108 @@
+package keep_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/keep"
+	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/tosca/protocol/plan"
+)
+
+// migrating is an application with the Task "migrate", on replicas of "jobs".
+func migrating(task goal.Task) *application {
+	a := newApplication()
+	a.m = goal.NewModel(goal.Model{
+		Elements: []plan.Element{
+			{Name: "jobs", Protocol: protocol.Container()},
+			{Name: "migrate", Protocol: protocol.Task(), Bindings: []plan.Binding{{Requirement: protocol.Host, Target: "jobs", Capability: protocol.Host}}},
+		},
+		Node: map[string]string{"migrate": "jobs"}, Tasks: map[string]goal.Task{"migrate": task},
+	})
+	return a
+}
+
+// ran is how often something was run.
+func (a *application) ran(name string) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, run := range a.runs {
+		if run == name {
+			n++
+		}
+	}
+	return n
+}
+
+func TestATaskRunsToItsEndThroughANewManagerAndIsRunAgainWhenAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := migrating(goal.Task{Completions: 5, Parallelism: 2, BackoffLimit: 2})
+		a.fails["migrate:run"] = 2
+		a.add("jobs")
+		a.add("jobs")
+		k, end := a.keeper(t, goal.Up)
+		time.Sleep(5 * time.Second) // two of it have run, and failed
+		end()
+		if st := k.Status().Tasks["migrate"]; st.Completed == 5 || a.ran("migrate:run") == 0 {
+			t.Fatalf("the first manager ended when %+v", st)
+		}
+		k, _ = a.keeper(t, goal.Up)
+		st := a.settle(k).Tasks["migrate"]
+		if st.Phase != goal.TaskCompleted || a.ran("migrate:run") != 7 || len(a.odd) > 0 {
+			t.Fatalf("%+v after %d runs, %v", st, a.ran("migrate:run"), a.odd)
+		}
+		s, err := k.Again(t.Context(), "migrate", "jo", time.Now())
+		if err != nil || s.Document.Tasks["migrate"].Round != 1 || s.Document.By != "jo" || s.Document.All != goal.Up {
+			t.Fatalf("again: %+v %v", s.Document, err)
+		}
+		st = a.settle(k).Tasks["migrate"]
+		if st.Phase != goal.TaskCompleted || st.Round != 1 || a.ran("migrate:run") != 12 {
+			t.Fatalf("%+v after %d runs", st, a.ran("migrate:run"))
+		}
+		if _, err := k.Again(t.Context(), "jobs", "jo", time.Now()); !errors.Is(err, keep.ErrNoTask) {
+			t.Errorf("a container is asked for again: %v", err)
+		}
+	})
+}
+
+func TestWhatATaskHasCompletedStaysInTheGoalThroughNewGoalsAndContainers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := migrating(goal.Task{Completions: 2, Parallelism: 2, Never: true})
+		a.add("jobs")
+		k, _ := a.keeper(t, goal.Up)
+		a.settle(k)
+		if _, err := k.Set(t.Context(), keep.Ask{All: goal.Up}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		a.add("jobs")
+		a.settle(k) // it keeps the goal, too
+		a.do(func() { a.replicas = a.replicas[1:] })
+		s := a.settle(k)
+		if done := s.Document.Tasks["migrate"].Done; !slices.Equal(done, []int{0, 1}) {
+			t.Errorf("the document has %v", done)
+		}
+		if st := s.Tasks["migrate"]; a.ran("migrate:run") != 2 || st.Phase != goal.TaskCompleted || !s.Decision.Done() {
+			t.Errorf("%+v after %d runs, %+v", st, a.ran("migrate:run"), s.Decision.Obstacles)
+		}
+	})
+}
+
+func TestAGoalForATaskOnlyLeavesTheOthersAsTheyWere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := migrating(goal.Task{Completions: 1, Parallelism: 1})
+		a.add("jobs")
+		k, _ := a.keeper(t, "")
+		a.settle(k)
+		s, err := k.Again(t.Context(), "migrate", "jo", time.Now())
+		if err != nil || s.Document.All != "" || s.Document.States["migrate"] != protocol.Completed {
+			t.Fatalf("%+v %v", s.Document, err)
+		}
+		if st := a.settle(k).Tasks["migrate"]; st.Phase != goal.TaskCompleted {
+			t.Errorf("%+v", st)
+		}
+	})
+}
