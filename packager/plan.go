@@ -215,6 +215,7 @@ const (
 // The files that lie beside the secrets, so that no secret can have their names.
 const (
 	SecretNamesFile  = "names.json" // what a Swarm calls each secret
+	RotationFile     = ".rotation"  // how far secrets that are being replaced are
 	NetrcFile        = "netrc"      // curl's --netrc-file
 	TLSAuthorityFile = "tls-ca.key" // the key that signs certificates; no container has it
 )

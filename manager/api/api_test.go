@@ -178,6 +178,10 @@ func (noLines) Close()                                     {}
 
 func (a *app) Ready() ([]manager.NotReady, int) { return a.missing, 2 }
 
+func (a *app) Credentials(context.Context) []manager.UnitCredentials {
+	return []manager.UnitCredentials{{Node: "backend", Replica: "10.0.0.1:9001", Passwords: 2, Known: 2, Accepted: true}}
+}
+
 // Events has two, and then no more.
 func (a *app) Events(after string) func(context.Context) ([]manager.Event, error) {
 	a.called = "events after " + after

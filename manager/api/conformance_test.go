@@ -89,6 +89,7 @@ func TestEveryDocumentedAnswerIsReached(t *testing.T) {
 		{"POST", "/api/v1/app/plan", "x", 422},
 		{"GET", "/api/v1/components", "", 200},
 		{"GET", "/api/v1/components?limit=0", "", 422},
+		{"GET", "/api/v1/credentials", "", 200},
 		{"GET", "/api/v1/events", "", 200},
 		{"GET", "/api/v1/events?limit=0", "", 422},
 		{"GET", "/api/v1/executions", "", 200},

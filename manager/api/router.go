@@ -29,6 +29,7 @@ type Application interface {
 	Control
 	Logs
 	Ready() ([]manager.NotReady, int)
+	Credentials(ctx context.Context) []manager.UnitCredentials
 	Events(after string) func(context.Context) ([]manager.Event, error)
 }
 
@@ -85,6 +86,8 @@ type Options struct {
 	Logger  *slog.Logger
 	Testing bool             // answers to internal errors say what broke
 	Metrics *metrics.Metrics // nil: executions are not counted
+
+	Own func() (Own, error) // the certificates that the manager uses now; nil: it has none
 
 	AnswerTime time.Duration // how long a client may take to read an answer; 30 s
 }
@@ -175,6 +178,7 @@ func (s *server) table() []route {
 		{"POST", "/app/goal/restore", operator, s.takesKey(s.handle(s.restoreGoal))},
 		{"POST", "/app/plan", viewer, s.takesKey(s.handle(s.makePlan))},
 		{"GET", "/components", viewer, s.view(s.getComponents)},
+		{"GET", "/credentials", admin, s.handle(s.getCredentials)},
 		{"GET", "/events", viewer, s.serveEvents},
 		{"GET", "/executions", viewer, s.handle(s.getHistory)},
 		{"GET", "/executions/{execution}", viewer, s.handle(s.getExecution)},

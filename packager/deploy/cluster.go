@@ -54,6 +54,7 @@ func (d *deployer) inCluster(ctx context.Context, info kubernetes.Info) error {
 		runner: c, secrets: c.secrets, name: fmt.Sprintf("on Kubernetes, in namespace %q", info.Namespace),
 		forward: strings.Join(c.words("port-forward", "service/"+info.Manager.Service, fmt.Sprint(info.Manager.Port)), " "),
 		check:   c.check, others: c.others, before: c.before, releases: c.releases, host: c.host, removeVolumes: c.removeVolumes, settled: c.removeOldSecrets, close: c.close,
+		publish: c.publish,
 	}
 	return nil
 }

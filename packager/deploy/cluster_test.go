@@ -108,7 +108,7 @@ JSON
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := (Access{Address: manager.URL, User: "admin", Password: "pw", Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(asked, []Access{at, at}) {
+	if at := (Access{Address: manager.URL, User: "admin", Password: "pw", PasswordFile: output.ManagerPasswordFile(dir), Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(asked, []Access{at, at}) {
 		t.Errorf("asked at %+v", asked)
 	}
 	info := output.Info{

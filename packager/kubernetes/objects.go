@@ -279,6 +279,7 @@ type secretGenerator struct {
 type generatorOptions struct {
 	Labels      map[string]string `yaml:"labels,omitempty"`
 	Annotations map[string]string `yaml:"annotations,omitempty"`
+	SameName    bool              `yaml:"disableNameSuffixHash,omitempty"` // whatever the value
 }
 
 // text is a value that came from the user: always quoted, so that no reader

@@ -53,8 +53,9 @@ func named(annotations map[string]string, name, made string) map[string]string {
 }
 
 // kustomization lists the manifests and has the Secrets made of the files that
-// hold the credentials. Their names end in a digest, so that a value that has
-// changed starts the containers anew that use it.
+// hold the credentials. The names of the application's own end in a digest, so that a
+// value that has changed starts the containers anew that use it. Manager and units read
+// theirs again.
 func (w *writer) kustomization(files []output.File, secrets output.Secrets) (kustomization, error) {
 	about, err := w.about(secrets.External)
 	k := kustomization{
@@ -71,7 +72,7 @@ func (w *writer) kustomization(files []output.File, secrets output.Secrets) (kus
 		k.Secrets = append(k.Secrets, secretGenerator{
 			Name: w.secrets[s.Name], Type: "Opaque",
 			Files:   []string{path.Join(output.SecretsDir, s.Name)},
-			Options: generatorOptions{w.labels(""), map[string]string{SecretAnnotation: s.Name + "=" + secrets.Suffixes[s.Name]}},
+			Options: generatorOptions{w.labels(""), map[string]string{SecretAnnotation: s.Name + "=" + secrets.Suffixes[s.Name]}, !s.Application},
 		})
 	}
 	return k, err
