@@ -62,7 +62,7 @@ func (p *printed) String() string {
 func start(t *testing.T, env []string, words ...string) (stop func()) {
 	t.Helper()
 	said := &printed{}
-	cmd := exec.Command(words[0], words[1:]...) //nolint:noctx // it is ended by TERM, as a container's is
+	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
