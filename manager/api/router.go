@@ -45,9 +45,11 @@ type Topology interface {
 // Goals takes the application where it should be.
 type Goals interface {
 	Goal() manager.GoalView
+	GoalChanged() <-chan struct{}
 	SetGoal(ctx context.Context, req manager.GoalRequest) (view manager.GoalView, kept bool, err error)
 	ResumeGoal(ctx context.Context, components []string, by string) (view manager.GoalView, kept bool, err error)
 	RestoreGoal(ctx context.Context, g manager.KeptGoal) (view manager.GoalView, kept bool, err error)
+	RunTask(ctx context.Context, task string, again bool, by string) (view manager.GoalView, kept bool, err error)
 	Plan(ctx context.Context, req manager.GoalRequest) manager.PlanView
 }
 
@@ -101,6 +103,7 @@ type server struct {
 	audit   *auditLog
 	page    http.Handler
 	shown   shown
+	goal    goalStreams
 	streams chan struct{} // a slot for each stream of events
 
 	followers chan struct{} // a slot for each of lines
@@ -176,6 +179,7 @@ func (s *server) table() []route {
 		{"PATCH", "/app/goal", operator, s.handle(s.patchGoal)},
 		{"POST", "/app/goal/resume", operator, s.takesKey(s.handle(s.resumeGoal))},
 		{"POST", "/app/goal/restore", operator, s.takesKey(s.handle(s.restoreGoal))},
+		{"POST", "/app/tasks/{task}/run", operator, s.takesKey(s.handle(s.runTask))},
 		{"POST", "/app/plan", viewer, s.takesKey(s.handle(s.makePlan))},
 		{"GET", "/components", viewer, s.view(s.getComponents)},
 		{"GET", "/credentials", admin, s.handle(s.getCredentials)},
