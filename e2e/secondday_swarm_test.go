@@ -180,7 +180,7 @@ func aVolumeElsewhere(t *testing.T, app *application, node swarm.Node) {
 	refused(`volume "dbvolume" is on `+name+": name the engine of that machine with --docker-url", "volume", "backup", app.name, file)
 	there := func(args ...string) []string { return append([]string{"--docker-url", engine, "volume"}, args...) }
 	must(t, "", found(t, "docker"), "--host", engine, "pull", "-q", managerImage(t, app))
-	refused("docker service scale "+app.name+"_store=0", there("backup", "--stop", app.dir, file)...)
+	refused("docker service scale "+app.name+"_store=0", there("backup", "--stop", "--manager", app.manager, app.dir, file)...)
 	scaled := func(replicas string) {
 		t.Helper()
 		must(t, "", found(t, "docker"), "service", "scale", app.name+"_store="+replicas)
