@@ -63,6 +63,11 @@ func (a *app) SetGoal(_ context.Context, req manager.GoalRequest) (manager.GoalV
 	return manager.GoalView{State: req.State, Lacking: []string{"10.0.0.9"}}, !a.rare && req.State != "rare", a.err
 }
 
+func (a *app) RunTask(_ context.Context, task string, again bool, by string) (manager.GoalView, bool, error) {
+	a.called = fmt.Sprint("task ", task, " ", again, " ", by)
+	return manager.GoalView{}, !a.rare, a.err
+}
+
 func (a *app) ResumeGoal(_ context.Context, components []string, by string) (manager.GoalView, bool, error) {
 	a.called = fmt.Sprint("resume ", components, by)
 	return manager.GoalView{}, !a.rare, a.err

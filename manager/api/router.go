@@ -48,6 +48,7 @@ type Goals interface {
 	SetGoal(ctx context.Context, req manager.GoalRequest) (view manager.GoalView, kept bool, err error)
 	ResumeGoal(ctx context.Context, components []string, by string) (view manager.GoalView, kept bool, err error)
 	RestoreGoal(ctx context.Context, g manager.KeptGoal) (view manager.GoalView, kept bool, err error)
+	RunTask(ctx context.Context, task string, again bool, by string) (view manager.GoalView, kept bool, err error)
 	Plan(ctx context.Context, req manager.GoalRequest) manager.PlanView
 }
 
@@ -176,6 +177,7 @@ func (s *server) table() []route {
 		{"PATCH", "/app/goal", operator, s.handle(s.patchGoal)},
 		{"POST", "/app/goal/resume", operator, s.takesKey(s.handle(s.resumeGoal))},
 		{"POST", "/app/goal/restore", operator, s.takesKey(s.handle(s.restoreGoal))},
+		{"POST", "/app/tasks/{task}/run", operator, s.takesKey(s.handle(s.runTask))},
 		{"POST", "/app/plan", viewer, s.takesKey(s.handle(s.makePlan))},
 		{"GET", "/components", viewer, s.view(s.getComponents)},
 		{"GET", "/credentials", admin, s.handle(s.getCredentials)},
