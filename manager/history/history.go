@@ -16,6 +16,7 @@ import (
 type Query struct {
 	Node, Component string
 	Operation       string // "interface.operation", or the bare name
+	Index           *int   // of a Task; nil: any
 	By              string // who asked
 	Outcome         wire.Outcome
 	After           string // Page.Next of the page before
@@ -126,5 +127,6 @@ func (q Query) selects(x *wire.Execution) bool {
 	name := x.Interface + "." + x.Operation
 	return (q.Component == "" || x.Component == q.Component) &&
 		(q.Operation == "" || q.Operation == name || q.Operation == x.Operation) &&
+		(q.Index == nil || x.Part != nil && x.Part.Index == *q.Index) &&
 		(q.By == "" || strings.TrimSuffix(x.By, " (forced)") == q.By)
 }
