@@ -358,6 +358,9 @@ func TestGoalsAreReadFromTheBody(t *testing.T) {
 		{"PUT", goal, `{"state": "up"} x`, 422, "", "goes on"},
 		{"POST", goal + "/resume", "", 200, "resume []admin", ""},
 		{"POST", goal + "/resume", `{"components": ["api"]}`, 200, "resume [api]admin", ""},
+		{"POST", "/api/v1/app/tasks/load/run", "", 200, "task load false admin", ""},
+		{"POST", "/api/v1/app/tasks/load/run", `{"again": true}`, 200, "task load true admin", ""},
+		{"POST", "/api/v1/app/tasks/load/run", `{"once": true}`, 422, "", "once"},
 		{"POST", "/api/v1/app/plan", `{"state": "down"}`, 200, "plan down", `"api": "running"`},
 	} {
 		t.Run(c.method+" "+c.path+" "+c.body, func(t *testing.T) {

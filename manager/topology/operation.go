@@ -44,9 +44,6 @@ func (o Operation) CheckInputs(inputs map[string]string) error {
 	for _, input := range o.Model.Inputs {
 		declared = append(declared, input.Name)
 	}
-	if o.Component.Model.Task != nil && o.Name == protocol.TaskRun {
-		declared = append(declared, tosca.TaskIndex)
-	}
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
 		if !slices.Contains(declared, name) {
 			undeclared = append(undeclared, fmt.Sprintf("%q", name))

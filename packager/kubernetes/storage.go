@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"maps"
 	"path"
 	"regexp"
 
@@ -34,11 +35,21 @@ func (w *writer) claims() []any {
 		}
 		out = append(out, object{
 			APIVersion: "v1", Kind: "PersistentVolumeClaim",
-			Metadata: metadata{Name: w.volumes[v.Name], Labels: w.labels("")},
+			Metadata: metadata{Name: w.volumes[v.Name], Labels: w.labels(""), Annotations: named(nil, v.Name, w.volumes[v.Name])},
 			Spec:     claimSpec{Modes: []string{mode}, Resources: resources{Requests: map[string]string{"storage": size}}},
 		})
 	}
 	return out
+}
+
+// named adds the name that an object has in the application, where that is another.
+func named(annotations map[string]string, name, made string) map[string]string {
+	if name == made {
+		return annotations
+	}
+	all := map[string]string{NameAnnotation: name}
+	maps.Copy(all, annotations)
+	return all
 }
 
 // kustomization lists the manifests and has the Secrets made of the files that
