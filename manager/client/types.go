@@ -285,6 +285,7 @@ type EventExecution struct {
 	Interface string `json:"interface"`
 	Operation string `json:"operation"`
 	By        string `json:"by,omitempty"`
+	Part      *Part  `json:"part,omitempty"` // of a task
 	Run
 }
 
