@@ -155,5 +155,9 @@ func (a *App) Events(after string) func(context.Context) ([]Event, error) {
 // EventMissing is the kind of the event where others are left out.
 const EventMissing = mirror.EventMissing
 
+// EventGoal is the kind of the event that says where the goal stands, in streams that
+// want it.
+const EventGoal = "goal"
+
 // Event is something that happened to a component, or to a replica.
 type Event = mirror.Event

@@ -58,6 +58,8 @@ func (a *app) Goal() manager.GoalView {
 	return manager.GoalView{State: "up"}
 }
 
+func (*app) GoalChanged() <-chan struct{} { return nil }
+
 func (a *app) SetGoal(_ context.Context, req manager.GoalRequest) (manager.GoalView, bool, error) {
 	a.called = fmt.Sprint("goal ", req.State, req.States, req.Merge, req.By)
 	return manager.GoalView{State: req.State, Lacking: []string{"10.0.0.9"}}, !a.rare && req.State != "rare", a.err

@@ -45,6 +45,7 @@ type Topology interface {
 // Goals takes the application where it should be.
 type Goals interface {
 	Goal() manager.GoalView
+	GoalChanged() <-chan struct{}
 	SetGoal(ctx context.Context, req manager.GoalRequest) (view manager.GoalView, kept bool, err error)
 	ResumeGoal(ctx context.Context, components []string, by string) (view manager.GoalView, kept bool, err error)
 	RestoreGoal(ctx context.Context, g manager.KeptGoal) (view manager.GoalView, kept bool, err error)
@@ -102,6 +103,7 @@ type server struct {
 	audit   *auditLog
 	page    http.Handler
 	shown   shown
+	goal    goalStreams
 	streams chan struct{} // a slot for each stream of events
 
 	followers chan struct{} // a slot for each of lines
