@@ -16,12 +16,12 @@ import (
 type Query struct {
 	Node, Component string
 	Operation       string // "interface.operation", or the bare name
-	Index           *int   // of a Task; nil: any
 	By              string // who asked
 	Outcome         wire.Outcome
 	After           string // Page.Next of the page before
 	Limit           int    // the most executions of the page
 	Output          bool   // with the ends of output, which the units are asked for
+	Index           *int   // of a Task
 }
 
 // Page is a part of the history, the latest execution first.
