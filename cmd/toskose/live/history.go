@@ -26,7 +26,7 @@ func newHistory(s *session) *cobra.Command {
 		Long: `List executions of operations, the latest first: who asked for them (a user, or the
 goal), when, on which replica, and how they ended. They are read from the journals of
 the containers that are there, and go back as far as these.`,
-		Example: "  toskose history --dir thinking-toskosed\n  toskose history --dir thinking-toskosed api/push_default --limit 5\n  toskose history --dir thinking-toskosed api --outcome failed -o json\n  toskose history --dir pipeline-toskosed work --index 2 --printed",
+		Example: "  toskose history --dir thinking-toskosed\n  toskose history --dir thinking-toskosed api/push_default --limit 5\n  toskose history --dir thinking-toskosed api --outcome failed -o json\n  toskose history --dir pipeline-toskosed import --index 2 --printed",
 		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
