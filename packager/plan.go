@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
 )
 
 // Plan is what is built and run for an application. Slices are
@@ -85,6 +86,7 @@ type Service struct {
 	UnitPasswd string   // name of the secret with the unit's or the manager's password
 	IsManager  bool
 	IsToskosed bool
+	Job        *tosca.Task `json:",omitempty"` // it ends by itself, when this is complete; nil: it does not
 }
 
 // Port is a container's port, published by one of the host.

@@ -26,7 +26,7 @@ type cluster struct {
 // The kinds of what an application is made of, as kubectl names them. Volumes
 // are apart: what is in them outlives a deployment.
 const (
-	workloadKinds = "deployments.apps,statefulsets.apps"
+	workloadKinds = "deployments.apps,statefulsets.apps,jobs.batch"
 	runningKinds  = workloadKinds + ",services,networkpolicies.networking.k8s.io"
 	secretKinds   = "secrets"
 	volumeKinds   = "persistentvolumeclaims"

@@ -88,6 +88,7 @@ type podSpec struct {
 	Token        bool             `yaml:"automountServiceAccountToken"`
 	ServiceLinks bool             `yaml:"enableServiceLinks"`
 	Grace        int              `yaml:"terminationGracePeriodSeconds,omitempty"`
+	Restart      string           `yaml:"restartPolicy,omitempty"`
 	Security     podSecurity      `yaml:"securityContext"`
 	PullSecrets  []reference      `yaml:"imagePullSecrets,omitempty"`
 	Affinity     *affinity        `yaml:"affinity,omitempty"`

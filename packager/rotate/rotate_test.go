@@ -292,7 +292,7 @@ func TestNothingIsRefusedWhileSecretsAreReplaced(t *testing.T) {
 			var using sync.WaitGroup
 			var executed atomic.Int32
 			using.Go(func() { a.use(stop, &executed) })
-			for rounds := 0; rounds < 2 || executed.Load() < 10 && !t.Failed(); rounds++ {
+			for rounds := 0; rounds < 2 || executed.Load() < 6 && !t.Failed(); rounds++ {
 				a.interrupted(tt.choose)
 			}
 			close(stop)
