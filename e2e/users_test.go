@@ -45,7 +45,7 @@ func othersOnASwarm(t *testing.T, app *application) {
 	again := func() {
 		t.Helper()
 		mustWith(t, app.env, "", "toskose", app.packaging...)
-		mustWith(t, app.env, "", "toskose", "deploy", "--timeout", patience, app.dir)
+		mustWith(t, app.env, "", "toskose", app.deploying(app.dir)...)
 	}
 	asked := func(password, method, path string, want int) {
 		t.Helper()
