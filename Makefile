@@ -142,6 +142,13 @@ chaos-two-managers: ## two managers of one application for TOSKOSE_CHAOS_TIME (1
 	scripts/lab.sh with 3 go run ./scripts/gotest -tags chaos -count=1 -timeout 3h -run TwoManagers ./e2e
 	@cat build/chaos-two-managers.md
 
+# The release before this one: a tag or a commit. Without tags, say which.
+RELEASE ?= $(shell git describe --tags --abbrev=0 HEAD^ 2>/dev/null)
+.PHONY: test-skew
+test-skew: ## command line, manager and units of this version and of RELEASE in all combinations, as real processes
+	@[ -n "$(RELEASE)" ] || { echo 'make test-skew: there is no tag; name a commit: RELEASE=…' >&2; exit 1; }
+	@scripts/skew.sh $(RELEASE)
+
 .PHONY: lint
 lint: ## golangci-lint, with the rules of .golangci.yml
 	@# LINT_FLAGS are of a build whose packages it reads: of the tests' own, none is compiled for it alone.

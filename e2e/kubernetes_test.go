@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -235,7 +236,13 @@ func claimed(t *testing.T, namespace string) {
 	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { kubectl(t, "delete", "persistentvolume", name, "--wait=false", "--ignore-not-found") })
+	if err := errors.Join(os.MkdirAll("/var/tmp/"+name, 0o700), os.Chmod("/var/tmp/"+name, 0o777)); err != nil { // a folder of the host's is root's otherwise
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		kubectl(t, "delete", "persistentvolume", name, "--wait=false", "--ignore-not-found")
+		os.RemoveAll("/var/tmp/" + name)
+	})
 	kubectl(t, "delete", "persistentvolume", name, "--ignore-not-found") // one that was claimed once is not given again
 	kubectl(t, "apply", "-f", manifest)
 }

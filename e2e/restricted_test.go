@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -36,6 +38,7 @@ func TestAnApplicationWithoutRootComesUpInARestrictedNamespaceOnKubernetes(t *te
 	app := packageIt(t, engine, "testdata/restricted", nil, "--target", "kubernetes")
 	loaded(t, app)
 	t.Cleanup(func() { kubectl(t, "delete", "namespace", app.name, "--ignore-not-found", "--timeout=2m") })
+	claimed(t, app.name)
 	must(t, "", "toskose", "deploy", "--timeout", "3m", app.dir)
 	if level := kubectl(t, "get", "namespace", app.name, "-o", `jsonpath={.metadata.labels.pod-security\.kubernetes\.io/enforce}`); level != "restricted" {
 		t.Errorf("the namespace enforces %q", level)
@@ -50,6 +53,28 @@ func TestAnApplicationWithoutRootComesUpInARestrictedNamespaceOnKubernetes(t *te
 		}
 	}
 	othersComeAndGo(t, app)
+	itsDataComesBack(t, app)
+}
+
+// itsDataComesBack backs up the volume and restores it by pods that nobody is root in, while
+// the pod that has it runs: on the same node.
+func itsDataComesBack(t *testing.T, app *application) {
+	t.Helper()
+	app.password = strings.TrimSpace(read(t, filepath.Join(app.dir, "secrets", "manager-password")))
+	file := filepath.Join(t.TempDir(), "restricted.tar")
+	before := pods(t, app.name)
+	if r := must(t, "", "toskose", "volume", "backup", "--stop", app.dir, file); !strings.Contains(r.stdout, "hermit: stop\n") || !strings.Contains(r.stdout, "hermit: start\n") {
+		t.Errorf("the component is not stopped: %v", r)
+	}
+	kubectl(t, "-n", app.name, "exec", "cell-0", "--", "sh", "-c", "echo other >/data/made; echo more >/data/more")
+	must(t, "", "toskose", "volume", "restore", "--stop", app.name, file)
+	if has := kubectl(t, "-n", app.name, "exec", "cell-0", "--", "sh", "-c", "cat /data/*; ls -A /data"); has != "kept\nmade\n" {
+		t.Errorf("the volume has %q", has)
+	}
+	if after := pods(t, app.name); !maps.Equal(before, after) {
+		t.Errorf("the pods were %v and are %v", before, after)
+	}
+	eventually(t, "the component runs again", func() bool { return app.state(t, "cell/hermit") == "running" })
 }
 
 // withoutRights looks at what pods may do.

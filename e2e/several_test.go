@@ -31,17 +31,22 @@ func aCopySharesTheEngine(t *testing.T, first *application) {
 	if strings.Contains(thoughts(t, second), "of the first") {
 		t.Error("the second has what was shared in the first")
 	}
-	bothAreListed(t, first, second)
+	bothAreListed(t, "compose", first, second)
 	theDataIsCopied(t, first, second)
+	left, err := engine.ContainerList(t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(
+		filters.Arg("label", "io.toskose.app="+first.name))})
+	if err != nil || len(left) != 4 {
+		t.Errorf("there are %d containers of the first, %v; want 4: none that copied", len(left), err)
+	}
 	oneIsUndeployedByItsName(t, first, second)
 }
 
 // copyOf packages an application's archive under another name, with ports of its own.
-func copyOf(t *testing.T, of *application) *application {
+func copyOf(t *testing.T, of *application, flags ...string) *application {
 	t.Helper()
 	work := t.TempDir()
 	app := &application{engine: of.engine, name: of.name + "-copy", target: of.target, dir: filepath.Join(work, "out"), ports: map[string]int{}, config: filepath.Join(work, "toskose.yml")}
-	app.packaging = []string{"--name", app.name, "-o", app.dir}
+	app.packaging = append([]string{"--name", app.name, "-o", app.dir}, flags...)
 	for input := range of.ports {
 		app.ports[input] = freeport.Find(t)
 		app.packaging = append(app.packaging, "-i", fmt.Sprintf("%s=%d", input, app.ports[input]))
@@ -136,14 +141,14 @@ func thoughts(t *testing.T, app *application) (body string) {
 	return body
 }
 
-func bothAreListed(t *testing.T, apps ...*application) {
+func bothAreListed(t *testing.T, target string, apps ...*application) {
 	t.Helper()
 	type entry struct {
 		Name, Target, Manager, Dir string
 		Up, Of                     int
 	}
 	var listed []entry
-	said := must(t, "", "toskose", "ls", "--target", "compose", "-o", "json").stdout
+	said := must(t, "", "toskose", "ls", "--target", target, "-o", "json").stdout
 	if err := json.Unmarshal([]byte(said), &listed); err != nil {
 		t.Fatal(err, said)
 	}
@@ -154,11 +159,11 @@ func bothAreListed(t *testing.T, apps ...*application) {
 			continue
 		}
 		l := listed[i]
-		if at := strings.Replace(app.manager, "127.0.0.1", "localhost", 1); l.Target != "compose" || l.Up != 4 || l.Of != 4 || l.Manager != at || l.Dir != app.dir {
+		if at := strings.Replace(app.manager, "127.0.0.1", "localhost", 1); l.Target != target || l.Up != 4 || l.Of != 4 || l.Manager != at || l.Dir != app.dir {
 			t.Errorf("%s is listed as %+v, and its manager is at %s", app.name, l, at)
 		}
 	}
-	if table := must(t, "", "toskose", "ls", "--target", "compose").stdout; !strings.Contains(table, apps[0].name) || !strings.HasPrefix(table, "NAME ") {
+	if table := must(t, "", "toskose", "ls", "--target", target).stdout; !strings.Contains(table, apps[0].name) || !strings.HasPrefix(table, "NAME ") {
 		t.Errorf("the table has no %s:\n%s", apps[0].name, table)
 	}
 }
@@ -231,10 +236,5 @@ func theDataIsCopied(t *testing.T, first, second *application) {
 	must(t, "", "toskose", "volume", "restore", "--stop", second.name, file)
 	for _, app := range []*application{first, second} {
 		eventually(t, "the thought of the first is in "+app.name, func() bool { return strings.Contains(thoughts(t, app), "of the first") })
-	}
-	left, err := first.engine.ContainerList(t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(
-		filters.Arg("label", "io.toskose.app="+first.name))})
-	if err != nil || len(left) != 4 {
-		t.Errorf("there are %d containers of the first, %v; want 4: none that copied", len(left), err)
 	}
 }

@@ -85,6 +85,8 @@ func TestAnApplicationIsManagedOverTLSOnly(t *testing.T) {
 	publishedHere(t, app)
 	commandsWork(t, app)
 	annHasACertificate(t, app, authority)
+	rotated(t, app)
+	commandsWork(t, app)
 
 	keeper := app.container(t, "box")
 	dir := filepath.Dir(app.config)

@@ -27,8 +27,8 @@ type Containers = mirror.Containers
 // Options configure an App. A zero duration or number means its default.
 type Options struct {
 	Containers Containers
-	Passwords  func(node string) string // of a unit, for each request
-	Digests    map[string]string        // of the configuration that each node's unit should have
+	Passwords  func(node string) []string // of a unit, for each request: the first is used, and others where the unit refuses it
+	Digests    map[string]string          // of the configuration that each node's unit should have
 	Limits     unitclient.Limits
 	TLS        *tls.Config // for requests to units; nil: plain HTTP
 	Logger     *slog.Logger

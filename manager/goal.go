@@ -39,6 +39,7 @@ type GoalView struct {
 	Reached   int                    `json:"reached"` // components on replicas that are as they should be
 	Wanted    int                    `json:"wanted"`  // and all that the goal names
 	Underway  []goal.Step            `json:"underway,omitempty"`
+	Ahead     []goal.Ahead           `json:"ahead,omitempty"` // what the plan has after that
 	Obstacles []goal.Obstacle        `json:"obstacles,omitempty"`
 	Notes     []string               `json:"notes,omitempty"`
 }
@@ -64,10 +65,13 @@ type Goals struct {
 // Goal returns where the goal stands.
 func (g *Goals) Goal() GoalView { return goalView(g.keeper.Status()) }
 
+// GoalChanged returns a channel that is closed when Goal may return something else.
+func (g *Goals) GoalChanged() <-chan struct{} { return g.keeper.Changed() }
+
 func goalView(s keep.Status) GoalView {
 	v := GoalView{
 		Default: s.Default, Acting: s.Acting, Lacking: s.Lacking, Underway: s.Underway, Done: s.Decision.Done() && len(s.Underway) == 0,
-		Reached: s.Decision.Reached, Wanted: s.Decision.Wanted, Obstacles: s.Decision.Obstacles, Notes: s.Decision.Notes,
+		Reached: s.Decision.Reached, Wanted: s.Decision.Wanted, Ahead: s.Decision.Ahead(s.Underway), Obstacles: s.Decision.Obstacles, Notes: s.Decision.Notes,
 	}
 	if d := s.Document; d != nil {
 		v.State, v.States, v.By, v.At = d.All, d.States, d.By, d.At

@@ -50,7 +50,10 @@ func (a *App) Start(ctx context.Context, req RunRequest) (outcome.Execution, err
 		ID: req.ID, Same: req.same(op), Operation: op, Replicas: replicas, Inputs: req.Inputs, Timeout: req.Timeout, By: req.By,
 		MaxUnavailable: req.MaxUnavailable,
 	}
-	fresh := replicas
+	if err := a.index(&run, a.rules.At(a.fleet.Complete(ctx)), req.Replica != ""); err != nil {
+		return outcome.Execution{}, err
+	}
+	fresh := run.Replicas
 	if run.ID, err = chosen(a.engine, req, run.Same); err == nil && run.ID != "" {
 		fresh, err = a.engine.Fresh(ctx, run)
 	}

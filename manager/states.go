@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
@@ -31,8 +32,8 @@ func (a *App) App(ctx context.Context, d Detail) view.App {
 	}
 	a.shown.mu.Lock()
 	defer a.shown.mu.Unlock()
-	if a.shown.of != now.Snapshot {
-		a.shown.of, a.shown.view = now.Snapshot, view.OfApp(a.model, a.views(ctx, now, d))
+	if a.shown.of != now.Snapshot || a.shown.goal != now.Goal() {
+		a.shown.of, a.shown.goal, a.shown.view = now.Snapshot, now.Goal(), view.OfApp(a.model, a.views(ctx, now, d))
 	}
 	return a.shown.view
 }
@@ -42,6 +43,7 @@ func (a *App) App(ctx context.Context, d Detail) view.App {
 type shown struct {
 	mu   sync.Mutex
 	of   *mirror.Snapshot
+	goal *goal.Document
 	view view.App
 }
 
@@ -154,6 +156,10 @@ func (a *App) Events(after string) func(context.Context) ([]Event, error) {
 
 // EventMissing is the kind of the event where others are left out.
 const EventMissing = mirror.EventMissing
+
+// EventGoal is the kind of the event that says where the goal stands, in streams that
+// want it.
+const EventGoal = "goal"
 
 // Event is something that happened to a component, or to a replica.
 type Event = mirror.Event

@@ -71,6 +71,7 @@ func New(app *tosca.Application, archive fs.FS, cfg config.Config, opts Options)
 	}
 	p.checkNames()
 	p.checkPorts()
+	p.checkJobs()
 	if p.problems != nil { // a bad name would be reported again wherever it is used
 		return nil, errors.Join(p.problems...)
 	}

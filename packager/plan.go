@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
 )
 
 // Plan is what is built and run for an application. Slices are
@@ -85,6 +86,7 @@ type Service struct {
 	UnitPasswd string   // name of the secret with the unit's or the manager's password
 	IsManager  bool
 	IsToskosed bool
+	Job        *tosca.Task `json:",omitempty"` // it ends by itself, when this is complete; nil: it does not
 }
 
 // Port is a container's port, published by one of the host.
@@ -215,6 +217,7 @@ const (
 // The files that lie beside the secrets, so that no secret can have their names.
 const (
 	SecretNamesFile  = "names.json" // what a Swarm calls each secret
+	RotationFile     = ".rotation"  // how far secrets that are being replaced are
 	NetrcFile        = "netrc"      // curl's --netrc-file
 	TLSAuthorityFile = "tls-ca.key" // the key that signs certificates; no container has it
 )

@@ -134,6 +134,7 @@ func (p *planner) public() *tosca.Application {
 		maps.DeleteFunc(n.Env, func(name, _ string) bool { return p.hidden(n.Name, name) })
 	}
 	app.Components = slices.Clone(app.Components)
+	p.withoutJobs(&app)
 	for i := range app.Components {
 		p.publicInputs(&app.Components[i])
 	}

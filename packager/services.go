@@ -107,6 +107,9 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 	s.Image, s.IsToskosed, s.UnitPort = cfg.Docker.Image(), true, cfg.Port
 	s.UnitPasswd, s.StopGrace = UnitPassword(n.Name), stopGrace(cfg.Components)
 	s.Secrets = append(s.Secrets, s.UnitPasswd)
+	if job := p.jobOf(n.Name); job != nil {
+		s.asJob(job.Task)
+	}
 	p.secretFiles(s, components)
 	p.secure(s, n.Name, cfg.Alias)
 	s.Env["SUPERVISORD_PASSWORD_FILE"] = path.Join(SecretsPath, s.UnitPasswd)

@@ -22,6 +22,7 @@ type unitConf struct {
 	Unmarked   bool   // in their coredump_filter
 	TLS        *unitTLS
 	UnitLog    config.LogFile
+	Job        string // JSON; empty: operations run on request
 	Components []unitComponent
 }
 
@@ -52,6 +53,12 @@ func (p *planner) unitConf(node string, components []tosca.Component, secrets ma
 	conf := unitConf{
 		App: p.plan.App, Node: node, Output: config.DefaultOutput, Unmarked: mark != nil && !*mark, TLS: p.unitTLS(node),
 		UnitLog: config.UnitLog,
+	}
+	if job := p.unitJob(node); job != nil {
+		var err error
+		if conf.Job, err = jsonValue(job); err != nil {
+			return nil, fmt.Errorf("job: %w", err)
+		}
 	}
 	rotation := p.logFiles(node, components)
 	for _, c := range components {

@@ -41,7 +41,9 @@ func (c *compiler) component(n *node, policies *policies) Component {
 	for _, name := range inherit.Keys(ifaces) {
 		m.Interfaces = append(m.Interfaces, c.modelInterface(n, name, ifaces[name]))
 	}
-	m.Task = c.task(n, ifaces)
+	if m.Task = c.task(n, ifaces); m.Task != nil {
+		declareParts(m.Interfaces, m.Task.Completions)
+	}
 	m.Protocol = c.withFree(n, policies, m, ifaces)
 	if _, own := policies.own[n]; own {
 		idle := unimplemented(m)

@@ -69,6 +69,20 @@ func (c *compiler) checkTaskRun(n *node, ifaces map[string]*inherit.Interface) {
 	}
 }
 
+// declareParts gives Task.run the inputs that every Task has: which part it is, unless
+// the caller says so, and of how many.
+func declareParts(interfaces []Interface, completions int) {
+	for _, i := range interfaces {
+		for j := range i.Operations {
+			if o := &i.Operations[j]; (protocol.Operation{Interface: i.Name, Name: o.Name}) == protocol.TaskRun {
+				o.Inputs = append(o.Inputs,
+					OperationInput{Name: TaskCompletions, Value: strconv.Itoa(completions)}, OperationInput{Name: TaskIndex, Value: "0"})
+				sortBy(o.Inputs, func(in *OperationInput) string { return in.Name })
+			}
+		}
+	}
+}
+
 // checkTaskTarget reports a requirement that leads to a Task and that no Task fulfils.
 func (c *compiler) checkTaskTarget(e *edge, of string) {
 	offered := map[string]string{protocol.Connection: "an endpoint", protocol.Host: "a host"}[e.class]

@@ -75,21 +75,27 @@ type Unit struct {
 	ended   chan struct{} // closed by Shutdown and Restart
 	once    sync.Once
 	fate    *EssentialError // why it ended, set before ended is closed; nil: it was asked to
+	job     *job            // nil: the container is not there for one Task
+	done    atomic.Bool     // the job is completed
 }
 
 // ErrRestart is what Run returns when the unit is to be begun anew, by
 // executing itself.
 var ErrRestart = errors.New("a restart was asked for")
 
-// EssentialError is what Run returns when an essential program ended by itself,
-// and with it the unit.
+// EssentialError is what Run returns when an essential program ended by itself, or the
+// container's job was not completed, and with it the unit.
 type EssentialError struct {
 	Process string // GROUP:NAME
 	Code    int    // what the container is to end with: its exit code, or 128 and the signal's number
 	State   wire.ProcessState
+	Why     string // of a job; empty: it is of a program
 }
 
 func (e *EssentialError) Error() string {
+	if e.Why != "" {
+		return fmt.Sprintf("%s, so the unit ends with %d", e.Why, e.Code)
+	}
 	return fmt.Sprintf("the essential process %s is %s, so the unit ends with %d", e.Process, e.State, e.Code)
 }
 
@@ -108,6 +114,7 @@ func New(o Options) (*Unit, error) {
 		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env), keep(documents.Folder{Path: o.Config.Supervisord.Documents, Owner: owner(o.Env)})},
 		version: o.Version, signals: receiveSignals(), ended: make(chan struct{}),
 	}
+	u.job = newJob(c, o.Env)
 	u.Groups = Groups{
 		core: c, processes: &u.Processes, reread: o.Reread, available: groupConfigs(o.Config), begun: make(chan struct{}),
 	}
@@ -189,6 +196,13 @@ func (u *Unit) begin() {
 		return
 	}
 	u.autostart(u.names.inOrder())
+	if u.job != nil {
+		u.tasks.Go(func() {
+			fate := u.job.run()
+			u.done.Store(fate == nil)
+			u.finish(wire.DaemonShutdown, fate)
+		})
+	}
 }
 
 // untilEnd handles signals until the end is asked for.
@@ -236,6 +250,9 @@ func (u *Unit) verdict() error {
 	}
 	if u.fate != nil {
 		return u.fate
+	}
+	if u.job != nil && !u.done.Load() {
+		return &EssentialError{Code: jobEnded, Why: fmt.Sprintf("%s was not completed", u.job.Task)}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/toskose/toskose/internal/freeport"
@@ -152,10 +153,49 @@ func TestAVolumeIsWrittenForItsOwnCommandOnly(t *testing.T) {
 		{[]string{"volume", "tar", "/nowhere"}, 1, ""},
 		{[]string{"volume", "tar"}, 1, ""},
 		{[]string{"volume", "copy", "/nowhere"}, 1, ""},
+		{[]string{"volume", "hold", "/nowhere"}, 1, ""},
 	} {
 		var out, said strings.Builder
 		if code := run(t.Context(), tt.args, getenv, &out, &said); code != tt.code || !strings.Contains(out.String(), tt.out) || (code != 0) != strings.Contains(said.String(), "volume") {
 			t.Errorf("%q: code %d, %d bytes, %s", tt.args, code, out.Len(), said.String())
 		}
+	}
+}
+
+func TestAVolumeIsHeldUntilNobodyCopies(t *testing.T) {
+	t.Parallel()
+	told, tell := context.WithCancel(t.Context())
+	tell()
+	if err := hold(told, t.TempDir(), time.Hour, time.Hour); err != nil {
+		t.Errorf("told to end: %v", err)
+	}
+	proc := t.TempDir()
+	for _, name := range []string{"1", "7", "self"} {
+		if err := os.Mkdir(filepath.Join(proc, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := processes(proc); n != 2 || err != nil {
+		t.Errorf("there are %d processes, %v", n, err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan error, 1)
+		go func() { ended <- hold(t.Context(), proc, unheld, time.Second) }()
+		time.Sleep(10 * unheld)
+		select {
+		case err := <-ended:
+			t.Fatalf("it has ended while another process was there: %v", err)
+		default:
+		}
+		if err := os.Remove(filepath.Join(proc, "7")); err != nil {
+			t.Fatal(err)
+		}
+		left := time.Now()
+		if err := <-ended; err != nil || time.Since(left) > unheld {
+			t.Errorf("it has ended after %s: %v", time.Since(left), err)
+		}
+	})
+	if err := hold(t.Context(), "/nowhere", time.Hour, time.Millisecond); err == nil {
+		t.Error("without /proc, it holds for ever")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // passwords are those of units, by node. Their files are read whenever one is asked for,
@@ -16,12 +17,12 @@ type passwords struct {
 	logger *slog.Logger // nil until the manager runs
 
 	mu    sync.Mutex
-	known map[string]string // as they were read last
-	wrong map[string]string // what is wrong with a file; it is said once
+	known map[string][]string // as they were read last
+	wrong map[string]string   // what is wrong with a file; it is said once
 }
 
 func newPasswords(folder string) *passwords {
-	return &passwords{folder: folder, known: map[string]string{}, wrong: map[string]string{}}
+	return &passwords{folder: folder, known: map[string][]string{}, wrong: map[string]string{}}
 }
 
 // readAll reads the password of each node that hosts components.
@@ -33,31 +34,37 @@ func (p *passwords) readAll(app *tosca.Application) error {
 			continue
 		}
 		tried[c.Node] = true
-		password, err := p.read(c.Node)
+		passwords, err := p.read(c.Node)
 		if err != nil {
 			problems = append(problems, err)
 		}
-		p.known[c.Node] = password
+		p.known[c.Node] = passwords
 	}
 	return errors.Join(problems...)
 }
 
-func (p *passwords) read(node string) (string, error) {
+// read returns the passwords of a node's unit. There are two while one takes the place of
+// the other.
+func (p *passwords) read(node string) ([]string, error) {
 	if p.folder == "" {
-		return "", errors.New("TOSKOSE_SECRETS is not set")
+		return nil, errors.New("TOSKOSE_SECRETS is not set")
 	}
-	return secret("node "+node, filepath.Join(p.folder, node+"-password"))
+	text, err := secret("node "+node, filepath.Join(p.folder, node+"-password"))
+	if err != nil {
+		return nil, err
+	}
+	return wire.Passwords([]byte(text)), nil
 }
 
-// of returns the password of a node's unit; where its file cannot be used, that of
+// of returns the passwords of a node's unit; where their file cannot be used, those of
 // before: somebody may be writing.
-func (p *passwords) of(node string) string {
+func (p *passwords) of(node string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	password, err := p.read(node)
+	passwords, err := p.read(node)
 	switch {
 	case err == nil:
-		p.known[node], p.wrong[node] = password, ""
+		p.known[node], p.wrong[node] = passwords, ""
 	case p.wrong[node] != err.Error():
 		p.wrong[node] = err.Error()
 		p.logger.Error("the password of a unit cannot be read; that of before is used", "node", node, "error", err)

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/unit/certs"
 )
 
 // doorFiles are the files of the API's own TLS.
@@ -91,6 +94,26 @@ func readTLS(getenv func(string) string) (*unitFiles, error) {
 }
 
 func (u *unitFiles) all() []string { return []string{u.cert, u.key, u.authority} }
+
+// own is what is used for the next connection.
+func (u *unitFiles) own() (api.Own, error) {
+	if u == nil {
+		return api.Own{}, nil
+	}
+	authorities, err := os.ReadFile(u.authority)
+	if err != nil {
+		return api.Own{}, err
+	}
+	own, err := os.ReadFile(u.cert)
+	if err != nil {
+		return api.Own{}, err
+	}
+	is := api.Own{Authorities: certs.Fingerprints(authorities)}
+	if chain := certs.Fingerprints(own); len(chain) > 0 {
+		is.Certificate = chain[0]
+	}
+	return is, nil
+}
 
 func (u *unitFiles) load() (*tls.Config, error) {
 	pem, err := os.ReadFile(u.authority)

@@ -119,9 +119,9 @@ func TestAChangedPasswordOfAUnitCountsForTheNextRequest(t *testing.T) {
 	if err := p.readAll(&tosca.Application{Components: []tosca.Component{{Node: "backend"}}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range [][2]string{{"first\n", "first"}, {"", "first"}, {"", "first"}, {"second", "second"}, {"\n", "second"}} {
+	for _, step := range [][2]string{{"first\n", "first"}, {"", "first"}, {"", "first"}, {"first\nsecond", "first second"}, {"second", "second"}, {"\n", "second"}} {
 		put(step[0])
-		if got := p.of("backend"); got != step[1] {
+		if got := strings.Join(p.of("backend"), " "); got != step[1] {
 			t.Errorf("with %q in its file it is %q", step[0], got)
 		}
 	}

@@ -52,7 +52,8 @@ Signals: TERM, INT and QUIT stop every process and then the unit; HUP does so an
 again; USR2 reopens the logs; USR1, WINCH and CONT go to the processes that handle them.
 
 Exit codes: 0 stopped on request, 1 failed, 2 the configuration, its password or a port is wrong;
-if an essential program (toskose_essential) ended by itself, that of the program, 128+n for signal n.
+if an essential program (toskose_essential) ended by itself, that of the program, 128+n for signal n;
+of a job (toskose_job) that of the operation that failed, 124 after its deadline, 143 if it was stopped before its end.
 `
 
 // parse finds the command in the arguments; the default is run.

@@ -10,19 +10,21 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/rpc"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // server is an address and the credentials for it.
 type server struct {
 	listener       net.Listener
 	tls            *tls.Config // nil: plain HTTP
+	files          *rpc.TLSFiles
 	user, password string
+	passwords      func() ([]byte, error) // reads the file of the password again; nil: there is none
 }
 
 type servers []server
@@ -36,12 +38,14 @@ func listenAll(ctx context.Context, c *config.Config, env map[string]string, log
 	}()
 	var listen net.ListenConfig
 	for _, i := range c.Inet {
-		s := server{}
-		if s.user, s.password, err = credentials(i.Section, i.Username, i.Password, i.AuthRequired, env); err != nil {
+		s, err := credentials(i.Section, i.Username, i.Password, i.AuthRequired, env)
+		if err != nil {
 			return opened, err
 		}
 		if i.TLS != nil {
-			if s.tls, err = rpc.NewTLS(rpc.TLSFiles(*i.TLS), logger); err != nil {
+			files := rpc.TLSFiles(*i.TLS)
+			s.files = &files
+			if s.tls, err = rpc.NewTLS(files, logger); err != nil {
 				return opened, fmt.Errorf("[%s]: %w", i.Section, err)
 			}
 		}
@@ -51,8 +55,8 @@ func listenAll(ctx context.Context, c *config.Config, env map[string]string, log
 		opened = append(opened, s)
 	}
 	for _, x := range c.Unix {
-		s := server{}
-		if s.user, s.password, err = credentials(x.Section, x.Username, x.Password, x.AuthRequired, env); err != nil {
+		s, err := credentials(x.Section, x.Username, x.Password, x.AuthRequired, env)
+		if err != nil {
 			return opened, err
 		}
 		if s.listener, err = listenUnix(ctx, &listen, x, c.Supervisord.User); err != nil {
@@ -99,38 +103,29 @@ func listenUnix(ctx context.Context, listen *net.ListenConfig, x config.UnixServ
 	return listener, nil
 }
 
-// credentials returns user and password: those of the file, and what it leaves out
-// from the environment.
-func credentials(section, user, password string, required bool, env map[string]string) (string, string, error) {
-	if password == "" {
-		var err error
-		if password, err = environmentPassword(env); err != nil {
-			return "", "", fmt.Errorf("[%s]: %w", section, err)
-		}
-	}
-	if user == "" && password != "" {
-		user = env["SUPERVISORD_USER"]
-	}
-	if required && password == "" {
-		return "", "", fmt.Errorf("[%s]: toskose_auth=required, but there is no password; set SUPERVISORD_PASSWORD_FILE to a file that contains it", section)
-	}
-	return user, password, nil
-}
-
-// environmentPassword reads the password without its final newline.
-func environmentPassword(env map[string]string) (string, error) {
-	if file := env["SUPERVISORD_PASSWORD_FILE"]; file != "" {
+// credentials returns a server's user and password: those of the configuration, and what
+// it leaves out from the environment.
+func credentials(section, user, password string, required bool, env map[string]string) (server, error) {
+	s := server{user: user, password: password}
+	if file := env["SUPERVISORD_PASSWORD_FILE"]; password == "" && file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return "", fmt.Errorf("cannot read the password: %w", err)
+			return server{}, fmt.Errorf("[%s]: cannot read the password: %w", section, err)
 		}
-		password := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
-		if password == "" {
-			return "", fmt.Errorf("the password file %s is empty", file)
+		if len(wire.Passwords(data)) == 0 {
+			return server{}, fmt.Errorf("[%s]: the password file %s is empty", section, file)
 		}
-		return password, nil
+		s.password, s.passwords = string(data), func() ([]byte, error) { return os.ReadFile(file) }
+	} else if password == "" {
+		s.password = env["SUPERVISORD_PASSWORD"]
 	}
-	return env["SUPERVISORD_PASSWORD"], nil
+	if user == "" && s.password != "" {
+		s.user = env["SUPERVISORD_USER"]
+	}
+	if required && s.password == "" {
+		return server{}, fmt.Errorf("[%s]: toskose_auth=required, but there is no password; set SUPERVISORD_PASSWORD_FILE to a file that contains it", section)
+	}
+	return s, nil
 }
 
 func (s servers) close() {
@@ -153,7 +148,8 @@ func (s servers) serve(ctx context.Context, u *unit.Unit, idle *idleWatch, logge
 	var serving sync.WaitGroup
 	for _, server := range s {
 		handler := idle.count(rpc.New(rpc.Options{
-			Unit: u, User: server.user, Password: server.password, Version: version, Logger: logger,
+			Unit: u, User: server.user, Password: server.password, PasswordFile: server.passwords, TLS: server.files,
+			Version: version, Logger: logger,
 		}))
 		serving.Go(func() {
 			err := server.serve(ctx, handler, logger)

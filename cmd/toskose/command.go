@@ -17,6 +17,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/cmd/toskose/releases"
+	"github.com/toskose/toskose/cmd/toskose/rotate"
 	"github.com/toskose/toskose/cmd/toskose/user"
 	"github.com/toskose/toskose/cmd/toskose/volume"
 	"github.com/toskose/toskose/packager/config"
@@ -94,6 +95,7 @@ func newCommand(env environment) *cobra.Command {
 	cmd.AddCommand(applications.Command(env.streams(), env.environ, engine.connect))
 	cmd.AddCommand(volume.Command(env.streams(), env.environ, engine.connect, &engine.quiet))
 	cmd.AddCommand(contexts.Command(env.streams(), env.environ))
+	cmd.AddCommand(rotate.Command(env.streams(), rotate.Engine{Connect: engine.connect, Environ: func() []string { return engine.environ(env) }}, &engine.quiet))
 	completions(cmd)
 	return cmd
 }

@@ -141,7 +141,7 @@ func runExample(t *testing.T, line string) string {
 		if err := cmp.Or(contexts.Deployed(env.environ, "thinking", "thinking-toskosed"), os.WriteFile("staging-password", nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-	case slices.Contains([]string{"toskose deploy", "toskose undeploy", "toskose ps", "toskose release", "toskose diff", "toskose ls", "toskose volume ls", "toskose volume backup", "toskose volume restore"}, cmd.CommandPath()) || has("--dir", "direct", "-p", "--ca", "--cert"):
+	case slices.Contains([]string{"toskose deploy", "toskose undeploy", "toskose ps", "toskose release", "toskose rotate", "toskose diff", "toskose ls", "toskose volume ls", "toskose volume backup", "toskose volume restore"}, cmd.CommandPath()) || has("--dir", "direct", "-p", "--ca", "--cert"):
 		if err := cmd.ParseFlags(rest); err != nil {
 			t.Errorf("%s: %v", line, err)
 		} else if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {

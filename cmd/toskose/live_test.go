@@ -22,6 +22,14 @@ type managed struct {
 	looks int
 }
 
+// phase is that of the task load, which has failed when it was asked for once.
+func (m *managed) phase() string {
+	if m.looks++; m.looks > 1 {
+		return "failed"
+	}
+	return "retrying"
+}
+
 func (m *managed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,7 +42,10 @@ func (m *managed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/api/v1/app":
 		_, _ = io.WriteString(w, `{"nodes": [{"name": "store", "state": "running"}], "components":
-			[{"name": "api", "node": "backend", "state": "running", "replicas": [{"address": "10.0.0.1:9001", "state": "running", "why": "start succeeded"}]}]}`)
+			[{"name": "api", "node": "backend", "state": "running", "replicas": [{"address": "10.0.0.1:9001", "state": "running", "why": "start succeeded"}]},
+			{"name": "load", "node": "backend", "state": "configured", "replicas": [{"address": "10.0.0.1:9001", "state": "configured"}], "task":
+				{"phase": "`+m.phase()+`", "completions": 5, "completed": 3, "failed": 1, "until": "2026-01-01T00:00:00Z", "exit_code": 9, "reason": "index 1 failed 4 times",
+				"indexes": [{"index": 1, "phase": "failed", "attempts": 4, "exit_code": 9}]}}]}`)
 		return
 	case r.Method != http.MethodGet:
 		m.asked = append(m.asked, r.Method+" "+r.URL.Path+" "+string(body))
@@ -81,6 +92,12 @@ func TestGoalsFromTheCommandLine(t *testing.T) {
 		{"goal gui", "", `"gui" is not of the form NAME=STATE`, cli.ExitUsage},
 		{"ps", "", "backend   api         10.0.0.1:9001   running", cli.ExitOK},
 		{"ps too much", "", "2 arguments given", cli.ExitUsage},
+		{"ps load", "", "load: retrying, 3 of 5, 1 failed, next try now\nINDEX   PHASE", cli.ExitOK},
+		{"ps api", "", `component "api" is no task`, cli.ExitFailed},
+		{"run load --again", `POST /api/v1/app/tasks/load/run {"again":true}`, `task "load" has failed: index 1 failed 4 times`, 9},
+		{"run api", "", "is no task, which OPERATION", cli.ExitUsage},
+		{"run api start --again", "", "--again is for a task", cli.ExitUsage},
+		{"wait load --for completed", "", `task "load" has failed`, 9},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()

@@ -71,7 +71,7 @@ func newRunning(t *testing.T) *running {
 		units, found = append(units, u), append(found, u.Addr)
 	}
 	app, err := manager.New(model, &config.Config{Nodes: map[string]config.Node{"backend": {Port: 9001, User: "admin"}}}, manager.Options{
-		Containers: found, Passwords: func(string) string { return "unit's" }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
+		Containers: found, Passwords: func(string) []string { return []string{"unit's"} }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -77,3 +77,47 @@ func Lifecycle() protocol.Protocol {
 		},
 	}
 }
+
+const task = `[supervisord]
+nodaemon=true
+logfile=%[1]s/unit.log
+pidfile=%[1]s/unit.pid
+toskose_journal=%[1]s/journal
+toskose_documents=%[1]s/documents
+
+[inet_http_server]
+port=127.0.0.1:%[2]d
+username=admin
+toskose_auth=required
+
+[program:load.run]
+process_name=run
+command=/bin/sh -c 'echo part $INPUT_TASK_INDEX of $INPUT_TASK_COMPLETIONS; echo x >> tries-$INPUT_TASK_INDEX; [ $INPUT_TASK_INDEX != 1 ] || [ $(wc -l < tries-1) -gt 2 ] || exit 9'
+directory=%[1]s
+autostart=false
+autorestart=false
+startsecs=0
+startretries=0
+stdout_logfile=%[1]s/run.stdout.log
+stderr_logfile=%[1]s/run.stderr.log
+toskose_component=load
+toskose_interface=Task
+toskose_operation=run
+toskose_inputs={"TASK_INDEX":"0","TASK_COMPLETIONS":"3"}
+
+[group:load]
+programs=load.run
+
+[toskose:component:load]
+toskose_protocol=%[3]s
+`
+
+// Task is the configuration of a unit with one component, the task load of three indexes, of
+// which index 1 ends with code 9 twice before it succeeds.
+func Task(folder string, port uint16) []byte {
+	text, err := json.Marshal(protocol.Task())
+	if err != nil {
+		panic(err) // a protocol can be encoded
+	}
+	return fmt.Appendf(nil, task, folder, port, text)
+}

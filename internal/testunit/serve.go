@@ -30,10 +30,16 @@ type Unit struct {
 // configuration, of a folder of its own and the port.
 func Run(t testing.TB, password string, config func(folder string, port uint16) []byte) *Unit {
 	t.Helper()
+	return RunWith(t, config, "SUPERVISORD_PASSWORD="+password)
+}
+
+// RunWith is Run with variables for the unit.
+func RunWith(t testing.TB, config func(folder string, port uint16) []byte, variables ...string) *Unit {
+	t.Helper()
 	folder := t.TempDir()
 	u := &Unit{
 		Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t))),
-		t:    t, conf: filepath.Join(folder, "supervisord.conf"), env: append(os.Environ(), "SUPERVISORD_PASSWORD="+password),
+		t:    t, conf: filepath.Join(folder, "supervisord.conf"), env: append(os.Environ(), variables...),
 	}
 	if err := os.Mkdir(filepath.Join(folder, "documents"), 0o700); err != nil {
 		t.Fatal(err)

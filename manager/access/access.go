@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/toskose/toskose/manager/users"
@@ -20,7 +22,7 @@ import (
 // Options configure a Gate.
 type Options struct {
 	First     string                 // the user who is always there, an admin
-	Password  func() ([]byte, error) // reads the first user's password; called for every request
+	Password  func() ([]byte, error) // reads the first user's passwords, one on each line; called for every request
 	Users     func() ([]byte, error) // reads the file of the others; called for every request; nil: there are none
 	SecretKey func() ([]byte, error) // reads what signs tokens; called for every request; nil: a random key, and tokens end with the process
 	Now       func() time.Time       // nil: time.Now
@@ -126,9 +128,8 @@ func (g *Gate) Watch(ctx context.Context) {
 // A user whose password was right before, from the same address, costs no hash. All
 // others wait for one place: hashes take memory and processor time on purpose.
 func (g *Gate) Password(ctx context.Context, name, password, address string) (Caller, error) {
-	u, _ := g.store.current().Find(name)
-	attempt := g.attempt(u, name, password, address)
-	if done, err := g.known(attempt); done {
+	attempt := g.attempt(g.store.current().find(name), name, password, address)
+	if u, done, err := g.known(attempt); done {
 		return let(u, err)
 	}
 	select {
@@ -137,17 +138,21 @@ func (g *Gate) Password(ctx context.Context, name, password, address string) (Ca
 	case <-ctx.Done():
 		return Caller{}, ctx.Err()
 	}
-	if done, err := g.known(attempt); done { // by who was in the place before
+	if u, done, err := g.known(attempt); done { // by who was in the place before
 		return let(u, err)
 	}
-	if !u.Verify(password) {
-		g.throttle.failed(attempt.login, g.now())
-		g.refused.add(attempt.exact)
-		return Caller{}, ErrDenied
+	for _, one := range attempt.as {
+		if one.user.Verify(password) {
+			g.verified.add(one.exact)
+			g.throttle.succeeded(attempt.login(one))
+			return let(one.user, nil)
+		}
 	}
-	g.verified.add(attempt.exact)
-	g.throttle.succeeded(attempt.login)
-	return let(u, nil)
+	g.throttle.failed(attempt.login(attempt.as[0]), g.now())
+	for _, one := range attempt.as {
+		g.refused.add(one.exact)
+	}
+	return Caller{}, ErrDenied
 }
 
 func let(u users.User, err error) (Caller, error) {
@@ -159,47 +164,73 @@ func let(u users.User, err error) (Caller, error) {
 
 // attempt is one login, by digests that only this process can make.
 type attempt struct {
-	login
-	exact [sha256.Size]byte // user as they are now, password and address
+	user    [sha256.Size]byte
+	address netip.Prefix
+	as      []as // the user with each of their passwords; one at least
 }
 
-func (g *Gate) attempt(u users.User, name, password, address string) attempt {
-	mark := u.Mark()
-	return attempt{
-		login{user: g.keyed("user", name), address: network(address), familiar: g.keyed("address", string(mark[:]), address)},
-		g.keyed("password", string(mark[:]), name, password, address),
+type as struct {
+	user            users.User
+	exact, familiar [sha256.Size]byte // user as they are now, password and address; without the password
+}
+
+func (a attempt) login(one as) login {
+	return login{user: a.user, address: a.address, familiar: one.familiar}
+}
+
+func (g *Gate) attempt(all []users.User, name, password, address string) attempt {
+	a := attempt{user: g.keyed("user", name), address: network(address)}
+	for _, u := range all {
+		mark := u.Mark()
+		a.as = append(a.as, as{u, g.keyed("password", string(mark[:]), name, password, address), g.keyed("address", string(mark[:]), address)})
 	}
+	return a
 }
 
 // known decides about logins without a hash. What was wrong before is no other guess: a
 // script with an old password locks nobody out. The throttle comes before what was
 // right: it would be none if a right password passed it.
-func (g *Gate) known(a attempt) (done bool, err error) {
-	if g.refused.has(a.exact) {
-		return true, ErrDenied
+func (g *Gate) known(a attempt) (u users.User, done bool, err error) {
+	if !slices.ContainsFunc(a.as, func(one as) bool { return !g.refused.has(one.exact) }) {
+		return u, true, ErrDenied
 	}
-	if wait := g.throttle.wait(a.login, g.now()); wait > 0 {
-		return true, &OftenError{(wait + time.Second - 1).Truncate(time.Second)}
+	var wait time.Duration
+	for i, one := range a.as { // from where one of the passwords has been used, nobody is a stranger
+		if w := g.throttle.wait(a.login(one), g.now()); i == 0 || w < wait {
+			wait = w
+		}
 	}
-	return g.verified.has(a.exact), nil
+	if wait > 0 {
+		return u, true, &OftenError{(wait + time.Second - 1).Truncate(time.Second)}
+	}
+	for _, one := range a.as {
+		if g.verified.has(one.exact) {
+			return one.user, true, nil
+		}
+	}
+	return u, false, nil
 }
 
 // Token lets in whom a token was given to.
 func (g *Gate) Token(token string) (Caller, error) {
-	list, signer := g.store.signed()
-	u, expires, err := signer.Verify(token, list, g.now())
-	if err != nil {
-		return Caller{}, fmt.Errorf("%w: %w", ErrDenied, err)
+	all, signer := g.store.signed()
+	var refused error
+	for _, list := range all {
+		u, expires, err := signer.Verify(token, list, g.now())
+		if err == nil {
+			c := caller(u, ByToken)
+			c.Expires = expires
+			return c, nil
+		}
+		refused = err
 	}
-	c := caller(u, ByToken)
-	c.Expires = expires
-	return c, nil
+	return Caller{}, fmt.Errorf("%w: %w", ErrDenied, refused)
 }
 
 // Certificate lets in whom a client's certificate names, whose signature was verified.
 func (g *Gate) Certificate(name string) (Caller, error) {
-	u, found := g.store.current().Find(name)
-	if !found {
+	u := g.store.current().find(name)[0]
+	if u.Name == "" {
 		return Caller{}, fmt.Errorf("%w: the certificate names no user", ErrDenied)
 	}
 	return caller(u, ByCertificate), nil
@@ -207,20 +238,22 @@ func (g *Gate) Certificate(name string) (Caller, error) {
 
 // Issue returns a token for a caller, unless their user has changed meanwhile.
 func (g *Gate) Issue(c Caller) (token string, expires time.Time, err error) {
-	list, signer := g.store.signed()
-	u, _ := list.Find(c.Name)
-	if u.Mark() != c.mark {
+	all, signer := g.store.signed()
+	u, found := all.as(c)
+	if !found {
 		return "", expires, ErrEnded
 	}
 	expires = g.now().Add(users.TokenLife).Truncate(time.Second)
 	return signer.Sign(u, expires), expires, nil
 }
 
+// Passwords is how many are right for the first user.
+func (g *Gate) Passwords() int { return len(g.store.current()) }
+
 // Exists reports whether there is a user of a name. Others are not written down: people
 // type passwords where names belong.
 func (g *Gate) Exists(name string) bool {
-	_, found := g.store.current().Find(name)
-	return found
+	return g.store.current().find(name)[0].Name != ""
 }
 
 func caller(u users.User, by Method) Caller {

@@ -435,3 +435,47 @@ func BenchmarkARememberedPassword(b *testing.B) {
 		}
 	}
 }
+
+// TestTheFirstUsersPasswordsOverlap: who came in with the new one, before the old one ended,
+// stays; who came in with the old one does not.
+func TestTheFirstUsersPasswordsOverlap(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	put := func(text string) { w.change(func() error { w.password = text; return nil }) }
+	follow := func(password string) (ended func() bool, token string) {
+		c := w.in("admin", password, "192.0.2.1")
+		ctx, done := w.gate.Follow(t.Context(), c)
+		t.Cleanup(done)
+		token, _, err := w.gate.Issue(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() bool { return ctx.Err() != nil }, token
+	}
+	oldEnded, oldToken := follow("first password")
+	put("first password\nsecond password")
+	if n := w.gate.Passwords(); n != 2 {
+		t.Errorf("%d passwords are right", n)
+	}
+	newEnded, newToken := follow("second password")
+	w.in("admin", "first password", "192.0.2.1")
+	put("second password\nsecond password\nfirst password")
+	w.in("admin", "first password", "192.0.2.1")
+	if oldEnded() || newEnded() {
+		t.Error("somebody's right has ended while both passwords were right")
+	}
+	put("second password")
+	if _, err := w.login("admin", "first password", "192.0.2.1"); !errors.Is(err, access.ErrDenied) {
+		t.Errorf("with the old password: %v", err)
+	}
+	w.in("admin", "second password", "192.0.2.1")
+	if !oldEnded() || newEnded() {
+		t.Errorf("who came in with the old password was put out: %v; with the new one: %v", oldEnded(), newEnded())
+	}
+	if _, err := w.gate.Token(oldToken); err == nil {
+		t.Error("a token of the old password is good")
+	}
+	if _, err := w.gate.Token(newToken); err != nil {
+		t.Errorf("a token of the new password: %v", err)
+	}
+}

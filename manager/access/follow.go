@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/toskose/toskose/manager/users"
 )
 
 // followers are the requests that end with the right of their callers.
@@ -34,7 +32,7 @@ func (g *Gate) Follow(ctx context.Context, c Caller) (following context.Context,
 	if !c.Expires.IsZero() {
 		timer = time.AfterFunc(c.Expires.Sub(g.now()), func() { cancel(ErrEnded) })
 	}
-	if u, _ := g.store.current().Find(c.Name); u.Mark() != c.mark { // since the caller was let in
+	if _, found := g.store.current().as(c); !found { // since the caller was let in
 		cancel(ErrEnded)
 	}
 	return following, func() {
@@ -50,11 +48,11 @@ func (g *Gate) Follow(ctx context.Context, c Caller) (following context.Context,
 
 // end ends what users follow who are not as they were, and, where what signs tokens is not,
 // who showed one.
-func (f *followers) end(now users.List, otherKey bool) {
+func (f *followers) end(now generations, otherKey bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for one := range f.all {
-		if u, _ := now.Find(one.caller.Name); u.Mark() != one.caller.mark || otherKey && one.caller.Method == ByToken {
+		if _, found := now.as(one.caller); !found || otherKey && one.caller.Method == ByToken {
 			one.cancel(ErrEnded)
 		}
 	}

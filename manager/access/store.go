@@ -5,10 +5,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"sync"
 
 	"github.com/toskose/toskose/manager/users"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // store has the users as the files have them. It reads the files whenever it is
@@ -16,25 +17,51 @@ import (
 // who was removed is gone at once.
 type store struct {
 	opts    Options
-	changed func(now users.List, key bool) // key: what signs tokens has changed
+	changed func(now generations, key bool) // key: what signs tokens has changed
 
 	mu                  sync.Mutex
-	password, file, key []byte // as they were read last
-	first               users.User
-	list                users.List
+	password, file, key []byte       // as they were read last
+	first               []users.User // with each of their passwords
+	all                 generations
 	signer              users.Signer
 	problem             string // what was wrong the last time; it is said once
 }
 
+// generations are the users, once for each password of the first of them: while that is
+// replaced, there are two.
+type generations []users.List
+
+// find returns a user with each password; the zero User for nobody.
+func (g generations) find(name string) []users.User {
+	u, _ := g[0].Find(name)
+	all := []users.User{u}
+	for _, list := range g[1:] {
+		if other, _ := list.Find(name); other != u {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// as returns the user who a caller is, unless they have changed.
+func (g generations) as(c Caller) (users.User, bool) {
+	all := g.find(c.Name)
+	i := slices.IndexFunc(all, func(u users.User) bool { return u.Mark() == c.mark })
+	if i < 0 {
+		return users.User{}, false
+	}
+	return all[i], true
+}
+
 // current returns the users. If the files cannot be used, they are those of before:
 // somebody may be writing.
-func (s *store) current() users.List {
-	list, _ := s.signed()
-	return list
+func (s *store) current() generations {
+	all, _ := s.signed()
+	return all
 }
 
 // signed returns the users and what signs their tokens.
-func (s *store) signed() (users.List, users.Signer) {
+func (s *store) signed() (generations, users.Signer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.refresh()
@@ -45,7 +72,7 @@ func (s *store) signed() (users.List, users.Signer) {
 		s.problem = err.Error()
 		s.opts.Logger.Error("users have changed, but cannot be used; those of before stay", "error", err)
 	}
-	return s.list, s.signer
+	return s.all, s.signer
 }
 
 // read reads the files for the first time.
@@ -60,25 +87,25 @@ func (s *store) refresh() error {
 	if err != nil {
 		return err
 	}
-	same := s.first.Name != "" && bytes.Equal(password, s.password) && bytes.Equal(file, s.file)
+	same := s.first != nil && bytes.Equal(password, s.password) && bytes.Equal(file, s.file)
 	otherKey := !bytes.Equal(key, s.key)
 	if same && !otherKey {
 		return nil
 	}
-	first, list := s.first, s.list
+	first, all := s.first, s.all
 	if !same {
-		if first, list, err = s.parse(password, file); err != nil {
+		if first, all, err = s.parse(password, file); err != nil {
 			return err
 		}
 	}
-	again := s.list.Users != nil
-	s.password, s.file, s.first, s.list = password, file, first, list
+	again := s.all != nil
+	s.password, s.file, s.first, s.all = password, file, first, all
 	if otherKey {
 		s.key, s.signer = key, users.NewSigner(key)
 	}
 	if again {
-		s.opts.Logger.Info("users or the secret key have changed", "users", len(s.list.Users), "key", otherKey)
-		s.changed(s.list, otherKey)
+		s.opts.Logger.Info("users or the secret key have changed", "users", len(s.all[0].Users), "passwords", len(s.first), "key", otherKey)
+		s.changed(s.all, otherKey)
 	}
 	return nil
 }
@@ -102,31 +129,38 @@ func (s *store) readFiles() (password, file, key []byte, err error) {
 }
 
 // parse returns the first user, and all users.
-func (s *store) parse(password, file []byte) (first users.User, list users.List, err error) {
-	if first = s.first; first.Name == "" || !bytes.Equal(password, s.password) {
-		if first, err = s.firstUser(string(password)); err != nil {
-			return first, list, err
+func (s *store) parse(password, file []byte) (first []users.User, all generations, err error) {
+	if first = s.first; first == nil || !bytes.Equal(password, s.password) {
+		if first, err = s.firstUser(password); err != nil {
+			return nil, nil, err
 		}
 	}
+	var list users.List
 	if s.opts.Users != nil { // empty is somebody who writes
 		if list, err = users.Parse(file); err != nil {
-			return first, list, fmt.Errorf("cannot use the file of users: %w", err)
+			return nil, nil, fmt.Errorf("cannot use the file of users: %w", err)
 		}
 	}
-	if _, twice := list.Find(first.Name); twice {
-		return first, list, fmt.Errorf("cannot use the file of users: it has %q, who is the manager's own user", first.Name)
+	if _, twice := list.Find(s.opts.First); twice {
+		return nil, nil, fmt.Errorf("cannot use the file of users: it has %q, who is the manager's own user", s.opts.First)
 	}
-	return first, list.With(first), nil
+	for _, u := range first {
+		all = append(all, list.With(u))
+	}
+	return first, all, nil
 }
 
-// firstUser hashes the password with a salt that stays, so that tokens stay good when
+// firstUser hashes the passwords with a salt that stays, so that tokens stay good when
 // the manager starts again, and end when the password changes. The hash leaves the
 // process no more than the password does.
-func (s *store) firstUser(password string) (users.User, error) {
-	password = strings.TrimRight(password, "\r\n")
-	if password == "" {
-		return users.User{}, errors.New("the password of the manager's own user is empty")
-	}
+func (s *store) firstUser(file []byte) ([]users.User, error) {
 	salt := sha256.Sum256([]byte("toskose: salt of the first user's password: " + s.opts.First))
-	return users.User{Name: s.opts.First, Role: users.Admin, Password: users.HashWith(password, salt[:])}, nil
+	var all []users.User
+	for _, password := range wire.Passwords(file) {
+		all = append(all, users.User{Name: s.opts.First, Role: users.Admin, Password: users.HashWith(password, salt[:])})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("the password of the manager's own user is empty")
+	}
+	return all, nil
 }

@@ -16,7 +16,8 @@ func TestWhoGuessesFromManyAddressesGetsNoMoreForIt(t *testing.T) {
 	}
 	now := time.Unix(1_800_000_000, 0)
 	from := func(name, address string) login {
-		return g.attempt(g.store.list.Users[0], name, "a guess", address).login
+		a := g.attempt(g.store.first, name, "a guess", address)
+		return a.login(a.as[0])
 	}
 	for range failures {
 		g.throttle.failed(from("ann", "192.0.2.1"), now)

@@ -58,9 +58,16 @@ func (a *app) Goal() manager.GoalView {
 	return manager.GoalView{State: "up"}
 }
 
+func (*app) GoalChanged() <-chan struct{} { return nil }
+
 func (a *app) SetGoal(_ context.Context, req manager.GoalRequest) (manager.GoalView, bool, error) {
 	a.called = fmt.Sprint("goal ", req.State, req.States, req.Merge, req.By)
 	return manager.GoalView{State: req.State, Lacking: []string{"10.0.0.9"}}, !a.rare && req.State != "rare", a.err
+}
+
+func (a *app) RunTask(_ context.Context, task string, again bool, by string) (manager.GoalView, bool, error) {
+	a.called = fmt.Sprint("task ", task, " ", again, " ", by)
+	return manager.GoalView{}, !a.rare, a.err
 }
 
 func (a *app) ResumeGoal(_ context.Context, components []string, by string) (manager.GoalView, bool, error) {
@@ -177,6 +184,10 @@ func (noLines) Position() string                           { return "p" }
 func (noLines) Close()                                     {}
 
 func (a *app) Ready() ([]manager.NotReady, int) { return a.missing, 2 }
+
+func (a *app) Credentials(context.Context) []manager.UnitCredentials {
+	return []manager.UnitCredentials{{Node: "backend", Replica: "10.0.0.1:9001", Passwords: 2, Known: 2, Accepted: true}}
+}
 
 // Events has two, and then no more.
 func (a *app) Events(after string) func(context.Context) ([]manager.Event, error) {
@@ -349,6 +360,9 @@ func TestGoalsAreReadFromTheBody(t *testing.T) {
 		{"PUT", goal, `{"state": "up"} x`, 422, "", "goes on"},
 		{"POST", goal + "/resume", "", 200, "resume []admin", ""},
 		{"POST", goal + "/resume", `{"components": ["api"]}`, 200, "resume [api]admin", ""},
+		{"POST", "/api/v1/app/tasks/load/run", "", 200, "task load false admin", ""},
+		{"POST", "/api/v1/app/tasks/load/run", `{"again": true}`, 200, "task load true admin", ""},
+		{"POST", "/api/v1/app/tasks/load/run", `{"once": true}`, 422, "", "once"},
 		{"POST", "/api/v1/app/plan", `{"state": "down"}`, 200, "plan down", `"api": "running"`},
 	} {
 		t.Run(c.method+" "+c.path+" "+c.body, func(t *testing.T) {

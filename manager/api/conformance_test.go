@@ -62,6 +62,8 @@ func TestEveryDocumentedAnswerIsReached(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
 	l := enliven(t, hold, fakeunit.End{Target: "started"})
+	l.task = true
+	l.manage()
 	l.calm()
 	reached := tried{}
 	running := execution(t, reached.ask(t, l.Handler, "POST", op, `{"id": "x1"}`, "Prefer: respond-async")).ID
@@ -85,10 +87,14 @@ func TestEveryDocumentedAnswerIsReached(t *testing.T) {
 		{"POST", "/api/v1/app/goal/resume", `{"components": ["api"]}`, 422},
 		{"POST", "/api/v1/app/goal/restore", restored, 200},
 		{"POST", "/api/v1/app/goal/restore", "x", 422},
+		{"POST", "/api/v1/app/tasks/load/run", `{"again": true}`, 200},
+		{"POST", "/api/v1/app/tasks/nothing/run", "", 404},
+		{"POST", "/api/v1/app/tasks/api/run", "", 422},
 		{"POST", "/api/v1/app/plan", `{"state": "up"}`, 200},
 		{"POST", "/api/v1/app/plan", "x", 422},
 		{"GET", "/api/v1/components", "", 200},
 		{"GET", "/api/v1/components?limit=0", "", 422},
+		{"GET", "/api/v1/credentials", "", 200},
 		{"GET", "/api/v1/events", "", 200},
 		{"GET", "/api/v1/events?limit=0", "", 422},
 		{"GET", "/api/v1/executions", "", 200},
@@ -191,7 +197,7 @@ func notKept(t *testing.T, reached tried) {
 	t.Helper()
 	h := handler(t, &app{rare: true})
 	const goal = "/api/v1/app/goal"
-	for _, asked := range [][3]string{{"PUT", goal, `{"state": "up"}`}, {"PATCH", goal, `{"state": "up"}`}, {"POST", goal + "/resume", ""}, {"POST", goal + "/restore", restored}} {
+	for _, asked := range [][3]string{{"PUT", goal, `{"state": "up"}`}, {"PATCH", goal, `{"state": "up"}`}, {"POST", goal + "/resume", ""}, {"POST", goal + "/restore", restored}, {"POST", "/api/v1/app/tasks/load/run", ""}} {
 		if w := reached.ask(t, h, asked[0], asked[1], asked[2]); w.Code != 202 {
 			t.Errorf("%s: %d %s", asked, w.Code, w.Body)
 		}

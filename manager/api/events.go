@@ -19,6 +19,7 @@ const (
 	heartbeat  = 15 * time.Second // so that proxies do not close a quiet stream
 
 	eventStream = "text/event-stream"
+	stillHere   = ": still here\n\n" // a comment
 )
 
 // serveEvents streams what happens to components as server-sent events, or answers
@@ -27,6 +28,11 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	if strings.HasPrefix(r.Header.Get("Accept"), "application/json") {
 		s.handle(s.getEvents)(w, r)
+		return
+	}
+	goals, err := s.goal.follow(s.app, r)
+	if err != nil {
+		s.problem(w, r, err)
 		return
 	}
 	select {
@@ -48,21 +54,24 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		_, err := w.Write([]byte(text))
 		return err == nil && stream.Flush() == nil
 	}
-	s.stream(r, say)
+	s.stream(r, goals, say)
 }
 
 // stream ends with the client or the manager, or with a client that does not read
 // in time: when it comes back, it is told what it missed, or that it did.
-func (s *server) stream(r *http.Request, say func(string) bool) {
+func (s *server) stream(r *http.Request, goals *goalStream, say func(string) bool) {
 	next := s.app.Events(lastEvent(r))
 	unwanted := eventFilter(r)
-	for alive := say(": the states now, then what changes them\n\n"); alive; {
+	for alive := say(": the states now, then what changes them\n\n" + goals.event()); alive; {
 		ctx, cancel := context.WithTimeout(r.Context(), heartbeat)
-		events, err := next(ctx)
+		events, err := next(goals.until(ctx))
 		cancel()
 		switch {
 		case errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil:
-			alive = say(": still here\n\n")
+			alive = say(stillHere)
+			continue
+		case err != nil && goals.due() && r.Context().Err() == nil:
+			alive = say(goals.event())
 			continue
 		case err != nil:
 			return

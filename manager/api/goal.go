@@ -41,6 +41,18 @@ func (s *server) resumeGoal(r *http.Request) (reply, error) {
 	return spread(view, kept), err
 }
 
+// runTask makes the end of a task part of the goal.
+func (s *server) runTask(r *http.Request) (reply, error) {
+	var body struct {
+		Again bool `json:"again"` // whatever was completed
+	}
+	if err := decode(r, &body, `{"again": true}`); err != nil {
+		return reply{}, err
+	}
+	view, kept, err := s.app.RunTask(r.Context(), param(r, "task"), body.Again, callerOf(r).Name)
+	return spread(view, kept), err
+}
+
 func (s *server) makePlan(r *http.Request) (reply, error) {
 	req, err := goalRequest(r)
 	if err != nil {

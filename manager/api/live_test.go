@@ -14,6 +14,8 @@ import (
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/unitclient"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // live is an application of its own whose units are servers that tests can do with
@@ -26,6 +28,7 @@ type live struct {
 	backends []*fakeunit.Unit
 	frontend *fakeunit.Unit
 	found    fakeunit.Containers
+	task     bool // the application has one more component: the task load, on frontend
 }
 
 // enliven starts an application. start of api runs until hold is closed, and ends so.
@@ -52,7 +55,15 @@ func (l *live) manage() {
 	if l.app != nil {
 		l.app.Close()
 	}
-	app, err := manager.New(fakeunit.Thinking(), fakeunit.Config(), manager.Options{
+	model := fakeunit.Thinking()
+	if l.task {
+		model.Components = append(model.Components, tosca.Component{
+			Name: "load", Type: "toskose.nodes.Task", Host: "frontend", Node: "frontend", Protocol: protocol.Task(),
+			Interfaces: []tosca.Interface{{Name: "Task", Operations: []tosca.Operation{{Name: "run", Script: "run.sh"}}}},
+			Task:       &tosca.Task{Completions: 2, Parallelism: 1},
+		})
+	}
+	app, err := manager.New(model, fakeunit.Config(), manager.Options{
 		Containers: l.found, Passwords: fakeunit.PasswordOf, Patience: 100 * time.Millisecond, Backoff: time.Millisecond,
 		Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
 	})

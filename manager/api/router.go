@@ -30,6 +30,7 @@ type Application interface {
 	Control
 	Logs
 	Ready() ([]manager.NotReady, int)
+	Credentials(ctx context.Context) []manager.UnitCredentials
 	Events(after string) func(context.Context) ([]manager.Event, error)
 }
 
@@ -45,9 +46,11 @@ type Topology interface {
 // Goals takes the application where it should be.
 type Goals interface {
 	Goal() manager.GoalView
+	GoalChanged() <-chan struct{}
 	SetGoal(ctx context.Context, req manager.GoalRequest) (view manager.GoalView, kept bool, err error)
 	ResumeGoal(ctx context.Context, components []string, by string) (view manager.GoalView, kept bool, err error)
 	RestoreGoal(ctx context.Context, g manager.KeptGoal) (view manager.GoalView, kept bool, err error)
+	RunTask(ctx context.Context, task string, again bool, by string) (view manager.GoalView, kept bool, err error)
 	Plan(ctx context.Context, req manager.GoalRequest) manager.PlanView
 }
 
@@ -87,6 +90,8 @@ type Options struct {
 	Testing bool             // answers to internal errors say what broke
 	Metrics *metrics.Metrics // nil: executions are not counted
 
+	Own func() (Own, error) // the certificates that the manager uses now; nil: it has none
+
 	AnswerTime time.Duration // how long a client may take to read an answer; 30 s
 }
 
@@ -99,6 +104,7 @@ type server struct {
 	audit   *auditLog
 	page    http.Handler
 	shown   shown
+	goal    goalStreams
 	streams chan struct{} // a slot for each stream of events
 
 	followers chan struct{} // a slot for each of lines
@@ -170,8 +176,10 @@ func (s *server) table() []route {
 		{"PATCH", "/app/goal", operator, s.handle(s.patchGoal)},
 		{"POST", "/app/goal/resume", operator, s.takesKey(s.handle(s.resumeGoal))},
 		{"POST", "/app/goal/restore", operator, s.takesKey(s.handle(s.restoreGoal))},
+		{"POST", "/app/tasks/{task}/run", operator, s.takesKey(s.handle(s.runTask))},
 		{"POST", "/app/plan", viewer, s.takesKey(s.handle(s.makePlan))},
 		{"GET", "/components", viewer, s.view(s.getComponents)},
+		{"GET", "/credentials", admin, s.handle(s.getCredentials)},
 		{"GET", "/events", viewer, s.serveEvents},
 		{"GET", "/executions", viewer, s.handle(s.getHistory)},
 		{"GET", "/executions/{execution}", viewer, s.handle(s.getExecution)},

@@ -13,19 +13,25 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 // Client asks one manager. Its methods are safe for concurrent use.
 type Client struct {
-	opts Options
-	http *http.Client
+	opts     Options
+	http     *http.Client
+	password atomic.Pointer[string]
 }
 
 // Options say where a manager is, and who asks it.
 type Options struct {
 	Address        string // such as http://localhost:10000
 	User, Password string // an empty user has none
+
+	// PasswordAgain reads the password again where the manager refuses it: it may have been
+	// replaced. nil: it stays.
+	PasswordAgain func() (string, error)
 
 	Token func() (string, error) // for each request, in the place of a password; nil: there is none
 	TLS   *tls.Config            // nil: that of any server's client
@@ -39,12 +45,16 @@ func New(address, user, password string) *Client {
 // With returns a client.
 func With(opts Options) *Client {
 	opts.Address = strings.TrimRight(opts.Address, "/")
-	c := &Client{opts, &http.Client{}}
+	c := &Client{opts: opts, http: &http.Client{}}
+	c.password.Store(&opts.Password)
 	if opts.TLS != nil {
 		c.http.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: opts.TLS}
 	}
 	return c
 }
+
+// Close closes connections that are kept open.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // login says in a request who asks.
 func (c *Client) login(r *http.Request) error {
@@ -57,9 +67,22 @@ func (c *Client) login(r *http.Request) error {
 		return nil
 	}
 	if c.opts.User != "" {
-		r.SetBasicAuth(c.opts.User, c.opts.Password)
+		r.SetBasicAuth(c.opts.User, *c.password.Load())
 	}
 	return nil
+}
+
+// again reports whether there is another password by now than one that was refused.
+func (c *Client) again(refused string) bool {
+	if c.opts.PasswordAgain == nil || c.opts.Token != nil {
+		return false
+	}
+	now, err := c.opts.PasswordAgain()
+	if err != nil || now == refused {
+		return false
+	}
+	c.password.Store(&now)
+	return true
 }
 
 // ErrNoAnswer is the error of a request that no manager answered.
@@ -96,8 +119,19 @@ type request struct {
 }
 
 // send sends a request and returns an answer of success, whose body the caller
-// closes.
+// closes. What is refused was not carried out.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+	for {
+		with := *c.password.Load()
+		answer, err := c.sendOnce(ctx, r)
+		var problem *Problem
+		if !errors.As(err, &problem) || problem.Status != http.StatusUnauthorized || !c.again(with) {
+			return answer, err
+		}
+	}
+}
+
+func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, error) {
 	var text []byte
 	if r.body != nil {
 		var err error

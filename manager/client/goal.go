@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -46,6 +47,17 @@ func (c *Client) RestoreGoal(ctx context.Context, g Goal) (holds Goal, kept bool
 		Tasks    map[string]Record `json:"tasks,omitempty"`
 	}{asked{g.State, g.States}, g.Revision, g.Asked, g.By, g.At, g.Holds, g.Tasks}}, &holds)
 	return holds, !accepted, err
+}
+
+// RunTask makes the end of a task part of the goal: what failed is tried once more, and again
+// has all of it run once more.
+func (c *Client) RunTask(ctx context.Context, task string, again bool) (g Goal, kept bool, err error) {
+	path, err := url.JoinPath("/api/v1/app/tasks", url.PathEscape(task), "run")
+	if err != nil {
+		return g, false, err
+	}
+	accepted, err := c.do(ctx, request{method: http.MethodPost, path: path, body: map[string]bool{"again": again}}, &g)
+	return g, !accepted, err
 }
 
 type asked struct {

@@ -27,6 +27,49 @@ type Component struct {
 	Lacks      []Lack      `json:"lacks,omitempty"`
 	Operations []Operation `json:"operations"`
 	Replicas   []Replica   `json:"replicas"`
+	Task       *Task       `json:"task,omitempty"` // nil: it does not finish
+}
+
+// The phases of a task, and of its indexes.
+const (
+	TaskWaiting   = "waiting"
+	TaskRunning   = "running"
+	TaskRetrying  = "retrying"
+	TaskCompleted = "completed"
+	TaskFailed    = "failed" // and is not tried again
+)
+
+// Task is how far a component is that finishes.
+type Task struct {
+	Phase       string      `json:"phase"`
+	Reason      string      `json:"reason,omitempty"` // why it failed
+	Completions int         `json:"completions"`
+	Parallelism int         `json:"parallelism"`
+	Completed   int         `json:"completed"` // indexes
+	Failed      int         `json:"failed"`
+	Running     int         `json:"running"`
+	Round       int         `json:"round,omitempty"`     // how often it was asked for again
+	Since       time.Time   `json:"since,omitzero"`      // when its first run for this goal began
+	Until       time.Time   `json:"until,omitzero"`      // when something of it is tried again
+	ExitCode    *int        `json:"exit_code,omitempty"` // of the first index that failed; 0 once it is completed
+	Signal      string      `json:"signal,omitempty"`    // that ended it, where it has no exit code
+	Indexes     []TaskIndex `json:"indexes"`
+}
+
+// TaskIndex is how far one index of a task is.
+type TaskIndex struct {
+	Index     int       `json:"index"`
+	Phase     string    `json:"phase"`
+	Replica   string    `json:"replica,omitempty"` // in which it ran last, or is to run
+	Instance  string    `json:"instance,omitempty"`
+	Attempts  int       `json:"attempts"`
+	Execution string    `json:"execution,omitempty"` // the last
+	ExitCode  *int      `json:"exit_code,omitempty"`
+	Signal    string    `json:"signal,omitempty"`
+	Started   time.Time `json:"started,omitzero"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Until     time.Time `json:"until,omitzero"`     // when it is tried again
+	Recorded  bool      `json:"recorded,omitempty"` // it is completed as the goal has it
 }
 
 // Operation is an operation as the model has it.

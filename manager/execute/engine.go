@@ -30,6 +30,7 @@ type Request struct {
 	Operation topology.Operation
 	Replicas  []fleet.Replica
 	Inputs    map[string]string // override declared inputs
+	Part      *wire.Part        // of a Task
 	Timeout   time.Duration     // 0: the operation's own limit, or none
 	By        string            // who asks, for the journals
 	// MaxUnavailable is on how many replicas it runs at the same time, and it begins on

@@ -87,7 +87,7 @@ func (e *Engine) begin(ctx context.Context, r *run) (x wire.Execution, err error
 		err = e.fleet.Insist(ctx, false, func() (err error) {
 			x, err = r.replica.Unit.Execute(ctx, wire.ExecuteRequest{
 				ID: r.id, Component: r.req.Operation.Component.Name(), Operation: r.req.Operation.Name.String(), By: r.req.By,
-				Timeout: r.req.Timeout.Seconds(), Inputs: variables(r.req.Inputs), Instance: at.instance, After: at.after,
+				Timeout: r.req.Timeout.Seconds(), Inputs: variables(r.req.Inputs), Instance: at.instance, After: at.after, Part: r.req.Part,
 			})
 			return err
 		})

@@ -34,7 +34,8 @@ type Obstacle struct {
 	Instance  string    `json:"instance,omitempty"` // empty: any
 	Component string    `json:"component,omitempty"`
 	Reason    string    `json:"reason"`
-	Until     time.Time `json:"until,omitzero"` // when it is tried again
+	Until     time.Time `json:"until,omitzero"`  // when it is tried again
+	Waits     bool      `json:"waits,omitempty"` // nothing is wrong: others come first
 }
 
 // Decision is what to do, and how far the goal is.
@@ -183,17 +184,17 @@ func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
 	}
 	switch refused := t.Permits(t.s, r, component, step); {
 	case len(refused.Lacks) > 0:
-		t.obstacle(r, component, fmt.Sprintf("%s waits for %s", step.Operation, refused.Lacks[0]), time.Time{})
+		t.waits(r, component, fmt.Sprintf("%s waits for %s", step.Operation, refused.Lacks[0]), time.Time{})
 	case len(refused.Takes) > 0:
-		t.obstacle(r, component, fmt.Sprintf("%s waits until %q no longer requires %s", step.Operation, refused.Takes[0].Component, refused.Takes[0]), time.Time{})
+		t.waits(r, component, fmt.Sprintf("%s waits until %q no longer requires %s", step.Operation, refused.Takes[0].Component, refused.Takes[0]), time.Time{})
 	default:
 		if crowd := t.crowd(r, component, step); crowd != "" {
-			t.obstacle(r, component, crowd, time.Time{})
+			t.waits(r, component, crowd, time.Time{})
 			t.crowded++
 			return
 		}
 		if provider, until := t.unled(t.s, r, component, step); until.After(t.s.Now) {
-			t.obstacle(r, component, fmt.Sprintf("%s waits until the network leads to %q", step.Operation, provider), until)
+			t.waits(r, component, fmt.Sprintf("%s waits until the network leads to %q", step.Operation, provider), until)
 			return
 		}
 		if t.tasks[component] != nil && step.Operation == protocol.TaskRun {
@@ -250,10 +251,16 @@ func replaced(all map[string]Component, name string, c Component) map[string]Com
 func admit(*Replica, string, protocol.Step) (ok bool, why string) { return true, "" }
 
 func (t *turn) obstacle(r *Replica, component, reason string, until time.Time) {
-	t.made.Obstacles = append(t.made.Obstacles, Obstacle{r.Node, r.Instance, component, reason, until})
+	t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: r.Node, Instance: r.Instance, Component: component, Reason: reason, Until: until})
 	if !until.IsZero() && (t.made.Wake.IsZero() || until.Before(t.made.Wake)) {
 		t.made.Wake = until
 	}
+}
+
+// waits is an obstacle that goes away when others have come as far as they are to.
+func (t *turn) waits(r *Replica, component, reason string, until time.Time) {
+	t.obstacle(r, component, reason, until)
+	t.made.Obstacles[len(t.made.Obstacles)-1].Waits = true
 }
 
 // count says how far the goal is, and which replicas are in its way.

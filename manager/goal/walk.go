@@ -48,6 +48,7 @@ type stand struct {
 type planned struct {
 	plan.Step
 	leg, number int
+	level       int // from 1
 }
 
 // newWalk plans from the situation of a turn. Who requires something of another
@@ -68,14 +69,15 @@ func (t *turn) newWalk(ctx context.Context, anyReplica bool) *walk {
 		}
 		legOf[e.Name], w.legs, w.at = n, append(w.legs, l), append(w.at, make([]int, max(1, len(l.replicas))))
 	}
-	all := made.Steps()
-	w.byID = make([]int, len(all)+1)
-	for _, st := range all {
-		l := &w.legs[legOf[st.Component]]
-		w.byID[st.ID] = len(w.steps)
-		w.steps = append(w.steps, planned{st, legOf[st.Component], len(l.stands) - 1})
-		open := l.class != nil && t.opens(l.component, st.Operation.Operation, l.stands[len(l.stands)-1].open)
-		l.stands = append(l.stands, stand{st.Target, open})
+	w.byID = make([]int, len(made.Steps())+1)
+	for level, steps := range made.Levels {
+		for _, st := range steps {
+			l := &w.legs[legOf[st.Component]]
+			w.byID[st.ID] = len(w.steps)
+			w.steps = append(w.steps, planned{st, legOf[st.Component], len(l.stands) - 1, level + 1})
+			open := l.class != nil && t.opens(l.component, st.Operation.Operation, l.stands[len(l.stands)-1].open)
+			l.stands = append(l.stands, stand{st.Target, open})
+		}
 	}
 	return w
 }

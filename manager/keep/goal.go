@@ -60,8 +60,8 @@ func (k *Keeper) status() Status {
 	return s
 }
 
-// Document returns the goal that was kept at the last decision; nil: nobody had set one. It
-// does not wait for a decision.
+// Document returns the goal that holds; nil: there is none. It does not wait for a decision
+// that is being made.
 func (k *Keeper) Document() *goal.Document { return k.holds.Load() }
 
 // Changed returns a channel that is closed when the goal was looked at again.
@@ -130,19 +130,22 @@ func (o Options) merge(next, before *goal.Document, ask Ask) {
 // ErrNoTask says that a component is no Task.
 var ErrNoTask = errors.New("it is no task")
 
-// Again has a Task run once more, from its first index on, whatever was completed, and
-// makes that part of the goal. It waits as Set does.
-func (k *Keeper) Again(ctx context.Context, task, by string, now time.Time) (Status, error) {
+// RunTask makes it part of the goal that a Task is completed; what failed of it is tried
+// once more, and again has all of it run once more, whatever was completed. It waits as Set
+// does.
+func (k *Keeper) RunTask(ctx context.Context, task string, again bool, by string, now time.Time) (Status, error) {
 	completed, is := k.opts.Model.TaskState(task)
 	if !is {
 		return k.Status(), fmt.Errorf("%w: %q", ErrNoTask, task)
 	}
 	k.mu.Lock()
-	next := &goal.Document{All: k.opts.Default}
+	next := &goal.Document{}
 	if before := k.document(); before != nil {
-		next = before
+		*next = *before
 	}
-	next = k.opts.Model.Again(next, k.observed, task)
+	if again {
+		next = k.opts.Model.Again(next, k.observed, task)
+	}
 	next.By, next.At = by, now
 	next.Holds = maps.Clone(next.Holds)
 	delete(next.Holds, task)
@@ -195,6 +198,7 @@ func (k *Keeper) put(d *goal.Document) {
 	d.Revision = k.store.following()
 	d.Asked = d.Revision
 	k.store.document = d
+	k.holds.Store(k.document())
 	k.opts.Logger.Info("goal", "revision", d.Revision.String(), "by", d.By)
 	k.poke()
 }

@@ -51,7 +51,9 @@ type Keeper struct {
 	stale    bool            // something else has changed since
 	changed  chan struct{}   // closed with every decision
 	working  sync.WaitGroup
-	holds    atomic.Pointer[goal.Document] // as of the last turn
+	standard *goal.Document                // the default, with what of a goal the units keep
+	standing *goal.Document                // and what that is made of
+	holds    atomic.Pointer[goal.Document] // for who does not wait for the lock
 }
 
 // place is a component on a replica.
@@ -154,7 +156,7 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	}
 	k.last, k.stale = superseded, false
 	document := k.document()
-	k.holds.Store(k.store.document)
+	k.holds.Store(document)
 	seen := k.overlay(s)
 	d := k.opts.Model.Continue(ctx, k.decision, document, seen)
 	if k.acting {
@@ -190,17 +192,18 @@ func (k *Keeper) wake(now time.Time) time.Time {
 // have on hold; nil: none. The caller holds the lock.
 func (k *Keeper) document() *goal.Document {
 	d := k.store.document
-	switch {
-	case d == nil && k.opts.Default == "":
-		return nil
-	case d == nil:
-		return &goal.Document{All: k.opts.Default}
-	case d.All == "" && len(d.States) == 0 && k.opts.Default != "":
-		with := *d
-		with.All = k.opts.Default
-		return &with
+	if k.opts.Default == "" || d != nil && (d.All != "" || len(d.States) > 0) {
+		return d
 	}
-	return d
+	if k.standard == nil || k.standing != d {
+		with := goal.Document{}
+		if d != nil {
+			with = *d
+		}
+		with.All = k.opts.Default
+		k.standard, k.standing = &with, d
+	}
+	return k.standard
 }
 
 // overlay adds to what is observed what this Keeper knows better: operations that

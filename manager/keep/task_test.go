@@ -55,7 +55,7 @@ func TestATaskRunsToItsEndThroughANewManagerAndIsRunAgainWhenAskedFor(t *testing
 		if st.Phase != goal.TaskCompleted || a.ran("migrate:run") != 7 || len(a.odd) > 0 {
 			t.Fatalf("%+v after %d runs, %v", st, a.ran("migrate:run"), a.odd)
 		}
-		s, err := k.Again(t.Context(), "migrate", "jo", time.Now())
+		s, err := k.RunTask(t.Context(), "migrate", true, "jo", time.Now())
 		if err != nil || s.Document.Tasks["migrate"].Round != 1 || s.Document.By != "jo" || s.Document.All != goal.Up {
 			t.Fatalf("again: %+v %v", s.Document, err)
 		}
@@ -63,7 +63,7 @@ func TestATaskRunsToItsEndThroughANewManagerAndIsRunAgainWhenAskedFor(t *testing
 		if st.Phase != goal.TaskCompleted || st.Round != 1 || a.ran("migrate:run") != 12 {
 			t.Fatalf("%+v after %d runs", st, a.ran("migrate:run"))
 		}
-		if _, err := k.Again(t.Context(), "jobs", "jo", time.Now()); !errors.Is(err, keep.ErrNoTask) {
+		if _, err := k.RunTask(t.Context(), "jobs", true, "jo", time.Now()); !errors.Is(err, keep.ErrNoTask) {
 			t.Errorf("a container is asked for again: %v", err)
 		}
 	})
@@ -97,7 +97,7 @@ func TestAGoalForATaskOnlyLeavesTheOthersAsTheyWere(t *testing.T) {
 		a.add("jobs")
 		k, _ := a.keeper(t, "")
 		a.settle(k)
-		s, err := k.Again(t.Context(), "migrate", "jo", time.Now())
+		s, err := k.RunTask(t.Context(), "migrate", true, "jo", time.Now())
 		if err != nil || s.Document.All != "" || s.Document.States["migrate"] != protocol.Completed {
 			t.Fatalf("%+v %v", s.Document, err)
 		}

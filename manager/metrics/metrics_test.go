@@ -34,6 +34,10 @@ func (app) App(context.Context, manager.Detail) view.App {
 		Components: []view.Component{{
 			Name: "api", Node: "backend", Lacks: make([]outcome.Lack, 2),
 			Replicas: []view.ComponentReplica{{State: "running"}, {State: "unknown"}},
+		}, {
+			Name: "load", Node: "backend", Task: &goal.TaskStatus{Indexes: []goal.TaskIndex{
+				{Phase: goal.TaskCompleted, Attempts: 1}, {Phase: goal.TaskFailed, Attempts: 4}, {Phase: goal.TaskCompleted, Attempts: 2}, {Phase: goal.TaskWaiting},
+			}},
 		}},
 	}
 }
@@ -96,6 +100,9 @@ func TestMetricsSayHowTheApplicationStandsAndWhatHappened(t *testing.T) {
 		`toskose_component_replicas{component="api",node="backend",state="running"} 1`,
 		`toskose_component_replicas{component="api",node="backend",state="unknown"} 1`,
 		`toskose_component_lacks{component="api",node="backend"} 2`,
+		`toskose_task_indexes{component="load",node="backend",phase="completed"} 2`,
+		`toskose_task_indexes{component="load",node="backend",phase="retrying"} 0`,
+		`toskose_task_attempts{component="load",node="backend"} 7`,
 		`toskose_goal_components 3`,
 		`toskose_goal_components_reached 2`,
 		`toskose_goal_done 0`,

@@ -25,13 +25,16 @@ var (
 		"Replicas of a component by its state; unknown where its unit does not answer.", []string{"node", "component", "state"}, nil)
 	lacking = prometheus.NewDesc("toskose_component_lacks",
 		"How much a component requires in its state that nothing offers.", []string{"node", "component"}, nil)
-	goalWanted  = prometheus.NewDesc("toskose_goal_components", "Components on replicas that the goal names.", nil, nil)
-	goalReached = prometheus.NewDesc("toskose_goal_components_reached", "Those of them that are as the goal says.", nil, nil)
-	goalDone    = prometheus.NewDesc("toskose_goal_done", "1 if all is as the goal says and nothing is under way.", nil, nil)
-	goalActing  = prometheus.NewDesc("toskose_goal_acting", "0 if the manager only observes, because it does not know which goal holds.", nil, nil)
-	goalBlocked = prometheus.NewDesc("toskose_goal_obstacles", "What is in the way of the goal.", nil, nil)
-	goalHeld    = prometheus.NewDesc("toskose_goal_holds", "Components that the goal leaves alone, since somebody else operated them.", nil, nil)
-	goalLacking = prometheus.NewDesc("toskose_goal_lacking_replicas", "Replicas that do not keep the goal yet.", nil, nil)
+	taskIndexes = prometheus.NewDesc("toskose_task_indexes",
+		"Indexes of a task by their phase: waiting, running, retrying, completed or failed.", []string{"node", "component", "phase"}, nil)
+	taskAttempts = prometheus.NewDesc("toskose_task_attempts", "Attempts at the indexes of a task that have begun, the last ones of each.", []string{"node", "component"}, nil)
+	goalWanted   = prometheus.NewDesc("toskose_goal_components", "Components on replicas that the goal names.", nil, nil)
+	goalReached  = prometheus.NewDesc("toskose_goal_components_reached", "Those of them that are as the goal says.", nil, nil)
+	goalDone     = prometheus.NewDesc("toskose_goal_done", "1 if all is as the goal says and nothing is under way.", nil, nil)
+	goalActing   = prometheus.NewDesc("toskose_goal_acting", "0 if the manager only observes, because it does not know which goal holds.", nil, nil)
+	goalBlocked  = prometheus.NewDesc("toskose_goal_obstacles", "What is in the way of the goal.", nil, nil)
+	goalHeld     = prometheus.NewDesc("toskose_goal_holds", "Components that the goal leaves alone, since somebody else operated them.", nil, nil)
+	goalLacking  = prometheus.NewDesc("toskose_goal_lacking_replicas", "Replicas that do not keep the goal yet.", nil, nil)
 )
 
 // The states of replicas.
@@ -44,7 +47,7 @@ const (
 // Describe sends all descriptions.
 func (s standing) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		replicas, components, lacking, goalWanted, goalReached, goalDone, goalActing, goalBlocked, goalHeld, goalLacking,
+		replicas, components, lacking, taskIndexes, taskAttempts, goalWanted, goalReached, goalDone, goalActing, goalBlocked, goalHeld, goalLacking,
 	} {
 		ch <- d
 	}
@@ -78,6 +81,18 @@ func (s standing) Collect(ch chan<- prometheus.Metric) {
 			gauge(components, number, c.Node, c.Name, state)
 		}
 		gauge(lacking, len(c.Lacks), c.Node, c.Name)
+		if c.Task == nil {
+			continue
+		}
+		attempts, phases := 0, map[string]int{"waiting": 0, "running": 0, "retrying": 0, "completed": 0, "failed": 0}
+		for _, x := range c.Task.Indexes {
+			phases[string(x.Phase)]++
+			attempts += x.Attempts
+		}
+		for phase, number := range phases {
+			gauge(taskIndexes, number, c.Node, c.Name, phase)
+		}
+		gauge(taskAttempts, attempts, c.Node, c.Name)
 	}
 	g := s.app.Goal()
 	gauge(goalWanted, g.Wanted)

@@ -54,6 +54,14 @@ func (a *Application) Choose(name string) ([]Operation, error) {
 	return nil, a.nothing(name)
 }
 
+// Named returns a component by its name alone.
+func (a *Application) Named(name string) (*Component, error) {
+	if c := a.component(name); c != nil {
+		return c, nil
+	}
+	return nil, a.nothing(name)
+}
+
 func (a *Application) component(name string) *Component {
 	for _, n := range a.Nodes {
 		for _, c := range n.Components {

@@ -55,7 +55,7 @@ type Application struct {
 }
 
 // New joins a model and its configuration, and reports all that is missing.
-func New(app *tosca.Application, conf *config.Config, passwords func(node string) string) (*Application, error) {
+func New(app *tosca.Application, conf *config.Config, passwords func(node string) []string) (*Application, error) {
 	var problems []error
 	nodes := make([]*Node, 0, len(app.Nodes))
 	byName := map[string]*Node{}
@@ -90,12 +90,12 @@ func New(app *tosca.Application, conf *config.Config, passwords func(node string
 	return a, errors.Join(problems...)
 }
 
-func (n *Node) credential(passwords func(node string) string) error {
-	n.Credentials = unitclient.Credentials{User: n.Conf.User, Password: func() string { return passwords(n.Name()) }, Name: n.Name()}
+func (n *Node) credential(passwords func(node string) []string) error {
+	n.Credentials = unitclient.Credentials{User: n.Conf.User, Passwords: func() []string { return passwords(n.Name()) }, Name: n.Name()}
 	if n.Conf.Port < 1 || n.Conf.Port > 65535 {
 		return fmt.Errorf("node %q: port %d of its unit in toskose.yml is not valid", n.Name(), n.Conf.Port)
 	}
-	if n.Conf.User == "" || n.Credentials.Password() == "" {
+	if n.Conf.User == "" || len(n.Credentials.Passwords()) == 0 {
 		return fmt.Errorf("node %q: its unit's user or password is missing", n.Name())
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,9 +113,9 @@ func (p *Pool) Close() {
 // Credentials are the user and password of a unit and, with TLS, the name that its
 // certificate must have.
 type Credentials struct {
-	User     string
-	Password func() string // for each request
-	Name     string
+	User      string
+	Passwords func() []string // for each request; the first is used, and others where the unit refuses it
+	Name      string
 }
 
 // Client sends requests to one unit. It is safe for concurrent use and need not be
@@ -164,11 +165,39 @@ func (c *Client) ask(ctx context.Context, limit time.Duration, r request, decode
 // send sends a request and returns the answer, if it is one of success. The caller
 // closes its body.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+	var tried []string
+	for {
+		password, ok := untried(c.credentials.Passwords(), tried)
+		if !ok {
+			return nil, r.failed(ErrUnauthorized)
+		}
+		tried = append(tried, password)
+		answer, err := c.sendWith(ctx, r, password)
+		if !errors.Is(err, ErrUnauthorized) {
+			return answer, err
+		}
+	}
+}
+
+// untried returns the next password to try: while one takes the place of another, a
+// unit may know either only, and what it refuses it has not carried out.
+func untried(all, tried []string) (string, bool) {
+	i := slices.IndexFunc(all, func(one string) bool { return !slices.Contains(tried, one) })
+	switch {
+	case i >= 0:
+		return all[i], true
+	case len(tried) == 0: // there is none
+		return "", true
+	}
+	return "", false
+}
+
+func (c *Client) sendWith(ctx context.Context, r request, password string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, c.base.String()+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, r.failed(err)
 	}
-	req.SetBasicAuth(c.credentials.User, c.credentials.Password())
+	req.SetBasicAuth(c.credentials.User, password)
 	if r.kind != "" {
 		req.Header.Set("Content-Type", r.kind)
 	}

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { leak.Main(m) }
 
-var credentials = unitclient.Credentials{User: fakeunit.User, Password: func() string { return fakeunit.Password }}
+var credentials = unitclient.Credentials{User: fakeunit.User, Passwords: func() []string { return []string{fakeunit.Password} }}
 
 // patient are limits that no machine is too slow for, where a test has none.
 func patient(limits unitclient.Limits) unitclient.Limits {
@@ -333,7 +333,7 @@ func TestAWrongPasswordIsNoNonsense(t *testing.T) {
 	u := &fakeunit.Unit{Instance: "i1"}
 	pool := unitclient.NewPool(patient(unitclient.Limits{}))
 	t.Cleanup(pool.Close)
-	_, err := pool.Client(u.Start(t, nil), unitclient.Credentials{User: "admin", Password: func() string { return "guess" }}).Components(t.Context(), true)
+	_, err := pool.Client(u.Start(t, nil), unitclient.Credentials{User: "admin", Passwords: func() []string { return []string{"guess"} }}).Components(t.Context(), true)
 	if !errors.Is(err, unitclient.ErrUnauthorized) {
 		t.Errorf("got %v", err)
 	}

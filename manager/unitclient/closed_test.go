@@ -49,7 +49,7 @@ func TestWhoseUnitHasEndedIsToldFromWhoIsSilent(t *testing.T) {
 					}
 					t.Cleanup(pool.Close)
 					t.Cleanup(server.Close)
-					c := pool.Client(netip.MustParseAddrPort(server.Listener.Addr().String()), unitclient.Credentials{Password: func() string { return "" }, Name: "example.com"})
+					c := pool.Client(netip.MustParseAddrPort(server.Listener.Addr().String()), unitclient.Credentials{Passwords: func() []string { return []string{""} }, Name: "example.com"})
 					if kept {
 						if _, err := c.Journal(t.Context(), "i1:0", 10*time.Second); err != nil {
 							t.Fatal(err)

@@ -39,7 +39,7 @@ func TestAUnitThatShowsAnotherNameIsNotTalkedTo(t *testing.T) {
 		{"backend", unitclient.ErrUnreachable, 1},
 		{"example.com", unitclient.ErrBadAnswer, 2},
 	} {
-		client := pool.Client(addr, unitclient.Credentials{User: "admin", Password: func() string { return "pw" }, Name: tt.name})
+		client := pool.Client(addr, unitclient.Credentials{User: "admin", Passwords: func() []string { return []string{"pw"} }, Name: tt.name})
 		if _, err := client.Components(t.Context(), false); !errors.Is(err, tt.kind) {
 			t.Errorf("%s: error %v", tt.name, err)
 		}

@@ -18,6 +18,9 @@ func OfComponent(l Look, c *topology.Component, seen Processes) Component {
 		Name: c.Name(), Type: c.Model.Type, Node: c.Node.Name(), State: StateUnknown,
 		Allowed: []string{}, Operations: c.Models, Replicas: make([]ComponentReplica, 0, len(now.Replicas)),
 	}
+	if status, is := l.tasks[view.Name]; is {
+		view.Task = &status
+	}
 	first := true
 	for _, at := range now.Replicas {
 		if !at.Gone.IsZero() {

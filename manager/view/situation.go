@@ -70,7 +70,9 @@ func (r *Rules) At(now *mirror.Snapshot) Look {
 
 // look returns what was translated last. The caller holds the lock.
 func (r *Rules) look() Look {
-	return Look{r.last, r, r.now, r.settled, r.goal, r.index}
+	l := Look{Snapshot: r.last, rules: r, told: r.now, situation: r.settled, goal: r.goal, index: r.index}
+	l.tasks = r.model.TaskStatuses(r.goal, l.Situation())
+	return l
 }
 
 // seen returns a replica as goals see it.
@@ -125,7 +127,11 @@ type Look struct {
 	situation goal.Situation // with Tasks settled
 	goal      *goal.Document
 	index     map[*mirror.Replica]int
+	tasks     map[string]goal.TaskStatus
 }
+
+// Goal is the document by which Tasks are shown; nil: there is none, or no Task.
+func (l Look) Goal() *goal.Document { return l.goal }
 
 // Situation is what is known as goals see it.
 func (l Look) Situation() goal.Situation {

@@ -3,6 +3,7 @@ package view
 import (
 	"time"
 
+	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/unit/wire"
@@ -74,6 +75,7 @@ type Component struct {
 	Lacks      []outcome.Lack            `json:"lacks,omitempty"`    // what it requires in its state, and nothing offers
 	Operations []topology.OperationModel `json:"operations"`
 	Replicas   []ComponentReplica        `json:"replicas"`
+	Task       *goal.TaskStatus          `json:"task,omitempty"` // of one that finishes: how far it is
 }
 
 // ComponentReplica is a component in one container.

@@ -55,6 +55,7 @@ func TestThePage(t *testing.T) {
 	b.Says(".panel .now", "configured")
 	b.Says(".troubles", "On hold")
 	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'warn'`)
+	b.Await(`document.querySelector('.chip').dataset.tone === 'warn'`)
 	b.Picture("hold")
 	b.GoTo("#/component/frontend/gui")
 	b.Push("stop")

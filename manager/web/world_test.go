@@ -101,7 +101,7 @@ func newThinking(t testing.TB) *thinking {
 		}).Addr}
 	}
 	app, err := manager.New(model, &conf, manager.Options{
-		Containers: found, Passwords: func(string) string { return "unit's" }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
+		Containers: found, Passwords: func(string) []string { return []string{"unit's"} }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -33,10 +33,13 @@ type Node struct {
 	// they are.
 	CoredumpMark *bool `yaml:"coredump_mark,omitempty" json:"coredump_mark,omitempty"`
 	// MaxUnavailable is how many replicas operations may take away at the same time; 0: 1.
-	MaxUnavailable int                  `yaml:"max_unavailable,omitempty" json:"max_unavailable,omitempty"`
-	Docker         Docker               `yaml:"docker,omitempty" json:"docker,omitzero"`
-	Deploy         Deploy               `yaml:"deploy,omitempty" json:"deploy,omitzero"`
-	Components     map[string]Component `yaml:"components,omitempty" json:"components,omitempty"`
+	MaxUnavailable int `yaml:"max_unavailable,omitempty" json:"max_unavailable,omitempty"`
+	// Job is whether the container is run for its one Task, without the manager, and ends
+	// with it.
+	Job        bool                 `yaml:"job,omitempty" json:"job,omitempty"`
+	Docker     Docker               `yaml:"docker,omitempty" json:"docker,omitzero"`
+	Deploy     Deploy               `yaml:"deploy,omitempty" json:"deploy,omitzero"`
+	Components map[string]Component `yaml:"components,omitempty" json:"components,omitempty"`
 }
 
 // Manager configures the manager.

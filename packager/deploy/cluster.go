@@ -26,7 +26,7 @@ type cluster struct {
 // The kinds of what an application is made of, as kubectl names them. Volumes
 // are apart: what is in them outlives a deployment.
 const (
-	workloadKinds = "deployments.apps,statefulsets.apps"
+	workloadKinds = "deployments.apps,statefulsets.apps,jobs.batch"
 	runningKinds  = workloadKinds + ",services,networkpolicies.networking.k8s.io"
 	secretKinds   = "secrets"
 	volumeKinds   = "persistentvolumeclaims"
@@ -54,6 +54,7 @@ func (d *deployer) inCluster(ctx context.Context, info kubernetes.Info) error {
 		runner: c, secrets: c.secrets, name: fmt.Sprintf("on Kubernetes, in namespace %q", info.Namespace),
 		forward: strings.Join(c.words("port-forward", "service/"+info.Manager.Service, fmt.Sprint(info.Manager.Port)), " "),
 		check:   c.check, others: c.others, before: c.before, releases: c.releases, host: c.host, removeVolumes: c.removeVolumes, settled: c.removeOldSecrets, close: c.close,
+		publish: c.publish,
 	}
 	return nil
 }

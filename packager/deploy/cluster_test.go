@@ -37,7 +37,7 @@ func fakeCluster(t *testing.T, branches string) (dir string, calls func() []stri
 	dir = t.TempDir()
 	log := filepath.Join(dir, "calls")
 	script := "#!/bin/sh\necho \"$*\" >>'" + log + "'\ncase \"$*\" in\nversion*) echo '{}' ;;\n" +
-		`*"get deployments.apps,statefulsets.apps --selector"*json) cat "$(dirname "$0")/../workloads" 2>/dev/null || echo '{"items": []}' ;;` + branches + "\n*statefulsets.apps,pods*) echo '{\"items\": []}' ;;\nesac\n"
+		`*"get deployments.apps,statefulsets.apps,jobs.batch --selector"*json) cat "$(dirname "$0")/../workloads" 2>/dev/null || echo '{"items": []}' ;;` + branches + "\n*jobs.batch,pods*) echo '{\"items\": []}' ;;\nesac\n"
 	for name, f := range map[string]struct {
 		text string
 		mode os.FileMode
@@ -90,10 +90,10 @@ func TestADeploymentAppliesWaitsThroughAForwardingAndRemovesWhatIsOld(t *testing
 	t.Cleanup(manager.Close)
 	dir, calls := fakeCluster(t, `
 *"apply --kustomize"*) echo "namespace/shop unchanged"; echo "deployment.apps/backend configured"; echo "secret/pw-new created"; echo "service/backend unchanged" ;;
-*"get deployments.apps,statefulsets.apps,services"*) echo deployment.apps/backend service/backend service/old ;;
+*"get deployments.apps,statefulsets.apps,jobs.batch,services"*) echo deployment.apps/backend service/backend service/old ;;
 *"get secrets"*) echo secret/pw-new secret/pw-old ;;
-*"get deployments.apps,statefulsets.apps --selector"*) echo deployment.apps/backend ;;
-*"get deployments.apps,statefulsets.apps,pods"*) cat <<'JSON'
+*"get deployments.apps,statefulsets.apps,jobs.batch --selector"*) echo deployment.apps/backend ;;
+*"get deployments.apps,statefulsets.apps,jobs.batch,pods"*) cat <<'JSON'
 {"items": [`+readyManager+","+readyPod+`]}
 JSON
 ;;
@@ -108,7 +108,7 @@ JSON
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := (Access{Address: manager.URL, User: "admin", Password: "pw", Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(asked, []Access{at, at}) {
+	if at := (Access{Address: manager.URL, User: "admin", Password: "pw", PasswordFile: output.ManagerPasswordFile(dir), Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(asked, []Access{at, at}) {
 		t.Errorf("asked at %+v", asked)
 	}
 	info := output.Info{
@@ -136,7 +136,7 @@ JSON
 
 func TestWhatDoesNotComeUpOnAClusterIsExplainedAndRemoved(t *testing.T) {
 	dir, calls := fakeCluster(t, `
-*"get deployments.apps,statefulsets.apps,pods"*) cat <<'JSON'
+*"get deployments.apps,statefulsets.apps,jobs.batch,pods"*) cat <<'JSON'
 {"items": [`+deployment(incomplete)+","+pod(`{"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"exitCode": 7, "reason": "Error"}}}`, "")+`]}
 JSON
 ;;
@@ -321,7 +321,7 @@ func TestAFolderSaysWhereItIsDeployed(t *testing.T) {
 func TestOtherSecretsThanTheClustersAreRefusedBeforeAnythingChanges(t *testing.T) {
 	dir, calls := fakeCluster(t, `
 *"get secrets"*jsonpath*) printf 'manager-password=a0\n\ntoken=x\n' ;;
-*"get deployments.apps,statefulsets.apps --selector"*) echo deployment.apps/backend ;;`)
+*"get deployments.apps,statefulsets.apps,jobs.batch --selector"*) echo deployment.apps/backend ;;`)
 	if err := os.WriteFile(filepath.Join(dir, output.SecretsDir, packager.SecretNamesFile), []byte(`{"manager-password": {"suffix": "a1"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -98,6 +98,7 @@ type target struct {
 	unheard         func(context.Context) error // why the manager runs and cannot be asked
 	halted          func(context.Context) error // waits until the orchestrator has ended what it does by itself about an update
 	note            func(release.Log) error     // keeps the log where what is deployed cannot
+	publish         func(context.Context) error // hands the folder's secrets to what runs
 	close           func()
 }
 

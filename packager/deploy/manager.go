@@ -18,6 +18,7 @@ import (
 type Access struct {
 	Address        string // http://HOST:PORT, or https
 	User, Password string // the password is empty where it is an external secret
+	PasswordFile   string // that the password is from, which may change; empty: it does not
 	Forward        string // the command that brings it to that address; empty: it is there
 
 	// How the manager shows that it is this one: files in PEM; empty: as any server does.
@@ -38,6 +39,9 @@ func (a Access) Token() (string, error) {
 	}
 	return strings.TrimSpace(string(text)), nil
 }
+
+// PasswordNow reads the password again.
+func (a Access) PasswordNow() (string, error) { return output.PasswordIn(a.PasswordFile) }
 
 // readInfo reads what an output folder is for. The namespace is empty where it is not for
 // Kubernetes alone.
@@ -65,7 +69,7 @@ func Manager(dir string) (Access, error) {
 		forward = fmt.Sprintf("kubectl --namespace %s port-forward service/%s %d", namespace, info.Manager.Service, info.Manager.Port)
 	}
 	password, err := output.ManagerPassword(dir)
-	at := Access{Address: local(info), User: info.Manager.User, Password: password, Forward: forward}
+	at := Access{Address: local(info), User: info.Manager.User, Password: password, PasswordFile: output.ManagerPasswordFile(dir), Forward: forward}
 	at.trust(dir, info)
 	return at, err
 }
@@ -77,6 +81,9 @@ func local(info output.Info) string {
 
 func (d *deployer) access(address, password string) Access {
 	at := Access{Address: address, User: d.info.Manager.User, Password: password, Forward: d.where.forward}
+	if password != "" {
+		at.PasswordFile = output.ManagerPasswordFile(d.opts.Dir)
+	}
 	at.trust(d.opts.Dir, d.info)
 	return at
 }

@@ -57,6 +57,10 @@ type status struct {
 	Ready     int   `json:"readyReplicas"`
 	Available int   `json:"availableReplicas"`
 
+	// Of a Job: numbers of pods.
+	Serving   int `json:"ready"`
+	Succeeded int `json:"succeeded"`
+
 	Containers []containerStatus `json:"containerStatuses"` // of a pod
 }
 

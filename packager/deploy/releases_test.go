@@ -32,8 +32,8 @@ func upgraded(t *testing.T) (dir string, old release.Record, calls func() []stri
 	dir, calls = fakeCluster(t, `
 *"apply --kustomize `+was+`") touch "$(dirname "$0")/back" ;;
 *"apply --kustomize"*) touch "$(dirname "$0")/newer" ;;
-*"get deployments.apps,statefulsets.apps --selector"*name) echo deployment.apps/store ;;
-*statefulsets.apps,pods*) if [ -e "$(dirname "$0")/back" ] || [ ! -e "$(dirname "$0")/newer" ]; then cat <<'JSON'
+*"get deployments.apps,statefulsets.apps,jobs.batch --selector"*name) echo deployment.apps/store ;;
+*jobs.batch,pods*) if [ -e "$(dirname "$0")/back" ] || [ ! -e "$(dirname "$0")/newer" ]; then cat <<'JSON'
 {"items": [`+readyManager+","+readyPod+`]}
 JSON
 else cat <<'JSON'

@@ -102,6 +102,9 @@ func (s containerStatus) restarted() bool {
 // complete reports whether all pods of a workload exist, are ready and have its
 // newest version.
 func (o object) complete() bool {
+	if o.Kind == jobKind {
+		return o.jobUp()
+	}
 	want := 1
 	if o.Spec.Replicas != nil {
 		want = *o.Spec.Replicas
@@ -113,6 +116,23 @@ func (o object) complete() bool {
 	return o.Kind != "Deployment" || s.Available >= want
 }
 
+const jobKind = "Job"
+
+// jobUp reports whether a Job runs, or is complete.
+func (o object) jobUp() bool {
+	if complete, ok := o.condition("Complete"); ok && complete.Status == "True" {
+		return true
+	}
+	_, failed := o.jobFailed()
+	return !failed && o.Status.Serving > 0
+}
+
+// jobFailed says why a Job has failed for good.
+func (o object) jobFailed() (why string, failed bool) {
+	c, ok := o.condition("Failed")
+	return strings.TrimSuffix(c.Reason+": "+c.Message, ": "), o.Kind == jobKind && ok && c.Status == "True"
+}
+
 // service is the name of the workload that an object belongs to.
 func (o object) service() string { return o.Metadata.Labels[kubernetes.Workload] }
 
@@ -120,7 +140,7 @@ func (r rollout) failure(w object) failure {
 	f := failure{service: w.service()}
 	var why []string
 	for _, p := range r.podsOf(f.service) {
-		if p.ready() && !p.restarted() {
+		if p.ready() && !p.restarted() || p.Status.Phase == "Succeeded" {
 			continue
 		}
 		text, times := r.podFailure(p)
@@ -134,6 +154,9 @@ func (r rollout) failure(w object) failure {
 		why, f.times = append(why, text), times
 	}
 	f.why = strings.Join(why, "; ")
+	if reason, failed := w.jobFailed(); failed {
+		f.why, f.final = reason+"; "+f.why, true
+	}
 	return f
 }
 

@@ -131,6 +131,8 @@ func (f *failure) add(t swarm.Task) {
 	case ended(t):
 		f.times++
 		f.why = fmt.Sprintf("%s: %s", t.Status.State, t.Status.Err)
+	case t.Status.State == swarm.TaskStateComplete: // it has done its work
+		f.why = ""
 	case t.Status.State == swarm.TaskStateRunning && (f.times == 0 || time.Since(t.Status.Timestamp) > settled):
 		f.why = ""
 	case t.DesiredState == swarm.TaskStateRunning && t.Status.Err != "":

@@ -167,7 +167,7 @@ func deployWarnings(s packager.Service) []string {
 			lost("labels", fmt.Sprintf("%q cannot be the name of an annotation", key))
 		}
 	}
-	if r := c.RestartPolicy; (r.Condition != "" && r.Condition != "any") || r.MaxAttempts != nil || r.Delay != "" || r.Window != "" {
+	if r := c.RestartPolicy; s.Job == nil && ((r.Condition != "" && r.Condition != "any") || r.MaxAttempts != nil || r.Delay != "" || r.Window != "") {
 		lost("restart_policy", "a pod is always restarted")
 	}
 	if u := c.UpdateConfig; u.FailureAction != "" || u.Monitor != "" || u.MaxFailureRatio != nil {

@@ -22,6 +22,10 @@ const infoAnnotation = "io.toskose.info"
 // and says nothing of it.
 const SecretAnnotation = "io.toskose.secret" //nolint:gosec // it is a name
 
+// NameAnnotation is of a workload or a claim whose name in the application is another than
+// Kubernetes allows: that name.
+const NameAnnotation = "io.toskose.name"
+
 // namespaceFile is the manifest of an application's own namespace.
 const namespaceFile = "namespace"
 

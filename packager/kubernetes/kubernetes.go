@@ -193,7 +193,14 @@ func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 		}
 	}
 	for _, s := range w.plan.Services {
-		documents := append([]any{w.workload(s)}, w.services(s)...)
+		workload := w.workload(s)
+		if s.Job != nil {
+			var err error
+			if workload, err = w.job(s, secrets); err != nil {
+				return nil, err
+			}
+		}
+		documents := append([]any{workload}, w.services(s)...)
 		if s.UnitPort != 0 && !s.IsManager {
 			documents = append(documents, w.policy(s))
 		}

@@ -88,6 +88,7 @@ type podSpec struct {
 	Token        bool             `yaml:"automountServiceAccountToken"`
 	ServiceLinks bool             `yaml:"enableServiceLinks"`
 	Grace        int              `yaml:"terminationGracePeriodSeconds,omitempty"`
+	Restart      string           `yaml:"restartPolicy,omitempty"`
 	Security     podSecurity      `yaml:"securityContext"`
 	PullSecrets  []reference      `yaml:"imagePullSecrets,omitempty"`
 	Affinity     *affinity        `yaml:"affinity,omitempty"`
@@ -279,6 +280,7 @@ type secretGenerator struct {
 type generatorOptions struct {
 	Labels      map[string]string `yaml:"labels,omitempty"`
 	Annotations map[string]string `yaml:"annotations,omitempty"`
+	SameName    bool              `yaml:"disableNameSuffixHash,omitempty"` // whatever the value
 }
 
 // text is a value that came from the user: always quoted, so that no reader

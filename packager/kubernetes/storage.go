@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"maps"
 	"path"
 	"regexp"
 
@@ -34,16 +35,27 @@ func (w *writer) claims() []any {
 		}
 		out = append(out, object{
 			APIVersion: "v1", Kind: "PersistentVolumeClaim",
-			Metadata: metadata{Name: w.volumes[v.Name], Labels: w.labels("")},
+			Metadata: metadata{Name: w.volumes[v.Name], Labels: w.labels(""), Annotations: named(nil, v.Name, w.volumes[v.Name])},
 			Spec:     claimSpec{Modes: []string{mode}, Resources: resources{Requests: map[string]string{"storage": size}}},
 		})
 	}
 	return out
 }
 
+// named adds the name that an object has in the application, where that is another.
+func named(annotations map[string]string, name, made string) map[string]string {
+	if name == made {
+		return annotations
+	}
+	all := map[string]string{NameAnnotation: name}
+	maps.Copy(all, annotations)
+	return all
+}
+
 // kustomization lists the manifests and has the Secrets made of the files that
-// hold the credentials. Their names end in a digest, so that a value that has
-// changed starts the containers anew that use it.
+// hold the credentials. The names of the application's own end in a digest, so that a
+// value that has changed starts the containers anew that use it. Manager and units read
+// theirs again.
 func (w *writer) kustomization(files []output.File, secrets output.Secrets) (kustomization, error) {
 	about, err := w.about(secrets.External)
 	k := kustomization{
@@ -60,7 +72,7 @@ func (w *writer) kustomization(files []output.File, secrets output.Secrets) (kus
 		k.Secrets = append(k.Secrets, secretGenerator{
 			Name: w.secrets[s.Name], Type: "Opaque",
 			Files:   []string{path.Join(output.SecretsDir, s.Name)},
-			Options: generatorOptions{w.labels(""), map[string]string{SecretAnnotation: s.Name + "=" + secrets.Suffixes[s.Name]}},
+			Options: generatorOptions{w.labels(""), map[string]string{SecretAnnotation: s.Name + "=" + secrets.Suffixes[s.Name]}, !s.Application},
 		})
 	}
 	return k, err

@@ -20,13 +20,11 @@ func (w *writer) workload(s packager.Service) object {
 		Replicas: 1, Selector: w.selects(name),
 		Template: podTemplate{metadata{Labels: w.labels(name)}, w.pod(s)},
 	}
-	o := object{APIVersion: "apps/v1", Kind: "Deployment", Metadata: metadata{Name: name, Labels: w.labels(name), Annotations: annotations(s.Deploy.Labels)}}
+	o := object{APIVersion: "apps/v1", Kind: "Deployment", Metadata: metadata{Name: name, Labels: w.labels(name), Annotations: named(annotations(s.Deploy.Labels), s.Name, name)}}
 	stateful := len(s.Mounts) > 0
 	if stateful {
 		o.Kind, spec.ServiceName = "StatefulSet", name
-		if s.IsToskosed { // otherwise one that is not ready is never replaced by what mends it
-			spec.PodManagement = "Parallel"
-		}
+		spec.PodManagement = "Parallel" // otherwise one that is not ready is never replaced by what mends it
 	}
 	w.deploy(s, &spec, stateful)
 	o.Spec = spec

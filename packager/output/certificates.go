@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -172,4 +173,36 @@ func issue(template *x509.Certificate, by *certificate, now time.Time) (certific
 	}
 	out.parse()
 	return out, nil
+}
+
+// Certificate is one with its key, in PEM.
+type Certificate struct{ Cert, Key string }
+
+// NewAuthority returns one that signs certificates.
+func NewAuthority(now time.Time) (Certificate, error) {
+	made, err := authority("", "", now)
+	return Certificate{made.cert, made.key}, err
+}
+
+// Reissue returns a certificate for the same names as another, with a new key, signed by an
+// authority.
+func Reissue(old string, by Certificate, now time.Time) (Certificate, error) {
+	block, _ := pem.Decode([]byte(old))
+	if block == nil {
+		return Certificate{}, errors.New("it is no certificate in PEM")
+	}
+	was, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return Certificate{}, err
+	}
+	ca := certificate{cert: by.Cert, key: by.Key}
+	if !ca.parse() {
+		return Certificate{}, errors.New("the authority's key is not that of its certificate")
+	}
+	names := slices.Clone(was.DNSNames)
+	for _, ip := range was.IPAddresses {
+		names = append(names, ip.String())
+	}
+	made, err := ca.issue(&packager.TLS{For: was.Subject.CommonName, Names: names}, now)
+	return Certificate{made.cert, made.key}, err
 }

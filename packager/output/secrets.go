@@ -27,6 +27,9 @@ const SecretsDir = "secrets"
 type swarmName struct {
 	Suffix string `json:"suffix"`
 	Digest string `json:"sha256"` // of the value
+	// First is the suffix that manifests had before the value was replaced while the application
+	// ran: what secrets hold tells no release from another. Empty: it was not.
+	First string `json:"first,omitempty"`
 }
 
 // Secrets are an application's secrets as a target names them.
@@ -60,24 +63,28 @@ func settle(secrets []packager.Secret, old credentials, random io.Reader, today 
 			value = cmp.Or(old.values[s.Name], s.Begin)
 		}
 		if value == "" {
-			drawn, err := draw(random, 25)
-			if err != nil {
+			if value, err = Password(random); err != nil {
 				return credentials{}, err
 			}
-			value = strings.ToLower(base32.StdEncoding.EncodeToString(drawn))
 		}
 		sum := sha256.Sum256([]byte(value))
-		name := swarmName{Suffix: old.names[s.Name].Suffix, Digest: hex.EncodeToString(sum[:])}
+		name := swarmName{Suffix: old.names[s.Name].Suffix, Digest: hex.EncodeToString(sum[:]), First: old.names[s.Name].First}
 		if name.Suffix == "" || name.Digest != old.names[s.Name].Digest {
 			drawn, err := draw(random, 4)
 			if err != nil {
 				return credentials{}, err
 			}
-			name.Suffix = hex.EncodeToString(drawn)
+			name.Suffix, name.First = hex.EncodeToString(drawn), ""
 		}
 		now.values[s.Name], now.names[s.Name] = value, name
 	}
 	return now, nil
+}
+
+// Password draws one.
+func Password(random io.Reader) (string, error) {
+	drawn, err := draw(random, 25)
+	return strings.ToLower(base32.StdEncoding.EncodeToString(drawn)), err
 }
 
 func draw(random io.Reader, n int) ([]byte, error) {
@@ -192,10 +199,19 @@ func CertificateFile(dir string) string {
 
 // ManagerPassword reads the password that was given to the manager or generated
 // for it.
-func ManagerPassword(dir string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(dir, SecretsDir, packager.ManagerPassword))
+func ManagerPassword(dir string) (string, error) { return PasswordIn(ManagerPasswordFile(dir)) }
+
+// ManagerPasswordFile is where that is.
+func ManagerPasswordFile(dir string) string {
+	return filepath.Join(dir, SecretsDir, packager.ManagerPassword)
+}
+
+// PasswordIn reads the password of a file.
+func PasswordIn(file string) (string, error) {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the manager's password: %w", err)
 	}
-	return strings.TrimRight(string(data), "\r\n"), nil
+	first, _, _ := strings.Cut(string(data), "\n") // there is another while it is replaced
+	return strings.TrimRight(first, "\r"), nil
 }

@@ -145,7 +145,8 @@ func TestReleasesDifferInWhatAnAdministratorHasToKnow(t *testing.T) {
 			release.Swarm:   {"container store replaced", "store mount /data | dbvolume", "volume dbvolume removed"},
 			release.Kubernetes: {
 				"container store replaced", "store kind | StatefulSet | Deployment", "store mount /data | volume-dbvolume",
-				"store volume volume-dbvolume.persistentVolumeClaim.claimName | dbvolume", "store workload.serviceName | store", "volume dbvolume removed",
+				"store volume volume-dbvolume.persistentVolumeClaim.claimName | dbvolume", "store workload.podManagementPolicy | Parallel",
+				"store workload.serviceName | store", "volume dbvolume removed",
 			},
 		}},
 	} {

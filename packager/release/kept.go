@@ -39,6 +39,9 @@ func Keep(dir, id string) error {
 		return fmt.Errorf("cannot keep the release: %w", err)
 	}
 	for _, name := range append(names, secrets...) {
+		if filepath.Base(name) == packager.RotationFile {
+			continue
+		}
 		if err := copyFile(filepath.Join(keptOf(dir, id), name), filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("cannot keep the release: %w", err)
 		}

@@ -83,7 +83,7 @@ func (c *Contents) addObject(o map[string]any, secrets map[string]string) {
 	}
 	of := c.Containers[node]
 	spec := entry[map[string]any](o, "spec")
-	if kind != "Deployment" && kind != "StatefulSet" {
+	if kind != "Deployment" && kind != "StatefulSet" && kind != "Job" {
 		of.flatten(kind+" "+name, spec, false)
 		return
 	}

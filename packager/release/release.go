@@ -20,12 +20,17 @@ func ID(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	packaged, err := output.AsPackaged(dir)
+	if err != nil {
+		return "", err
+	}
 	sum := sha256.New()
 	for _, name := range names {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return "", fmt.Errorf("cannot read the release: %w", err)
 		}
+		data = packaged(data)
 		fmt.Fprintf(sum, "%q %d\n", filepath.ToSlash(name), len(data))
 		sum.Write(data)
 	}

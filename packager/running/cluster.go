@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -20,18 +21,55 @@ type Cluster struct {
 	Environ []string // KUBECONFIG says where it is
 }
 
+// Error is why kubectl has failed.
+type Error struct {
+	Words []string // of the command
+	Said  string   // on its stderr
+	Err   error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("`%s`: %v: %s", strings.Join(e.Words, " "), e.Err, e.Said)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// reading is how long it may take to read what kubectl has printed before it ended.
+const reading = time.Minute
+
+// Run runs kubectl, which reads in and prints to out. Either may be nil.
+func (c Cluster) Run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
+	words := []string{"kubectl"}
+	if c.Context != "" {
+		words = append(words, "--context", c.Context)
+	}
+	words = append(words, args...)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	var said bytes.Buffer
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Environ, in, out, &said, reading
+	if err := cmd.Run(); err != nil {
+		return errors.Join(ctx.Err(), &Error{words, strings.TrimSpace(said.String()), err})
+	}
+	return nil
+}
+
 // kubectl returns what the command prints.
 func (c Cluster) kubectl(ctx context.Context, args ...string) ([]byte, error) {
-	if c.Context != "" {
-		args = append([]string{"--context", c.Context}, args...)
+	var out bytes.Buffer
+	err := c.Run(ctx, nil, &out, args...)
+	return out.Bytes(), err
+}
+
+// Objects reads what kubectl prints as JSON into what v leads to.
+func (c Cluster) Objects(ctx context.Context, v any, args ...string) error {
+	out, err := c.kubectl(ctx, append(args, "--output", "json")...)
+	if err != nil {
+		return err
 	}
-	cmd := exec.CommandContext(ctx, "kubectl", args...)
-	var out, said bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Environ, &out, &said, time.Second
-	if err := cmd.Run(); err != nil {
-		return nil, errors.Join(ctx.Err(), fmt.Errorf("`kubectl %s`: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(said.String())))
+	if err := json.Unmarshal(out, v); err != nil {
+		return fmt.Errorf("cannot read what kubectl answers: %w", err)
 	}
-	return out.Bytes(), nil
+	return nil
 }
 
 // Configured reports whether kubectl is there and knows a cluster.
@@ -70,15 +108,11 @@ type workload struct {
 
 // Applications returns those on the cluster.
 func (c Cluster) Applications(ctx context.Context) ([]Application, error) {
-	out, err := c.kubectl(ctx, "get", "deployments.apps,statefulsets.apps", "--all-namespaces", "--selector", kubernetes.Managed, "--output", "json")
-	if err != nil {
-		return nil, err
-	}
 	var list struct {
 		Items []workload `json:"items"`
 	}
-	if err := json.Unmarshal(out, &list); err != nil {
-		return nil, fmt.Errorf("cannot read what kubectl answers: %w", err)
+	if err := c.Objects(ctx, &list, "get", "deployments.apps,statefulsets.apps", "--all-namespaces", "--selector", kubernetes.Managed); err != nil {
+		return nil, err
 	}
 	found := map[string]*Application{}
 	for _, w := range list.Items {

@@ -11,11 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/packager/volumes/tree"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 // folders are volumes, by their names.
 type folders struct{ dir string }

@@ -29,7 +29,7 @@ type User struct {
 	ID      string `json:"id"`
 	Node    string `json:"node"` // of the application
 	Running bool   `json:"running"`
-	Service string `json:"service,omitempty"` // of the swarm that keeps it running
+	Service string `json:"service,omitempty"` // of the swarm, or workload of the cluster, that keeps it running
 }
 
 // Place is where an application's volumes are.

@@ -219,7 +219,7 @@ func (d door) ask(ctx context.Context, method, path string) error {
 }
 
 func (d door) unit() *unitclient.Client {
-	return d.pool.Client(d.units.addrs[0], unitclient.Credentials{User: user, Password: func() string { return password }})
+	return d.pool.Client(d.units.addrs[0], unitclient.Credentials{User: user, Passwords: func() []string { return []string{password} }})
 }
 
 // operateDirectly runs the same operation of another component of the first unit.

@@ -252,7 +252,7 @@ func (b *bench) idle(d time.Duration) error {
 }
 
 // passwordOf is that of each unit.
-func passwordOf(string) string { return password }
+func passwordOf(string) []string { return []string{password} }
 
 // model is an application of so many units, a hundred to a node.
 func model(units int) (*tosca.Application, *config.Config) {

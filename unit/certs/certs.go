@@ -3,8 +3,11 @@
 package certs
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
 	"errors"
 	"log/slog"
 	"os"
@@ -111,4 +114,24 @@ func (c *certificates) current() *tls.Config {
 	c.logger.Info("certificates have changed", "certificate", c.files[0])
 	c.config = config
 	return config
+}
+
+// Fingerprints returns the SHA-256 of each certificate of a file in PEM, in hexadecimal digits.
+func Fingerprints(text []byte) []string {
+	all := []string{}
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return all
+		}
+		if block.Type == "CERTIFICATE" {
+			all = append(all, Fingerprint(block.Bytes))
+		}
+	}
+}
+
+// Fingerprint returns the SHA-256 of a certificate in DER.
+func Fingerprint(der []byte) string {
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:])
 }

@@ -66,6 +66,10 @@
 //	toskose_documents=/toskose/documents
 //	                            the folder of the documents that the unit
 //	                            keeps for the manager, shared by replicas
+//	toskose_job={"task":{"component":"migrate","operation":"Task.run"},
+//	  "input":"TASK_INDEX","completions":3}
+//	                            JSON: a Job, which is run by itself and with
+//	                            which the container ends
 //	toskose_coredump_mark=true  whether processes are marked in their
 //	                            /proc/PID/coredump_filter, too
 //	toskose_output=none         whether a copy of what programs print goes to

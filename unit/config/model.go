@@ -62,7 +62,28 @@ type Supervisord struct {
 	Journal     string // toskose_journal: folder of the journal; empty: kept in memory
 	Documents   string // toskose_documents: folder of the documents that the unit keeps for the manager
 	Output      Output `json:",omitempty"` // toskose_output: already that of each Program without its own
+	Job         *Job   `json:",omitempty"` // toskose_job; nil: operations run on request
 }
+
+// Job is what a container runs by itself that is there for one Task: Steps, as far as
+// the protocols of components allow them, and Task for each index.
+type Job struct {
+	Steps       []JobStep `json:"steps,omitempty"` // in order
+	Task        JobStep   `json:"task"`
+	Input       string    `json:"input"`              // of Task: the index
+	Completions int       `json:"completions"`        // indexes
+	Deadline    int       `json:"deadline,omitempty"` // seconds for all, from the first run on; 0: any time
+	FailOn      []int     `json:"fail_on,omitempty"`  // exit codes after which an index is not run again
+}
+
+// JobStep names an operation of a component.
+type JobStep struct {
+	Component string `json:"component"`
+	Operation string `json:"operation"` // interface.operation
+}
+
+// String returns "component:interface.operation".
+func (j JobStep) String() string { return j.Component + ":" + j.Operation }
 
 // LogToSyslog stands for /dev/log in the place of a file.
 const LogToSyslog = "syslog"

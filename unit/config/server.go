@@ -2,6 +2,8 @@ package config
 
 import (
 	"strings"
+
+	"github.com/toskose/toskose/unit/wire"
 )
 
 const (
@@ -42,6 +44,15 @@ func (p *parser) supervisord(sec *section) {
 		d.Journal = s.path(text)
 	}
 	d.Documents = s.path(s.textOr("toskose_documents", "/toskose/documents"))
+	if text, ok := s.text("toskose_job"); ok {
+		var job Job
+		if s.json("toskose_job", text, &job) {
+			d.Job = &job
+		}
+		if job.Completions < 1 || job.Completions > wire.MaxIndexes {
+			s.problem("toskose_job", "toskose_job has completions %d, and not 1 to %d", job.Completions, wire.MaxIndexes)
+		}
+	}
 	d.Environment = s.environment("environment")
 	s.finish()
 	for key, text := range d.Environment {

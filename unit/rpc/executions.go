@@ -10,10 +10,12 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/unit/certs"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -133,7 +135,20 @@ func (s *server) getComponents(a *answer, r *http.Request) error {
 }
 
 func (s *server) getInstance(a *answer, _ *http.Request) error {
-	return s.answerJSON(a, http.StatusOK, s.unit.Identity())
+	id := s.unit.Identity()
+	id.Credentials = s.credentials()
+	return s.answerJSON(a, http.StatusOK, id)
+}
+
+// credentials says what counts of those that may change, for the next connection.
+func (s *server) credentials() *wire.Credentials {
+	c := &wire.Credentials{Passwords: s.auth.again()}
+	if s.tls != nil && s.tls.ClientCA != "" {
+		if text, err := os.ReadFile(s.tls.ClientCA); err == nil { // else those of before stay, which nobody can tell
+			c.Authorities = certs.Fingerprints(text)
+		}
+	}
+	return c
 }
 
 func (s *server) answerJSON(a *answer, status int, value any) error {

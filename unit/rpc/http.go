@@ -15,16 +15,21 @@ type Options struct {
 	Unit     Unit
 	User     string
 	Password string // in the clear, or {SHA} and 40 hexadecimal digits
-	Version  string // the answer of supervisor.getSupervisorVersion; "dev" when empty
-	Limits   Limits
-	Logger   *slog.Logger
-	Now      func() time.Time // the clock of the log of failed logins; time.Now when nil
+	// PasswordFile reads a file of passwords, of which Password is what was read first; called for
+	// every request. nil: there is none.
+	PasswordFile func() ([]byte, error)
+	TLS          *TLSFiles // of the server, to say whom it trusts; nil: it has none
+	Version      string    // the answer of supervisor.getSupervisorVersion; "dev" when empty
+	Limits       Limits
+	Logger       *slog.Logger
+	Now          func() time.Time // the clock of the log of failed logins; time.Now when nil
 }
 
 // server answers requests. After New it is only read.
 type server struct {
 	unit    Unit
 	auth    *authenticator
+	tls     *TLSFiles
 	version string
 	limits  Limits
 	logger  *slog.Logger
@@ -42,7 +47,8 @@ func New(o Options) http.Handler {
 	}
 	s := &server{
 		unit:    o.Unit,
-		auth:    newAuthenticator(o.User, o.Password, o.Logger, o.Now),
+		auth:    newAuthenticator(o),
+		tls:     o.TLS,
 		version: cmp.Or(o.Version, "dev"),
 		limits:  o.Limits.withDefaults(),
 		logger:  o.Logger,

@@ -161,6 +161,8 @@ type Identity struct {
 	// Documents are the revisions (COUNTER:ID) of those that it keeps, by name.
 	Documents map[string]string `json:"documents,omitempty"`
 
+	Credentials *Credentials `json:"credentials,omitempty"` // in the answer to GET /instance only
+
 	Digest string `json:"digest,omitempty"` // SHA-256 of its configuration: the components' protocols and programs
 }
 

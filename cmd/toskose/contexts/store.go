@@ -57,7 +57,7 @@ func (c Context) Access() (at deploy.Access, err error) {
 		if err != nil {
 			return at, fmt.Errorf("cannot read the manager's password: %w", err)
 		}
-		at.Password = strings.TrimRight(string(text), "\r\n")
+		at.Password, at.PasswordFile = strings.TrimRight(string(text), "\r\n"), c.PasswordFile
 	}
 	return at, nil
 }

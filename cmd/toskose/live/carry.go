@@ -50,7 +50,7 @@ func (c *Carry) Return(goal []byte) {
 // Before asks the manager of the version that runs before. What it does not answer is
 // not carried over.
 func (c *Carry) Before(ctx context.Context, at deploy.Access) {
-	manager, err := clientOf(at)
+	manager, err := ClientOf(at)
 	var app client.App
 	if err == nil {
 		app, err = manager.App(ctx)
@@ -73,7 +73,7 @@ func (c *Carry) After(ctx context.Context, at deploy.Access) error {
 	case at.Password == "":
 		return nil
 	}
-	manager, err := clientOf(at)
+	manager, err := ClientOf(at)
 	if err != nil {
 		return err
 	}

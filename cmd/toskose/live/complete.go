@@ -49,6 +49,16 @@ func componentNames(app client.App, _ []string) []string {
 	return all
 }
 
+func taskNames(app client.App, _ []string) []string {
+	var all []string
+	for _, c := range app.Components {
+		if c.Task != nil {
+			all = append(all, c.Name)
+		}
+	}
+	return all
+}
+
 func allNames(app client.App, _ []string) []string {
 	all := componentNames(app, nil)
 	for _, n := range app.Nodes {

@@ -52,7 +52,7 @@ func (m *Manager) Ask(f func(*client.Client) error) error {
 		return err
 	}
 	at.Address = cmp.Or(m.Address, at.Address)
-	manager, err := clientOf(at.Access)
+	manager, err := ClientOf(at.Access)
 	if err != nil {
 		return err
 	}
@@ -81,12 +81,15 @@ func shown(at deploy.Access) string {
 	}
 }
 
-// clientOf returns what asks a manager.
-func clientOf(at deploy.Access) (*client.Client, error) {
+// ClientOf returns what asks a manager.
+func ClientOf(at deploy.Access) (*client.Client, error) {
 	config, err := at.TLS()
 	opts := client.Options{Address: at.Address, User: at.User, Password: at.Password, TLS: config}
 	if at.TokenFile != "" {
 		opts.Token = at.Token
+	}
+	if at.PasswordFile != "" {
+		opts.PasswordAgain = at.PasswordNow
 	}
 	return client.With(opts), err
 }

@@ -17,15 +17,20 @@ import (
 
 func newPs(s *session) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "ps",
-		Short:   "List the components of a running application with their states",
-		Example: "  toskose ps --dir thinking-toskosed\n  toskose ps --dir thinking-toskosed -o json",
-		Args:    cli.Args(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "ps [TASK]",
+		Short: "List the components of a running application with their states, or the indexes of a task",
+		Example: `  toskose ps --dir thinking-toskosed
+  toskose ps --dir thinking-toskosed -o json
+  toskose ps --dir pipeline-toskosed work`,
+		Args: cli.Args(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.Ask(func(c *client.Client) error {
 				app, err := c.App(cmd.Context())
 				if err != nil {
 					return err
+				}
+				if len(args) == 1 {
+					return s.showTask(app, args[0])
 				}
 				return s.output.Show(s.streams.Out, app, func(w io.Writer) { printComponents(w, app) })
 			})
@@ -33,7 +38,23 @@ func newPs(s *session) *cobra.Command {
 	}
 	s.Register(cmd)
 	s.output.Register(cmd)
+	cmd.ValidArgsFunction = s.completion(taskNames)
 	return cmd
+}
+
+// showTask shows each index of a task.
+func (s *session) showTask(app client.App, name string) error {
+	of, err := component(app, name)
+	if err != nil {
+		return err
+	}
+	if of.Task == nil {
+		return fmt.Errorf("component %q is no task: only tasks have indexes", name)
+	}
+	return s.output.Show(s.streams.Out, of.Task, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %s, %s\n", name, of.Task.Phase, counted(of.Task, time.Now()))
+		printIndexes(w, of.Task)
+	})
 }
 
 // printComponents prints a line for each component on each replica, and for each
@@ -53,6 +74,9 @@ func printComponents(w io.Writer, app client.App) {
 				since = r.Since.UTC().Format(time.RFC3339)
 			}
 			why := cmp.Or(r.Problem, r.Why)
+			if c.Task != nil && r.Problem == "" {
+				why = counted(c.Task, time.Now())
+			}
 			if r.Degraded {
 				lacks := make([]string, len(r.Lacks))
 				for i, l := range r.Lacks {

@@ -19,9 +19,10 @@ import (
 func newRun(s *session) *cobra.Command {
 	var req client.RunRequest
 	var inputs []string
+	var again bool
 	cmd := &cobra.Command{
-		Use:   "run COMPONENT OPERATION",
-		Short: "Run an operation of a component, and print what it prints",
+		Use:   "run COMPONENT [OPERATION]",
+		Short: "Run an operation of a component, and print what it prints; or a task, to its end",
 		Long: `Run an operation of a component of a running application, on all of its replicas
 or on one, and wait until it has ended. OPERATION is INTERFACE.OPERATION, or the
 bare name where one interface only has it. The end of its output is printed when
@@ -31,16 +32,28 @@ not end it.
 The exit code is 0 if it has succeeded everywhere. Otherwise it is that of the
 operation, on the first replica where it has failed, and 1 where the operation
 has none: it was not allowed, or ended by a signal or its time limit, or its
-replica cannot be reached.`,
+replica cannot be reached.
+
+Without OPERATION, COMPONENT is a task: its end becomes a part of the goal, what
+failed of it is tried once more, and the command follows it. With --again all of it
+is run once more, whatever was completed. The exit code is then that of the first
+index that failed, 128 and the number of the signal that ended that, or 1.`,
 		Example: `  toskose run --dir thinking-toskosed api push_default
   toskose run --dir thinking-toskosed api api_interface.push_default --timeout 1m
-  toskose run --dir thinking-toskosed api configure -i port=8081 --replica 10.0.1.7:9001`,
-		Args: cli.Args(2, 2),
+  toskose run --dir thinking-toskosed api configure -i port=8081 --replica 10.0.1.7:9001
+  toskose run --dir pipeline-toskosed migrate --again`,
+		Args: cli.Args(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if again && len(args) == 2 {
+				return cli.Misuse(errors.New("--again is for a task, without an OPERATION"))
+			}
 			if req.Inputs, err = overridden(inputs); err != nil {
 				return err
 			}
-			req.Component, req.Operation = args[0], args[1]
+			req.Component = args[0]
+			if len(args) == 2 {
+				req.Operation = args[1]
+			}
 			return s.Ask(func(c *client.Client) error {
 				app, err := c.App(cmd.Context())
 				if err != nil {
@@ -49,6 +62,9 @@ replica cannot be reached.`,
 				of, err := component(app, req.Component)
 				if err != nil {
 					return err
+				}
+				if len(args) == 1 {
+					return s.runTask(cmd.Context(), c, of, again)
 				}
 				req.Node = of.Node
 				x, err := s.execute(cmd.Context(), c, req)
@@ -68,6 +84,7 @@ replica cannot be reached.`,
 	cmd.Flags().StringVar(&req.Replica, "replica", "", "the replica to run it on, by `ADDRESS` or instance (default all)")
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "override an input of the operation, as `NAME=VALUE`, or as NAME=@FILE with what a file holds; may be repeated")
 	cmd.Flags().DurationVar(&req.Timeout, "timeout", 0, "end it after this time (default its own limit)")
+	cmd.Flags().BoolVar(&again, "again", false, "run all of a task once more, whatever was completed")
 	cmd.Flags().BoolVar(&req.Force, "force", false, "run it even if it requires what nothing offers")
 	cmd.Flags().BoolVar(&req.Strict, "strict", false, "refuse it if it takes from others what they require")
 	_ = cmd.RegisterFlagCompletionFunc("replica", s.completion(replicaNames)) // the flag is there

@@ -25,10 +25,14 @@ func newWait(s *session) *cobra.Command {
 		Long: `Wait until components, containers or groups are in a state, on all replicas: with
 --for, in a state of the component's protocol, or up or down; without, where the
 goal has them. A container is running, degraded, stopped or unreachable; for any
-other state, its components are meant. Without a NAME, wait for the whole goal.`,
+other state, its components are meant. Without a NAME, wait for the whole goal.
+
+For one task that is to be completed, the exit code is that of the task: the command
+ends as soon as it has failed, with the code of its first index that did.`,
 		Example: `  toskose wait --dir thinking-toskosed
   toskose wait --dir thinking-toskosed api --for running --timeout 30s
-  toskose wait --dir thinking-toskosed backend --for running`,
+  toskose wait --dir thinking-toskosed backend --for running
+  toskose wait --dir pipeline-toskosed migrate --for completed`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if len(names) == 0 && cmd.Flags().Changed("for") {
 				return cli.Misuse(errors.New("--for needs the name of a component, container or group"))
@@ -37,7 +41,7 @@ other state, its components are meant. Without a NAME, wait for the whole goal.`
 				if len(names) == 0 {
 					return s.awaitGoal(cmd.Context(), c, timeout)
 				}
-				return awaitStates(cmd.Context(), c, names, state, timeout)
+				return s.awaitStates(cmd.Context(), c, names, state, timeout)
 			})
 		},
 	}
@@ -64,10 +68,13 @@ func (s *session) awaitGoal(ctx context.Context, c *client.Client, timeout time.
 var nodeStates = []string{"running", "degraded", "stopped", "unreachable"}
 
 // awaitStates waits until what is named is in a state; empty: in that of the goal.
-func awaitStates(ctx context.Context, c *client.Client, names []string, state string, timeout time.Duration) error {
+func (s *session) awaitStates(ctx context.Context, c *client.Client, names []string, state string, timeout time.Duration) error {
 	app, err := c.App(ctx)
 	if err != nil {
 		return err
+	}
+	if of, err := component(app, names[0]); err == nil && len(names) == 1 && of.Task != nil && (state == "completed" || state == "up") {
+		return s.awaitCompleted(ctx, c, names[0], timeout)
 	}
 	wanted, err := targets(ctx, c, app, names, state)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/packager/volumes"
 )
 
@@ -45,10 +46,20 @@ func (s *session) around(ctx context.Context, p place, all []volumes.Volume, sto
 }
 
 // ask calls a function with a client of the application's manager.
-func (w *stopped) ask(f func(*client.Client) error) error {
+func (w *stopped) ask(ctx context.Context, f func(*client.Client) error) error {
 	m := live.Manager{Dir: w.p.dir, Environ: w.s.environ}
-	if w.p.dir == "" {
+	switch {
+	case w.p.unasked:
+		return fmt.Errorf("cannot ask the manager of %q %s: name the folder that was deployed there", w.p.app, w.p.name)
+	case w.p.dir == "":
 		m.Context = w.p.app
+	case w.p.onCluster:
+		at, done, err := deploy.Reach(ctx, nil, deploy.Options{Dir: w.p.dir, Target: deploy.Kubernetes, Context: w.s.where.context, Environ: w.s.environ})
+		if err != nil {
+			return err
+		}
+		defer done()
+		m.Address = at.Address
 	}
 	return m.Ask(f)
 }
@@ -67,7 +78,7 @@ func (w *stopped) stop(ctx context.Context, all []volumes.Volume) error {
 	if len(users) == 0 {
 		return nil
 	}
-	return w.ask(func(c *client.Client) error {
+	return w.ask(ctx, func(c *client.Client) error {
 		app, err := c.App(ctx)
 		if err != nil {
 			return err
@@ -140,7 +151,7 @@ func (w *stopped) start(ctx context.Context) error {
 	if len(w.components) == 0 {
 		return errors.Join(failed...)
 	}
-	err := w.ask(func(c *client.Client) error {
+	err := w.ask(ctx, func(c *client.Client) error {
 		var failed []error
 		for _, of := range slices.Backward(w.components) {
 			err := w.startOne(ctx, c, of)

@@ -40,12 +40,12 @@ all of it is, and can be read by you only.
 
 What is written meanwhile may be in it by half. With --stop, nothing is: the
 components of the containers that have the volumes are stopped, and so are
-containers without components, and all of them are started again, even if the
-backup fails.`,
+containers without components (on Kubernetes, their workloads are scaled to none),
+and all of them are started again, even if the backup fails.`,
 		Example: "  toskose volume backup --stop thinking thinking.tar\n  toskose volume backup --volume dbvolume thinking thinking.tar",
 		Args:    cli.Args(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.at(args[0], func(p place) error { return s.save(cmd.Context(), p, args[1], flags) })
+			return s.at(cmd.Context(), args[0], func(p place) error { return s.save(cmd.Context(), p, args[1], flags) })
 		},
 	}
 	flags.register(cmd, "replace FILE if it is there")
@@ -72,7 +72,7 @@ func (s *session) save(ctx context.Context, p place, path string, flags copying)
 		return err
 	}
 	for _, v := range all {
-		s.say("%s: %s, from %s", v.Name, shown(sizes[v.Name]), v.Machine)
+		s.say("%s: %s, from %s", v.Name, shown(sizes[v.Name]), cmp.Or(v.Machine, p.app))
 	}
 	s.say("%s has %s of %s", path, strings.Join(namesOf(all), ", "), p.app)
 	return nil
@@ -113,7 +113,7 @@ after the other. A volume that a running container has is refused without --stop
 		Example: "  toskose volume restore --stop thinking thinking.tar\n  toskose volume restore --stop --volume dbvolume thinking-two thinking.tar",
 		Args:    cli.Args(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.at(args[0], func(p place) error { return s.load(cmd.Context(), p, args[1], flags) })
+			return s.at(cmd.Context(), args[0], func(p place) error { return s.load(cmd.Context(), p, args[1], flags) })
 		},
 	}
 	flags.register(cmd, "even if a running container has the volume")

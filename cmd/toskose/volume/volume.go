@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
-	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/packager/volumes"
 	"github.com/toskose/toskose/tosca/diag"
 )
@@ -29,9 +27,10 @@ func Command(streams cli.Streams, environ []string, connect func() (*client.Clie
 		Use:     "volume",
 		Aliases: []string{"volumes"},
 		Short:   "Back up the volumes of an application, and restore them",
-		Long: `List the volumes of an application on the Docker engine, and copy what is in them
-to a file and back. A container of the manager's image does that, which has the
-volume, no network, and no rights but to read it, or to replace what is in it.
+		Long: `List the volumes of an application on the Docker engine or on Kubernetes, and copy
+what is in them to a file and back. A container of the manager's image does that,
+which has the volume, no network, and no rights but to read it, or to replace what
+is in it; on Kubernetes a pod does, on the node where the volume is in use.
 
 APPLICATION is the folder that an application was packaged in, or its name, as
 ` + "`toskose ls`" + ` shows it; it need not run. On a swarm, volumes are those of the
@@ -43,6 +42,7 @@ engine's machine.`,
 	s := &session{streams: streams, environ: environ, connect: connect, quiet: quiet}
 	for _, sub := range []*cobra.Command{s.ls(), s.backup(), s.restore()} {
 		sub.ValidArgsFunction = s.complete
+		s.where.register(sub)
 		cmd.AddCommand(sub)
 	}
 	return cmd
@@ -62,39 +62,13 @@ type session struct {
 	environ []string
 	connect func() (*client.Client, error)
 	quiet   *bool
+	where   where
 }
 
 func (s *session) say(format string, args ...any) {
 	if !*s.quiet {
 		fmt.Fprintln(s.streams.Out, diag.VisibleLines(fmt.Sprintf(format, args...)))
 	}
-}
-
-// place is where an application's volumes are.
-type place struct {
-	volumes.Place
-	app, dir string // the folder is empty where nobody knows it
-}
-
-// at calls a function with the place of an application's volumes.
-func (s *session) at(arg string, f func(place) error) error {
-	p := place{app: arg, dir: contexts.DeployedFrom(s.environ, arg)}
-	if info, err := os.Stat(arg); err == nil && info.IsDir() && deploy.Packaged(arg) {
-		name, err := deploy.Name(arg)
-		if err != nil {
-			return err
-		}
-		p.app, p.dir = name, arg
-	} else if strings.ContainsAny(arg, `/\`) {
-		return fmt.Errorf("%q was not packaged by toskose", arg)
-	}
-	docker, err := s.connect()
-	if err != nil {
-		return err
-	}
-	defer docker.Close()
-	p.Place = volumes.OnEngine(docker, p.app)
-	return f(p)
 }
 
 func (s *session) ls() *cobra.Command {
@@ -106,7 +80,7 @@ func (s *session) ls() *cobra.Command {
 		Example: "  toskose volume ls thinking\n  toskose volume ls -o json thinking-toskosed",
 		Args:    cli.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.at(args[0], func(p place) error {
+			return s.at(cmd.Context(), args[0], func(p place) error {
 				all, err := p.List(cmd.Context())
 				if err != nil {
 					return err
@@ -148,7 +122,7 @@ func chosen(ctx context.Context, p place, names []string) ([]volumes.Volume, err
 	}
 	some, err := volumes.Choose(all, names)
 	if errors.Is(err, volumes.ErrNone) {
-		return nil, fmt.Errorf("no volume of an application %q is on the engine: `toskose ls` shows what runs, and where", p.app)
+		return nil, fmt.Errorf("no volume of an application %q is %s: `toskose ls` shows what runs, and where", p.app, p.name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("application %q: %w", p.app, err)

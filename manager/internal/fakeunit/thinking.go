@@ -90,8 +90,8 @@ func Config() *config.Config {
 }
 
 // PasswordOf has the passwords of Thinking's units.
-func PasswordOf(node string) string {
-	return map[string]string{"backend": Password, "frontend": Password}[node]
+func PasswordOf(node string) []string {
+	return map[string][]string{"backend": {Password}, "frontend": {Password}}[node]
 }
 
 // Backend is a unit with api in state configured. start waits for hold.

@@ -46,7 +46,11 @@ func Replace(r io.Reader, dir string) error {
 	if err = errors.Join(err, os.RemoveAll(fresh)); err != nil {
 		return err
 	}
-	return finish(dir, ".", top)
+	// The folder itself is the file system's, where those who use the volume are not root.
+	if err := finish(dir, ".", top); !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	return nil
 }
 
 // undo brings back what one that was killed had put aside, and removes what it left.

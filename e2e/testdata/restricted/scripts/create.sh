@@ -3,3 +3,4 @@
 id -u
 grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
 echo created >made
+echo kept >/data/made

@@ -2,8 +2,8 @@
 
 import {h, memo, say} from './dom.js';
 import {get, call, run} from './api.js';
-import {state, toneOf, failedOf, may, changed, readGoal} from './store.js';
-import {SIGNS, OUTCOMES, meaning, bytes, spent, timeOf, bare, lackText} from './words.js';
+import {state, toneOf, failedOf, goalOf, may, changed} from './store.js';
+import {SIGNS, OUTCOMES, meaning, bytes, spent, timeOf, bare, named, lackText} from './words.js';
 import {lines} from './logs.js';
 
 const chosen = {replica: '', inputs: {}, open: ''};
@@ -24,6 +24,7 @@ export function component(node, name) {
     h('p', {class: 'sub'}, c.type.split('.').pop() + ' in ' + c.node),
     h('p', {class: 'now', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('strong', null, c.state), h('span', {class: 'unseen'}, ', ' + meaning(tone)), since(c)),
     troubles(c),
+    ahead(c),
     h('section', null, h('h2', null, 'Protocol'), protocol(c)),
     h('section', null, h('h2', null, 'Operations'), operations(c)),
     h('section', null, h('h2', null, c.replicas.length === 1 ? 'Replica' : 'Replicas'), replicas(c)),
@@ -51,8 +52,21 @@ function troubles(c) {
       h('button', {disabled: !may('operator'), onClick: () => resume(c)}, 'Resume')));
 }
 
+// ahead is what the goal does here now, and what its plan has next.
+function ahead(c) {
+  const {underway, ahead: next, obstacles} = goalOf(c.name);
+  const waits = [...new Set(obstacles.filter(o => o.waits).map(o => o.reason))];
+  if (!underway.length && !next.length && !waits.length) return null;
+  const now = [...new Set(underway.map(s => bare(named(s.operation))))];
+  return h('section', {key: 'ahead'}, h('h2', null, 'The goal\'s next steps'),
+    h('ol', {class: 'steps'},
+      now.map(o => h('li', {key: 'now ' + o, 'data-tone': 'busy'}, h('i', {'aria-hidden': 'true'}, SIGNS.busy), ' ', o, h('span', {class: 'muted'}, ' is under way'))),
+      next.map(s => h('li', {key: s.level + s.operation}, h('span', {class: 'level'}, s.level), bare(s.operation), s.after?.length && h('span', {class: 'muted'}, ' after ' + s.after.join(', '))))),
+    waits.map(w => h('p', {class: 'hint', key: w}, w)));
+}
+
 async function resume(c) {
-  try { await call('POST', '/app/goal/resume', {body: {components: [c.name]}}); say(c.name + ' follows the goal again.'); await readGoal(); } catch (err) { say(err.message, 'bad'); }
+  try { await call('POST', '/app/goal/resume', {body: {components: [c.name]}}); say(c.name + ' follows the goal again.'); } catch (err) { say(err.message, 'bad'); }
 }
 
 // protocol draws the states, with that of each replica filled.

@@ -3,7 +3,7 @@
 
 import {h, say} from './dom.js';
 import {call} from './api.js';
-import {state, may, changed, readGoal} from './store.js';
+import {state, may, changed} from './store.js';
 import {SIGNS, bare, timeOf, linkTo, named} from './words.js';
 
 const draft = {touched: false, all: '', states: {}, plan: null, asking: false, for: ''};
@@ -15,7 +15,9 @@ function toneOfGoal(g) {
   if (!g || called(g) === 'none') return 'idle';
   if (!g.acting) return 'warn';
   if (g.underway?.length) return 'busy';
-  return g.done && g.reached === g.wanted ? 'ok' : g.obstacles?.length ? 'bad' : 'busy';
+  if (g.obstacles?.some(o => !o.waits && !g.holds?.[o.component])) return 'bad';
+  if (g.reached < g.wanted) return 'busy';
+  return Object.keys(g.holds || {}).length ? 'warn' : g.done ? 'ok' : 'busy';
 }
 
 // goalChip says in the head of every view how far the application is.
@@ -42,14 +44,24 @@ function now(g) {
   if (called(g) === 'none') return h('p', {class: 'lead'}, 'There is no goal: the manager observes, and keeps nothing up. Ask for one below.');
   return h('section', null,
     h('p', {class: 'lead', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('b', null, called(g)), ' ',
-      tone === 'ok' ? 'is reached, and kept.' : !g.acting ? 'is known, but not acted upon: not enough replicas have said which goal they keep.' : 'is on its way.',
+      tone === 'ok' ? 'is reached, and kept.' : tone === 'warn' && g.acting ? 'is reached but for what is on hold.' : !g.acting ? 'is known, but not acted upon: not enough replicas have said which goal they keep.' : 'is on its way.',
       h('span', {class: 'muted'}, g.by ? ` Asked for by ${g.by}${g.at ? ' at ' + timeOf(g.at) : ''}.` : g.default ? ' It is that of toskose.yml.' : '')),
     h('div', {class: 'bar', role: 'progressbar', 'aria-label': 'Components that are as they should be', 'aria-valuemin': '0', 'aria-valuemax': g.wanted, 'aria-valuenow': g.reached},
       h('div', {style: {width: (g.wanted ? 100 * g.reached / g.wanted : 0) + '%'}})),
     h('p', {class: 'muted digits'}, `${g.reached} of ${g.wanted} components on replicas are as they should be.`),
     g.underway?.length > 0 && [h('h2', {key: 'u'}, 'Under way'), h('ul', {class: 'steps', key: 'ul'}, g.underway.map(s => h('li', {key: s.id, 'data-tone': 'busy'}, h('i', {'aria-hidden': 'true'}, SIGNS.busy), ' ', component(s.component), ' ', bare(named(s.operation)), h('span', {class: 'muted'}, ` ${s.from} → ${s.to}`))))],
-    g.obstacles?.length > 0 && [h('h2', {key: 'o'}, 'In the way'), h('ul', {class: 'troubles', key: 'ol'}, g.obstacles.map((o, i) => h('li', {key: i}, o.component ? component(o.component) : o.node, o.component || o.node ? ': ' : '', o.reason, o.until ? ', again at ' + timeOf(o.until) : '')))],
+    toCome(g),
+    g.obstacles?.length > 0 && [h('h2', {key: 'o'}, 'In the way'), h('ul', {class: 'troubles', key: 'ol'}, g.obstacles.map((o, i) => h('li', {key: i, 'data-tone': o.waits ? 'idle' : g.holds?.[o.component] ? 'warn' : 'bad'}, o.component ? component(o.component) : o.node, o.component || o.node ? ': ' : '', o.reason, o.until ? ', again at ' + timeOf(o.until) : '')))],
     g.notes?.length > 0 && h('ul', {class: 'troubles', key: 'n'}, g.notes.map((n, i) => h('li', {key: i, 'data-tone': 'warn'}, n))));
+}
+
+// toCome is the rest of the plan, by level: what is of one does not wait for each other.
+function toCome(g) {
+  if (!g.ahead?.length) return null;
+  const levels = new Map();
+  for (const s of g.ahead) levels.set(s.level, [...levels.get(s.level) || [], s]);
+  return [h('h2', {key: 'a'}, 'To come'), h('ol', {class: 'plan ahead', key: 'al'}, [...levels].map(([level, steps]) => h('li', {key: level}, h('span', {class: 'level'}, level),
+    steps.map(s => h('span', {key: s.component + s.operation, class: 'step'}, component(s.component), ' ', bare(s.operation))))))];
 }
 
 function component(name) {
@@ -62,7 +74,7 @@ function editor(g) {
   const allowed = may('operator');
   const names = [...Object.keys(state.drawing.groups), ...state.nodes.keys(), ...state.components.keys()];
   return h('section', {class: 'editor', key: 'editor'},
-    h('h2', null, 'Ask for another'),
+    h('h2', null, called(g) === 'none' ? 'Ask for a goal' : 'Ask for another'),
     h('div', {class: 'row', role: 'group', 'aria-label': 'All components'},
       ['up', 'down', 'none'].map(s => h('button', {key: s, class: 'choice', 'aria-pressed': String(draft.all === s), onClick: () => { draft.all = draft.all === s ? '' : s; touch(); }}, s === 'none' ? 'no goal' : 'all ' + s))),
     h('details', {key: 'single', open: Object.keys(draft.states).length > 0 || null}, h('summary', null, 'Single components, containers or groups'),
@@ -115,7 +127,6 @@ async function set() {
     say('The goal is ' + called(g) + '.');
     draft.touched = false;
     draft.for = '';
-    await readGoal();
   } catch (err) { say(err.message, 'bad'); }
   draft.asking = false;
   changed();

@@ -13,6 +13,7 @@ export const state = {
   components: new Map(),
   usage: new Map(), // of components: {cpu, memory, processes}
   goal: null,
+  goalOf: new Map(), // what of it is a component's: {underway, ahead, obstacles}
   happened: [], // the latest events of replicas
   pulse: 0, // grows with what is executed
 };
@@ -47,7 +48,7 @@ export async function begin() {
   try {
     state.drawing = await get('/app/drawing');
   } catch (err) { lost(err); return; }
-  await Promise.all([readStates(), readGoal()]);
+  await readStates();
   followEvents();
   readUsage();
 }
@@ -61,7 +62,7 @@ export function end() {
   timers.forEach(clearTimeout);
   timers = [];
   Object.assign(state, {session: null, drawing: null, goal: null, happened: [], connected: false});
-  state.nodes.clear(); state.components.clear(); state.usage.clear();
+  for (const map of [state.nodes, state.components, state.usage, state.goalOf]) map.clear();
   changed();
 }
 
@@ -74,10 +75,10 @@ export function lost(err) {
 
 function followEvents() {
   stop?.();
-  stop = follow('/events', {
+  stop = follow('/events?goal=true', {
     event: take,
     changed(on) {
-      if (on && !state.connected) { readStates(); readGoal(); }
+      if (on && !state.connected) readStates();
       state.connected = on;
       changed();
     },
@@ -85,7 +86,10 @@ function followEvents() {
   });
 }
 
-function take(events) {
+function take(all) {
+  const events = all.filter(e => e.kind !== 'goal'), goal = all.findLast(e => e.kind === 'goal');
+  if (goal) takeGoal(goal);
+  if (!events.length) return;
   for (const e of events) {
     if (e.component) {
       const c = state.components.get(e.component);
@@ -103,7 +107,6 @@ function take(events) {
   state.happened.length = Math.min(state.happened.length, 200);
   changed();
   soon('states', readStates, 60);
-  soon('goal', readGoal, 120);
 }
 
 // soon does something once, however often it is asked for, and not again before it has
@@ -146,27 +149,32 @@ function keep(map, name, value) {
   }
 }
 
-export async function readGoal() {
-  if (!state.session) return;
-  try {
-    const goal = await get('/app/goal');
-    if (JSON.stringify(goal) !== JSON.stringify(state.goal)) { state.goal = goal; changed(); }
-  } catch (err) { lost(err); return; }
-  clearTimeout(timers[0]);
-  const moving = state.goal.underway?.length || state.goal.obstacles?.some(o => o.until);
-  timers[0] = setTimeout(readGoal, moving ? 1000 : 10000);
+// takeGoal takes in where the goal stands. What of it is a component's stays the same
+// while it says the same.
+function takeGoal(goal) {
+  state.goal = goal;
+  const of = new Map();
+  for (const [what, all] of Object.entries({underway: goal.underway, ahead: goal.ahead, obstacles: goal.obstacles})) {
+    for (const one of all || []) {
+      if (!of.has(one.component)) of.set(one.component, {underway: [], ahead: [], obstacles: []});
+      of.get(one.component)[what].push(one);
+    }
+  }
+  for (const [name, value] of of) keep(state.goalOf, name, value);
+  for (const name of state.goalOf.keys()) if (!of.has(name)) state.goalOf.delete(name);
+  changed();
 }
 
 const before = new Map();
 
 // readUsage asks for processes only while somebody looks.
 async function readUsage() {
-  clearTimeout(timers[1]);
+  clearTimeout(timers[0]);
   if (!state.session) return;
   if (!document.hidden) {
     try { takeUsage(await get('/components?processes=true')); } catch (err) { lost(err); }
   }
-  timers[1] = setTimeout(readUsage, 3000);
+  timers[0] = setTimeout(readUsage, 3000);
 }
 
 function takeUsage(components) {
@@ -198,10 +206,13 @@ export function toneOf(c) {
 // says of itself wherever its container runs.
 const offers = (component, name) => !!state.drawing?.protocols[component]?.states.find(s => s.name === name)?.offers?.some(o => o !== 'alive');
 
-// failedOf returns what is in the goal's way at a component. A hold is shown as that.
-export const failedOf = name => state.goal?.holds?.[name] ? [] : (state.goal?.obstacles || []).filter(o => o.component === name);
+const NOTHING = {underway: [], ahead: [], obstacles: []};
 
-// nextOf returns the goal's operations under way on a component.
-export const nextOf = name => (state.goal?.underway || []).filter(s => s.component === name);
+// goalOf is what the goal does with a component: the operations under way, those that its
+// plan has ahead, and what is in its way.
+export const goalOf = name => state.goalOf.get(name) || NOTHING;
+
+// failedOf returns what went wrong on the way of a component. A hold is shown as that.
+export const failedOf = name => state.goal?.holds?.[name] ? [] : goalOf(name).obstacles.filter(o => !o.waits);
 
 export const nodeTone = n => ({running: 'ok', degraded: 'warn', unreachable: 'bad', stopped: 'idle'})[n?.state] || 'idle';

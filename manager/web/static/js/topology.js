@@ -1,7 +1,7 @@
 // The application as a picture, and as a list.
 
 import {h, memo} from './dom.js';
-import {state, toneOf, nodeTone, nextOf} from './store.js';
+import {state, toneOf, nodeTone, goalOf} from './store.js';
 import {latest} from './activity.js';
 import {SIGNS, meaning, percent, bytes, bare, linkTo, named} from './words.js';
 
@@ -40,8 +40,8 @@ function counts() {
 function box(b, chosen) {
   if (b.kind === 'component') {
     const c = state.components.get(b.name), used = state.usage.get(b.name), tone = toneOf(c);
-    const next = nextOf(b.name).map(s => bare(named(s.operation))).join();
-    return memo(b.name, [c, used, tone, next, b.name === chosen], () => componentBox(b, c, used, tone, next, b.name === chosen));
+    const goal = goalOf(b.name);
+    return memo(b.name, [c, used, tone, goal, b.name === chosen], () => componentBox(b, c, used, tone, goal, b.name === chosen));
   }
   const n = b.kind === 'container' ? state.nodes.get(b.name) : null;
   return memo(b.name, [n], () => h('g', {class: 'box ' + b.kind.replace(' ', '-'), 'data-tone': n ? nodeTone(n) : null, 'data-box': b.name},
@@ -57,17 +57,22 @@ function containerState(n) {
   return SIGNS[nodeTone(n)] + ' ' + n.state + (there.length > 1 ? ' ' + well.length + '/' + there.length : '');
 }
 
-function componentBox(b, c, used, tone, next, chosen) {
+// A box has what is under way beside its name, and what the goal's plan has next, with
+// its level there, below.
+function componentBox(b, c, used, tone, goal, chosen) {
+  const next = [...new Set(goal.underway.map(s => bare(named(s.operation))))].join(), [then] = goal.ahead;
+  const ahead = then ? `${then.level}. ${bare(then.operation)}${goal.ahead.length > 1 ? ' …' : ''}` : '';
   const label = c ? c.state + (c.replicas.length > 1 ? ', ' + c.replicas.length + ' replicas' : '') : '';
   const cpu = used?.processes && used.cpu !== undefined ? percent(used.cpu) : '', memory = used?.processes ? bytes(used.memory) : '';
   const href = c ? linkTo(c) : '#/';
   return h('a', {href, class: 'box component', 'data-tone': tone, 'data-box': b.name, 'aria-current': chosen ? 'true' : null,
-    'aria-label': `${b.name}: ${label}, ${meaning(tone)}${next ? ', ' + next + ' is under way' : ''}${memory ? `, ${cpu} ${memory}` : ''}`},
+    'aria-label': `${b.name}: ${label}, ${meaning(tone)}${next ? ', ' + next + ' is under way' : ''}${then ? `, ${goal.ahead.map(s => bare(s.operation)).join(', ')} to come${then.after ? ' after ' + then.after.join(', ') : ''}` : ''}${memory ? `, ${cpu} ${memory}` : ''}`},
     h('rect', {class: 'shape', x: b.x, y: b.y, width: b.w, height: b.h, rx: 6}),
     h('rect', {class: 'tone', x: b.x, y: b.y, width: 5, height: b.h, rx: 2.5}),
     h('text', {class: 'name', x: b.x + 16, y: b.y + 20}, b.name),
     h('text', {class: 'state', x: b.x + 16, y: b.y + 38}, h('tspan', {class: 'sign'}, SIGNS[tone]), ' ' + label),
     next && h('text', {class: 'next', x: b.x + b.w - 12, y: b.y + 20, 'text-anchor': 'end'}, '→ ' + next),
+    ahead && h('text', {class: 'ahead', x: b.x + b.w - 12, y: b.y + 53, 'text-anchor': 'end'}, then.after && h('title', null, 'after ' + then.after.join(', ')), ahead),
     h('text', {class: 'numbers', x: b.x + 16, y: b.y + 53}, cpu),
     h('text', {class: 'numbers', x: b.x + 66, y: b.y + 53}, memory));
 }

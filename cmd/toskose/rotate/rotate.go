@@ -1,0 +1,209 @@
+// Package rotate has the command that replaces the passwords and certificates of an application
+// while it runs. It starts no goroutines.
+package rotate
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/client"
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/cmd/toskose/live"
+	manager "github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/packager/rotate"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// Engine is how the command comes to an engine: what it needs of the flags that all share.
+type Engine struct {
+	Connect func() (*client.Client, error)
+	Environ func() []string // of Docker's and Kubernetes' commands
+}
+
+// command is one call.
+type command struct {
+	streams cli.Streams
+	engine  Engine
+	quiet   *bool
+	deploy  deploy.Options
+	rotate  rotate.Options
+	dry     bool
+}
+
+// Command returns `toskose rotate`.
+func Command(streams cli.Streams, engine Engine, quiet *bool) *cobra.Command {
+	c := &command{streams: streams, engine: engine, quiet: quiet}
+	cmd := &cobra.Command{
+		Use:   "rotate [DIR | NAME]",
+		Short: "Replace the passwords and certificates of an application while it runs",
+		Long: `Replace the passwords and certificates of the application that was packaged in DIR,
+or that was deployed by the NAME that ` + "`toskose ls`" + ` shows, while it runs; without
+either, of that in the working directory or of the context in use. Nothing that
+it is asked meanwhile is refused: what is new is accepted beside what is old, then
+it is used, then what is old is refused, each when manager and units say that they
+have come so far. What was interrupted goes on with the same command.
+
+Without --passwords, --certificates and --authority, passwords and certificates are
+replaced, and the authority that signs certificates stays. What was not generated
+stays as well: passwords of toskose.yml, users, the certificate of manager.tls,
+external secrets.
+
+Secrets of a Swarm cannot change: there, package the application again with another
+folder, and deploy it with --new-secrets, which replaces its containers.`,
+		Example: "  toskose rotate thinking-toskosed\n  toskose rotate --dry-run thinking-toskosed\n  toskose rotate --authority thinking-toskosed",
+		Args:    cli.Args(0, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&c.rotate.Passwords, "passwords", false, "replace passwords of units and of the manager's own user, and the key that signs tokens")
+	flags.BoolVar(&c.rotate.Certificates, "certificates", false, "replace the certificates of units and of the manager")
+	flags.BoolVar(&c.rotate.Authority, "authority", false, "replace the authority of certificates, and all of them")
+	flags.BoolVar(&c.dry, "dry-run", false, "print what would be replaced")
+	flags.BoolVar(&c.rotate.Offline, "offline", false, "the application does not run: change the folder only")
+	flags.DurationVar(&c.rotate.Timeout, "timeout", 3*time.Minute, "how long to wait until all have seen a step")
+	flags.StringVar(&c.deploy.Target, "target", "", "swarm, compose or kubernetes (default: as deploy chooses)")
+	flags.StringVar(&c.deploy.Context, "context", "", "kubectl context of the cluster (default: the current one)")
+	cmd.ValidArgsFunction = contexts.Completion(engine.Environ())
+	return cmd
+}
+
+func (c *command) run(ctx context.Context, args []string) error {
+	if err := c.deploy.Validate(); err != nil {
+		return cli.Misuse(err)
+	}
+	if !c.rotate.Passwords && !c.rotate.Certificates && !c.rotate.Authority {
+		c.rotate.Passwords, c.rotate.Certificates = true, true
+	}
+	dir, err := c.folder(args)
+	if err != nil {
+		return err
+	}
+	c.rotate.Dir, c.deploy.Dir = dir, dir
+	if c.rotate.Offline {
+		if c.rotate.Nodes, err = deploy.Nodes(dir); err != nil {
+			return err
+		}
+		return c.replace(ctx)
+	}
+	docker, err := c.engine.Connect()
+	if err != nil {
+		return err
+	}
+	defer docker.Close()
+	c.deploy.Environ, c.deploy.Progress = c.engine.Environ(), io.Discard
+	running, err := deploy.Open(ctx, docker, c.deploy)
+	if err != nil {
+		return fmt.Errorf("%w (--offline changes the folder of an application that does not run)", err)
+	}
+	defer running.Close()
+	if running.OnSwarm() {
+		return errors.New("a swarm's secrets cannot change: package the application again into another folder, and deploy that with --new-secrets, which replaces its containers; its components are created again")
+	}
+	c.rotate.Nodes, c.rotate.Others, c.rotate.Publish = running.Info().Nodes, running.Folders(), running.Publish
+	c.rotate.Ask = func(ctx context.Context) (rotate.State, error) { return ask(ctx, running) }
+	return c.replace(ctx)
+}
+
+// folder finds what an argument names.
+func (c *command) folder(args []string) (string, error) {
+	dir := ""
+	switch {
+	case len(args) == 0:
+		at, err := contexts.Folder(c.engine.Environ())
+		if err != nil {
+			return "", err
+		}
+		dir = at
+	case deploy.Packaged(args[0]) || strings.ContainsAny(args[0], `/\`):
+		dir = args[0]
+	default:
+		if dir = contexts.DeployedFrom(c.engine.Environ(), args[0]); dir == "" {
+			return "", fmt.Errorf("%q was not packaged by toskose, and no application of that name was deployed from here: name its folder", args[0])
+		}
+	}
+	return filepath.Abs(dir)
+}
+
+// replace replaces the secrets, or goes on with that.
+func (c *command) replace(ctx context.Context) error {
+	opts := c.rotate
+	opts.Random, opts.Now, opts.Poll, opts.Say = rand.Reader, time.Now(), 100*time.Millisecond, c.say
+	begun := rotate.Begun(opts.Dir)
+	r, err := rotate.New(opts)
+	if err != nil {
+		return err
+	}
+	if !opts.Offline && !begun {
+		state, err := opts.Ask(ctx)
+		if err == nil {
+			err = r.Check(state)
+		}
+		if err != nil {
+			return fmt.Errorf("secrets cannot be replaced now: %w", err)
+		}
+	}
+	if begun {
+		c.say(fmt.Sprintf("going on with the rotation of %s", r.Begun.Format(time.RFC3339)))
+	}
+	for _, line := range r.Describe() {
+		c.say(line)
+	}
+	if c.dry {
+		c.say("--dry-run: nothing was changed, and no container would be replaced")
+		return nil
+	}
+	if !begun {
+		if err := r.Begin(); err != nil {
+			return err
+		}
+	}
+	if err := r.Run(ctx); err != nil {
+		return err
+	}
+	c.say(fmt.Sprintf("done: %s has the new ones", opts.Dir))
+	return nil
+}
+
+// say prints a line for people.
+func (c *command) say(line string) {
+	if !*c.quiet {
+		fmt.Fprintln(c.streams.Out, diag.VisibleLines(line))
+	}
+}
+
+// ask asks the manager what it and its units use, by what the folder has at that time.
+func ask(ctx context.Context, running *deploy.Running) (rotate.State, error) {
+	at, err := running.Access(ctx)
+	if err != nil {
+		return rotate.State{}, err
+	}
+	asking, err := live.ClientOf(at)
+	if err != nil {
+		return rotate.State{}, err
+	}
+	defer asking.Close()
+	now, err := asking.Credentials(ctx)
+	var problem *manager.Problem
+	switch {
+	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
+		return rotate.State{}, fmt.Errorf("the manager is of an earlier version, which does not read all of them again: package the application again and deploy it first (%w)", err)
+	case err != nil:
+		return rotate.State{}, err
+	}
+	state := rotate.State{Manager: rotate.Manager(now.Manager)}
+	for _, u := range now.Units {
+		state.Units = append(state.Units, rotate.Unit(u))
+	}
+	return state, nil
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toskose/toskose/manager"
+)
+
+// How often a stream is told of the goal: what is ahead of very many components is long.
+const (
+	goalPause  = 100 * time.Millisecond // at least, from one time to the next
+	goalVolume = 300_000                // bytes in a second, at most
+)
+
+// goalStreams encodes the goal once for all streams of events that want it, and only
+// where it was looked at again.
+type goalStreams struct {
+	mu      sync.Mutex
+	changed <-chan struct{} // that ends what text says; nil: there is none
+	text    string
+}
+
+// now returns the goal as an event, and what is closed when there may be another.
+func (s *goalStreams) now(app Goals) (text string, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.changed:
+	default:
+		if s.changed != nil {
+			return s.text, s.changed
+		}
+	}
+	s.changed = app.GoalChanged() // first: it may change in between
+	data, err := json.Marshal(app.Goal())
+	if err != nil {
+		panic(err) // recovered, logged and answered as our mistake
+	}
+	s.text = "event: " + manager.EventGoal + "\ndata: " + string(data) + "\n\n"
+	return s.text, s.changed
+}
+
+// goalStream is the goal on one stream. It has no id: who comes back is told what it is
+// then.
+type goalStream struct {
+	of      *goalStreams
+	app     Goals
+	wanted  bool
+	said    string
+	at      time.Time
+	changed <-chan struct{}
+	turn    atomic.Bool // it is time to tell of it again
+}
+
+func (s *goalStreams) follow(app Goals, r *http.Request) (*goalStream, error) {
+	wanted, err := flag(r, "goal")
+	return &goalStream{of: s, app: app, wanted: wanted}, err
+}
+
+// event returns the goal, or a comment where it is what was said last.
+func (s *goalStream) event() string {
+	if !s.wanted {
+		return ""
+	}
+	var text string
+	text, s.changed = s.of.now(s.app)
+	if text == s.said {
+		return stillHere
+	}
+	s.said, s.at = text, time.Now()
+	return text
+}
+
+// until returns a context that ends when it is time to tell of the goal again, too.
+func (s *goalStream) until(ctx context.Context) context.Context {
+	if !s.wanted {
+		return ctx
+	}
+	ctx, tell := context.WithCancel(ctx)
+	changed, due := s.changed, s.at.Add(goalPause+time.Duration(len(s.said))*time.Second/goalVolume)
+	go func() {
+		defer tell()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+		timer := time.NewTimer(time.Until(due))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			s.turn.Store(true)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx
+}
+
+// due reports whether it was time to tell of the goal again.
+func (s *goalStream) due() bool { return s.turn.Swap(false) }

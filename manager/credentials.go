@@ -1,0 +1,45 @@
+package manager
+
+import (
+	"context"
+
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/topology"
+)
+
+// UnitCredentials are what a unit uses of the passwords and certificates that may change while
+// it runs. Nothing in it is secret.
+type UnitCredentials struct {
+	Node        string   `json:"node"`
+	Replica     string   `json:"replica"`
+	Passwords   int      `json:"passwords"`             // that it accepts; 0: it does not read them again
+	Known       int      `json:"known"`                 // that the manager has for it
+	Accepted    bool     `json:"accepted"`              // it accepts the newest of those
+	Certificate string   `json:"certificate,omitempty"` // SHA-256 of its own
+	Authorities []string `json:"authorities,omitempty"` // SHA-256 of those whose certificates it accepts
+	Problem     string   `json:"problem,omitempty"`     // why it cannot be asked
+}
+
+// Credentials asks the units of all replicas that are there, each on a new connection.
+func (a *App) Credentials(ctx context.Context) []UnitCredentials {
+	all := []UnitCredentials{}
+	now := a.fleet.Complete(ctx)
+	for _, part := range fleet.Each(a.model.Toskosed, func(n *topology.Node) []UnitCredentials {
+		return fleet.Few(a.fleet.There(now, n), func(r fleet.Replica) UnitCredentials { return credentialsOf(ctx, n, r) })
+	}) {
+		all = append(all, part...)
+	}
+	return all
+}
+
+func credentialsOf(ctx context.Context, n *topology.Node, r fleet.Replica) UnitCredentials {
+	is, err := r.Unit.Used(ctx)
+	out := UnitCredentials{
+		Node: n.Name(), Replica: r.Addr.String(), Passwords: is.Passwords, Known: is.Known, Accepted: is.Accepted,
+		Certificate: is.Certificate, Authorities: is.Authorities,
+	}
+	if err != nil {
+		out.Problem = err.Error()
+	}
+	return out
+}

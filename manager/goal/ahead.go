@@ -1,0 +1,58 @@
+package goal
+
+import "slices"
+
+// Ahead is a step of the plan that is still to come.
+type Ahead struct {
+	Level     int      `json:"level"` // of the plan, from 1: what is of one level does not wait for each other
+	Component string   `json:"component"`
+	Operation string   `json:"operation"`
+	After     []string `json:"after,omitempty"` // of a component's next: the components and containers that it waits for
+}
+
+// Ahead returns the steps of the plan that are neither made nor under way, in an order
+// in which they can be made. What is the same on several replicas is one.
+func (d *Decision) Ahead(underway []Step) []Ahead {
+	w := d.walk
+	if w == nil {
+		return nil
+	}
+	type step struct {
+		level                int // 0: any
+		component, operation string
+	}
+	seen, next := map[step]bool{}, map[string]bool{}
+	for _, s := range underway {
+		seen[step{0, s.Component, s.Operation.String()}] = true
+	}
+	var all []Ahead
+	for n := range w.steps {
+		st := &w.steps[n]
+		l := &w.legs[st.leg]
+		a := Ahead{Level: st.level, Component: l.component, Operation: st.Operation.Operation.String()}
+		same := step{a.Level, a.Component, a.Operation}
+		if l.class == nil || seen[same] || seen[step{0, a.Component, a.Operation}] || w.made(st) {
+			continue
+		}
+		seen[same] = true
+		if !next[a.Component] {
+			next[a.Component] = true
+			a.After = w.awaited(st)
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// awaited returns what else a step waits for.
+func (w *walk) awaited(st *planned) []string {
+	var names []string
+	for _, id := range st.After {
+		before := &w.steps[w.byID[id]]
+		if name := w.legs[before.leg].component; !w.made(before) && name != w.legs[st.leg].component && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

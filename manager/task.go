@@ -1,0 +1,66 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/toskose/toskose/manager/execute"
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/keep"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// RunTask makes it part of the goal that a Task is completed. What failed of it is tried once
+// more; again has all of it run once more, whatever was completed.
+func (a *App) RunTask(ctx context.Context, name string, again bool, by string) (view GoalView, kept bool, err error) {
+	c, err := a.model.Named(name)
+	if err != nil {
+		return view, false, err
+	}
+	if c.Model.Task == nil {
+		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("component %q is no task: it has no end that could be waited for; operations are run by their names", name)}
+	}
+	return a.spread(ctx, func(ctx context.Context) (keep.Status, error) {
+		return a.keeper.RunTask(ctx, name, again, by, time.Now())
+	})
+}
+
+// index turns the run of a Task that a person asks for into that of one index, on the replica
+// that it is for unless another is named.
+func (a *App) index(run *execute.Request, now view.Look, named bool) error {
+	c := run.Operation.Component
+	if c.Model.Task == nil || run.Operation.Name != protocol.TaskRun {
+		return nil
+	}
+	index, err := indexOf(run.Inputs, c)
+	if err != nil {
+		return err
+	}
+	part := a.Goals.model.NextPart(now.Situation(), now.Goal(), c.Name(), index)
+	run.Part = &part
+	if !named && len(run.Replicas) > 1 {
+		run.Replicas = []fleet.Replica{run.Replicas[index%len(run.Replicas)]}
+	}
+	return nil
+}
+
+// indexOf reads which index of a Task is meant.
+func indexOf(inputs map[string]string, c *topology.Component) (int, error) {
+	task := c.Model.Task
+	text, given := inputs[tosca.TaskIndex]
+	if !given && task.Completions == 1 {
+		return 0, nil
+	}
+	index, err := strconv.Atoi(text)
+	if err != nil || index < 0 || index >= task.Completions {
+		return 0, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(
+			"the input %s is an index from 0 to %d, and not %q; POST /api/v1/app/tasks/%s/run runs all of them", tosca.TaskIndex, task.Completions-1, text, c.Name())}
+	}
+	return index, nil
+}

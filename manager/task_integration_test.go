@@ -1,0 +1,128 @@
+package manager_test
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toskose/toskose/internal/testunit"
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// loading manages an application of the task load alone, on some units.
+func loading(t *testing.T, units ...netip.AddrPort) *manager.App {
+	t.Helper()
+	model := &tosca.Application{
+		Name:  "loading",
+		Nodes: []tosca.Node{{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()}},
+		Components: []tosca.Component{{
+			Name: "load", Type: "toskose.nodes.Task", Host: "backend", Node: "backend", Protocol: protocol.Task(),
+			Interfaces: []tosca.Interface{{Name: "Task", Operations: []tosca.Operation{{
+				Name: "run", Script: "run.sh", Inputs: []tosca.OperationInput{{Name: tosca.TaskIndex, Value: "0"}},
+			}}}},
+			Task: &tosca.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3},
+		}},
+	}
+	conf := &config.Config{Nodes: map[string]config.Node{"backend": fakeunit.Config().Nodes["backend"]}}
+	app, err := manager.New(model, conf, manager.Options{
+		Containers: fakeunit.Containers{"backend": units}, Passwords: fakeunit.PasswordOf, Patience: 100 * time.Millisecond, Backoff: time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(app.Close)
+	return app
+}
+
+// load is how far the task is, and the state that is shown.
+func load(t *testing.T, app *manager.App) (*goal.TaskStatus, string) {
+	t.Helper()
+	c, err := app.Component(t.Context(), "backend", "load", manager.StatesOnly)
+	if err != nil || c.Task == nil {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	return c.Task, c.State
+}
+
+func TestATaskRunsOnRealUnits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the unit")
+	}
+	t.Parallel()
+	units := []netip.AddrPort{testunit.Run(t, fakeunit.Password, testunit.Task).Addr, testunit.Run(t, fakeunit.Password, testunit.Task).Addr}
+	app := loading(t, units...)
+	if _, kept, err := app.RunTask(t.Context(), "load", false, "jo"); err != nil || !kept {
+		t.Fatalf("kept %v, %v", kept, err)
+	}
+	awaitGoal(t, app, "reached", func(g manager.GoalView) bool {
+		if st, state := load(t, app); (state == protocol.Completed) != (st.Completed == 3) {
+			t.Fatalf("it is shown as %s when %d of 3 are completed", state, st.Completed)
+		}
+		return g.Done
+	})
+	st, _ := load(t, app)
+	for i, attempts := range []int{1, 3, 1} {
+		x := st.Indexes[i]
+		if x.Phase != goal.TaskCompleted || x.Attempts != attempts || *x.ExitCode != 0 {
+			t.Errorf("index %d: %+v", i, x)
+		}
+		run, err := app.Execution(t.Context(), x.Execution, 0)
+		if want := "part " + string(rune('0'+i)) + " of 3\n"; err != nil || run.Runs[0].Stdout != want {
+			t.Errorf("index %d printed %+v, %v", i, run.Runs, err)
+		}
+	}
+	if st.Indexes[0].Instance != st.Indexes[2].Instance || st.Indexes[0].Instance == st.Indexes[1].Instance {
+		t.Errorf("indexes ran at %+v", st.Indexes)
+	}
+	view, _, err := app.RunTask(t.Context(), "load", true, "jo")
+	if err != nil || view.Tasks["load"].Round != 1 {
+		t.Fatalf("again: %+v, %v", view, err)
+	}
+	awaitGoal(t, app, "reached again", func(g manager.GoalView) bool {
+		st, _ := load(t, app)
+		return g.Done && st.Round == 1 && st.Completed == 3
+	})
+	if st, _ := load(t, app); st.Indexes[1].Attempts != 1 {
+		t.Errorf("the second round begins with the attempts of the first: %+v", st.Indexes)
+	}
+}
+
+func TestAPersonRunsOneIndexOfATaskOnTheReplicaThatItIsFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the unit")
+	}
+	t.Parallel()
+	units := []netip.AddrPort{testunit.Run(t, fakeunit.Password, testunit.Task).Addr, testunit.Run(t, fakeunit.Password, testunit.Task).Addr}
+	slices.SortFunc(units, netip.AddrPort.Compare) // as replicas are numbered
+	app := loading(t, units...)
+	request := manager.RunRequest{Node: "backend", Component: "load", Operation: "run", By: "jo"}
+	for _, index := range []string{"", "3", "-1", "x"} {
+		req := request
+		if index != "" {
+			req.Inputs = map[string]string{"TASK_INDEX": index}
+		}
+		if _, err := app.Start(t.Context(), req); !errors.Is(err, outcome.ErrInvalid) || !strings.Contains(err.Error(), "from 0 to 2") {
+			t.Errorf("index %q: %v", index, err)
+		}
+	}
+	request.Inputs = map[string]string{"TASK_INDEX": "2"}
+	if x, err := run(t, app, request); err != nil || len(x.Runs) != 1 || x.Runs[0].Replica != units[0].String() || x.Runs[0].Stdout != "part 2 of 3\n" {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	st, state := load(t, app)
+	if st.Completed != 1 || st.Indexes[2].Phase != goal.TaskCompleted || state == protocol.Completed {
+		t.Errorf("%s, %+v", state, st)
+	}
+	if _, _, err := app.RunTask(t.Context(), "nothing", false, "jo"); !errors.Is(err, outcome.ErrUnknownComponent) {
+		t.Errorf("a task that there is not: %v", err)
+	}
+}

@@ -1,0 +1,82 @@
+package unitclient
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+
+	"github.com/toskose/toskose/unit/certs"
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// Used is what a unit uses of the credentials that may change, and whether it takes the manager's.
+type Used struct {
+	wire.Credentials
+	Known       int    // how many passwords the manager has for it
+	Accepted    bool   // the newest of those is right
+	Certificate string // SHA-256 of the unit's; empty: it has none
+}
+
+// Used asks a unit what it uses, on a connection of its own, so that all that has changed counts.
+func (c *Client) Used(ctx context.Context) (Used, error) {
+	passwords := c.credentials.Passwords()
+	newest := passwords[len(passwords)-1:]
+	alone := *c
+	alone.credentials.Passwords = func() []string { return newest }
+	transport := c.http.Transport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true
+	alone.http = &http.Client{Transport: transport, CheckRedirect: c.http.CheckRedirect}
+	defer transport.CloseIdleConnections()
+	now, err := alone.asked(ctx)
+	now.Known, now.Accepted = len(passwords), err == nil
+	if len(passwords) > 1 && errors.Is(err, ErrUnauthorized) {
+		alone.credentials.Passwords = c.credentials.Passwords
+		before, err := alone.asked(ctx)
+		before.Known = len(passwords)
+		return before, err
+	}
+	return now, err
+}
+
+func (c *Client) asked(ctx context.Context) (Used, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.pool.limits.Call)
+	defer cancel()
+	var now Used
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { now.Certificate = certificateOf(got.Conn) }})
+	r := request{method: http.MethodGet, path: "/instance"}
+	answer, err := c.send(ctx, r)
+	if err != nil {
+		return Used{}, err
+	}
+	defer answer.Body.Close()
+	data, err := c.readAll(ctx, answer.Body)
+	if err != nil {
+		return Used{}, r.failed(err)
+	}
+	var id wire.Identity
+	if err := json.Unmarshal(data, &id); err != nil {
+		return Used{}, r.failed(fmt.Errorf("%w: %w", ErrBadAnswer, err))
+	}
+	if id.Credentials != nil { // else it is of an earlier version
+		now.Credentials = *id.Credentials
+	}
+	return now, nil
+}
+
+// certificateOf is the SHA-256 of what the other side of a connection has shown; empty: it
+// is in the clear.
+func certificateOf(conn net.Conn) string {
+	if ours, ok := conn.(*connection); ok {
+		conn = ours.Conn
+	}
+	secure, ok := conn.(*tls.Conn)
+	if !ok || len(secure.ConnectionState().PeerCertificates) == 0 {
+		return ""
+	}
+	return certs.Fingerprint(secure.ConnectionState().PeerCertificates[0].Raw)
+}

@@ -1,0 +1,54 @@
+package deploy
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestOnlySecretsArePublished: on a cluster, rotating them applies nothing else of the folder.
+func TestOnlySecretsArePublished(t *testing.T) {
+	dir, calls := fakeCluster(t, `
+*"kustomize "*) cat <<'YAML'
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: backend-password, annotations: {io.toskose.secret: "backend-password=01020304"}}
+data: {backend-password: "b2xkCm5ldw=="}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: backend}
+YAML
+;;
+*"apply --filename -"*) cat >"$(dirname "$0")/../applied" ;;
+*"get deployments.apps,statefulsets.apps --selector"*name) echo deployment.apps/backend ;;
+`)
+	running, err := Open(t.Context(), nil, Options{Dir: dir, Target: Kubernetes, Environ: os.Environ(), Progress: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	if err := running.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	applied, err := os.ReadFile(filepath.Join(dir, "applied"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(applied); !strings.Contains(text, "b2xkCm5ldw==") || !strings.Contains(text, "backend-password=01020304") || strings.Contains(text, "Deployment") || strings.Contains(text, "Namespace") {
+		t.Errorf("applied was\n%s", text)
+	}
+	if got := changes(calls()); !slices.Equal(got, []string{"--namespace shop apply --filename -"}) {
+		t.Errorf("calls %q", got)
+	}
+	if info := running.Info(); info.App != "Shop" || running.OnSwarm() {
+		t.Errorf("%+v", info)
+	}
+}

@@ -1,0 +1,190 @@
+package packager
+
+import (
+	"slices"
+
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// unitJob is what a container's unit runs by itself (toskose_job).
+type unitJob struct {
+	Steps       []unitStep `json:"steps,omitempty"`
+	Task        unitStep   `json:"task"`
+	Input       string     `json:"input"`
+	Completions int        `json:"completions"`
+	Deadline    int        `json:"deadline,omitempty"`
+	FailOn      []int      `json:"fail_on,omitempty"`
+}
+
+type unitStep struct {
+	Component string `json:"component"`
+	Operation string `json:"operation"`
+}
+
+// jobOf returns the Task that a container is there for, where toskose.yml says that it
+// is run without the manager; nil: it is not.
+func (p *planner) jobOf(node string) *tosca.Component {
+	if !p.plan.Config.Nodes[node].Job {
+		return nil
+	}
+	components := p.components(node)
+	i := slices.IndexFunc(components, func(c tosca.Component) bool { return c.Task != nil })
+	if i < 0 {
+		return nil // said so
+	}
+	return &components[i]
+}
+
+// checkJobs refuses job: true where a manager has to run the Task.
+func (p *planner) checkJobs() {
+	for _, n := range p.app.Nodes {
+		cfg := p.plan.Config.Nodes[n.Name]
+		if !cfg.Job {
+			continue
+		}
+		var tasks []tosca.Component
+		components := p.components(n.Name)
+		for _, c := range components {
+			if c.Task != nil {
+				tasks = append(tasks, c)
+			}
+		}
+		if len(tasks) != 1 {
+			p.report("container %q: nodes.%s.job: it hosts %d Tasks, and has to host exactly one", n.Name, n.Name, len(tasks))
+			continue
+		}
+		if r := cfg.Deploy.Replicas; r != nil && *r > 1 {
+			p.report("container %q: nodes.%s.job: each of %d replicas would run the whole Task %q: leave out deploy.replicas", n.Name, n.Name, *r, tasks[0].Name)
+		}
+		hosts := p.hostsOf(tasks[0])
+		for _, c := range components {
+			switch {
+			case c.Task != nil:
+			case !slices.Contains(hosts, c.Name):
+				p.report("container %q: nodes.%s.job: it hosts component %q, too, which the manager must run: only what Task %q is hosted on may be there", n.Name, n.Name, c.Name, tasks[0].Name)
+			case starts(c):
+				p.report("container %q: nodes.%s.job: component %q is started, so the manager must run it", n.Name, n.Name, c.Name)
+			}
+		}
+		if _, ok := stepsTo(tasks[0]); !ok {
+			p.report("container %q: nodes.%s.job: the protocol of Task %q leads from %q to no %s", n.Name, n.Name, tasks[0].Name, tasks[0].Protocol.Initial, protocol.TaskRun)
+		}
+		p.checkAlone(n.Name, append(hosts, tasks[0].Name, n.Name))
+	}
+}
+
+// checkAlone refuses a job that the manager has to bring into an order with others.
+func (p *planner) checkAlone(node string, own []string) {
+	for _, c := range p.app.Components {
+		for _, to := range slices.Concat(c.Depends, c.Connections) {
+			if c.Node != node && slices.Contains(own, to) {
+				p.report("container %q: nodes.%s.job: component %q depends on %q, so the manager must run it", node, node, c.Name, to)
+			}
+			if c.Node == node && !slices.Contains(own, to) && slices.ContainsFunc(p.app.Components, func(o tosca.Component) bool { return o.Name == to }) {
+				p.report("container %q: nodes.%s.job: component %q depends on %q, which may not be up when the container starts, so the manager must run it", node, node, c.Name, to)
+			}
+		}
+	}
+}
+
+// hostsOf returns the components that one is hosted on, the outermost first.
+func (p *planner) hostsOf(c tosca.Component) []string {
+	var all []string
+	for i := 0; i >= 0; {
+		if i = slices.IndexFunc(p.app.Components, func(o tosca.Component) bool { return o.Name == c.Host }); i >= 0 {
+			c = p.app.Components[i]
+			all = append(all, c.Name)
+		}
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// stepsTo returns the operations of a Task that come before the first run.
+func stepsTo(c tosca.Component) (steps []protocol.Operation, ok bool) {
+	implemented := func(o protocol.Operation) bool { return isImplemented(c, o) }
+	type place struct {
+		state string
+		steps []protocol.Operation
+	}
+	seen := map[string]bool{c.Protocol.Initial: true}
+	for queue := []place{{state: c.Protocol.Initial}}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		next := c.Protocol.Allowed(at.state, false, implemented)
+		// What is implemented is not skipped on the way to it.
+		if slices.ContainsFunc(next, func(s protocol.Step) bool { return s.Operation == protocol.TaskRun }) {
+			return at.steps, true
+		}
+		for _, s := range next {
+			if implemented(s.Operation) && !seen[s.Target] {
+				seen[s.Target] = true
+				queue = append(queue, place{s.Target, append(slices.Clip(at.steps), s.Operation)})
+			}
+		}
+	}
+	return nil, false
+}
+
+func isImplemented(c tosca.Component, o protocol.Operation) bool {
+	for name, operation := range c.Operations() {
+		if name == o {
+			return operation.Script != ""
+		}
+	}
+	return false
+}
+
+// unitJob returns what a container's unit runs by itself; nil: nothing.
+func (p *planner) unitJob(node string) *unitJob {
+	c := p.jobOf(node)
+	if c == nil {
+		return nil
+	}
+	step := func(component string, o protocol.Operation) unitStep {
+		return unitStep{Component: component, Operation: o.String()}
+	}
+	job := unitJob{
+		Task: step(c.Name, protocol.TaskRun), Input: tosca.TaskIndex, Completions: c.Task.Completions,
+		Deadline: c.Task.Deadline, FailOn: c.Task.FailOn,
+	}
+	for _, host := range p.hostsOf(*c) {
+		i := slices.IndexFunc(p.app.Components, func(o tosca.Component) bool { return o.Name == host })
+		for _, name := range []string{"create", "configure"} {
+			if o := (protocol.Operation{Interface: protocol.Standard, Name: name}); isImplemented(p.app.Components[i], o) {
+				job.Steps = append(job.Steps, step(host, o))
+			}
+		}
+	}
+	steps, _ := stepsTo(*c)
+	for _, o := range steps {
+		job.Steps = append(job.Steps, step(c.Name, o))
+	}
+	return &job
+}
+
+// asJob has an orchestrator run a container until it ends with 0.
+func (s *Service) asJob(task *tosca.Task) {
+	s.Job = task
+	if r := &s.Deploy.RestartPolicy; *r == (config.RestartPolicy{}) {
+		r.Condition = "on-failure"
+		if r.MaxAttempts = &task.BackoffLimit; task.BackoffLimit == 0 {
+			*r = config.RestartPolicy{Condition: "none"} // 0 is no limit to Docker
+		}
+	}
+}
+
+// withoutJobs leaves out the components that no manager runs: to it, their containers
+// are the orchestrator's, like those without components.
+func (p *planner) withoutJobs(app *tosca.Application) {
+	gone := map[string]bool{}
+	app.Components = slices.DeleteFunc(app.Components, func(c tosca.Component) bool {
+		gone[c.Name] = gone[c.Name] || p.plan.Config.Nodes[c.Node].Job
+		return gone[c.Name]
+	})
+	app.Units = slices.Clone(app.Units)
+	for i := range app.Units {
+		app.Units[i].Members = slices.DeleteFunc(slices.Clone(app.Units[i].Members), func(name string) bool { return gone[name] })
+	}
+}

@@ -1,0 +1,170 @@
+package rotate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/unit/certs"
+)
+
+// State is what manager and units use now.
+type State struct {
+	Manager Manager
+	Units   []Unit
+}
+
+// Manager is what the manager uses.
+type Manager struct {
+	Passwords   int    // that it accepts of its own user
+	Certificate string // SHA-256
+	Authorities []string
+}
+
+// Unit is what a unit uses.
+type Unit struct {
+	Node, Replica string
+	Passwords     int    // that it accepts; 0: it does not read them again
+	Known         int    // that the manager has for it
+	Accepted      bool   // it accepts the newest of those
+	Certificate   string // SHA-256
+	Authorities   []string
+	Problem       string // why it cannot be asked
+}
+
+func (u Unit) String() string { return fmt.Sprintf("the unit of %q at %s", u.Node, u.Replica) }
+
+// Check refuses what runs if it could not be seen to follow.
+func (r *Rotation) Check(s State) error {
+	var problems []error
+	for _, u := range s.Units {
+		switch {
+		case u.Problem != "":
+			problems = append(problems, fmt.Errorf("%s cannot be asked: %s", u, u.Problem))
+		case u.Passwords == 0:
+			problems = append(problems, fmt.Errorf("%s does not read its password again, as it is of an earlier version: "+
+				"package the application again and deploy it, then rotate", u))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// seen hands on what the folder has, and waits until nothing is missing any more.
+func (r *Rotation) seen(ctx context.Context, missing func(State) []string) error {
+	if r.opts.Offline {
+		return nil
+	}
+	if r.opts.Publish != nil {
+		if err := r.opts.Publish(ctx); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+	defer cancel()
+	for {
+		var yet []string
+		state, err := r.opts.Ask(ctx)
+		if err == nil {
+			if yet = missing(state); len(yet) == 0 {
+				return nil
+			}
+		}
+		select {
+		case <-time.After(r.opts.Poll):
+		case <-ctx.Done():
+			if err != nil {
+				return fmt.Errorf("the manager cannot be asked: %w", err)
+			}
+			return fmt.Errorf("not everybody has seen it in %s: %s", r.opts.Timeout, strings.Join(yet, "; "))
+		}
+	}
+}
+
+// passwords says who has not a number of passwords, of those that are replaced.
+func (r *Rotation) passwords(s State, want int) (missing []string) {
+	if _, ok := r.Old[packager.ManagerPassword]; ok && s.Manager.Passwords != want {
+		missing = append(missing, fmt.Sprintf("the manager accepts %d passwords", s.Manager.Passwords))
+	}
+	for _, u := range s.Units {
+		_, ok := r.Old[packager.UnitPassword(u.Node)]
+		switch {
+		case u.Problem != "":
+			missing = append(missing, fmt.Sprintf("%s cannot be asked: %s", u, u.Problem))
+		case !ok:
+		case u.Known != want:
+			missing = append(missing, fmt.Sprintf("the manager has %d passwords for %s", u.Known, u))
+		case u.Passwords != want || !u.Accepted:
+			missing = append(missing, fmt.Sprintf("%s accepts %d passwords", u, u.Passwords))
+		}
+	}
+	return missing
+}
+
+// trust says who does not trust the authorities that they should.
+func (r *Rotation) trust(s State, right func(authorities []string) bool) (missing []string) {
+	if _, ok := r.Old[packager.TLSAuthority]; !ok {
+		return nil
+	}
+	if !right(s.Manager.Authorities) {
+		missing = append(missing, "the manager knows other authorities")
+	}
+	for _, u := range s.Units {
+		if u.Problem == "" && !right(u.Authorities) {
+			missing = append(missing, fmt.Sprintf("%s knows other authorities", u))
+		}
+	}
+	return missing
+}
+
+func (r *Rotation) notAccepted(s State) []string {
+	now := r.print(packager.TLSAuthority)
+	return append(r.passwords(s, 2), r.trust(s, func(all []string) bool { return slices.Contains(all, now) })...)
+}
+
+func (r *Rotation) notRefused(s State) []string {
+	now := r.print(packager.TLSAuthority)
+	return append(r.passwords(s, 1), r.trust(s, func(all []string) bool { return slices.Equal(all, []string{now}) })...)
+}
+
+func (r *Rotation) notUsed(s State) (missing []string) {
+	prints := map[string]string{} // by the service that they are of
+	units := map[string]bool{}
+	for _, name := range r.names() {
+		if service, ok := strings.CutSuffix(name, certSuffix); ok {
+			prints[service] = r.print(name)
+		}
+	}
+	for _, u := range s.Units {
+		units[u.Node] = true
+		switch want, ok := prints[u.Node]; {
+		case u.Problem != "":
+			missing = append(missing, fmt.Sprintf("%s cannot be asked: %s", u, u.Problem))
+		case ok && u.Certificate != want:
+			missing = append(missing, fmt.Sprintf("%s has another certificate", u))
+		}
+	}
+	for service := range units {
+		delete(prints, service)
+	}
+	for _, print := range prints {
+		if print == s.Manager.Certificate {
+			return missing
+		}
+	}
+	if len(prints) > 0 {
+		missing = append(missing, "the manager has another certificate")
+	}
+	return missing
+}
+
+// print is the SHA-256 of a new certificate; empty: there is none.
+func (r *Rotation) print(name string) string {
+	if all := certs.Fingerprints([]byte(r.Secrets[name].Value)); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}

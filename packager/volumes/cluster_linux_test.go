@@ -1,0 +1,315 @@
+package volumes
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/internal/leak"
+	"github.com/toskose/toskose/packager/running"
+	"github.com/toskose/toskose/packager/volumes/tree"
+)
+
+// state is in the environment of a kubectl of these tests: the folder of its cluster.
+const state = "TOSKOSE_TEST_CLUSTER"
+
+// TestMain lets this program be a kubectl, too: it is the first in PATH.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(state); dir != "" {
+		os.Exit(kubectl(dir, os.Args[1:]))
+	}
+	dir, err := os.MkdirTemp("", "kubectl-")
+	if err == nil {
+		var self string
+		if self, err = os.Executable(); err == nil {
+			err = os.Symlink(self, filepath.Join(dir, "kubectl"))
+		}
+	}
+	if err == nil {
+		err = os.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	leak.Main(m, func() { os.RemoveAll(dir) })
+}
+
+// kubectl does what the commands of a cluster's volumes ask of one, in a folder: objects.json
+// is what there is, and a file with the name of a command what that fails with.
+func kubectl(dir string, args []string) int {
+	words := strings.Join(args, " ")
+	calls, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Fprintln(calls, words)
+	for strings.HasPrefix(args[0], "--") {
+		args = args[2:]
+	}
+	verb := args[0]
+	if said, err := os.ReadFile(filepath.Join(dir, verb)); err == nil {
+		os.Stderr.Write(said)
+		return 1
+	}
+	show := func(name string) {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			panic(err)
+		}
+		os.Stdout.Write(data)
+	}
+	switch {
+	case verb == "apply":
+		show("folder.json")
+	case verb == "create":
+		data, _ := io.ReadAll(os.Stdin)
+		err = os.WriteFile(filepath.Join(dir, "made.json"), data, 0o600)
+	case strings.Contains(words, "get pod toskose-volume-"):
+		show("pod.json")
+	case strings.Contains(words, "get events"):
+		show("events.json")
+	case strings.Contains(words, "get statefulset/store"):
+		fmt.Print(`{"kind": "StatefulSet", "spec": {"replicas": 2}}`)
+	case verb == "get":
+		show("objects.json")
+	case verb == "logs":
+		show("log")
+	case strings.HasSuffix(words, "volume tar /volume"):
+		err = tree.Write(os.Stdout, filepath.Join(dir, "volume"))
+	case strings.HasSuffix(words, "volume untar /volume"):
+		err = tree.Replace(os.Stdin, filepath.Join(dir, "volume"))
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "toskose-manager: %v\ncommand terminated with exit code 1\n", err)
+		return 1
+	}
+	return 0
+}
+
+// shop is an application whose container store has the volume shop_data.
+const shop = `{"items": [
+ {"kind": "PersistentVolumeClaim", "metadata": {"name": "shop-data", "namespace": "shop", "annotations": {"io.toskose.name": "shop_data"}}},
+ {"kind": "PersistentVolumeClaim", "metadata": {"name": "idle", "namespace": "shop"}},
+ {"kind": "StatefulSet", "metadata": {"name": "store", "annotations": {"io.toskose.name": "Store"}}, "spec": {"replicas": 2, "template": {"spec": {%s
+  "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "shop-data"}}], "containers": [{"image": "redis:7"}]}}}},
+ {"kind": "Pod", "metadata": {"name": "store-0", "uid": "u1", "labels": {"app.kubernetes.io/name": "store"}}, "status": {"phase": "Running"},
+  "spec": {"nodeName": "node2", "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "shop-data"}}]}},
+ {"kind": "Pod", "metadata": {"name": "old", "uid": "u2"}, "status": {"phase": "Succeeded"},
+  "spec": {"nodeName": "node3", "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "shop-data"}}]}}
+ %s]}`
+
+const shopsManager = `, {"kind": "Deployment", "metadata": {"name": "toskose-manager"}, "spec": {"template": {"spec": {"imagePullSecrets": [{"name": "pull"}],
+  "containers": [{"image": "shop-manager:1", "env": [{"name": "TOSKOSE_MANAGER_PORT"}]}]}}}}`
+
+const nobody = `"securityContext": {"runAsNonRoot": true, "runAsUser": 1000, "fsGroup": 1000},`
+
+// clusterOf has the objects of an application on a cluster, and a pod that runs.
+func clusterOf(t *testing.T, objects string, more map[string]string) (*cluster, string) {
+	t.Helper()
+	dir := t.TempDir()
+	files := map[string]string{"objects.json": objects, "pod.json": `{"status": {"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]}}`}
+	for name, text := range more {
+		files[name] = text
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "volume", "in"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := OnCluster(running.Cluster{Context: "staging", Environ: append(os.Environ(), state+"="+dir, "GORACE=atexit_sleep_ms=0")}, "shop", "shop", "/packaged").(*cluster)
+	c.patience, c.pause = time.Minute, time.Millisecond
+	return c, dir
+}
+
+// called are the commands of kubectl.
+func called(t *testing.T, dir string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(data), "--context staging --namespace shop ", "")
+}
+
+func TestTheVolumesOfAClusterAreItsClaims(t *testing.T) {
+	t.Parallel()
+	c, _ := clusterOf(t, fmt.Sprintf(shop, "", ""), nil)
+	got, err := c.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Volume{{Name: "idle", ID: "idle", Users: []User{}}, {Name: "shop_data", ID: "shop-data", Machine: "node2", Users: []User{
+		{Name: "store-0", ID: "u1", Node: "Store", Running: true, Service: "statefulset/store"}, {Name: "old", ID: "u2"},
+	}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if all, err := Namespaces(t.Context(), c.Cluster, "shop"); err != nil || !slices.Equal(all, []string{"", "shop"}) { // the fake ones of Deployments have none
+		t.Errorf("%q, %v", all, err)
+	}
+}
+
+func TestAPodCopiesWithTheRightsOfThoseWhoHaveTheVolume(t *testing.T) {
+	t.Parallel()
+	v := Volume{Name: "shop_data", ID: "shop-data", Machine: "node2"}
+	for name, tt := range map[string]struct{ security, save, load string }{
+		"root":   {"", `"capabilities":{"add":["DAC_OVERRIDE"],"drop":["ALL"]}`, `"capabilities":{"add":["CHOWN","DAC_OVERRIDE","FOWNER","FSETID","SETFCAP"],"drop":["ALL"]}`},
+		"nobody": {nobody, `"capabilities":{"drop":["ALL"]}`, `"capabilities":{"drop":["ALL"]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, dir := clusterOf(t, fmt.Sprintf(shop, tt.security, shopsManager), nil)
+			if err := os.WriteFile(filepath.Join(dir, "volume", "in", "file"), []byte("old"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var stream bytes.Buffer
+			made := func(parts ...string) {
+				t.Helper()
+				data, err := os.ReadFile(filepath.Join(dir, "made.json"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, part := range append(parts, `"image":"shop-manager:1"`, `"imagePullSecrets":[{"name":"pull"}]`, `"claimName":"shop-data"`, `"values":["node2"]`, `"seccompProfile":{"type":"RuntimeDefault"}`) {
+					if !bytes.Contains(data, []byte(part)) {
+						t.Errorf("the pod has no %s:\n%s", part, data)
+					}
+				}
+				if nonRoot := bytes.Contains(data, []byte(`"fsGroup":1000,"fsGroupChangePolicy":"OnRootMismatch","runAsNonRoot":true,"runAsUser":1000,`)); nonRoot != (tt.security != "") {
+					t.Errorf("the pod's user:\n%s", data)
+				}
+			}
+			if err := c.Save(t.Context(), v, &stream); err != nil {
+				t.Fatal(err)
+			}
+			made(tt.save, `"readOnly":true`)
+			if err := os.RemoveAll(filepath.Join(dir, "volume", "in")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Load(t.Context(), v, &stream); err != nil {
+				t.Fatal(err)
+			}
+			made(tt.load, `"readOnly":false`)
+			if data, err := os.ReadFile(filepath.Join(dir, "volume", "in", "file")); string(data) != "old" {
+				t.Errorf("it has %q, %v", data, err)
+			}
+			if n := strings.Count(called(t, dir), "delete pod toskose-volume-shop-data --ignore-not-found --wait\n"); n != 2 {
+				t.Errorf("the pod was removed %d times", n)
+			}
+		})
+	}
+}
+
+func TestWhileAnApplicationDoesNotRunItsFolderSaysWhatCopies(t *testing.T) {
+	t.Parallel()
+	c, dir := clusterOf(t, `{"items": []}`, map[string]string{"folder.json": fmt.Sprintf(shop, "", shopsManager)})
+	if err := c.Save(t.Context(), Volume{ID: "shop-data"}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if all := called(t, dir); !strings.Contains(all, "apply --kustomize /packaged --dry-run=client") {
+		t.Error(all)
+	}
+	c.dir = ""
+	if err := c.Save(t.Context(), Volume{ID: "shop-data"}, io.Discard); err == nil || !strings.Contains(err.Error(), `is not in namespace "shop": deploy the application, or name its folder`) {
+		t.Error(err)
+	}
+}
+
+func TestWhyAPodDoesNotCopyIsSaid(t *testing.T) {
+	t.Parallel()
+	waits := func(reason string) string {
+		return fmt.Sprintf(`{"status": {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": %q, "message": "so it is"}}}]}}`, reason)
+	}
+	for want, more := range map[string]map[string]string{
+		`pod "toskose-volume-data" does not start: ImagePullBackOff: so it is`: {"pod.json": waits("ImagePullBackOff")},
+		"has not started in 1s: 0/3 nodes are available": {
+			"pod.json": `{"status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]}}`, "events.json": `{"items": []}`,
+		},
+		"has not started in 1s: Multi-Attach error": {"pod.json": waits("ContainerCreating"), "events.json": `{"items": [{"message": "another"}, {"message": "Multi-Attach error"}]}`},
+		"of an older toskose, which cannot copy":    {"pod.json": `{"status": {"phase": "Failed"}}`, "log": "usage: toskose-manager [--app FILE]"},
+		"pod \"toskose-volume-data\" has ended":     {"pod.json": `{"status": {"phase": "Succeeded"}}`, "log": ""},
+		"volume tar: no room":                       {"exec": "toskose-manager: volume tar: no room\ncommand terminated with exit code 1\n"},
+		"cannot make a pod beside it":               {"create": "forbidden: exceeded quota"},
+		"another `toskose volume` copies it: pod":   {"create": `Error from server (AlreadyExists): pods "x" already exists`},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			c, dir := clusterOf(t, fmt.Sprintf(shop, "", shopsManager), more)
+			if strings.Contains(want, "1s") {
+				c.patience = time.Second
+			}
+			err := c.Save(t.Context(), Volume{ID: "data"}, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+			if gone := strings.Contains(called(t, dir), "delete pod toskose-volume-data"); gone == errors.Is(err, errOthers) {
+				t.Errorf("the pod is removed: %v", gone)
+			}
+		})
+	}
+}
+
+func TestAPodIsRemovedWhenItsCommandIsInterrupted(t *testing.T) {
+	t.Parallel()
+	c, dir := clusterOf(t, fmt.Sprintf(shop, "", shopsManager), nil)
+	ctx, interrupt := context.WithCancel(t.Context())
+	err := c.beside(ctx, Volume{ID: "data"}, true, func(string) error {
+		interrupt()
+		return c.exec(ctx, "toskose-volume-data", loading, strings.NewReader(""), io.Discard)
+	})
+	if !errors.Is(err, context.Canceled) || !strings.HasSuffix(called(t, dir), "delete pod toskose-volume-data --ignore-not-found --wait\n") {
+		t.Errorf("%v:\n%s", err, called(t, dir))
+	}
+}
+
+func TestAWorkloadIsStoppedAndHasItsReplicasAgain(t *testing.T) {
+	t.Parallel()
+	c, dir := clusterOf(t, fmt.Sprintf(shop, "", ""), nil)
+	for _, pod := range []string{"store-0", "store-1"} {
+		if err := c.Stop(t.Context(), User{Name: pod, Service: "statefulset/store"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := c.Start(t.Context(), User{Service: "statefulset/store"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `get statefulset/store --output json
+scale statefulset/store --replicas=0
+wait --for=delete pod/store-0 --timeout 5m0s
+get statefulset/store --output json
+scale statefulset/store --replicas=0
+wait --for=delete pod/store-1 --timeout 5m0s
+scale statefulset/store --replicas=2
+rollout status statefulset/store
+`
+	if diff := cmp.Diff(want, called(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if err := c.Stop(t.Context(), User{Name: "lonely"}); err == nil || !strings.Contains(err.Error(), "belongs to nothing that would start it again") {
+		t.Error(err)
+	}
+	gone, _ := clusterOf(t, "", map[string]string{"wait": `Error from server (NotFound): pods "store-0" not found`})
+	if err := gone.Stop(t.Context(), User{Name: "store-0", Service: "statefulset/store"}); err != nil {
+		t.Error(err)
+	}
+	var list objects
+	if err := json.Unmarshal([]byte(fmt.Sprintf(shop, "", shopsManager)), &list); err != nil || list.Items[0].replicas() != 1 {
+		t.Error("without a number, there is one")
+	}
+}

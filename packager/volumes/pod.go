@@ -1,0 +1,258 @@
+package volumes
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/running"
+)
+
+// The program that a pod runs while another copies beside it. What that one prints is in no
+// log: it is what is in the volume.
+var holding = []string{"volume", "hold"}
+
+// What Kubernetes' `baseline` level allows: it has no DAC_READ_SEARCH.
+var (
+	toSaveInPod = []string{"DAC_OVERRIDE"} // the volume is read-only
+	toLoadInPod = toLoad
+)
+
+type values map[string]any
+
+// pod returns one that has a volume, where the volume is in use if it is, with the rights of
+// the containers that have it: those of root, or of the user that they run as.
+func pod(name string, v Volume, manager object, users []object, write bool) values {
+	from := manager.Spec.Template.Spec
+	spec := values{
+		"restartPolicy": "Never", "automountServiceAccountToken": false, "enableServiceLinks": false, "terminationGracePeriodSeconds": 5,
+		"volumes": []values{{"name": "volume", "persistentVolumeClaim": values{"claimName": v.ID}}},
+	}
+	if len(from.PullSecrets) > 0 {
+		spec["imagePullSecrets"] = from.PullSecrets
+	}
+	if v.Machine != "" { // others may not reach it; where its container runs, this one may
+		spec["affinity"] = values{"nodeAffinity": values{"requiredDuringSchedulingIgnoredDuringExecution": values{"nodeSelectorTerms": []values{
+			{"matchFields": []values{{"key": "metadata.name", "operator": "In", "values": []string{v.Machine}}}},
+		}}}}
+		spec["tolerations"] = []values{{"operator": "Exists", "effect": "NoSchedule"}}
+	}
+	capabilities := values{"drop": []string{"ALL"}}
+	who := values{"seccompProfile": values{"type": "RuntimeDefault"}, "runAsUser": 0, "runAsGroup": 0}
+	if as, ok := nobodysRoot(users); ok {
+		who["runAsNonRoot"], who["runAsUser"] = true, as.Security.User
+		delete(who, "runAsGroup")
+		if as.Security.Group != nil {
+			who["runAsGroup"] = as.Security.Group
+		}
+		if as.Security.FSGroup != nil {
+			who["fsGroup"], who["fsGroupChangePolicy"] = as.Security.FSGroup, "OnRootMismatch"
+		}
+	} else if write {
+		capabilities["add"] = toLoadInPod
+	} else {
+		capabilities["add"] = toSaveInPod
+	}
+	spec["securityContext"] = who
+	spec["containers"] = []values{{
+		"name": "volume", "image": from.Containers[0].Image, "imagePullPolicy": "IfNotPresent",
+		"command": []string{packager.ManagerPath}, "args": holding,
+		"securityContext": values{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": capabilities},
+		"volumeMounts":    []values{{"name": "volume", "mountPath": mounted, "readOnly": !write}},
+	}}
+	return values{
+		"apiVersion": "v1", "kind": "Pod", "spec": spec,
+		"metadata": values{"name": name, "labels": values{"app.kubernetes.io/managed-by": "toskose", "io.toskose.copies": v.ID}},
+	}
+}
+
+// nobodysRoot returns a container that has the volume, if none of those runs as root.
+func nobodysRoot(users []object) (as podSpec, ok bool) {
+	for _, u := range users {
+		as = u.Spec.Template.Spec
+		if !as.Security.NonRoot || as.Security.User == nil {
+			return as, false
+		}
+	}
+	return as, len(users) > 0
+}
+
+// beside calls a function while a pod runs that has a volume, and removes the pod, whatever
+// comes. It has the volume's name: two that copy would be in each other's way.
+func (c *cluster) beside(ctx context.Context, v Volume, write bool, do func(pod string) error) (err error) {
+	manager, users, err := c.template(ctx, v.ID)
+	if err != nil {
+		return err
+	}
+	name := "toskose-volume-" + v.ID
+	manifest, err := json.Marshal(pod(name, v, manager, users, write))
+	if err != nil {
+		return fmt.Errorf("cannot encode a pod: %w", err)
+	}
+	if err := c.removeEnded(ctx, name); err != nil {
+		return err
+	}
+	defer func() {
+		if errors.Is(err, errOthers) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
+		defer cancel()
+		err = errors.Join(err, c.remove(ctx, name))
+	}()
+	err = c.Run(ctx, bytes.NewReader(manifest), io.Discard, c.in("create", "--filename", "-")...)
+	if why := new(running.Error); errors.As(err, &why) && strings.Contains(why.Said, "AlreadyExists") {
+		return fmt.Errorf("%w: pod %q does, and ends a minute after that", errOthers, name)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot make a pod beside it: %w", err)
+	}
+	if err := c.started(ctx, name); err != nil {
+		return err
+	}
+	return do(name)
+}
+
+var errOthers = errors.New("another `toskose volume` copies it")
+
+func (c *cluster) remove(ctx context.Context, pod string) error {
+	if err := c.Run(ctx, nil, io.Discard, c.in("delete", "pod", pod, "--ignore-not-found", "--wait")...); err != nil {
+		return fmt.Errorf("cannot remove pod %q: %w", pod, err)
+	}
+	return nil
+}
+
+// removeEnded removes a pod that was left by a command that was killed.
+func (c *cluster) removeEnded(ctx context.Context, pod string) error {
+	err := c.Run(ctx, nil, io.Discard, c.in("delete", "pods", "--field-selector", "metadata.name="+pod+",status.phase!=Pending,status.phase!=Running", "--wait")...)
+	if err != nil {
+		return fmt.Errorf("cannot remove pod %q, which has ended: %w", pod, err)
+	}
+	return nil
+}
+
+// started waits until a pod runs. The error says why it does not.
+func (c *cluster) started(ctx context.Context, pod string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, fmt.Errorf("pod %q has not started in %s", pod, c.patience))
+	defer cancel()
+	ticker := time.NewTicker(c.pause)
+	defer ticker.Stop()
+	why := ""
+	for {
+		var p object
+		err := c.Objects(ctx, &p, c.in("get", "pod", pod)...)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if err == nil {
+			var final bool
+			why, final = p.Status.why()
+			switch {
+			case p.ended():
+				return c.ended(ctx, pod)
+			case final:
+				return fmt.Errorf("pod %q does not start: %s", pod, why)
+			case p.Status.runs():
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return c.late(ctx, pod, why)
+		case <-ticker.C:
+		}
+	}
+}
+
+// late says why a pod has not started in time.
+func (c *cluster) late(ctx context.Context, pod, why string) error {
+	err := context.Cause(ctx)
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
+	defer cancel()
+	var events objects
+	if failed := c.Objects(ctx, &events, c.in("get", "events", "--field-selector", "type=Warning,involvedObject.name="+pod)...); failed == nil && len(events.Items) > 0 {
+		why = events.Items[len(events.Items)-1].Message // some may not read them
+	}
+	return fmt.Errorf("%w: %s", err, cmp.Or(why, "the cluster does not say why"))
+}
+
+// ended says why a pod has ended that was to wait.
+func (c *cluster) ended(ctx context.Context, pod string) error {
+	var said bytes.Buffer
+	_ = c.Run(ctx, nil, &said, c.in("logs", pod)...) // what it says of itself is enough
+	return explained(fmt.Errorf("pod %q has ended", pod), said.String())
+}
+
+// exec runs the manager's program in a pod.
+func (c *cluster) exec(ctx context.Context, pod string, args []string, in io.Reader, out io.Writer) error {
+	words := c.in("exec", "--quiet")
+	if in != nil {
+		words = append(words, "--stdin")
+	}
+	words = append(append(words, pod, "--", packager.ManagerPath), args...)
+	err := c.Run(ctx, in, out, words...)
+	if closer, ok := in.(io.Closer); ok {
+		closer.Close() // it reads no more
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if why := new(running.Error); errors.As(err, &why) {
+		said, _, _ := strings.Cut(why.Said, "\ncommand terminated with exit code ")
+		return explained(fmt.Errorf("its pod has failed (%w)", why.Err), said)
+	}
+	return err
+}
+
+type podStatus struct {
+	Phase      string `json:"phase"`
+	Conditions []struct {
+		Type    string `json:"type"`
+		Status  string `json:"status"`
+		Message string `json:"message"`
+	} `json:"conditions"`
+	Containers []struct {
+		State struct {
+			Running *struct{} `json:"running"`
+			Waiting *struct {
+				Reason  string `json:"reason"`
+				Message string `json:"message"`
+			} `json:"waiting"`
+		} `json:"state"`
+	} `json:"containerStatuses"`
+}
+
+func (s podStatus) runs() bool {
+	return len(s.Containers) > 0 && s.Containers[0].State.Running != nil
+}
+
+// why says what a pod waits for, and whether that is in vain.
+func (s podStatus) why() (text string, final bool) {
+	for _, c := range s.Conditions {
+		if c.Type == "PodScheduled" && c.Status == "False" {
+			text = c.Message
+		}
+	}
+	for _, c := range s.Containers {
+		w := c.State.Waiting
+		if w == nil || w.Reason == "ContainerCreating" {
+			continue
+		}
+		switch w.Reason {
+		case "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+			final = true
+		}
+		text = strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
+	}
+	return text, final
+}
