@@ -33,7 +33,7 @@ func aCopySharesTheEngine(t *testing.T, first *application) {
 	}
 	bothAreListed(t, "compose", first, second)
 	theDataIsCopied(t, first, second)
-	left, err := engine.ContainerList(t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(
+	left, err := first.engine.ContainerList(t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(
 		filters.Arg("label", "io.toskose.app="+first.name))})
 	if err != nil || len(left) != 4 {
 		t.Errorf("there are %d containers of the first, %v; want 4: none that copied", len(left), err)
