@@ -91,15 +91,16 @@ func deployedAgain(t *testing.T, app *application, namespace string) {
 	}
 }
 
-// otherPassword gives a unit another password, and brings in what the next
-// deployment has to remove.
+// otherPassword gives a unit another password, which it reads, and another log level, which
+// replaces it, and brings in what the next deployment has to remove.
 func otherPassword(t *testing.T, app *application, namespace string) {
 	before := pods(t, namespace)
-	config := read(t, app.config) + "nodes: {frontend: {password: another-of-many}}\n"
+	config := read(t, app.config) + "nodes: {frontend: {password: another-of-many, log_level: DEBUG}}\n"
 	if err := os.WriteFile(app.config, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	must(t, "", "toskose", app.packaging...)
+	loaded(t, app)
 	former := filepath.Join(t.TempDir(), "service.yaml")
 	text := fmt.Sprintf(`---
 {apiVersion: v1, kind: Service, metadata: {name: former, labels: {app.kubernetes.io/part-of: %s,
@@ -125,7 +126,7 @@ func otherPassword(t *testing.T, app *application, namespace string) {
 		}
 	}
 	after := pods(t, namespace)
-	for name, same := range map[string]bool{"backend": true, "store": true, "frontend": false, "toskose-manager": false} {
+	for name, same := range map[string]bool{"backend": true, "store": true, "frontend": false} {
 		if (before[name] == after[name]) != same || after[name] == "" {
 			t.Errorf("the pod of %s was %s and is %s", name, before[name], after[name])
 		}
@@ -133,9 +134,8 @@ func otherPassword(t *testing.T, app *application, namespace string) {
 	if left := kubectl(t, "-n", namespace, "get", "service", "former", "--ignore-not-found"); left != "" {
 		t.Error("what the application had before is not removed")
 	}
-	secrets := kubectl(t, "-n", namespace, "get", "secrets", "-o", "name")
-	if strings.Count(secrets, "secret/frontend-password-") != 1 {
-		t.Errorf("the old password is there yet: %s", secrets)
+	if password := kubectl(t, "-n", namespace, "get", "secrets", "frontend-password", "-o", `go-template={{index .data "frontend-password" | base64decode}}`); strings.TrimSpace(password) != "another-of-many" {
+		t.Errorf("its password is %q", password)
 	}
 }
 

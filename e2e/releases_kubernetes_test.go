@@ -23,7 +23,15 @@ func TestThinkingIsUpgradedAndRolledBackOnKubernetes(t *testing.T) {
 	var once sync.Once
 	goThroughReleases(t, app, surroundings{
 		services: true,
-		packaged: func(t *testing.T) { loaded(t, app) },
+		packaged: func(step *testing.T) {
+			loaded(step, app)
+			if kubectl(step, "get", "namespace", app.name, "--ignore-not-found") == "" {
+				return // nothing runs yet
+			}
+			if said := must(step, "", "toskose", "diff", app.dir).stdout; !strings.Contains(said, "from release ") || !strings.Contains(said, " replaced ") {
+				step.Errorf("it does not differ from what runs:\n%s", said)
+			}
+		},
 		deployed: func(step *testing.T) {
 			once.Do(func() { // forwarded until the whole test ends
 				forward(t, app.name, "service/toskose-manager", strings.TrimPrefix(app.manager, "http://127.0.0.1:"))

@@ -25,7 +25,7 @@ func TestThinkingIsUpgradedAndRolledBackOnSeveralNodes(t *testing.T) {
 		"-p", "--endpoint-mode", "dnsrr", "--publish-mode", "host")
 	port := strings.TrimPrefix(app.manager, "http://127.0.0.1:")
 	t.Cleanup(func() { must(t, "", "toskose", "undeploy", "--volumes", "--timeout", patience, app.dir) })
-	goThroughReleases(t, app, surroundings{
+	where := surroundings{
 		configure: func(t *testing.T, frontend bool) {
 			config := fmt.Sprintf("manager:\n  port: %s\n  docker: {name: %s/%s-manager}\nnodes:\n", port, registries[0], app.name)
 			for i, node := range []string{"backend", "store", "frontend"} {
@@ -42,5 +42,20 @@ func TestThinkingIsUpgradedAndRolledBackOnSeveralNodes(t *testing.T) {
 			}
 		},
 		deployed: func(t *testing.T) { app.manager = managersAddress(t, app, nodes) },
-	})
+	}
+	goThroughReleases(t, app, where)
+	for _, step := range []struct {
+		name string
+		do   func(*testing.T)
+	}{
+		{"it is listed, and compared", func(t *testing.T) { itIsListed(t, app, where) }},
+		{"new passwords are asked for, and stay", func(t *testing.T) { newPasswords(t, app, where) }},
+		{"secrets that nothing has any more leave", func(t *testing.T) { oldSecretsLeave(t, app, where) }},
+		{"a volume of another machine is backed up and restored", func(t *testing.T) { aVolumeElsewhere(t, app, nodes[1]) }},
+		{"it is undeployed by its name", func(t *testing.T) { undeployedByName(t, app, nodes[1]) }},
+	} {
+		if t.Failed() || !t.Run(step.name, step.do) {
+			return
+		}
+	}
 }

@@ -52,7 +52,7 @@ func TestAFullDiskRefusesOperationsAndLosesNoExit(t *testing.T) {
 	c := newContainer(t, component("api", map[string]string{
 		"create": `echo up > up; while [ ! -e go ]; do echo chatter; sleep 0.01; done; exit 0`,
 	}, "stdout_logfile=DIR/small/create.log")+free("one")+free("two")+free("three")+
-		manual("chatty", `while :; do n=$((n+1)); echo line $n; echo $n > count; sleep 0.01; done`, "stdout_logfile=DIR/small/chatty.log"))
+		manual("chatty", `while :; do n=$((n+1)); echo line $n; printf '%%0300d\n' 0; echo $n > count; sleep 0.01; done`, "stdout_logfile=DIR/small/chatty.log"))
 	c.write("supervisord.conf", strings.ReplaceAll(c.read("supervisord.conf"), c.dir+"/journal", c.dir+"/small/journal"))
 	small := filepath.Join(c.dir, "small")
 	if err := os.Mkdir(small, 0o755); err != nil {
@@ -83,6 +83,9 @@ func TestAFullDiskRefusesOperationsAndLosesNoExit(t *testing.T) {
 		n, _ := strconv.Atoi(strings.TrimSpace(c.read("count")))
 		return n
 	}
+	c.eventually("a log has no room left in its last page", func() bool {
+		return c.sample("toskose_program_log_dropped_bytes_total", "component", "chatty", "stream", "stdout") > 0
+	})
 	from := count()
 	c.eventually("a program whose log is full goes on", func() bool { return count() > from+20 })
 	// Room for its end was reserved.
@@ -101,6 +104,15 @@ func TestAFullDiskRefusesOperationsAndLosesNoExit(t *testing.T) {
 	c.eventually("the log goes on", func() bool {
 		text, _ := os.ReadFile(filepath.Join(inside, "chatty.log"))
 		return strings.Contains(string(text), resumed)
+	})
+	c.eventually("who reads the log is told that some of it is missing", func() bool {
+		for read, at := "first", ""; read != ""; {
+			var gap bool
+			if read, at, gap = c.page("/log/chatty/stdout", at, ""); gap {
+				return true
+			}
+		}
+		return false
 	})
 	// What is on the disk is whole: the unit begins again from it.
 	c.must("supervisor.restart")

@@ -39,7 +39,8 @@ it together with their containers, it is set again.
 
 Secrets belong to the application: a folder with others than those that run is
 refused. Package it with --from, which takes them over, or deploy it with
---new-secrets, which replaces all containers.
+--new-secrets, which replaces all containers but those of Kubernetes, which read
+them anew.
 
 With --rollback, it deploys the release before the one that is deployed: its images
 and manifests, and not its data. Without DIR, that is of the application in the

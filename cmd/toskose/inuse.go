@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/conflict"
 	"github.com/toskose/toskose/packager/image"
 )
@@ -31,7 +33,8 @@ func (f *packageFlags) inUse(ctx context.Context, docker *client.Client, plan *p
 		return nil // building says so, if it needs an engine
 	}
 	on := conflict.On(docker, info, plan.App, info.Swarm.ControlAvailable)
-	for _, err := range []error{on.Name(ctx), on.Ports(ctx, conflict.PlannedPorts(plan, f.targets.compose.PublishMode))} {
+	services := slices.Sorted(maps.Values(compose.ServiceNames(plan)))
+	for _, err := range []error{on.Name(ctx), on.Parts(ctx, services), on.Ports(ctx, conflict.PlannedPorts(plan, f.targets.compose.PublishMode))} {
 		if err != nil {
 			for line := range strings.Lines(err.Error()) {
 				warnings = append(warnings, "it cannot be deployed on this engine as it is: "+strings.TrimSuffix(line, "\n"))

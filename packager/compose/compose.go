@@ -200,7 +200,7 @@ func forSwarm(plan *packager.Plan, opts Options, secrets output.Secrets) file {
 		Networks: map[string]net{network: overlay(opts)},
 		Volumes:  map[string]volume{}, Secrets: map[string]secret{},
 	}
-	names := serviceNames(plan)
+	names := ServiceNames(plan)
 	others := plan.OtherNames(func(service, alias string) string {
 		if resolvable(alias) {
 			return alias
@@ -253,7 +253,7 @@ func labelsOf(plan *packager.Plan, s packager.Service) map[string]text {
 
 // Conversion says what is lost when kompose converts the Compose file, if anything.
 func Conversion(plan *packager.Plan) []string {
-	names := serviceNames(plan)
+	names := ServiceNames(plan)
 	var lost []string
 	for _, s := range plan.Services {
 		for _, alias := range aliasesOf(s, names) {
@@ -268,7 +268,7 @@ func Conversion(plan *packager.Plan) []string {
 
 // Warnings says which names cannot be resolved.
 func Warnings(plan *packager.Plan) []string {
-	names := serviceNames(plan)
+	names := ServiceNames(plan)
 	var out []string
 	for _, s := range plan.Services {
 		for _, name := range append([]string{s.Name}, s.Aliases...) {

@@ -14,7 +14,7 @@ import (
 )
 
 func infoOf(plan *packager.Plan, opts Options, external bool) *output.Info {
-	info := output.InfoOf(plan, serviceNames(plan)[plan.Manager().Name])
+	info := output.InfoOf(plan, ServiceNames(plan)[plan.Manager().Name])
 	info.Manager.Publish, info.Manager.Bind = opts.PublishMode, plan.Config.Manager.Bind
 	if external {
 		info.External = slices.Sorted(maps.Values(SecretNames(plan)))

@@ -51,7 +51,7 @@ func Local(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, e
 	opts.Encrypted = false
 	f := forSwarm(plan, opts, secrets)
 	f.Networks = map[string]net{network: {Driver: "bridge", Attachable: true}}
-	names := serviceNames(plan)
+	names := ServiceNames(plan)
 	for _, s := range plan.Services {
 		local := f.Services[names[s.Name]]
 		local.Restart = restartOf(s.Deploy.RestartPolicy)

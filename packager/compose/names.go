@@ -20,9 +20,9 @@ var (
 // validateAnnotations).
 const mostOfAName = 63
 
-// serviceNames returns the name of each service in the Compose files: its own,
+// ServiceNames returns the name of each service in the Compose files: its own,
 // where a Swarm allows that. No two differ by case only (packager.New).
-func serviceNames(plan *packager.Plan) map[string]string {
+func ServiceNames(plan *packager.Plan) map[string]string {
 	most := mostOfAName - len(plan.App) - len("_")
 	valid := func(name string) bool {
 		return len(name) <= most && serviceForm.MatchString(name) && letter.MatchString(name)

@@ -132,6 +132,35 @@ func TestANameThatIsSomebodyElsesIsRefused(t *testing.T) {
 	}
 }
 
+func TestANameThatAContainerOfAnotherApplicationHasIsRefused(t *testing.T) {
+	t.Parallel()
+	one := func(name, project string) []container.Summary {
+		return []container.Summary{{Names: []string{"/" + name}, Labels: map[string]string{projectLabel: project, packager.LabelApp: project}}}
+	}
+	for name, tt := range map[string]struct {
+		app        string
+		containers []container.Summary
+		services   []swarm.Service
+		want       string
+	}{
+		"a longer name of the other service":     {app: "shop-web", containers: one("shop-web-db-1", "shop"), want: `"db" would have the name of container "shop-web-db-1" of application "shop": package it under another name, with --name`},
+		"a longer name of the other application": {app: "shop", containers: one("shop-web-db-2", "shop-web"), want: `"web-db" would have the name of container "shop-web-db-2" of application "shop-web"`},
+		"a container of nobody's":                {app: "shop", containers: []container.Summary{{Names: []string{"/shop-db-1"}}}, want: `"db" would have the name of container "shop-db-1": `},
+		"its own":                                {app: "shop", containers: one("shop-web-db-1", "shop")},
+		"another service of the other":           {app: "shop", containers: one("shop-web-gui-1", "shop-web")},
+		"by the Compose that has underscores":    {app: "shop-web", containers: one("shop_web-db_1", "shop")},
+		"a service of the stack":                 {app: "shop", services: []swarm.Service{service("shop_db", map[string]string{stackLabel: "shop"}, nil)}},
+		"a service of another stack":             {app: "shop", services: []swarm.Service{service("shop-web_db", map[string]string{stackLabel: "shop-web"}, nil)}},
+		"a service of no stack":                  {app: "shop", services: []swarm.Service{service("shop_db", nil, nil)}, want: `"db" would have the name of service "shop_db": `},
+	} {
+		docker, info := engine(t, tt.containers, tt.services)
+		err := On(docker, info, tt.app, tt.services != nil).Parts(t.Context(), []string{"db", "web-db"})
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
 func TestPortsOfContainersAndServicesAreAnothersOrTheApplicationsOwn(t *testing.T) {
 	t.Parallel()
 	docker, info := engine(t, []container.Summary{

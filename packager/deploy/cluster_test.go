@@ -135,12 +135,22 @@ JSON
 }
 
 func TestWhatDoesNotComeUpOnAClusterIsExplainedAndRemoved(t *testing.T) {
+	for name, logs := range map[string]string{
+		"before it ended":           `*"logs store-1 --tail=15 --previous"*) echo "cannot bind" ;;`,
+		"before it ended once more": `*"logs store-1 --tail=15 --previous"*) echo "unable to retrieve container logs for containerd://1" ;; *"logs store-1 --tail=15"*) echo "cannot bind" ;;`,
+	} {
+		t.Run(name, func(t *testing.T) { explainedAndRemoved(t, logs) })
+	}
+}
+
+func explainedAndRemoved(t *testing.T, logs string) {
+	t.Helper()
 	dir, calls := fakeCluster(t, `
 *"get deployments.apps,statefulsets.apps,jobs.batch,pods"*) cat <<'JSON'
 {"items": [`+deployment(incomplete)+","+pod(`{"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"exitCode": 7, "reason": "Error"}}}`, "")+`]}
 JSON
 ;;
-*"logs store-1 --tail=15 --previous"*) echo "cannot bind" ;;
+`+logs+`
 *"get events"*) echo '{"items": []}' ;;
 *"get namespaces"*) echo namespace/shop ;;`)
 	var said bytes.Buffer

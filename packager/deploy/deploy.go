@@ -92,13 +92,14 @@ type target struct {
 	removeVolumes func(context.Context) error                           // of the application
 
 	// These may be nil.
-	removeDocuments func(context.Context) error // the volumes that units keep documents on
-	otherwise       func(context.Context) error // removes what was deployed in another way
-	settled         func(context.Context) error // is called when all of it answers
-	unheard         func(context.Context) error // why the manager runs and cannot be asked
-	halted          func(context.Context) error // waits until the orchestrator has ended what it does by itself about an update
-	note            func(release.Log) error     // keeps the log where what is deployed cannot
-	publish         func(context.Context) error // hands the folder's secrets to what runs
+	removeDocuments func(context.Context) error             // the volumes that units keep documents on
+	otherwise       func(context.Context) error             // removes what was deployed in another way
+	settled         func(context.Context) error             // is called when all of it answers
+	unheard         func(context.Context) error             // why the manager runs and cannot be asked
+	elsewhere       func(context.Context) ([]string, error) // what stays on other machines
+	halted          func(context.Context) error             // waits until the orchestrator has ended what it does by itself about an update
+	note            func(release.Log) error                 // keeps the log where what is deployed cannot
+	publish         func(context.Context) error             // hands the folder's secrets to what runs
 	close           func()
 }
 
@@ -109,7 +110,8 @@ type runner interface {
 	down(ctx context.Context) error
 	// failures says what is wrong with what was started.
 	failures(ctx context.Context) ([]failure, error)
-	logs(ctx context.Context, service string) (string, error)
+	// logs returns the end of what the container has printed that has failed.
+	logs(ctx context.Context, f failure) (string, error)
 }
 
 // earlier is what existed of the application before it was deployed.
@@ -256,6 +258,13 @@ func (d *deployer) down(ctx context.Context) error {
 			return err
 		}
 	}
+	var left []string
+	if d.where.elsewhere != nil {
+		var err error
+		if left, err = d.where.elsewhere(ctx); err != nil {
+			return err
+		}
+	}
 	d.say("%s: removing what runs %s", d.info.App, d.where.name)
 	if err := d.where.down(ctx); err != nil {
 		return err
@@ -269,6 +278,9 @@ func (d *deployer) down(ctx context.Context) error {
 		if err := d.where.note(nil); err != nil {
 			return err
 		}
+	}
+	for _, line := range left {
+		d.say("%s: %s", d.info.App, line)
 	}
 	if d.opts.Volumes {
 		if err := d.where.removeVolumes(ctx); err != nil {

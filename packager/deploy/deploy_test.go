@@ -40,8 +40,8 @@ func (f *fakeRunner) down(context.Context) error {
 	f.downs++
 	return nil
 }
-func (f *fakeRunner) failures(context.Context) ([]failure, error)  { return f.failed, nil }
-func (f *fakeRunner) logs(context.Context, string) (string, error) { return f.log, nil }
+func (f *fakeRunner) failures(context.Context) ([]failure, error)   { return f.failed, nil }
+func (f *fakeRunner) logs(context.Context, failure) (string, error) { return f.log, nil }
 
 // managed is a deployer whose manager answers by a function.
 func managed(t *testing.T, r *fakeRunner, answer http.HandlerFunc) (*deployer, *bytes.Buffer) {

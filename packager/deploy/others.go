@@ -10,19 +10,24 @@ import (
 
 	"github.com/docker/docker/api/types/system"
 
+	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/conflict"
 )
 
 // others refuses what another application, or somebody else, has on the engine: its
-// ports, or its name.
+// ports, its name, or those of its containers.
 func (d *deployer) others(engine system.Info, asStack bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ports, err := conflict.PortsOf(d.opts.Dir, d.info)
 		if err != nil {
 			return err
 		}
+		services, err := compose.Services(d.opts.Dir)
+		if err != nil {
+			return err
+		}
 		on := conflict.On(d.engine, engine, d.info.App, asStack)
-		return errors.Join(on.Name(ctx), on.Ports(ctx, ports))
+		return errors.Join(on.Name(ctx), on.Parts(ctx, services), on.Ports(ctx, ports))
 	}
 }
 

@@ -133,13 +133,13 @@ func failureOf(state *container.State, restarts int) failure {
 	return f
 }
 
-func (p *project) logs(ctx context.Context, service string) (string, error) {
+func (p *project) logs(ctx context.Context, f failure) (string, error) {
 	list, err := p.d.containers(ctx, p.label)
 	if err != nil {
 		return "", err
 	}
 	for _, c := range list {
-		if c.Labels[projectServiceLabel] != service {
+		if c.Labels[projectServiceLabel] != f.service {
 			continue
 		}
 		r, err := p.d.engine.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "15"})

@@ -293,20 +293,25 @@ func (r rollout) warningOf(p object) string {
 
 // logs returns the end of what a workload's container has printed, before its
 // last restart if there was one.
-func (c *cluster) logs(ctx context.Context, service string) (string, error) {
+func (c *cluster) logs(ctx context.Context, f failure) (string, error) {
 	r, err := c.look(ctx)
 	if err != nil {
 		return "", err
 	}
-	pods := r.podsOf(service)
+	pods := r.podsOf(f.service)
 	i := slices.IndexFunc(pods, func(p object) bool { return (!p.ready() || p.restarted()) && len(p.Status.Containers) > 0 })
 	if i < 0 {
 		return "", nil
 	}
-	args := []string{"logs", pods[i].Metadata.Name, "--tail=15"}
+	now := []string{"logs", pods[i].Metadata.Name, "--tail=15"}
+	before := append(slices.Clone(now), "--previous")
+	first, second := now, before
 	if s := pods[i].Status.Containers[0]; s.Restarts > 0 && (s.State.Waiting != nil || s.restarted()) { // one that has just ended is not the previous one
-		args = append(args, "--previous")
+		first, second = before, now
 	}
-	out, err := c.d.output(ctx, c.words(args...)...)
+	out, err := c.d.output(ctx, c.words(first...)...)
+	if strings.HasPrefix(string(out), "unable to retrieve container logs for ") { // it has ended once more, and that container is removed
+		out, err = c.d.output(ctx, c.words(second...)...)
+	}
 	return string(out), err
 }

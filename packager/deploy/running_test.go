@@ -28,7 +28,7 @@ metadata: {name: backend}
 YAML
 ;;
 *"apply --filename -"*) cat >"$(dirname "$0")/../applied" ;;
-*"get deployments.apps,statefulsets.apps --selector"*name) echo deployment.apps/backend ;;
+*"get deployments.apps,statefulsets.apps,jobs.batch --selector"*name) echo deployment.apps/backend ;;
 `)
 	running, err := Open(t.Context(), nil, Options{Dir: dir, Target: Kubernetes, Environ: os.Environ(), Progress: io.Discard})
 	if err != nil {

@@ -30,7 +30,7 @@ func onStack(d *deployer, self string) target {
 	s := &stack{d: d, label: stackLabel + "=" + d.info.App, self: self}
 	return target{
 		runner: s, secrets: s.secrets, name: "as a stack of the engine's swarm", check: s.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments, otherwise: s.otherwise, host: s.host,
-		before: s.before, settled: s.removeOldSecrets, releases: s.releases, halted: s.halted, unheard: s.unheard,
+		before: s.before, settled: s.removeOldSecrets, releases: s.releases, halted: s.halted, unheard: s.unheard, elsewhere: s.elsewhere,
 	}
 }
 
@@ -177,8 +177,13 @@ func (s *stack) host(ctx context.Context) (string, error) {
 	return s.d.published(s.d.engineHost()), nil
 }
 
-func (s *stack) logs(ctx context.Context, service string) (string, error) {
-	r, err := s.d.engine.ServiceLogs(ctx, s.d.info.App+"_"+service, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "15"})
+// logs are those of the task that has failed: its service has others, too, above all one that an update was taken back to.
+func (s *stack) logs(ctx context.Context, f failure) (string, error) {
+	read, of := s.d.engine.ServiceLogs, s.d.info.App+"_"+f.service
+	if f.task != "" {
+		read, of = s.d.engine.TaskLogs, f.task
+	}
+	r, err := read(ctx, of, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "15"})
 	if err != nil {
 		return "", err
 	}

@@ -130,6 +130,7 @@ func (f *failure) add(t swarm.Task) {
 	switch {
 	case ended(t):
 		f.times++
+		f.task = t.ID
 		f.why = fmt.Sprintf("%s: %s", t.Status.State, t.Status.Err)
 	case t.Status.State == swarm.TaskStateComplete: // it has done its work
 		f.why = ""

@@ -41,17 +41,18 @@ func testWhatASwarmSaysOfAService(t *testing.T) {
 		"passed its health check":      {tasks: []swarm.Task{now}, check: &container.HealthConfig{}},
 		"ran badly before":             {tasks: []swarm.Task{past, past, past, young}},
 		"another service failed":       {tasks: []swarm.Task{young, other}},
-		"failed":                       {tasks: []swarm.Task{failed}, want: []failure{{service: "web", why: "failed: exit (2)", times: 1}}},
-		"failed, and again":            {tasks: []swarm.Task{failed, rejected}, want: []failure{{service: "web", why: "rejected: no such image", times: 2}}},
-		"failed, and runs just now":    {tasks: []swarm.Task{failed, young}, want: []failure{{service: "web", why: "failed: exit (2)", times: 1}}},
+		"failed":                       {tasks: []swarm.Task{failed}, want: []failure{{service: "web", why: "failed: exit (2)", times: 1, task: "failed"}}},
+		"failed, and again":            {tasks: []swarm.Task{failed, rejected}, want: []failure{{service: "web", why: "rejected: no such image", times: 2, task: "rejected"}}},
+		"failed, and runs just now":    {tasks: []swarm.Task{failed, young}, want: []failure{{service: "web", why: "failed: exit (2)", times: 1, task: "failed"}}},
 		"failed, and runs by now":      {tasks: []swarm.Task{failed, old}},
 		"finds no node":                {tasks: []swarm.Task{pending}, want: []failure{{service: "web", why: "pending: no node fits"}}},
 		"was updated":                  {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateCompleted)},
 		"is being updated":             {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateUpdating), want: []failure{{service: "web", why: "is being updated"}}},
-		"is updated to what fails":     {tasks: []swarm.Task{failed}, update: update(swarm.UpdateStateUpdating), want: []failure{{service: "web", why: "failed: exit (2)", times: 1}}},
+		"failed, and has gone back":    {tasks: []swarm.Task{failed, old}, update: update(swarm.UpdateStateRollbackCompleted), want: []failure{{service: "web", why: "as the swarm puts it", times: 1, task: "failed", final: true}}},
+		"is updated to what fails":     {tasks: []swarm.Task{failed}, update: update(swarm.UpdateStateUpdating), want: []failure{{service: "web", why: "failed: exit (2)", times: 1, task: "failed"}}},
 		"goes back":                    {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateRollbackStarted), want: []failure{{service: "web", why: "is being updated"}}},
 		"has gone back":                {tasks: []swarm.Task{old}, update: update(swarm.UpdateStateRollbackCompleted), want: []failure{{service: "web", why: "as the swarm puts it", final: true}}},
-		"the update failed and paused": {tasks: []swarm.Task{failed}, update: update(swarm.UpdateStatePaused), want: []failure{{service: "web", why: "failed: exit (2); as the swarm puts it", times: 1, final: true}}},
+		"the update failed and paused": {tasks: []swarm.Task{failed}, update: update(swarm.UpdateStatePaused), want: []failure{{service: "web", why: "failed: exit (2); as the swarm puts it", times: 1, task: "failed", final: true}}},
 	} {
 		service := swarm.Service{ID: "1", UpdateStatus: c.update, Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{Name: "shop_web"}}}
 		service.Spec.TaskTemplate.ContainerSpec = &swarm.ContainerSpec{Healthcheck: c.check}

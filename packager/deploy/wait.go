@@ -16,7 +16,8 @@ import (
 type failure struct {
 	service string
 	why     string
-	times   int // that it has failed
+	times   int    // that it has failed
+	task    string // of a swarm, which has failed last
 	final   bool
 	young   bool // nothing is known to be wrong, but it has yet to show that it stays up
 }
@@ -201,7 +202,7 @@ func (d *deployer) reasons(ctx context.Context) string {
 			continue
 		}
 		fmt.Fprintf(&b, "\n  %s: %s", f.service, f.why)
-		if text, err := d.where.logs(ctx, f.service); err == nil {
+		if text, err := d.where.logs(ctx, f); err == nil {
 			b.WriteString(indented(lastLines(text, 10)))
 		}
 	}

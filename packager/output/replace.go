@@ -95,6 +95,38 @@ func Replace(dir string, secrets map[string]Replacement) error {
 	return WriteSecret(dir, packager.SecretNamesFile, append(data, '\n'))
 }
 
+// Follow has a copy of a release hold the secrets that the folder has by now, as [Replace]
+// does: a Swarm gives no other value to a secret of the same name.
+func Follow(copied, dir string) error {
+	then, err := readNames(copied)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	names, err := readNames(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	secrets := map[string]Replacement{}
+	for name, was := range then {
+		now, ok := names[name]
+		if !ok || now.Suffix == was.Suffix {
+			continue
+		}
+		value, err := os.ReadFile(filepath.Join(dir, SecretsDir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read the secret: %w", err)
+		}
+		secrets[name] = Replacement{Value: string(value), Before: was.Suffix, Suffix: now.Suffix}
+	}
+	return Replace(copied, secrets)
+}
+
 // rename puts other suffixes into the manifests of a folder.
 func rename(dir string, suffixes map[string]string) error {
 	all, err := manifestsIn(dir)

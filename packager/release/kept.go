@@ -1,6 +1,7 @@
 package release
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -112,11 +113,14 @@ func Find(r Record) (dir string, err error) {
 }
 
 // Return makes a record's folder hold its release again, and returns the folder. Secrets
-// are the application's: only those that are gone come back.
+// are the application's: only those that are gone come back, and the copy gets the others.
 func Return(r Record) (dir string, err error) {
 	from, err := Find(r)
 	if err != nil || from == r.Folder {
 		return r.Folder, err
+	}
+	if err := output.Follow(from, r.Folder); err != nil {
+		return "", fmt.Errorf("cannot return to release %s: %w", r.Release, err)
 	}
 	was, err := output.Files(r.Folder)
 	if err != nil {
@@ -158,7 +162,7 @@ func returnSecrets(dir, from string) error {
 	return returnNames(filepath.Join(dir, output.SecretsDir), filepath.Join(from, output.SecretsDir))
 }
 
-// returnNames adds to what a Swarm calls secrets the names of those that came back.
+// returnNames has what a Swarm calls secrets as the manifests that came back have it.
 func returnNames(dir, from string) error {
 	var now, then map[string]json.RawMessage
 	for path, names := range map[string]*map[string]json.RawMessage{dir: &now, from: &then} {
@@ -173,13 +177,12 @@ func returnNames(dir, from string) error {
 			return fmt.Errorf("cannot read the names of secrets: %w", err)
 		}
 	}
-	before := len(now)
+	changed := false
 	for name, value := range then {
-		if _, ok := now[name]; !ok {
-			now[name] = value
-		}
+		changed = changed || !bytes.Equal(now[name], value)
+		now[name] = value
 	}
-	if len(now) == before {
+	if !changed {
 		return nil
 	}
 	data, err := json.MarshalIndent(now, "", "  ")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -136,7 +137,7 @@ func kept(t *testing.T) (release.Record, string) {
 	t.Helper()
 	dir := t.TempDir()
 	put(t, dir, map[string]string{
-		"docker-compose.yml": manifest("a: 1"), "kubernetes/old.yaml": manifest(""), "toskose.yml": manifest("{}"), "notes": "mine",
+		"docker-compose.yml": manifest("a: shop_kept_1"), "kubernetes/old.yaml": manifest(""), "toskose.yml": manifest("{}"), "notes": "mine",
 		"secrets/kept": "first", "secrets/gone": "secret", "secrets/names.json": `{"kept": {"suffix": "1"}, "gone": {"suffix": "2"}}`,
 	})
 	was := id(t, dir)
@@ -149,7 +150,7 @@ func kept(t *testing.T) (release.Record, string) {
 		}
 	}
 	put(t, dir, map[string]string{
-		"docker-compose.yml": manifest("a: 2"), "docker-compose.local.yml": manifest(""),
+		"docker-compose.yml": manifest("a: shop_kept_3"), "docker-compose.local.yml": manifest(""),
 		"secrets/kept": "another", "secrets/names.json": `{"kept": {"suffix": "3"}}`,
 	})
 	return release.Record{Release: was, Folder: dir, By: "ada@shop"}, dir
@@ -158,23 +159,30 @@ func kept(t *testing.T) (release.Record, string) {
 func TestAFolderThatWasPackagedAgainHoldsAReleaseOfBeforeAgain(t *testing.T) {
 	t.Parallel()
 	r, dir := kept(t)
+	newer := release.Record{Release: id(t, dir), Folder: dir}
+	if err := release.Keep(dir, newer.Release); err != nil {
+		t.Fatal(err)
+	}
 	back, err := release.Return(r)
 	if err != nil || back != dir || id(t, dir) != r.Release {
 		t.Fatalf("%q is %s, %v; want %s", back, id(t, dir), err, r.Release)
 	}
-	for name, want := range map[string]string{"notes": "mine", "secrets/kept": "another", "secrets/gone": "secret"} {
+	for name, want := range map[string]string{"notes": "mine", "secrets/kept": "another", "secrets/gone": "secret", "docker-compose.yml": manifest("a: shop_kept_3")} {
 		if got := text(t, dir, name); got != want {
 			t.Errorf("%s holds %q, want %q", name, got, want)
 		}
 	}
 	names := strings.Join(strings.Fields(text(t, dir, "secrets/names.json")), "")
-	if want := `{"gone":{"suffix":"2"},"kept":{"suffix":"3"}}`; names != want {
+	if want := regexp.MustCompile(`^\{"gone":\{"suffix":"2"[^}]*\},"kept":\{"suffix":"3",[^}]*"first":"1"\}\}$`); !want.MatchString(names) {
 		t.Errorf("the names are %s, want %s", names, want)
 	}
 	for _, name := range []string{release.KeptDir, filepath.Join(release.KeptDir, r.Release, "secrets")} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
+	}
+	if _, err := release.Return(newer); err != nil || id(t, dir) != newer.Release || text(t, dir, "docker-compose.yml") != manifest("a: shop_kept_3") {
+		t.Errorf("and then %s, %v; want %s", id(t, dir), err, newer.Release)
 	}
 }
 

@@ -140,7 +140,7 @@ func (e engine) image(ctx context.Context) (string, error) {
 	}
 	list = slices.DeleteFunc(list, func(i image.Summary) bool { return i.Labels[packager.LabelNode] != "" })
 	if len(list) == 0 {
-		return "", fmt.Errorf("the engine has no image of %q's manager, which copies volumes: package the application, or pull that image", e.app)
+		return "", fmt.Errorf("the engine has no image of %q's manager, which copies volumes: package the application, or `docker pull` the image that its docker-compose.yml names, on that engine", e.app)
 	}
 	return slices.MaxFunc(list, func(a, b image.Summary) int { return cmp.Compare(a.Created, b.Created) }).ID, nil
 }

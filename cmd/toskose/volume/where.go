@@ -41,6 +41,9 @@ func (s *session) at(ctx context.Context, arg string, f func(place) error) error
 	if err := (deploy.Options{Target: s.where.target, Context: s.where.context}).Validate(); err != nil {
 		return cli.Misuse(err)
 	}
+	if s.where.namespace != "" && s.where.target != "" && s.where.target != deploy.Kubernetes {
+		return cli.Misuse(fmt.Errorf("--namespace is of a cluster, and --target is %s", s.where.target))
+	}
 	p := place{app: arg, dir: contexts.DeployedFrom(s.environ, arg)}
 	if info, err := os.Stat(arg); err == nil && info.IsDir() && deploy.Packaged(arg) {
 		if p.app, err = deploy.Name(arg); err != nil {
@@ -97,10 +100,10 @@ const answering = 10 * time.Second
 // find returns the namespace that has the volumes of an application; empty: the engine has
 // them, or nobody.
 func (s *session) find(ctx context.Context, app string) (string, error) {
-	asked := s.where.target == deploy.Kubernetes || s.where.namespace != "" || s.where.context != ""
 	if s.where.namespace != "" {
 		return s.where.namespace, nil
 	}
+	asked := s.where.target == deploy.Kubernetes || s.where.context != ""
 	if !asked && (s.where.target != "" || !s.cluster().Configured(ctx)) {
 		return "", nil
 	}
@@ -109,18 +112,18 @@ func (s *session) find(ctx context.Context, app string) (string, error) {
 	namespaces, err := volumes.Namespaces(looking, s.cluster(), app)
 	if err != nil {
 		err = fmt.Errorf("cannot find the volumes of %q on the cluster: %w", app, err)
-	} else if len(namespaces) > 1 {
+	}
+	switch {
+	case len(namespaces) > 1:
 		return "", fmt.Errorf("namespaces %s have volumes of an application %q: name one with --namespace", strings.Join(namespaces, ", "), app)
-	} else if asked && len(namespaces) == 0 {
+	case !asked:
+		return s.choose(ctx, app, namespaces, err)
+	case err != nil:
+		return "", err
+	case len(namespaces) == 0:
 		return "", fmt.Errorf("no volume of an application %q is on the cluster: `toskose ls` shows what runs, and where", app)
 	}
-	if asked {
-		if err != nil {
-			return "", err
-		}
-		return namespaces[0], nil
-	}
-	return s.choose(ctx, app, namespaces, err)
+	return namespaces[0], nil
 }
 
 // choose chooses between the engine and the cluster, neither of which was asked for.

@@ -1,0 +1,63 @@
+package conflict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Parts refuses names of containers, or of a swarm's services, that the application's services would get and that are
+// somebody else's. Compose separates by hyphens, which names have, too: "web-db" of "shop" is "db" of "shop-web".
+func (e *Engine) Parts(ctx context.Context, services []string) error {
+	if e.swarm {
+		return e.partsOfStack(ctx, services)
+	}
+	containers, err := e.containers(ctx)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, c := range containers {
+		prefix, number, ok := cutLast(first(c.Names), "-")
+		name, within := strings.CutPrefix(prefix, e.app+"-")
+		if ok && within && isNumber(number) && c.Labels[projectLabel] != e.app && slices.Contains(services, name) {
+			problems = append(problems, named(name, whose("container", first(c.Names), c.Labels)))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (e *Engine) partsOfStack(ctx context.Context, services []string) error {
+	taken, err := e.services(ctx)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, s := range taken {
+		name, within := strings.CutPrefix(s.Spec.Name, e.app+"_")
+		if within && s.Spec.Labels[stackLabel] != e.app && slices.Contains(services, name) {
+			problems = append(problems, named(name, whose("service", s.Spec.Name, s.Spec.Labels)))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// named says whose name a service would have.
+func named(service, who string) error {
+	return fmt.Errorf("%q would have the name of %s: package it under another name, with --name", service, who)
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.Atoi(s)
+	return err == nil
+}
