@@ -14,10 +14,7 @@ import (
 func TestThePipelineOnOneEngineByCompose(t *testing.T) {
 	t.Parallel()
 	engine := dockerEngine(t)
-	if inSwarm(t, engine) {
-		t.Skip("the engine is in a swarm already, so nothing is deployed by Compose")
-	}
-	app := deploy(t, engine, "../examples/pipeline", nil)
+	app := deploy(t, engine, byCompose, "../examples/pipeline", nil)
 	must(t, "", "toskose", "up", "--dir", app.dir, "--no-wait")
 	for deadline := time.Now().Add(time.Minute); len(app.ran(t, "workers")) == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -31,7 +28,7 @@ func TestThePipelineOnOneEngineByCompose(t *testing.T) {
 	if err := engine.ContainerStart(t.Context(), manager, container.StartOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, "", "toskose", "deploy", "--timeout", patience, app.dir)
+	must(t, "", "toskose", app.deploying(app.dir)...)
 	app.completed(t, "migrated served")
 
 	for _, node := range []string{"store", "workers"} {
@@ -39,15 +36,16 @@ func TestThePipelineOnOneEngineByCompose(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(t, "", "toskose", "deploy", "--timeout", patience, app.dir)
+	must(t, "", "toskose", app.deploying(app.dir)...)
 	app.completed(t, "served") // and the migration, which is never run again, counts as done
 }
 
 // TestThePipelineOnAOneNodeSwarm runs Tasks to their end on a Swarm.
 func TestThePipelineOnAOneNodeSwarm(t *testing.T) {
+	t.Parallel()
 	engine := dockerEngine(t)
 	joinSwarm(t, engine)
-	app := deploy(t, engine, "../examples/pipeline", nil, "--endpoint-mode", "dnsrr", "--publish-mode", "host")
+	app := deploy(t, engine, onSwarm, "../examples/pipeline", nil, forSwarm...)
 	must(t, "", "toskose", "up", "--dir", app.dir, "--no-wait")
 	app.completed(t, "migrated served")
 }
