@@ -191,8 +191,11 @@ func countsDown(t *testing.T, l *large, b *testbrowser.Window) {
 	l.report("component007", &goal.TaskStatus{
 		Phase: goal.TaskRetrying, Completions: 5, Parallelism: 2, Completed: 3, Failed: 1, Until: until, Reason: "index 0 failed 4 times",
 		Indexes: []goal.TaskIndex{
-			{Phase: goal.TaskFailed, Attempts: 4, ExitCode: &code, Execution: "x0"}, {Index: 1, Phase: goal.TaskRetrying, Attempts: 2, Signal: "SIGKILL", Until: until},
-			{Index: 2, Phase: goal.TaskCompleted}, {Index: 3, Phase: goal.TaskCompleted}, {Index: 4, Phase: goal.TaskCompleted},
+			{Phase: goal.TaskFailed, Attempts: 4, ExitCode: &code, Execution: "x0"},
+			{Index: 1, Phase: goal.TaskRetrying, Attempts: 2, Signal: "SIGKILL", Until: until},
+			{Index: 2, Phase: goal.TaskCompleted},
+			{Index: 3, Phase: goal.TaskCompleted},
+			{Index: 4, Phase: goal.TaskCompleted},
 		},
 	})
 	b.GoTo("#/components")
