@@ -35,6 +35,7 @@ type application struct {
 
 	at map[string]string // the hosts of ports that are not at 127.0.0.1, by topology input
 
+	target    string   // byCompose or onSwarm, whatever the engine is; empty: as it is
 	config    string   // its toskose.yml
 	packaging []string // the arguments that it was packaged with
 	env       []string // more variables for toskose
@@ -44,11 +45,23 @@ type application struct {
 // slow a machine.
 const patience = "8m"
 
+// The ways of deploying on an engine. That it is in a swarm does not keep Compose from
+// using it.
+const (
+	byCompose = "compose"
+	onSwarm   = "swarm"
+)
+
+// forSwarm are the flags of packaging for it: neither virtual IPs nor the routing mesh
+// work without IPVS in the kernel, so neither is asked for.
+var forSwarm = []string{"--endpoint-mode", "dnsrr", "--publish-mode", "host"}
+
 // deploy packages a CSAR's source tree, deploys it, and removes it when the
 // test ends.
-func deploy(t *testing.T, engine *client.Client, source string, inputs []string, flags ...string) *application {
+func deploy(t *testing.T, engine *client.Client, target, source string, inputs []string, flags ...string) *application {
 	t.Helper()
 	app := packageIt(t, engine, source, inputs, flags...)
+	app.target = target
 	app.deploy(t)
 	return app
 }
@@ -57,9 +70,27 @@ func deploy(t *testing.T, engine *client.Client, source string, inputs []string,
 func (a *application) deploy(t *testing.T, flags ...string) {
 	t.Helper()
 	t.Cleanup(func() { a.undeploy(t) })
-	r := mustWith(t, a.env, "", "toskose", append(flags, "deploy", "--timeout", patience, a.dir)...)
+	r := mustWith(t, a.env, "", "toskose", append(flags, a.deploying(a.dir)...)...)
 	a.said += r.stdout + r.stderr
 	a.password = strings.TrimSpace(read(t, filepath.Join(a.dir, "secrets", "manager-password")))
+}
+
+// there is a command about a folder of the application, where that is deployed to.
+func (a *application) there(dir, command string, flags ...string) []string {
+	args := append([]string{command}, flags...)
+	if a.target != "" {
+		args = append(args, "--target", a.target)
+	}
+	return append(args, dir)
+}
+
+// deploying is the command that deploys a folder of the application.
+func (a *application) deploying(dir string, flags ...string) []string {
+	return a.there(dir, "deploy", append(flags, "--timeout", patience)...)
+}
+
+func (a *application) undeploying(flags ...string) []string {
+	return a.there(a.dir, "undeploy", append(flags, "--timeout", patience)...)
 }
 
 // undeploy removes it with its volumes, those that its images ask for too.
@@ -71,7 +102,7 @@ func (a *application) undeploy(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	must(t, "", "toskose", "undeploy", "--volumes", "--timeout", patience, a.dir)
+	must(t, "", "toskose", a.undeploying("--volumes")...)
 	for _, c := range containers {
 		for _, m := range c.Mounts {
 			if m.Type != mount.TypeVolume {

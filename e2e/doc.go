@@ -4,8 +4,9 @@
 // that images were pushed to. It holds tests only.
 //
 // They use the engine that DOCKER_HOST, or Docker's current context, names.
-// Whatever they make has a name of its own and is removed; an engine that is
-// in a swarm already is used and never leaves it. Without an engine they are
+// Whatever they make has a name of its own and is removed; what is deployed by
+// Compose and what is on the Swarm run side by side. An engine that is in a swarm
+// already is used and never leaves it; another leaves it when all tests have ended. Without an engine they are
 // left out.
 //
 // Those with the build tag chaos take engines, links and machines away, which

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -123,39 +124,70 @@ func inSwarm(t *testing.T, engine *client.Client) bool {
 	return info.Swarm.LocalNodeState != swarm.LocalNodeStateInactive
 }
 
-// joinSwarm puts the engine into a swarm of its own until the test ends,
-// unless it is in one already.
+// ownSwarm is the swarm that these tests have made of the engine.
+var ownSwarm struct {
+	sync.Mutex
+	leave func() error // nil: there is none
+}
+
+// joinSwarm puts the engine into a swarm until all tests have ended, unless it is in one
+// already. An engine that leaves a swarm forgets the names of the containers that Compose
+// has started, too.
 func joinSwarm(t *testing.T, engine *client.Client) {
 	t.Helper()
-	if inSwarm(t, engine) {
-		return
+	ownSwarm.Lock()
+	defer ownSwarm.Unlock()
+	if !inSwarm(t, engine) {
+		ownSwarm.leave = newSwarm(t, engine)
 	}
+}
+
+// newSwarm puts the engine into a swarm of its own, and returns what takes it out.
+func newSwarm(t *testing.T, engine *client.Client) (leave func() error) {
+	t.Helper()
 	_, err := engine.NetworkInspect(t.Context(), "docker_gwbridge", network.InspectOptions{})
 	bridged := err == nil
 	_, err = engine.SwarmInit(t.Context(), swarm.InitRequest{ListenAddr: "127.0.0.1:0", AdvertiseAddr: "127.0.0.1"})
 	if err != nil { // a busy engine gives up after 20 s, and goes on in the background
 		eventually(t, fmt.Sprintf("there is a swarm (%v)", err), func() bool { return swarmID(t, engine) != "" })
 	}
-	t.Cleanup(func() {
-		ctx := contextAfter(t)
-		if err := engine.SwarmLeave(ctx, true); err != nil {
-			t.Errorf("cannot leave the swarm that the test made: %v", err)
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		defer cancel()
+		err := engine.SwarmLeave(ctx, true)
+		for !bridged && err == nil { // a swarm makes it and leaves it there, in use for a while
+			if engine.NetworkRemove(ctx, "docker_gwbridge") == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				err = fmt.Errorf("docker_gwbridge is left: %w", ctx.Err())
+			case <-time.After(50 * time.Millisecond):
+			}
 		}
-		if !bridged { // a swarm makes it and leaves it there
-			eventually(t, "docker_gwbridge is unused", func() bool { return engine.NetworkRemove(ctx, "docker_gwbridge") == nil })
-		}
-	})
+		return err
+	}
 }
 
 // TestAnEngineThatIsInASwarmAlreadyNeverLeavesIt: what the tests do to come
 // into a swarm is undone only by the one that made it.
 func TestAnEngineThatIsInASwarmAlreadyNeverLeavesIt(t *testing.T) {
 	engine := dockerEngine(t)
-	joinSwarm(t, engine) // as somebody else has
-	id := swarmID(t, engine)
+	if !inSwarm(t, engine) {
+		leave := newSwarm(t, engine) // as somebody else has
+		t.Cleanup(func() {
+			if err := leave(); err != nil {
+				t.Errorf("cannot leave the swarm that the test made: %v", err)
+			}
+		})
+	}
+	id, ours := swarmID(t, engine), ownSwarm.leave != nil
 	t.Run("a test that wants a swarm", func(t *testing.T) { joinSwarm(t, engine) })
 	if now := swarmID(t, engine); now == "" || now != id {
 		t.Errorf("the engine was in swarm %q, and now is in %q", id, now)
+	}
+	if !ours && ownSwarm.leave != nil {
+		t.Error("the tests will leave a swarm that they have not made")
 	}
 }
 

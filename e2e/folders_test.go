@@ -16,31 +16,28 @@ import (
 func TestAnEarlierFolderRunsAgainByCompose(t *testing.T) {
 	t.Parallel()
 	engine := dockerEngine(t)
-	if inSwarm(t, engine) {
-		t.Skip("the engine is in a swarm already, so nothing is deployed by Compose")
-	}
-	deployFolders(t, engine, false)
+	deployFolders(t, engine, byCompose)
 }
 
 func TestAnEarlierFolderRunsAgainOnASwarm(t *testing.T) {
+	t.Parallel()
 	engine := dockerEngine(t)
 	joinSwarm(t, engine)
-	deployFolders(t, engine, true, "--endpoint-mode", "dnsrr", "--publish-mode", "host")
+	deployFolders(t, engine, onSwarm, forSwarm...)
 }
 
 // deployFolders packages an application in folders of its own, and deploys one after the
 // other. A single engine mounts secrets from the folder, so there another folder replaces
 // all containers; packaging into the same one does not.
-func deployFolders(t *testing.T, engine *client.Client, onSwarm bool, flags ...string) {
+func deployFolders(t *testing.T, engine *client.Client, target string, flags ...string) {
 	const source = "testdata/folders"
-	app := packageIt(t, engine, source, nil, flags...)
-	app.deploy(t)
+	app := deploy(t, engine, target, source, nil, flags...)
 	first, before := app.dir, app.all(t)
 	app.says(t, "one")
 	if again := must(t, "", "toskose", app.packaging...); strings.Contains(again.stdout, "built on") || strings.Count(again.stdout, ": unchanged, on ") != 3 {
 		t.Errorf("the same again is built again:\n%s", again.stdout)
 	}
-	must(t, "", "toskose", "deploy", "--timeout", patience, first)
+	must(t, "", "toskose", app.deploying(first)...)
 	if after := app.all(t); !slices.Equal(after, before) {
 		t.Errorf("the same again replaces containers: %q, then %q", before, after)
 	}
@@ -62,30 +59,30 @@ func deployFolders(t *testing.T, engine *client.Client, onSwarm bool, flags ...s
 			t.Fatal(err)
 		}
 	}, "--from", first)
-	must(t, "", "toskose", "deploy", "--timeout", patience, second)
+	must(t, "", "toskose", app.deploying(second)...)
 	app.says(t, "two")
 	after := app.all(t)
 	if i := slices.IndexFunc(after, named("dropped")); i >= 0 {
 		t.Errorf("what is no longer part of it runs: %q", after)
 	}
-	if onSwarm {
+	if target == onSwarm {
 		app.sameIn(t, before, after, "neighbour")
 	}
 
-	must(t, "", "toskose", "deploy", "--timeout", patience, first)
+	must(t, "", "toskose", app.deploying(first)...)
 	app.says(t, "one")
 	back := app.all(t)
 	if diff := imagesOf(back); !slices.Equal(diff, imagesOf(before)) {
 		t.Errorf("the images are %q, and were %q", diff, imagesOf(before))
 	}
 	app.packageIn(t, source, "out", script)
-	must(t, "", "toskose", "deploy", "--timeout", patience, first)
+	must(t, "", "toskose", app.deploying(first)...)
 	app.says(t, "two")
 	app.sameIn(t, back, app.all(t), "neighbour", "dropped")
 
 	running := app.all(t)
 	third := app.packageIn(t, source, "third", script)
-	refused := command(t, "", "toskose", "deploy", third)
+	refused := command(t, "", "toskose", app.deploying(third)...)
 	if refused.code == 0 || !strings.Contains(refused.stderr, "--from "+first) || !strings.Contains(refused.stderr, "--new-secrets") || !slices.Equal(running, app.all(t)) {
 		t.Errorf("with other secrets: %v", refused)
 	}

@@ -40,12 +40,18 @@ func mainCode(m *testing.M) int {
 	}
 	flag.Parse()
 	// Applications are waited for more than they compute.
-	if err := flag.Set("test.parallel", "4"); err != nil {
+	if err := flag.Set("test.parallel", "5"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()
 	testbrowser.Close()
+	if ownSwarm.leave != nil {
+		if err := ownSwarm.leave(); err != nil {
+			fmt.Fprintf(os.Stderr, "cannot leave the swarm that the tests made: %v\n", err)
+			return 1
+		}
+	}
 	if left := removeImages(); len(left) > 0 {
 		fmt.Fprintf(os.Stderr, "the tests left images behind: %s\n", strings.Join(left, " "))
 		return 1

@@ -22,6 +22,7 @@ func TestAContainerOfComponents(t *testing.T) {
 	app := packageAs(t, dockerEngine(t), "testdata/probe", nil, func(string) string {
 		return "nodes: {box: {components: {late: {user: \"65534:65534\"}}}}\n"
 	})
+	app.target = byCompose
 	app.deploy(t)
 	for _, part := range []struct {
 		name string

@@ -120,25 +120,20 @@ func TestImagesOnEveryBaseArePushedAndRunFromThere(t *testing.T) {
 	for _, builder := range []string{"docker", "direct"} {
 		t.Run(builder, func(t *testing.T) {
 			t.Parallel()
-			flags := []string{"-p", "--builder", builder}
-			if inSwarm(t, engine) { // already, so it is none by Compose
-				flags = append(flags, "--endpoint-mode", "dnsrr", "--publish-mode", "host")
-			}
 			app := prepare(t, engine, source, nil, func(name string) string {
 				config := fmt.Sprintf("  docker: {name: %s/%s-manager}\nnodes:\n", locked, name)
 				for node, registry := range map[string]string{"nothing": open, "small": open, "full": locked, "own": locked} {
 					config += fmt.Sprintf("  %s: {docker: {name: %s/%s-%s}}\n", node, registry, name, node)
 				}
 				return config
-			}, flags...)
+			}, "-p", "--builder", builder)
+			app.target = byCompose
 			refusedWithout(t, app, locked)
 			app.loggedIn(t, locked, adasPassword)
 			mustWith(t, app.env, "", "toskose", app.packaging...)
 			removedFromTheEngine(t, app)
 			app.deploy(t)
-			if !inSwarm(t, engine) {
-				t.Run("documents", func(t *testing.T) { documentsStay(t, app) })
-			}
+			t.Run("documents", func(t *testing.T) { documentsStay(t, app) })
 			for _, w := range []worker{
 				{"nothing", "alone", open, "user 0, kept \n"},
 				{"small", "clerk", open, "user 0, kept \n"},
@@ -270,7 +265,7 @@ func documentsGo(t *testing.T, app *application) {
 	if got, want := volumes(), []string{"files", "full-documents", "nothing-documents", "own-documents", "small-documents"}; !slices.Equal(got, want) {
 		t.Errorf("deployed, it has the volumes %q", got)
 	}
-	must(t, "", "toskose", "undeploy", "--timeout", patience, app.dir)
+	must(t, "", "toskose", app.undeploying()...)
 	if got := volumes(); !slices.Equal(got, []string{"files"}) {
 		t.Errorf("undeployed, it has the volumes %q", got)
 	}

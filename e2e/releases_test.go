@@ -16,13 +16,11 @@ import (
 func TestThinkingIsUpgradedAndRolledBackByCompose(t *testing.T) {
 	t.Parallel()
 	engine := dockerEngine(t)
-	if inSwarm(t, engine) {
-		t.Skip("the engine is in a swarm already, so nothing is deployed by Compose")
-	}
 	if err := bases(); err != nil {
 		t.Fatalf("the base images are missing: %v", err)
 	}
 	app := prepare(t, engine, "../examples/thinking", thinkingsPorts, func(string) string { return "" })
+	app.target = byCompose
 	t.Cleanup(func() { app.undeploy(t) })
 	goThroughReleases(t, app, surroundings{})
 	restart := func(t *testing.T) {
@@ -87,7 +85,7 @@ type surroundings struct {
 
 func (s surroundings) deploy(t *testing.T, app *application, args ...string) result {
 	t.Helper()
-	r := command(t, "", "toskose", append([]string{"deploy", "--timeout", patience, app.dir}, args...)...)
+	r := command(t, "", "toskose", app.deploying(app.dir, args...)...)
 	if s.deployed != nil {
 		s.deployed(t)
 	}
@@ -260,7 +258,7 @@ func (a *application) releases(t *testing.T) (ids []string) {
 		Releases []struct{ Release, By string }
 		Others   map[string]string
 	}
-	if err := json.Unmarshal([]byte(must(t, "", "toskose", "release", "-o", "json", a.dir).stdout), &all); err != nil {
+	if err := json.Unmarshal([]byte(must(t, "", "toskose", a.there(a.dir, "release", "-o", "json")...).stdout), &all); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range all.Releases {
@@ -268,6 +266,9 @@ func (a *application) releases(t *testing.T) (ids []string) {
 		if !strings.Contains(r.By, "@") {
 			t.Errorf("deployed by %q", r.By)
 		}
+	}
+	if len(ids) == 0 {
+		t.Fatal("no release is known")
 	}
 	if len(all.Others) > 0 {
 		t.Errorf("these are at other releases: %v", all.Others)
@@ -352,7 +353,7 @@ func goThroughReleases(t *testing.T, app *application, where surroundings) {
 			}
 		}},
 		{"there is no release before the first", func(t *testing.T) {
-			r := command(t, "", "toskose", "deploy", "--rollback", app.dir)
+			r := command(t, "", "toskose", app.deploying(app.dir, "--rollback")...)
 			if r.code != 1 || !strings.Contains(r.stderr, "is the first that was deployed") {
 				t.Errorf("%v", r)
 			}

@@ -12,12 +12,6 @@ import (
 // before.
 func rotated(t *testing.T, app *application) {
 	t.Helper()
-	if inSwarm(t, app.engine) {
-		if r := command(t, "", "toskose", "rotate", app.dir); r.code == 0 || !strings.Contains(r.stderr, "a swarm's secrets cannot change") {
-			t.Errorf("rotate: %v", r)
-		}
-		return
-	}
 	ids := func() [2]string { return [2]string{app.container(t, "box"), app.container(t, "toskose-manager")} }
 	before, password := ids(), app.password
 	stop := make(chan struct{})
@@ -38,7 +32,7 @@ func rotated(t *testing.T, app *application) {
 			}
 		}
 	})
-	for _, args := range [][]string{{"rotate", app.dir}, {"rotate", "--authority", app.name}} {
+	for _, args := range [][]string{app.there(app.dir, "rotate"), app.there(app.name, "rotate", "--authority")} {
 		r := must(t, "", "toskose", args...)
 		if !strings.Contains(r.stdout, "refuse what was before: ") || !strings.Contains(r.stdout, "box-tls.crt") {
 			t.Errorf("rotate: %v", r)
@@ -55,7 +49,7 @@ func rotated(t *testing.T, app *application) {
 			t.Errorf("a password is answered with %s, not %s: %v", r.stdout, want, r)
 		}
 	}
-	must(t, "", "toskose", "deploy", "--timeout", patience, app.dir)
+	must(t, "", "toskose", app.deploying(app.dir)...)
 	if after := ids(); after != before {
 		t.Errorf("containers were replaced: %v, and were %v", after, before)
 	}

@@ -61,10 +61,6 @@ func (l *looking) inText(where, text string) {
 func TestWhatIsSecretIsNowhereButInItsFiles(t *testing.T) {
 	t.Parallel()
 	engine := dockerEngine(t)
-	flags := []string{"--debug"}
-	if inSwarm(t, engine) { // already, so it is none by Compose
-		flags = append(flags, "--endpoint-mode", "dnsrr", "--publish-mode", "host")
-	}
 	token, store, override := "hush-token-"+random(), "hush-store-"+random(), "hush-override-"+random()
 	// What shells, YAML, Compose and configuration files take for something else comes after it.
 	awkward := token + ` "$HOME" ${x} 100% ;#\'`
@@ -74,7 +70,8 @@ nodes:
 secrets: [keeper.token, keeper.seed, keeper.login, keeper.store_password, box.DB_PASSWORD, store.STORE_PASSWORD]
 `
 	app := packageAs(t, engine, "testdata/safe", nil, func(string) string { return more },
-		append(flags, "-i", "token="+awkward, "-i", "store_password="+store)...)
+		"--debug", "-i", "token="+awkward, "-i", "store_password="+store)
+	app.target = byCompose
 	app.deploy(t, "--debug")
 
 	values := map[string]string{

@@ -18,15 +18,9 @@ import (
 	"github.com/toskose/toskose/internal/freeport"
 )
 
-// TestTwoCopiesOfAnApplicationShareAnEngine runs Thinking beside a copy of it, from the
-// same archive, and takes the copy away by its name.
-func TestTwoCopiesOfAnApplicationShareAnEngine(t *testing.T) {
-	t.Parallel()
-	engine := dockerEngine(t)
-	if inSwarm(t, engine) {
-		t.Skip("the engine is in a swarm already, so nothing is deployed by Compose")
-	}
-	first := deploy(t, engine, "../examples/thinking", thinkingsPorts)
+// aCopySharesTheEngine runs a copy of Thinking beside it, from the same archive, and takes
+// the copy away by its name.
+func aCopySharesTheEngine(t *testing.T, first *application) {
 	second := copyOf(t, first)
 	portsInUse(t, first, second)
 	second.deploy(t)
@@ -39,7 +33,7 @@ func TestTwoCopiesOfAnApplicationShareAnEngine(t *testing.T) {
 	}
 	bothAreListed(t, "compose", first, second)
 	theDataIsCopied(t, first, second)
-	left, err := engine.ContainerList(t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(
+	left, err := first.engine.ContainerList(t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(
 		filters.Arg("label", "io.toskose.app="+first.name))})
 	if err != nil || len(left) != 4 {
 		t.Errorf("there are %d containers of the first, %v; want 4: none that copied", len(left), err)
@@ -51,7 +45,7 @@ func TestTwoCopiesOfAnApplicationShareAnEngine(t *testing.T) {
 func copyOf(t *testing.T, of *application, flags ...string) *application {
 	t.Helper()
 	work := t.TempDir()
-	app := &application{engine: of.engine, name: of.name + "-copy", dir: filepath.Join(work, "out"), ports: map[string]int{}, config: filepath.Join(work, "toskose.yml")}
+	app := &application{engine: of.engine, name: of.name + "-copy", target: of.target, dir: filepath.Join(work, "out"), ports: map[string]int{}, config: filepath.Join(work, "toskose.yml")}
 	app.packaging = append([]string{"--name", app.name, "-o", app.dir}, flags...)
 	for input := range of.ports {
 		app.ports[input] = freeport.Find(t)
@@ -81,7 +75,7 @@ func portsInUse(t *testing.T, first, second *application) {
 	whose := fmt.Sprintf("of application %q: change it (manager.port in toskose.yml)", first.name)
 	for what, said := range map[string]result{
 		"packaging": second.setPort(t, port),
-		"deploying": command(t, "", "toskose", "deploy", second.dir),
+		"deploying": command(t, "", "toskose", second.deploying(second.dir)...),
 	} {
 		if !strings.Contains(said.stderr, want) || !strings.Contains(said.stderr, whose) || (what == "deploying") != (said.code == 1) {
 			t.Errorf("%s does not say %q %q: %v", what, want, whose, said)
@@ -179,12 +173,12 @@ func bothAreListed(t *testing.T, target string, apps ...*application) {
 func oneIsUndeployedByItsName(t *testing.T, first, second *application) {
 	t.Helper()
 	elsewhere := t.TempDir()
-	r := command(t, elsewhere, "toskose", "undeploy", second.name+"-nowhere")
+	r := command(t, elsewhere, "toskose", "undeploy", "--target", byCompose, second.name+"-nowhere")
 	if r.code != 1 || !strings.Contains(r.stderr, "was not packaged by toskose, and no application of that name runs: there are ") || !strings.Contains(r.stderr, second.name) {
 		t.Errorf("an unknown name: %v", r)
 	}
 	before := madeFor(t, first)
-	r = must(t, elsewhere, "toskose", "undeploy", "--images", "--volumes", second.name)
+	r = must(t, elsewhere, "toskose", "undeploy", "--target", byCompose, "--images", "--volumes", second.name)
 	if left := madeFor(t, second); len(left) > 0 {
 		t.Errorf("%q is left: %v", left, r)
 	}

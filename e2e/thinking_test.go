@@ -23,17 +23,18 @@ var thinkingsPorts = []string{"gui_port", "api_port", "log_port"}
 func TestThinkingOnOneEngineByCompose(t *testing.T) {
 	t.Parallel()
 	engine := dockerEngine(t)
-	if inSwarm(t, engine) {
-		t.Skip("the engine is in a swarm already, so nothing is deployed by Compose")
+	app := deploy(t, engine, byCompose, "../examples/thinking", thinkingsPorts)
+	tellTheStory(t, app)
+	if !t.Failed() {
+		t.Run("a copy of it shares the engine", func(t *testing.T) { aCopySharesTheEngine(t, app) })
 	}
-	tellTheStory(t, deploy(t, engine, "../examples/thinking", thinkingsPorts))
 }
 
 func TestThinkingOnAOneNodeSwarm(t *testing.T) {
+	t.Parallel()
 	engine := dockerEngine(t)
 	joinSwarm(t, engine)
-	// Neither virtual IPs nor the routing mesh work without IPVS in the kernel, so neither is asked for.
-	tellTheStory(t, deploy(t, engine, "../examples/thinking", thinkingsPorts, "--endpoint-mode", "dnsrr", "--publish-mode", "host"))
+	tellTheStory(t, deploy(t, engine, onSwarm, "../examples/thinking", thinkingsPorts, forSwarm...))
 }
 
 // tellTheStory goes through the case study of the paper. Each part builds on
@@ -393,7 +394,7 @@ func aComponentIsMadeAnew(t *testing.T, app *application) {
 // volumes that the goal is on. Whether some unit got it anew before the manager went,
 // or deploy restored it, is a matter of their order.
 func aGoalIsCarriedOver(t *testing.T, app *application) {
-	said := mustWith(t, app.env, "", "toskose", "deploy", "--up", "--timeout", patience, app.dir).stdout
+	said := mustWith(t, app.env, "", "toskose", app.deploying(app.dir, "--up")...).stdout
 	if !strings.Contains(said, "3 of 3\n") {
 		t.Fatalf("deploy --up does not say that all is up:\n%s", said)
 	}
@@ -405,7 +406,7 @@ func aGoalIsCarriedOver(t *testing.T, app *application) {
 			t.Fatal(err)
 		}
 	}
-	said = mustWith(t, app.env, "", "toskose", "deploy", "--timeout", patience, app.dir).stdout
+	said = mustWith(t, app.env, "", "toskose", app.deploying(app.dir)...).stdout
 	if words := "to be created again: api, logsniffer, gui; the goal does that"; !strings.Contains(said, words) {
 		t.Errorf("deploying anew does not say %q:\n%s", words, said)
 	}

@@ -76,18 +76,13 @@ func TestAnApplicationIsManagedOverTLSOnly(t *testing.T) {
 	t.Parallel()
 	engine := dockerEngine(t)
 	flags := []string{"--tls", "-i", "token=token-" + random(), "-i", "store_password=word-" + random()}
-	swarm := inSwarm(t, engine)
-	if swarm { // already, so it is none by Compose
-		flags = append(flags, "--endpoint-mode", "dnsrr", "--publish-mode", "host")
-	}
 	authority := signed(t, "users of safe", nil)
 	more := "  client_ca: |\n    " + strings.ReplaceAll(strings.TrimSpace(authority.pem()), "\n", "\n    ") + "\n" +
 		"secrets: [keeper.token, keeper.login, keeper.store_password, store.STORE_PASSWORD]\n"
 	app := packageAs(t, engine, "testdata/safe", nil, func(string) string { return more }, flags...)
+	app.target = byCompose
 	app.deploy(t)
-	if !swarm {
-		publishedHere(t, app)
-	}
+	publishedHere(t, app)
 	commandsWork(t, app)
 	annHasACertificate(t, app, authority)
 	rotated(t, app)
@@ -102,10 +97,10 @@ func TestAnApplicationIsManagedOverTLSOnly(t *testing.T) {
 	}
 	r := must(t, "", "toskose", app.packaging...)
 	app.said = r.stdout + r.stderr
-	if !swarm && !strings.Contains(r.stderr, "the certificate is for shop.example.org, but a single engine publishes the manager at 127.0.0.1") {
+	if !strings.Contains(r.stderr, "the certificate is for shop.example.org, but a single engine publishes the manager at 127.0.0.1") {
 		t.Errorf("it does not say for whom the certificate is: %v", r)
 	}
-	must(t, "", "toskose", "deploy", "--timeout", patience, app.dir)
+	must(t, "", "toskose", app.deploying(app.dir)...)
 	commandsWork(t, app)
 	if now := app.container(t, "box"); now != keeper {
 		t.Error("the application's container was replaced for a certificate of the manager")
@@ -162,9 +157,6 @@ func commandsWork(t *testing.T, app *application) {
 // annHasACertificate adds a viewer, who shows a certificate in the place of a password.
 func annHasACertificate(t *testing.T, app *application, authority signer) {
 	t.Helper()
-	if containers := app.container(t, "toskose-manager"); containers == "" || inSwarm(t, app.engine) {
-		return // a Swarm's secret cannot change
-	}
 	must(t, "", "toskose", "user", "add", "ann", "--dir", app.dir)
 	cert, key := signed(t, "ann", &authority).write(t, t.TempDir(), "ann")
 	name := app.name + "-ann"

@@ -45,7 +45,7 @@ func othersOnASwarm(t *testing.T, app *application) {
 	again := func() {
 		t.Helper()
 		mustWith(t, app.env, "", "toskose", app.packaging...)
-		mustWith(t, app.env, "", "toskose", "deploy", "--timeout", patience, app.dir)
+		mustWith(t, app.env, "", "toskose", app.deploying(app.dir)...)
 	}
 	asked := func(password, method, path string, want int) {
 		t.Helper()
@@ -61,6 +61,9 @@ func othersOnASwarm(t *testing.T, app *application) {
 	must(t, "", "toskose", "user", "rm", "ann", "--dir", app.dir)
 	again()
 	asked(password, http.MethodGet, "/api/v1/app", http.StatusUnauthorized)
+	if r := command(t, "", "toskose", app.there(app.dir, "rotate")...); r.code == 0 || !strings.Contains(r.stderr, "a swarm's secrets cannot change") {
+		t.Errorf("rotate: %v", r)
+	}
 	if now := app.container(t, "backend"); now != backend {
 		t.Error("a container of the application was replaced for a user of the manager")
 	}

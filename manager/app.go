@@ -109,6 +109,9 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 		Execute: w.execute, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
 	})
 	a.fleet.Go(a.keeper.Run)
+	if len(goals.Tasks) > 0 {
+		a.fleet.Go(a.tellTasks)
+	}
 	return a, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/toskose/toskose/manager/fleet"
-	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
@@ -32,8 +31,8 @@ func (a *App) App(ctx context.Context, d Detail) view.App {
 	}
 	a.shown.mu.Lock()
 	defer a.shown.mu.Unlock()
-	if a.shown.of != now.Snapshot || a.shown.goal != now.Goal() {
-		a.shown.of, a.shown.goal, a.shown.view = now.Snapshot, now.Goal(), view.OfApp(a.model, a.views(ctx, now, d))
+	if !a.shown.of.Same(now) {
+		a.shown.of, a.shown.view = now, view.OfApp(a.model, a.views(ctx, now, d))
 	}
 	return a.shown.view
 }
@@ -42,8 +41,7 @@ func (a *App) App(ctx context.Context, d Detail) view.App {
 // changes, to how many ever ask.
 type shown struct {
 	mu   sync.Mutex
-	of   *mirror.Snapshot
-	goal *goal.Document
+	of   view.Look
 	view view.App
 }
 

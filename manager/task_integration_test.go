@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"slices"
@@ -11,7 +12,9 @@ import (
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
@@ -60,6 +63,8 @@ func TestATaskRunsOnRealUnits(t *testing.T) {
 	t.Parallel()
 	units := []netip.AddrPort{testunit.Run(t, fakeunit.Password, testunit.Task).Addr, testunit.Run(t, fakeunit.Password, testunit.Task).Addr}
 	app := loading(t, units...)
+	load(t, app) // the units are known
+	next := app.Events("")
 	if _, kept, err := app.RunTask(t.Context(), "load", false, "jo"); err != nil || !kept {
 		t.Fatalf("kept %v, %v", kept, err)
 	}
@@ -80,6 +85,11 @@ func TestATaskRunsOnRealUnits(t *testing.T) {
 			t.Errorf("index %d printed %+v, %v", i, run.Runs, err)
 		}
 	}
+	followTask(t, app, next)
+	one := 1
+	if past, err := app.History(t.Context(), history.Query{Component: "load", Operation: "run", Index: &one, Limit: 10}); err != nil || len(past.Executions) != 3 || past.Executions[0].Part.Attempt != 3 {
+		t.Errorf("of index 1 was executed %+v, %v", past, err)
+	}
 	if st.Indexes[0].Instance != st.Indexes[2].Instance || st.Indexes[0].Instance == st.Indexes[1].Instance {
 		t.Errorf("indexes ran at %+v", st.Indexes)
 	}
@@ -93,6 +103,54 @@ func TestATaskRunsOnRealUnits(t *testing.T) {
 	})
 	if st, _ := load(t, app); st.Indexes[1].Attempts != 1 {
 		t.Errorf("the second round begins with the attempts of the first: %+v", st.Indexes)
+	}
+}
+
+// followTask reads the events of load until it is completed, and goes on from one of them.
+func followTask(t *testing.T, app *manager.App, next func(context.Context) ([]manager.Event, error)) {
+	t.Helper()
+	var told []manager.Event
+	read := func() *goal.TaskStatus {
+		for before := len(told); len(told) == before; {
+			events, err := next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range events {
+				if e.Kind == mirror.EventTask {
+					told = append(told, e)
+				}
+			}
+		}
+		st, _ := told[len(told)-1].Task.(*goal.TaskStatus)
+		return st
+	}
+	for st := read(); st.Completed < 3; st = read() {
+		continue
+	}
+	if first, _ := told[0].Task.(*goal.TaskStatus); first.Phase != goal.TaskWaiting || told[0].Component != "load" || told[0].Node != "backend" {
+		t.Errorf("at the beginning is told %+v", told[0])
+	}
+	completed := 0
+	for _, e := range told {
+		st, _ := e.Task.(*goal.TaskStatus)
+		if st.Completed < completed {
+			t.Errorf("after %d are told %d", completed, st.Completed)
+		}
+		completed = st.Completed
+	}
+	missed := told[1:]
+	next, told = app.Events(told[0].ID), nil
+	for st := read(); st.Completed < 3; st = read() {
+		continue
+	}
+	if len(told) < len(missed) || told[0].ID != missed[0].ID || told[0].Task != missed[0].Task {
+		t.Errorf("who comes back is told %+v, not %+v", told, missed)
+	}
+	now, err := app.Events("")(t.Context())
+	last := now[len(now)-1]
+	if st, _ := last.Task.(*goal.TaskStatus); err != nil || last.Kind != mirror.EventTask || st.Completed != 3 {
+		t.Errorf("who comes later is told %+v, %v", now, err)
 	}
 }
 

@@ -22,12 +22,15 @@ type managed struct {
 	looks int
 }
 
-// phase is that of the task load, which has failed when it was asked for once.
-func (m *managed) phase() string {
+// load is a task, which has failed when it was asked for once.
+func (m *managed) load() string {
+	phase := "retrying"
 	if m.looks++; m.looks > 1 {
-		return "failed"
+		phase = "failed"
 	}
-	return "retrying"
+	return `{"name": "load", "node": "backend", "state": "configured", "replicas": [{"address": "10.0.0.1:9001", "state": "configured"}], "task":
+		{"phase": "` + phase + `", "completions": 5, "completed": 3, "failed": 1, "until": "2026-01-01T00:00:00Z", "exit_code": 9, "reason": "index 1 failed 4 times",
+		"indexes": [{"index": 1, "phase": "failed", "attempts": 4, "exit_code": 9}]}}`
 }
 
 func (m *managed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -43,9 +46,10 @@ func (m *managed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/api/v1/app":
 		_, _ = io.WriteString(w, `{"nodes": [{"name": "store", "state": "running"}], "components":
 			[{"name": "api", "node": "backend", "state": "running", "replicas": [{"address": "10.0.0.1:9001", "state": "running", "why": "start succeeded"}]},
-			{"name": "load", "node": "backend", "state": "configured", "replicas": [{"address": "10.0.0.1:9001", "state": "configured"}], "task":
-				{"phase": "`+m.phase()+`", "completions": 5, "completed": 3, "failed": 1, "until": "2026-01-01T00:00:00Z", "exit_code": 9, "reason": "index 1 failed 4 times",
-				"indexes": [{"index": 1, "phase": "failed", "attempts": 4, "exit_code": 9}]}}]}`)
+			`+m.load()+`]}`)
+		return
+	case r.URL.Path == "/api/v1/node/backend/load":
+		_, _ = io.WriteString(w, m.load())
 		return
 	case r.Method != http.MethodGet:
 		m.asked = append(m.asked, r.Method+" "+r.URL.Path+" "+string(body))

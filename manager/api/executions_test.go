@@ -272,6 +272,7 @@ func TestTheHistoryIsThatOfTheJournals(t *testing.T) {
 			"outcome=failed":                        "",
 			"outcome=succeeded&node=frontend":       "g/1",
 			"node=store":                            "",
+			"index=0":                               "",
 			"operation=push_default&limit=1":        "p19/2",
 		} {
 			if got := strings.Join(ids(read[history.Page](l, path+"?"+query)), " "); got != want {
@@ -287,7 +288,7 @@ func TestTheHistoryIsThatOfTheJournals(t *testing.T) {
 		}
 		l.manage()
 	}
-	for query, status := range map[string]int{"node=nowhere": 404, "node=backend&component=x": 404, "after=x": 422, "after=.x": 422, "output=all": 422, "limit=0": 422} {
+	for query, status := range map[string]int{"node=nowhere": 404, "node=backend&component=x": 404, "after=x": 422, "after=.x": 422, "output=all": 422, "index=x": 422, "index=-1": 422, "limit=0": 422} {
 		if w := l.ask("GET", path+"?"+query, ""); w.Code != status {
 			t.Errorf("%s: %d %s", query, w.Code, w.Body)
 		}

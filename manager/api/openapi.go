@@ -55,9 +55,14 @@ func guard(document map[string]any) {
 	}
 }
 
-func (s *server) serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
+func (s *server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
+	document, err := s.openapi()
+	if err != nil {
+		s.problem(w, r, err)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(s.openapi)
+	_, _ = w.Write(document)
 }
 
 // docs serves the Swagger UI with all that it needs, so that it works offline. Of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/outcome"
@@ -30,6 +31,13 @@ func (s *server) getHistory(r *http.Request) (reply, error) {
 	asked := history.Query{
 		Node: query.Get("node"), Component: query.Get("component"), Operation: query.Get("operation"), By: query.Get("by"),
 		Outcome: wire.Outcome(query.Get("outcome")), After: wanted.after, Limit: wanted.limit, Output: output,
+	}
+	if text := query.Get("index"); text != "" {
+		index, err := strconv.Atoi(text)
+		if err != nil || index < 0 {
+			return reply{}, invalid("index is that of a task, from 0 on, not %q", text)
+		}
+		asked.Index = &index
 	}
 	switch asked.Outcome {
 	case "", wire.OutcomeRunning, wire.OutcomeSucceeded, wire.OutcomeFailed, wire.OutcomeCancelled, wire.OutcomeTimeout, wire.OutcomeLost:

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -98,8 +99,8 @@ type server struct {
 	app     Application
 	opts    Options
 	root    *chi.Mux
-	openapi []byte
-	answers *answers // to requests with an Idempotency-Key
+	openapi func() ([]byte, error) // made when it is asked for
+	answers *answers               // to requests with an Idempotency-Key
 	audit   *auditLog
 	page    http.Handler
 	shown   shown
@@ -111,10 +112,6 @@ type server struct {
 
 // New returns the handler of the whole API.
 func New(app Application, opts Options) (http.Handler, error) {
-	document, err := openAPI(opts.Version)
-	if err != nil {
-		return nil, err
-	}
 	files, err := web.Handler()
 	if err != nil {
 		return nil, err
@@ -126,7 +123,7 @@ func New(app Application, opts Options) (http.Handler, error) {
 		opts.AnswerTime = answerTime
 	}
 	s := &server{
-		app: app, opts: opts, root: chi.NewRouter(), openapi: document, page: files,
+		app: app, opts: opts, root: chi.NewRouter(), openapi: sync.OnceValues(func() ([]byte, error) { return openAPI(opts.Version) }), page: files,
 		answers: &answers{byKey: map[string]*answer{}},
 		audit:   newAuditLog(opts.Audit, opts.Logger), streams: make(chan struct{}, maxStreams),
 		followers: make(chan struct{}, maxFollowers),

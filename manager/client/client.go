@@ -192,6 +192,17 @@ func (c *Client) do(ctx context.Context, r request, into any) (accepted bool, er
 	return answer.StatusCode == http.StatusAccepted, nil
 }
 
+// Component returns the state of a component.
+func (c *Client) Component(ctx context.Context, node, name string) (Component, error) {
+	path, err := url.JoinPath("/api/v1/node", url.PathEscape(node), url.PathEscape(name))
+	if err != nil {
+		return Component{}, err
+	}
+	var of Component
+	_, err = c.do(ctx, request{method: http.MethodGet, path: path}, &of)
+	return of, err
+}
+
 // App returns the state of the application.
 func (c *Client) App(ctx context.Context) (App, error) {
 	var app App

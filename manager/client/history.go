@@ -11,6 +11,7 @@ import (
 type HistoryQuery struct {
 	Node, Component, Operation, By, Outcome string
 
+	Index  *int // of a task
 	Limit  int  // the latest so many
 	Output bool // with the end of their output
 }
@@ -34,6 +35,9 @@ func (c *Client) History(ctx context.Context, q HistoryQuery) (History, error) {
 		if value != "" {
 			values.Set(name, value)
 		}
+	}
+	if q.Index != nil {
+		values.Set("index", strconv.Itoa(*q.Index))
 	}
 	all := History{Executions: []Execution{}}
 	for {

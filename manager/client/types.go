@@ -229,11 +229,19 @@ type Execution struct {
 	Operation string    `json:"operation"`
 	By        string    `json:"by,omitempty"`
 	Inputs    []string  `json:"inputs,omitempty"` // names of those overridden
+	Part      *Part     `json:"part,omitempty"`   // of a task
 	Outcome   string    `json:"outcome"`          // of the worst run; running until all have ended
 	Started   time.Time `json:"started"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Runs      []Run     `json:"runs"`
 	Degraded  []Lack    `json:"degraded,omitempty"` // what others require and lack since it was begun
+}
+
+// Part says which part of a task an execution is.
+type Part struct {
+	Index   int `json:"index"`
+	Attempt int `json:"attempt"`         // from 1 on
+	Round   int `json:"round,omitempty"` // how often all of it was asked for again before
 }
 
 // Run is an execution in one container.
@@ -268,6 +276,7 @@ type Event struct {
 	State     string          `json:"state,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Execution *EventExecution `json:"execution,omitempty"`
+	Task      *Task           `json:"task,omitempty"` // how far it is, of an event of this kind
 }
 
 // EventExecution is the execution that an event is about.
@@ -276,6 +285,7 @@ type EventExecution struct {
 	Interface string `json:"interface"`
 	Operation string `json:"operation"`
 	By        string `json:"by,omitempty"`
+	Part      *Part  `json:"part,omitempty"` // of a task
 	Run
 }
 

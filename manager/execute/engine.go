@@ -100,7 +100,7 @@ func (req Request) begun() outcome.Execution {
 	op := req.Operation
 	x := outcome.Execution{
 		ID: req.ID, Node: op.Component.Node.Name(), Component: op.Component.Name(), Interface: op.Name.Interface, Operation: op.Name.Name,
-		By: req.By, Inputs: slices.Sorted(maps.Keys(req.Inputs)), Outcome: wire.OutcomeRunning, Started: time.Now(),
+		By: req.By, Inputs: slices.Sorted(maps.Keys(req.Inputs)), Part: req.Part, Outcome: wire.OutcomeRunning, Started: time.Now(),
 	}
 	for _, r := range req.Replicas {
 		x.Runs = append(x.Runs, outcome.Run{Replica: r.Addr.String(), Outcome: wire.OutcomeRunning})

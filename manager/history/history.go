@@ -21,6 +21,7 @@ type Query struct {
 	After           string // Page.Next of the page before
 	Limit           int    // the most executions of the page
 	Output          bool   // with the ends of output, which the units are asked for
+	Index           *int   // of a Task
 }
 
 // Page is a part of the history, the latest execution first.
@@ -126,5 +127,6 @@ func (q Query) selects(x *wire.Execution) bool {
 	name := x.Interface + "." + x.Operation
 	return (q.Component == "" || x.Component == q.Component) &&
 		(q.Operation == "" || q.Operation == name || q.Operation == x.Operation) &&
+		(q.Index == nil || x.Part != nil && x.Part.Index == *q.Index) &&
 		(q.By == "" || strings.TrimSuffix(x.By, " (forced)") == q.By)
 }

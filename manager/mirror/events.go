@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +21,7 @@ const (
 	EventReachable   = "reachable"   // it answers again; what it has to tell follows
 	EventVanished    = "vanished"    // a replica is no longer found, or was replaced
 	EventMissing     = "missing"     // events are left out here; the states now follow
+	EventTask        = "task"        // how far a Task is; who made the Mirror tells it
 )
 
 // Event is something that happened to a component, or to a replica.
@@ -34,6 +37,7 @@ type Event struct {
 	State     string          `json:"state,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Execution *wire.Execution `json:"execution,omitempty"`
+	Task      any             `json:"task,omitempty"` // of an EventTask; the Mirror hands it on as it is
 
 	More bool `json:"-"` // others with this ID follow: who has this one does not have all yet
 }
@@ -93,7 +97,8 @@ type Stream struct {
 
 // Stream returns the events after the one with an id. Where it has none, or they
 // are no longer kept, it begins with one EventState for each component of each
-// replica, or one EventUnreachable; in the second case after an EventMissing.
+// replica, or one EventUnreachable, and with what Tell was told last of each component;
+// in the second case after an EventMissing.
 func (m *Mirror) Stream(after string) *Stream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,10 +123,27 @@ func (m *Mirror) Stream(after string) *Stream {
 			}
 		}
 	}
+	for _, component := range slices.Sorted(maps.Keys(m.told)) {
+		e := m.told[component]
+		e.ID = id
+		s.next = append(s.next, e)
+	}
 	for i := range max(0, len(s.next)-1) {
 		s.next[i].More = true
 	}
 	return s
+}
+
+// Tell tells of a component what no journal says. Who comes later hears it, too, unless
+// something else has been told of the component since.
+func (m *Mirror) Tell(e Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.told == nil {
+		m.told = map[string]Event{}
+	}
+	m.told[e.Component] = e
+	m.events.add(e)
 }
 
 // told is what those are told who did not hear it before.

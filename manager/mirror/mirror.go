@@ -76,6 +76,7 @@ type Mirror struct {
 	version uint64
 	built   *Snapshot // of version; nil: somebody has to build it
 	events  ring
+	told    map[string]Event // by Tell, the last of each component
 
 	ctx     context.Context
 	end     context.CancelFunc

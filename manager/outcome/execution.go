@@ -24,6 +24,7 @@ type Execution struct {
 	Operation string       `json:"operation"`
 	By        string       `json:"by,omitempty"`
 	Inputs    []string     `json:"inputs,omitempty"` // names of those overridden
+	Part      *wire.Part   `json:"part,omitempty"`   // of a Task
 	Outcome   wire.Outcome `json:"outcome"`          // of the worst run; running until all have ended
 	Started   time.Time    `json:"started"`
 	Ended     time.Time    `json:"ended,omitzero"`
@@ -142,7 +143,7 @@ func (x *Execution) Join(node, replica string, known wire.Execution) {
 	if x.ID == "" {
 		*x = Execution{
 			ID: known.ID, Node: node, Component: known.Component, Interface: known.Interface,
-			Operation: known.Operation, By: known.By, Inputs: known.Inputs, Started: known.Started,
+			Operation: known.Operation, By: known.By, Inputs: known.Inputs, Part: known.Part, Started: known.Started,
 		}
 	}
 	run := Run{Replica: replica}

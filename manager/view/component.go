@@ -18,9 +18,7 @@ func OfComponent(l Look, c *topology.Component, seen Processes) Component {
 		Name: c.Name(), Type: c.Model.Type, Node: c.Node.Name(), State: StateUnknown,
 		Allowed: []string{}, Operations: c.Models, Replicas: make([]ComponentReplica, 0, len(now.Replicas)),
 	}
-	if status, is := l.tasks[view.Name]; is {
-		view.Task = &status
-	}
+	view.Task = l.tasks.of[view.Name]
 	first := true
 	for _, at := range now.Replicas {
 		if !at.Gone.IsZero() {

@@ -17,9 +17,9 @@ type shown struct {
 }
 
 type shownNode struct {
-	of   []*mirror.Node
-	goal *goal.Document
-	view Node
+	of    []*mirror.Node
+	tasks []*goal.TaskStatus
+	view  Node
 }
 
 // OfNodes shows nodes with their components, without processes.
@@ -31,13 +31,13 @@ func (r *Rules) OfNodes(l Look, nodes []*topology.Node) []Node {
 	}
 	views := make([]Node, len(nodes))
 	for i, n := range nodes {
-		of := []*mirror.Node{l.Node(n.Name())}
+		of, tasks := []*mirror.Node{l.Node(n.Name())}, l.tasks.on(nil, n.Name())
 		for _, provider := range r.model.Providers(n.Name()) {
-			of = append(of, l.Node(provider))
+			of, tasks = append(of, l.Node(provider)), l.tasks.on(tasks, provider)
 		}
 		last := r.shown.nodes[n.Name()]
-		if last.goal != l.goal || !slices.Equal(last.of, of) {
-			last = shownNode{of, l.goal, OfNode(l, n, nil)}
+		if !slices.Equal(last.of, of) || !slices.Equal(last.tasks, tasks) {
+			last = shownNode{of, tasks, OfNode(l, n, nil)}
 			r.shown.nodes[n.Name()] = last
 		}
 		views[i] = last.view

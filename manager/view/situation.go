@@ -22,6 +22,7 @@ type Rules struct {
 	index   map[*mirror.Replica]int // in now.Replicas
 	goal    *goal.Document          // by which Tasks were settled last
 	settled goal.Situation
+	tasks   *progress
 
 	shown shown
 }
@@ -42,7 +43,9 @@ func (r *Rules) At(now *mirror.Snapshot) Look {
 	defer r.mu.Unlock()
 	holds := r.holds()
 	if r.last == now && r.goal == holds {
-		return r.look()
+		if due := r.tasks.due; due.IsZero() || time.Now().Before(due) {
+			return r.look()
+		}
 	}
 	next, index := goal.Situation{Standalone: map[string]bool{}}, map[*mirror.Replica]int{}
 	for _, n := range now.Nodes {
@@ -65,14 +68,13 @@ func (r *Rules) At(now *mirror.Snapshot) Look {
 	next = next.Indexed()
 	r.last, r.now, r.index, r.goal = now, next, index, holds
 	r.settled = r.model.Settled(next, holds)
+	r.tasks = r.stand(r.tasks)
 	return r.look()
 }
 
 // look returns what was translated last. The caller holds the lock.
 func (r *Rules) look() Look {
-	l := Look{Snapshot: r.last, rules: r, told: r.now, situation: r.settled, goal: r.goal, index: r.index}
-	l.tasks = r.model.TaskStatuses(r.goal, l.Situation())
-	return l
+	return Look{Snapshot: r.last, rules: r, told: r.now, situation: r.settled, goal: r.goal, index: r.index, tasks: r.tasks}
 }
 
 // seen returns a replica as goals see it.
@@ -127,7 +129,7 @@ type Look struct {
 	situation goal.Situation // with Tasks settled
 	goal      *goal.Document
 	index     map[*mirror.Replica]int
-	tasks     map[string]goal.TaskStatus
+	tasks     *progress
 }
 
 // Goal is the document by which Tasks are shown; nil: there is none, or no Task.

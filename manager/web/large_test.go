@@ -18,6 +18,7 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/logs"
+	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
@@ -34,6 +35,7 @@ type large struct {
 	state map[string]string
 	heard chan manager.Event
 
+	tasks   map[string]*goal.TaskStatus // of those that are one
 	goal    manager.GoalView
 	changed chan struct{}
 }
@@ -41,7 +43,7 @@ type large struct {
 const perContainer = 10
 
 func newLarge(components int) *large {
-	l := &large{model: &tosca.Application{Name: "large"}, state: map[string]string{}, heard: make(chan manager.Event), changed: make(chan struct{})}
+	l := &large{model: &tosca.Application{Name: "large"}, state: map[string]string{}, tasks: map[string]*goal.TaskStatus{}, heard: make(chan manager.Event), changed: make(chan struct{})}
 	for i := range components {
 		node := fmt.Sprintf("container%03d", i/perContainer)
 		if i%perContainer == 0 {
@@ -75,7 +77,7 @@ func (l *large) Nodes(context.Context, manager.Detail) []view.Node {
 		}
 		n := &all[len(all)-1]
 		n.Components = append(n.Components, view.Component{
-			Name: c.Name, Type: "tosker.nodes.Software", Node: c.Node, State: l.state[c.Name], Allowed: []string{"Standard.stop"}, Operations: []topology.OperationModel{},
+			Name: c.Name, Type: "tosker.nodes.Software", Node: c.Node, State: l.state[c.Name], Allowed: []string{"Standard.stop"}, Operations: []topology.OperationModel{}, Task: l.tasks[c.Name],
 			Replicas: []view.ComponentReplica{{Address: "10.0.0.1:9001", State: l.state[c.Name], Allowed: []string{"Standard.stop"}}},
 		})
 	}
@@ -131,6 +133,14 @@ func (l *large) turn(name, state string) {
 	l.heard <- manager.Event{ID: "e:1", Kind: "stop", Time: time.Now(), Node: l.model.Components[i].Node, Replica: "10.0.0.1:9001", Component: name, State: state}
 }
 
+// report has a task be as far as that.
+func (l *large) report(name string, st *goal.TaskStatus) {
+	l.mu.Lock()
+	l.tasks[name] = st
+	l.mu.Unlock()
+	l.heard <- manager.Event{ID: "e:2", Kind: mirror.EventTask, Time: time.Now(), Component: name, Task: st}
+}
+
 func TestManyComponents(t *testing.T) {
 	l := newLarge(500)
 	b := testbrowser.Open(t, serve(t, l, &atomic.Bool{}).URL, 1280)
@@ -171,6 +181,37 @@ func TestManyComponents(t *testing.T) {
 	l.strive(manager.GoalView{State: goal.Up, Acting: true, Wanted: 500, Reached: 500, Done: true})
 	b.Says(".lead", "is reached")
 	b.Await(`!document.querySelector('.ahead')`)
+	countsDown(t, l, b)
+}
+
+// countsDown shows a task, of which something is tried again.
+func countsDown(t *testing.T, l *large, b *testbrowser.Window) {
+	t.Helper()
+	code, until := 9, time.Now().Add(time.Hour)
+	l.report("component007", &goal.TaskStatus{
+		Phase: goal.TaskRetrying, Completions: 5, Parallelism: 2, Completed: 3, Failed: 1, Until: until, Reason: "index 0 failed 4 times",
+		Indexes: []goal.TaskIndex{
+			{Phase: goal.TaskFailed, Attempts: 4, ExitCode: &code, Execution: "x0"},
+			{Index: 1, Phase: goal.TaskRetrying, Attempts: 2, Signal: "SIGKILL", Until: until},
+			{Index: 2, Phase: goal.TaskCompleted},
+			{Index: 3, Phase: goal.TaskCompleted},
+			{Index: 4, Phase: goal.TaskCompleted},
+		},
+	})
+	b.GoTo("#/components")
+	b.Says("tr[data-tone=warn]", "running, 3 of 5")
+	b.GoTo("#/component/container000/component007")
+	b.Says(".panel", "retrying: 3 of 5, 1 failed, next try in ")
+	b.Says("[data-box=component007]", "3 of 5")
+	b.Says(".indexes tr[data-tone=bad]", "failed, the last execution of index 04") // after four attempts
+	b.Says(".indexes tr[data-tone=warn]", "retrying2SIGKILLin ")
+	b.Named()
+	b.Picture("task-retrying")
+	b.Ask(`window.left = [], new MutationObserver(() => window.left.push(parseInt(document.querySelector('.indexes [data-tone=warn] td:last-child').textContent.slice(3)))).observe(document.querySelector('.indexes'), {subtree: true, childList: true, characterData: true})`)
+	b.Await(`window.left.length > 2`)
+	if left := testbrowser.Ask[[]int](b, `window.left`); !slices.IsSortedFunc(left, func(a, b int) int { return b - a }) || left[0] == left[2] || left[0] > 3600 {
+		t.Errorf("left are %v seconds", left)
+	}
 }
 
 // wholeFrames notes how long frames are: from their beginning to the first task after

@@ -91,6 +91,39 @@ func TestThePageShowsExecutions(t *testing.T) {
 	b.Says("h1", "no such view")
 }
 
+func TestThePageShowsTasks(t *testing.T) {
+	world := newWorld(t, "pipeline")
+	b := testbrowser.Open(t, world.URL+"/#/component/workers/import", 1280)
+	b.SignIn("olga", "olga's password")
+	b.Says(".panel", "waiting: 0 of 5")
+	b.Named()
+	b.ClickText(".panel button.main", "Run to its end") // with all that it requires
+	b.Says(".panel", "completed: 5 of 5")
+	b.Says("[data-box=import]", "completed, 5 of 5")
+	b.Says("[data-box=migrate]", "completed, 1 of 1")
+	b.Says(".past", "run[4]")
+	b.Await(`[...document.querySelectorAll('.indexes tbody tr')].map(r => r.cells[2].textContent).sort().join() === '1,1,1,1,2'`) // one has failed, once
+	b.Await(`!document.querySelector('.panel button.main[disabled]')`)
+	b.Named()
+	b.Picture("task")
+	b.Click(".indexes tr:nth-child(4) a")
+	b.Says("pre", "import: run 3")
+	b.Says("h1", "import Task.run[3]")
+	b.GoTo("#/component/workers/import")
+	b.ClickText(".panel button", "Run all again")
+	b.Await(`[...document.querySelectorAll('.indexes tbody tr')].map(r => r.cells[2].textContent).join() === '1,1,1,1,1'`)
+	b.Says(".panel", "completed: 5 of 5")
+
+	viewer := testbrowser.Open(t, world.URL+"/#/component/store/migrate", 320)
+	viewer.SignIn("vera", "vera's password")
+	viewer.Says(".panel", "completed: 1 of 1")
+	viewer.Await(`document.querySelectorAll('.panel .row button:not(:disabled)').length === 0`)
+	viewer.Picture("phone-task")
+	if wide := testbrowser.Ask[int](viewer, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
+		t.Errorf("%d pixels are beside a screen of 320", wide)
+	}
+}
+
 func TestThePageFollowsLogs(t *testing.T) {
 	world := newThinking(t)
 	b := testbrowser.Open(t, world.URL+"/#/logs?of=backend/api", 1280)

@@ -29,9 +29,9 @@ import (
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// thinking is Thinking's model over real units, which run something else in the place of
-// its scripts, and a real manager.
-type thinking struct {
+// world is the model of an example over real units, which run something else in the place
+// of its scripts, and a real manager.
+type world struct {
 	*httptest.Server
 	app   *manager.App
 	found *containers
@@ -39,7 +39,7 @@ type thinking struct {
 }
 
 // run runs an operation to its end.
-func (w *thinking) run(t testing.TB, node, component, operation string) {
+func (w *world) run(t testing.TB, node, component, operation string) {
 	t.Helper()
 	x, err := w.app.Start(t.Context(), manager.RunRequest{Node: node, Component: component, Operation: operation, By: "somebody"})
 	if err == nil {
@@ -85,9 +85,11 @@ func load(t testing.TB, folder string) *tosca.Application {
 	return app
 }
 
-func newThinking(t testing.TB) *thinking {
+func newThinking(t testing.TB) *world { return newWorld(t, "thinking") }
+
+func newWorld(t testing.TB, example string) *world {
 	t.Helper()
-	model := load(t, "../../examples/thinking")
+	model := load(t, "../../examples/"+example)
 	found := &containers{of: map[string][]netip.AddrPort{}}
 	conf := config.Config{Nodes: map[string]config.Node{}}
 	for _, n := range model.Nodes {
@@ -108,7 +110,7 @@ func newThinking(t testing.TB) *thinking {
 	}
 	t.Cleanup(app.Close)
 	away := &atomic.Bool{}
-	return &thinking{serve(t, app, away), app, found, away}
+	return &world{serve(t, app, away), app, found, away}
 }
 
 // serve is the API for admin, an operator and a viewer.
@@ -162,6 +164,8 @@ func unitConfig(t testing.TB, folder string, port uint16, components []tosca.Com
 			kind := c.Protocol.KindOf(name)
 			if kind == protocol.KindStart {
 				command += " and listening; exec sleep 1000"
+			} else if c.Task != nil { // of several indexes one fails, once
+				command += fmt.Sprintf(" $INPUT_TASK_INDEX; test $INPUT_TASK_INDEX = 0 -o -e %[1]s-failed || (touch %[1]s-failed; exit 9)", c.Name)
 			}
 			inputs := map[string]string{}
 			for _, in := range o.Inputs {

@@ -22,7 +22,8 @@ func newEvents(s *session) *cobra.Command {
 		Use:   "events",
 		Short: "Print what happens to the components of a running application",
 		Long: `Print where components stand, or what has happened since an event: the begin and
-end of operations, processes that ended, replicas that came and went. With --follow,
+end of operations, processes that ended, how far tasks are, replicas that came and
+went. With --follow,
 go on until an interrupt; when the manager is replaced or cannot be reached for a
 while, what happened meanwhile follows. Each event has an id, which -o json prints,
 an object on each line. Of the last 10,000 events none is missing after --since;
@@ -64,11 +65,13 @@ func (s *session) printEvent(e client.Event) error {
 	}
 	var what []string
 	if x := e.Execution; x != nil {
-		what = append(what, x.Interface+"."+x.Operation)
+		what = append(what, operationOf(x.Interface, x.Operation, x.Part))
 		if x.By != "" {
 			what[0] += " by " + x.By
 		}
 		what = append(what, sentence(x.Run))
+	} else if t := e.Task; t != nil {
+		what = append(what, t.Phase, counted(t, e.Time))
 	} else {
 		what = slices.DeleteFunc([]string{e.State, e.Why}, func(text string) bool { return text == "" })
 	}

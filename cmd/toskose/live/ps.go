@@ -21,7 +21,7 @@ func newPs(s *session) *cobra.Command {
 		Short: "List the components of a running application with their states, or the indexes of a task",
 		Example: `  toskose ps --dir thinking-toskosed
   toskose ps --dir thinking-toskosed -o json
-  toskose ps --dir pipeline-toskosed work`,
+  toskose ps --dir pipeline-toskosed import`,
 		Args: cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.Ask(func(c *client.Client) error {

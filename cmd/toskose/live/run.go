@@ -44,8 +44,8 @@ index that failed, 128 and the number of the signal that ended that, or 1.`,
   toskose run --dir pipeline-toskosed migrate --again`,
 		Args: cli.Args(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if again && len(args) == 2 {
-				return cli.Misuse(errors.New("--again is for a task, without an OPERATION"))
+			if err := ofTask(cmd, len(args) == 1); err != nil {
+				return err
 			}
 			if req.Inputs, err = overridden(inputs); err != nil {
 				return err
@@ -89,6 +89,19 @@ index that failed, 128 and the number of the signal that ended that, or 1.`,
 	cmd.Flags().BoolVar(&req.Strict, "strict", false, "refuse it if it takes from others what they require")
 	_ = cmd.RegisterFlagCompletionFunc("replica", s.completion(replicaNames)) // the flag is there
 	return cmd
+}
+
+// ofTask refuses the flags of an operation with a task, and those of a task with an operation.
+func ofTask(cmd *cobra.Command, task bool) error {
+	if !task && cmd.Flags().Changed("again") {
+		return cli.Misuse(errors.New("--again is for a task, without an OPERATION"))
+	}
+	for _, name := range []string{"input", "replica", "timeout", "force", "strict"} {
+		if task && cmd.Flags().Changed(name) {
+			return cli.Misuse(fmt.Errorf("--%s is for an OPERATION, and none is given", name))
+		}
+	}
+	return nil
 }
 
 // overridden returns the inputs that --input was given, all of which are strings.

@@ -26,12 +26,16 @@ func (s *session) runTask(ctx context.Context, c *client.Client, of client.Compo
 	}
 	Warn(s.streams.Err, g, kept)
 	said := ""
-	now, err := awaitTask(ctx, c, of.Name, func(t *client.Task) {
-		if line := counted(t, time.Now()); line != said {
-			said = line
-			s.say("%s: %s", of.Name, line)
+	now, err := awaitTask(ctx, c, of, func(ctx context.Context, t *client.Task) {
+		way := inTheWay(ctx, c, of.Name, t)
+		if now := fmt.Sprint(t.Completed, t.Running, t.Failed, t.Until, way); now != said { // not whenever a second less is left
+			said = now
+			s.say("%s: %s%s", of.Name, counted(t, time.Now()), way)
 		}
 	})
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("task %q goes on: %w", of.Name, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -50,23 +54,36 @@ func operations(of client.Component) []string {
 }
 
 // awaitTask asks until a task is completed or has failed.
-func awaitTask(ctx context.Context, c *client.Client, name string, tell func(*client.Task)) (last *client.Task, err error) {
+func awaitTask(ctx context.Context, c *client.Client, of client.Component, tell func(context.Context, *client.Task)) (last *client.Task, err error) {
 	err = client.Await(ctx, func(ctx context.Context) (bool, error) {
-		app, err := c.App(ctx)
+		now, err := c.Component(ctx, of.Node, of.Name)
 		if err != nil {
 			return false, err
 		}
-		of, err := component(app, name)
-		if err != nil {
-			return false, err
+		if last = now.Task; last == nil {
+			return false, fmt.Errorf("component %q is no task any more", of.Name)
 		}
-		if last = of.Task; last == nil {
-			return false, fmt.Errorf("component %q is no task any more", name)
-		}
-		tell(last)
+		tell(ctx, last)
 		return last.Phase == client.TaskCompleted || last.Phase == client.TaskFailed, nil
 	})
 	return last, err
+}
+
+// inTheWay says why nothing of a task runs that has not failed yet.
+func inTheWay(ctx context.Context, c *client.Client, name string, t *client.Task) (all string) {
+	if t.Phase != client.TaskWaiting {
+		return ""
+	}
+	g, err := c.Goal(ctx)
+	if err != nil {
+		return "" // it is asked for again
+	}
+	for _, o := range g.Obstacles {
+		if o.Component == name {
+			all += "; " + o.String()
+		}
+	}
+	return all
 }
 
 // ended returns an error with the exit code of a task that has failed: that of its first index
@@ -141,15 +158,15 @@ func orDash(text string) string {
 
 // awaitCompleted waits for a task to be completed, and ends at once with its exit code where it
 // has failed.
-func (s *session) awaitCompleted(ctx context.Context, c *client.Client, name string, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func awaitCompleted(ctx context.Context, c *client.Client, of client.Component, timeout time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	now, err := awaitTask(ctx, c, name, func(*client.Task) {})
+	now, err := awaitTask(waiting, c, of, func(context.Context, *client.Task) {})
 	if errors.Is(err, context.DeadlineExceeded) && now != nil {
-		return fmt.Errorf("after %s task %q is %s: %s", timeout, name, now.Phase, counted(now, time.Now()))
+		return fmt.Errorf("after %s task %q is %s: %s%s", timeout, of.Name, now.Phase, counted(now, time.Now()), inTheWay(ctx, c, of.Name, now))
 	}
 	if err != nil {
 		return err
 	}
-	return ended(name, now)
+	return ended(of.Name, now)
 }

@@ -41,7 +41,7 @@ ends as soon as it has failed, with the code of its first index that did.`,
 				if len(names) == 0 {
 					return s.awaitGoal(cmd.Context(), c, timeout)
 				}
-				return s.awaitStates(cmd.Context(), c, names, state, timeout)
+				return awaitStates(cmd.Context(), c, names, state, timeout)
 			})
 		},
 	}
@@ -68,13 +68,13 @@ func (s *session) awaitGoal(ctx context.Context, c *client.Client, timeout time.
 var nodeStates = []string{"running", "degraded", "stopped", "unreachable"}
 
 // awaitStates waits until what is named is in a state; empty: in that of the goal.
-func (s *session) awaitStates(ctx context.Context, c *client.Client, names []string, state string, timeout time.Duration) error {
+func awaitStates(ctx context.Context, c *client.Client, names []string, state string, timeout time.Duration) error {
 	app, err := c.App(ctx)
 	if err != nil {
 		return err
 	}
 	if of, err := component(app, names[0]); err == nil && len(names) == 1 && of.Task != nil && (state == "completed" || state == "up") {
-		return s.awaitCompleted(ctx, c, names[0], timeout)
+		return awaitCompleted(ctx, c, of, timeout)
 	}
 	wanted, err := targets(ctx, c, app, names, state)
 	if err != nil {

@@ -25,6 +25,7 @@ func Archives(t *testing.T, root string) map[string]Packaged {
 	all := map[string]Packaged{}
 	for path, inputs := range map[string]map[string]any{
 		"examples/thinking":  nil,
+		"examples/pipeline":  nil,
 		"e2e/testdata/probe": nil,
 		"e2e/testdata/safe":  {"token": "a token of $x", "store_password": "a word"},
 	} {

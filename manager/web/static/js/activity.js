@@ -3,7 +3,7 @@
 import {h, memo, say} from './dom.js';
 import {get, call} from './api.js';
 import {state, may, changed} from './store.js';
-import {SIGNS, OUTCOMES, timeOf, dayOf, spent, bare, linkTo} from './words.js';
+import {SIGNS, OUTCOMES, timeOf, dayOf, spent, bare, partOf, linkTo} from './words.js';
 
 const past = {pulse: -1, executions: null, next: '', missing: [], problem: '', reading: false};
 
@@ -55,7 +55,7 @@ const took = x => x.ended ? spent(new Date(x.ended) - new Date(x.started)) : '';
 function executed(x) {
   return memo(x.id, [x.outcome, x.ended], () => h('li', {'data-tone': OUTCOMES[x.outcome]},
     h('time', {datetime: x.started}, timeOf(x.started)), h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]),
-    h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, h('b', null, x.component), ' ', x.interface === 'Standard' ? x.operation : x.interface + '.' + x.operation),
+    h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, h('b', null, x.component), ' ', (x.interface === 'Standard' ? x.operation : x.interface + '.' + x.operation) + partOf(x)),
     h('span', {class: 'muted'}, [x.outcome, took(x), x.by && 'by ' + x.by].filter(Boolean).join(', '))));
 }
 
@@ -88,9 +88,9 @@ export function execution(id) {
   if (!x) return h('p', {class: 'empty'}, opened.problem || 'Reading the execution …');
   const c = state.components.get(x.component);
   return h('div', {class: 'execution reading'},
-    h('h1', null, c ? h('a', {href: linkTo(c)}, x.component) : x.component, ' ', bare(x.interface + '.' + x.operation)),
+    h('h1', null, c ? h('a', {href: linkTo(c)}, x.component) : x.component, ' ', bare(x.interface + '.' + x.operation) + partOf(x)),
     h('p', {class: 'lead', 'data-tone': OUTCOMES[x.outcome]}, h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]), ' ', h('b', null, x.outcome),
-      h('span', {class: 'muted'}, ` ${dayOf(x.started)}, ${timeOf(x.started)}${x.ended ? ', ' + took(x) : ''}${x.by ? ', by ' + x.by : ''}`)),
+      h('span', {class: 'muted'}, ` ${dayOf(x.started)}, ${timeOf(x.started)}${x.ended ? ', ' + took(x) : ''}${x.by ? ', by ' + x.by : ''}${x.part ? ', attempt ' + x.part.attempt : ''}`)),
     x.inputs?.length > 0 && h('p', {class: 'muted'}, 'With values of its own for ' + x.inputs.join(', ')),
     x.outcome === 'running' && h('button', {disabled: !may('operator'), onClick: () => cancel(x)}, 'Cancel'),
     x.runs.map(r => h('section', {key: r.replica, 'data-tone': OUTCOMES[r.outcome]},

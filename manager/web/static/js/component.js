@@ -3,8 +3,9 @@
 import {h, memo, say} from './dom.js';
 import {get, call, run} from './api.js';
 import {state, toneOf, failedOf, goalOf, may, changed} from './store.js';
-import {SIGNS, OUTCOMES, meaning, bytes, spent, timeOf, bare, named, lackText} from './words.js';
+import {SIGNS, OUTCOMES, meaning, bytes, spent, timeOf, bare, named, partOf, lackText} from './words.js';
 import {lines} from './logs.js';
+import {task} from './task.js';
 
 const chosen = {replica: '', inputs: {}, open: ''};
 let past = {of: '', pulse: -1, executions: null};
@@ -25,6 +26,7 @@ export function component(node, name) {
     h('p', {class: 'now', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('strong', null, c.state), h('span', {class: 'unseen'}, ', ' + meaning(tone)), since(c)),
     troubles(c),
     ahead(c),
+    task(c),
     h('section', null, h('h2', null, 'Protocol'), protocol(c)),
     h('section', null, h('h2', null, 'Operations'), operations(c)),
     h('section', null, h('h2', null, c.replicas.length === 1 ? 'Replica' : 'Replicas'), replicas(c)),
@@ -161,6 +163,6 @@ function executions() {
   if (!past.executions) return h('p', {class: 'muted'}, 'Reading …');
   if (!past.executions.length) return h('p', {class: 'muted'}, 'Nothing was executed yet.');
   return h('ul', {class: 'past'}, past.executions.map(x => h('li', {key: x.id, 'data-tone': OUTCOMES[x.outcome]},
-    h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]), ' ', x.operation),
+    h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]), ' ', x.operation + partOf(x)),
     h('span', {class: 'muted'}, `${x.outcome}, ${timeOf(x.started)}, ${x.by || 'somebody'}`))));
 }

@@ -94,7 +94,8 @@ function take(all) {
     if (e.component) {
       const c = state.components.get(e.component);
       const r = c?.replicas.find(r => r.address === e.replica);
-      if (r && e.state && e.state !== r.state) {
+      if (c && e.kind === 'task') keep(state.components, c.name, {...c, task: e.task});
+      if (r && !c.task && e.state && e.state !== r.state) {
         r.state = e.state;
         r.since = e.time;
         const all = new Set(c.replicas.map(r => r.state));
@@ -102,7 +103,7 @@ function take(all) {
       }
       if (r && e.execution && e.kind === 'start') { r.executing = e.execution.id; state.components.set(e.component, {...c}); }
     }
-    if (e.kind !== 'state') { state.happened.unshift(e); state.pulse++; }
+    if (e.kind !== 'state' && e.kind !== 'task') { state.happened.unshift(e); state.pulse++; }
   }
   state.happened.length = Math.min(state.happened.length, 200);
   changed();
@@ -198,7 +199,8 @@ export function toneOf(c) {
   if (c.replicas.some(r => r.executing)) return 'busy';
   if (c.state === 'unknown' || c.replicas.some(r => r.problem)) return 'bad';
   if (c.lacks?.length || c.state === 'mixed' || c.replicas.some(r => r.outdated) || state.goal?.holds?.[c.name]) return 'warn';
-  if (failedOf(c.name).length) return 'bad';
+  if (c.task?.phase === 'retrying') return 'warn';
+  if (c.task?.phase === 'failed' || failedOf(c.name).length) return 'bad';
   return offers(c.name, c.state) ? 'ok' : 'idle';
 }
 

@@ -3,7 +3,7 @@
 import {h, memo} from './dom.js';
 import {state, toneOf, nodeTone, goalOf} from './store.js';
 import {latest} from './activity.js';
-import {SIGNS, meaning, percent, bytes, bare, linkTo, named} from './words.js';
+import {SIGNS, meaning, standing, percent, bytes, bare, linkTo, named} from './words.js';
 
 const MARGIN = 16;
 let fitted = true;
@@ -62,7 +62,7 @@ function containerState(n) {
 function componentBox(b, c, used, tone, goal, chosen) {
   const next = [...new Set(goal.underway.map(s => bare(named(s.operation))))].join(), [then] = goal.ahead;
   const ahead = then ? `${then.level}. ${bare(then.operation)}${goal.ahead.length > 1 ? ' …' : ''}` : '';
-  const label = c ? c.state + (c.replicas.length > 1 ? ', ' + c.replicas.length + ' replicas' : '') : '';
+  const label = c ? standing(c) + (c.replicas.length > 1 ? ', ' + c.replicas.length + ' replicas' : '') : '';
   const cpu = used?.processes && used.cpu !== undefined ? percent(used.cpu) : '', memory = used?.processes ? bytes(used.memory) : '';
   const href = c ? linkTo(c) : '#/';
   return h('a', {href, class: 'box component', 'data-tone': tone, 'data-box': b.name, 'aria-current': chosen ? 'true' : null,
@@ -101,7 +101,7 @@ export function list() {
         const used = state.usage.get(c.name), tone = toneOf(c);
         return memo(c.name, [c, used, tone], () => h('tr', {'data-tone': tone},
           h('th', {scope: 'row'}, h('a', {href: linkTo(c)}, c.name)), h('td', null, c.node),
-          h('td', {class: 'state'}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', c.state, h('span', {class: 'unseen'}, ', ' + meaning(tone))),
+          h('td', {class: 'state'}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', standing(c), h('span', {class: 'unseen'}, ', ' + meaning(tone))),
           h('td', {class: 'number'}, c.replicas.length),
           h('td', {class: 'number'}, used?.processes && used.cpu !== undefined ? percent(used.cpu) : '–'),
           h('td', {class: 'number'}, used?.processes ? bytes(used.memory) : '–')));

@@ -38,6 +38,16 @@ export const lackText = l => l.component + ' lacks ' + l.requirement + (l.provid
 
 export const OUTCOMES = {succeeded: 'ok', running: 'busy', cancelled: 'idle', failed: 'bad', timeout: 'bad', lost: 'bad', refused: 'warn', unreachable: 'bad'};
 
+// PHASES are those of tasks and of their indexes.
+export const PHASES = {waiting: 'idle', running: 'busy', retrying: 'warn', completed: 'ok', failed: 'bad'};
+
+// sharePart says how much of a task is completed; standing, in which state a component is.
+export const sharePart = t => t.completed + ' of ' + t.completions;
+export const standing = c => c.state + (c.task ? ', ' + sharePart(c.task) : '');
+
+// partOf is the index of a task that an execution is of.
+export const partOf = x => x.part ? '[' + x.part.index + ']' : '';
+
 // named is the full name of an operation, and linkTo where a component is shown.
 export const named = o => o.interface + '.' + o.operation;
 export const linkTo = c => '#/component/' + encodeURIComponent(c.node) + '/' + encodeURIComponent(c.name);

@@ -1,0 +1,62 @@
+package view
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/toskose/toskose/manager/goal"
+)
+
+// progress is how far all Tasks are. It never changes, and of a later one only those are
+// other values that are no longer as they were: what shows the others can be shown again.
+type progress struct {
+	of    map[string]*goal.TaskStatus
+	nodes map[string][]string // the Tasks of each node, sorted
+	due   time.Time           // when a deadline passes, which nothing else tells; zero: never
+}
+
+// on adds the Tasks of a node to a list.
+func (s *progress) on(all []*goal.TaskStatus, node string) []*goal.TaskStatus {
+	for _, task := range s.nodes[node] {
+		all = append(all, s.of[task])
+	}
+	return all
+}
+
+// stand finds out how far Tasks are; before is how far they were last. The caller holds the
+// lock.
+func (r *Rules) stand(before *progress) *progress {
+	if before == nil {
+		before = &progress{nodes: map[string][]string{}}
+		for _, task := range slices.Sorted(maps.Keys(r.model.Tasks)) {
+			node := r.model.Node[task]
+			before.nodes[node] = append(before.nodes[node], task)
+		}
+	}
+	s := r.now
+	s.Now = time.Now()
+	next, changed := &progress{of: map[string]*goal.TaskStatus{}, nodes: before.nodes}, before.of == nil
+	for task, status := range r.model.TaskStatuses(r.goal, s) {
+		last := before.of[task]
+		if last == nil || !reflect.DeepEqual(*last, status) {
+			last, changed = &status, true
+		}
+		next.of[task] = last
+		deadline := r.model.Tasks[task].Deadline
+		if at := status.Since.Add(deadline); deadline > 0 && !status.Since.IsZero() && at.After(s.Now) && (next.due.IsZero() || at.Before(next.due)) {
+			next.due = at
+		}
+	}
+	if !changed && before.due.Equal(next.due) {
+		return before
+	}
+	return next
+}
+
+// Tasks is how far each is, by name. A status stays the same value while it says the same.
+func (l Look) Tasks() map[string]*goal.TaskStatus { return l.tasks.of }
+
+// Same reports whether a later look shows the same.
+func (l Look) Same(later Look) bool { return l.Snapshot == later.Snapshot && l.tasks == later.tasks }
