@@ -111,6 +111,7 @@ e2e-kubernetes: ## Thinking on the cluster that kubectl is set to, by toskose's 
 
 # DOCKER_HOST is a manager of a swarm of three nodes or more. TOSKOSE_REGISTRIES are registries, as HOST:PORT, that
 # all nodes pull from: Docker's configuration has the credentials of those that want some. All nodes have redis:7.
+# TOSKOSE_ENGINES are the engines of the nodes, as DOCKER_HOST has them: a volume is backed up on another than that.
 .PHONY: e2e-swarm
 e2e-swarm: ## Thinking over the nodes of DOCKER_HOST's swarm, pulled from each registry of TOSKOSE_REGISTRIES
 	go run ./scripts/gotest -tags swarm -count=1 -timeout 30m -run SeveralNodes ./e2e
