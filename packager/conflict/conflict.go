@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -29,6 +30,7 @@ type Port struct {
 	Protocol string // tcp or udp
 	Host     bool   // in a swarm: published by the machine of its container only
 	Setting  string // what changes it
+	At       string // the address of a single engine that it is published at; empty: all
 }
 
 // SettingOf names what says which port of the host a container has.
@@ -44,7 +46,7 @@ func PlannedPorts(plan *packager.Plan, publish string) []Port {
 	var all []Port
 	for _, s := range plan.Services {
 		for _, p := range s.Ports {
-			all = append(all, Port{p.Host, p.Protocol, publish == compose.PublishHost, SettingOf(s.IsManager, s.Name)})
+			all = append(all, Port{p.Host, p.Protocol, publish == compose.PublishHost, SettingOf(s.IsManager, s.Name), p.Bind})
 		}
 	}
 	return all
@@ -55,7 +57,11 @@ func PortsOf(dir string, info output.Info) ([]Port, error) {
 	published, err := compose.ReadPublished(dir)
 	all := make([]Port, len(published))
 	for i, p := range published {
-		all[i] = Port{p.Port, p.Protocol, p.Mode == compose.PublishHost, SettingOf(p.Service == info.Manager.Service, p.Service)}
+		manager := p.Service == info.Manager.Service
+		all[i] = Port{Number: p.Port, Protocol: p.Protocol, Host: p.Mode == compose.PublishHost, Setting: SettingOf(manager, p.Service)}
+		if manager {
+			all[i].At = info.Manager.Bind
+		}
 	}
 	return all, err
 }
@@ -94,6 +100,12 @@ func (e *Engine) Ports(ctx context.Context, ports []Port) error {
 	holders, err := e.holders(ctx)
 	if err != nil {
 		return err
+	}
+	if e.swarm { // which publishes at all addresses
+		ports = slices.Clone(ports)
+		for i := range ports {
+			ports[i].At = ""
+		}
 	}
 	return taken(ports, holders, e.nearby(), free)
 }
@@ -163,8 +175,9 @@ type holder struct {
 	port     int
 	protocol string
 	who      string
-	own      bool // of the same application
-	host     bool // by one machine of several only
+	own      bool   // of the same application
+	host     bool   // by one machine of several only
+	at       string // the address at which it does; empty: all
 }
 
 // holders are those of the engine, and of its swarm.
@@ -182,14 +195,14 @@ func (e *Engine) holders(ctx context.Context) ([]holder, error) {
 	for _, c := range containers {
 		for _, p := range c.Ports {
 			if p.PublicPort != 0 {
-				all = append(all, holder{int(p.PublicPort), p.Type, whose("container", first(c.Names), c.Labels), c.Labels[e.label()] == e.app, several})
+				all = append(all, holder{int(p.PublicPort), p.Type, whose("container", first(c.Names), c.Labels), c.Labels[e.label()] == e.app, several, p.IP})
 			}
 		}
 	}
 	for _, s := range services {
 		for _, p := range s.Endpoint.Ports {
 			host := p.PublishMode == swarm.PortConfigPublishModeHost
-			all = append(all, holder{int(p.PublishedPort), string(p.Protocol), whose("service", s.Spec.Name, s.Spec.Labels), e.swarm && s.Spec.Labels[stackLabel] == e.app, host && several})
+			all = append(all, holder{int(p.PublishedPort), string(p.Protocol), whose("service", s.Spec.Name, s.Spec.Labels), e.swarm && s.Spec.Labels[stackLabel] == e.app, host && several, ""})
 		}
 	}
 	return all, nil
@@ -233,7 +246,7 @@ func taken(ports []Port, holders []holder, here bool, free func(Port) bool) erro
 		own := false
 		for _, h := range holders {
 			switch {
-			case h.port != p.Number || h.protocol != p.Protocol:
+			case h.port != p.Number || h.protocol != p.Protocol || apart(h.at, p.At):
 			case h.own:
 				own = true
 			case (!h.host || !p.Host) && !slices.Contains(by, h.who): // another machine has it free
@@ -248,4 +261,11 @@ func taken(ports []Port, holders []holder, here bool, free func(Port) bool) erro
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// apart reports whether one port can be published at two addresses at the same time.
+func apart(a, b string) bool {
+	one, err := netip.ParseAddr(a)
+	other, err2 := netip.ParseAddr(b)
+	return err == nil && err2 == nil && one.Unmap() != other.Unmap() && !one.IsUnspecified() && !other.IsUnspecified()
 }

@@ -28,6 +28,8 @@ func TestAPortInUseIsNamedWithItsHolderAndItsSetting(t *testing.T) {
 	onHost.Host = true
 	other := holder{port: 10000, protocol: "tcp", who: `container "blog_manager_1" of application "blog"`}
 	own := holder{port: 10000, protocol: "tcp", who: `container "shop_manager_1" of application "shop"`, own: true}
+	inside, outside, loopback := manager, manager, other
+	inside.At, outside.At, loopback.at = "127.0.0.1", "192.0.2.7", "127.0.0.1"
 	elsewhere := other
 	elsewhere.host = true
 	for _, tt := range []struct {
@@ -46,6 +48,10 @@ func TestAPortInUseIsNamedWithItsHolderAndItsSetting(t *testing.T) {
 		{"another port", manager, []holder{{port: 10001, protocol: "tcp"}}, false, false, ""},
 		{"a program", manager, nil, true, false, "port 10000/tcp is in use by a program on this machine: change it (manager.port in toskose.yml), or end that"},
 		{"a program, perhaps, on another machine", manager, nil, false, false, ""},
+		{"another address", outside, []holder{loopback}, false, true, ""},
+		{"the same address", inside, []holder{loopback}, false, true, "in use"},
+		{"one of all addresses", inside, []holder{other}, false, true, "in use"},
+		{"all, of which one is taken", manager, []holder{loopback}, false, true, "in use"},
 		{"a port of one machine of a swarm's", onHost, []holder{elsewhere}, false, true, ""},
 		{"a port of one machine, wanted of all", manager, []holder{elsewhere}, false, true, "in use"},
 		{"a port of all machines, wanted of one", onHost, []holder{other}, false, true, "in use"},
@@ -66,6 +72,10 @@ func TestAPortIsFreeUntilSomebodyListens(t *testing.T) {
 	port := Port{Number: listener.Addr().(*net.TCPAddr).Port, Protocol: "tcp"}
 	if free(port) {
 		t.Errorf("port %d is free while it is listened at", port.Number)
+	}
+	elsewhere := port
+	if elsewhere.At = "127.0.0.2"; !free(elsewhere) {
+		t.Errorf("port %d is taken at an address at which nobody listens", port.Number)
 	}
 	listener.Close()
 	packets, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
@@ -170,7 +180,7 @@ func TestPortsOfContainersAndServicesAreAnothersOrTheApplicationsOwn(t *testing.
 	}, []swarm.Service{
 		service("wiki_gui", map[string]string{stackLabel: "wiki"}, nil, swarm.PortConfig{PublishedPort: 9004, Protocol: "tcp"}),
 	})
-	ports := []Port{{9001, "tcp", false, "a"}, {9002, "tcp", false, "b"}, {9003, "udp", false, "c"}, {9004, "tcp", false, "d"}, {9005, "tcp", false, "e"}}
+	ports := []Port{{9001, "tcp", false, "a", ""}, {9002, "tcp", false, "b", ""}, {9003, "udp", false, "c", ""}, {9004, "tcp", false, "d", ""}, {9005, "tcp", false, "e", ""}}
 	err := On(docker, info, "shop", false).Ports(t.Context(), ports)
 	want := `port 9001/tcp is in use by container "blog_manager_1" of application "blog": change it (a), or end that
 port 9003/udp is in use by container "db": change it (c), or end that
@@ -202,7 +212,7 @@ func TestPortsAreReadFromAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Port{{8080, "tcp", false, `property ports of container "frontend"`}, {10000, "tcp", true, "manager.port in toskose.yml"}}
+	want := []Port{{8080, "tcp", false, `property ports of container "frontend"`, ""}, {10000, "tcp", true, "manager.port in toskose.yml", ""}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

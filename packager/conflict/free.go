@@ -1,9 +1,11 @@
 package conflict
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"strconv"
 	"syscall"
 )
@@ -11,13 +13,16 @@ import (
 // free reports whether nobody listens at a port of this machine. It says so, too, where
 // it may not try.
 func free(p Port) bool {
-	address := net.JoinHostPort("0.0.0.0", strconv.Itoa(p.Number))
+	address, family := net.JoinHostPort(cmp.Or(p.At, "0.0.0.0"), strconv.Itoa(p.Number)), "4"
+	if at, err := netip.ParseAddr(p.At); err == nil && at.Is6() {
+		family = "6"
+	}
 	var tried interface{ Close() error }
 	var err error
 	if p.Protocol == "udp" {
-		tried, err = (&net.ListenConfig{}).ListenPacket(context.Background(), "udp4", address)
+		tried, err = (&net.ListenConfig{}).ListenPacket(context.Background(), "udp"+family, address)
 	} else {
-		tried, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp4", address)
+		tried, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp"+family, address)
 	}
 	if err != nil {
 		return !errors.Is(err, syscall.EADDRINUSE)
