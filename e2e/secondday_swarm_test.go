@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/swarm"
 	"github.com/docker/docker/client"
+
+	"github.com/toskose/toskose/internal/freeport"
 )
 
 // unchanged is Thinking as it is.
@@ -101,6 +104,48 @@ func itIsListed(t *testing.T, app *application, where surroundings) {
 	where.packageVersion(t, app, unchanged, true)
 }
 
+// besideAnother runs another archive on the swarm, whose containers have the same names, and
+// takes it away by its name.
+func besideAnother(t *testing.T, app *application, registry string, nodes []swarm.Node) {
+	t.Helper()
+	second := copyOf(t, app)
+	second.packaging = append([]string{"-p", "--endpoint-mode", "dnsrr", "--publish-mode", "host"}, second.packaging...)
+	source, archive := filepath.Join(t.TempDir(), "thinking"), filepath.Join(t.TempDir(), "second.csar")
+	if err := os.CopyFS(source, os.DirFS("../examples/thinking")); err != nil {
+		t.Fatal(err)
+	}
+	secondVersion(t, source)
+	must(t, "", "zipcsar", renamed(t, source, second.name), archive)
+	second.packaging[len(second.packaging)-2] = archive
+	port := freeport.Find(t)
+	second.manager = fmt.Sprintf("http://127.0.0.1:%d", port)
+	config := fmt.Sprintf("manager:\n  port: %d\n  docker: {name: %s/%s-manager}\nnodes:\n", port, registry, second.name)
+	for _, node := range []string{"backend", "store", "frontend"} {
+		config += fmt.Sprintf("  %s:\n    deploy: {placement: {constraints: [node.id == %s]}}\n", node, nodes[0].ID)
+		if node != "store" {
+			config += fmt.Sprintf("    docker: {name: %s/%s-%s}\n", registry, second.name, node)
+		}
+	}
+	if err := os.WriteFile(second.config, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "", "toskose", second.packaging...)
+	must(t, "", "toskose", "deploy", "--up", "--timeout", patience, second.dir)
+	second.password = strings.TrimSpace(read(t, filepath.Join(second.dir, "secrets", "manager-password")))
+	second.manager = managersAddress(t, second, nodes)
+	second.running(t, nil, nil, "api", "clock", "gui", "logsniffer")
+	shareIn(t, second, "of the second")
+	if _, body := app.fetch(t, http.MethodGet, "api_port", "/thoughts", ""); strings.Contains(body, "of the second") {
+		t.Errorf("the first has what was shared in the second:\n%s", body)
+	}
+	if all := thoughts(t, second); strings.Contains(all, remembered) {
+		t.Errorf("the second has what was shared in the first:\n%s", all)
+	}
+	must(t, t.TempDir(), "toskose", "undeploy", "--volumes", "--images", "--timeout", patience, second.name)
+	app.running(t, nil, nil, "api", "gui", "logsniffer")
+	theThoughtIsThere(t, app)
+}
+
 // engineOf returns the engine of a node, as DOCKER_HOST has it.
 func engineOf(t *testing.T, node swarm.Node) string {
 	t.Helper()
@@ -134,9 +179,8 @@ func aVolumeElsewhere(t *testing.T, app *application, node swarm.Node) {
 	}
 	refused(`volume "dbvolume" is on `+name+": name the engine of that machine with --docker-url", "volume", "backup", app.name, file)
 	there := func(args ...string) []string { return append([]string{"--docker-url", engine, "volume"}, args...) }
-	refused("on that engine", there("backup", app.dir, file)...)
 	must(t, "", found(t, "docker"), "--host", engine, "pull", "-q", managerImage(t, app))
-	refused("docker service scale "+app.name+"_store=0", there("backup", "--stop", app.dir, file)...)
+	refused("docker service scale "+app.name+"_store=0", there("backup", "--stop", "--manager", app.manager, app.dir, file)...)
 	scaled := func(replicas string) {
 		t.Helper()
 		must(t, "", found(t, "docker"), "service", "scale", app.name+"_store="+replicas)

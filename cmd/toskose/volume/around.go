@@ -19,6 +19,7 @@ import (
 type stopped struct {
 	s          *session
 	p          place
+	manager    string // its URL; empty: nobody has said
 	goal       client.Goal
 	components []client.Component // in the order in which they were stopped
 	containers []volumes.User
@@ -29,11 +30,11 @@ const startingAgain = 5 * time.Minute
 
 // around calls a function while what uses the volumes is stopped, if it is to be, and starts
 // all of it again, whatever comes.
-func (s *session) around(ctx context.Context, p place, all []volumes.Volume, stop bool, do func() error) (err error) {
-	if !stop {
+func (s *session) around(ctx context.Context, p place, all []volumes.Volume, flags copying, do func() error) (err error) {
+	if !flags.stop {
 		return do()
 	}
-	w := &stopped{s: s, p: p}
+	w := &stopped{s: s, p: p, manager: flags.manager}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startingAgain)
 		defer cancel()
@@ -47,13 +48,13 @@ func (s *session) around(ctx context.Context, p place, all []volumes.Volume, sto
 
 // ask calls a function with a client of the application's manager.
 func (w *stopped) ask(ctx context.Context, f func(*client.Client) error) error {
-	m := live.Manager{Dir: w.p.dir, Environ: w.s.environ}
+	m := live.Manager{Dir: w.p.dir, Environ: w.s.environ, Address: w.manager}
 	switch {
 	case w.p.unasked:
 		return fmt.Errorf("cannot ask the manager of %q %s: name the folder that was deployed there", w.p.app, w.p.name)
 	case w.p.dir == "":
 		m.Context = w.p.app
-	case w.p.onCluster:
+	case w.p.onCluster && w.manager == "":
 		at, done, err := deploy.Reach(ctx, nil, deploy.Options{Dir: w.p.dir, Target: deploy.Kubernetes, Context: w.s.where.context, Environ: w.s.environ})
 		if err != nil {
 			return err

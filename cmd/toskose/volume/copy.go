@@ -21,10 +21,12 @@ import (
 type copying struct {
 	names       []string
 	stop, force bool
+	manager     string
 }
 
 func (f *copying) register(cmd *cobra.Command, force string) {
 	cmd.Flags().StringArrayVar(&f.names, "volume", nil, "copy this `VOLUME` only; may be repeated")
+	cmd.Flags().StringVar(&f.manager, "manager", "", "with --stop: the manager's `URL` (default: as the folder or the context says)")
 	cmd.Flags().BoolVar(&f.stop, "stop", false, "stop the components of the containers that have the volumes, and containers without components, and start them again afterwards")
 	cmd.Flags().BoolVar(&f.force, "force", false, force)
 }
@@ -61,7 +63,7 @@ func (s *session) save(ctx context.Context, p place, path string, flags copying)
 		return err
 	}
 	var sizes map[string]volumes.Size
-	err = s.around(ctx, p, all, flags.stop, func() error {
+	err = s.around(ctx, p, all, flags, func() error {
 		return whole(path, func(f *os.File) error {
 			about := volumes.Backup{Application: p.app, Made: time.Now().UTC()}
 			sizes, err = volumes.Save(ctx, p, about, all, f, s.progress())
@@ -147,7 +149,7 @@ func (s *session) load(ctx context.Context, p place, path string, flags copying)
 		return err
 	}
 	var done []string
-	err = s.around(ctx, p, all, flags.stop, func() error {
+	err = s.around(ctx, p, all, flags, func() error {
 		for _, v := range all {
 			if err := volumes.Load(ctx, p, f, v.Name, v, s.progress()); err != nil {
 				if len(done) > 0 {
