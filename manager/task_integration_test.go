@@ -63,8 +63,10 @@ func TestATaskRunsOnRealUnits(t *testing.T) {
 	t.Parallel()
 	units := []netip.AddrPort{testunit.Run(t, fakeunit.Password, testunit.Task).Addr, testunit.Run(t, fakeunit.Password, testunit.Task).Addr}
 	app := loading(t, units...)
-	load(t, app) // the units are known
-	next := app.Events("")
+	f := &taskFollower{next: app.Events("")}
+	if st := f.read(t); st.Phase != goal.TaskWaiting || f.told[0].Component != "load" || f.told[0].Node != "backend" {
+		t.Errorf("at the beginning is told %+v", f.told)
+	}
 	if _, kept, err := app.RunTask(t.Context(), "load", false, "jo"); err != nil || !kept {
 		t.Fatalf("kept %v, %v", kept, err)
 	}
@@ -85,7 +87,7 @@ func TestATaskRunsOnRealUnits(t *testing.T) {
 			t.Errorf("index %d printed %+v, %v", i, run.Runs, err)
 		}
 	}
-	followTask(t, app, next)
+	f.follow(t, app)
 	one := 1
 	if past, err := app.History(t.Context(), history.Query{Component: "load", Operation: "run", Index: &one, Limit: 10}); err != nil || len(past.Executions) != 3 || past.Executions[0].Part.Attempt != 3 {
 		t.Errorf("of index 1 was executed %+v, %v", past, err)
@@ -106,45 +108,51 @@ func TestATaskRunsOnRealUnits(t *testing.T) {
 	}
 }
 
-// followTask reads the events of load until it is completed, and goes on from one of them.
-func followTask(t *testing.T, app *manager.App, next func(context.Context) ([]manager.Event, error)) {
+// taskFollower is who follows the events of tasks.
+type taskFollower struct {
+	next func(context.Context) ([]manager.Event, error)
+	told []manager.Event
+}
+
+// read waits for the next, and returns the status that the last has.
+func (f *taskFollower) read(t *testing.T) *goal.TaskStatus {
 	t.Helper()
-	var told []manager.Event
-	read := func() *goal.TaskStatus {
-		for before := len(told); len(told) == before; {
-			events, err := next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, e := range events {
-				if e.Kind == mirror.EventTask {
-					told = append(told, e)
-				}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for before := len(f.told); len(f.told) == before; {
+		events, err := f.next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if e.Kind == mirror.EventTask {
+				f.told = append(f.told, e)
 			}
 		}
-		st, _ := told[len(told)-1].Task.(*goal.TaskStatus)
-		return st
 	}
-	for st := read(); st.Completed < 3; st = read() {
+	st, _ := f.told[len(f.told)-1].Task.(*goal.TaskStatus)
+	return st
+}
+
+// follow reads until the task is completed, and goes on from the first event.
+func (f *taskFollower) follow(t *testing.T, app *manager.App) {
+	t.Helper()
+	for f.read(t).Completed < 3 {
 		continue
 	}
-	if first, _ := told[0].Task.(*goal.TaskStatus); first.Phase != goal.TaskWaiting || told[0].Component != "load" || told[0].Node != "backend" {
-		t.Errorf("at the beginning is told %+v", told[0])
-	}
 	completed := 0
-	for _, e := range told {
+	for _, e := range f.told {
 		st, _ := e.Task.(*goal.TaskStatus)
 		if st.Completed < completed {
 			t.Errorf("after %d are told %d", completed, st.Completed)
 		}
 		completed = st.Completed
 	}
-	missed := told[1:]
-	next, told = app.Events(told[0].ID), nil
-	for st := read(); st.Completed < 3; st = read() {
+	again, missed := &taskFollower{next: app.Events(f.told[0].ID)}, f.told[1:]
+	for again.read(t).Completed < 3 {
 		continue
 	}
-	if len(told) < len(missed) || told[0].ID != missed[0].ID || told[0].Task != missed[0].Task {
+	if told := again.told; len(told) < len(missed) || told[0].ID != missed[0].ID || told[0].Task != missed[0].Task {
 		t.Errorf("who comes back is told %+v, not %+v", told, missed)
 	}
 	now, err := app.Events("")(t.Context())

@@ -48,6 +48,9 @@ func (m *managed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			[{"name": "api", "node": "backend", "state": "running", "replicas": [{"address": "10.0.0.1:9001", "state": "running", "why": "start succeeded"}]},
 			`+m.load()+`]}`)
 		return
+	case r.URL.Path == "/api/v1/app/plan":
+		_, _ = io.WriteString(w, `{"targets": {"load": "completed"}}`)
+		return
 	case r.URL.Path == "/api/v1/node/backend/load":
 		_, _ = io.WriteString(w, m.load())
 		return

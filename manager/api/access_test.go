@@ -285,6 +285,8 @@ func TestWhatIsDoneAndRefusedIsWrittenDown(t *testing.T) {
 			`"method":"POST","route":"/api/v1/node/{node}/{component}/{operation}","node":"backend","component":"api","operation":"Standard.start","execution":"x1","status":200}`},
 		"what the role does not allow": {"viewer-1", "DELETE", op, `{"request":"r-1","user":"viewer-1","role":"viewer","by":"password","address":"192.0.2.1","client":"curl/8",` +
 			`"method":"DELETE","route":"/api/v1/node/{node}/{component}/{operation}","node":"backend","component":"api","operation":"Standard.start","status":403}`},
+		"a task": {"operator-1", "POST", "/api/v1/app/tasks/load/run", `{"request":"r-1","user":"operator-1","role":"operator","by":"password","address":"192.0.2.1","client":"curl/8",` +
+			`"method":"POST","route":"/api/v1/app/tasks/{task}/run","component":"load","status":200}`},
 		"nobody":          {"", "GET", "/api/v1/app", `{"request":"r-1","address":"192.0.2.1","client":"curl/8","method":"GET","route":"/api/v1/*","status":401}`},
 		"a wrong name":    {"hunter2-1", "GET", "/api/v1/app", `{"request":"r-1","address":"192.0.2.1","client":"curl/8","method":"GET","route":"/api/v1/*","status":401}`},
 		"a read":          {"viewer-1", "GET", "/api/v1/app", ""},

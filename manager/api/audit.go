@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -66,7 +67,7 @@ func (l *auditLog) note(r *http.Request, answer *statusWriter, begun time.Time) 
 	l.write(auditLine{
 		Time: begun.UTC(), Request: known.id, User: known.caller.Name, Role: known.caller.Role, By: known.caller.Method,
 		Address: addressOf(r), Client: short(r.UserAgent()), Method: short(r.Method), Route: route,
-		Node: short(param(r, "node")), Component: short(param(r, "component")), Operation: short(param(r, "operation")),
+		Node: short(param(r, "node")), Component: short(cmp.Or(param(r, "component"), param(r, "task"))), Operation: short(param(r, "operation")),
 		Execution: execution, Status: status, Seconds: time.Since(begun).Seconds(),
 	})
 }

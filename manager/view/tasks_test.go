@@ -67,8 +67,13 @@ func TestATaskThatIsAsItWasIsNotShownAnew(t *testing.T) {
 	if again := rules.At(before.Snapshot); !before.Same(again) || task == nil || task != before.Tasks()["load"] {
 		t.Errorf("nothing changed, and it is shown anew: %+v", task)
 	}
+	elsewhere := &mirror.Snapshot{Nodes: []*mirror.Node{before.Nodes[0], seen().Nodes[1]}}
+	if sameBox, newWeb, same := shown(rules.At(elsewhere)); same != task || &sameBox.Replicas[0] != &box.Replicas[0] || &newWeb.Replicas[0] == &web.Replicas[0] {
+		t.Errorf("something else changed, and it is shown anew: %+v", same)
+	}
+	_, web, _ = shown(rules.At(elsewhere))
 	*doc = goal.Document{All: goal.Up, Tasks: map[string]goal.Record{"load": {Round: 1}}} // as another document
-	next := *before.Snapshot
+	next := *elsewhere
 	after := rules.At(&next)
 	newBox, newWeb, newTask := shown(after)
 	if newTask == task || newTask.Round != 1 || &newBox.Replicas[0] == &box.Replicas[0] {

@@ -52,6 +52,14 @@ func (m *tasked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = load(next())
 	case "GET /api/v1/app/goal":
 		answer = client.Goal{Obstacles: []client.Obstacle{{Component: "load", Reason: "it waits for feature of \"db\""}, {Component: "api", Reason: "other"}}}
+	case "POST /api/v1/app/plan": // its protocol calls it done when it is completed
+		var asked struct{ States map[string]string }
+		_ = json.Unmarshal(body, &asked)
+		state := asked.States["load"]
+		if state == "" || state == "up" {
+			state = "done"
+		}
+		answer = client.Plan{Targets: map[string]string{"load": state}}
 	case "GET /api/v1/events":
 		answer = map[string]any{"events": m.events, "next": ""}
 	default:
@@ -155,11 +163,14 @@ func TestTasksFromTheCommandLine(t *testing.T) {
 		{"run api", []client.Task{waits}, "", "", `component "api" is no task, which OPERATION of it is to run? It has Standard.start`, cli.ExitUsage},
 		{"run api start --again", []client.Task{waits}, "", "", "--again is for a task", cli.ExitUsage},
 		{"run load --replica a", []client.Task{waits}, "", "", "--replica is for an OPERATION", cli.ExitUsage},
-		{"wait load --for completed", []client.Task{runs, soon(), completed}, "", "", "", 0},
-		{"wait load --for completed", []client.Task{runs, failed(code(3), "")}, "", "", "index 1 failed 4 times", 3},
-		{"wait load --for completed", []client.Task{failed(nil, "SIGTERM")}, "", "", "index 1 failed 4 times", 143},
-		{"wait load --for completed", []client.Task{failed(nil, "")}, "", "", "index 1 failed 4 times", 1},
-		{"wait load --for completed --timeout 30ms", []client.Task{waits}, "", "", `after 30ms task "load" is waiting: 0 of 5; load: it waits for feature of "db"`, 1},
+		{"wait load --for done", []client.Task{runs, soon(), completed}, "", "", "", 0},
+		{"wait load --for done", []client.Task{runs, failed(code(3), "")}, "", "", "index 1 failed 4 times", 3},
+		{"wait load --for done", []client.Task{failed(nil, "SIGTERM")}, "", "", "index 1 failed 4 times", 143},
+		{"wait load --for done", []client.Task{failed(nil, "")}, "", "", "index 1 failed 4 times", 1},
+		{"wait load", []client.Task{failed(code(4), "")}, "", "", "index 1 failed 4 times", 4},
+		{"wait load --for up", []client.Task{failed(code(5), "")}, "", "", "index 1 failed 4 times", 5},
+		{"wait load --for configured", []client.Task{failed(code(6), "")}, "", "", "", 0},
+		{"wait load --for done --timeout 30ms", []client.Task{waits}, "", "", `after 30ms task "load" is waiting: 0 of 5; load: it waits for feature of "db"`, 1},
 		{"history load --index 2 --printed", []client.Task{waits}, "GET /api/v1/executions component=load&index=2&limit=20&output=true", "    part 2\n", "", 0},
 		{"history load", []client.Task{waits}, "GET /api/v1/executions component=load&limit=20&output=false", "Task.run[2]", "", 0},
 	} {

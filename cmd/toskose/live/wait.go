@@ -73,12 +73,15 @@ func awaitStates(ctx context.Context, c *client.Client, names []string, state st
 	if err != nil {
 		return err
 	}
-	if of, err := component(app, names[0]); err == nil && len(names) == 1 && of.Task != nil && (state == "completed" || state == "up") {
-		return awaitCompleted(ctx, c, of, timeout)
-	}
 	wanted, err := targets(ctx, c, app, names, state)
 	if err != nil {
 		return err
+	}
+	if of, err := component(app, names[0]); err == nil && len(names) == 1 && of.Task != nil {
+		up, err := c.Plan(ctx, "", map[string]string{of.Name: "up"})
+		if err == nil && up.Targets[of.Name] == wanted.components[of.Name] { // completed, as its protocol calls it
+			return awaitCompleted(ctx, c, of, timeout)
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
