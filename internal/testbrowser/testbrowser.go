@@ -3,7 +3,6 @@
 package testbrowser
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -175,7 +174,7 @@ func (b *Window) SignIn(user, password string) {
 	b.t.Helper()
 	b.do(
 		chromedp.WaitVisible(chromedp.CSS("form.signin")),
-		chromedp.SetValue(chromedp.CSS("input[name=user]"), cmp.Or(user, " ")), // the empty text is none to it
+		chromedp.SetValue(chromedp.CSS("input[name=user]"), user),
 		chromedp.SendKeys(chromedp.CSS("input[name=password]"), password),
 		chromedp.Click(chromedp.CSS("form.signin button")),
 	)

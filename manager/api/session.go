@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/toskose/toskose/manager/access"
@@ -26,24 +25,19 @@ func sessionOf(c access.Caller) session {
 // getSession says whom the request is from.
 func (s *server) getSession(r *http.Request) (reply, error) { return ok(sessionOf(callerOf(r))), nil }
 
-// signIn puts a token for the caller into a cookie: the one that the caller has, until that
-// ends, or else a new one.
+// signIn puts a token for the caller into a cookie.
 func (s *server) signIn(r *http.Request) (reply, error) {
 	caller := callerOf(r)
-	cookie := sessionCookie(r)
-	scheme, own, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	switch {
-	case caller.Method != access.ByToken:
-		token, expires, err := s.opts.Access.Issue(caller)
-		if err != nil {
-			return reply{}, err
-		}
-		cookie.Value, cookie.MaxAge, caller.Expires = token, int(users.TokenLife/time.Second), expires
-	case strings.EqualFold(scheme, "Bearer"):
-		cookie.Value, cookie.MaxAge = strings.TrimSpace(own), max(1, int(time.Until(caller.Expires)/time.Second))
-	default: // with the cookie of a session, which would never end
+	if caller.Method == access.ByToken {
 		return reply{}, errTokenForToken
 	}
+	token, expires, err := s.opts.Access.Issue(caller)
+	if err != nil {
+		return reply{}, err
+	}
+	caller.Expires = expires
+	cookie := sessionCookie(r)
+	cookie.Value, cookie.MaxAge = token, int(users.TokenLife/time.Second)
 	return reply{status: http.StatusCreated, header: map[string]string{"Set-Cookie": cookie.String()}, body: sessionOf(caller)}, nil
 }
 

@@ -36,10 +36,8 @@ export async function call(method, path, {body, headers, signal} = {}) {
 
 export const get = (path, options) => call('GET', path, options);
 
-// signIn sends the password once, or without a user a token; from then on there is a cookie
-// that no script reads.
+// signIn sends the password once; from then on there is a cookie that no script reads.
 export function signIn(user, password) {
-  if (!user) return call('POST', '/session', {headers: {Authorization: 'Bearer ' + password}});
   const bytes = new TextEncoder().encode(user + ':' + password);
   return call('POST', '/session', {headers: {Authorization: 'Basic ' + btoa(String.fromCharCode(...bytes))}});
 }

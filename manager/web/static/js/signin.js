@@ -8,8 +8,8 @@ let refused = '', asking = false;
 export function signInForm() {
   return h('main', {class: 'alone'}, h('form', {class: 'signin', onSubmit: submit, 'aria-label': 'Sign in'},
     h('h1', null, 'Toskose'),
-    h('label', null, 'User', h('input', {name: 'user', autocomplete: 'username', text: 'admin', autocapitalize: 'none', spellcheck: 'false'})),
-    h('label', null, 'Password, or a token without a user', h('input', {name: 'password', type: 'password', autocomplete: 'current-password', required: true, made: e => e.focus()})),
+    h('label', null, 'User', h('input', {name: 'user', autocomplete: 'username', text: 'admin', required: true, autocapitalize: 'none', spellcheck: 'false'})),
+    h('label', null, 'Password', h('input', {name: 'password', type: 'password', autocomplete: 'current-password', required: true, made: e => e.focus()})),
     h('p', {class: 'refused', role: 'alert'}, refused),
     h('button', {class: 'main', disabled: asking}, 'Sign in'),
     h('p', {class: 'hint'}, 'The password of admin is in secrets/netrc, in the folder that packaging wrote. You stay signed in for an hour.')));
@@ -21,14 +21,14 @@ async function submit(e) {
   asking = true;
   changed();
   try {
-    await signIn(form.user.value.trim(), form.password.value);
+    await signIn(form.user.value, form.password.value);
     refused = '';
     form.password.value = '';
     await begin();
   } catch (err) {
     form.password.value = '';
     form.password.focus();
-    refused = err instanceof Problem && err.status === 401 ? form.user.value.trim() ? 'This user and password do not fit.' : 'This token is not good, or no longer.' : err.message;
+    refused = err instanceof Problem && err.status === 401 ? 'This user and password do not fit.' : err.message;
   }
   asking = false;
   changed();
