@@ -2,6 +2,7 @@ package packager_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
+	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/protocol"
 	unit "github.com/toskose/toskose/unit/config"
@@ -122,6 +124,17 @@ func TestWhatOnlyTheManagerCanRunIsNoJob(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
 		})
+	}
+}
+
+// Who deploys waits for the units that the manager operates: that of a job ends.
+func TestNobodyWaitsForTheUnitOfAJob(t *testing.T) {
+	t.Parallel()
+	for job, cfg := range map[bool]config.Config{true: asJob(), false: {}} {
+		nodes := output.InfoOf(plan(t, tasks(t), cfg), "toskose-manager").Nodes
+		if slices.Contains(nodes, "toolbox") == job || !slices.Contains(nodes, "backend") {
+			t.Errorf("job: %v, and waited for is %v", job, nodes)
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ type Info struct {
 	App     string   `yaml:"app" json:"app"`
 	Version string   `yaml:"version" json:"version"`
 	Manager Manager  `yaml:"manager" json:"manager"`
-	Nodes   []string `yaml:"nodes" json:"nodes"` // the toskosed ones
+	Nodes   []string `yaml:"nodes" json:"nodes"` // the toskosed ones whose units the manager operates
 
 	// External are the secrets that somebody else makes, as the target names them.
 	External []string `yaml:"external_secrets,omitempty" json:"external_secrets,omitempty"`
@@ -48,7 +48,7 @@ func InfoOf(plan *packager.Plan, managerService string) Info {
 		info.Manager.Name = plan.ManagerName()
 	}
 	for _, s := range plan.Services {
-		if s.IsToskosed {
+		if s.IsToskosed && s.Job == nil { // a job's has ended, or will
 			info.Nodes = append(info.Nodes, s.Name)
 		}
 	}
