@@ -16,14 +16,7 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-func newRun(s *session) *cobra.Command {
-	var req client.RunRequest
-	var inputs []string
-	var again bool
-	cmd := &cobra.Command{
-		Use:   "run COMPONENT [OPERATION]",
-		Short: "Run an operation of a component, and print what it prints; or a task, to its end",
-		Long: `Run an operation of a component of a running application, on all of its replicas
+const runHelp = `Run an operation of a component of a running application, on all of its replicas
 or on one, and wait until it has ended. OPERATION is INTERFACE.OPERATION, or the
 bare name where one interface only has it. The end of its output is printed when
 it has ended, and how it ended on each replica goes to stderr. An interrupt does
@@ -37,7 +30,16 @@ replica cannot be reached.
 Without OPERATION, COMPONENT is a task: its end becomes a part of the goal, what
 failed of it is tried once more, and the command follows it. With --again all of it
 is run once more, whatever was completed. The exit code is then that of the first
-index that failed, 128 and the number of the signal that ended that, or 1.`,
+index that failed, 128 and the number of the signal that ended that, or 1.`
+
+func newRun(s *session) *cobra.Command {
+	var req client.RunRequest
+	var inputs []string
+	var again bool
+	cmd := &cobra.Command{
+		Use:   "run COMPONENT [OPERATION]",
+		Short: "Run an operation of a component, and print what it prints; or a task, to its end",
+		Long:  runHelp,
 		Example: `  toskose run --dir thinking-toskosed api push_default
   toskose run --dir thinking-toskosed api api_interface.push_default --timeout 1m
   toskose run --dir thinking-toskosed api configure -i port=8081 --replica 10.0.1.7:9001
