@@ -15,7 +15,6 @@ import (
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -85,7 +84,7 @@ func Open(t testing.TB, url string, width int64) *Window {
 		_, err := cdp.Call(ctx, tab, cdplog.Enable, cdp.Empty{})
 		return err
 	})
-	b.do(chromedp.EmulateViewport(width, 900), chromedp.Navigate(url))
+	b.do(chromedp.EmulateViewport(width, height), chromedp.Navigate(url))
 	t.Cleanup(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -180,6 +179,16 @@ func (b *Window) SignIn(user, password string) {
 	)
 }
 
+// SignInWithToken signs in with what the API gave somebody in the place of a password.
+func (b *Window) SignInWithToken(token string) {
+	b.t.Helper()
+	b.do(
+		chromedp.WaitVisible(chromedp.CSS("form.signin input[name=token]")),
+		chromedp.SendKeys(chromedp.CSS("input[name=token]"), token),
+		chromedp.Click(chromedp.CSS("form.signin button")),
+	)
+}
+
 // picture takes a picture of the window. TOSKOSE_PICTURES is the folder that keeps it.
 func (b *Window) Picture(name string) {
 	b.t.Helper()
@@ -187,15 +196,7 @@ func (b *Window) Picture(name string) {
 	if folder == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), data, 0o600); err != nil {
-		b.t.Fatal(err)
-	}
+	b.shoot(filepath.Join(folder, name+".png"))
 }
 
 func (b *Window) GoTo(hash string) {
@@ -219,12 +220,8 @@ func (b *Window) ClickText(selector, text string) {
 
 // dark has the page drawn for those who like it dark.
 func (b *Window) Dark() {
-	b.call(func(ctx context.Context, tab *chromedp.Target) error {
-		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}},
-		})
-		return err
-	})
+	b.t.Helper()
+	b.Prefer("prefers-color-scheme", "dark")
 }
 
 // named fails where the browser's own accessibility tree has something to use, or a

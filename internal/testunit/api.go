@@ -7,7 +7,8 @@ import (
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
-const api = `[supervisord]
+// server is what all of a unit's configurations begin with.
+const server = `[supervisord]
 nodaemon=true
 logfile=%[1]s/unit.log
 pidfile=%[1]s/unit.pid
@@ -18,7 +19,9 @@ toskose_documents=%[1]s/documents
 port=127.0.0.1:%[2]d
 username=admin
 toskose_auth=required
+`
 
+const api = server + `
 [program:api.configure]
 process_name=configure
 command=/bin/sh -c 'echo configured; echo on port $INPUT_PORT >&2; exit $INPUT_CODE'
@@ -58,11 +61,15 @@ toskose_protocol=%[3]s
 // API is the configuration of a unit with one component, api, whose operations say what
 // they do: see Lifecycle. configure has the inputs PORT and CODE, which it exits with.
 func API(folder string, port uint16) []byte {
-	text, err := json.Marshal(Lifecycle())
+	return configuration(api, folder, port, Lifecycle())
+}
+
+func configuration(format, folder string, port uint16, p protocol.Protocol) []byte {
+	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // a constant
+		panic(err) // a protocol can be encoded
 	}
-	return fmt.Appendf(nil, api, folder, port, text)
+	return fmt.Appendf(nil, format, folder, port, text)
 }
 
 // Lifecycle is the protocol of api. Its stop has no script.
@@ -78,18 +85,7 @@ func Lifecycle() protocol.Protocol {
 	}
 }
 
-const task = `[supervisord]
-nodaemon=true
-logfile=%[1]s/unit.log
-pidfile=%[1]s/unit.pid
-toskose_journal=%[1]s/journal
-toskose_documents=%[1]s/documents
-
-[inet_http_server]
-port=127.0.0.1:%[2]d
-username=admin
-toskose_auth=required
-
+const task = server + `
 [program:load.run]
 process_name=run
 command=/bin/sh -c 'echo part $INPUT_TASK_INDEX of $INPUT_TASK_COMPLETIONS; echo x >> tries-$INPUT_TASK_INDEX; [ $INPUT_TASK_INDEX != 1 ] || [ $(wc -l < tries-1) -gt 2 ] || exit 9'
@@ -115,9 +111,5 @@ toskose_protocol=%[3]s
 // Task is the configuration of a unit with one component, the task load of three indexes, of
 // which index 1 ends with code 9 twice before it succeeds.
 func Task(folder string, port uint16) []byte {
-	text, err := json.Marshal(protocol.Task())
-	if err != nil {
-		panic(err) // a protocol can be encoded
-	}
-	return fmt.Appendf(nil, task, folder, port, text)
+	return configuration(task, folder, port, protocol.Task())
 }

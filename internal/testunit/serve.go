@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -19,11 +18,10 @@ import (
 type Unit struct {
 	Addr netip.AddrPort
 
-	t      testing.TB
-	conf   string
-	env    []string
-	cmd    *exec.Cmd
-	output strings.Builder
+	t       testing.TB
+	conf    string
+	env     []string
+	process *Process
 }
 
 // Run runs a unit until the test ends, and returns it once it answers. config makes its
@@ -39,7 +37,7 @@ func RunWith(t testing.TB, config func(folder string, port uint16) []byte, varia
 	folder := t.TempDir()
 	u := &Unit{
 		Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t))),
-		t:    t, conf: filepath.Join(folder, "supervisord.conf"), env: append(os.Environ(), variables...),
+		t:    t, conf: filepath.Join(folder, "supervisord.conf"), env: variables,
 	}
 	if err := os.Mkdir(filepath.Join(folder, "documents"), 0o700); err != nil {
 		t.Fatal(err)
@@ -48,37 +46,68 @@ func RunWith(t testing.TB, config func(folder string, port uint16) []byte, varia
 		t.Fatal(err)
 	}
 	u.start()
-	t.Cleanup(func() {
-		_ = u.cmd.Process.Signal(syscall.SIGTERM)
-		if err := u.cmd.Wait(); err != nil || t.Failed() {
-			t.Logf("unit: %v\n%s", err, u.output.String())
-		}
-	})
 	return u
 }
 
 func (u *Unit) start() {
 	u.t.Helper()
-	u.cmd = exec.Command(Shipped(u.t), "-c", u.conf) //nolint:noctx // it is ended by TERM, as a container's is
-	u.cmd.Env, u.cmd.Stdout, u.cmd.Stderr = u.env, &u.output, &u.output
-	if err := u.cmd.Start(); err != nil {
-		u.t.Fatal(err)
-	}
-	awaitHealth(u.t, u.Addr)
+	u.process = Start(u.t, u.env, Shipped(u.t), "-c", u.conf)
+	AwaitHealth(u.t, u.Addr)
 }
 
 // Crash kills the unit and runs it again, on what is left of its files. Its programs
 // have to have ended by themselves.
 func (u *Unit) Crash() {
 	u.t.Helper()
-	if err := u.cmd.Process.Kill(); err != nil {
-		u.t.Fatal(err)
-	}
-	_ = u.cmd.Wait() // its exit says that it was killed
+	u.Kill()
 	u.start()
 }
 
-func awaitHealth(t testing.TB, addr netip.AddrPort) {
+// Kill kills the unit, whose programs have to have ended by themselves.
+func (u *Unit) Kill() {
+	u.t.Helper()
+	_ = u.process.end(syscall.SIGKILL) // its exit says that it was killed
+}
+
+// Process is one that runs until the test ends, which tells what it printed where it fails.
+type Process struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	output Output
+	ended  bool
+}
+
+// Start starts a process with variables beside those of the test.
+func Start(t testing.TB, variables []string, words ...string) *Process {
+	t.Helper()
+	p := &Process{t: t, cmd: exec.Command(words[0], words[1:]...)} //nolint:noctx // it is ended by TERM, as a container's is
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = append(os.Environ(), variables...), &p.output, &p.output
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	return p
+}
+
+// Stop ends it by TERM, as the end of the test does.
+func (p *Process) Stop() {
+	var err error
+	if !p.ended {
+		err = p.end(syscall.SIGTERM)
+	}
+	if err != nil || p.t.Failed() {
+		p.t.Logf("%s: %v\n%s", filepath.Base(p.cmd.Path), err, &p.output)
+	}
+}
+
+func (p *Process) end(by os.Signal) error {
+	p.ended = true
+	_ = p.cmd.Process.Signal(by) // it may have ended by itself
+	return p.cmd.Wait()
+}
+
+// AwaitHealth waits until something answers /healthz, whatever it says.
+func AwaitHealth(t testing.TB, addr netip.AddrPort) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -94,7 +123,7 @@ func awaitHealth(t testing.TB, addr netip.AddrPort) {
 			return
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("the unit does not answer: %v", err)
+			t.Fatalf("nothing answers at %s: %v", addr, err)
 		}
 		time.Sleep(10 * time.Millisecond) // there is nothing else to wait on
 	}

@@ -1,0 +1,106 @@
+// Package testapp is an application for tests that need one that runs: the component api, by
+// real units (see testunit), behind a real manager in this process. It starts no goroutine of
+// its own; the manager and its server end with the test.
+package testapp
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/toskose/toskose/internal/testunit"
+	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/access"
+	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/unitclient"
+	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/protocol"
+)
+
+// Shop is the model of the application: api, as testunit.API configures it, in the
+// container backend.
+func Shop() *tosca.Application {
+	return &tosca.Application{
+		Name:  "shop",
+		Nodes: []tosca.Node{{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()}},
+		Components: []tosca.Component{{
+			Name: "api", Host: "backend", Node: "backend", Protocol: testunit.Lifecycle(), Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
+				{Name: "configure", Script: "configure.sh", Inputs: []tosca.OperationInput{{Name: "port"}, {Name: "code"}}},
+				{Name: "start", Script: "start.sh"},
+				{Name: "stop"},
+			}}},
+		}},
+	}
+}
+
+// Options say who the manager talks to.
+type Options struct {
+	Config    *config.Config    // nil: that of Shop
+	Units     []netip.AddrPort  // the replicas of every container
+	Found     mirror.Containers // nil: Units
+	Passwords func(node string) []string
+	UnitTLS   *tls.Config // with units; nil: plain HTTP
+
+	Access access.Options
+	Listen net.Listener            // of the API; nil: at any port
+	TLS    *tls.Config             // of the API; nil: plain HTTP
+	Own    func() (api.Own, error) // see api.Options
+}
+
+// Serve runs the manager of an application until the test ends.
+func Serve(t testing.TB, model *tosca.Application, o Options) *httptest.Server {
+	t.Helper()
+	if o.Config == nil {
+		o.Config = &config.Config{Nodes: map[string]config.Node{"backend": {Port: 9001, User: "admin"}}}
+	}
+	if o.Found == nil {
+		o.Found = replicas(o.Units)
+	}
+	app, err := manager.New(model, o.Config, manager.Options{
+		Containers: o.Found, Passwords: o.Passwords, TLS: o.UnitTLS, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(app.Close)
+	gate, err := access.New(o.Access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := api.New(app, api.Options{Access: gate, Version: "1", Logger: slog.New(slog.DiscardHandler), Own: o.Own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	if o.Listen != nil {
+		server.Listener.Close()
+		server.Listener = o.Listen
+	}
+	if o.TLS != nil {
+		server.Listener = tls.NewListener(server.Listener, o.TLS)
+	}
+	server.Start()
+	if o.TLS != nil {
+		server.URL = "https://" + server.Listener.Addr().String()
+	}
+	t.Cleanup(server.Close)
+	return server
+}
+
+// replicas are the containers of each node.
+type replicas []netip.AddrPort
+
+func (r replicas) Replicas(context.Context, string, int) ([]netip.AddrPort, error) { return r, nil }
+
+func (r replicas) Clients(context.Context, string) ([]netip.Addr, bool, error) {
+	return nil, true, nil
+}
+
+func (r replicas) Running(context.Context, string, []int) ([]netip.Addr, error) { return nil, nil }
