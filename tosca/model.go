@@ -78,6 +78,10 @@ type Node struct {
 	Depends     []string          `json:"depends,omitempty"`
 	Named       []Requirement     `json:"named,omitempty"`
 	Protocol    protocol.Protocol `json:"protocol"`
+
+	// Job are the components that the container runs by itself, to their end: a manager does
+	// not know them. Packaging says so.
+	Job []string `json:"job,omitempty"`
 }
 
 // Requirement is a requirement with a name of its own, which protocols know it

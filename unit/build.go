@@ -171,7 +171,7 @@ func (u *Groups) group(from *groupConfig, kept map[string]*process.Program, pool
 	return g, nil
 }
 
-// closeLogs returns up the logs of programs that are not used any more.
+// closeLogs gives up the logs of programs that are not used any more.
 func closeLogs(programs []*process.Program) error {
 	var errs []error
 	for _, p := range programs {

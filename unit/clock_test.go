@@ -74,6 +74,12 @@ command=/bin/sh -c 'trap "" TERM; echo up > DIR/up; exec 0<>/proc/self/fd/0; whi
 startsecs=0
 autostart=false
 stopwaitsecs=1
+[program:asks]
+command=/bin/sh -c 'echo asks; read x'
+startsecs=0
+autostart=false
+autorestart=false
+stdout_logfile=DIR/asks
 [program:op]
 command=/bin/sh -c 'read x'
 startsecs=0
@@ -89,7 +95,7 @@ toskose_protocol={"initial":"new","states":[{"name":"new"},{"name":"done"}],"tra
 `
 
 // clocked is a unit under a jumpy clock. It reaps all children of the test, so
-// that the tests of this package can have one only.
+// that there is one at a time: two tests of this package have one, and one of them is not parallel.
 type clocked struct {
 	*Unit
 	t     *testing.T

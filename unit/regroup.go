@@ -156,7 +156,7 @@ func (u *Groups) exchange(name string, before *group, after *groupConfig) error 
 	return nil
 }
 
-// unsubscribe returns up a pool that was made for a change that is refused.
+// unsubscribe gives up a pool that was made for a change that is refused.
 func (u *Groups) unsubscribe(pool *events.Pool, before *group) {
 	if pool != nil && (before == nil || before.pool != pool) {
 		u.events.Remove(pool)

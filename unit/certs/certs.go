@@ -28,8 +28,9 @@ func Reloading(files []string, load func() (*tls.Config, error), logger *slog.Lo
 	return outer, nil
 }
 
-// Client is Reloading for a client, whose own certificate and whose RootCAs may change. Of
-// what it returns, ServerName has to be set.
+// Client is Reloading for a client, whose own certificates and whose RootCAs may change. Of
+// several certificates it shows the first that a server's authorities have signed. Of what
+// it returns, ServerName has to be set.
 func Client(files []string, load func() (*tls.Config, error), logger *slog.Logger) (*tls.Config, error) {
 	c, err := read(files, load, logger)
 	if err != nil {
@@ -37,8 +38,14 @@ func Client(files []string, load func() (*tls.Config, error), logger *slog.Logge
 	}
 	outer := c.config.Clone()
 	outer.Certificates, outer.RootCAs = nil, nil
-	outer.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		return &c.current().Certificates[0], nil
+	outer.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		own := c.current().Certificates
+		for i := range own {
+			if asked.SupportsCertificate(&own[i]) == nil {
+				return &own[i], nil
+			}
+		}
+		return &own[0], nil
 	}
 	outer.InsecureSkipVerify = true // VerifyConnection verifies, by the roots of that time
 	outer.VerifyConnection = func(state tls.ConnectionState) error { return verify(state, c.current().RootCAs) }
@@ -114,6 +121,47 @@ func (c *certificates) current() *tls.Config {
 	c.logger.Info("certificates have changed", "certificate", c.files[0])
 	c.config = config
 	return config
+}
+
+// Pairs returns the certificates of a file with those keys of another that they belong to:
+// one with all that signed it, or, for several keys, as many certificates without more.
+func Pairs(certFile, keyFile string) ([]tls.Certificate, error) {
+	cert, err := os.ReadFile(certFile)
+	if err != nil {
+		return nil, err
+	}
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		return nil, err
+	}
+	keys := blocks(key)
+	if len(keys) < 2 {
+		one, err := tls.X509KeyPair(cert, key)
+		return []tls.Certificate{one}, err
+	}
+	var all []tls.Certificate
+	for _, one := range blocks(cert) {
+		for _, key := range keys {
+			if pair, err := tls.X509KeyPair(one, key); err == nil {
+				all = append(all, pair)
+			}
+		}
+	}
+	if len(all) < len(keys) {
+		return nil, errors.New("there is a key that is of no certificate")
+	}
+	return all, nil
+}
+
+// blocks returns the parts of a text in PEM, each by itself.
+func blocks(text []byte) (all [][]byte) {
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return all
+		}
+		all = append(all, pem.EncodeToMemory(block))
+	}
 }
 
 // Fingerprints returns the SHA-256 of each certificate of a file in PEM, in hexadecimal digits.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/internal/docs"
 	"github.com/toskose/toskose/unit/config"
 )
 
@@ -137,40 +138,28 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	}
 }
 
-// TestTheExampleOfTheUnitIsValid reads the configuration in docs/unit.md.
-func TestTheExampleOfTheUnitIsValid(t *testing.T) {
+// TestTheExamplesOfConfigurationsAreValid reads those of the documentation, of which one has an order.
+func TestTheExamplesOfConfigurationsAreValid(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(unitPage)
-	if err != nil {
-		t.Fatal(err)
+	var ordered *config.Config
+	for _, b := range docs.Of(t, docs.Supervisor) {
+		text := b.Text
+		if !strings.Contains(text, "[supervisord]\n") {
+			text = "[supervisord]\n" + text
+		}
+		got, warnings, err := config.Parse("/c", config.Options{FS: fstest.MapFS{"c": {Data: []byte(text)}}})
+		if err != nil || len(warnings) > 0 || len(got.Groups) < 2 {
+			t.Fatalf("%s:%d: %v %v:\n%s", b.Page, b.Line, warnings, err, text)
+		}
+		if strings.Contains(text, "toskose_after") {
+			ordered = got
+		}
 	}
-	_, text, _ := strings.Cut(string(page), "```ini\n")
-	text, _, _ = strings.Cut(text, "```")
-	file := filepath.Join(t.TempDir(), "supervisord.conf")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	got, warnings, err := config.Load(file, nil)
-	if err != nil || len(warnings) > 0 || len(got.Groups) != 2 {
-		t.Errorf("%v %v:\n%s", warnings, err, text)
-	}
-}
-
-// TestTheExampleOfAnOrderIsValid reads the one in docs/unit.md.
-func TestTheExampleOfAnOrderIsValid(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile(unitPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(string(page), "## Order\n\n```ini\n")
-	text, _, _ = strings.Cut(text, "```")
-	got, warnings, err := config.Parse("/c", config.Options{FS: fstest.MapFS{"c": {Data: []byte("[supervisord]\n" + text)}}})
-	if err != nil || len(warnings) > 0 {
-		t.Fatalf("%v %v:\n%s", warnings, err, text)
+	if ordered == nil {
+		t.Fatal("no configuration has an order")
 	}
 	after := map[string][]string{}
-	for _, g := range got.Groups {
+	for _, g := range ordered.Groups {
 		after[g.Name] = g.Programs[0].After
 	}
 	want := map[string][]string{"cache": nil, "db": nil, "migrate": {"db:db"}, "web": {"cache:cache", "db:db", "migrate:migrate"}}

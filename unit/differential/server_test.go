@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -35,28 +34,10 @@ type server struct {
 	port   string
 	socket string
 	cmd    *exec.Cmd
-	output output
+	output testunit.Output
 	exited chan struct{}
 	files  map[string]string // as steps have read them
 	left   []int             // processes that may outlive it
-}
-
-// output is what a server prints. It still prints while a failure is reported.
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 // start runs a server on the configuration of a scenario, until it accepts

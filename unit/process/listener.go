@@ -41,7 +41,7 @@ func (p *owner) attachListener(stdin *os.File) *connection {
 	return c
 }
 
-// detachListener returns up the connection. What the listener did not answer goes back to
+// detachListener gives up the connection. What the listener did not answer goes back to
 // its pool.
 func (p *owner) detachListener() {
 	if p.connection == nil {

@@ -209,7 +209,7 @@ func (p *Program) LimitLogs() {
 	}
 }
 
-// Close returns up the logs of a program that is not used any more.
+// Close gives up the logs of a program that is not used any more.
 func (p *Program) Close() error {
 	var errs []error
 	for _, f := range p.Logs() {

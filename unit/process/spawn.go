@@ -28,7 +28,7 @@ const execFailed = 127
 func (p *owner) spawn(ctx context.Context) error {
 	p.stopWatch()
 	p.mainPID = 0
-	p.use(nil, Output{}) // what the run before wrote is not this one's, should it not start
+	p.use(Output{}) // what the run before wrote is not this one's, should it not start
 	p.publish(func(s *Status) {
 		*s = Status{Run: s.Run + 1, State: s.State, Started: p.table.o.Now(), Stopped: s.Stopped}
 	})
@@ -113,15 +113,16 @@ func (p *owner) fork(ctx context.Context) (child *reaper.Child, err error) {
 	if socket != nil {
 		spec.Stdin = socket
 	}
+	p.listen(stdin) // before it can have printed anything: who reads that may answer it
 	if child, err = p.table.reaper.Start(spec); err != nil {
-		stdin.Close()
+		p.closeStdin()
 		ours.close()
 		return nil, p.unprivileged(err)
 	}
 	p.connection = p.attachListener(stdin)
 	ours.PID = child.PID()
 	ours.author.is(child.PID(), p.connection)
-	p.use(stdin, ours)
+	p.use(ours)
 	return child, nil
 }
 

@@ -18,15 +18,22 @@ type streams struct {
 	copies               copies     // of what it prints, for the container's own output
 
 	piped  sync.Mutex
-	stdin  *os.File // nil: there is no main process that could read
+	stdin  *os.File // nil: there is no main process that could read, nor is one about to
 	output Output   // of the latest run
 }
 
-// use takes the pipes of a new run.
-func (s *streams) use(stdin *os.File, output Output) {
+// listen takes the standard input of a new run.
+func (s *streams) listen(stdin *os.File) {
 	s.piped.Lock()
 	defer s.piped.Unlock()
-	s.stdin, s.output = stdin, output
+	s.stdin = stdin
+}
+
+// use takes the output of a new run.
+func (s *streams) use(output Output) {
+	s.piped.Lock()
+	defer s.piped.Unlock()
+	s.output = output
 }
 
 // Output carries what the latest run writes.
@@ -36,7 +43,7 @@ func (s *streams) Output() Output {
 	return s.output
 }
 
-// closeStdin returns up the main process's standard input.
+// closeStdin gives up the main process's standard input.
 func (s *streams) closeStdin() {
 	s.piped.Lock()
 	defer s.piped.Unlock()

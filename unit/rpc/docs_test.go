@@ -1,8 +1,6 @@
 package rpc
 
 import (
-	"encoding/json"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toskose/toskose/internal/docs"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -48,46 +47,6 @@ programs=api.configure,api.start
 toskose_protocol={"initial":"created","states":[{"name":"configured"},{"name":"created"},{"name":"started"}],"transitions":[{"source":"created","target":"configured","interface":"Standard","operation":"configure"},{"source":"configured","target":"started","interface":"Standard","operation":"start"}]}
 `
 
-// blocks returns the code of a language in the documentation.
-func blocks(t *testing.T, language string) []string {
-	t.Helper()
-	text, err := os.ReadFile("../../docs/unit-api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(text, -1) {
-		found = append(found, string(m[1]))
-	}
-	return found
-}
-
-// keys returns the names of all members of a JSON value, with their paths.
-func keys(t *testing.T, text string) []string {
-	t.Helper()
-	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	found := map[string]bool{}
-	var walk func(path string, v any)
-	walk = func(path string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for name, member := range v {
-				found[path+"."+name] = true
-				walk(path+"."+name, member)
-			}
-		case []any:
-			for _, item := range v {
-				walk(path, item)
-			}
-		}
-	}
-	walk("", value)
-	return slices.Sorted(maps.Keys(found))
-}
-
 func TestTheDocumentedLinesDoWhatTheySay(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -106,13 +65,18 @@ func TestTheDocumentedLinesDoWhatTheySay(t *testing.T) {
 		}
 		return string(out)
 	}
-	samples := blocks(t, "json")
-	const execution, components, hello, refusal = 0, 1, 2, 3
-	refused := `curl -u $LOGIN --no-fail-with-body --json '{"component": "api", "operation": "start"}' $UNIT/executions`
-	if got := ran(refused); !slices.Equal(keys(t, got), keys(t, samples[refusal])) || !strings.Contains(got, `"NOT_ALLOWED"`) {
-		t.Errorf("a refusal is\n%snot\n%s", got, samples[refusal])
+	refusal := docs.Shown(t, "docs/unit-api.md", `{"title": "Conflict"`)
+	samples := map[int]string{ // by the lines that they are the answers to
+		1: docs.Shown(t, "docs/unit-api.md", `{"id": "first"`), 3: docs.Shown(t, "docs/unit-api.md", `{"instance": `), 7: docs.Shown(t, "docs/unit-api.md", `{"seq": 4, `),
 	}
-	lines := strings.Split(strings.TrimSpace(strings.Join(blocks(t, "sh"), "")), "\n")
+	refused := `curl -u $LOGIN --no-fail-with-body --json '{"component": "api", "operation": "start"}' $UNIT/executions`
+	if got := ran(refused); !slices.Equal(docs.Keys(t, got), docs.Keys(t, refusal)) || !strings.Contains(got, `"NOT_ALLOWED"`) {
+		t.Errorf("a refusal is\n%snot\n%s", got, refusal)
+	}
+	var lines []string
+	for _, b := range docs.Of(t, docs.UnitCalls) {
+		lines = append(lines, strings.Split(strings.TrimSpace(b.Text), "\n")...)
+	}
 	for i, want := range []string{
 		`"outcome":"running"`, `"stdout":"listening on 8080\\n"`, `"outcome":"succeeded"`, `"state":"configured"`, `"unclaimed":\[`,
 		`"booted":`, `(?s)Toskose-Cursor: .*"kind":"boot"`, `"kind":"hello"`, `"revision":"1:hTz5"`, `(?s)Toskose-Revision: 1:hTz5.*{"up": true}`,
@@ -126,8 +90,8 @@ func TestTheDocumentedLinesDoWhatTheySay(t *testing.T) {
 		if !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("%s\nanswers %s\nwant    %s", lines[i], got, want)
 		}
-		if sample, ok := map[int]int{1: execution, 3: components, 7: hello}[i]; ok && !slices.Equal(keys(t, got), keys(t, samples[sample])) {
-			t.Errorf("the sample is\n%s, the answer\n%s", samples[sample], got)
+		if sample, ok := samples[i]; ok && !slices.Equal(docs.Keys(t, got), docs.Keys(t, sample)) {
+			t.Errorf("the sample is\n%s, the answer\n%s", sample, got)
 		}
 	}
 	if len(lines) != 17 {

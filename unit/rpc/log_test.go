@@ -1,35 +1,13 @@
 package rpc
 
 import (
-	"bytes"
 	"net/http"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/wire"
 )
-
-// syncBuffer is a log that is read while it is written.
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write appends.
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-// String returns all of it.
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
 
 func TestAPieceOfALogComesWithItsCursor(t *testing.T) {
 	t.Parallel()

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toskose/toskose/internal/testunit"
 )
 
 // authority signs certificates.
@@ -108,9 +110,9 @@ func (f TLSFiles) write(t *testing.T, pair tls.Certificate) {
 }
 
 // serveTLS serves over TLS and returns the address and where its log goes.
-func serveTLS(t *testing.T, u Unit, files TLSFiles, limits Limits) (string, *syncBuffer) {
+func serveTLS(t *testing.T, u Unit, files TLSFiles, limits Limits) (string, *testunit.Output) {
 	t.Helper()
-	log := &syncBuffer{}
+	log := &testunit.Output{}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	config, err := NewTLS(files, logger)
 	if err != nil {
