@@ -14,10 +14,15 @@ import (
 func goalModel(app *tosca.Application, conf *config.Config) *goal.Model {
 	m := goal.Model{
 		Elements: tosca.PlanElements(app), Node: map[string]string{}, Groups: map[string][]string{}, Policies: map[string]goal.Policy{},
-		MaxUnavailable: map[string]int{}, Tasks: map[string]goal.Task{},
+		MaxUnavailable: map[string]int{}, Tasks: map[string]goal.Task{}, Jobs: map[string]string{},
 	}
 	for name, n := range conf.Nodes {
 		m.MaxUnavailable[name] = n.MaxUnavailable
+	}
+	for _, n := range app.Nodes {
+		for _, component := range n.Job {
+			m.Jobs[component] = n.Name
+		}
 	}
 	for i := range app.Components {
 		c := &app.Components[i]

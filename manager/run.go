@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -34,6 +35,9 @@ type RunRequest struct {
 // Start begins an execution and returns it once every replica has accepted or
 // refused it, or ctx ends, which cancels nothing. The error is about the request;
 // the execution's own is its Err.
+//
+// It waits while the node is drained. What others offer that are drained is not missing, it
+// only comes later.
 func (a *App) Start(ctx context.Context, req RunRequest) (outcome.Execution, error) {
 	op, err := a.model.Operation(req.Node, req.Component, req.Operation)
 	if err != nil {
@@ -42,6 +46,20 @@ func (a *App) Start(ctx context.Context, req RunRequest) (outcome.Execution, err
 	if err := op.CheckInputs(req.Inputs); err != nil {
 		return outcome.Execution{}, err
 	}
+	for {
+		leave, err := a.engine.Enter(ctx, op.Component.Node)
+		if err != nil {
+			return outcome.Execution{}, err
+		}
+		x, err := a.start(ctx, req, op)
+		leave()
+		if !errors.Is(err, outcome.ErrUnmet) || !a.engine.AwaitDrain(ctx) {
+			return x, err
+		}
+	}
+}
+
+func (a *App) start(ctx context.Context, req RunRequest, op topology.Operation) (outcome.Execution, error) {
 	replicas, err := a.fleet.Replicas(ctx, op.Component.Node, req.Replica)
 	if err != nil {
 		return outcome.Execution{}, err

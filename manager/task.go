@@ -58,9 +58,14 @@ func indexOf(inputs map[string]string, c *topology.Component) (int, error) {
 		return 0, nil
 	}
 	index, err := strconv.Atoi(text)
-	if err != nil || index < 0 || index >= task.Completions {
-		return 0, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(
-			"the input %s is an index from 0 to %d, and not %q; POST /api/v1/app/tasks/%s/run runs all of them", tosca.TaskIndex, task.Completions-1, text, c.Name())}
+	if err == nil && index >= 0 && index < task.Completions {
+		return index, nil
 	}
-	return index, nil
+	what := fmt.Sprintf("and not %q", text)
+	if !given {
+		what = "and is missing"
+	}
+	return 0, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(
+		"the input %s says which index is run, from 0 to %d, %s; `toskose run %s`, or POST /api/v1/app/tasks/%s/run, runs all of them",
+		tosca.TaskIndex, task.Completions-1, what, c.Name(), c.Name())}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -171,12 +170,13 @@ func TestAPersonRunsOneIndexOfATaskOnTheReplicaThatItIsFor(t *testing.T) {
 	slices.SortFunc(units, netip.AddrPort.Compare) // as replicas are numbered
 	app := loading(t, units...)
 	request := manager.RunRequest{Node: "backend", Component: "load", Operation: "run", By: "jo"}
-	for _, index := range []string{"", "3", "-1", "x"} {
+	for index, what := range map[string]string{"none": "and is missing", "": `and not ""`, "3": `and not "3"`, "-1": `and not "-1"`, "x": `and not "x"`} {
 		req := request
-		if index != "" {
+		if index != "none" {
 			req.Inputs = map[string]string{"TASK_INDEX": index}
 		}
-		if _, err := app.Start(t.Context(), req); !errors.Is(err, outcome.ErrInvalid) || !strings.Contains(err.Error(), "from 0 to 2") {
+		want := "the input TASK_INDEX says which index is run, from 0 to 2, " + what + "; `toskose run load`, or POST /api/v1/app/tasks/load/run, runs all of them"
+		if _, err := app.Start(t.Context(), req); !errors.Is(err, outcome.ErrInvalid) || err.Error() != want {
 			t.Errorf("index %q: %v", index, err)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toskose/toskose/internal/testunit"
 )
 
 // TestTheAuditLogGoesWhereItIsTold: to the standard output, which has nothing else, to the
@@ -22,7 +24,7 @@ func TestTheAuditLogGoesWhereItIsTold(t *testing.T) {
 		args, env := image(t)
 		env["TOSKOSE_AUDIT_LOG"] = where
 		ctx, stop := context.WithCancel(t.Context())
-		var out, logs, health output
+		var out, logs, health testunit.Output
 		ended := make(chan int, 1)
 		go func() { ended <- run(ctx, args, get(env), &out, &logs) }()
 		deadline := time.Now().Add(time.Minute)
@@ -58,7 +60,7 @@ func TestAnAuditLogThatCannotBeWrittenKeepsTheManagerFromServing(t *testing.T) {
 	t.Parallel()
 	args, env := image(t)
 	env["TOSKOSE_AUDIT_LOG"] = filepath.Join(t.TempDir(), "no", "folder")
-	var out, logs output
+	var out, logs testunit.Output
 	if code := run(t.Context(), args, get(env), &out, &logs); code != 1 || !strings.Contains(logs.String(), "TOSKOSE_AUDIT_LOG") {
 		t.Errorf("%d: %s", code, logs.String())
 	}

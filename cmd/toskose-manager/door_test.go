@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager/users"
 )
 
@@ -98,7 +99,7 @@ func door(t *testing.T) (env map[string]string, authority signed) {
 	sign(t, "manager", nil).write(t, env["TOSKOSE_MANAGER_TLS_CERT"], env["TOSKOSE_MANAGER_TLS_KEY"])
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
-	var out, logs output
+	var out, logs testunit.Output
 	go func() { ended <- run(ctx, args, get(env), &out, &logs) }()
 	t.Cleanup(func() {
 		stop()
@@ -178,7 +179,7 @@ func TestCertificatesAreReadAgainWithoutDroppingAnything(t *testing.T) {
 	if status, shown, err := knock(t, env, "GET", "/healthz"); status != 200 || !shown.Equal(other.cert) {
 		t.Errorf("%d, %v", status, err)
 	}
-	var out output
+	var out testunit.Output
 	if code := run(t.Context(), []string{"health"}, get(env), &out, &out); code != 0 {
 		t.Errorf("with another certificate it is not healthy: %s", out.String())
 	}

@@ -6,34 +6,16 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/toskose/toskose/internal/freeport"
 	"github.com/toskose/toskose/internal/leak"
+	"github.com/toskose/toskose/internal/testunit"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
-
-// output is written by the program and read by the test.
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
 
 const (
 	appJSON = `{"name":"thinking","nodes":[{"name":"backend","type":"tosker.nodes.Container","image":{"kind":"Image","name":"x"},"protocol":{"initial":"","states":null,"transitions":null}}],
@@ -68,7 +50,7 @@ func TestTheManagerServesUntilItIsTold(t *testing.T) {
 	t.Parallel()
 	args, env := image(t)
 	ctx, term := context.WithCancel(t.Context())
-	var out, logs output
+	var out, logs testunit.Output
 	ended := make(chan int, 1)
 	go func() { ended <- run(ctx, args, get(env), &out, &logs) }()
 	deadline := time.Now().Add(time.Minute)
@@ -99,7 +81,7 @@ func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
 	delete(env, "TOSKOSE_MANAGER_USER")
 	env["SECRET_KEY_FILE"] = "/nowhere"
 	env["TOSKOSE_SECRETS"] = t.TempDir()
-	var out, errOut output
+	var out, errOut testunit.Output
 	if code := run(t.Context(), args, get(env), &out, &errOut); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
@@ -113,7 +95,7 @@ func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
 func TestMissingFilesAreNamed(t *testing.T) {
 	t.Parallel()
 	_, env := image(t)
-	var out, errOut output
+	var out, errOut testunit.Output
 	code := run(t.Context(), []string{"--app", "/no/app.json", "--config", "/no/toskose.yml"}, get(env), &out, &errOut)
 	if code != 1 || !strings.Contains(errOut.String(), "/no/app.json") || !strings.Contains(errOut.String(), "/no/toskose.yml") {
 		t.Errorf("%d: %s", code, errOut.String())
@@ -134,7 +116,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"--loud"}, 2, "loud"},
 		{[]string{"health"}, 1, "TOSKOSE_MANAGER_PORT"},
 	} {
-		var out output
+		var out testunit.Output
 		if code := run(t.Context(), c.args, get(nil), &out, &out); code != c.code || !strings.Contains(out.String(), c.says) {
 			t.Errorf("%q: %d: %s", c.args, code, out.String())
 		}

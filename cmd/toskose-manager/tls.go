@@ -124,10 +124,8 @@ func (u *unitFiles) load() (*tls.Config, error) {
 	if !config.RootCAs.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("TOSKOSE_TLS_CA: %s holds no certificate", u.authority)
 	}
-	own, err := tls.LoadX509KeyPair(u.cert, u.key)
-	if err != nil {
+	if config.Certificates, err = certs.Pairs(u.cert, u.key); err != nil {
 		return nil, fmt.Errorf("TOSKOSE_TLS_CERT, TOSKOSE_TLS_KEY: cannot use the manager's certificate: %w", err)
 	}
-	config.Certificates = []tls.Certificate{own}
 	return config, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/unit/certs"
 )
@@ -32,7 +33,7 @@ func TestHowUnitsAreSpokenToIsNeverGuessed(t *testing.T) {
 	}
 	args, env := image(t)
 	env["TOSKOSE_TLS_CA"] = "/nowhere/ca.crt"
-	var out, errOut output
+	var out, errOut testunit.Output
 	if code := run(t.Context(), args, get(env), &out, &errOut); code != 1 || !strings.Contains(errOut.String(), "TOSKOSE_TLS_CA") {
 		t.Errorf("%d: %s", code, errOut.String())
 	}
@@ -113,7 +114,7 @@ func TestAChangedPasswordOfAUnitCountsForTheNextRequest(t *testing.T) {
 		}
 	}
 	put("first\n")
-	var logs output
+	var logs testunit.Output
 	p := newPasswords(folder)
 	p.logger = slog.New(slog.NewTextHandler(&logs, nil))
 	if err := p.readAll(&tosca.Application{Components: []tosca.Component{{Node: "backend"}}}); err != nil {

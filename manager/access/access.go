@@ -41,6 +41,7 @@ type Method string
 const (
 	ByPassword    Method = "password"
 	ByToken       Method = "token"
+	BySession     Method = "session" // of a browser
 	ByCertificate Method = "certificate"
 )
 
@@ -49,7 +50,7 @@ type Caller struct {
 	Name    string
 	Role    users.Role
 	Method  Method
-	Expires time.Time // of the token; zero: there is none
+	Expires time.Time // of the token or session; zero: there is none
 
 	mark [sha256.Size]byte // of the user at that time
 }
@@ -66,6 +67,10 @@ type OftenError struct{ After time.Duration }
 
 func (e *OftenError) Error() string {
 	return fmt.Sprintf("%v: try again after %s, or with a token", ErrOften, e.After)
+}
+
+func often(wait time.Duration) error {
+	return &OftenError{(wait + time.Second - 1).Truncate(time.Second)}
 }
 
 // Unwrap returns ErrOften.
@@ -201,7 +206,7 @@ func (g *Gate) known(a attempt) (u users.User, done bool, err error) {
 		}
 	}
 	if wait > 0 {
-		return u, true, &OftenError{(wait + time.Second - 1).Truncate(time.Second)}
+		return u, true, often(wait)
 	}
 	for _, one := range a.as {
 		if g.verified.has(one.exact) {
@@ -213,12 +218,37 @@ func (g *Gate) known(a attempt) (u users.User, done bool, err error) {
 
 // Token lets in whom a token was given to.
 func (g *Gate) Token(token string) (Caller, error) {
+	return g.signed(token, users.ForPrograms, ByToken)
+}
+
+// Session lets in whom a session was given to.
+func (g *Gate) Session(session string) (Caller, error) {
+	return g.signed(session, users.ForBrowser, BySession)
+}
+
+// TypedToken lets in whom a token was given to that people type. Wrong ones count as wrong
+// passwords from that address do. A right one is let in from anywhere: no guess is one.
+func (g *Gate) TypedToken(token, address string) (Caller, error) {
+	c, err := g.Token(token)
+	exact, from := g.keyed("token", token, address), network(address)
+	if err == nil || g.refused.has(exact) {
+		return c, err
+	}
+	if wait := g.throttle.waitAt(from, g.now()); wait > 0 {
+		return c, often(wait)
+	}
+	g.throttle.failedAt(from, g.now())
+	g.refused.add(exact)
+	return c, err
+}
+
+func (g *Gate) signed(text string, use users.Use, by Method) (Caller, error) {
 	all, signer := g.store.signed()
 	var refused error
 	for _, list := range all {
-		u, expires, err := signer.Verify(token, list, g.now())
+		u, expires, err := signer.Verify(use, text, list, g.now())
 		if err == nil {
-			c := caller(u, ByToken)
+			c := caller(u, by)
 			c.Expires = expires
 			return c, nil
 		}
@@ -238,13 +268,26 @@ func (g *Gate) Certificate(name string) (Caller, error) {
 
 // Issue returns a token for a caller, unless their user has changed meanwhile.
 func (g *Gate) Issue(c Caller) (token string, expires time.Time, err error) {
+	return g.sign(c, users.ForPrograms)
+}
+
+// SignIn returns a session for a caller, unless their user has changed meanwhile. That of
+// who showed a token ends when the token does.
+func (g *Gate) SignIn(c Caller) (session string, expires time.Time, err error) {
+	return g.sign(c, users.ForBrowser)
+}
+
+func (g *Gate) sign(c Caller, use users.Use) (text string, expires time.Time, err error) {
 	all, signer := g.store.signed()
 	u, found := all.as(c)
 	if !found {
 		return "", expires, ErrEnded
 	}
 	expires = g.now().Add(users.TokenLife).Truncate(time.Second)
-	return signer.Sign(u, expires), expires, nil
+	if !c.Expires.IsZero() && c.Expires.Before(expires) {
+		expires = c.Expires
+	}
+	return signer.Sign(use, u, expires), expires, nil
 }
 
 // Passwords is how many are right for the first user.

@@ -18,7 +18,7 @@ type follower struct {
 }
 
 // Follow returns a context that ends, with the cause ErrEnded, when the caller's token
-// does or their user changes. done lets go of it.
+// or session does or their user changes. done lets go of it.
 func (g *Gate) Follow(ctx context.Context, c Caller) (following context.Context, done func()) {
 	following, cancel := context.WithCancelCause(ctx)
 	f := &follower{c, cancel}
@@ -47,12 +47,12 @@ func (g *Gate) Follow(ctx context.Context, c Caller) (following context.Context,
 }
 
 // end ends what users follow who are not as they were, and, where what signs tokens is not,
-// who showed one.
+// who showed a token or session.
 func (f *followers) end(now generations, otherKey bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for one := range f.all {
-		if _, found := now.as(one.caller); !found || otherKey && one.caller.Method == ByToken {
+		if _, found := now.as(one.caller); !found || otherKey && !one.caller.Expires.IsZero() {
 			one.cancel(ErrEnded)
 		}
 	}

@@ -70,19 +70,33 @@ func (t *throttle) wait(l login, now time.Time) time.Duration {
 	return wait
 }
 
+func (t *throttle) waitAt(address netip.Prefix, now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.addresses[address].wait(now)
+}
+
 func (l login) bucket() uint64 { return binary.BigEndian.Uint64(l.user[:8]) % userBuckets }
 
 func (t *throttle) failed(l login, now time.Time) {
 	familiar := t.familiar.has(l.familiar)
+	t.failedAt(l.address, now)
+	if familiar {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, seen := t.addresses[l.address]; !seen && len(t.addresses) >= maxAddresses {
+	t.users[l.bucket()] = t.users[l.bucket()].add(now)
+}
+
+// failedAt counts what names no user.
+func (t *throttle) failedAt(address netip.Prefix, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, seen := t.addresses[address]; !seen && len(t.addresses) >= maxAddresses {
 		t.forget(now)
 	}
-	t.addresses[l.address] = t.addresses[l.address].add(now)
-	if !familiar {
-		t.users[l.bucket()] = t.users[l.bucket()].add(now)
-	}
+	t.addresses[address] = t.addresses[address].add(now)
 }
 
 // forget makes room for one address: those that are well again go, or any.

@@ -153,6 +153,16 @@ func (a *app) Signal(_ context.Context, node, component, operation, replica, sig
 
 func (a *app) Reload(context.Context) ([]outcome.Result, error) { return a.did("reload") }
 
+func (a *app) Drain(_ context.Context, node string, lease time.Duration) (manager.Drain, error) {
+	a.called = "drain " + node + " " + lease.String()
+	return manager.Drain{Node: node, Instances: []string{"i1"}, Underway: []manager.Busy{}, Empty: true}, a.err
+}
+
+func (a *app) EndDrain(node string) error {
+	a.called = "end of drain " + node
+	return a.err
+}
+
 func (a *app) Log(_ context.Context, node, component, operation, replica string, req manager.LogRequest) ([]outcome.Log, error) {
 	a.log = req
 	a.called = strings.Join([]string{"log", node, component, operation, replica}, " ")
@@ -293,6 +303,8 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 		{"GET", "/api/v1/node?processes=true", 200, "processes", `"backend"`},
 		{"GET", "/api/v1/node?processes=all", 422, "", "invalid-request"},
 		{"POST", "/api/v1/node/reload", 200, "reload", `"done": true`},
+		{"PUT", "/api/v1/drains/backend", 200, "drain backend 30s", `"empty": true`},
+		{"DELETE", "/api/v1/drains/backend", 200, "end of drain backend", `"node": "backend"`},
 		{"GET", "/api/v1/node/back%20end", 200, "", `"back end"`},
 		{"GET", "/api/v1/node/a%2Fb", 200, "", `"a/b"`},
 		{"DELETE", "/api/v1/node/backend/operations?replica=i1", 200, "stopall backend i1", ""},
@@ -529,6 +541,7 @@ func TestEveryKindOfErrorHasItsStatusAndType(t *testing.T) {
 		outcome.ErrUnknownOperation: "404 unknown-operation", outcome.ErrUnknownReplica: "404 unknown-replica",
 		outcome.ErrUnknownExecution: "404 unknown-execution", outcome.ErrNoLog: "404 no-log",
 		outcome.ErrAmbiguous: "409 ambiguous-operation", outcome.ErrStandalone: "409 standalone-node",
+		outcome.ErrJob:        "409 job-node",
 		outcome.ErrNotAllowed: "409 not-allowed", outcome.ErrUnmet: "409 requirement-not-met", outcome.ErrTakesAway: "409 required-by-others", outcome.ErrOutdated: "409 outdated", outcome.ErrBusy: "409 already-running", outcome.ErrNotRunning: "409 not-running",
 		outcome.ErrInvalid: "422 invalid-request", outcome.ErrReused: "422 id-reused", outcome.ErrNotImplemented: "501 not-implemented",
 		outcome.ErrFailed: "502 operation-failed", outcome.ErrBadAnswer: "502 bad-answer",

@@ -95,6 +95,13 @@ func TestEveryDocumentedAnswerIsReached(t *testing.T) {
 		{"GET", "/api/v1/components", "", 200},
 		{"GET", "/api/v1/components?limit=0", "", 422},
 		{"GET", "/api/v1/credentials", "", 200},
+		{"PUT", "/api/v1/drains/backend", `{"seconds": 1.5}`, 200},
+		{"DELETE", "/api/v1/drains/backend", "", 200},
+		{"PUT", "/api/v1/drains/backend", `{"seconds": 0}`, 422},
+		{"PUT", "/api/v1/drains/nowhere", "", 404},
+		{"DELETE", "/api/v1/drains/nowhere", "", 404},
+		{"PUT", "/api/v1/drains/store", "", 409},
+		{"DELETE", "/api/v1/drains/store", "", 409},
 		{"GET", "/api/v1/events", "", 200},
 		{"GET", "/api/v1/events?limit=0", "", 422},
 		{"GET", "/api/v1/executions", "", 200},
@@ -208,18 +215,23 @@ func notKept(t *testing.T, reached tried) {
 func notLetIn(t *testing.T, l *live, reached tried) {
 	t.Helper()
 	closed := behind(t, fresh(t), &app{})
-	for n := range 5 { // wrong passwords, until no more are looked at
-		r := request("GET", "/api/v1/app", "")
-		r.SetBasicAuth("admin", fmt.Sprint("wrong ", n))
-		closed.ServeHTTP(httptest.NewRecorder(), r)
+	guess := func() { // wrong passwords, until no more are looked at for a while
+		for n := range 5 {
+			r := request("GET", "/api/v1/app", "")
+			r.SetBasicAuth("admin", fmt.Sprint("wrong ", n))
+			closed.ServeHTTP(httptest.NewRecorder(), r)
+		}
 	}
+	guess()
 	for path, item := range document(t).Paths.Map() {
 		for method, operation := range item.Operations() {
 			if operation.Security != nil {
 				continue
 			}
 			reached.ask(t, l.Handler, method, example(path), "", "Authorization: Bearer nobody's")
-			reached.ask(t, closed, method, example(path), "")
+			for tries := 0; reached.ask(t, closed, method, example(path), "").Code != http.StatusTooManyRequests && tries < 20; tries++ {
+				guess() // the machine is slow today
+			}
 			reached.ask(t, l.Handler, method, example(path), strings.Repeat(" ", 300_000))
 			cutOff := request(method, example(path), "")
 			cutOff.Body, cutOff.ContentLength = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)), 10

@@ -80,7 +80,7 @@ func (h *heard) goals() int {
 
 func TestAStreamTellsOfTheGoalWhereThatIsWanted(t *testing.T) {
 	t.Parallel()
-	gate := gate(t)
+	gate := fresh(t) // failures of others would lie in the future there
 	synctest.Test(t, func(t *testing.T) {
 		s := &striving{changed: make(chan struct{})}
 		h, err := api.New(s, api.Options{Access: gate, Logger: slog.New(slog.DiscardHandler)})

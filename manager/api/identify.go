@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/users"
 )
@@ -36,7 +38,11 @@ func (s *server) identify(r *http.Request) (access.Caller, error) {
 	cookie, cookieErr := r.Cookie(sessionCookie(r).Name)
 	switch {
 	case strings.EqualFold(scheme, "Bearer"):
-		return s.opts.Access.Token(strings.TrimSpace(credentials))
+		token := strings.TrimSpace(credentials)
+		if r.Method == http.MethodPost && chi.RouteContext(r.Context()).RoutePath == "/session" {
+			return s.opts.Access.TypedToken(token, addressOf(r))
+		}
+		return s.opts.Access.Token(token)
 	case strings.EqualFold(scheme, "Basic"):
 		name, password, ok := r.BasicAuth()
 		if !ok {
@@ -47,7 +53,7 @@ func (s *server) identify(r *http.Request) (access.Caller, error) {
 		}
 		return s.opts.Access.Password(r.Context(), name, password, addressOf(r))
 	case scheme == "" && cookieErr == nil:
-		return s.opts.Access.Token(cookie.Value)
+		return s.opts.Access.Session(cookie.Value)
 	case scheme == "" && r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		return s.opts.Access.Certificate(r.TLS.VerifiedChains[0][0].Subject.CommonName)
 	}

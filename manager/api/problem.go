@@ -51,13 +51,14 @@ type problemKind struct {
 }
 
 var (
-	errForbidden     = errors.New("the user's role does not allow this")
-	errTokenForToken = errors.New("a token makes no other token")
-	errNoRoute       = errors.New("there is nothing here")
-	errMethod        = errors.New("method not allowed")
-	errForeign       = errors.New("request from another site")
-	errNotReady      = errors.New("not ready")
-	errInternal      = errors.New("internal error")
+	errForbidden         = errors.New("the user's role does not allow this")
+	errTokenForToken     = errors.New("neither a token nor a session makes a token")
+	errSessionForSession = errors.New("a session makes no other session")
+	errNoRoute           = errors.New("there is nothing here")
+	errMethod            = errors.New("method not allowed")
+	errForeign           = errors.New("request from another site")
+	errNotReady          = errors.New("not ready")
+	errInternal          = errors.New("internal error")
 )
 
 var problemKinds = []problemKind{
@@ -66,6 +67,7 @@ var problemKinds = []problemKind{
 	{access.ErrOften, http.StatusTooManyRequests, "too-many-logins"},
 	{errForbidden, http.StatusForbidden, "forbidden"},
 	{errTokenForToken, http.StatusForbidden, "forbidden"},
+	{errSessionForSession, http.StatusForbidden, "forbidden"},
 	{errForeign, http.StatusForbidden, "cross-origin"},
 	{errNoRoute, http.StatusNotFound, "no-such-path"},
 	{outcome.ErrUnknownNode, http.StatusNotFound, "unknown-node"},
@@ -77,6 +79,7 @@ var problemKinds = []problemKind{
 	{errMethod, http.StatusMethodNotAllowed, "method-not-allowed"},
 	{outcome.ErrAmbiguous, http.StatusConflict, "ambiguous-operation"},
 	{outcome.ErrStandalone, http.StatusConflict, "standalone-node"},
+	{outcome.ErrJob, http.StatusConflict, "job-node"},
 	{outcome.ErrNotAllowed, http.StatusConflict, "not-allowed"},
 	{outcome.ErrUnmet, http.StatusConflict, "requirement-not-met"},
 	{outcome.ErrTakesAway, http.StatusConflict, "required-by-others"},

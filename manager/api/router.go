@@ -70,6 +70,8 @@ type Control interface {
 	StopAll(ctx context.Context, node, replica string) ([]outcome.Result, error)
 	Signal(ctx context.Context, node, component, operation, replica, signal string) ([]outcome.Result, error)
 	Reload(ctx context.Context) ([]outcome.Result, error)
+	Drain(ctx context.Context, node string, lease time.Duration) (manager.Drain, error)
+	EndDrain(node string) error
 }
 
 // Logs reads and clears logs.
@@ -180,6 +182,8 @@ func (s *server) table() []route {
 		{"POST", "/app/plan", viewer, s.takesKey(s.handle(s.makePlan))},
 		{"GET", "/components", viewer, s.view(s.getComponents)},
 		{"GET", "/credentials", admin, s.handle(s.getCredentials)},
+		{"PUT", "/drains/{node}", admin, s.handle(s.drain)},
+		{"DELETE", "/drains/{node}", admin, s.handle(s.endDrain)},
 		{"GET", "/events", viewer, s.serveEvents},
 		{"GET", "/executions", viewer, s.handle(s.getHistory)},
 		{"GET", "/executions/{execution}", viewer, s.handle(s.getExecution)},

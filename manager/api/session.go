@@ -10,12 +10,12 @@ import (
 	"github.com/toskose/toskose/manager/users"
 )
 
-// session is who a browser is signed in as. Its token is in a cookie that scripts cannot
+// session is who a browser is signed in as. What shows it is in a cookie that scripts cannot
 // read, and that browsers send to no other site and from none.
 type session struct {
 	User    string     `json:"user"`
 	Role    users.Role `json:"role"`
-	Expires time.Time  `json:"expires,omitzero"` // of the token
+	Expires time.Time  `json:"expires,omitzero"` // of the session or token
 }
 
 func sessionOf(c access.Caller) session {
@@ -25,19 +25,20 @@ func sessionOf(c access.Caller) session {
 // getSession says whom the request is from.
 func (s *server) getSession(r *http.Request) (reply, error) { return ok(sessionOf(callerOf(r))), nil }
 
-// signIn puts a token for the caller into a cookie.
+// signIn puts a session of the caller into a cookie: one of its own, also for who shows a token,
+// as nothing that was sent is answered. A session makes no other: it would never end.
 func (s *server) signIn(r *http.Request) (reply, error) {
 	caller := callerOf(r)
-	if caller.Method == access.ByToken {
-		return reply{}, errTokenForToken
+	if caller.Method == access.BySession {
+		return reply{}, errSessionForSession
 	}
-	token, expires, err := s.opts.Access.Issue(caller)
+	value, expires, err := s.opts.Access.SignIn(caller)
 	if err != nil {
 		return reply{}, err
 	}
 	caller.Expires = expires
 	cookie := sessionCookie(r)
-	cookie.Value, cookie.MaxAge = token, int(users.TokenLife/time.Second)
+	cookie.Value, cookie.MaxAge = value, int((time.Until(expires)+time.Second-1)/time.Second)
 	return reply{status: http.StatusCreated, header: map[string]string{"Set-Cookie": cookie.String()}, body: sessionOf(caller)}, nil
 }
 

@@ -22,7 +22,7 @@ type token struct {
 // makeToken gives the caller a token, which makes no other: it would never end.
 func (s *server) makeToken(r *http.Request) (reply, error) {
 	caller := callerOf(r)
-	if caller.Method == access.ByToken {
+	if caller.Method == access.ByToken || caller.Method == access.BySession {
 		return reply{}, errTokenForToken
 	}
 	text, expires, err := s.opts.Access.Issue(caller)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,6 +33,10 @@ type Options struct {
 	// PasswordAgain reads the password again where the manager refuses it: it may have been
 	// replaced. nil: it stays.
 	PasswordAgain func() (string, error)
+
+	// Patient reports whether a manager that does not answer is being replaced: then it is asked
+	// again, for ten minutes at most. nil: it never is.
+	Patient func() bool
 
 	Token func() (string, error) // for each request, in the place of a password; nil: there is none
 	TLS   *tls.Config            // nil: that of any server's client
@@ -108,6 +113,8 @@ func (p *Problem) Error() string {
 const (
 	maxAnswer = 64 << 20    // bytes of an answer
 	patience  = time.Minute // for one
+
+	replacing = 10 * time.Minute // for a manager that is being replaced
 )
 
 // request is what is sent.
@@ -116,19 +123,43 @@ type request struct {
 	query        url.Values
 	header       map[string]string
 	body         any // as JSON; nil: none
+
+	// repeatable: it has no other effect when it is carried out twice.
+	repeatable bool
 }
 
 // send sends a request and returns an answer of success, whose body the caller
 // closes. What is refused was not carried out.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
-	for {
+	for wait := 20 * time.Millisecond; ; {
 		with := *c.password.Load()
 		answer, err := c.sendOnce(ctx, r)
 		var problem *Problem
-		if !errors.As(err, &problem) || problem.Status != http.StatusUnauthorized || !c.again(with) {
+		switch {
+		case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized && c.again(with):
+			continue
+		case err == nil || !c.patient() || !r.may(err):
 			return answer, err
 		}
+		if sleep(ctx, wait) != nil {
+			return answer, err
+		}
+		wait = min(2*wait, 250*time.Millisecond)
 	}
+}
+
+func (c *Client) patient() bool { return c.opts.Patient != nil && c.opts.Patient() }
+
+// may reports whether a request may be sent again after an error: nobody has received it, or
+// it makes no difference.
+func (r request) may(err error) bool {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p.Status == http.StatusServiceUnavailable && p.Execution == ""
+	}
+	var op *net.OpError
+	unsent := errors.As(err, &op) && op.Op == "dial"
+	return errors.Is(err, ErrNoAnswer) && (unsent || r.repeatable || r.method != http.MethodPost)
 }
 
 func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, error) {
@@ -175,7 +206,11 @@ func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, error
 // do sends a request and decodes the answer; what is returned is whether it was
 // accepted only (202).
 func (c *Client) do(ctx context.Context, r request, into any) (accepted bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	limit := patience
+	if c.patient() {
+		limit = replacing
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	answer, err := c.send(ctx, r)
 	if err != nil {

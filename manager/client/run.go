@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"net/url"
@@ -37,13 +38,18 @@ func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (E
 			query.Set(name, "true")
 		}
 	}
+	id := ""
+	if c.patient() { // it may have to be sent to the next manager, too
+		id = rand.Text()
+	}
 	var x Execution
 	_, err = c.do(ctx, request{
-		method: http.MethodPost, path: path, query: query, header: map[string]string{"Prefer": "respond-async"},
+		method: http.MethodPost, path: path, query: query, header: map[string]string{"Prefer": "respond-async"}, repeatable: id != "",
 		body: struct {
+			ID      string            `json:"id,omitempty"`
 			Inputs  map[string]string `json:"inputs,omitempty"`
 			Timeout float64           `json:"timeout,omitempty"`
-		}{r.Inputs, r.Timeout.Seconds()},
+		}{id, r.Inputs, r.Timeout.Seconds()},
 	}, &x)
 	var p *Problem
 	if errors.As(err, &p) && p.Execution != "" { // some replica refused it, or failed at once

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -69,5 +72,65 @@ func TestWhatIsNotBegunIsAProblem(t *testing.T) {
 	var p *client.Problem
 	if !errors.As(err, &p) || p.Status != http.StatusConflict || err.Error() != "it lacks connection" {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestARequestIsSentAgainWhileTheManagerIsReplaced: the manager is gone when it is asked, then
+// ends while it answers, and then knows by the id that it was asked before.
+func TestARequestIsSentAgainWhileTheManagerIsReplaced(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var ids []string
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		ids = append(ids, string(body))
+		switch len(ids) {
+		case 1:
+			panic(http.ErrAbortHandler)
+		case 2:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"type": "urn:toskose:problem:unavailable"}`)
+		default:
+			_, _ = io.WriteString(w, `{"id": "X", "outcome": "succeeded", "runs": []}`)
+		}
+	}))
+	address := server.Listener.Addr().String()
+	if err := server.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waits, replacing := 0, true
+	c := client.With(client.Options{Address: "http://" + address, Patient: func() bool {
+		if waits++; waits == 5 { // it was asked in vain by then
+			listener, err := net.Listen("tcp", address)
+			if err != nil {
+				t.Error(err)
+			}
+			server.Listener = listener
+			server.Start()
+			t.Cleanup(server.Close)
+		}
+		return replacing
+	}})
+	run := func() error {
+		x, err := c.Run(t.Context(), client.RunRequest{Node: "backend", Component: "api", Operation: "start"}, func(client.Execution) {})
+		if err == nil && x.Outcome != client.OutcomeSucceeded {
+			t.Errorf("it ended with %+v", x)
+		}
+		return err
+	}
+	err := run()
+	mu.Lock()
+	if err != nil || len(ids) != 3 || ids[0] != ids[2] || !strings.Contains(ids[0], `"id":"`) {
+		t.Errorf("asked %q: %v", ids, err)
+	}
+	ids, replacing = nil, false
+	mu.Unlock()
+	err = run()
+	mu.Lock()
+	defer mu.Unlock()
+	if !errors.Is(err, client.ErrNoAnswer) || len(ids) != 1 || strings.Contains(ids[0], `"id"`) {
+		t.Errorf("while nothing is replaced, asked %q: %v", ids, err)
 	}
 }

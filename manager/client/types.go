@@ -11,10 +11,11 @@ type App struct {
 
 // Node is a container of the application.
 type Node struct {
-	Name  string `json:"name"`
-	Kind  string `json:"kind"`
-	State string `json:"state"`
-	Why   string `json:"why"`
+	Name  string   `json:"name"`
+	Kind  string   `json:"kind"` // toskosed, standalone or job
+	State string   `json:"state"`
+	Why   string   `json:"why"`
+	Job   []string `json:"job,omitempty"` // the components that a job runs by itself, without the manager
 }
 
 // Component is a component on all replicas of its node.
@@ -51,7 +52,7 @@ type Task struct {
 	Round       int         `json:"round,omitempty"`     // how often it was asked for again
 	Since       time.Time   `json:"since,omitzero"`      // when its first run for this goal began
 	Until       time.Time   `json:"until,omitzero"`      // when something of it is tried again
-	ExitCode    *int        `json:"exit_code,omitempty"` // of the first index that failed; 0 once it is completed
+	ExitCode    *int        `json:"exit_code,omitempty"` // of the first index that failed, 124 where that has timed out; 0 once it is completed
 	Signal      string      `json:"signal,omitempty"`    // that ended it, where it has no exit code
 	Indexes     []TaskIndex `json:"indexes"`
 }
@@ -66,6 +67,7 @@ type TaskIndex struct {
 	Execution string    `json:"execution,omitempty"` // the last
 	ExitCode  *int      `json:"exit_code,omitempty"`
 	Signal    string    `json:"signal,omitempty"`
+	TimedOut  bool      `json:"timed_out,omitempty"` // a time limit or the deadline has ended it
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Until     time.Time `json:"until,omitzero"`     // when it is tried again

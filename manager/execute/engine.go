@@ -46,12 +46,13 @@ type Engine struct {
 	fleet   *fleet.Fleet
 	nodes   []*topology.Node // that have units
 	records *memory
+	drains  *drains
 	log     *slog.Logger
 }
 
 // New returns an Engine that remembers so many executions that have ended.
 func New(f *fleet.Fleet, nodes []*topology.Node, remember int, log *slog.Logger) *Engine {
-	return &Engine{fleet: f, nodes: nodes, records: newMemory(remember), log: log}
+	return &Engine{fleet: f, nodes: nodes, records: newMemory(remember), drains: newDrains(), log: log}
 }
 
 // Start begins an execution and returns it once every replica on which it begins at
@@ -70,6 +71,7 @@ func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, err
 		return outcome.Execution{}, err
 	}
 	if isNew {
+		e.drains.more(req.Operation.Component.Node.Name())
 		x := rec.snapshot()
 		e.log.Info("execution begins", "execution", x.ID, "node", x.Node, "component", x.Component,
 			"operation", req.Operation.Name.String(), "by", x.By)
@@ -131,6 +133,11 @@ func (e *Engine) Wait(ctx context.Context, id string) (outcome.Execution, error)
 
 // Run runs what a unit is asked for and returns when it has ended.
 func (e *Engine) Run(ctx context.Context, r fleet.Replica, req wire.ExecuteRequest) (x wire.Execution, err error) {
+	leave, err := e.counted(r, req.Instance)
+	if err != nil {
+		return x, err
+	}
+	defer leave()
 	err = e.fleet.Insist(ctx, false, func() (err error) {
 		x, err = r.Unit.Execute(ctx, req)
 		return err

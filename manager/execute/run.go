@@ -55,6 +55,7 @@ func (e *Engine) end(r *run, x wire.Execution, err error) {
 		return
 	}
 	e.records.end(r.id)
+	e.drains.leave(r.req.Operation.Component.Node.Name())
 	ended := r.rec.snapshot()
 	e.log.Info("execution ended", "execution", ended.ID, "node", ended.Node, "component", ended.Component,
 		"operation", r.req.Operation.Name.String(), "outcome", ended.Outcome)

@@ -27,8 +27,7 @@ func (r Replica) String() string { return r.Node.Replica(r.Addr) }
 // one whose address, address and port, or instance is which.
 func (f *Fleet) Replicas(ctx context.Context, n *topology.Node, which string) ([]Replica, error) {
 	if !n.Toskosed {
-		return nil, &outcome.Error{Kind: outcome.ErrStandalone, Detail: fmt.Sprintf(
-			"node %q is standalone: its container has no unit, so the orchestrator starts it, stops it and keeps its log", n.Name())}
+		return nil, n.Unattended("its container has no unit, so the orchestrator starts it, stops it and keeps its log")
 	}
 	now := f.Known(ctx, n).Node(n.Name())
 	var all []Replica

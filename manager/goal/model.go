@@ -64,6 +64,7 @@ type Model struct {
 	Groups   map[string][]string // members: components, containers, volumes
 	Policies map[string]Policy   // by component; may lack some
 	Tasks    map[string]Task     // components that finish
+	Jobs     map[string]string   // the containers of components that are run by orchestrators, and are none of the elements
 	// MaxUnavailable is how many replicas operations may take away at the same time, by
 	// container. Missing: 1.
 	MaxUnavailable map[string]int

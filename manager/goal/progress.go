@@ -146,18 +146,30 @@ func (p *progress) final(x *indexProgress) bool {
 	return x.attempts > 0 && x.last != nil && x.last.Failed && x.last.ExitCode != nil && slices.Contains(p.FailOn, *x.last.ExitCode)
 }
 
+// overdue reports whether the deadline is why an index is not tried again: it has ended the
+// last attempt, or there might be another one.
+func (p *progress) overdue(x *indexProgress, now time.Time) bool {
+	switch {
+	case !p.late(now):
+		return false
+	case x.last != nil && x.last.TimedOut && !x.last.Ended.Before(p.deadline()):
+		return true
+	}
+	return !p.final(x) && x.attempts <= p.BackoffLimit
+}
+
 // failed says why an index is not tried again; empty: it may be.
 func (p *progress) failed(index int, now time.Time) string {
 	x := &p.indexes[index]
 	switch {
 	case x.done || x.running:
 		return ""
+	case p.overdue(x, now):
+		return fmt.Sprintf("its deadline of %s has passed", p.Deadline)
 	case p.final(x):
 		return fmt.Sprintf("index %d ended with code %d, after which it is not tried again", index, *x.last.ExitCode)
 	case x.attempts > p.BackoffLimit:
 		return fmt.Sprintf("index %d failed %s and is not tried again for this goal; set the goal again to try once more", index, times(x.attempts))
-	case p.late(now):
-		return fmt.Sprintf("its deadline of %s has passed", p.Deadline)
 	}
 	return ""
 }

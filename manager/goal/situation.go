@@ -66,6 +66,7 @@ type Run struct {
 	By        string
 	Operation protocol.Operation
 	Failed    bool // failed, lost or timed out
+	TimedOut  bool // its time limit has ended it
 	Cancelled bool // a person or a shutdown ended it
 	From, To  string
 	Started   time.Time

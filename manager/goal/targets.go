@@ -42,6 +42,8 @@ func (m *Model) Targets(d *Document) (targets map[string]string, notes []string)
 			containers = append(containers, name)
 		case m.Groups[name] != nil:
 			groups = append(groups, name)
+		case m.Jobs[name] != "":
+			notes = append(notes, fmt.Sprintf("%q is run by its orchestrator: container %q is a job, which goals leave alone", name, m.Jobs[name]))
 		default:
 			notes = append(notes, fmt.Sprintf("the application has no component, container or group %q", name))
 		}

@@ -184,8 +184,7 @@ func (m *Model) Again(d *Document, s Situation, task string) *Document {
 	return &next
 }
 
-// NextPart returns the part that a run of an index is, for one that a person asks for, and
-// the number of the replica that it is for, of so many.
+// NextPart returns the part that a run of an index is, for one that a person asks for.
 func (m *Model) NextPart(s Situation, d *Document, task string, index int) wire.Part {
 	if d != nil {
 		s.records = d.Tasks

@@ -27,7 +27,7 @@ type TaskStatus struct {
 	Round       int         `json:"round,omitempty"`     // how often it was asked for again
 	Since       time.Time   `json:"since,omitzero"`      // when its first run began
 	Until       time.Time   `json:"until,omitzero"`      // when something is tried again
-	ExitCode    *int        `json:"exit_code,omitempty"` // of the first index that failed, where it has one; 0 of a Task that is completed
+	ExitCode    *int        `json:"exit_code,omitempty"` // of the first index that failed, where it has one, 124 where that has timed out; 0 of a Task that is completed
 	Signal      string      `json:"signal,omitempty"`    // that ended it, where it has no exit code
 	Indexes     []TaskIndex `json:"indexes"`
 }
@@ -42,11 +42,15 @@ type TaskIndex struct {
 	Execution string    `json:"execution,omitempty"` // the last
 	ExitCode  *int      `json:"exit_code,omitempty"` // its end
 	Signal    string    `json:"signal,omitempty"`
+	TimedOut  bool      `json:"timed_out,omitempty"` // a time limit has ended it, or the deadline has passed before it was tried again
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Until     time.Time `json:"until,omitzero"`     // when it is tried again
 	Recorded  bool      `json:"recorded,omitempty"` // it is known from the goal's document; its container was replaced
 }
+
+// timedOut is the exit code of what a time limit has ended, as of timeout(1) and of a job.
+const timedOut = 124
 
 // TaskStatuses returns how far all Tasks are.
 func (m *Model) TaskStatuses(d *Document, s Situation) map[string]TaskStatus {
@@ -91,6 +95,7 @@ func (p *progress) indexStatus(i int, now time.Time, longest time.Duration) Task
 			st.Attempts = max(st.Attempts, last.Part.Attempt)
 		}
 		st.Attempts = max(st.Attempts, 1)
+		st.TimedOut = last.TimedOut
 	}
 	switch {
 	case x.done:
@@ -98,7 +103,7 @@ func (p *progress) indexStatus(i int, now time.Time, longest time.Duration) Task
 	case x.running:
 		st.Phase = TaskRunning
 	case p.failed(i, now) != "":
-		st.Phase = TaskFailed
+		st.Phase, st.TimedOut = TaskFailed, st.TimedOut || p.overdue(x, now)
 	case x.attempts > 0:
 		st.Phase, st.Until = TaskRetrying, p.next(i, longest)
 	}
@@ -117,6 +122,10 @@ func (st *TaskStatus) add(x TaskIndex) {
 		st.Failed++
 		if st.ExitCode == nil && st.Signal == "" {
 			st.ExitCode, st.Signal = x.ExitCode, x.Signal
+			if x.TimedOut {
+				code := timedOut
+				st.ExitCode, st.Signal = &code, ""
+			}
 		}
 	case TaskRetrying:
 		if st.Until.IsZero() || x.Until.Before(st.Until) {

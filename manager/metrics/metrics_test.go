@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/internal/docs"
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
@@ -174,6 +177,50 @@ func TestTheBoardAndTheDocumentationNameTheMetricsThatThereAre(t *testing.T) {
 				t.Errorf("docs/monitoring.md lacks %s", metric)
 			}
 		}
+	}
+}
+
+// TestWhatPrometheusReadsInTheDocumentationIsMeant decodes jobs and rules by the keys that Prometheus has for them,
+// and looks for the metrics that rules ask for.
+func TestWhatPrometheusReadsInTheDocumentationIsMeant(t *testing.T) {
+	t.Parallel()
+	text := scraped(t, []manager.Event{execution(wire.EntryExit, wire.OutcomeSucceeded)})
+	asked := 0
+	for _, b := range docs.Of(t, docs.Prometheus) {
+		var c struct {
+			Jobs []struct {
+				Name string `yaml:"job_name"`
+				Auth struct {
+					User string `yaml:"username"`
+					File string `yaml:"password_file"`
+				} `yaml:"basic_auth"`
+				Static []struct{ Targets []string } `yaml:"static_configs"`
+			} `yaml:"scrape_configs"`
+			Groups []struct {
+				Name  string
+				Rules []struct {
+					Alert, Expr string
+					For         time.Duration
+				}
+			}
+		}
+		decoder := yaml.NewDecoder(strings.NewReader(b.Text))
+		decoder.KnownFields(true)
+		if err := decoder.Decode(&c); err != nil {
+			t.Errorf("%s:%d: %v", b.Page, b.Line, err)
+		}
+		for _, g := range c.Groups {
+			for _, r := range g.Rules {
+				metric := regexp.MustCompile(`^(toskose_[a-z_]+)(?:\{([a-z]+="[a-z]+")\})? (?:==|>) 0$`).FindStringSubmatch(r.Expr)
+				if metric == nil || !regexp.MustCompile("\n"+metric[1]+`(\{([^}\n]*,)?`+metric[2]+`[^}\n]*\})? `).MatchString(text) {
+					t.Errorf("%s:%d: %s asks for what is not there: %s", b.Page, b.Line, r.Alert, r.Expr)
+				}
+				asked++
+			}
+		}
+	}
+	if asked < 3 {
+		t.Errorf("there are %d rules", asked)
 	}
 }
 

@@ -18,6 +18,7 @@ var (
 	ErrNoLog            = errors.New("no log")              // there is no such log
 	ErrAmbiguous        = errors.New("ambiguous name")      // several interfaces have the operation
 	ErrStandalone       = errors.New("standalone node")     // it has no unit that could do it
+	ErrJob              = errors.New("job node")            // its orchestrator runs it, and not the manager
 	ErrNotAllowed       = errors.New("not allowed now")     // by the protocol, in the component's state
 	ErrUnmet            = errors.New("requirement not met") // nothing offers what the operation requires
 	ErrOutdated         = errors.New("outdated")            // the replica is of another version of the application

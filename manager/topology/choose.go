@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toskose/toskose/manager/outcome"
@@ -34,8 +35,7 @@ func (a *Application) Choose(name string) ([]Operation, error) {
 	switch len(parts) {
 	case 1:
 		if !n.Toskosed {
-			return nil, &outcome.Error{Kind: outcome.ErrStandalone, Detail: fmt.Sprintf(
-				"node %q is standalone: it hosts no components, and the orchestrator keeps its log", n.Name())}
+			return nil, n.Unattended("it hosts no components, and the orchestrator keeps its log")
 		}
 		return n.scripted(), nil
 	case 2:
@@ -76,6 +76,9 @@ func (a *Application) component(name string) *Component {
 func (a *Application) nothing(name string) error {
 	var names []string
 	for _, n := range a.Nodes {
+		if slices.Contains(n.Model.Job, name) {
+			return n.runsByItself(name)
+		}
 		names = append(names, n.Name())
 		for _, c := range n.Components {
 			names = append(names, c.Name())

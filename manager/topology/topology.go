@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/toskose/toskose/manager/outcome"
@@ -32,6 +33,24 @@ func (n *Node) Name() string { return n.Model.Name }
 // Replica names the node's replica at an address in errors.
 func (n *Node) Replica(addr netip.AddrPort) string {
 	return fmt.Sprintf("replica %s of node %q", addr, n.Name())
+}
+
+// IsJob reports whether its container runs by itself, to its end.
+func (n *Node) IsJob() bool { return len(n.Model.Job) > 0 }
+
+// Unattended is the error of a request for what only the unit of a node could do that has none
+// to the manager; does says what the orchestrator does instead.
+func (n *Node) Unattended(does string) error {
+	if n.IsJob() {
+		return &outcome.Error{Kind: outcome.ErrJob, Detail: fmt.Sprintf("node %q is a job, run by its orchestrator: the manager has no part in it", n.Name())}
+	}
+	return &outcome.Error{Kind: outcome.ErrStandalone, Detail: fmt.Sprintf("node %q is standalone: %s", n.Name(), does)}
+}
+
+// runsByItself is the error of a request for a component of a job.
+func (n *Node) runsByItself(component string) error {
+	return &outcome.Error{Kind: outcome.ErrJob, Detail: fmt.Sprintf(
+		"component %q is run by its orchestrator: container %q is a job, in which the manager has no part", component, n.Name())}
 }
 
 // Component is a component of the model on its node.
@@ -125,6 +144,9 @@ func (a *Application) Component(nodeName, name string) (*Component, error) {
 			return c, nil
 		}
 		names = append(names, c.Name())
+	}
+	if slices.Contains(n.Model.Job, name) {
+		return nil, n.runsByItself(name)
 	}
 	if !n.Toskosed {
 		return nil, &outcome.Error{Kind: outcome.ErrUnknownComponent, Detail: fmt.Sprintf("node %q is standalone: it hosts no components", nodeName)}

@@ -21,11 +21,21 @@ const maxToken = 1024
 // secrets in the wrong places, and which form it has.
 const tokenPrefix = "toskose1."
 
+// Use is what a token is for. One that is for something else is not valid.
+type Use string
+
+// The uses.
+const (
+	ForPrograms Use = ""        // shown with each request; it makes a session
+	ForBrowser  Use = "session" // kept in a cookie; it makes nothing
+)
+
 // ErrToken is the error of a token that is not good, or no longer.
 var ErrToken = errors.New("the token is not valid")
 
 // claims is what a token says.
 type claims struct {
+	Use        Use    `json:"use,omitempty"`
 	Key        string `json:"kid"` // a digest of the key that signed it
 	User       string `json:"sub"`
 	Generation string `json:"gen"`
@@ -49,8 +59,8 @@ func NewSigner(secret []byte) Signer {
 }
 
 // Sign returns a token for a user as they are now.
-func (s Signer) Sign(u User, expires time.Time) string {
-	said, _ := json.Marshal(claims{s.id, u.Name, u.Generation, expires.Unix()}) // strings always encode
+func (s Signer) Sign(use Use, u User, expires time.Time) string {
+	said, _ := json.Marshal(claims{use, s.id, u.Name, u.Generation, expires.Unix()}) // strings always encode
 	body := base64.RawURLEncoding.EncodeToString(said)
 	return tokenPrefix + body + "." + base64.RawURLEncoding.EncodeToString(s.mac(body, u))
 }
@@ -65,7 +75,7 @@ func (s Signer) mac(body string, u User) []byte {
 }
 
 // Verify returns the user of a token, as the list has them, and when the token ends.
-func (s Signer) Verify(token string, list List, now time.Time) (User, time.Time, error) {
+func (s Signer) Verify(use Use, token string, list List, now time.Time) (User, time.Time, error) {
 	text, ok := strings.CutPrefix(token, tokenPrefix)
 	body, signature, two := strings.Cut(text, ".")
 	if !ok || !two || len(token) > maxToken {
@@ -80,7 +90,7 @@ func (s Signer) Verify(token string, list List, now time.Time) (User, time.Time,
 		return User{}, time.Time{}, ErrToken
 	}
 	var c claims
-	if json.Unmarshal(said, &c) != nil || c.Key != s.id {
+	if json.Unmarshal(said, &c) != nil || c.Key != s.id || c.Use != use {
 		return User{}, time.Time{}, ErrToken
 	}
 	u, _ := list.Find(c.User) // nobody's mark fits no token

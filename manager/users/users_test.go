@@ -1,10 +1,13 @@
 package users_test
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/docs"
 	"github.com/toskose/toskose/manager/users"
 )
 
@@ -71,6 +74,24 @@ func TestAFileIsWhatWasWritten(t *testing.T) {
 
 // TestHashesOfOthersAreRead has one that the reference implementation of Argon2 wrote:
 // `echo -n password | argon2 somesalt -id -t 2 -k 65536 -p 1 -e`, from its test vectors.
+// TestTheFileIsAsTheDocumentationShowsIt compares the keys, and what a hash begins with.
+func TestTheFileIsAsTheDocumentationShowsIt(t *testing.T) {
+	t.Parallel()
+	shown := docs.Shown(t, "docs/manager-access.md", `"users": [`)
+	var l users.List
+	if err := l.Add("ann", users.Operator, "correct horse"); err != nil {
+		t.Fatal(err)
+	}
+	file := string(encoded(t, l))
+	if !slices.Equal(docs.Keys(t, file), docs.Keys(t, shown)) {
+		t.Errorf("the file is\n%s\nand the documentation shows\n%s", file, shown)
+	}
+	hash := regexp.MustCompile(`\$argon2id\$v=[0-9]+\$[a-z0-9=,]+\$`)
+	if hash.FindString(shown) == "" || hash.FindString(file) != hash.FindString(shown) {
+		t.Errorf("a hash begins with %s, and the documentation shows %s", hash.FindString(file), hash.FindString(shown))
+	}
+}
+
 func TestHashesOfOthersAreRead(t *testing.T) {
 	t.Parallel()
 	u := users.User{Name: "x", Password: "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"}
@@ -134,7 +155,7 @@ func TestATokenEndsWithItsTimeItsKeyAndAnyChangeOfItsUser(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	before, ann := list(t)
 	s := users.NewSigner([]byte("key"))
-	token := s.Sign(ann, now.Add(users.TokenLife))
+	token := s.Sign(users.ForPrograms, ann, now.Add(users.TokenLife))
 	for name, c := range map[string]struct {
 		change func(*users.List) error
 		key    string
@@ -162,9 +183,24 @@ func TestATokenEndsWithItsTimeItsKeyAndAnyChangeOfItsUser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, expires, err := users.NewSigner([]byte(c.key)).Verify(token, l, c.at)
+		u, expires, err := users.NewSigner([]byte(c.key)).Verify(users.ForPrograms, token, l, c.at)
 		if (err == nil) != c.good || c.good && (u != ann || !expires.Equal(now.Add(users.TokenLife))) {
 			t.Errorf("%s: %+v until %s, %v", name, u, expires, err)
+		}
+	}
+}
+
+// A session is in a cookie, which browsers send by themselves; a token is in no cookie.
+func TestATokenOfOneUseIsNoneOfAnother(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	l, ann := list(t)
+	s := users.NewSigner([]byte("key"))
+	for _, made := range []users.Use{users.ForPrograms, users.ForBrowser} {
+		for _, wanted := range []users.Use{users.ForPrograms, users.ForBrowser} {
+			if _, _, err := s.Verify(wanted, s.Sign(made, ann, now.Add(time.Hour)), l, now); (err == nil) != (made == wanted) {
+				t.Errorf("made for %q, shown as one for %q: %v", made, wanted, err)
+			}
 		}
 	}
 }
@@ -202,8 +238,10 @@ func FuzzTokensAndFilesOfStrangers(f *testing.F) {
 		if err != nil && len(l.Users) > 0 {
 			t.Error("a list and an error")
 		}
-		if u, _, err := s.Verify(token, l, time.Unix(0, 0)); err == nil {
-			t.Errorf("%q is good for %+v", token, u)
+		for _, use := range []users.Use{users.ForPrograms, users.ForBrowser} {
+			if u, _, err := s.Verify(use, token, l, time.Unix(0, 0)); err == nil {
+				t.Errorf("%q is good for %+v", token, u)
+			}
 		}
 	})
 }

@@ -2,6 +2,7 @@ package view
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/toskose/toskose/manager/discovery"
@@ -99,10 +100,27 @@ func OfNode(l Look, n *topology.Node, seen Processes) Node {
 	default:
 		view.State = NodeUnreachable
 	}
+	if n.IsJob() {
+		view.asJob(n, now.Problem)
+	}
 	for _, c := range n.Components {
 		view.Components = append(view.Components, OfComponent(l, c, seen))
 	}
 	return view
+}
+
+// asJob says what can be known of a container that runs by itself: not how it ended.
+func (view *Node) asJob(n *topology.Node, problem error) {
+	view.Kind, view.Job, view.Why = Job, n.Model.Job, "a job, run by its orchestrator"
+	if errors.Is(problem, discovery.ErrNone) || errors.Is(problem, discovery.ErrUnanswered) {
+		view.State = NodeStopped
+	}
+	switch view.State {
+	case NodeStopped:
+		view.Why += ": it has ended, or has not begun"
+	case NodeUnreachable:
+		view.Why += fmt.Sprintf(": whether it runs is not known: %v", problem)
+	}
 }
 
 func ofReplica(r *mirror.Replica) Replica {

@@ -114,7 +114,7 @@ func standing(c *mirror.Component) goal.Component {
 			continue
 		case wire.OutcomeSucceeded, wire.OutcomeCancelled:
 		case wire.OutcomeFailed, wire.OutcomeTimeout, wire.OutcomeLost:
-			run.Failed = true
+			run.Failed, run.TimedOut = true, x.Outcome == wire.OutcomeTimeout
 		}
 		made.Runs = append(made.Runs, run)
 	}

@@ -19,13 +19,14 @@ type App struct {
 	Volumes     []Volume    `json:"volumes"`
 }
 
-// NodeKind says whether a node has a unit.
+// NodeKind says whether a node has a unit that the manager asks.
 type NodeKind string
 
 // The kinds of nodes.
 const (
 	Toskosed   NodeKind = "toskosed"
 	Standalone NodeKind = "standalone"
+	Job        NodeKind = "job" // its unit is not the manager's: it runs by itself, to its end
 )
 
 // The states of a node. A component that no unit knows is StateUnknown, and
@@ -49,6 +50,7 @@ type Node struct {
 	Why        string      `json:"why,omitempty"`
 	Replicas   []Replica   `json:"replicas"`
 	Components []Component `json:"components,omitempty"`
+	Job        []string    `json:"job,omitempty"` // the components that it runs by itself
 }
 
 // Replica is one container of a node.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toskose/toskose/internal/testbrowser"
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/tosca"
 )
 
 func TestMain(m *testing.M) {
@@ -31,7 +32,7 @@ func TestThePage(t *testing.T) {
 
 	b.GoTo("#/goal")
 	b.Click(".choice") // all up
-	b.Says(".plan", "operations from now")
+	b.Says(".plan", "The plan: 9 operations")
 	b.Named()
 	b.Picture("plan")
 	b.Click(".editor button.main")
@@ -41,7 +42,7 @@ func TestThePage(t *testing.T) {
 	b.GoTo("#/")
 	b.Says("[data-box=api]", "running")
 	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'ok'`)
-	b.Says("[data-box=api]", "MB")
+	b.Says("[data-box=api]", "%")
 	b.Says(".latest", "start")
 	b.Picture("topology")
 
@@ -51,15 +52,19 @@ func TestThePage(t *testing.T) {
 	b.Says(".own-log", "listening")
 	b.Named()
 	b.Picture("component")
+	b.Ask(stale)
 	b.Push("stop") // against the goal: it is on hold, and gui lacks it
 	b.Says(".panel .now", "configured")
+	if n := testbrowser.Ask[int](b, `window.stale`); n > 0 {
+		t.Errorf("what has stopped has processor time, memory or processes, %d times", n)
+	}
 	b.Says(".troubles", "On hold")
 	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'warn'`)
 	b.Await(`document.querySelector('.chip').dataset.tone === 'warn'`)
 	b.Picture("hold")
 	b.GoTo("#/component/frontend/gui")
 	b.Push("stop")
-	b.Says(".operation .why", "gui lacks connection of api")
+	b.Says(".operation .why", "gui lacks connection and dependency of api")
 	b.ClickText(".operation button", "run anyway")
 	b.Says(".panel .now", "running")
 	b.GoTo("#/component/backend/api")
@@ -69,6 +74,48 @@ func TestThePage(t *testing.T) {
 	b.GoTo("#/activity")
 	b.Says(".timeline", "admin (forced)")
 }
+
+// What fails on the way is tried again, and what waits for it is shown as what is to come.
+func TestThePageShowsStepsToCome(t *testing.T) {
+	world := newThinking(t)
+	if err := os.WriteFile(world.fails, []byte("api.configure\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := testbrowser.Open(t, world.URL+"/#/goal", 1280)
+	b.SignIn("olga", "olga's password")
+	b.Click(".choice")
+	b.Says(".plan", "The plan: 9 operations")
+	b.Click(".editor button.main")
+	b.Says(".troubles", "configure")
+	b.Says(".plan.ahead", "gui start")
+	b.Look("goal-in-the-way")
+	b.GoTo("#/")
+	b.Says("[data-box=gui] .ahead", "start")
+	b.Says("[data-box=logsniffer]", "running")
+	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'bad'`)
+	b.Await(`document.querySelector('[data-box=gui]').dataset.tone === 'idle'`)
+	b.Await(`!document.querySelector('#said p')`)
+	b.Picture("pending")
+	b.Look("topology-in-the-way")
+	b.GoTo("#/component/backend/api")
+	b.Says(".troubles", "configure failed")
+	b.Look("component-in-the-way")
+	if err := os.Remove(world.fails); err != nil {
+		t.Fatal(err)
+	}
+	b.GoTo("#/goal")
+	b.ClickText(".goal button", "Set the goal again")
+	b.Says(".lead", "is reached")
+	b.GoTo("#/")
+	b.Says("[data-box=gui]", "running")
+	b.Await(`!document.querySelector('.ahead')`)
+}
+
+// stale counts how often numbers of processes are shown of api where it is configured.
+const stale = `window.stale = 0, new MutationObserver(() => {
+	const box = document.querySelector('[data-box=api]'), numbers = box && [...box.querySelectorAll('.numbers')].map(e => e.textContent).join('');
+	if (box?.querySelector('.state').textContent.includes('configured') && (numbers || document.querySelector('.replica table'))) window.stale++;
+}).observe(document.body, {subtree: true, childList: true, characterData: true})`
 
 func TestThePageShowsExecutions(t *testing.T) {
 	world := newThinking(t)
@@ -124,6 +171,22 @@ func TestThePageShowsTasks(t *testing.T) {
 	}
 }
 
+func TestThePageShowsAJobAsItsOrchestrators(t *testing.T) {
+	world := newWorld(t, "thinking", func(app *tosca.Application) {
+		for i := range app.Nodes {
+			if n := &app.Nodes[i]; n.Name == "store" {
+				n.Job = []string{"load"}
+			}
+		}
+	})
+	b := testbrowser.Open(t, world.URL, 1280)
+	b.SignIn("vera", "vera's password")
+	b.Says("[data-box=store]", "job, running")
+	b.Says("[data-box=store] title", "load: a job, run by its orchestrator")
+	world.found.ended.Store(true)
+	b.Says("[data-box=store]", "job, not running")
+}
+
 func TestThePageFollowsLogs(t *testing.T) {
 	world := newThinking(t)
 	b := testbrowser.Open(t, world.URL+"/#/logs?of=backend/api", 1280)
@@ -177,13 +240,34 @@ func TestViewersOnlyWatch(t *testing.T) {
 	}
 	b.GoTo("#/goal")
 	b.Click(".choice")
-	b.Says(".plan", "operations from now") // everybody may know the plan
+	b.Says(".plan", "The plan: 9 operations") // everybody may know the plan
 	b.Await(`document.querySelector('.editor button.main').disabled`)
 	b.Says(".hint", "operators may")
 	b.ClickText("button", "Sign out")
 	b.Await(`!!document.querySelector('form.signin')`)
 	if status := testbrowser.Ask[int](b, `fetch('/api/v1/app', {headers: {'Toskose-Page': '1'}}).then(r => r.status)`); status != http.StatusUnauthorized {
 		t.Errorf("status %d after signing out", status)
+	}
+}
+
+func TestThePageIsOpenedWithAToken(t *testing.T) {
+	world := newThinking(t)
+	b := testbrowser.Open(t, world.URL+"/#/component/backend/api", 1280)
+	b.ClickText("form.signin button", "Use a token instead")
+	b.SignInWithToken("nobody's")
+	b.Says(".refused", "not valid, or no longer")
+	b.Named()
+	b.Picture("signin-token")
+	const make = `fetch('/api/v1/tokens', {method: 'POST', headers: {Authorization: 'Basic ' + btoa("olga:olga's password"), 'Toskose-Page': '1'}}).then(r => r.json()).then(t => t.access_token)`
+	b.SignInWithToken(testbrowser.Ask[string](b, make))
+	b.Says(".user", "olga operator")
+	b.Push("create")
+	b.Says(".panel .now", "created")
+	// It ends with the user, and the page says so.
+	world.users.remove(t, "olga")
+	b.Says("form.signin", "You were signed out")
+	if left := testbrowser.Ask[int](b, `document.querySelectorAll('[data-box]').length`); left != 0 {
+		t.Errorf("%d boxes are shown to nobody", left)
 	}
 }
 

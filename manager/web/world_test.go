@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/packager/config"
@@ -36,6 +38,30 @@ type world struct {
 	app   *manager.App
 	found *containers
 	away  *atomic.Bool // it does not answer
+	users *accounts
+	units map[string]*testunit.Unit
+	fails string // a file with the operations that fail, api.configure, while it is there
+}
+
+// accounts are the users beside the first.
+type accounts struct {
+	mu   sync.Mutex
+	list users.List
+}
+
+func (a *accounts) file() ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.list.Encode()
+}
+
+func (a *accounts) remove(t testing.TB, name string) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.list.Remove(name); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // run runs an operation to its end.
@@ -52,8 +78,9 @@ func (w *world) run(t testing.TB, node, component, operation string) {
 
 // containers finds the replicas of all nodes.
 type containers struct {
-	mu sync.Mutex
-	of map[string][]netip.AddrPort
+	mu    sync.Mutex
+	of    map[string][]netip.AddrPort
+	ended atomic.Bool // no standalone container is there
 }
 
 func (c *containers) Replicas(_ context.Context, node string, _ int) ([]netip.AddrPort, error) {
@@ -66,8 +93,11 @@ func (c *containers) Clients(context.Context, string) ([]netip.Addr, bool, error
 	return nil, true, nil
 }
 
-// Running says of a standalone container that it is there.
+// Running says of a standalone container that it is there, until it has ended.
 func (c *containers) Running(context.Context, string, []int) ([]netip.Addr, error) {
+	if c.ended.Load() {
+		return nil, discovery.ErrNone
+	}
 	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 }
 
@@ -87,10 +117,14 @@ func load(t testing.TB, folder string) *tosca.Application {
 
 func newThinking(t testing.TB) *world { return newWorld(t, "thinking") }
 
-func newWorld(t testing.TB, example string) *world {
+func newWorld(t testing.TB, example string, changes ...func(*tosca.Application)) *world {
 	t.Helper()
 	model := load(t, "../../examples/"+example)
+	for _, change := range changes {
+		change(model)
+	}
 	found := &containers{of: map[string][]netip.AddrPort{}}
+	units, fails := map[string]*testunit.Unit{}, filepath.Join(t.TempDir(), "fails")
 	conf := config.Config{Nodes: map[string]config.Node{}}
 	for _, n := range model.Nodes {
 		hosted := slices.DeleteFunc(slices.Clone(model.Components), func(c tosca.Component) bool { return c.Node != n.Name })
@@ -98,9 +132,10 @@ func newWorld(t testing.TB, example string) *world {
 		if len(hosted) == 0 {
 			continue
 		}
-		found.of[n.Name] = []netip.AddrPort{testunit.Run(t, "unit's", func(folder string, port uint16) []byte {
-			return unitConfig(t, folder, port, hosted)
-		}).Addr}
+		units[n.Name] = testunit.Run(t, "unit's", func(folder string, port uint16) []byte {
+			return unitConfig(t, folder, fails, port, hosted)
+		})
+		found.of[n.Name] = []netip.AddrPort{units[n.Name].Addr}
 	}
 	app, err := manager.New(model, &conf, manager.Options{
 		Containers: found, Passwords: func(string) []string { return []string{"unit's"} }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
@@ -110,23 +145,31 @@ func newWorld(t testing.TB, example string) *world {
 	}
 	t.Cleanup(app.Close)
 	away := &atomic.Bool{}
-	return &world{serve(t, app, away), app, found, away}
+	all := accountsOf(t)
+	return &world{serveTo(t, all, app, away), app, found, away, all, units, fails}
+}
+
+// accountsOf are an operator and a viewer.
+func accountsOf(t testing.TB) *accounts {
+	t.Helper()
+	all := &accounts{}
+	for name, role := range map[string]users.Role{"olga": users.Operator, "vera": users.Viewer} {
+		if err := all.list.Add(name, role, name+"'s password"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
 }
 
 // serve is the API for admin, an operator and a viewer.
 func serve(t testing.TB, app api.Application, away *atomic.Bool) *httptest.Server {
 	t.Helper()
-	var file users.List
-	for name, role := range map[string]users.Role{"olga": users.Operator, "vera": users.Viewer} {
-		if err := file.Add(name, role, name+"'s password"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text, err := file.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	gate, err := access.New(access.Options{First: "admin", Password: access.Always("pw"), Users: access.Always(string(text))})
+	return serveTo(t, accountsOf(t), app, away)
+}
+
+func serveTo(t testing.TB, all *accounts, app api.Application, away *atomic.Bool) *httptest.Server {
+	t.Helper()
+	gate, err := access.New(access.Options{First: "admin", Password: access.Always("pw"), Users: all.file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +188,7 @@ func serve(t testing.TB, app api.Application, away *atomic.Bool) *httptest.Serve
 }
 
 // unitConfig is that of a unit whose operations say what they are; a start stays.
-func unitConfig(t testing.TB, folder string, port uint16, components []tosca.Component) []byte {
+func unitConfig(t testing.TB, folder, fails string, port uint16, components []tosca.Component) []byte {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "[supervisord]\nnodaemon=true\nlogfile=%[1]s/unit.log\npidfile=%[1]s/unit.pid\nchildlogdir=%[1]s\ntoskose_journal=%[1]s/journal\ntoskose_documents=%[1]s/documents\n\n"+
@@ -162,6 +205,9 @@ func unitConfig(t testing.TB, folder string, port uint16, components []tosca.Com
 			}
 			command := "echo " + c.Name + ": " + name.Name
 			kind := c.Protocol.KindOf(name)
+			if kind != protocol.KindStart && c.Task == nil {
+				command += fmt.Sprintf("; ! grep -qsx %s.%s %s || (echo cannot reach the store at store:6379 >&2; exit 3)", c.Name, name.Name, fails)
+			}
 			if kind == protocol.KindStart {
 				command += " and listening; exec sleep 1000"
 			} else if c.Task != nil { // of several indexes one fails, once

@@ -25,7 +25,7 @@ async function read(more) {
 
 export function activity() {
   if (past.pulse !== state.pulse && !past.reading) read(false);
-  if (!past.executions) return h('p', {class: 'empty'}, past.problem || 'Reading what happened …');
+  if (!past.executions) return h('div', {class: 'empty'}, h('h1', null, 'Activity'), h('p', null, past.problem || 'Reading what happened …'));
   const seen = state.happened.filter(e => ['unreachable', 'reachable', 'vanished', 'gone', 'missing'].includes(e.kind));
   const all = [...past.executions.map(x => ({at: x.started, x})), ...seen.map(e => ({at: e.time, e}))].sort((a, b) => b.at.localeCompare(a.at));
   let last = '';
@@ -85,7 +85,8 @@ async function follow(id) {
 export function execution(id) {
   if (opened.id !== id) follow(id);
   const x = opened.x;
-  if (!x) return h('p', {class: 'empty'}, opened.problem || 'Reading the execution …');
+  if (!x) return h('div', {class: 'empty'}, h('h1', null, 'Execution'), h('p', null, opened.problem || 'Reading the execution …'),
+    opened.problem && h('p', null, h('a', {href: '#/activity'}, 'All that is known')));
   const c = state.components.get(x.component);
   return h('div', {class: 'execution reading'},
     h('h1', null, c ? h('a', {href: linkTo(c)}, x.component) : x.component, ' ', bare(x.interface + '.' + x.operation) + partOf(x)),

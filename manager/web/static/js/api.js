@@ -36,10 +36,11 @@ export async function call(method, path, {body, headers, signal} = {}) {
 
 export const get = (path, options) => call('GET', path, options);
 
-// signIn sends the password once; from then on there is a cookie that no script reads.
-export function signIn(user, password) {
-  const bytes = new TextEncoder().encode(user + ':' + password);
-  return call('POST', '/session', {headers: {Authorization: 'Basic ' + btoa(String.fromCharCode(...bytes))}});
+// signIn sends a password or a token once; from then on there is a cookie that no script reads.
+export function signIn({user, password, token}) {
+  const bytes = new TextEncoder().encode(token ?? user + ':' + password);
+  const text = String.fromCharCode(...bytes);
+  return call('POST', '/session', {headers: {Authorization: token === undefined ? 'Basic ' + btoa(text) : 'Bearer ' + text}});
 }
 
 // run asks for an operation. The key makes a repeated request the same one.

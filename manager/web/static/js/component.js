@@ -3,7 +3,7 @@
 import {h, memo, say} from './dom.js';
 import {get, call, run} from './api.js';
 import {state, toneOf, failedOf, goalOf, may, changed} from './store.js';
-import {SIGNS, OUTCOMES, meaning, bytes, spent, timeOf, bare, named, partOf, lackText} from './words.js';
+import {SIGNS, OUTCOMES, meaning, bytes, lasted, timeOf, bare, plain, obstacleText, named, partOf, lackTexts} from './words.js';
 import {lines} from './logs.js';
 import {task} from './task.js';
 
@@ -14,14 +14,15 @@ export function component(node, name) {
   const c = state.components.get(name);
   if (!c || c.node !== node) {
     return [h('a', {class: 'close', href: '#/', 'aria-label': 'Close'}, '×'),
-      h('h1', null, name), h('p', {class: 'empty'}, `The application has no component "${name}" in a container "${node}".`)];
+      h('h1', {tabindex: '-1'}, name), h('p', {class: 'empty'}, `The application has no component "${name}" in a container "${node}".`),
+      h('p', {class: 'empty'}, h('a', {href: '#/components'}, 'All components'))];
   }
   if (past.of !== name) { past = {of: name, pulse: -1, executions: null}; Object.assign(chosen, {replica: '', inputs: {}, open: ''}); }
   if (past.pulse !== state.pulse) readPast(c);
   const tone = toneOf(c);
   return [
     h('a', {class: 'close', href: '#/', 'aria-label': 'Close'}, '×'),
-    h('h1', null, c.name),
+    h('h1', {tabindex: '-1'}, c.name),
     h('p', {class: 'sub'}, c.type.split('.').pop() + ' in ' + c.node),
     h('p', {class: 'now', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('strong', null, c.state), h('span', {class: 'unseen'}, ', ' + meaning(tone)), since(c)),
     troubles(c),
@@ -38,15 +39,15 @@ export function component(node, name) {
 
 function since(c) {
   const at = c.replicas.map(r => r.since).filter(Boolean).sort().pop();
-  return at && h('span', {class: 'muted'}, ' for ' + spent(Date.now() - new Date(at)));
+  return at && h('span', {class: 'muted'}, ' ' + lasted(Date.now() - new Date(at)));
 }
 
 function troubles(c) {
   const hold = state.goal?.holds?.[c.name];
   const all = [
-    ...new Set([...(c.lacks || []).map(lackText), ...c.replicas.filter(r => r.problem).map(r => r.address + ': ' + r.problem),
+    ...new Set([...lackTexts(c.lacks || []), ...c.replicas.filter(r => r.problem).map(r => r.problem.includes(r.address) ? r.problem : r.address + ': ' + r.problem),
       ...c.replicas.filter(r => r.outdated).map(r => r.address + ' is of another version of the application'),
-      ...failedOf(c.name).map(o => o.reason + (o.until ? ', again at ' + timeOf(o.until) : ''))]),
+      ...failedOf(c.name).map(obstacleText)]),
   ];
   if (!all.length && !hold) return null;
   return h('ul', {class: 'troubles'}, all.map(t => h('li', {key: t}, t)),
@@ -57,7 +58,7 @@ function troubles(c) {
 // ahead is what the goal does here now, and what its plan has next.
 function ahead(c) {
   const {underway, ahead: next, obstacles} = goalOf(c.name);
-  const waits = [...new Set(obstacles.filter(o => o.waits).map(o => o.reason))];
+  const waits = [...new Set(obstacles.filter(o => o.waits).map(o => plain(o.reason)))];
   if (!underway.length && !next.length && !waits.length) return null;
   const now = [...new Set(underway.map(s => bare(named(s.operation))))];
   return h('section', {key: 'ahead'}, h('h2', null, 'The goal\'s next steps'),
@@ -78,11 +79,17 @@ function protocol(c) {
   for (const r of c.replicas) there.set(r.state, (there.get(r.state) || 0) + 1);
   const key = [...there].flat().join();
   return memo('protocol', [d, key], () => h('div', {class: 'diagram', tabindex: '0', role: 'img', 'aria-label': `Protocol: ${d.states.map(s => s.name).join(', ')}; now ${[...there.keys()].join(', ')}`},
-    h('svg', {viewBox: `0 0 ${Math.ceil(d.width)} ${Math.ceil(d.height)}`, width: Math.ceil(d.width), height: Math.ceil(d.height)},
+    h('svg', {key, viewBox: `0 0 ${Math.ceil(d.width)} ${Math.ceil(d.height)}`, width: Math.ceil(d.width), height: Math.ceil(d.height), style: {'--w': Math.ceil(d.width) + 'px'}, made: e => requestAnimationFrame(() => showHere(e))},
       d.arrows.map(a => h('g', {class: a.fault ? 'edge fault' : 'edge'}, h('path', {d: a.path, 'marker-end': a.fault ? 'url(#bad)' : 'url(#line)'}), h('text', {x: a.label.x, y: a.label.y, 'text-anchor': a.label.anchor, class: 'line'}, a.label.text))),
       d.states.map(s => h('g', {class: there.has(s.name) ? 'at here' : 'at'}, h('title', null, says(s)),
         h('rect', {x: s.x, y: s.y, width: s.w, height: s.h, rx: s.h / 2}),
         h('text', {x: s.x + s.w / 2, y: s.y + s.h / 2 + 4.5, 'text-anchor': 'middle'}, s.name))))));
+}
+
+// showHere has the present state be seen where the picture is wider than its place.
+function showHere(svg) {
+  const box = svg.parentElement, here = svg.querySelector('.here rect');
+  if (here && box.scrollWidth > box.clientWidth) box.scrollLeft += here.getBoundingClientRect().right - box.getBoundingClientRect().right + 24;
 }
 
 const says = s => [s.name, s.requires?.length && 'requires ' + s.requires.join(', '), s.offers?.length && 'offers ' + s.offers.join(', ')].filter(Boolean).join('\n');
@@ -92,6 +99,7 @@ function operations(c) {
   return [
     replicas.length > 1 && h('label', {class: 'field', key: 'on'}, 'On ', h('select', {onChange: e => { chosen.replica = e.target.value; changed(); }},
       h('option', {value: ''}, 'all replicas'), replicas.map(r => h('option', {value: r.address, key: r.address}, r.address)))),
+    !c.operations.length && h('p', {class: 'muted', key: 'none'}, 'It has none.'),
     h('div', {class: 'operations'}, [...c.operations].sort((a, b) => rank(a) - rank(b)).map(o => operation(c, o))),
     !may('operator') && h('p', {class: 'hint', key: 'role'}, `You are signed in as ${state.session.role}: operators may run these.`)];
 }
@@ -106,7 +114,7 @@ function operation(c, o) {
   const free = on.length > 0 && on.every(r => (r.allowed || []).includes(o.name));
   const blocked = on.map(r => r.blocked?.[o.name]).find(Boolean);
   const busy = on.some(r => r.executing);
-  const why = free ? '' : busy ? 'an operation is under way' : blocked ? blocked.map(lackText).join('; ') : on.length ? 'not in state ' + [...new Set(on.map(r => r.state))].join(', ') : 'there is no container';
+  const why = free ? '' : busy ? 'an operation is under way' : blocked ? lackTexts(blocked).join('; ') : on.some(r => r.problem) ? 'its container does not answer' : on.length ? 'not allowed while ' + [...new Set(on.map(r => r.state))].join(', ') : 'there is no container';
   const open = chosen.open === o.name;
   return h('div', {class: 'operation', key: o.name},
     h('button', {disabled: !free || !may('operator'), 'aria-describedby': why ? 'why-' + o.name : null, onClick: () => start(c, o, false), class: free ? 'main' : ''}, bare(o.name)),
@@ -138,7 +146,7 @@ async function finish(x) {
 
 function replicas(c) {
   if (!c.replicas.length) return h('p', {class: 'empty'}, 'There is no container. Making one is the orchestrator\'s affair.');
-  const used = state.usage.get(c.name);
+  const used = state.processes.get(c.name);
   const labels = new Map((state.nodes.get(c.node)?.replicas || []).map(r => [r.address, r]));
   return c.replicas.map(r => {
     const processes = used?.replicas.find(u => u.address === r.address)?.processes || [];

@@ -4,7 +4,8 @@
 const SVG = 'http://www.w3.org/2000/svg';
 
 // h describes an element. Properties that begin with "on" are listeners; `key`
-// says which element of the same parent it is; `text` is the first value of a field;
+// says which element of the same parent it is; `text` is the value of a field until
+// somebody types another;
 // `made` is called with the element once it is there; of one that is its `own`, the
 // children are left alone.
 export function h(tag, props, ...kids) {
@@ -64,18 +65,19 @@ function one(id, kid, old, svg) {
 }
 
 const NEW = {};
-const OURS = new Set(['key', 'own', 'text', 'made']);
+const OURS = new Set(['key', 'own', 'made']);
 const PROPERTIES = new Set(['checked', 'disabled', 'hidden', 'selected', 'open']);
 
 function dress(node, props, before) {
   for (const name of Object.keys(before)) if (!(name in props)) set(node, name, null);
   for (const [name, value] of Object.entries(props)) if (value !== before[name]) set(node, name, value);
-  if (before === NEW) { if (props.text) node.value = props.text; props.made?.(node); }
+  if (before === NEW) props.made?.(node);
 }
 
 function set(node, name, value) {
   if (OURS.has(name)) return;
-  if (name.startsWith('on')) node[name.toLowerCase()] = value;
+  if (name === 'text') node.value = value || '';
+  else if (name.startsWith('on')) node[name.toLowerCase()] = value;
   else if (PROPERTIES.has(name)) node[name] = !!value;
   else if (name === 'style') for (const [p, v] of Object.entries(value)) node.style.setProperty(p, v);
   else if (value === null || value === undefined || value === false) node.removeAttribute(name);

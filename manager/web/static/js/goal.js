@@ -4,11 +4,11 @@
 import {h, say} from './dom.js';
 import {call} from './api.js';
 import {state, may, changed} from './store.js';
-import {SIGNS, bare, timeOf, linkTo, named} from './words.js';
+import {SIGNS, bare, plain, obstacleText, timeOf, linkTo, named} from './words.js';
 
 const draft = {touched: false, all: '', states: {}, plan: null, asking: false, for: ''};
 
-const called = g => !g || (!g.state && !Object.keys(g.states || {}).length) || g.state === 'none' && !Object.keys(g.states || {}).length ? 'none'
+export const called = g => !g || (!g.state && !Object.keys(g.states || {}).length) || g.state === 'none' && !Object.keys(g.states || {}).length ? 'none'
   : [g.state, ...Object.entries(g.states || {}).map(([n, s]) => n + '=' + s)].filter(Boolean).join(' ');
 
 function toneOfGoal(g) {
@@ -27,7 +27,7 @@ export function goalChip() {
   const none = called(g) === 'none';
   const text = called(g);
   return h('a', {class: 'chip', href: '#/goal', 'data-tone': tone, key: 'chip'}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ',
-    none ? 'no goal' : h('span', null, 'goal ', h('b', null, text.length > 24 ? text.slice(0, 23) + '…' : text), ' ', h('span', {class: 'digits'}, g.reached + '/' + g.wanted)));
+    none ? 'no goal' : h('span', null, h('span', {class: 'word'}, 'goal '), h('b', {title: text}, text), ' ', h('span', {class: 'digits'}, g.reached + '/' + g.wanted)));
 }
 
 export function goal(at) {
@@ -44,14 +44,15 @@ function now(g) {
   if (called(g) === 'none') return h('p', {class: 'lead'}, 'There is no goal: the manager observes, and keeps nothing up. Ask for one below.');
   return h('section', null,
     h('p', {class: 'lead', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('b', null, called(g)), ' ',
-      tone === 'ok' ? 'is reached, and kept.' : tone === 'warn' && g.acting ? 'is reached but for what is on hold.' : !g.acting ? 'is known, but not acted upon: not enough replicas have said which goal they keep.' : 'is on its way.',
+      tone === 'ok' ? 'is reached, and kept.' : tone === 'warn' && g.acting ? 'is reached but for what is on hold.' : !g.acting ? 'is known, but not acted upon: not enough replicas have said which goal they keep.' : tone === 'bad' ? 'is not reached: see what is in the way.' : 'is on its way.',
       h('span', {class: 'muted'}, g.by ? ` Asked for by ${g.by}${g.at ? ' at ' + timeOf(g.at) : ''}.` : g.default ? ' It is that of toskose.yml.' : '')),
     h('div', {class: 'bar', role: 'progressbar', 'aria-label': 'Components that are as they should be', 'aria-valuemin': '0', 'aria-valuemax': g.wanted, 'aria-valuenow': g.reached},
       h('div', {style: {width: (g.wanted ? 100 * g.reached / g.wanted : 0) + '%'}})),
-    h('p', {class: 'muted digits'}, `${g.reached} of ${g.wanted} components on replicas are as they should be.`),
+    h('p', {class: 'muted digits'}, `${g.reached} of ${g.wanted} components, counted on each replica, are as they should be.`),
     g.underway?.length > 0 && [h('h2', {key: 'u'}, 'Under way'), h('ul', {class: 'steps', key: 'ul'}, g.underway.map(s => h('li', {key: s.id, 'data-tone': 'busy'}, h('i', {'aria-hidden': 'true'}, SIGNS.busy), ' ', component(s.component), ' ', bare(named(s.operation)), h('span', {class: 'muted'}, ` ${s.from} → ${s.to}`))))],
     toCome(g),
-    g.obstacles?.length > 0 && [h('h2', {key: 'o'}, 'In the way'), h('ul', {class: 'troubles', key: 'ol'}, g.obstacles.map((o, i) => h('li', {key: i, 'data-tone': o.waits ? 'idle' : g.holds?.[o.component] ? 'warn' : 'bad'}, o.component ? component(o.component) : o.node, o.component || o.node ? ': ' : '', o.reason, o.until ? ', again at ' + timeOf(o.until) : '')))],
+    g.obstacles?.length > 0 && [h('h2', {key: 'o'}, 'In the way'), h('ul', {class: 'troubles', key: 'ol'}, g.obstacles.map((o, i) => h('li', {key: i, 'data-tone': o.waits ? 'idle' : g.holds?.[o.component] ? 'warn' : 'bad'}, o.component ? component(o.component) : o.node, o.component || o.node ? ': ' : '', obstacleText(o))))],
+    tone === 'bad' && h('button', {key: 'again', disabled: !may('operator') || draft.asking, onClick: () => put({state: g.state, states: g.states})}, 'Set the goal again'),
     g.notes?.length > 0 && h('ul', {class: 'troubles', key: 'n'}, g.notes.map((n, i) => h('li', {key: i, 'data-tone': 'warn'}, n))));
 }
 
@@ -61,7 +62,7 @@ function toCome(g) {
   const levels = new Map();
   for (const s of g.ahead) levels.set(s.level, [...levels.get(s.level) || [], s]);
   return [h('h2', {key: 'a'}, 'To come'), h('ol', {class: 'plan ahead', key: 'al'}, [...levels].map(([level, steps]) => h('li', {key: level}, h('span', {class: 'level'}, level),
-    steps.map(s => h('span', {key: s.component + s.operation, class: 'step'}, component(s.component), ' ', bare(s.operation))))))];
+    h('span', {class: 'together'}, steps.map(s => h('span', {key: s.component + s.operation, class: 'step'}, component(s.component), ' ', bare(s.operation)))))))];
 }
 
 function component(name) {
@@ -84,8 +85,8 @@ function editor(g) {
           options(n).map(s => h('option', {value: s, key: s, selected: draft.states[n] === s}, s))))))))),
     draft.touched && plan(),
     h('div', {class: 'row'},
-      h('button', {class: 'main', disabled: !allowed || !draft.touched || draft.asking || !asked(), onClick: set}, 'Set this goal'),
-      draft.touched && h('button', {class: 'quiet', onClick: () => { draft.touched = false; draft.for = ''; changed(); }}, 'Leave it')),
+      h('button', {class: 'main', disabled: !allowed || !draft.touched || draft.asking || !asked() || !draft.plan, onClick: set}, 'Set this goal'),
+      draft.touched && h('button', {class: 'quiet', onClick: () => { draft.touched = false; draft.for = ''; changed(); }}, 'Discard')),
     !allowed && h('p', {class: 'hint'}, `You are signed in as ${state.session.role}: operators may set a goal. The plan is shown to everybody.`));
 }
 
@@ -113,18 +114,20 @@ function plan() {
   if (p.problem) return h('p', {class: 'refused', key: 'plan'}, p.problem);
   const levels = p.plan?.levels || [];
   return h('div', {class: 'plan', key: 'plan'},
-    h('h3', null, levels.length ? `${p.plan.operations} ${p.plan.operations === 1 ? 'operation' : 'operations'} from now to there` : 'There is nothing to do for it now'),
-    levels.length > 0 && h('ol', null, levels.map((level, i) => h('li', {key: i}, level.map(s => h('span', {key: s.id, class: 'step'}, h('b', null, s.component), ' ', bare(named(s)), h('span', {class: 'muted'}, ` → ${s.target}`)))))),
-    p.obstacles?.length > 0 && h('ul', {class: 'troubles'}, p.obstacles.map((o, i) => h('li', {key: i}, [o.component || o.node, o.reason].filter(Boolean).join(': ')))),
+    h('h3', null, levels.length ? `The plan: ${p.plan.operations} ${p.plan.operations === 1 ? 'operation' : 'operations'}` : 'There is nothing to do for it now'),
+    levels.length > 0 && h('ol', null, levels.map((level, i) => h('li', {key: i}, h('span', {class: 'together'}, level.map(s => h('span', {key: s.id, class: 'step'}, h('b', null, s.component), ' ', bare(named(s)), h('span', {class: 'muted'}, ` → ${s.target}`))))))),
+    p.obstacles?.length > 0 && h('ul', {class: 'troubles'}, p.obstacles.map((o, i) => h('li', {key: i}, [o.component || o.node, plain(o.reason)].filter(Boolean).join(': ')))),
     p.notes?.length > 0 && h('ul', {class: 'troubles'}, p.notes.map((n, i) => h('li', {key: i, 'data-tone': 'warn'}, n))));
 }
 
-async function set() {
+const set = () => put(body());
+
+async function put(wanted) {
   draft.asking = true;
   changed();
   try {
-    const g = await call('PUT', '/app/goal', {body: body()});
-    say('The goal is ' + called(g) + '.');
+    const g = await call('PUT', '/app/goal', {body: wanted});
+    say('The goal is set: ' + called(g) + '.');
     draft.touched = false;
     draft.for = '';
   } catch (err) { say(err.message, 'bad'); }

@@ -22,14 +22,14 @@ export function logs(at) {
   const sources = [...state.nodes.values()].filter(n => n.components?.length);
   return h('div', {class: 'logs'},
     h('div', {class: 'tools'}, h('h1', null, 'Logs'),
-      h('label', {class: 'field'}, 'Of ', h('select', {name: 'of', onChange: e => go({of: e.target.value})},
+      h('label', {class: 'field'}, 'From ', h('select', {name: 'of', onChange: e => go({of: e.target.value})},
         h('option', {value: '', selected: !wanted.of}, 'everything'),
         sources.map(n => [h('option', {value: n.name, key: n.name, selected: wanted.of === n.name}, n.name),
           n.components.map(c => h('option', {value: n.name + '/' + c.name, key: n.name + '/' + c.name, selected: wanted.of === n.name + '/' + c.name}, n.name + ' / ' + c.name))]))),
       h('label', {class: 'field'}, 'Stream ', h('select', {name: 'stream', onChange: e => go({stream: e.target.value})},
         [['', 'both'], ['stdout', 'stdout'], ['stderr', 'stderr']].map(([v, t]) => h('option', {value: v, key: v, selected: wanted.stream === v}, t)))),
       h('form', {class: 'field', role: 'search', onSubmit: e => { e.preventDefault(); go({text: e.target.text.value}); }},
-        h('label', null, 'With ', h('input', {name: 'text', type: 'search', text: wanted.text, placeholder: 'text', onSearch: e => go({text: e.target.value})})))),
+        h('label', null, 'Search ', h('input', {name: 'text', type: 'search', text: wanted.text, placeholder: 'text', onSearch: e => go({text: e.target.value})})))),
     lines({of, stream: wanted.stream, text: wanted.text, tail: 500, name: 'view'}));
 }
 
@@ -41,15 +41,15 @@ export function lines({of, stream, text, tail, name}) {
   if (stream) query.set('stream', stream);
   if (text) query.set('text', text);
   const path = '/logs?' + query;
-  return h('div', {class: 'lines', tabindex: '0', role: 'log', 'aria-label': 'Lines of ' + (of.join(', ') || 'all components'), own: true, key: name + path, made: box => begin(name, path, box)});
+  return h('div', {class: 'lines', tabindex: '0', role: 'log', 'aria-label': 'Lines of ' + (of.join(', ') || 'all components'), own: true, key: name + path, made: box => begin(name, path, box, !!text)});
 }
 
-function begin(name, path, box) {
+function begin(name, path, box, searched) {
   readers.get(name)?.();
   const rows = document.createElement('div');
   const empty = document.createElement('p');
   empty.className = 'empty';
-  empty.textContent = 'Nothing was printed yet. Lines appear here as they are written.';
+  empty.textContent = searched ? 'No line has this text yet. Those that do appear here as they are written.' : 'Nothing was printed yet. Lines appear here as they are written.';
   box.append(empty, rows);
   const stop = follow(path, {
     event(all) {

@@ -9,6 +9,7 @@ import {component} from './component.js';
 import {goal, goalChip} from './goal.js';
 import {activity, execution} from './activity.js';
 import {logs} from './logs.js';
+import './announce.js';
 
 const VIEWS = [
   {at: '', name: 'Topology', show: topology},
@@ -28,12 +29,12 @@ function place() {
 function draw() {
   const page = document.getElementById('page');
   if (state.session === undefined) {
-    if (state.problem) render(page, h('main', {class: 'alone'}, h('p', {class: 'empty'}, state.problem + ' It is asked again every two seconds.')));
+    if (state.problem) render(page, h('main', {class: 'alone'}, h('div', {class: 'empty'}, h('h1', null, 'Toskose'), h('p', {role: 'alert'}, state.problem), h('p', null, 'It is asked again every two seconds. If that stays so, see whether its container runs.'))));
     return;
   }
   if (state.session === null) { document.title = 'Sign in · Toskose'; render(page, signInForm()); return; }
   const at = place();
-  if (!state.drawing) { render(page, h('main', {class: 'alone'}, h('p', {class: 'empty'}, 'Reading the application …'))); return; }
+  if (!state.drawing) { render(page, h('main', {class: 'alone'}, h('div', {class: 'empty'}, h('h1', null, 'Toskose'), h('p', null, 'Reading the application …')))); return; }
   const opened = at.view === 'component';
   const shown = VIEWS.find(v => v.at === at.view) || (opened ? VIEWS[0] : null);
   document.title = (opened ? at.parts[1] : at.view === 'execution' ? 'Execution' : shown ? shown.name : 'Nothing') + ' · ' + state.drawing.name;
@@ -76,8 +77,19 @@ watch(() => {
   draw();
   performance.measure('draw', {start});
   performance.clearMeasures('draw');
+  if (toFocus && state.drawing) { document.querySelector(toFocus)?.focus({preventScroll: true}); toFocus = ''; }
 });
-addEventListener('hashchange', () => { changed(); const main = document.getElementById('main'); if (main && place().view !== 'component') scrollTo(0, 0); });
+
+// Who opens a component goes on in it, and who closes it is where they were.
+let toFocus = '', before = place();
+addEventListener('hashchange', () => {
+  const now = place(), opened = now.view === 'component';
+  if (opened) toFocus = '.panel h1';
+  else if (before.view === 'component') toFocus = `[data-box="${CSS.escape(before.parts[1])}"]`;
+  before = now;
+  scrollTo(0, 0);
+  changed();
+});
 addEventListener('keydown', e => { if (e.key === 'Escape' && place().view === 'component' && !e.target.closest?.('input')) location.hash = '#/'; });
 setInterval(changed, 1000); // ages
 begin();

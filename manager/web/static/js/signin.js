@@ -1,34 +1,51 @@
 import {h} from './dom.js';
 import {signIn, Problem} from './api.js';
-import {begin, changed} from './store.js';
+import {state, begin, changed} from './store.js';
 
-let refused = '', asking = false;
+let refused = '', asking = false, byToken = false;
 
-// signInForm asks for the user and password of the API.
+// signInForm asks for what the API takes: a user and password, or a token.
 export function signInForm() {
-  return h('main', {class: 'alone'}, h('form', {class: 'signin', onSubmit: submit, 'aria-label': 'Sign in'},
+  const mode = byToken ? 'token' : 'password';
+  return h('main', {class: 'alone'}, h('form', {class: 'signin', key: mode, onSubmit: submit, 'aria-label': byToken ? 'Sign in with a token' : 'Sign in'},
     h('h1', null, 'Toskose'),
-    h('label', null, 'User', h('input', {name: 'user', autocomplete: 'username', text: 'admin', required: true, autocapitalize: 'none', spellcheck: 'false'})),
-    h('label', null, 'Password', h('input', {name: 'password', type: 'password', autocomplete: 'current-password', required: true, made: e => e.focus()})),
+    state.ended && !refused && h('p', {class: 'ended', role: 'status'}, 'You were signed out: an hour has passed, or the user has changed.'),
+    byToken ?
+      h('label', null, 'Token', h('input', {name: 'token', type: 'password', autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false', required: true, placeholder: 'toskose1.…', made: focus})) :
+      [h('label', null, 'User', h('input', {name: 'user', autocomplete: 'username', text: 'admin', required: true, autocapitalize: 'none', spellcheck: 'false'})),
+        h('label', null, 'Password', h('input', {name: 'password', type: 'password', autocomplete: 'current-password', required: true, made: focus}))],
     h('p', {class: 'refused', role: 'alert'}, refused),
-    h('button', {class: 'main', disabled: asking}, 'Sign in'),
-    h('p', {class: 'hint'}, 'The password of admin is in secrets/netrc, in the folder that packaging wrote. You stay signed in for an hour.')));
+    h('button', {class: 'main', disabled: asking}, asking ? 'Signing in …' : 'Sign in'),
+    h('button', {class: 'quiet', type: 'button', onClick: turn}, byToken ? 'Use a password instead' : 'Use a token instead'),
+    h('p', {class: 'hint'}, byToken ?
+      ['A token is what ', h('code', null, 'POST /api/v1/tokens'), ' answers. You stay signed in until it ends.'] :
+      ['The password of admin is in ', h('code', null, 'secrets/netrc'), ', in the folder that packaging wrote. You stay signed in for an hour.'])));
+}
+
+const focus = field => field.focus();
+
+function turn() {
+  byToken = !byToken;
+  refused = '';
+  changed();
 }
 
 async function submit(e) {
   e.preventDefault();
-  const form = e.target;
+  const form = e.target, secret = byToken ? form.token : form.password;
+  const given = byToken ? {token: secret.value.trim()} : {user: form.user.value, password: secret.value};
   asking = true;
   changed();
   try {
-    await signIn(form.user.value, form.password.value);
+    await signIn(given);
     refused = '';
-    form.password.value = '';
+    secret.value = '';
     await begin();
   } catch (err) {
-    form.password.value = '';
-    form.password.focus();
-    refused = err instanceof Problem && err.status === 401 ? 'This user and password do not fit.' : err.message;
+    secret.value = '';
+    secret.focus();
+    refused = !(err instanceof Problem) || err.status !== 401 ? err.message :
+      byToken ? 'This token is not valid, or no longer: one lasts an hour.' : 'This user and password do not fit.';
   }
   asking = false;
   changed();

@@ -2,21 +2,28 @@
 // manager has them; the goal. Events change it at once, and answers put it right.
 
 import {get, follow, Problem, Unreachable} from './api.js';
-import {ROLES} from './words.js';
+import {ROLES, percent, bytes} from './words.js';
 
 export const state = {
   session: undefined, // undefined: not known yet; null: nobody is signed in
+  ended: false, // somebody was, and is no longer
   connected: false,
   problem: '',
   drawing: null,
   nodes: new Map(),
   components: new Map(),
-  usage: new Map(), // of components: {cpu, memory, processes}
+  usage: new Map(), // of components whose processes run: {cpu, memory}, as they are shown
+  processes: new Map(), // of components: their replicas with their processes
   goal: null,
   goalOf: new Map(), // what of it is a component's: {underway, ahead, obstacles}
   happened: [], // the latest events of replicas
   pulse: 0, // grows with what is executed
+  version: 0, // grows with what is shown of nodes and components
+  versions: new Map(), // of each node, its version when it or a component in it changed last
 };
+
+const nodeChanged = name => { state.versions.set(name, ++state.version); };
+const componentChanged = name => { const c = state.components.get(name); if (c) nodeChanged(c.node); };
 
 const listeners = new Set();
 let drawn = 0;
@@ -37,6 +44,7 @@ export const may = role => !!state.session && ROLES[state.session.role] >= ROLES
 export async function begin() {
   try {
     state.session = await get('/session');
+    state.ended = false;
     state.problem = '';
   } catch (err) {
     if (err instanceof Problem && err.status === 401) state.session = null;
@@ -55,20 +63,21 @@ export async function begin() {
 
 let stop = null, timers = [];
 
-// end forgets all that somebody was allowed to see.
-export function end() {
+// end forgets all that somebody was allowed to see. unasked: they did not sign out.
+export function end(unasked) {
+  state.ended = !!unasked;
   stop?.();
   stop = null;
   timers.forEach(clearTimeout);
   timers = [];
   Object.assign(state, {session: null, drawing: null, goal: null, happened: [], connected: false});
-  for (const map of [state.nodes, state.components, state.usage, state.goalOf]) map.clear();
+  for (const map of [state.nodes, state.components, state.usage, state.processes, state.goalOf, state.versions]) map.clear();
   changed();
 }
 
 // lost takes in that something could not be read.
 export function lost(err) {
-  if (err instanceof Problem && err.status === 401) { stop?.(); stop = null; state.session = null; state.connected = false; changed(); return; }
+  if (err instanceof Problem && err.status === 401) { if (state.session) end(true); return; }
   if (err.name === 'AbortError') return;
   if (err instanceof Unreachable) { state.connected = false; changed(); }
 }
@@ -94,14 +103,16 @@ function take(all) {
     if (e.component) {
       const c = state.components.get(e.component);
       const r = c?.replicas.find(r => r.address === e.replica);
-      if (c && e.kind === 'task') keep(state.components, c.name, {...c, task: e.task});
+      if (c && e.kind === 'task' && keep(state.components, c.name, {...c, task: e.task})) componentChanged(c.name);
       if (r && !c.task && e.state && e.state !== r.state) {
         r.state = e.state;
         r.since = e.time;
+        forgetUsage(e.component);
         const all = new Set(c.replicas.map(r => r.state));
         state.components.set(e.component, {...c, state: all.size === 1 ? e.state : 'mixed'});
+        componentChanged(e.component);
       }
-      if (r && e.execution && e.kind === 'start') { r.executing = e.execution.id; state.components.set(e.component, {...c}); }
+      if (r && e.execution && e.kind === 'start') { r.executing = e.execution.id; state.components.set(e.component, {...state.components.get(e.component)}); componentChanged(e.component); }
     }
     if (e.kind !== 'state' && e.kind !== 'task') { state.happened.unshift(e); state.pulse++; }
   }
@@ -134,26 +145,34 @@ async function readStates() {
 function takeNodes(nodes) {
   const there = new Set();
   for (const n of nodes) {
-    for (const c of n.components || []) { there.add(c.name); keep(state.components, c.name, c); }
-    keep(state.nodes, n.name, n);
+    for (const c of n.components || []) {
+      there.add(c.name);
+      const old = state.components.get(c.name);
+      if (old && stands(old) !== stands(c)) forgetUsage(c.name);
+      if (keep(state.components, c.name, c)) nodeChanged(n.name);
+    }
+    if (keep(state.nodes, n.name, n)) nodeChanged(n.name);
   }
-  for (const name of state.components.keys()) if (!there.has(name)) state.components.delete(name);
+  for (const name of state.components.keys()) if (!there.has(name)) { componentChanged(name); state.components.delete(name); }
   changed();
 }
 
-// keep leaves what is the same in its place, so that it is not drawn again.
+// keep leaves what is the same in its place, so that it is not drawn again, and reports
+// whether it is another.
 function keep(map, name, value) {
   const text = JSON.stringify(value);
-  if (map.get(name)?.text !== text) {
-    Object.defineProperty(value, 'text', {value: text, enumerable: false});
-    map.set(name, value);
-  }
+  if (map.get(name)?.text === text) return false;
+  Object.defineProperty(value, 'text', {value: text, enumerable: false});
+  map.set(name, value);
+  return true;
 }
 
 // takeGoal takes in where the goal stands. What of it is a component's stays the same
 // while it says the same.
 function takeGoal(goal) {
+  const holds = state.goal?.holds || {}, now = goal.holds || {};
   state.goal = goal;
+  for (const name of Object.keys({...holds, ...now})) if (!holds[name] !== !now[name]) componentChanged(name);
   const of = new Map();
   for (const [what, all] of Object.entries({underway: goal.underway, ahead: goal.ahead, obstacles: goal.obstacles})) {
     for (const one of all || []) {
@@ -161,36 +180,58 @@ function takeGoal(goal) {
       of.get(one.component)[what].push(one);
     }
   }
-  for (const [name, value] of of) keep(state.goalOf, name, value);
-  for (const name of state.goalOf.keys()) if (!of.has(name)) state.goalOf.delete(name);
+  for (const [name, value] of of) if (keep(state.goalOf, name, value)) componentChanged(name);
+  for (const name of state.goalOf.keys()) if (!of.has(name)) { state.goalOf.delete(name); componentChanged(name); }
   changed();
 }
 
 const before = new Map();
 
-// readUsage asks for processes only while somebody looks.
+// stands is where a component is on each of its replicas.
+const stands = c => c.replicas.map(r => r.address + ' ' + r.state).join();
+
+// forgetUsage takes away the numbers of processes that are no longer those of a component.
+function forgetUsage(name) {
+  state.processes.delete(name);
+  if (state.usage.delete(name)) componentChanged(name);
+  before.delete(name);
+  soon('usage', readUsage, 500);
+}
+
+// readUsage asks for processes only while somebody looks, and for the containers of which no
+// event tells that they have ended.
 async function readUsage() {
   clearTimeout(timers[0]);
   if (!state.session) return;
   if (!document.hidden) {
-    try { takeUsage(await get('/components?processes=true')); } catch (err) { lost(err); }
+    if ([...state.nodes.values()].some(n => n.kind !== 'toskosed')) readStates();
+    try { await takeUsage(await get('/components?processes=true')); } catch (err) { lost(err); }
   }
   timers[0] = setTimeout(readUsage, 3000);
 }
 
-function takeUsage(components) {
+// takeUsage takes numbers in a few at a time: those of many change at once, and a frame is short.
+async function takeUsage(components) {
   const now = performance.now();
-  for (const c of components) {
-    let cpu = 0, memory = 0, processes = 0;
-    for (const r of c.replicas) for (const p of r.processes || []) { cpu += p.cpu_seconds; memory += p.memory_bytes; processes++; }
-    const old = before.get(c.name);
-    before.set(c.name, {now, cpu});
-    const used = old && cpu >= old.cpu ? Math.round((cpu - old.cpu) / (now - old.now) * 1e6) / 10 : undefined;
-    const shown = {cpu: used, memory, processes, replicas: c.replicas};
-    const text = JSON.stringify(shown);
-    if (state.usage.get(c.name)?.text !== text) state.usage.set(c.name, {...shown, text});
+  for (let i = 0; i < components.length; i += AT_ONCE) {
+    if (i) await new Promise(requestAnimationFrame);
+    for (const c of components.slice(i, i + AT_ONCE)) takeUsageOf(c, now);
+    changed();
   }
-  changed();
+}
+
+const AT_ONCE = 50;
+
+function takeUsageOf(c, now) {
+  const known = state.components.get(c.name);
+  if (!known || stands(known) !== stands(c)) return; // it was asked before what has happened since
+  let used = 0, memory = 0, processes = 0;
+  for (const r of c.replicas) for (const p of r.processes || []) { used += p.cpu_seconds; memory += p.memory_bytes; processes++; }
+  const old = before.get(c.name);
+  before.set(c.name, {now, used});
+  const cpu = old && used >= old.used && now > old.now ? percent((used - old.used) / (now - old.now) * 1e5) : '';
+  keep(state.processes, c.name, {replicas: c.replicas});
+  if (!processes) { if (state.usage.delete(c.name)) componentChanged(c.name); } else if (keep(state.usage, c.name, {cpu, memory: bytes(memory)})) componentChanged(c.name);
 }
 
 // toneOf is what matters of a component at a glance.

@@ -33,7 +33,7 @@ function index(x) {
     h('th', {scope: 'row', class: 'number'}, x.index),
     h('td', {class: 'state', title: x.replica && 'on ' + x.replica}, x.execution ? h('a', {href: '#/execution/' + encodeURIComponent(x.execution)}, phase, h('span', {class: 'unseen'}, `, the last execution of index ${x.index}`)) : phase),
     h('td', {class: 'number'}, x.attempts || '–'),
-    h('td', {class: 'number'}, x.exit_code ?? (x.signal || '–')),
+    h('td', {class: 'number'}, x.timed_out ? 'timeout' : x.exit_code ?? (x.signal || '–')),
     h('td', {class: 'number'}, x.until ? nextTry(x.until) : '–'));
 }
 

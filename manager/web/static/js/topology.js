@@ -1,12 +1,28 @@
 // The application as a picture, and as a list.
 
 import {h, memo} from './dom.js';
-import {state, toneOf, nodeTone, goalOf} from './store.js';
+import {state, changed, toneOf, nodeTone, goalOf} from './store.js';
 import {latest} from './activity.js';
-import {SIGNS, meaning, standing, percent, bytes, bare, linkTo, named} from './words.js';
+import {SIGNS, meaning, standing, bare, linkTo, named} from './words.js';
 
-const MARGIN = 16;
+const MARGIN = 16, EDGE = 4; // around everything, and around each part
 let fitted = true;
+
+// How small "Fit" makes the picture at most, which is then wider than its place. One of many
+// components becomes a map, with signs and names only.
+const MANY = 60, LEAST = .75, LEAST_OF_MANY = .6, MAP = .7, MOST = 1.4;
+
+// fit gives the picture its size, when its place has another one or the button was pressed.
+function fit(canvas) {
+  const sheet = canvas.firstElementChild, width = +sheet.style.getPropertyValue('--w'), height = +sheet.style.getPropertyValue('--h');
+  const least = sheet.querySelectorAll('.box').length > MANY ? LEAST_OF_MANY : LEAST;
+  const room = Math.min((canvas.clientWidth - 1) / width, Math.max(innerHeight - 150, 200) / height);
+  const scale = fitted ? Math.min(Math.max(room, least), MOST) : 1;
+  sheet.style.setProperty('--scale', scale.toFixed(3));
+  sheet.dataset.zoom = scale < MAP ? 'map' : 'near';
+}
+
+const places = new ResizeObserver(all => { for (const {target} of all) fit(target); });
 
 export function topology(at) {
   const {topology: t} = state.drawing;
@@ -17,12 +33,40 @@ export function topology(at) {
     h('div', {class: 'tools'},
       h('h1', {class: 'unseen'}, 'Topology of ' + state.drawing.name),
       counts(),
-      h('button', {class: 'quiet', 'aria-pressed': String(fitted), onClick: () => { fitted = !fitted; dispatchEvent(new Event('hashchange')); }}, 'Fit')),
-    h('div', {class: 'canvas', tabindex: '0', role: 'group', 'aria-label': t.summary},
-      h('svg', {viewBox: `${-MARGIN} ${-MARGIN} ${w} ${height}`, width: w, height, preserveAspectRatio: 'xMidYMin', class: fitted ? 'fitted' : 'natural', style: {'--w': w + 'px'}},
-        t.boxes.map(b => box(b, chosen)),
-        t.edges.map((e, i) => edge(e, i)))),
+      h('button', {class: 'quiet', 'aria-pressed': String(fitted), title: 'Fit the picture to the window', onClick: () => { fitted = !fitted; fit(document.querySelector('.canvas')); changed(); }}, 'Fit')),
+    h('div', {class: 'canvas', tabindex: '0', role: 'group', 'aria-label': t.summary, made: e => places.observe(e)},
+      h('div', {class: 'sheet', style: {'--w': w, '--h': height}},
+        partsOf(t).map(p => memo(p.name, [p, state.versions.get(p.name), p.names.has(chosen) && chosen], () => part(p, chosen))),
+        edges(t, w, height))),
     !chosen && latest());
+}
+
+// partsOf are the boxes that stand alone, with those in them. Each part is a picture of its own:
+// browsers lay out and paint a picture anew as a whole.
+const parts = new WeakMap();
+function partsOf(t) {
+  if (!parts.has(t)) {
+    const all = [];
+    for (const b of t.boxes) {
+      const last = all.at(-1);
+      if (last && b.x >= last.x && b.y >= last.y && b.x + b.w <= last.x + last.w && b.y + b.h <= last.y + last.h) { last.boxes.push(b); last.names.add(b.name); }
+      else all.push({name: b.name, x: b.x, y: b.y, w: b.w, h: b.h, boxes: [b], names: new Set([b.name])});
+    }
+    parts.set(t, all);
+  }
+  return parts.get(t);
+}
+
+function part(p, chosen) {
+  const x = p.x - EDGE, y = p.y - EDGE, w = p.w + 2 * EDGE, height = p.h + 2 * EDGE;
+  return h('svg', {class: 'part', viewBox: `${x} ${y} ${w} ${height}`, style: {'--x': x + MARGIN, '--y': y + MARGIN, '--w': w, '--h': height}}, p.boxes.map(b => box(b, chosen)));
+}
+
+// edges are over all parts, and change with what is lacking.
+function edges(t, w, height) {
+  let lacking = '';
+  for (const c of state.components.values()) if (c.lacks?.length) lacking += c.name + '>' + c.lacks.map(l => l.provider) + ' ';
+  return memo('edges', [t, lacking], () => h('svg', {class: 'edges', viewBox: `${-MARGIN} ${-MARGIN} ${w} ${height}`, style: {'--x': 0, '--y': 0, '--w': w, '--h': height}}, t.edges.map(edge)));
 }
 
 // arrowheads are those of all lines on the page.
@@ -30,12 +74,12 @@ export const arrowheads = () => memo('arrowheads', [], () => h('svg', {class: 'u
   h('marker', {id: kind, key: kind, viewBox: '0 0 10 10', refX: '9.5', refY: '5', markerUnits: 'userSpaceOnUse', markerWidth: '9', markerHeight: '9', orient: 'auto'}, h('path', {d: 'M0,1 L10,5 L0,9 Z', class: kind}))))));
 
 // counts says how many components are how, in words.
-function counts() {
+const counts = () => memo('counts', [state.version], () => {
   const all = {};
   for (const c of state.components.values()) { const tone = toneOf(c); all[tone] = (all[tone] || 0) + 1; }
   return h('p', {class: 'counts'}, ['bad', 'warn', 'busy', 'ok', 'idle'].filter(tone => all[tone]).map(tone =>
-    h('span', {'data-tone': tone, key: tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', all[tone] + ' ' + meaning(tone))));
-}
+    h('span', {'data-tone': tone, key: tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', all[tone] + ' ' + meaning(tone, all[tone]))));
+});
 
 function box(b, chosen) {
   if (b.kind === 'component') {
@@ -47,14 +91,14 @@ function box(b, chosen) {
   return memo(b.name, [n], () => h('g', {class: 'box ' + b.kind.replace(' ', '-'), 'data-tone': n ? nodeTone(n) : null, 'data-box': b.name},
     b.kind === 'volume' ? h('path', {class: 'shape', d: cylinder(b)}) : h('rect', {class: 'shape', x: b.x, y: b.y, width: b.w, height: b.h, rx: 8}),
     h('text', {class: 'name', x: b.x + 14, y: b.y + (b.kind === 'volume' ? 29 : 20)}, b.name),
-    n && h('text', {class: 'state', x: b.x + b.w - 14, y: b.y + 20, 'text-anchor': 'end'}, containerState(n)),
+    n && h('text', {class: 'state', x: b.x + b.w - 14, y: b.y + 20, 'text-anchor': 'end'}, n.job && h('title', null, `${n.job.join(', ')}: ${n.why}`), h('tspan', {class: 'sign'}, SIGNS[nodeTone(n)]), h('tspan', {class: 'label'}, ' ' + containerState(n))),
     (b.lines || []).map((l, i) => h('text', {class: 'line', x: b.x + 14, y: b.y + 35 + 14 * i}, l))));
 }
 
 function containerState(n) {
+  if (n.kind === 'job') return 'job, ' + (n.state === 'stopped' ? 'not running' : n.state);
   const there = n.replicas.filter(r => !r.gone), well = there.filter(r => !r.problem);
-  if (n.state === 'running' && there.length < 2) return SIGNS.ok + ' running';
-  return SIGNS[nodeTone(n)] + ' ' + n.state + (there.length > 1 ? ' ' + well.length + '/' + there.length : '');
+  return n.state + (there.length > 1 ? ' ' + well.length + '/' + there.length : '');
 }
 
 // A box has what is under way beside its name, and what the goal's plan has next, with
@@ -63,18 +107,18 @@ function componentBox(b, c, used, tone, goal, chosen) {
   const next = [...new Set(goal.underway.map(s => bare(named(s.operation))))].join(), [then] = goal.ahead;
   const ahead = then ? `${then.level}. ${bare(then.operation)}${goal.ahead.length > 1 ? ' …' : ''}` : '';
   const label = c ? standing(c) + (c.replicas.length > 1 ? ', ' + c.replicas.length + ' replicas' : '') : '';
-  const cpu = used?.processes && used.cpu !== undefined ? percent(used.cpu) : '', memory = used?.processes ? bytes(used.memory) : '';
+  const cpu = used?.cpu || '', memory = used?.memory || '';
   const href = c ? linkTo(c) : '#/';
   return h('a', {href, class: 'box component', 'data-tone': tone, 'data-box': b.name, 'aria-current': chosen ? 'true' : null,
     'aria-label': `${b.name}: ${label}, ${meaning(tone)}${next ? ', ' + next + ' is under way' : ''}${then ? `, ${goal.ahead.map(s => bare(s.operation)).join(', ')} to come${then.after ? ' after ' + then.after.join(', ') : ''}` : ''}${memory ? `, ${cpu} ${memory}` : ''}`},
     h('rect', {class: 'shape', x: b.x, y: b.y, width: b.w, height: b.h, rx: 6}),
     h('rect', {class: 'tone', x: b.x, y: b.y, width: 5, height: b.h, rx: 2.5}),
-    h('text', {class: 'name', x: b.x + 16, y: b.y + 20}, b.name),
-    h('text', {class: 'state', x: b.x + 16, y: b.y + 38}, h('tspan', {class: 'sign'}, SIGNS[tone]), ' ' + label),
+    h('text', {class: 'name', x: b.x + 16, y: b.y + 20, style: {'--map': Math.min(19, (b.w - 52) / .64 / b.name.length) + 'px'}}, b.name),
+    h('text', {class: 'state', x: b.x + 16, y: b.y + 38}, h('tspan', {class: 'sign'}, SIGNS[tone]), h('tspan', {class: 'label'}, ' ' + label)),
     next && h('text', {class: 'next', x: b.x + b.w - 12, y: b.y + 20, 'text-anchor': 'end'}, '→ ' + next),
     ahead && h('text', {class: 'ahead', x: b.x + b.w - 12, y: b.y + 53, 'text-anchor': 'end'}, then.after && h('title', null, 'after ' + then.after.join(', ')), ahead),
-    h('text', {class: 'numbers', x: b.x + 16, y: b.y + 53}, cpu),
-    h('text', {class: 'numbers', x: b.x + 66, y: b.y + 53}, memory));
+    h('text', {class: 'numbers', x: b.x + 16, y: b.y + 53}, memory),
+    h('text', {class: 'numbers', x: b.x + 76, y: b.y + 53}, cpu));
 }
 
 function edge(e, i) {
@@ -92,18 +136,19 @@ function cylinder(b) {
 
 // list is the same for those who rather read.
 export function list() {
-  const rows = [...state.components.values()].sort((a, b) => a.node.localeCompare(b.node) || a.name.localeCompare(b.name));
   return h('div', {class: 'listing'},
     h('div', {class: 'tools'}, h('h1', null, 'Components'), counts()),
     h('table', {class: 'wide'},
       h('thead', null, h('tr', null, ['Component', 'Container', 'State', 'Replicas', 'CPU', 'Memory'].map((t, i) => h('th', {scope: 'col', class: i > 2 ? 'number' : ''}, t)))),
-      h('tbody', null, rows.map(c => {
+      memo('rows', [state.version], () => h('tbody', null, sorted().map(c => {
         const used = state.usage.get(c.name), tone = toneOf(c);
         return memo(c.name, [c, used, tone], () => h('tr', {'data-tone': tone},
           h('th', {scope: 'row'}, h('a', {href: linkTo(c)}, c.name)), h('td', null, c.node),
           h('td', {class: 'state'}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', standing(c), h('span', {class: 'unseen'}, ', ' + meaning(tone))),
           h('td', {class: 'number'}, c.replicas.length),
-          h('td', {class: 'number'}, used?.processes && used.cpu !== undefined ? percent(used.cpu) : '–'),
-          h('td', {class: 'number'}, used?.processes ? bytes(used.memory) : '–')));
-      }))));
+          h('td', {class: 'number'}, used?.cpu || '–'),
+          h('td', {class: 'number'}, used?.memory || '–')));
+      })))));
 }
+
+const sorted = () => [...state.components.values()].sort((a, b) => a.node.localeCompare(b.node) || a.name.localeCompare(b.name));

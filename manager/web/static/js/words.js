@@ -31,10 +31,26 @@ export const bare = operation => operation.replace(/^Standard\./, '');
 
 export const SIGNS = {ok: '●', idle: '○', busy: '◐', warn: '▲', bad: '✕'};
 const MEANINGS = {ok: 'up', idle: 'not up', busy: 'working', warn: 'needs a look', bad: 'in trouble'};
-export const meaning = tone => MEANINGS[tone];
+export const meaning = (tone, n = 1) => tone === 'warn' && n > 1 ? 'need a look' : MEANINGS[tone];
 
-// lackText says what a component misses.
-export const lackText = l => l.component + ' lacks ' + l.requirement + (l.provider ? ' of ' + l.provider : '') + (l.why ? ', which is ' + l.why : '');
+// lackTexts say what a component misses: in one sentence what is missed for the same reason.
+export function lackTexts(lacks) {
+  const all = new Map();
+  for (const l of lacks) {
+    const rest = (l.provider ? ' of ' + l.provider : '') + (l.why ? ': ' + l.why : '');
+    all.set(l.component + rest, {...l, rest, what: [...all.get(l.component + rest)?.what || [], l.requirement]});
+  }
+  return [...all.values()].map(l => l.component + ' lacks ' + [...new Set(l.what)].join(' and ') + l.rest);
+}
+
+// lasted is how long something has been so, in whole seconds: it is told anew all the time.
+export const lasted = ms => ms < 1000 ? 'just now' : 'for ' + (ms < 60000 ? Math.floor(ms / 1000) + ' s' : spent(ms));
+
+// plain is a sentence of the manager's without the interface that all components have.
+export const plain = text => text.replace(/\bStandard\./g, '');
+
+// obstacleText is what is in the way, with the time as clocks here have it.
+export const obstacleText = o => plain(o.reason).replace(/; it is tried again at \S+$/, '') + (o.until ? ', tried again at ' + timeOf(o.until) : '');
 
 export const OUTCOMES = {succeeded: 'ok', running: 'busy', cancelled: 'idle', failed: 'bad', timeout: 'bad', lost: 'bad', refused: 'warn', unreachable: 'bad'};
 

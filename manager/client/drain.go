@@ -1,0 +1,44 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Drain is a node whose containers are about to be replaced.
+type Drain struct {
+	Node      string    `json:"node"`
+	Instances []string  `json:"instances"` // on which nothing begins
+	Underway  []Busy    `json:"underway"`  // what has not ended there
+	Silent    []string  `json:"silent"`    // who does not answer
+	Empty     bool      `json:"empty"`     // nothing runs there, and nothing begins
+	Until     time.Time `json:"until"`
+}
+
+// Busy is an execution that has not ended.
+type Busy struct {
+	Component string `json:"component"`
+	Operation string `json:"operation"`
+	Execution string `json:"execution"`
+	By        string `json:"by"`
+}
+
+// Drain has nothing begin on the replicas of a node that are there, for so long unless it is
+// asked for again. A manager of before nodes could be drained does not know: that is a
+// Problem with status 404.
+func (c *Client) Drain(ctx context.Context, node string, lease time.Duration) (Drain, error) {
+	var now Drain
+	_, err := c.do(ctx, request{
+		method: http.MethodPut, path: "/api/v1/drains/" + url.PathEscape(node), body: map[string]float64{"seconds": lease.Seconds()},
+	}, &now)
+	return now, err
+}
+
+// EndDrain has operations begin again.
+func (c *Client) EndDrain(ctx context.Context, node string) error {
+	var none struct{}
+	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v1/drains/" + url.PathEscape(node)}, &none)
+	return err
+}

@@ -1,0 +1,79 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/outcome"
+)
+
+// Drain is a node whose containers are about to be replaced.
+type Drain struct {
+	Node      string    `json:"node"`
+	Instances []string  `json:"instances"`        // on which nothing begins
+	Underway  []Busy    `json:"underway"`         // what has not ended there
+	Silent    []string  `json:"silent,omitempty"` // who does not answer
+	Empty     bool      `json:"empty"`            // nothing runs there, and nothing begins
+	Until     time.Time `json:"until"`
+}
+
+// Busy is an execution that has not ended.
+type Busy struct {
+	Component string `json:"component"`
+	Operation string `json:"operation"`
+	Execution string `json:"execution"`
+	By        string `json:"by,omitempty"`
+}
+
+// Drain has no operation begin on the replicas of a node that are there, for so long unless
+// it is asked for again, and returns what still runs there. What people ask for waits, also
+// for the replicas that take their place, until EndDrain.
+func (a *App) Drain(ctx context.Context, node string, lease time.Duration) (Drain, error) {
+	n, err := a.model.Node(node)
+	if err != nil {
+		return Drain{}, err
+	}
+	replicas, err := a.fleet.Replicas(ctx, n, "")
+	if err != nil && !errors.Is(err, outcome.ErrUnreachable) {
+		return Drain{}, err
+	}
+	now := a.engine.Drain(n, lease)
+	fleet.Few(replicas, func(r fleet.Replica) struct{} {
+		a.fleet.CatchUp(ctx, r)
+		return struct{}{}
+	})
+	out := Drain{Node: n.Name(), Instances: append([]string{}, now.Instances...), Underway: []Busy{}, Until: now.Until.UTC()}
+	if err != nil {
+		out.Silent = append(out.Silent, err.Error())
+	}
+	for _, at := range a.fleet.Snapshot().Node(n.Name()).Replicas {
+		switch {
+		case !at.Gone.IsZero():
+			continue
+		case !at.Reachable():
+			out.Silent = append(out.Silent, at.Address.String())
+		}
+		for _, c := range at.Components {
+			if x := c.Executing(); x != nil {
+				out.Underway = append(out.Underway, Busy{c.Component, x.Interface + "." + x.Operation, x.ID, x.By})
+			}
+		}
+	}
+	out.Empty = now.Underway == 0 && len(out.Underway) == 0 && len(out.Silent) == 0
+	return out, nil
+}
+
+// EndDrain has operations begin again on a node.
+func (a *App) EndDrain(node string) error {
+	n, err := a.model.Node(node)
+	if err != nil {
+		return err
+	}
+	if !n.Toskosed {
+		return &outcome.Error{Kind: outcome.ErrStandalone, Detail: "it has no unit, so nothing of it was drained"}
+	}
+	a.engine.EndDrain(n)
+	return nil
+}
