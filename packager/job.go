@@ -165,8 +165,9 @@ func (p *planner) unitJob(node string) *unitJob {
 }
 
 // asJob has an orchestrator run a container until it ends with 0.
-func (s *Service) asJob(task *tosca.Task) {
-	s.Job = task
+func (s *Service) asJob(c *tosca.Component) {
+	task := *c.Task
+	s.Job = &Job{Name: c.Name, Task: task}
 	if r := &s.Deploy.RestartPolicy; *r == (config.RestartPolicy{}) {
 		r.Condition = "on-failure"
 		if r.MaxAttempts = &task.BackoffLimit; task.BackoffLimit == 0 {
@@ -183,6 +184,13 @@ func (p *planner) withoutJobs(app *tosca.Application) {
 		gone[c.Name] = gone[c.Name] || p.plan.Config.Nodes[c.Node].Job
 		return gone[c.Name]
 	})
+	for i := range app.Nodes {
+		if n := &app.Nodes[i]; p.plan.Config.Nodes[n.Name].Job {
+			for _, c := range p.components(n.Name) {
+				n.Job = append(n.Job, c.Name)
+			}
+		}
+	}
 	app.Units = slices.Clone(app.Units)
 	for i := range app.Units {
 		app.Units[i].Members = slices.DeleteFunc(slices.Clone(app.Units[i].Members), func(name string) bool { return gone[name] })

@@ -65,7 +65,7 @@ func TestAContainerOfOneTaskIsRunWithoutTheManager(t *testing.T) {
 		t.Errorf("the unit's job (-want +got):\n%s", diff)
 	}
 	s := service(t, p, "toolbox")
-	if r := s.Deploy.RestartPolicy; s.Job == nil || r.Condition != "on-failure" || *r.MaxAttempts != 4 {
+	if r := s.Deploy.RestartPolicy; s.Job == nil || s.Job.Name != "migrate" || r.Condition != "on-failure" || *r.MaxAttempts != 4 {
 		t.Errorf("the service is %+v, restarted %+v", s.Job, r)
 	}
 	model := fileOf(t, image(t, p, ""), func(f packager.File) bool { return strings.HasSuffix(f.Path, "/app.json") })
@@ -76,6 +76,15 @@ func TestAContainerOfOneTaskIsRunWithoutTheManager(t *testing.T) {
 	for _, c := range app.Components {
 		if c.Node == "toolbox" {
 			t.Errorf("the manager knows component %q", c.Name)
+		}
+	}
+	for _, n := range app.Nodes {
+		var want []string
+		if n.Name == "toolbox" {
+			want = []string{"tool", "migrate"}
+		}
+		if !cmp.Equal(n.Job, want) {
+			t.Errorf("what the manager knows of the job of %q is %q", n.Name, n.Job)
 		}
 	}
 	if members := app.Units[len(app.Units)-1].Members; !cmp.Equal(members, []string{"toolbox"}) {

@@ -86,7 +86,13 @@ type Service struct {
 	UnitPasswd string   // name of the secret with the unit's or the manager's password
 	IsManager  bool
 	IsToskosed bool
-	Job        *tosca.Task `json:",omitempty"` // it ends by itself, when this is complete; nil: it does not
+	Job        *Job `json:",omitempty"` // it ends by itself, when this is complete; nil: it does not
+}
+
+// Job is the Task that a container is there for, without the manager.
+type Job struct {
+	Name string
+	tosca.Task
 }
 
 // Port is a container's port, published by one of the host.
@@ -179,6 +185,7 @@ const (
 	LabelApp     = "io.toskose.app"
 	LabelNode    = "io.toskose.node" // of a toskosed image; the manager's has none
 	LabelVersion = "io.toskose.version"
+	LabelJob     = "io.toskose.job" // of a container that is there for one Task, and ends with it: the Task's name
 
 	// Of a toskosed image: what its base runs by itself, each a JSON list.
 	LabelBaseEntrypoint = "io.toskose.base.entrypoint"

@@ -108,7 +108,7 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 	s.UnitPasswd, s.StopGrace = UnitPassword(n.Name), stopGrace(cfg.Components)
 	s.Secrets = append(s.Secrets, s.UnitPasswd)
 	if job := p.jobOf(n.Name); job != nil {
-		s.asJob(job.Task)
+		s.asJob(job)
 	}
 	p.secretFiles(s, components)
 	p.secure(s, n.Name, cfg.Alias)

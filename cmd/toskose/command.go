@@ -90,7 +90,7 @@ func newCommand(env environment) *cobra.Command {
 	cmd.AddCommand(newPackage(env, &engine), newDeploy(env, &engine), newUndeploy(env, &engine), newVersion(env), newConfig(env),
 		newInit(env, &engine), newValidate(env), newInspect(env), newGraph(env), newPlan(env, &engine))
 	cmd.AddCommand(releases.Commands(env.streams(), releases.Engine{Connect: engine.connect, Environ: func() []string { return engine.environ(env) }})...)
-	cmd.AddCommand(user.Command(env.streams(), &engine.quiet))
+	cmd.AddCommand(user.Command(env.streams(), &engine.quiet, contexts.Mounted(env.environ)))
 	cmd.AddCommand(live.Commands(env.streams(), env.environ, &engine.quiet)...)
 	cmd.AddCommand(applications.Command(env.streams(), env.environ, engine.connect))
 	cmd.AddCommand(volume.Command(env.streams(), env.environ, engine.connect, &engine.quiet))

@@ -39,8 +39,8 @@ it together with their containers, it is set again.
 
 Secrets belong to the application: a folder with others than those that run is
 refused. Package it with --from, which takes them over, or deploy it with
---new-secrets, which replaces all containers but those of Kubernetes, which read
-them anew.
+--new-secrets: a Swarm replaces all containers then, elsewhere manager and units
+read them anew.
 
 With --rollback, it deploys the release before the one that is deployed: its images
 and manifests, and not its data. Without DIR, that is of the application in the
@@ -80,7 +80,7 @@ packaged in DIR, or that runs by the NAME that ` + "`toskose ls`" + ` shows, and
 units keep for the manager; on Kubernetes, all of its objects except volume
 claims, and its namespace if toskose created it and nothing else is left in it.
 Images, the application's volumes and files stay.`,
-		Example: "  toskose undeploy thinking-toskosed\n  toskose undeploy --images thinking\n  toskose undeploy --volumes thinking-toskosed\n  toskose undeploy --target kubernetes thinking-toskosed",
+		Example: "  toskose undeploy thinking-toskosed\n  toskose undeploy --images thinking\n  toskose undeploy --volumes thinking-toskosed\n  toskose undeploy --target kubernetes thinking-toskosed\n  toskose undeploy --namespace staging thinking",
 		Args:    cli.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd.Context(), env, engine, args[0], down)
@@ -89,6 +89,7 @@ Images, the application's volumes and files stay.`,
 	cmd.Flags().DurationVar(&flags.opts.Timeout, "timeout", 2*time.Minute, "how long to wait until everything is gone")
 	flags.register(cmd)
 	cmd.Flags().BoolVar(&flags.opts.Volumes, "volumes", false, "also remove the application's volumes and the data in them")
+	cmd.Flags().StringVar(&flags.opts.Space, "namespace", "", "namespace of an application on Kubernetes that is named (default: the one that it runs in)")
 	cmd.Flags().BoolVar(&flags.opts.Images, "images", false, "also remove the images that were built for it from the engine, unless they are in use")
 	return cmd
 }
@@ -118,11 +119,15 @@ func (f *deployFlags) findRunning(ctx context.Context, env environment, engine *
 	info, err := os.Stat(arg)
 	folder := err == nil && info.IsDir()
 	if strings.ContainsAny(arg, `/\`) || folder && deploy.Packaged(arg) {
-		f.opts.Dir = arg
+		if f.opts.Dir = arg; f.opts.Space != "" {
+			return cli.Misuse(fmt.Errorf("--namespace is of an application that is named: the folder %q says where it runs", arg))
+		}
 		return nil
 	}
-	app, err := applications.Places{Connect: engine.connect, Target: f.opts.Target, Context: f.opts.Context, Environ: engine.environ(env)}.Named(ctx, arg)
-	if err != nil && folder { // deploying says what it lacks
+	app, err := applications.Places{
+		Connect: engine.connect, Target: f.opts.Target, Context: f.opts.Context, Namespace: f.opts.Space, Environ: engine.environ(env),
+	}.Named(ctx, arg)
+	if err != nil && folder && f.opts.Space == "" { // deploying says what it lacks
 		f.opts.Dir = arg
 		return nil
 	}
@@ -168,6 +173,7 @@ func (f *deployFlags) deploy(ctx context.Context, env environment, engine *engin
 	defer docker.Close()
 	opts := f.opts
 	opts.Environ, opts.Progress, opts.Debug = engine.environ(env), engine.progress(env), engine.debugging(env)
+	opts.Mounted = contexts.Mounted(opts.Environ)
 	if f.progress == progressJSON {
 		opts.Progress = jsonSteps{opts.Progress}
 	}

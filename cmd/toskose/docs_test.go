@@ -9,75 +9,8 @@ import (
 	"testing"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/docs"
 )
-
-// page is a page of the documentation, in parts.
-type page struct {
-	name   string
-	text   string
-	blocks []block
-}
-
-// block is a fenced block of a page.
-type block struct{ language, text string }
-
-// fileName is the comment with a name that the block of a file begins with, a
-// script after the line of its interpreter.
-var fileName = regexp.MustCompile(`^(?:#!/.*\n)?# ([a-z./-]+\.ya?ml|[a-z/-]+\.sh|[a-z/-]+/Dockerfile)\n`)
-
-// file is the name of the file that a block shows, if it does.
-func (b block) file() string {
-	if match := fileName.FindStringSubmatch(b.text); match != nil {
-		return match[1]
-	}
-	return ""
-}
-
-// commands are a block's lines for a shell that toskose can be asked for, or that
-// make files.
-func (b block) commands() []string {
-	var lines []string
-	if b.file() != "" {
-		return nil
-	}
-	for line := range strings.Lines(b.text) {
-		line = strings.TrimSuffix(line, "\n")
-		synopsis := strings.ContainsAny(line, "[…") || strings.Contains(line, " DIR ")
-		if b.language == "sh" && !synopsis && regexp.MustCompile(`^(toskose|printf|chmod) `).MatchString(line) {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-// documentation reads the README and docs/.
-func documentation(t *testing.T) []page {
-	t.Helper()
-	names, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	top, err := filepath.Glob("../../*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pages []page
-	for _, name := range append(top, names...) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := page{name: name, text: string(text)}
-		for i, part := range strings.Split("\n"+p.text, "\n```") {
-			if i%2 == 1 {
-				language, text, _ := strings.Cut(part, "\n")
-				p.blocks = append(p.blocks, block{language, text + "\n"})
-			}
-		}
-		pages = append(pages, p)
-	}
-	return pages
-}
 
 // TestEveryLinkOfTheDocumentationLeadsSomewhere follows those within the repository.
 func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
@@ -93,24 +26,24 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 		return all.String()
 	}
 	links := 0
-	for _, p := range documentation(t) {
-		for _, match := range link.FindAllStringSubmatch(p.text, -1) {
+	for _, p := range docs.Pages(t) {
+		for _, match := range link.FindAllStringSubmatch(p.Text, -1) {
 			target, anchor, _ := strings.Cut(match[1], "#")
 			if strings.Contains(target, "://") {
 				continue
 			}
 			links++
-			text := p.text
+			text := p.Text
 			if target != "" {
-				data, err := os.ReadFile(filepath.Join(filepath.Dir(p.name), filepath.FromSlash(target)))
+				data, err := os.ReadFile(filepath.Join(docs.Root(t), filepath.Dir(p.Name), filepath.FromSlash(target)))
 				if err != nil {
-					t.Errorf("%s: %v", p.name, err)
+					t.Errorf("%s: %v", p.Name, err)
 					continue
 				}
 				text = string(data)
 			}
 			if anchor != "" && !strings.Contains(anchors(text), "#"+anchor+"\n") {
-				t.Errorf("%s: %s has no such heading", p.name, match[1])
+				t.Errorf("%s: %s has no such heading", p.Name, match[1])
 			}
 		}
 	}
@@ -162,14 +95,6 @@ func TestTheGuideHasEveryNameOfTosKersTypes(t *testing.T) {
 // in docs/tosca.md misspells.
 func TestTheDocumentationShowsWhatValidatePrints(t *testing.T) {
 	t.Parallel()
-	shown := ""
-	for _, p := range documentation(t) {
-		for _, b := range p.blocks {
-			if filepath.Base(p.name) == "tosca.md" && b.language == "" {
-				shown = b.text
-			}
-		}
-	}
 	dir := filepath.Join(t.TempDir(), "examples", "thinking")
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "examples", "thinking"))); err != nil {
 		t.Fatal(err)
@@ -186,8 +111,10 @@ func TestTheDocumentationShowsWhatValidatePrints(t *testing.T) {
 	var out bytes.Buffer
 	code := run(t.Context(), []string{"validate", dir}, environment{out: &out, err: &out})
 	printed := strings.ReplaceAll(out.String(), dir, "examples/thinking")
-	if code != cli.ExitFailed || strings.TrimSpace(printed) != strings.TrimSpace(shown) {
-		t.Errorf("validate exits with %d and prints\n%s\nand docs/tosca.md shows\n%s", code, printed, shown)
+	for _, shown := range []string{docs.Shown(t, "docs/tosca.md", "frontnd"), docs.Shown(t, "docs/diagnostics.md", "frontnd")} {
+		if code != cli.ExitFailed || printed != shown {
+			t.Errorf("validate exits with %d and prints\n%s\nand the documentation shows\n%s", code, printed, shown)
+		}
 	}
 }
 

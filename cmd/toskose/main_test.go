@@ -10,8 +10,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// commands are what this binary is by other names.
+var commands = map[string]func(){"toskose": main}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"toskose": main})
+	testscript.Main(m, commands)
 }
 
 func TestCommandLine(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/docs"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
@@ -60,14 +61,7 @@ func packagedThinking(t *testing.T, dir string, cfg config.Config, change map[st
 // and of the frontend a level has changed.
 func TestTheDocumentationShowsWhatDiffPrints(t *testing.T) {
 	t.Parallel()
-	shown := ""
-	for _, p := range documentation(t) {
-		for i, b := range p.blocks {
-			if strings.HasPrefix(b.text, "toskose diff thinking-1 thinking-2\n") {
-				shown = p.blocks[i+1].text
-			}
-		}
-	}
+	shown := docs.Shown(t, "docs/second-day.md", "toskose diff thinking-1 thinking-2")
 	work := t.TempDir()
 	one, two := filepath.Join(work, "thinking-1"), filepath.Join(work, "thinking-2")
 	packagedThinking(t, one, config.Config{}, nil)

@@ -3,11 +3,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net"
 	"net/http/httptest"
 	"net/netip"
@@ -15,32 +13,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/internal/testapp"
 	"github.com/toskose/toskose/internal/testunit"
-	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
-	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/manager/unitclient"
-	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
-
-// replicas finds the containers of one node.
-type replicas []netip.AddrPort
-
-func (r replicas) Replicas(context.Context, string, int) ([]netip.AddrPort, error) { return r, nil }
-
-func (r replicas) Clients(context.Context, string) ([]netip.Addr, bool, error) {
-	return nil, true, nil
-}
-func (r replicas) Running(context.Context, string, []int) ([]netip.Addr, error) { return nil, nil }
 
 // running is an application with a component on two replicas: two real units, and
 // a real manager.
@@ -52,48 +35,25 @@ type running struct {
 
 func newRunning(t *testing.T) *running {
 	t.Helper()
-	model := &tosca.Application{
-		Name:  "shop",
-		Nodes: []tosca.Node{{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()}},
-		Components: []tosca.Component{{
-			Name: "api", Host: "backend", Node: "backend", Protocol: testunit.Lifecycle(), Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
-				{Name: "configure", Script: "configure.sh", Inputs: []tosca.OperationInput{{Name: "port"}, {Name: "code"}}},
-				{Name: "start", Script: "start.sh"},
-				{Name: "stop"},
-			}}},
-		}},
-		Units: []tosca.Unit{{Name: "front", Members: []string{"api"}}},
-	}
-	var found replicas
 	var units []*testunit.Unit
+	var found []netip.AddrPort
 	for range 2 {
 		u := testunit.Run(t, "unit's", testunit.API)
 		units, found = append(units, u), append(found, u.Addr)
 	}
-	app, err := manager.New(model, &config.Config{Nodes: map[string]config.Node{"backend": {Port: 9001, User: "admin"}}}, manager.Options{
-		Containers: found, Passwords: func(string) []string { return []string{"unit's"} }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
+	model := testapp.Shop()
+	model.Units = []tosca.Unit{{Name: "front", Members: []string{"api"}}}
+	server := testapp.Serve(t, model, testapp.Options{
+		Units: found, Passwords: func(string) []string { return []string{"unit's"} },
+		Access: access.Options{First: "admin", Password: access.Always("pw")},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(app.Close)
-	gate, err := access.New(access.Options{First: "admin", Password: access.Always("pw")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler, err := api.New(app, api.Options{Access: gate, Version: "1", Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
 	r := &running{packagedFolder(t), server, units}
 	r.want(t, "wait backend --for running", cli.ExitOK)
 	return r
 }
 
 // toskose runs a command, and returns what it printed.
-func (r *running) toskose(ctx context.Context, command string, out *syncBuffer) int {
+func (r *running) toskose(ctx context.Context, command string, out *testunit.Output) int {
 	args := strings.Fields(command)
 	at := len(args)
 	if args[0] == "__complete" { // of the last word
@@ -112,7 +72,7 @@ func (r *running) follow(ctx context.Context, command string, out io.Writer) int
 // all that it printed.
 func (r *running) want(t *testing.T, command string, code int, words ...string) string {
 	t.Helper()
-	var out syncBuffer
+	var out testunit.Output
 	if got := r.toskose(t.Context(), command, &out); got != code {
 		t.Fatalf("%s: exit %d, want %d:\n%s", command, got, code, out.String())
 	}
@@ -122,24 +82,6 @@ func (r *running) want(t *testing.T, command string, code int, words ...string) 
 		}
 	}
 	return out.String()
-}
-
-// syncBuffer may be read while a command writes to it.
-type syncBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 func TestCommandsOfARunningApplication(t *testing.T) {
@@ -301,7 +243,7 @@ func (r *running) completions(t *testing.T, command string) (names []string) {
 		words = words[:len(words)-1]
 	}
 	args := slices.Insert(words, 1, "--dir", r.folder, "--manager", r.server.URL)
-	var out, said syncBuffer
+	var out, said testunit.Output
 	if code := run(t.Context(), append([]string{"__complete"}, args...), environment{out: &out, err: &said}); code != cli.ExitOK {
 		t.Errorf("%s: exit %d: %s", command, code, said.String())
 	}
@@ -327,7 +269,7 @@ func TestWhatWasDeployedIsAskedWithoutAFolder(t *testing.T) {
 	}
 	environ := []string{"TOSKOSE_CONFIG=" + t.TempDir()}
 	ask := func(args ...string) (int, string) {
-		var out syncBuffer
+		var out testunit.Output
 		code := run(t.Context(), args, environment{out: &out, err: &out, environ: environ})
 		return code, out.String()
 	}
@@ -400,7 +342,7 @@ func TestEventsAreFollowedOverLostConnections(t *testing.T) {
 	since := states[1].ID
 
 	ctx, cancel := context.WithCancel(t.Context())
-	var out syncBuffer
+	var out testunit.Output
 	ended := make(chan int, 1)
 	go func() { ended <- r.toskose(ctx, "events -o json --follow --since "+since, &out) }()
 	exits := func(e client.Event) bool { return e.Kind == "exit" }

@@ -24,6 +24,9 @@ const (
 	LocalFile = "docker-compose.local.yml"
 )
 
+// version is that of the Compose specification which all files are of.
+const version = "3.7"
+
 // The values of Options (Compose 3.7, "deploy.endpoint_mode" and "ports").
 const (
 	EndpointVIP    = "vip"
@@ -136,13 +139,6 @@ type onNet struct {
 	Aliases []string `yaml:"aliases,omitempty"`
 }
 
-type health struct {
-	Test     []string `yaml:"test,flow"`
-	Interval string   `yaml:"interval"`
-	Timeout  string   `yaml:"timeout"`
-	Retries  int      `yaml:"retries"`
-}
-
 // value is of a variable.
 type value = yaml.Marshaler
 
@@ -196,7 +192,7 @@ func Swarm(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, e
 
 func forSwarm(plan *packager.Plan, opts Options, secrets output.Secrets) file {
 	f := file{
-		Version: "3.7", Info: infoOf(plan, opts, secrets.External), Services: map[string]service{},
+		Version: version, Info: infoOf(plan, opts, secrets.External), Services: map[string]service{},
 		Networks: map[string]net{network: overlay(opts)},
 		Volumes:  map[string]volume{}, Secrets: map[string]secret{},
 	}
@@ -225,7 +221,7 @@ func forSwarm(plan *packager.Plan, opts Options, secrets output.Secrets) file {
 			f.Secrets[s.Name] = secret{Name: externalName(name), External: true}
 			continue
 		}
-		f.Secrets[s.Name] = secret{Name: secretName(name, secrets.Suffixes[s.Name]), File: "./" + output.SecretsDir + "/" + s.Name}
+		f.Secrets[s.Name] = secret{Name: SecretName(plan.App, s.Name, secrets.Suffixes[s.Name]), File: "./" + output.SecretsDir + "/" + s.Name}
 	}
 	return f
 }
@@ -247,6 +243,9 @@ func labelsOf(plan *packager.Plan, s packager.Service) map[string]text {
 	if !s.IsManager {
 		labels[packager.LabelNode] = text(s.Name)
 		labels["kompose.service.type"] = "headless"
+	}
+	if s.Job != nil {
+		labels[packager.LabelJob] = text(s.Job.Name)
 	}
 	return labels
 }
@@ -303,6 +302,9 @@ func secretName(name, suffix string) string {
 	return name + "_" + suffix
 }
 
+// SecretName is what a Swarm calls an application's secret whose value has a suffix.
+func SecretName(app, name, suffix string) string { return secretName(app+"_"+name, suffix) }
+
 // externalName is the name of a Swarm secret that somebody else makes. It ends
 // in a letter or a digit.
 func externalName(name string) string {
@@ -354,12 +356,7 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 	for _, name := range s.Secrets {
 		out.Secrets = append(out.Secrets, secretRef{Source: name, Target: name})
 	}
-	if len(s.Health) > 0 {
-		out.Health = &health{Test: append([]string{"CMD"}, s.Health...), Interval: packager.HealthInterval.String(), Timeout: packager.HealthTimeout.String(), Retries: packager.HealthRetries}
-	}
-	if len(s.Pulse) > 0 {
-		out.Health = &health{Test: append([]string{"CMD"}, s.Pulse...), Interval: packager.PulseInterval.String(), Timeout: packager.PulseTimeout.String(), Retries: packager.PulseRetries}
-	}
+	out.Health = healthOf(s)
 	if s.StopGrace > 0 {
 		out.StopGrace = strconv.Itoa(s.StopGrace) + "s"
 	}

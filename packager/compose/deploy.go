@@ -71,6 +71,9 @@ func deployOf(s packager.Service, opts Options) *deploy {
 	}
 	if d.Update.FailureAction == "" {
 		d.Update.FailureAction = "rollback"
+		if s.Job != nil {
+			d.Update.FailureAction = "continue" // to a Swarm, what has ended soon after an update has failed, even with 0
+		}
 	}
 	for _, constraint := range c.Placement.Constraints {
 		d.Placement.Constraints = append(d.Placement.Constraints, text(constraint))

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
+	"github.com/toskose/toskose/internal/docs"
 	"github.com/toskose/toskose/packager/config"
 )
 
@@ -82,6 +83,16 @@ func TestTheSchemaHasTheKeysThatTheReaderKnows(t *testing.T) {
 	keys(reflect.TypeFor[config.Config](), "", known)
 	if diff := cmp.Diff(known, published); diff != "" {
 		t.Errorf("the reader (-) and the schema (+):\n%s", diff)
+	}
+}
+
+// TestEveryConfigurationOfTheDocumentationIsRead decodes each as it stands.
+func TestEveryConfigurationOfTheDocumentationIsRead(t *testing.T) {
+	t.Parallel()
+	for _, b := range docs.Of(t, docs.Config) {
+		if _, err := config.Decode("toskose.yml", []byte(b.Text), nil); err != nil {
+			t.Errorf("%s:%d: %v\n%s", b.Page, b.Line, err, b.Text)
+		}
 	}
 }
 

@@ -20,13 +20,16 @@ const (
 	Kubernetes = "kubernetes"
 )
 
-// Validate refuses an unknown target.
+// Validate refuses an unknown target, and what names a cluster where the target is none.
 func (o Options) Validate() error {
 	if all := []string{Swarm, Compose, Kubernetes}; o.Target != "" && !slices.Contains(all, o.Target) {
 		return fmt.Errorf("--target %q is not one of %s", o.Target, strings.Join(all, ", "))
 	}
 	if o.Context != "" && o.Target != "" && o.Target != Kubernetes {
 		return fmt.Errorf("--context names a cluster, and --target is %s", o.Target)
+	}
+	if o.Space != "" && o.Target != "" && o.Target != Kubernetes {
+		return fmt.Errorf("--namespace is of a cluster, and --target is %s", o.Target)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (d *deployer) inCluster(ctx context.Context, info kubernetes.Info) error {
 		runner: c, secrets: c.secrets, name: fmt.Sprintf("on Kubernetes, in namespace %q", info.Namespace),
 		forward: strings.Join(c.words("port-forward", "service/"+info.Manager.Service, fmt.Sprint(info.Manager.Port)), " "),
 		check:   c.check, others: c.others, before: c.before, releases: c.releases, host: c.host, removeVolumes: c.removeVolumes, settled: c.removeOldSecrets, close: c.close,
-		publish: c.publish,
+		publish: c.publish, elsewhere: c.elsewhere,
 	}
 	return nil
 }
@@ -170,6 +170,14 @@ func (c *cluster) down(ctx context.Context) error {
 		return err
 	}
 	return c.removeNamespace(ctx)
+}
+
+// elsewhere says what stays on the cluster's machines.
+func (c *cluster) elsewhere(context.Context) ([]string, error) {
+	if !c.d.opts.Images {
+		return nil, nil
+	}
+	return []string{"images stay on the machines of the cluster, which remove what they do not use when they need the room"}, nil
 }
 
 func (c *cluster) removeVolumes(ctx context.Context) error {

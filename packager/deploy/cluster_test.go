@@ -321,7 +321,7 @@ func TestAFolderSaysWhereItIsDeployed(t *testing.T) {
 			t.Errorf("%q, %v; want %q", got, err, tt.want)
 		}
 	}
-	for _, bad := range []Options{{Target: "nomad"}, {Target: Swarm, Context: "staging"}} {
+	for _, bad := range []Options{{Target: "nomad"}, {Target: Swarm, Context: "staging"}, {Target: Compose, Space: "shop"}} {
 		if err := bad.Validate(); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}

@@ -26,13 +26,14 @@ type Options struct {
 	Name       string        // undeploy: of an application that runs; Target says where, and Dir where it is from, if that is known
 	Images     bool          // undeploy: remove the images that were built for it from the engine
 	Target     string        // where to; empty: what the folder is for
-	Space      string        // the namespace of an application without a folder
+	Space      string        // the namespace of an application that is named
 	Context    string        // the cluster, as a context of kubectl's; empty: its current one
 	Timeout    time.Duration // for all of it to answer
 	Keep       bool          // leave what did not come up, for inspection
 	NewSecrets bool          // its secrets may take the place of others, of the application that runs
 	By         string        // who deploys: USER@HOST
 	Volumes    bool          // undeploy: remove the application's volumes, and what is in them
+	Mounted    string        // where containers that Compose runs mount secrets of all applications; empty: in their folders
 	Environ    []string      // of the commands; DOCKER_HOST and KUBECONFIG say where the engine and the cluster are
 	Progress   io.Writer     // a line for each step
 	Debug      io.Writer     // what the commands print; may be nil
@@ -127,7 +128,7 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	if d.where.close != nil {
 		defer d.where.close()
 	}
-	if err := d.where.refuse(ctx); err != nil {
+	if err := errors.Join(output.Replacing(d.opts.Dir), d.where.refuse(ctx)); err != nil {
 		return Result{}, fmt.Errorf("cannot deploy %q: %w", d.info.App, err)
 	}
 	before, err := d.where.before(ctx)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,12 @@ func (a Access) Token() (string, error) {
 
 // PasswordNow reads the password again.
 func (a Access) PasswordNow() (string, error) { return output.PasswordIn(a.PasswordFile) }
+
+// Replacing reports whether the secrets of its folder are being replaced right now, for which
+// a Swarm replaces the manager, too.
+func (a Access) Replacing() bool {
+	return a.PasswordFile != "" && output.Beats(filepath.Dir(filepath.Dir(a.PasswordFile)))
+}
 
 // readInfo reads what an output folder is for. The namespace is empty where it is not for
 // Kubernetes alone.

@@ -1,6 +1,10 @@
 package deploy
 
-import "time"
+import (
+	"time"
+
+	"github.com/toskose/toskose/packager/kubernetes"
+)
 
 // What is read of Kubernetes' objects, by their names in the API. All kinds are
 // read into one: each has the fields of its own.
@@ -47,8 +51,8 @@ type reference struct {
 }
 
 type status struct {
-	Phase      string      `json:"phase"`
-	Conditions []condition `json:"conditions"`
+	Phase      string                 `json:"phase"`
+	Conditions []kubernetes.Condition `json:"conditions"`
 
 	// Of a workload: numbers of pods.
 	Observed  int64 `json:"observedGeneration"`
@@ -57,18 +61,9 @@ type status struct {
 	Ready     int   `json:"readyReplicas"`
 	Available int   `json:"availableReplicas"`
 
-	// Of a Job: numbers of pods.
-	Serving   int `json:"ready"`
-	Succeeded int `json:"succeeded"`
+	Serving int `json:"ready"` // of a Job: pods
 
 	Containers []containerStatus `json:"containerStatuses"` // of a pod
-}
-
-type condition struct {
-	Type    string `json:"type"`
-	Status  string `json:"status"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
 }
 
 type containerStatus struct {

@@ -16,20 +16,33 @@ func (s *stack) removeOldSecrets(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot list services: %w", err)
 	}
+	removed, err := s.removeSecrets(ctx, services, func(string) bool { return true })
+	for _, name := range removed {
+		s.d.say("secret %s: removed, it is no longer part of the application", name)
+	}
+	return err
+}
+
+// removeSecrets removes those of the stack's that no service has and whose names are to go. It
+// returns the names that are gone.
+func (s *stack) removeSecrets(ctx context.Context, services []swarm.Service, goes func(name string) bool) (removed []string, err error) {
 	secrets, err := s.d.engine.SecretList(ctx, swarm.SecretListOptions{Filters: s.mine()})
 	if err != nil {
-		return fmt.Errorf("cannot list secrets: %w", err)
+		return nil, fmt.Errorf("cannot list secrets: %w", err)
 	}
 	for _, secret := range unusedSecrets(services, secrets) {
+		if !goes(secret.Spec.Name) {
+			continue
+		}
 		switch err := s.d.engine.SecretRemove(ctx, secret.ID); {
 		case errdefs.IsNotFound(err):
 		case err != nil:
-			return fmt.Errorf("cannot remove secret %q: %w", secret.Spec.Name, err)
+			return removed, fmt.Errorf("cannot remove secret %q: %w", secret.Spec.Name, err)
 		default:
-			s.d.say("secret %s: removed, it is no longer part of the application", secret.Spec.Name)
+			removed = append(removed, secret.Spec.Name)
 		}
 	}
-	return nil
+	return removed, nil
 }
 
 func unusedSecrets(services []swarm.Service, secrets []swarm.Secret) []swarm.Secret {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +37,7 @@ type project struct {
 func onProject(d *deployer) target {
 	p := &project{d, projectLabel + "=" + d.info.App}
 	return target{
-		runner: p, releases: p.releases, secrets: p.secrets, note: p.note, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments,
+		runner: p, releases: p.releases, secrets: p.secrets, note: p.note, settled: p.tidy, publish: p.publish, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments,
 		host:   func(context.Context) (string, error) { return p.host(), nil },
 		before: func(ctx context.Context) (earlier, error) { return d.engineBefore(ctx, p.label) },
 	}
@@ -49,12 +51,13 @@ func (p *project) host() string {
 	return p.d.published(p.d.engineHost())
 }
 
-// compose returns a command line of whichever Compose is installed.
-func (p *project) compose(ctx context.Context, args ...string) ([]string, error) {
+// compose returns a command line of whichever Compose is installed, with files beside the
+// folder's.
+func (p *project) compose(ctx context.Context, files []string, args ...string) ([]string, error) {
 	words := []string{"docker", "compose"}
 	if !p.d.succeeds(ctx, "docker", "compose", "version") {
 		words = []string{"docker-compose"}
-		if !p.d.succeeds(ctx, "docker-compose", "version") {
+		if _, err := exec.LookPath(words[0]); err != nil { // it takes a second to say its version
 			return nil, errors.New("neither `docker compose` nor `docker-compose` is installed; install one of them")
 		}
 	}
@@ -63,14 +66,18 @@ func (p *project) compose(ctx context.Context, args ...string) ([]string, error)
 		words = append(words, "-f", p.d.file(compose.SwarmFile))
 	}
 	words = append(words, "-f", p.d.file(compose.LocalFile))
-	return append(words, args...), nil
+	return slices.Concat(words, files, args), nil
 }
 
 func (p *project) up(ctx context.Context, log release.Log) error {
 	if err := p.note(log); err != nil {
 		return err
 	}
-	words, err := p.compose(ctx, "up", "-d", "--no-build", "--remove-orphans")
+	files, err := p.mounts(ctx)
+	if err != nil {
+		return err
+	}
+	words, err := p.compose(ctx, files, "up", "-d", "--no-build", "--remove-orphans")
 	if err != nil {
 		return err
 	}
@@ -83,10 +90,20 @@ func (p *project) down(ctx context.Context) error {
 		return err
 	}
 	p.d.unnamed = append(p.d.unnamed, unnamedOf(list)...)
+	if err := p.remove(ctx, list); err != nil {
+		return err
+	}
+	if secrets, ok := p.mounted(); ok {
+		return secrets.Remove()
+	}
+	return nil
+}
+
+func (p *project) remove(ctx context.Context, list []container.Summary) error {
 	if p.d.opts.Name != "" {
 		return p.d.removeProject(ctx, list, p.label)
 	}
-	words, err := p.compose(ctx, "down", "--remove-orphans")
+	words, err := p.compose(ctx, nil, "down", "--remove-orphans")
 	if err != nil {
 		return err
 	}
@@ -104,7 +121,11 @@ func (p *project) failures(ctx context.Context) ([]failure, error) {
 		if err != nil || info.State == nil {
 			continue
 		}
-		if f := failureOf(info.State, info.RestartCount); f.why != "" {
+		f := failureOf(info.State, info.RestartCount)
+		if isJob(c.Labels) {
+			f = f.asJob(info.State)
+		}
+		if f.why != "" {
 			f.service = c.Labels[projectServiceLabel]
 			out = append(out, f)
 		}
@@ -127,7 +148,7 @@ func failureOf(state *container.State, restarts int) failure {
 		f.why = state.Error
 	case state.Health != nil && state.Health.Status == container.Unhealthy:
 		f.why = "unhealthy"
-	case (state.Health == nil || state.Health.Status == container.NoHealthcheck) && youngFor(proven, started):
+	case (state.Health == nil || state.Health.Status == container.NoHealthcheck) && isYoung(started):
 		f.why, f.young = "has only just started", true
 	}
 	return f
@@ -142,7 +163,7 @@ func (p *project) logs(ctx context.Context, f failure) (string, error) {
 		if c.Labels[projectServiceLabel] != f.service {
 			continue
 		}
-		r, err := p.d.engine.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "15"})
+		r, err := p.d.engine.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "60"})
 		if err != nil {
 			return "", err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docker/docker/client"
 
+	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
 )
 
@@ -107,6 +108,9 @@ func (d *deployer) record() release.Record {
 // Rollback deploys the release before the one that is deployed. It says first what that
 // means.
 func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result, error) {
+	if err := output.Replacing(opts.Dir); err != nil {
+		return Result{}, fmt.Errorf("cannot roll back: %w", err)
+	}
 	all, err := Releases(ctx, engine, opts)
 	if err != nil {
 		return Result{}, err

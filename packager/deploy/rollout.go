@@ -74,7 +74,7 @@ func (r rollout) unproven() []failure {
 func (o object) unproven() bool {
 	return slices.ContainsFunc(o.Status.Containers, func(s containerStatus) bool {
 		probed := slices.ContainsFunc(o.Spec.Containers, func(c podContainer) bool { return c.Name == s.Name && c.Readiness != nil })
-		return !probed && s.Restarts == 0 && s.State.Running != nil && youngFor(proven, s.State.Running.Since)
+		return !probed && s.Restarts == 0 && s.State.Running != nil && isYoung(s.State.Running.Since)
 	})
 }
 
@@ -103,7 +103,7 @@ func (s containerStatus) restarted() bool {
 // newest version.
 func (o object) complete() bool {
 	if o.Kind == jobKind {
-		return o.jobUp()
+		return o.job().Up()
 	}
 	want := 1
 	if o.Spec.Replicas != nil {
@@ -118,29 +118,19 @@ func (o object) complete() bool {
 
 const jobKind = "Job"
 
-// jobUp reports whether a Job runs, or is complete.
-func (o object) jobUp() bool {
-	if complete, ok := o.condition("Complete"); ok && complete.Status == "True" {
-		return true
-	}
-	_, failed := o.jobFailed()
-	return !failed && o.Status.Serving > 0
-}
-
-// jobFailed says why a Job has failed for good.
-func (o object) jobFailed() (why string, failed bool) {
-	c, ok := o.condition("Failed")
-	return strings.TrimSuffix(c.Reason+": "+c.Message, ": "), o.Kind == jobKind && ok && c.Status == "True"
+// job is what is said of a Job.
+func (o object) job() kubernetes.JobStatus {
+	return kubernetes.JobStatus{Ready: o.Status.Serving, Conditions: o.Status.Conditions}
 }
 
 // service is the name of the workload that an object belongs to.
 func (o object) service() string { return o.Metadata.Labels[kubernetes.Workload] }
 
 func (r rollout) failure(w object) failure {
-	f := failure{service: w.service()}
+	f := failure{service: w.service(), job: w.Kind == jobKind}
 	var why []string
 	for _, p := range r.podsOf(f.service) {
-		if p.ready() && !p.restarted() || p.Status.Phase == "Succeeded" {
+		if p.well() {
 			continue
 		}
 		text, times := r.podFailure(p)
@@ -149,14 +139,16 @@ func (r rollout) failure(w object) failure {
 			f.times = max(f.times, times)
 		}
 	}
+	reason, failed := w.job().Failed()
+	f.final = failed && w.Kind == jobKind
+	if f.final {
+		why = append([]string{reason}, why...)
+	}
 	if len(why) == 0 {
 		text, times := r.noPods(w)
 		why, f.times = append(why, text), times
 	}
 	f.why = strings.Join(why, "; ")
-	if reason, failed := w.jobFailed(); failed {
-		f.why, f.final = reason+"; "+f.why, true
-	}
 	return f
 }
 
@@ -171,10 +163,10 @@ func (r rollout) podsOf(service string) []object {
 	return out
 }
 
-func (o object) condition(kind string) (condition, bool) {
-	i := slices.IndexFunc(o.Status.Conditions, func(c condition) bool { return c.Type == kind })
+func (o object) condition(kind string) (kubernetes.Condition, bool) {
+	i := slices.IndexFunc(o.Status.Conditions, func(c kubernetes.Condition) bool { return c.Type == kind })
 	if i < 0 {
-		return condition{}, false
+		return kubernetes.Condition{}, false
 	}
 	return o.Status.Conditions[i], true
 }
@@ -291,6 +283,21 @@ func (r rollout) warningOf(p object) string {
 	return last
 }
 
+// well reports whether a pod is ready and stays so, or has done its work.
+func (o object) well() bool {
+	return o.ready() && !o.restarted() || o.Status.Phase == "Succeeded"
+}
+
+// blamed returns the pod of a workload whose log may say what is wrong. One of a Job that
+// has ended says more than one that takes its place.
+func (r rollout) blamed(service string) (object, bool) {
+	pods := slices.DeleteFunc(r.podsOf(service), func(p object) bool { return p.well() || len(p.Status.Containers) == 0 })
+	if len(pods) == 0 {
+		return object{}, false
+	}
+	return pods[max(0, slices.IndexFunc(pods, func(p object) bool { return p.Status.Phase == "Failed" }))], true
+}
+
 // logs returns the end of what a workload's container has printed, before its
 // last restart if there was one.
 func (c *cluster) logs(ctx context.Context, f failure) (string, error) {
@@ -298,15 +305,14 @@ func (c *cluster) logs(ctx context.Context, f failure) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pods := r.podsOf(f.service)
-	i := slices.IndexFunc(pods, func(p object) bool { return (!p.ready() || p.restarted()) && len(p.Status.Containers) > 0 })
-	if i < 0 {
+	p, ok := r.blamed(f.service)
+	if !ok {
 		return "", nil
 	}
-	now := []string{"logs", pods[i].Metadata.Name, "--tail=15"}
+	now := []string{"logs", p.Metadata.Name, "--tail=15"}
 	before := append(slices.Clone(now), "--previous")
 	first, second := now, before
-	if s := pods[i].Status.Containers[0]; s.Restarts > 0 && (s.State.Waiting != nil || s.restarted()) { // one that has just ended is not the previous one
+	if s := p.Status.Containers[0]; s.Restarts > 0 && (s.State.Waiting != nil || s.restarted()) { // one that has just ended is not the previous one
 		first, second = before, now
 	}
 	out, err := c.d.output(ctx, c.words(first...)...)

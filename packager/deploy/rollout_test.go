@@ -217,3 +217,60 @@ func testWhatHasNoProbeHasToRunForAMoment(t *testing.T) {
 		}
 	}
 }
+
+// job is a Job of store, with this status.
+func job(status string) string {
+	return fmt.Sprintf(`{"kind": "Job", "metadata": {"name": "store-1234", "uid": "w", %s}, "spec": {"completions": 3}, "status": {%s}}`+"\n", storeLabels, status)
+}
+
+// podEnded is a pod of a Job whose container has ended.
+func podEnded(name, phase string, code int) string {
+	return fmt.Sprintf(`{"kind": "Pod", "metadata": {"name": %q, "uid": %q, %s}, "status": {"phase": %q, "conditions": [{"type": "Ready", "status": "False"}],`+
+		` "containerStatuses": [{"restartCount": 0, "state": {"terminated": {"exitCode": %d, "reason": "Error"}}}]}}`+"\n", name, name, storeLabels, phase, code)
+}
+
+func TestAJobIsUpWhileItRunsAndWhenItHasDoneItsWork(t *testing.T) {
+	t.Parallel()
+	first, second, starting := podEnded("store-0", "Succeeded", 0), podEnded("store-1", "Failed", 7), `{"kind": "Pod", "metadata": {"name": "store-0a", `+storeLabels+`}, "status": {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}}`+"\n"
+	for name, tt := range map[string]struct {
+		objects string
+		want    []failure
+		blamed  string
+	}{
+		"runs":                 {job(`"active": 1, "ready": 1`), nil, ""},
+		"one of three is done": {job(`"active": 1, "ready": 1, "succeeded": 1`) + first, nil, ""},
+		"is complete":          {job(`"ready": 0, "succeeded": 3, "conditions": [{"type": "Complete", "status": "True"}]`) + first, nil, ""},
+		"tries again": {
+			job(`"active": 1, "ready": 0, "failed": 1`) + first + starting + second,
+			[]failure{{service: "store", why: "pod store-0a waits: ContainerCreating; pod store-1 is not up: it ended with code 7 (Error)", job: true}},
+			"store-1",
+		},
+		"tries again, however often it has": {
+			job(`"active": 1, "ready": 0, "failed": 5, "conditions": [{"type": "Failed", "status": "False"}]`) + second + second + second + second + second,
+			[]failure{{service: "store", why: strings.TrimSuffix(strings.Repeat("pod store-1 is not up: it ended with code 7 (Error); ", 5), "; "), job: true}},
+			"store-1",
+		},
+		"has no pod yet": {job(""), []failure{{service: "store", why: "pods are being replaced", job: true}}, ""},
+		"has failed": {
+			job(`"ready": 0, "conditions": [{"type": "FailureTarget", "status": "True"}, {"type": "Failed", "status": "True", "reason": "FailedIndexes", "message": "Job has failed indexes"}]`) + first + second,
+			[]failure{{service: "store", why: "FailedIndexes: Job has failed indexes; pod store-1 is not up: it ended with code 7 (Error)", final: true, job: true}},
+			"store-1",
+		},
+		"has failed, while another index runs": {
+			job(`"ready": 1, "conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}]`),
+			[]failure{{service: "store", why: "DeadlineExceeded", final: true, job: true}},
+			"",
+		},
+	} {
+		r := rolledOut(t, tt.objects)
+		if diff := cmp.Diff(tt.want, r.failures(), cmp.AllowUnexported(failure{})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if up := r.workloads[0].complete(); up != (len(tt.want) == 0) {
+			t.Errorf("%s: up %v", name, up)
+		}
+		if p, ok := r.blamed("store"); p.Metadata.Name != tt.blamed || ok != (tt.blamed != "") {
+			t.Errorf("%s: the log of %q is shown", name, p.Metadata.Name)
+		}
+	}
+}

@@ -104,7 +104,7 @@ func (r *Running) Access(ctx context.Context) (Access, error) {
 	return r.d.access(scheme(r.d.info)+host, password), err
 }
 
-// Publish hands the folder's secrets to what runs. Compose has their files mounted.
+// Publish hands the folder's secrets to what runs.
 func (r *Running) Publish(ctx context.Context) error {
 	if r.d.where.publish == nil {
 		return nil

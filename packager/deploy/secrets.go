@@ -80,7 +80,7 @@ func (d *deployer) checkSecrets(ctx context.Context) error {
 		from = now.Folder
 	}
 	return fmt.Errorf("its secrets are not those of the application that runs (%s): package it with --from %s, which takes them over; "+
-		"or deploy it with --new-secrets, which replaces all of its containers, and ends tokens and passwords that people have", strings.Join(differ, ", "), from)
+		"or deploy it with --new-secrets, which ends tokens and passwords that people have, and replaces all containers of a Swarm", strings.Join(differ, ", "), from)
 }
 
 // secrets are those of the folder, or of the copy in it, that Compose has deployed last.
@@ -120,8 +120,7 @@ func (s *stack) secrets(ctx context.Context) (suffixes, error) {
 			if mounted.File == nil {
 				continue
 			}
-			suffix := mounted.SecretName[strings.LastIndex(mounted.SecretName, "_")+1:]
-			all.add(path.Base(mounted.File.Name), suffix)
+			all.add(path.Base(mounted.File.Name), suffixOf(mounted.SecretName))
 		}
 	}
 	return all, nil

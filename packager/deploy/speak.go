@@ -46,6 +46,10 @@ func (a Access) TLS() (*tls.Config, error) {
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("%s holds no certificate", a.Authority)
 		}
+		if a.Name != "" {
+			config.InsecureSkipVerify = true // VerifyConnection verifies
+			config.VerifyConnection = a.verify
+		}
 	}
 	if a.ClientCertificate != "" {
 		own, err := tls.LoadX509KeyPair(a.ClientCertificate, a.ClientKey)
@@ -58,6 +62,25 @@ func (a Access) TLS() (*tls.Config, error) {
 		return config, pin(config, a.Certificate)
 	}
 	return config, nil
+}
+
+// verify does what a client does by the authorities that the file has now: another may take
+// the place of one while a command runs.
+func (a Access) verify(state tls.ConnectionState) error {
+	text, err := os.ReadFile(a.Authority)
+	if err != nil {
+		return fmt.Errorf("cannot read the authority of the manager's certificate: %w", err)
+	}
+	if len(state.PeerCertificates) == 0 {
+		return errors.New("the manager shows no certificate")
+	}
+	opts := x509.VerifyOptions{DNSName: a.Name, Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool()}
+	opts.Roots.AppendCertsFromPEM(text)
+	for _, c := range state.PeerCertificates[1:] {
+		opts.Intermediates.AddCert(c)
+	}
+	_, err = state.PeerCertificates[0].Verify(opts)
+	return err
 }
 
 // pin has a server be trusted that has the first certificate of a file, whoever signed it

@@ -91,6 +91,38 @@ func TestOnlyTheApplicationsManagerIsToldThePassword(t *testing.T) {
 	}
 }
 
+// TestAnotherAuthorityCountsForTheNextConnection: a command may run while secrets are replaced.
+func TestAnotherAuthorityCountsForTheNextConnection(t *testing.T) {
+	t.Parallel()
+	dir, other := secured(t), secured(t)
+	at, err := Manager(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := at.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	manager := serving(t, other, "toskose-manager")
+	if answer, err := client.Get(manager.URL); err == nil {
+		answer.Body.Close()
+		t.Fatal("a manager of another authority is believed")
+	}
+	text, err := os.ReadFile(output.AuthorityFile(other))
+	if err == nil {
+		err = os.WriteFile(output.AuthorityFile(dir), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.Get(manager.URL)
+	if err != nil {
+		t.Fatalf("it is not believed when its authority is the folder's: %v", err)
+	}
+	answer.Body.Close()
+}
+
 func TestAnAuthorityThatIsNoneIsSaid(t *testing.T) {
 	t.Parallel()
 	if config, err := (Access{}).TLS(); config != nil || err != nil {

@@ -45,8 +45,15 @@ func (s *stack) up(ctx context.Context, log release.Log) error {
 		return err
 	}
 	defer os.Remove(labels)
+	services, tasks, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
 	if err := s.d.command(ctx, "docker", "stack", "deploy", "--resolve-image", "never", "--prune", "--with-registry-auth",
 		"-c", s.d.file(compose.SwarmFile), "-c", labels, s.d.info.App); err != nil {
+		return err
+	}
+	if err := s.retryJobs(ctx, failedJobs(services, tasks)); err != nil {
 		return err
 	}
 	return s.replaceStale(ctx)
@@ -66,11 +73,16 @@ func (s *stack) replaceStale(ctx context.Context) error {
 		}
 		return image.ID
 	}) {
-		if err := s.d.command(ctx, "docker", "service", "update", "--force", "--detach", "--no-resolve-image", "--with-registry-auth", service); err != nil {
+		if err := s.restart(ctx, service); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// restart has the swarm replace the containers of a service.
+func (s *stack) restart(ctx context.Context, service string) error {
+	return s.d.command(ctx, "docker", "service", "update", "--force", "--detach", "--no-resolve-image", "--with-registry-auth", service)
 }
 
 func staleServices(list []container.Summary, idOf func(ref string) string) []string {
@@ -183,9 +195,22 @@ func (s *stack) logs(ctx context.Context, f failure) (string, error) {
 	if f.task != "" {
 		read, of = s.d.engine.TaskLogs, f.task
 	}
-	r, err := read(ctx, of, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "15"})
+	r, err := read(ctx, of, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "60", Timestamps: true})
 	if err != nil {
 		return "", err
 	}
-	return readLog(r)
+	text, err := readLog(r)
+	return inOrder(text), err
+}
+
+// inOrder returns lines as they were printed, without their times: of a task's two streams a swarm
+// may give one after the other.
+func inOrder(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	at := func(line string) string { time, _, _ := strings.Cut(line, " "); return time } // all of one length
+	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(at(a), at(b)) })
+	for i, line := range lines {
+		_, lines[i], _ = strings.Cut(line, " ")
+	}
+	return strings.Join(lines, "")
 }

@@ -75,12 +75,16 @@ func (s *stack) before(ctx context.Context) (earlier, error) {
 		return earlier{}, err
 	}
 	s.past = map[string]bool{}
+	elsewhere := false
 	for _, t := range tasks {
 		if ended(t) {
 			s.past[t.ID] = true
 		}
+		elsewhere = elsewhere || t.Status.State == swarm.TaskStateRunning && t.DesiredState == swarm.TaskStateRunning
 	}
-	return s.d.engineBefore(ctx, s.label)
+	there, err := s.d.engineBefore(ctx, s.label)
+	there.running = there.running || elsewhere // the engine knows only containers of its own
+	return there, err
 }
 
 func ended(t swarm.Task) bool {
@@ -102,10 +106,10 @@ func (s *stack) failed(services []swarm.Service, tasks []swarm.Task) []failure {
 	var out []failure
 	for _, service := range services {
 		f := failure{service: names[service.ID]}
-		for _, t := range tasks {
-			if t.ServiceID == service.ID && !s.past[t.ID] {
-				f.add(t)
-			}
+		if isJobService(service) {
+			f.addJob(service, tasks)
+		} else {
+			f.addAll(service, tasks, s.past)
 		}
 		f.update(service.UpdateStatus)
 		if f.why == "" && slices.ContainsFunc(tasks, func(t swarm.Task) bool { return t.ServiceID == service.ID && unproven(service, t) }) {
@@ -118,11 +122,20 @@ func (s *stack) failed(services []swarm.Service, tasks []swarm.Task) []failure {
 	return out
 }
 
+// addAll takes the service's tasks into account that are not past.
+func (f *failure) addAll(service swarm.Service, tasks []swarm.Task, past map[string]bool) {
+	for _, t := range tasks {
+		if t.ServiceID == service.ID && !past[t.ID] {
+			f.add(t)
+		}
+	}
+}
+
 // unproven reports whether a task may end yet as soon as it has started. Where there is a
-// health check, a swarm says that a task runs when it has passed.
+// health check, a swarm says that a task runs when it has passed; that of a job says nothing of how it goes on.
 func unproven(service swarm.Service, t swarm.Task) bool {
 	spec := service.Spec.TaskTemplate.ContainerSpec
-	return (spec == nil || spec.Healthcheck == nil) && t.Status.State == swarm.TaskStateRunning && youngFor(proven, t.Status.Timestamp)
+	return (spec == nil || spec.Healthcheck == nil || isJob(spec.Labels)) && t.Status.State == swarm.TaskStateRunning && isYoung(t.Status.Timestamp)
 }
 
 // add takes one more of the service's tasks into account.

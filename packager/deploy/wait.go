@@ -19,6 +19,7 @@ type failure struct {
 	times   int    // that it has failed
 	task    string // of a swarm, which has failed last
 	final   bool
+	job     bool // it is there to end
 	young   bool // nothing is known to be wrong, but it has yet to show that it stays up
 }
 
@@ -33,11 +34,11 @@ const settled = 10 * time.Second
 // where it has not failed yet: what cannot work mostly ends at once.
 const proven = 3 * time.Second
 
-// youngFor reports whether something has started less than d ago. A clock of the engine's
-// that is ahead says nothing.
-func youngFor(d time.Duration, started time.Time) bool {
+// isYoung reports whether something has started so recently that it may end yet. A clock of the
+// engine's that is ahead says nothing.
+func isYoung(started time.Time) bool {
 	age := time.Since(started)
-	return age >= 0 && age < d
+	return age >= 0 && age < proven
 }
 
 // patience is the time for one answer of the manager, which itself waits for units.
@@ -178,6 +179,9 @@ func (d *deployer) hopeless(ctx context.Context) error {
 		return nil //nolint:nilerr // the next round asks again, until the time is up
 	}
 	for _, f := range list {
+		if f.final && f.job {
+			return fmt.Errorf("job %s has failed", f.service)
+		}
 		if f.final {
 			return fmt.Errorf("%s does not come up", f.service)
 		}
@@ -203,6 +207,9 @@ func (d *deployer) reasons(ctx context.Context) string {
 		}
 		fmt.Fprintf(&b, "\n  %s: %s", f.service, f.why)
 		if text, err := d.where.logs(ctx, f); err == nil {
+			if f.job {
+				text = saidByJob(text)
+			}
 			b.WriteString(indented(lastLines(text, 10)))
 		}
 	}

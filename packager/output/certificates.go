@@ -128,8 +128,14 @@ func authority(cert, key string, now time.Time) (certificate, error) {
 	if was.parse() && was.leaf.IsCA && lasts(was.leaf, now) {
 		return was, nil
 	}
+	return newAuthority("", now)
+}
+
+// newAuthority returns one whose name has a number, so that servers can tell by which of
+// several a client's certificate is to be signed.
+func newAuthority(number string, now time.Time) (certificate, error) {
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "Toskose: the application's own authority"}, IsCA: true, BasicConstraintsValid: true,
+		Subject: pkix.Name{CommonName: "Toskose: the application's own authority", SerialNumber: number}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign, MaxPathLenZero: true,
 	}
 	return issue(template, nil, now)
@@ -178,9 +184,13 @@ func issue(template *x509.Certificate, by *certificate, now time.Time) (certific
 // Certificate is one with its key, in PEM.
 type Certificate struct{ Cert, Key string }
 
-// NewAuthority returns one that signs certificates.
+// NewAuthority returns one that signs certificates, and whose name no other has.
 func NewAuthority(now time.Time) (Certificate, error) {
-	made, err := authority("", "", now)
+	number, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
+	if err != nil {
+		return Certificate{}, err
+	}
+	made, err := newAuthority(number.Text(16), now)
 	return Certificate{made.cert, made.key}, err
 }
 

@@ -27,6 +27,22 @@ func Replacing(dir string) error {
 	return fmt.Errorf("the secrets of %q are being replaced: `toskose rotate %s` goes on with that", dir, dir)
 }
 
+// Beat says that somebody is about to replace the secrets of a folder, right now.
+func Beat(dir string) error {
+	now := time.Now()
+	return os.Chtimes(filepath.Join(dir, SecretsDir, packager.RotationFile), now, now)
+}
+
+// beats is how long that counts.
+const beats = 30 * time.Second
+
+// Beats reports whether somebody is about to replace the secrets of a folder: what was
+// interrupted may not be gone on with for days.
+func Beats(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, SecretsDir, packager.RotationFile))
+	return err == nil && time.Since(info.ModTime()) < beats
+}
+
 // Replacement is a secret that takes the place of another of the same name.
 type Replacement struct {
 	Value  string `json:"value"`
@@ -144,7 +160,7 @@ func rename(dir string, suffixes map[string]string) error {
 			return err
 		}
 		if now := renamed(data, suffixes); !bytes.Equal(now, data) {
-			if err := writeWhole(path, info.Mode().Perm(), now); err != nil {
+			if err := files.Write(path, info.Mode().Perm(), now); err != nil {
 				return err
 			}
 		}
@@ -206,20 +222,7 @@ func Overwrite(path, text string) (err error) {
 // WriteSecret writes a file of the folder of secrets that no container has, for nobody else
 // to read.
 func WriteSecret(dir, name string, data []byte) error {
-	return writeWhole(filepath.Join(dir, SecretsDir, name), 0o600, data)
-}
-
-func writeWhole(path string, mode fs.FileMode, data []byte) error {
-	staged, err := files.Stage(path, mode, func(f *os.File) error {
-		if _, err := f.Write(data); err != nil {
-			return err
-		}
-		return f.Sync()
-	})
-	if err != nil {
-		return err
-	}
-	return os.Rename(staged, path)
+	return files.Write(filepath.Join(dir, SecretsDir, name), 0o600, data)
 }
 
 // Netrc returns curl's file with another password for the same machines.

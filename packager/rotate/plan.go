@@ -28,6 +28,11 @@ type Rotation struct {
 	Old     map[string]string             `json:"old"`
 	Key     string                        `json:"key,omitempty"` // of a new authority
 
+	// On a Swarm: what the manager mounts meanwhile, and how the components of nodes were
+	// before their containers were replaced.
+	Shared map[string]output.Replacement `json:"shared,omitempty"`
+	Before map[string]Standing           `json:"before,omitempty"`
+
 	Left []string `json:"-"` // what is not replaced, and why
 	opts Options
 }
@@ -73,7 +78,9 @@ func New(opts Options) (*Rotation, error) {
 	if len(values) == 0 {
 		return nil, fmt.Errorf("nothing of %q is to be replaced%s", opts.Dir, strings.Join(append([]string{""}, r.Left...), "; "))
 	}
-	r.Secrets, err = output.Replacements(opts.Dir, values, opts.Random)
+	if r.Secrets, err = output.Replacements(opts.Dir, values, opts.Random); err == nil && opts.Swarm != nil {
+		err = r.share()
+	}
 	return r, err
 }
 
@@ -124,7 +131,7 @@ func (r *Rotation) certify(names []string, values map[string]string) error {
 	}
 	for _, name := range names {
 		service, ok := strings.CutSuffix(name, certSuffix)
-		if !ok || !slices.Contains(names, service+keySuffix) {
+		if !ok || !slices.Contains(names, service+keySuffix) || slices.Contains(r.opts.Jobs, service) && !r.opts.Authority {
 			continue
 		}
 		old, err := r.text(name)
@@ -150,6 +157,9 @@ func (r *Rotation) save() error {
 	}
 	return output.WriteSecret(r.opts.Dir, packager.RotationFile, append(data, '\n'))
 }
+
+// beat tells those who ask the manager meanwhile that it may be on its way.
+func (r *Rotation) beat() error { return output.Beat(r.opts.Dir) }
 
 // Describe says what is replaced.
 func (r *Rotation) Describe() []string {

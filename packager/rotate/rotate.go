@@ -38,6 +38,11 @@ type Options struct {
 	Ask func(context.Context) (State, error)
 	// Publish hands the folder's secrets to what runs; nil: it reads the files themselves.
 	Publish func(context.Context) error
+	// Where the application runs on a Swarm: what replaces its containers, and what is in them.
+	// nil: it runs elsewhere.
+	Swarm      Swarm
+	Components Components
+	Jobs       []string // containers that would run once more for a certificate that nobody asks for
 	// Others are folders that other releases of the application were deployed from.
 	Others []string
 }
@@ -52,6 +57,9 @@ const (
 
 // Run replaces what is to be, or goes on with what was interrupted.
 func (r *Rotation) Run(ctx context.Context) error {
+	if err := r.beat(); err != nil {
+		return err
+	}
 	for _, step := range []struct {
 		number int
 		take   func(context.Context) error
@@ -76,6 +84,16 @@ func (r *Rotation) accept(ctx context.Context) error {
 			return fmt.Errorf("cannot add to secret %q: %w", name, err)
 		}
 	}
+	if r.opts.Swarm != nil {
+		if err := r.offer(ctx); err != nil {
+			return err
+		}
+		if err := r.seen(ctx, r.notOffered); err != nil {
+			return err
+		}
+		r.say("the manager accepts what is new, beside what is old: %s", strings.Join(r.overlapping(), ", "))
+		return nil
+	}
 	if err := r.seen(ctx, r.notAccepted); err != nil {
 		return err
 	}
@@ -96,6 +114,11 @@ func (r *Rotation) use(ctx context.Context) error {
 			return fmt.Errorf("cannot replace secret %q: %w", name, err)
 		}
 		names = append(names, name)
+	}
+	if r.opts.Swarm != nil {
+		if err := r.rollUnits(ctx); err != nil {
+			return err
+		}
 	}
 	if err := r.seen(ctx, r.notUsed); err != nil {
 		return err
@@ -131,6 +154,11 @@ func (r *Rotation) refuse(ctx context.Context) error {
 	if err := r.hold(r.opts.Dir); err != nil {
 		return err
 	}
+	if r.opts.Swarm != nil {
+		if err := r.settle(ctx); err != nil {
+			return err
+		}
+	}
 	if err := r.seen(ctx, r.notRefused); err != nil {
 		return err
 	}
@@ -142,8 +170,12 @@ func (r *Rotation) refuse(ctx context.Context) error {
 
 // follow has copies of releases, and other folders with theirs, hold what is new: what is
 // deployed from there, or goes back there, has the application's secrets.
-func (r *Rotation) follow(context.Context) error {
+func (r *Rotation) follow(ctx context.Context) error {
 	var problems []error
+	if r.opts.Swarm != nil {
+		problems = append(problems, r.tidy(ctx))
+		r.anew()
+	}
 	for _, dir := range append([]string{r.opts.Dir}, r.opts.Others...) {
 		copies, err := filepath.Glob(filepath.Join(literal(dir), "releases", "*", output.SecretsDir))
 		problems = append(problems, err)

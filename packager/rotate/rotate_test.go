@@ -9,7 +9,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -21,8 +20,8 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/internal/leak"
+	"github.com/toskose/toskose/internal/testapp"
 	"github.com/toskose/toskose/internal/testunit"
-	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/client"
@@ -31,23 +30,11 @@ import (
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/rotate"
-	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/certs"
 	"github.com/toskose/toskose/unit/wire"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
-
-// replicas finds the containers of one node.
-type replicas []netip.AddrPort
-
-func (r replicas) Replicas(context.Context, string, int) ([]netip.AddrPort, error) { return r, nil }
-
-func (r replicas) Clients(context.Context, string) ([]netip.Addr, bool, error) {
-	return nil, true, nil
-}
-func (r replicas) Running(context.Context, string, []int) ([]netip.Addr, error) { return nil, nil }
 
 // application is a folder and what runs with its secrets: a real manager, and two
 // replicas of a component by real units.
@@ -56,19 +43,27 @@ type application struct {
 	dir     string
 	tls     bool
 	address string
-	units   replicas
+	units   []netip.AddrPort
 }
 
 // packaged writes a folder with the secrets of an application.
-func packaged(t *testing.T, secure bool) string {
+func packaged(t *testing.T, secure bool) string { return packagedWith(t, secure, "backend") }
+
+// packagedWith is packaged with other nodes.
+func packagedWith(t *testing.T, secure bool, nodes ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	plan := &packager.Plan{
 		App: "shop", Version: "1", Services: []packager.Service{{IsManager: true}}, Config: config.Config{Manager: config.Manager{User: "admin"}},
-		Secrets: []packager.Secret{{Name: "backend-password"}, {Name: packager.ManagerPassword}, {Name: packager.ManagerSecretKey}},
+		Secrets: []packager.Secret{{Name: packager.ManagerPassword}, {Name: packager.ManagerSecretKey}},
+	}
+	certified := map[string][]string{"toskose-manager": {"toskose-manager", packager.LocalName, "127.0.0.1"}}
+	for _, node := range nodes {
+		plan.Secrets = append(plan.Secrets, packager.Secret{Name: packager.UnitPassword(node)})
+		certified[node] = []string{node}
 	}
 	if secure {
-		for service, names := range map[string][]string{"backend": {"backend"}, "toskose-manager": {"toskose-manager", packager.LocalName, "127.0.0.1"}} {
+		for service, names := range certified {
 			plan.Secrets = append(plan.Secrets,
 				packager.Secret{Name: service + "-tls.crt", TLS: &packager.TLS{For: service, Names: names}},
 				packager.Secret{Name: service + "-tls.key", TLS: &packager.TLS{For: service, Names: names, Key: true}})
@@ -76,7 +71,7 @@ func packaged(t *testing.T, secure bool) string {
 		plan.Secrets = append(plan.Secrets, packager.Secret{Name: packager.TLSAuthority, TLS: &packager.TLS{}})
 	}
 	manifests := func(_ *packager.Plan, secrets output.Secrets) ([]output.File, error) {
-		return []output.File{{Name: "docker-compose.yml", Mode: 0o644, Data: []byte(output.Header + "name: shop_backend-password_" + secrets.Suffixes["backend-password"] + "\n")}}, nil
+		return []output.File{{Name: "docker-compose.yml", Mode: 0o644, Data: []byte(output.Header + "name: shop_" + nodes[0] + "-password_" + secrets.Suffixes[packager.UnitPassword(nodes[0])] + "\n")}}, nil
 	}
 	if err := output.Write(dir, plan, output.Options{Random: rand.Reader, Now: time.Now(), Targets: []output.Target{manifests}}); err != nil {
 		t.Fatal(err)
@@ -98,48 +93,19 @@ func running(t *testing.T, secure bool) *application {
 	for range 2 {
 		a.units = append(a.units, testunit.RunWith(t, unitConf, "SUPERVISORD_USER=admin", "SUPERVISORD_PASSWORD_FILE="+a.file("backend-password")).Addr)
 	}
-	model := &tosca.Application{
-		Name:  "shop",
-		Nodes: []tosca.Node{{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()}},
-		Components: []tosca.Component{{
-			Name: "api", Host: "backend", Node: "backend", Protocol: testunit.Lifecycle(), Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
-				{Name: "configure", Script: "configure.sh", Inputs: []tosca.OperationInput{{Name: "port"}, {Name: "code"}}},
-				{Name: "start", Script: "start.sh"},
-				{Name: "stop"},
-			}}},
-		}},
-	}
-	opts := manager.Options{
-		Containers: a.units, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
+	opts := testapp.Options{
+		Units: a.units,
 		Passwords: func(string) []string {
 			text, _ := os.ReadFile(a.file("backend-password"))
 			return wire.Passwords(text)
 		},
+		Access: access.Options{First: "admin", Password: a.reading(packager.ManagerPassword), SecretKey: a.reading(packager.ManagerSecretKey)},
+		Own:    a.own,
 	}
 	if secure {
-		opts.TLS = a.clientTLS()
+		opts.UnitTLS, opts.TLS = a.clientTLS(), a.serverTLS()
 	}
-	app, err := manager.New(model, &config.Config{Nodes: map[string]config.Node{"backend": {Port: 9001, User: "admin"}}}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(app.Close)
-	gate, err := access.New(access.Options{First: "admin", Password: a.reading(packager.ManagerPassword), SecretKey: a.reading(packager.ManagerSecretKey)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler, err := api.New(app, api.Options{Access: gate, Logger: slog.New(slog.DiscardHandler), Own: a.own})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(handler)
-	a.address = "http://" + server.Listener.Addr().String()
-	if secure {
-		a.address = "https://" + server.Listener.Addr().String()
-		server.Listener = tls.NewListener(server.Listener, a.serverTLS())
-	}
-	server.Start()
-	t.Cleanup(server.Close)
+	a.address = testapp.Serve(t, testapp.Shop(), opts).URL
 	return a
 }
 

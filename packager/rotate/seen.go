@@ -66,6 +66,9 @@ func (r *Rotation) seen(ctx context.Context, missing func(State) []string) error
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
 	for {
+		if err := r.beat(); err != nil {
+			return err
+		}
 		var yet []string
 		state, err := r.opts.Ask(ctx)
 		if err == nil {
@@ -123,6 +126,55 @@ func (r *Rotation) trust(s State, right func(authorities []string) bool) (missin
 func (r *Rotation) notAccepted(s State) []string {
 	now := r.print(packager.TLSAuthority)
 	return append(r.passwords(s, 2), r.trust(s, func(all []string) bool { return slices.Contains(all, now) })...)
+}
+
+// notOffered says who does not know what is new beside what is old: units do not yet.
+func (r *Rotation) notOffered(s State) (missing []string) {
+	now := r.print(packager.TLSAuthority)
+	if _, ok := r.Old[packager.ManagerPassword]; ok && s.Manager.Passwords != 2 {
+		missing = append(missing, fmt.Sprintf("the manager accepts %d passwords", s.Manager.Passwords))
+	}
+	if _, ok := r.Old[packager.TLSAuthority]; ok && !slices.Contains(s.Manager.Authorities, now) {
+		missing = append(missing, "the manager knows other authorities")
+	}
+	for _, u := range s.Units {
+		switch _, ok := r.Old[packager.UnitPassword(u.Node)]; {
+		case u.Problem != "":
+			missing = append(missing, fmt.Sprintf("%s cannot be asked: %s", u, u.Problem))
+		case ok && u.Known != 2:
+			missing = append(missing, fmt.Sprintf("the manager has %d passwords for %s", u.Known, u))
+		}
+	}
+	return missing
+}
+
+// notReplaced says which units of a node do not use what is new, and only that.
+func (r *Rotation) notReplaced(s State, node string) (missing []string) {
+	there := false
+	now := r.print(packager.TLSAuthority)
+	for _, u := range s.Units {
+		if u.Node != node {
+			continue
+		}
+		there = true
+		_, password := r.Old[packager.UnitPassword(node)]
+		_, authority := r.Old[packager.TLSAuthority]
+		cert := r.print(node + certSuffix)
+		switch {
+		case u.Problem != "":
+			missing = append(missing, fmt.Sprintf("%s cannot be asked: %s", u, u.Problem))
+		case password && (u.Passwords != 1 || !u.Accepted):
+			missing = append(missing, fmt.Sprintf("%s has another password", u))
+		case cert != "" && u.Certificate != cert:
+			missing = append(missing, fmt.Sprintf("%s has another certificate", u))
+		case authority && !slices.Equal(u.Authorities, []string{now}):
+			missing = append(missing, fmt.Sprintf("%s knows other authorities", u))
+		}
+	}
+	if !there {
+		missing = append(missing, fmt.Sprintf("no unit of %q answers", node))
+	}
+	return missing
 }
 
 func (r *Rotation) notRefused(s State) []string {

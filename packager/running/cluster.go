@@ -83,6 +83,7 @@ func (c Cluster) Configured(ctx context.Context) bool {
 
 // workload is what is read of one.
 type workload struct {
+	Kind     string `json:"kind"`
 	Metadata struct {
 		Name      string            `json:"name"`
 		Namespace string            `json:"namespace"`
@@ -102,16 +103,35 @@ type workload struct {
 		} `json:"template"`
 	} `json:"spec"`
 	Status struct {
-		Ready int `json:"readyReplicas"`
+		kubernetes.JobStatus
+		Replicas int `json:"readyReplicas"`
 	} `json:"status"`
 }
 
-// Applications returns those on the cluster.
-func (c Cluster) Applications(ctx context.Context) ([]Application, error) {
+// containers are those that are up, and those that should be. A Job is one until it has done
+// its work.
+func (w workload) containers() (up, of int) {
+	switch {
+	case w.Kind == "Job" && w.Status.Complete():
+		return 0, 0
+	case w.Kind == "Job" && w.Status.Up():
+		return 1, 1
+	case w.Kind == "Job" || w.Spec.Replicas == nil:
+		return w.Status.Replicas, 1
+	}
+	return w.Status.Replicas, *w.Spec.Replicas
+}
+
+// Applications returns those on the cluster, in one namespace or, if that is empty, in all.
+func (c Cluster) Applications(ctx context.Context, namespace string) ([]Application, error) {
 	var list struct {
 		Items []workload `json:"items"`
 	}
-	if err := c.Objects(ctx, &list, "get", "deployments.apps,statefulsets.apps", "--all-namespaces", "--selector", kubernetes.Managed); err != nil {
+	where := []string{"--all-namespaces"}
+	if namespace != "" {
+		where = []string{"--namespace", namespace}
+	}
+	if err := c.Objects(ctx, &list, append([]string{"get", "deployments.apps,statefulsets.apps,jobs.batch", "--selector", kubernetes.Managed}, where...)...); err != nil {
 		return nil, err
 	}
 	found := map[string]*Application{}
@@ -123,12 +143,8 @@ func (c Cluster) Applications(ctx context.Context) ([]Application, error) {
 			a = &Application{Name: name, Target: onKubernetes, Namespace: w.Metadata.Namespace}
 			found[key] = a
 		}
-		if w.Spec.Replicas == nil {
-			a.Of++
-		} else {
-			a.Of += *w.Spec.Replicas
-		}
-		a.Up += w.Status.Ready
+		up, of := w.containers()
+		a.Up, a.Of = a.Up+up, a.Of+of
 		w.manager(a, c.Context)
 	}
 	return values(found), nil

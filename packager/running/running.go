@@ -30,7 +30,7 @@ type Application struct {
 	Manager   string `json:"manager,omitempty"`   // URL; empty: it has no container
 	Forward   string `json:"forward,omitempty"`   // the command that brings the manager to that address; empty: it is there
 	Up        int    `json:"up"`                  // containers that run
-	Of        int    `json:"of"`                  // containers that there should be
+	Of        int    `json:"of"`                  // containers that there should be: a job that is complete has none
 	Dir       string `json:"dir,omitempty"`       // the folder that it was deployed from, where that is known
 }
 
@@ -86,8 +86,16 @@ func projects(ctx context.Context, docker *client.Client) ([]Application, error)
 			a = &Application{Name: name, Target: onCompose, Dir: c.Labels[folderLabel]}
 			found[name] = a
 		}
+		up := c.State == container.StateRunning
+		if !up && c.Labels[packager.LabelJob] != "" {
+			if done, err := completed(ctx, docker, c); err != nil {
+				return nil, err
+			} else if done {
+				continue
+			}
+		}
 		a.Of++
-		if c.State == container.StateRunning {
+		if up {
 			a.Up++
 		}
 		if c.Labels[packager.LabelNode] == "" && a.Manager == "" {
@@ -99,6 +107,22 @@ func projects(ctx context.Context, docker *client.Client) ([]Application, error)
 	return values(found), nil
 }
 
+// completed reports whether the container of a job has ended with 0.
+func completed(ctx context.Context, docker *client.Client, c container.Summary) (bool, error) {
+	about, err := docker.ContainerInspect(ctx, c.ID)
+	if errdefs.IsNotFound(err) {
+		return false, nil // it is gone by now
+	}
+	if err != nil {
+		return false, cannotInspect(c, err)
+	}
+	return about.State != nil && about.State.Status == container.StateExited && about.State.ExitCode == 0, nil
+}
+
+func cannotInspect(c container.Summary, err error) error {
+	return fmt.Errorf("cannot inspect container %q: %w", strings.Join(c.Names, ", "), err)
+}
+
 // published is the address of the manager that a container has.
 func published(ctx context.Context, docker *client.Client, c container.Summary) (string, error) {
 	about, err := docker.ContainerInspect(ctx, c.ID)
@@ -106,7 +130,7 @@ func published(ctx context.Context, docker *client.Client, c container.Summary) 
 		return "", nil // it is gone by now
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot inspect container %q: %w", strings.Join(c.Names, ", "), err)
+		return "", cannotInspect(c, err)
 	}
 	for _, bindings := range about.HostConfig.PortBindings { // also of one that does not run
 		for _, b := range bindings {
@@ -156,7 +180,11 @@ func stacks(ctx context.Context, docker *client.Client, self string) ([]Applicat
 			a = &Application{Name: name, Target: onSwarm}
 			found[name] = a
 		}
-		if s.ServiceStatus != nil {
+		done, err := jobCompleted(ctx, docker, s)
+		if err != nil {
+			return nil, err
+		}
+		if s.ServiceStatus != nil && !done {
 			a.Of += int(s.ServiceStatus.DesiredTasks)
 			a.Up += int(s.ServiceStatus.RunningTasks)
 		}
@@ -167,6 +195,22 @@ func stacks(ctx context.Context, docker *client.Client, self string) ([]Applicat
 		}
 	}
 	return values(found), nil
+}
+
+// jobCompleted reports whether a service is of a job whose newest task has ended with 0.
+func jobCompleted(ctx context.Context, docker *client.Client, s swarm.Service) (bool, error) {
+	if s.Spec.TaskTemplate.ContainerSpec.Labels[packager.LabelJob] == "" {
+		return false, nil
+	}
+	tasks, err := docker.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", s.ID))})
+	if err != nil {
+		return false, fmt.Errorf("cannot list tasks: %w", err)
+	}
+	if len(tasks) == 0 {
+		return false, nil
+	}
+	newest := slices.MaxFunc(tasks, func(a, b swarm.Task) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return newest.Status.State == swarm.TaskStateComplete, nil
 }
 
 // routed is the address of the manager that a service is.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/swarm"
 	"github.com/docker/docker/client"
@@ -23,6 +24,9 @@ func fakeEngine(t *testing.T, answers map[string]any) *client.Client {
 		w.Header().Set("Content-Type", "application/json")
 		for end, answer := range answers {
 			if strings.HasSuffix(r.URL.Path, end) {
+				if asked, ok := answer.(func(*http.Request) any); ok {
+					answer = asked(r)
+				}
 				if err := json.NewEncoder(w).Encode(answer); err != nil {
 					t.Error(err)
 				}
@@ -79,12 +83,71 @@ func TestStacksAreListedWithTheirManagersMachines(t *testing.T) {
 	}
 }
 
+// TestAJobThatIsCompletedNeedsNoContainer: one that has failed does, and one that runs is counted.
+func TestAJobThatIsCompletedNeedsNoContainer(t *testing.T) {
+	t.Parallel()
+	job := func(id string, running uint64) swarm.Service {
+		s := service(id, "shop_"+id, id, running, 1)
+		s.Spec.TaskTemplate.ContainerSpec.Labels[packager.LabelJob] = "task"
+		return s
+	}
+	of := func(id, state string) map[string]any {
+		labels := map[string]string{packager.LabelApp: "blog", projectLabel: "blog", packager.LabelNode: id, packager.LabelJob: "task"}
+		return map[string]any{"Id": id, "State": state, "Labels": labels}
+	}
+	ended := func(id string, code int) map[string]any {
+		return map[string]any{"Id": id, "State": map[string]any{"Status": "exited", "ExitCode": code}}
+	}
+	task := func(of string, second int64, state swarm.TaskState) swarm.Task {
+		return swarm.Task{ServiceID: of, Meta: swarm.Meta{CreatedAt: time.Unix(second, 0)}, Status: swarm.TaskStatus{State: state}}
+	}
+	tasks := map[string][]swarm.Task{
+		"done":   {task("done", 2, swarm.TaskStateComplete), task("done", 1, swarm.TaskStateFailed)},
+		"failed": {task("failed", 1, swarm.TaskStateComplete), task("failed", 2, swarm.TaskStateFailed)},
+		"runs":   {task("runs", 1, swarm.TaskStateRunning)},
+		"new":    {},
+	}
+	docker := fakeEngine(t, map[string]any{
+		"/info":                   map[string]any{"Swarm": map[string]any{"ControlAvailable": true, "NodeID": "self"}},
+		"/containers/json":        []any{of("done", "exited"), of("failed", "exited"), of("runs", "running"), of("again", "restarting")},
+		"/containers/done/json":   ended("done", 0),
+		"/containers/failed/json": ended("failed", 3),
+		"/containers/again/json":  map[string]any{"Id": "again", "State": map[string]any{"Status": "restarting", "ExitCode": 0}},
+		"/services":               []swarm.Service{job("done", 0), job("failed", 0), job("runs", 1), job("new", 0)},
+		"/tasks": func(r *http.Request) any {
+			for id, of := range tasks {
+				if strings.Contains(r.URL.Query().Get("filters"), `"`+id+`"`) {
+					return of
+				}
+			}
+			return nil
+		},
+	})
+	got, err := OnEngine(t.Context(), docker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Application{{Name: "blog", Target: "compose", Up: 1, Of: 3}, {Name: "shop", Target: "swarm", Up: 1, Of: 3}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestACluster is not parallel: it changes PATH.
 func TestACluster(t *testing.T) {
 	dir := t.TempDir()
 	script := `#!/bin/sh
 case "$*" in
-*"get deployments.apps,statefulsets.apps --all-namespaces --selector app.kubernetes.io/managed-by=toskose"*) cat <<'JSON'
+*"get deployments.apps,statefulsets.apps,jobs.batch --selector app.kubernetes.io/managed-by=toskose --namespace copy"*) cat <<'JSON'
+{"items": [
+ {"kind": "Job", "metadata": {"name": "tool-1", "namespace": "copy", "labels": {"app.kubernetes.io/part-of": "shop"}}, "status": {"active": 1, "ready": 1}},
+ {"kind": "Job", "metadata": {"name": "tool-2", "namespace": "copy", "labels": {"app.kubernetes.io/part-of": "shop"}}, "status": {"active": 1, "ready": 0}},
+ {"kind": "Job", "metadata": {"name": "tool-3", "namespace": "copy", "labels": {"app.kubernetes.io/part-of": "shop"}}, "status": {"succeeded": 3, "ready": 0, "conditions": [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}]}},
+ {"kind": "Job", "metadata": {"name": "tool-4", "namespace": "copy", "labels": {"app.kubernetes.io/part-of": "shop"}}, "status": {"failed": 1, "ready": 1, "conditions": [{"type": "Failed", "status": "True"}]}}
+]}
+JSON
+;;
+*"get deployments.apps,statefulsets.apps,jobs.batch --selector app.kubernetes.io/managed-by=toskose --all-namespaces"*) cat <<'JSON'
 {"items": [
  {"metadata": {"name": "backend", "namespace": "shop", "labels": {"app.kubernetes.io/part-of": "shop"}}, "spec": {"replicas": 3}, "status": {"readyReplicas": 2}},
  {"metadata": {"name": "toskose-manager", "namespace": "shop", "labels": {"app.kubernetes.io/part-of": "shop"}},
@@ -100,7 +163,7 @@ esac
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	got, err := Cluster{Context: "staging", Environ: os.Environ()}.Applications(t.Context())
+	got, err := Cluster{Context: "staging", Environ: os.Environ()}.Applications(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +173,10 @@ esac
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	got, err = Cluster{Environ: os.Environ()}.Applications(t.Context(), "copy")
+	if diff := cmp.Diff([]Application{{Name: "shop", Target: "kubernetes", Namespace: "copy", Up: 1, Of: 3}}, got); diff != "" || err != nil {
+		t.Errorf("Jobs: %v %s", err, diff)
 	}
 	if (Cluster{Environ: os.Environ()}).Configured(t.Context()) {
 		t.Error("kubectl has no current context, and it is said to be configured")

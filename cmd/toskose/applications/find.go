@@ -19,10 +19,11 @@ import (
 
 // Places are where applications are looked for.
 type Places struct {
-	Connect func() (*client.Client, error)
-	Target  string // swarm, compose or kubernetes; empty: wherever one can look
-	Context string // of kubectl's
-	Environ []string
+	Connect   func() (*client.Client, error)
+	Target    string // swarm, compose or kubernetes; empty: wherever one can look
+	Context   string // of kubectl's
+	Namespace string // on the cluster, where alone one looks then; empty: all
+	Environ   []string
 }
 
 // answering is how long a cluster that was not asked for may take.
@@ -32,6 +33,9 @@ const answering = 10 * time.Second
 // where Target is, it is an error.
 func (p Places) All(ctx context.Context) (all []running.Application, problems []error, err error) {
 	all = []running.Application{}
+	if p.Namespace != "" {
+		p.Target = deploy.Kubernetes
+	}
 	var asked int
 	if p.Target != deploy.Kubernetes {
 		asked++
@@ -46,7 +50,7 @@ func (p Places) All(ctx context.Context) (all []running.Application, problems []
 		asked++
 		looking, cancel := context.WithTimeoutCause(ctx, answering, fmt.Errorf("no answer in %s", answering))
 		defer cancel()
-		found, err := cluster.Applications(looking)
+		found, err := cluster.Applications(looking, p.Namespace)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("cannot list what runs on the Kubernetes cluster: %w", err))
 		}
@@ -57,10 +61,22 @@ func (p Places) All(ctx context.Context) (all []running.Application, problems []
 	}
 	for i := range all {
 		if all[i].Dir == "" {
-			all[i].Dir = contexts.DeployedFrom(p.Environ, all[i].Name)
+			all[i].Dir = p.folder(all[i])
 		}
 	}
 	return all, problems, nil
+}
+
+// folder returns the one that an application was deployed from; empty: nobody knows. One of
+// its name may be of another namespace.
+func (p Places) folder(a running.Application) string {
+	dir := contexts.DeployedFrom(p.Environ, a.Name)
+	if a.Target == deploy.Kubernetes && dir != "" {
+		if namespace, err := deploy.NamespaceOf(dir, a.Target); err == nil && namespace != a.Namespace {
+			return ""
+		}
+	}
+	return dir
 }
 
 // engine returns what runs on the engine and in its swarm.
@@ -99,7 +115,7 @@ func (p Places) Named(ctx context.Context, name string) (running.Application, er
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return running.Application{}, fmt.Errorf("%q runs in several places (%s): name one with --target, or its folder", name, strings.Join(places, "; "))
+		return running.Application{}, fmt.Errorf("%q runs in several places (%s): name one with --target or --namespace, or its folder", name, strings.Join(places, "; "))
 	case len(names) == 0:
 		err = fmt.Errorf("%q was not packaged by toskose, and no application of that name runs, nor any other", name)
 	default:

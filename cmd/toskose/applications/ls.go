@@ -27,10 +27,10 @@ func Command(streams cli.Streams, environ []string, connect func() (*client.Clie
 cluster in kubectl's current context, if there is one: where the manager of each
 is, how many of its containers are up, and the folder that it was deployed from,
 where that is known.`,
-		Example: "  toskose ls\n  toskose ls --target kubernetes --context staging\n  toskose ls -o json",
+		Example: "  toskose ls\n  toskose ls --target kubernetes --context staging\n  toskose ls --namespace thinking\n  toskose ls -o json",
 		Args:    cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := (deploy.Options{Target: places.Target, Context: places.Context}).Validate(); err != nil {
+			if err := (deploy.Options{Target: places.Target, Context: places.Context, Space: places.Namespace}).Validate(); err != nil {
 				return cli.Misuse(err)
 			}
 			all, problems, err := places.All(cmd.Context())
@@ -46,6 +46,7 @@ where that is known.`,
 	output.Register(cmd)
 	cmd.Flags().StringVar(&places.Target, "target", "", "swarm, compose or kubernetes only")
 	cmd.Flags().StringVar(&places.Context, "context", "", "kubectl context of the cluster (default: the current one)")
+	cmd.Flags().StringVar(&places.Namespace, "namespace", "", "what runs in that namespace of the cluster only")
 	_ = cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions([]string{deploy.Swarm, deploy.Compose, deploy.Kubernetes}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
 }

@@ -86,6 +86,16 @@ func Find(environ []string) (Store, error) {
 	return Store{}, errors.New("there is no place for contexts: set TOSKOSE_CONFIG to a folder")
 }
 
+// Mounted is where containers of this user's applications mount their secrets on a single
+// engine; empty: there is no place for it.
+func Mounted(environ []string) string {
+	store, err := Find(environ)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(store.dir, "mounted")
+}
+
 // variable returns what an environment has by a name; of several the last, as os/exec
 // has it.
 func variable(environ []string, name string) string {

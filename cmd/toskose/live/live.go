@@ -89,7 +89,7 @@ func ClientOf(at deploy.Access) (*client.Client, error) {
 		opts.Token = at.Token
 	}
 	if at.PasswordFile != "" {
-		opts.PasswordAgain = at.PasswordNow
+		opts.PasswordAgain, opts.Patient = at.PasswordNow, at.Replacing
 	}
 	return client.With(opts), err
 }

@@ -58,7 +58,7 @@ func (s *session) showTask(app client.App, name string) error {
 }
 
 // printComponents prints a line for each component on each replica, and for each
-// container without components.
+// container whose components, if any, are not the manager's.
 func printComponents(w io.Writer, app client.App) {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "NODE\tCOMPONENT\tREPLICA\tSTATE\tSINCE\tWHY")
@@ -92,7 +92,7 @@ func printComponents(w io.Writer, app client.App) {
 	}
 	for _, n := range app.Nodes {
 		if !hosts[n.Name] {
-			fmt.Fprintf(table, "%s\t-\t-\t%s\t-\t%s\n", n.Name, n.State, diag.Visible(n.Why))
+			fmt.Fprintf(table, "%s\t%s\t-\t%s\t-\t%s\n", n.Name, orDash(strings.Join(n.Job, ", ")), n.State, diag.Visible(n.Why))
 		}
 	}
 	table.Flush()

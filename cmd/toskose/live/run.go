@@ -30,7 +30,8 @@ replica cannot be reached.
 Without OPERATION, COMPONENT is a task: its end becomes a part of the goal, what
 failed of it is tried once more, and the command follows it. With --again all of it
 is run once more, whatever was completed. The exit code is then that of the first
-index that failed, 128 and the number of the signal that ended that, or 1.`
+index that failed, 124 where the deadline or a time limit has ended that, 128 and the
+number of the signal where one has, or 1.`
 
 func newRun(s *session) *cobra.Command {
 	var req client.RunRequest
@@ -128,6 +129,11 @@ func component(app client.App, name string) (client.Component, error) {
 		}
 		names = append(names, c.Name)
 	}
+	for _, n := range app.Nodes {
+		if slices.Contains(n.Job, name) {
+			return client.Component{}, fmt.Errorf("component %q is run by its orchestrator: container %q is a job, which is %s, and in which the manager has no part", name, n.Name, n.State)
+		}
+	}
 	return client.Component{}, fmt.Errorf("%q is not a component of %q, which has %s", name, app.Name, strings.Join(names, ", "))
 }
 
@@ -168,7 +174,7 @@ func sentence(r client.Run) string {
 	if r.Reason != "" {
 		text += ": " + r.Reason
 	}
-	if !r.Ended.IsZero() {
+	if !r.Ended.IsZero() && !r.Started.IsZero() { // what is refused never starts
 		text += fmt.Sprintf(" (%s)", r.Ended.Sub(r.Started).Round(time.Millisecond))
 	}
 	return text

@@ -144,6 +144,9 @@ func printIndexes(w io.Writer, t *client.Task) {
 		if x.ExitCode != nil {
 			exit = strconv.Itoa(*x.ExitCode)
 		}
+		if x.TimedOut {
+			exit = "timeout"
+		}
 		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\t%s\t%s\n", x.Index, x.Phase, orDash(x.Replica), x.Attempts, orDash(exit), orDash(nextTry(x.Until, time.Now())), orDash(x.Execution))
 	}
 	table.Flush()

@@ -47,7 +47,8 @@ func (m *tasked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch body, _ := io.ReadAll(r.Body); r.Method + " " + r.URL.Path {
 	case "GET /api/v1/app":
 		api := client.Component{Name: "api", Node: "box", State: "running", Operations: []client.Operation{{Name: "Standard.start"}}}
-		answer = client.App{Name: "shop", Components: []client.Component{api, load(&m.then[0])}}
+		job := client.Node{Name: "loader", Kind: "job", State: "stopped", Why: "a job, run by its orchestrator", Job: []string{"tool", "import"}}
+		answer = client.App{Name: "shop", Components: []client.Component{api, load(&m.then[0])}, Nodes: []client.Node{{Name: "box"}, job}}
 	case "GET /api/v1/node/box/load":
 		answer = load(next())
 	case "GET /api/v1/app/goal":
@@ -139,6 +140,14 @@ func failed(exit *int, signal string) client.Task {
 	return client.Task{Phase: client.TaskFailed, Reason: "index 1 failed 4 times", Completions: 5, Completed: 4, Failed: 1, ExitCode: exit, Signal: signal}
 }
 
+// overdue is the status of a task whose deadline has ended an index by a signal.
+func overdue() client.Task {
+	t := failed(code(124), "")
+	t.Reason = "its deadline of 10s has passed"
+	t.Indexes = []client.TaskIndex{{Index: 1, Phase: client.TaskFailed, Attempts: 1, Signal: "SIGTERM", TimedOut: true}}
+	return t
+}
+
 func TestTasksFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	const run = "POST /api/v1/app/tasks/load/run "
@@ -150,11 +159,15 @@ func TestTasksFromTheCommandLine(t *testing.T) {
 		said  string
 		exit  int
 	}{
-		{"ps", []client.Task{soon()}, "", "box    load        10.0.0.1:9001   configured   -       3 of 5, 1 failed, next try in 8 s\n", "", 0},
+		{"ps", []client.Task{soon()}, "", "box      load           10.0.0.1:9001   configured   -       3 of 5, 1 failed, next try in 8 s\n", "", 0},
 		{"ps load", []client.Task{soon()}, "", "load: retrying, 3 of 5, 1 failed, next try in 8 s\nINDEX   PHASE       REPLICA         ATTEMPTS   EXIT      NEXT TRY    EXECUTION\n" +
 			"0       completed   10.0.0.1:9001   1          0         -           goal-0\n1       failed      10.0.0.1:9001   4          3         -           goal-1\n" +
 			"2       retrying    -               2          SIGKILL   in 8 s   -\n", "", 0},
 		{"ps load -o json", []client.Task{soon()}, "", `"phase": "retrying"`, "", 0},
+		{"ps", []client.Task{waits}, "", "loader   tool, import   -               stopped      -       a job, run by its orchestrator\n", "", 0},
+		{"ps import", []client.Task{waits}, "", "", `component "import" is run by its orchestrator: container "loader" is a job, which is stopped`, 1},
+		{"run import", []client.Task{waits}, "", "", `component "import" is run by its orchestrator: container "loader" is a job, which is stopped`, 1},
+		{"run tool create", []client.Task{waits}, "", "", `component "tool" is run by its orchestrator: container "loader" is a job, which is stopped`, 1},
 		{"ps api", []client.Task{waits}, "", "", `component "api" is no task`, 1},
 		{"run load", []client.Task{waits, runs, soon(), completed}, run + `{"again":false}`, "INDEX", "load: 0 of 5; load: it waits for feature of \"db\"\nload: 0 of 5, 2 running\nload: 3 of 5, 1 failed, next try in 8 s\nload: 5 of 5\n", 0},
 		{"run load --again", []client.Task{completed}, run + `{"again":true}`, "INDEX", "load: 5 of 5\n", 0},
@@ -167,6 +180,8 @@ func TestTasksFromTheCommandLine(t *testing.T) {
 		{"wait load --for done", []client.Task{runs, failed(code(3), "")}, "", "", "index 1 failed 4 times", 3},
 		{"wait load --for done", []client.Task{failed(nil, "SIGTERM")}, "", "", "index 1 failed 4 times", 143},
 		{"wait load --for done", []client.Task{failed(nil, "")}, "", "", "index 1 failed 4 times", 1},
+		{"wait load --for done", []client.Task{overdue()}, "", "", "its deadline of 10s has passed", 124},
+		{"run load", []client.Task{overdue()}, run + `{"again":false}`, "1       failed   -         1          timeout   -          -\n", "its deadline of 10s has passed", 124},
 		{"wait load", []client.Task{failed(code(4), "")}, "", "", "index 1 failed 4 times", 4},
 		{"wait load --for up", []client.Task{failed(code(5), "")}, "", "", "index 1 failed 4 times", 5},
 		{"wait load --for configured", []client.Task{failed(code(6), "")}, "", "", "", 0},

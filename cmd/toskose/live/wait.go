@@ -28,7 +28,8 @@ goal has them. A container is running, degraded, stopped or unreachable; for any
 other state, its components are meant. Without a NAME, wait for the whole goal.
 
 For one task that is to be completed, the exit code is that of the task: the command
-ends as soon as it has failed, with the code of its first index that did.`,
+ends as soon as it has failed, with the code of its first index that did, and 124 where
+the deadline or a time limit has ended that.`,
 		Example: `  toskose wait --dir thinking-toskosed
   toskose wait --dir thinking-toskosed api --for running --timeout 30s
   toskose wait --dir thinking-toskosed backend --for running

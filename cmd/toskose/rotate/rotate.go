@@ -39,6 +39,8 @@ type command struct {
 	deploy  deploy.Options
 	rotate  rotate.Options
 	dry     bool
+
+	components components // on a Swarm
 }
 
 // Command returns `toskose rotate`.
@@ -59,8 +61,10 @@ replaced, and the authority that signs certificates stays. What was not generate
 stays as well: passwords of toskose.yml, users, the certificate of manager.tls,
 external secrets.
 
-Secrets of a Swarm cannot change: there, package the application again with another
-folder, and deploy it with --new-secrets, which replaces its containers.`,
+Secrets of a Swarm cannot change: there, containers are replaced, the manager's first
+and last, and those of one service after the other in between. Each is replaced when
+no operation runs in it; what is asked of it meanwhile waits. Its components are
+created again: by the goal, for which the next service waits, or else by toskose up.`,
 		Example: "  toskose rotate thinking-toskosed\n  toskose rotate --dry-run thinking-toskosed\n  toskose rotate --authority thinking-toskosed",
 		Args:    cli.Args(0, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
@@ -102,13 +106,18 @@ func (c *command) run(ctx context.Context, args []string) error {
 	}
 	defer docker.Close()
 	c.deploy.Environ, c.deploy.Progress = c.engine.Environ(), io.Discard
+	c.deploy.Mounted = contexts.Mounted(c.deploy.Environ)
 	running, err := deploy.Open(ctx, docker, c.deploy)
 	if err != nil {
 		return fmt.Errorf("%w (--offline changes the folder of an application that does not run)", err)
 	}
 	defer running.Close()
 	if running.OnSwarm() {
-		return errors.New("a swarm's secrets cannot change: package the application again into another folder, and deploy that with --new-secrets, which replaces its containers; its components are created again")
+		c.components = components{running}
+		c.rotate.Swarm, c.rotate.Components = swarm{running}, c.components
+		if c.rotate.Jobs, err = (swarm{running}).jobs(ctx); err != nil {
+			return err
+		}
 	}
 	c.rotate.Nodes, c.rotate.Others, c.rotate.Publish = running.Info().Nodes, running.Folders(), running.Publish
 	c.rotate.Ask = func(ctx context.Context) (rotate.State, error) { return ask(ctx, running) }
@@ -149,6 +158,9 @@ func (c *command) replace(ctx context.Context) error {
 		if err == nil {
 			err = r.Check(state)
 		}
+		if err == nil && opts.Swarm != nil {
+			err = c.components.can(ctx, opts.Nodes)
+		}
 		if err != nil {
 			return fmt.Errorf("secrets cannot be replaced now: %w", err)
 		}
@@ -156,8 +168,16 @@ func (c *command) replace(ctx context.Context) error {
 	if begun {
 		c.say(fmt.Sprintf("going on with the rotation of %s", r.Begun.Format(time.RFC3339)))
 	}
-	for _, line := range r.Describe() {
+	plan, err := r.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	for _, line := range append(r.Describe(), plan...) {
 		c.say(line)
+	}
+	if c.dry && len(plan) > 0 {
+		c.say("--dry-run: nothing was changed")
+		return nil
 	}
 	if c.dry {
 		c.say("--dry-run: nothing was changed, and no container would be replaced")

@@ -6,10 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/kubernetes"
+	"github.com/toskose/toskose/packager/mounted"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -101,9 +103,25 @@ func (s *session) change(how func(*users.List) error) (err error) {
 		return fmt.Errorf("cannot write the users: %w", err)
 	}
 	if s.file == "" {
+		if err := s.refresh(); err != nil {
+			return fmt.Errorf("the users are changed, but containers do not see it before the next deployment: %w", err)
+		}
 		s.say("With Compose it counts at once. On a Swarm: package the application again, then `toskose deploy`. On Kubernetes: `toskose deploy`.")
 	}
 	return nil
+}
+
+// refresh has the manager on a single engine see the folder's users.
+func (s *session) refresh() error {
+	info, err := compose.ReadInfo(s.dir)
+	if err != nil || s.mounted == "" {
+		return nil //nolint:nilerr // it is not for an engine
+	}
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return err
+	}
+	return mounted.Refresh(s.mounted, info.App, dir)
 }
 
 // open opens the file to be changed. One of the user's own is made.

@@ -18,8 +18,8 @@ import (
 )
 
 // Command returns `toskose user`. What is only for people it prints nowhere while quiet
-// is true.
-func Command(streams cli.Streams, quiet *bool) *cobra.Command {
+// is true. Mounted is where containers of a single engine mount secrets; empty: in their folders.
+func Command(streams cli.Streams, quiet *bool, mounted string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "user",
 		Short: "Say who may use the manager of an application, and for what",
@@ -32,7 +32,7 @@ toskose.yml names is not among them, and may do everything.`,
 		Args:    cli.Args(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	s := &session{streams: streams, quiet: quiet}
+	s := &session{streams: streams, quiet: quiet, mounted: mounted}
 	cmd.PersistentFlags().StringVarP(&s.dir, "dir", "C", ".", "the folder `DIR` that the application was packaged in")
 	cmd.PersistentFlags().StringVar(&s.file, "file", "", "the `FILE` of users, in the place of that in DIR; it is made if it is not there")
 	_ = cmd.MarkPersistentFlagDirname("dir") // the flag is there
@@ -45,6 +45,7 @@ type session struct {
 	place
 	streams cli.Streams
 	quiet   *bool
+	mounted string
 }
 
 // say prints a line for people.

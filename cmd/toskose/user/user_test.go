@@ -12,14 +12,19 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/user"
 	"github.com/toskose/toskose/manager/access"
-	"github.com/toskose/toskose/packager/output"
+	"github.com/toskose/toskose/packager/mounted"
 )
 
 // toskose runs `toskose user` with words, and returns what it printed.
 func toskose(stdin string, words ...string) (out, said string, err error) {
+	return toskoseWith("", stdin, words...)
+}
+
+// toskoseWith is toskose where containers mount secrets below a folder.
+func toskoseWith(mounted, stdin string, words ...string) (out, said string, err error) {
 	var stdout, stderr bytes.Buffer
 	quiet := false
-	cmd := user.Command(cli.Streams{In: strings.NewReader(stdin), Out: &stdout, Err: &stderr}, &quiet)
+	cmd := user.Command(cli.Streams{In: strings.NewReader(stdin), Out: &stdout, Err: &stderr}, &quiet, mounted)
 	cmd.SetArgs(words)
 	cmd.SetOut(&stdout)
 	cmd.SetErr(&stderr)
@@ -34,6 +39,7 @@ func application(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	for name, text := range map[string]string{
 		"docker-compose.yml": "x-toskose: {app: shop, manager: {port: 10000, user: admin}}\n", "secrets/manager-users": `{"users": []}`,
+		"docker-compose.local.yml": "secrets: {manager-users: {file: ./secrets/manager-users}}\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -48,8 +54,15 @@ func application(t *testing.T) (dir string) {
 
 func TestUsersComeChangeAndGo(t *testing.T) {
 	t.Parallel()
-	dir := application(t)
-	file := output.UsersFile(dir)
+	dir, root := application(t), t.TempDir()
+	if _, err := mounted.Of(root, "engine", "shop").Take(dir); err != nil {
+		t.Fatal(err)
+	}
+	copies, err := filepath.Glob(filepath.Join(root, "*", "shop", "secrets", "manager-users"))
+	if err != nil || len(copies) != 1 {
+		t.Fatalf("the manager has %q mounted: %v", copies, err)
+	}
+	file := copies[0]
 	before, err := os.Stat(file)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +80,7 @@ func TestUsersComeChangeAndGo(t *testing.T) {
 	}
 	do := func(stdin string, words ...string) string {
 		t.Helper()
-		out, said, err := toskose(stdin, append(words, "--dir", dir)...)
+		out, said, err := toskoseWith(root, stdin, append(words, "--dir", dir)...)
 		if err != nil {
 			t.Fatalf("%q: %v", words, err)
 		}

@@ -38,11 +38,8 @@ type place struct {
 
 // at calls a function with the place of an application's volumes.
 func (s *session) at(ctx context.Context, arg string, f func(place) error) error {
-	if err := (deploy.Options{Target: s.where.target, Context: s.where.context}).Validate(); err != nil {
+	if err := (deploy.Options{Target: s.where.target, Context: s.where.context, Space: s.where.namespace}).Validate(); err != nil {
 		return cli.Misuse(err)
-	}
-	if s.where.namespace != "" && s.where.target != "" && s.where.target != deploy.Kubernetes {
-		return cli.Misuse(fmt.Errorf("--namespace is of a cluster, and --target is %s", s.where.target))
 	}
 	p := place{app: arg, dir: contexts.DeployedFrom(s.environ, arg)}
 	if info, err := os.Stat(arg); err == nil && info.IsDir() && deploy.Packaged(arg) {

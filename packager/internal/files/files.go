@@ -34,6 +34,20 @@ func Create(path string, write func(*os.File) error) error {
 	return os.Rename(staged, path)
 }
 
+// Write creates a file with a mode, or replaces it.
+func Write(path string, mode fs.FileMode, data []byte) error {
+	staged, err := Stage(path, mode, func(f *os.File) error {
+		if _, err := f.Write(data); err != nil {
+			return err
+		}
+		return f.Sync()
+	})
+	if err != nil {
+		return err
+	}
+	return os.Rename(staged, path)
+}
+
 // Copy creates a file of what a reader reads.
 func Copy(path string, r io.Reader) error {
 	return Create(path, func(f *os.File) error {

@@ -1,0 +1,48 @@
+package compose
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"gopkg.in/yaml.v3"
+)
+
+// SecretFiles returns the files that the containers of an output folder mount as secrets on
+// a single engine, by the secrets' names. External secrets have none.
+func SecretFiles(dir string) (map[string]string, error) {
+	path := filepath.Join(dir, LocalFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%q was not packaged for Compose: %w", dir, err)
+	}
+	var f struct {
+		Secrets map[string]secret `yaml:"secrets"`
+	}
+	if err := yaml.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("cannot read %q: %w", path, err)
+	}
+	all := map[string]string{}
+	for name, s := range f.Secrets {
+		if s.File != "" {
+			all[name] = filepath.Join(dir, s.File)
+		}
+	}
+	return all, nil
+}
+
+// WithSecretFiles returns a Compose file that has other files be the secrets, to be given to
+// Compose after an output folder's.
+func WithSecretFiles(all map[string]string) ([]byte, error) {
+	type file struct {
+		File text `yaml:"file"`
+	}
+	f := struct {
+		Version string          `yaml:"version"`
+		Secrets map[string]file `yaml:"secrets,omitempty"`
+	}{version, map[string]file{}}
+	for name, path := range all {
+		f.Secrets[name] = file{text(path)}
+	}
+	return yaml.Marshal(f)
+}

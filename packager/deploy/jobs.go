@@ -1,0 +1,101 @@
+package deploy
+
+import (
+	"context"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/swarm"
+
+	"github.com/toskose/toskose/packager"
+)
+
+// A container that is there for one Task is tried again by whoever runs it, as often as
+// its manifest says: its failures are not counted here, and it has failed when nobody
+// begins another attempt. It is up when it runs, and when it has ended with 0.
+
+func isJob(labels map[string]string) bool { return labels[packager.LabelJob] != "" }
+
+// asJob judges the container of a job, which its engine starts again at once, or never. That its unit is
+// healthy says nothing of how it goes on.
+func (f failure) asJob(state *container.State) failure {
+	f.job, f.times = true, 0
+	if started, _ := time.Parse(time.RFC3339Nano, state.StartedAt); f.why == "" && state.Status == container.StateRunning && isYoung(started) {
+		f.why, f.young = "has only just started", true
+	}
+	f.final = f.why != "" && (state.Status == container.StateExited || state.Status == container.StateDead)
+	return f
+}
+
+// everyday are the lines of a unit that say nothing of why a job has failed.
+var everyday = regexp.MustCompile(`(?m)^time=\S+ level=(DEBUG|INFO) .*\n?`)
+
+// saidByJob returns what the scripts of a job have printed, and why its unit has ended.
+func saidByJob(log string) string {
+	return everyday.ReplaceAllStringFunc(log, func(line string) string {
+		if strings.Contains(line, " msg=ended because=") {
+			return line
+		}
+		return ""
+	})
+}
+
+func isJobService(s swarm.Service) bool {
+	spec := s.Spec.TaskTemplate.ContainerSpec
+	return spec != nil && isJob(spec.Labels)
+}
+
+// addJob takes the tasks of a job's service into account, the oldest first. Those of
+// another specification say nothing of what is deployed.
+func (f *failure) addJob(service swarm.Service, tasks []swarm.Task) {
+	f.job, f.why = true, "has not begun"
+	for _, t := range tasks {
+		t.Spec.Runtime = service.Spec.TaskTemplate.Runtime // the engine does not say it of tasks
+		if t.ServiceID == service.ID && reflect.DeepEqual(t.Spec, service.Spec.TaskTemplate) {
+			f.add(t)
+			// The swarm makes another task as soon as it wants this one no longer.
+			f.final = ended(t) && t.DesiredState == swarm.TaskStateShutdown
+		}
+	}
+	f.times = 0
+}
+
+// failedJobs returns what the services of jobs are that have failed, by their ids.
+func failedJobs(services []swarm.Service, tasks []swarm.Task) map[string]swarm.TaskSpec {
+	failed := map[string]swarm.TaskSpec{}
+	slices.SortFunc(tasks, func(a, b swarm.Task) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	for _, service := range services {
+		var f failure
+		if isJobService(service) {
+			f.addJob(service, tasks)
+		}
+		if f.final {
+			failed[service.ID] = service.Spec.TaskTemplate
+		}
+	}
+	return failed
+}
+
+// retryJobs has jobs run again that had failed before, where nothing of them was changed:
+// to a swarm, what it has given up is as it should be.
+func (s *stack) retryJobs(ctx context.Context, failed map[string]swarm.TaskSpec) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	services, _, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	for _, service := range services {
+		if before, ok := failed[service.ID]; ok && reflect.DeepEqual(before, service.Spec.TaskTemplate) {
+			if err := s.restart(ctx, service.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
