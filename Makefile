@@ -92,7 +92,7 @@ test unit-test: export TOSKOSE_TEST_UNIT_RACE = $(CURDIR)/build/test/toskose-uni
 .PHONY: test
 test: export TOSKOSE_TEST_TIME = $(shell date +%s%N)
 test: LINT_FLAGS := -race
-test: lint $(TEST_UNITS) ## everything, in eight minutes: lint, unit tests with the race detector, the whole path on a real engine
+test: lint $(TEST_UNITS) ## everything, in nine minutes: lint, unit tests with the race detector, the whole path on a real engine
 	go run -race ./scripts/gotest -race -vet=off -p 4 -timeout 1h ./e2e ./unit/differential ./cmd/toskose-unit ./packager/... ./...
 
 .PHONY: unit-test
@@ -106,8 +106,8 @@ e2e: ## the whole path on a real engine, with Compose and on a one-node Swarm
 # The cluster that kubectl is set to has to have the images: TOSKOSE_LOAD is a command that takes their names
 # ("kind load docker-image", "minikube image load"); nothing, where the cluster uses this engine.
 .PHONY: e2e-kubernetes
-e2e-kubernetes: ## Thinking on the cluster that kubectl is set to, by toskose's manifests and through kompose
-	go run ./scripts/gotest -tags kubernetes -count=1 -timeout 30m -run Kubernetes\|Kompose ./e2e
+e2e-kubernetes: ## Thinking and Tasks on the cluster that kubectl is set to, by toskose's manifests and through kompose
+	go run ./scripts/gotest -tags kubernetes -count=1 -timeout 1h -run Kubernetes\|Kompose ./e2e
 
 # DOCKER_HOST is a manager of a swarm of three nodes or more. TOSKOSE_REGISTRIES are registries, as HOST:PORT, that
 # all nodes pull from: Docker's configuration has the credentials of those that want some. All nodes have redis:7.
@@ -143,17 +143,24 @@ chaos-two-managers: ## two managers of one application for TOSKOSE_CHAOS_TIME (1
 	scripts/lab.sh with 3 go run ./scripts/gotest -tags chaos -count=1 -timeout 3h -run TwoManagers ./e2e
 	@cat build/chaos-two-managers.md
 
-# The release before this one: a tag or a commit. Without tags, say which.
-RELEASE ?= $(shell git describe --tags --abbrev=0 HEAD^ 2>/dev/null)
+# The release before this one: the last tag before this commit or, where there is none, the tag or commit that
+# e2e/skew/testdata/release names.
+RELEASE ?= $(shell git describe --tags --abbrev=0 HEAD^ 2>/dev/null || cat e2e/skew/testdata/release)
 .PHONY: test-skew
-test-skew: ## command line, manager and units of this version and of RELEASE in all combinations, as real processes
-	@[ -n "$(RELEASE)" ] || { echo 'make test-skew: there is no tag; name a commit: RELEASE=…' >&2; exit 1; }
-	@scripts/skew.sh $(RELEASE)
+test-skew: ## this version and the release before (RELEASE), as processes in all combinations and on a real engine
+	@scripts/skew.sh "$(RELEASE)" go run ./scripts/gotest -tags skew -count=1 -timeout 30m -run 'SideBySide|AnotherHasWritten|TheReleaseBefore' ./e2e/skew ./e2e
+
+.PHONY: contracts
+contracts: ## record what RELEASE writes and says, for the tests of e2e/skew, which read it: at a release
+	@scripts/skew.sh "$(RELEASE)" go test -tags skew,record -count=1 -timeout 15m -run IsRecorded ./e2e
+	@echo "$(RELEASE)" > e2e/skew/testdata/release
 
 .PHONY: lint
 lint: ## golangci-lint, with the rules of .golangci.yml
 	@# LINT_FLAGS are of a build whose packages it reads: of the tests' own, none is compiled for it alone.
 	@lint=$$(scripts/golangci.sh $(GOLANGCI)) && GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" "$$lint" run ./...
+	@# Tests that run only where there is a cluster, a swarm or engines of their own have to compile all the same.
+	@for tags in chaos chaos,kubernetes swarm; do GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags $$tags ./e2e; done
 
 .PHONY: fmt
 fmt: ## format all Go files
@@ -168,7 +175,12 @@ golden: ## rewrite the golden files
 pictures: ## take the pictures of the manager's page that the documentation shows, in a real browser
 	mkdir -p build/pictures
 	TOSKOSE_PICTURES=$(CURDIR)/build/pictures go test -count=1 -run 'TestThePage' ./manager/web
-	cp build/pictures/topology.png build/pictures/component.png build/pictures/plan.png docs/pictures/
+	cd build/pictures && cp topology.png pending.png component.png plan.png task.png ../../docs/pictures/
+
+.PHONY: views
+views: ## every view of the page at three widths, in the light and in the dark, as pictures in build/views to look at
+	mkdir -p build/views
+	TOSKOSE_VIEWS=$(CURDIR)/build/views go test -count=1 -run 'TestEveryView' ./manager/web
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (10s)

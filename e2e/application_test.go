@@ -39,6 +39,8 @@ type application struct {
 	config    string   // its toskose.yml
 	packaging []string // the arguments that it was packaged with
 	env       []string // more variables for toskose
+
+	inside func(t *testing.T, node string, words ...string) string // runs a command in a container; nil: in one of the engine's
 }
 
 // patience is how long an application may take to come or to go, on however
@@ -227,6 +229,15 @@ func (a *application) removeImages(t *testing.T) {
 func (a *application) container(t *testing.T, node string) string {
 	t.Helper()
 	return containerOf(t, a.engine, a.name, node)
+}
+
+// in runs a command in the container of a node, and gives what it printed.
+func (a *application) in(t *testing.T, node string, words ...string) string {
+	t.Helper()
+	if a.inside != nil {
+		return a.inside(t, node, words...)
+	}
+	return inContainer(t, a.engine, a.container(t, node), words...)
 }
 
 // answer is what the manager says: an execution, a component or a problem.

@@ -25,7 +25,7 @@ func TestChaosOnKubernetes(t *testing.T) {
 	k := &cluster{chaos: &chaos{application: app, folder: folder}, namespace: app.name, machines: clusterMachines(t)}
 	k.ground, k.where = k, k.manager
 	k.place(t)
-	claimed(t, k.namespace)
+	claimed(t, k.namespace, "dbvolume")
 	t.Cleanup(func() {
 		k.allBack(t)
 		kubectl(t, "delete", "namespace", k.namespace, "--ignore-not-found", "--timeout=3m")

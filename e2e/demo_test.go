@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/toskose/toskose/internal/docs"
 	"github.com/toskose/toskose/internal/freeport"
 )
 
@@ -52,6 +54,11 @@ func TestMakeDemoShowsTheApplicationAndMakeDemoDownLeavesNothing(t *testing.T) {
 	}
 	// What it says to try: kill api, which comes back; stop it, and resume the goal.
 	_, try, _ := strings.Cut(r.stdout, "Thinking is up.")
+	for _, b := range docs.Of(t, docs.Shell) {
+		if line := regexp.MustCompile(`(?m)^docker exec .*`).FindString(b.Text); b.Page == "README.md" && !strings.Contains(try, line) {
+			t.Errorf("the README has another command than the demo: %s", line)
+		}
+	}
 	said, tried := "", 0
 	for line := range strings.Lines(try) {
 		line = strings.TrimSpace(line)

@@ -27,8 +27,7 @@ func TestAnEarlierFolderRunsAgainOnASwarm(t *testing.T) {
 }
 
 // deployFolders packages an application in folders of its own, and deploys one after the
-// other. A single engine mounts secrets from the folder, so there another folder replaces
-// all containers; packaging into the same one does not.
+// other: only containers that differ are replaced.
 func deployFolders(t *testing.T, engine *client.Client, target string, flags ...string) {
 	const source = "testdata/folders"
 	app := deploy(t, engine, target, source, nil, flags...)
@@ -65,9 +64,7 @@ func deployFolders(t *testing.T, engine *client.Client, target string, flags ...
 	if i := slices.IndexFunc(after, named("dropped")); i >= 0 {
 		t.Errorf("what is no longer part of it runs: %q", after)
 	}
-	if target == onSwarm {
-		app.sameIn(t, before, after, "neighbour")
-	}
+	app.sameIn(t, before, after, "neighbour")
 
 	must(t, "", "toskose", app.deploying(first)...)
 	app.says(t, "one")

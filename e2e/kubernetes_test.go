@@ -29,9 +29,9 @@ func TestThinkingOnKubernetes(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	claimed(t, namespace)
+	claimed(t, namespace, "dbvolume")
 	tell("a container that does not come up is explained and removed", func(t *testing.T) { brokenStore(t, app, namespace) })
-	claimed(t, namespace) // the volume went with it
+	claimed(t, namespace, "dbvolume") // the volume went with it
 	must(t, "", "toskose", "deploy", app.dir)
 	if level := kubectl(t, "get", "namespace", namespace, "-o", `jsonpath={.metadata.labels.pod-security\.kubernetes\.io/enforce}`); level != "baseline" {
 		t.Errorf("the namespace enforces %q", level)
@@ -161,10 +161,10 @@ func TestThinkingThroughKompose(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "", found(t, "kompose"), "convert", "-f", filepath.Join(app.dir, "docker-compose.yml"), "-o", manifests)
+	claimed(t, namespace, "dbvolume")
 	t.Cleanup(func() { kubectl(t, "delete", "namespace", namespace, "--ignore-not-found", "--timeout=2m") })
 	kubectl(t, "create", "namespace", namespace)
 	kubectl(t, "-n", namespace, "apply", "-f", manifests)
-	claimed(t, namespace)
 	kubectl(t, "-n", namespace, "expose", "deployment", "backend", "--name", "api", "--cluster-ip", "None", "--port", "1")
 	kubectl(t, "-n", namespace, "expose", "deployment", "frontend", "--name", "frontend-public", "--port", fmt.Sprint(app.ports["gui_port"]), "--target-port", "8080")
 	managed(t, app, namespace, "service/frontend-public", "deployment/backend")
@@ -222,8 +222,9 @@ func managed(t *testing.T, app *application, namespace, frontend, backend string
 }
 
 // claimed gives the volume that is claimed a place, where the cluster does not
-// do that by itself.
-func claimed(t *testing.T, namespace string) {
+// do that by itself. What removes the pod that has it is to be registered after it: Redis
+// does not end where it cannot write any more.
+func claimed(t *testing.T, namespace, claim string) {
 	t.Helper()
 	if kubectl(t, "get", "storageclass", "-o", "name") != "" {
 		return
@@ -232,7 +233,7 @@ func claimed(t *testing.T, namespace string) {
 	manifest := filepath.Join(t.TempDir(), "volume.yaml")
 	text := fmt.Sprintf(`---
 {apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Gi},
-  accessModes: [ReadWriteOnce], claimRef: {namespace: %s, name: dbvolume}, hostPath: {path: /var/tmp/%s, type: DirectoryOrCreate}}}`, name, namespace, name)
+  accessModes: [ReadWriteOnce], claimRef: {namespace: %s, name: %s}, hostPath: {path: /var/tmp/%s, type: DirectoryOrCreate}}}`, name, namespace, claim, name)
 	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

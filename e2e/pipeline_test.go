@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/docker/docker/api/types/container"
 )
@@ -16,11 +15,7 @@ func TestThePipelineOnOneEngineByCompose(t *testing.T) {
 	engine := dockerEngine(t)
 	app := deploy(t, engine, byCompose, "../examples/pipeline", nil)
 	must(t, "", "toskose", "up", "--dir", app.dir, "--no-wait")
-	for deadline := time.Now().Add(time.Minute); len(app.ran(t, "workers")) == 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing is imported")
-		}
-	}
+	eventually(t, "something is imported", func() bool { return len(app.ran(t, "workers")) > 0 })
 	manager := app.container(t, "toskose-manager")
 	if err := engine.ContainerKill(t.Context(), manager, "KILL"); err != nil {
 		t.Fatal(err)
@@ -63,7 +58,7 @@ func (a *application) completed(t *testing.T, store string) {
 	if got := strings.Join(parts, " "); got != "0 1 2 3 4" {
 		t.Errorf("the parts %s were imported", got)
 	}
-	if attempts := strings.Count(inContainer(t, a.engine, a.container(t, "workers"), "cat", "/tmp/attempts"), "report"); attempts != 3 {
+	if attempts := strings.Count(a.in(t, "workers", "cat", "/tmp/attempts"), "report"); attempts != 3 {
 		t.Errorf("the report had %d attempts", attempts)
 	}
 	for _, task := range []string{"migrate", "import", "report"} {
@@ -76,5 +71,5 @@ func (a *application) completed(t *testing.T, store string) {
 // ran are the lines that scripts have left in a container.
 func (a *application) ran(t *testing.T, node string) []string {
 	t.Helper()
-	return strings.Fields(inContainer(t, a.engine, a.container(t, node), "sh", "-c", "cat /tmp/ran 2>/dev/null || :"))
+	return strings.Fields(a.in(t, node, "sh", "-c", "cat /tmp/ran 2>/dev/null || :"))
 }

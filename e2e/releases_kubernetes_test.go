@@ -18,8 +18,8 @@ func TestThinkingIsUpgradedAndRolledBackOnKubernetes(t *testing.T) {
 		t.Fatalf("the base images are missing: %v", err)
 	}
 	app := prepare(t, engine, "../examples/thinking", thinkingsPorts, func(string) string { return "" }, "--target", "kubernetes")
+	claimed(t, app.name, "dbvolume")
 	t.Cleanup(func() { kubectl(t, "delete", "namespace", app.name, "--ignore-not-found", "--timeout=2m") })
-	claimed(t, app.name)
 	var once sync.Once
 	goThroughReleases(t, app, surroundings{
 		services: true,

@@ -52,6 +52,7 @@ func TestThinkingIsUpgradedAndRolledBackOnSeveralNodes(t *testing.T) {
 		{"another application has containers of the same names", func(t *testing.T) { besideAnother(t, app, registries[0], nodes) }},
 		{"new passwords are asked for, and stay", func(t *testing.T) { newPasswords(t, app, where) }},
 		{"secrets that nothing has any more leave", func(t *testing.T) { oldSecretsLeave(t, app, where) }},
+		{"passwords are replaced while it is used", func(t *testing.T) { rotatedOverNodes(t, app, where) }},
 		{"a volume of another machine is backed up and restored", func(t *testing.T) { aVolumeElsewhere(t, app, nodes[1]) }},
 		{"it is undeployed by its name", func(t *testing.T) { undeployedByName(t, app, nodes[1]) }},
 	} {

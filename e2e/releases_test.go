@@ -31,11 +31,35 @@ func TestThinkingIsUpgradedAndRolledBackByCompose(t *testing.T) {
 		standing(t, app, http.StatusOK, "running")
 		theThoughtIsThere(t, app)
 	})
+	t.Run("from another folder, containers that are the same run on, and the first may be removed", func(t *testing.T) {
+		app.fromAnotherFolder(t)
+		must(t, "", found(t, "docker"), "restart", app.container(t, "backend"))
+		standing(t, app, http.StatusOK, "running")
+		theThoughtIsThere(t, app)
+	})
 	t.Run("restarted without a goal, it shows that nothing runs", func(t *testing.T) {
 		app.withoutAGoal(t)
 		restart(t)
 		standing(t, app, http.StatusServiceUnavailable, "configured")
 	})
+}
+
+// fromAnotherFolder deploys a version whose gui differs from another folder, and removes the
+// one that the application was deployed from.
+func (a *application) fromAnotherFolder(t *testing.T) {
+	t.Helper()
+	in, old := a.instances(t), a.dir
+	a.dir = filepath.Join(filepath.Dir(old), "another")
+	a.packaging = append([]string{"-o", a.dir, "--from", old}, a.packaging[2:]...)
+	surroundings{}.packageVersion(t, a, func(t *testing.T, dir string) {
+		t.Helper()
+		edit(t, dir, "scripts/gui/start.sh", "cd /opt", "echo 'from another folder'\ncd /opt")
+	}, true)
+	must(t, "", "toskose", a.deploying(a.dir)...)
+	a.running(t, in, []string{"api", "logsniffer"}, "api", "gui", "logsniffer")
+	if err := os.RemoveAll(old); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // withoutAGoal has the manager only look.

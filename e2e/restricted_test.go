@@ -37,8 +37,8 @@ func TestAnApplicationWithoutRootComesUpInARestrictedNamespaceOnKubernetes(t *te
 	}
 	app := packageIt(t, engine, "testdata/restricted", nil, "--target", "kubernetes")
 	loaded(t, app)
+	claimed(t, app.name, "dbvolume")
 	t.Cleanup(func() { kubectl(t, "delete", "namespace", app.name, "--ignore-not-found", "--timeout=2m") })
-	claimed(t, app.name)
 	must(t, "", "toskose", "deploy", "--timeout", "3m", app.dir)
 	if level := kubectl(t, "get", "namespace", app.name, "-o", `jsonpath={.metadata.labels.pod-security\.kubernetes\.io/enforce}`); level != "restricted" {
 		t.Errorf("the namespace enforces %q", level)

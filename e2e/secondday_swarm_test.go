@@ -83,6 +83,23 @@ func oldSecretsLeave(t *testing.T, app *application, where surroundings) {
 	}
 }
 
+// rotatedOverNodes replaces passwords while components on two machines are started again and
+// again. The manager stays on its machine, at whose port it is asked.
+func rotatedOverNodes(t *testing.T, app *application, where surroundings) {
+	t.Helper()
+	on := running(t, app, "toskose-manager")
+	if len(on) != 1 {
+		t.Fatalf("the manager runs on %q", on)
+	}
+	must(t, "", found(t, "docker"), "service", "update", "--detach=false", "--quiet", "--no-resolve-image", "--constraint-add", "node.id=="+on[0], app.name+"_toskose-manager")
+	where.deployed(t)
+	app.running(t, nil, nil, "api", "gui", "logsniffer")
+	rotatedOnASwarm(t, app, []string{"--passwords"}, []string{"backend", "frontend"}, []string{"api", "gui", "logsniffer"})
+	where.deployed(t)
+	app.running(t, nil, nil, "api", "gui", "logsniffer")
+	theThoughtIsThere(t, app)
+}
+
 // itIsListed asks what runs, and what another release would change.
 func itIsListed(t *testing.T, app *application, where surroundings) {
 	t.Helper()

@@ -19,8 +19,8 @@ func TestTwoCopiesOfAnApplicationShareAClusterOnKubernetes(t *testing.T) {
 	second.setPort(t, fmt.Sprint(freeport.Find(t)))
 	loaded(t, second)
 	for _, app := range []*application{first, second} {
+		claimed(t, app.name, "dbvolume")
 		t.Cleanup(func() { kubectl(t, "delete", "namespace", app.name, "--ignore-not-found", "--timeout=2m") })
-		claimed(t, app.name)
 		must(t, "", "toskose", "deploy", "--timeout", patience, app.dir)
 		forward(t, app.name, "service/toskose-manager", strings.TrimPrefix(app.manager, "http://127.0.0.1:"))
 		forward(t, app.name, "service/frontend-public", fmt.Sprint(app.ports["gui_port"]))
@@ -39,7 +39,13 @@ func TestTwoCopiesOfAnApplicationShareAClusterOnKubernetes(t *testing.T) {
 	}
 	withoutItsApplication(t, second)
 	elsewhere := t.TempDir()
-	must(t, elsewhere, "toskose", "undeploy", "--volumes", "--target", "kubernetes", second.name)
+	r := must(t, elsewhere, "toskose", "undeploy", "--volumes", "--images", "--namespace", second.name, second.name)
+	if left := second.images(t); len(left) > 0 || !strings.Contains(r.stdout, "images stay on the machines of the cluster") {
+		t.Errorf("the images %q are left: %v", left, r)
+	}
+	if len(first.images(t)) == 0 {
+		t.Error("the images of the first are gone")
+	}
 	if left := kubectl(t, "get", "namespace", second.name, "--ignore-not-found"); left != "" {
 		t.Errorf("it leaves %s", left)
 	}

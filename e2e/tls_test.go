@@ -85,7 +85,8 @@ func TestAnApplicationIsManagedOverTLSOnly(t *testing.T) {
 	publishedHere(t, app)
 	commandsWork(t, app)
 	annHasACertificate(t, app, authority)
-	rotated(t, app)
+	containers := func() string { return app.container(t, "box") + " " + app.container(t, "toskose-manager") }
+	rotated(t, app, "keeper", "box-tls.crt", containers, app.there(app.dir, "rotate"), app.there(app.name, "rotate", "--authority"))
 	commandsWork(t, app)
 
 	keeper := app.container(t, "box")

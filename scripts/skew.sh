@@ -1,18 +1,40 @@
 #!/bin/bash
-# skew.sh RELEASE: build another version's binaries beside those of this one, and run command line, manager and units
-# of both in all combinations. RELEASE is a tag or a commit; its history is fetched if this clone lacks it.
+# skew.sh RELEASE [COMMAND…]: build another version's binaries beside those of this one, and run COMMAND with
+# TOSKOSE_SKEW_NOW and TOSKOSE_SKEW_BEFORE, the folders that have them, and TOSKOSE_SKEW_RELEASE, the other version. RELEASE is a
+# tag or a commit; it is fetched if this clone lacks it.
 set -euo pipefail
-release=${1:?usage: skew.sh RELEASE}
+release=${1:?usage: skew.sh RELEASE [COMMAND…]}
+shift
 here=$PWD
-git cat-file -e "$release^{commit}" 2>/dev/null || git fetch --quiet --depth 1 origin "$release:refs/tags/$release" 2>/dev/null ||
-	git fetch --quiet --depth 1 origin "$release" || { echo "skew: there is no $release here or at origin" >&2; exit 1; }
-commit=$(git rev-parse --verify --quiet "$release^{commit}" || git rev-parse FETCH_HEAD)
+
+# missing says that there is no such version, and what to do.
+missing() {
+	echo "skew: there is no $release in this clone, and it cannot be fetched from origin" >&2
+	if [ "$(git rev-parse --is-shallow-repository)" = true ]; then
+		echo 'skew: the clone is shallow; the release before is further back than it goes: git fetch --unshallow --tags' >&2
+	fi
+	exit 1
+}
+
+commit=$(git rev-parse --verify --quiet "$release^{commit}") || {
+	git fetch --quiet --depth 1 origin "$release" 2>/dev/null || missing
+	commit=$(git rev-parse --verify --quiet 'FETCH_HEAD^{commit}') || missing
+}
+
+# The version is one that nobody else has, so that images of these binaries are told from a user's.
 before=$here/build/skew/$commit
-if [ ! -x "$before/toskose-unit" ]; then
+if [ ! -x "$before/toskose" ]; then # the last that is put there
 	tree=$(mktemp -d)
-	trap 'git worktree remove --force "$tree/src" 2>/dev/null || true; rm -rf "$tree"' EXIT
-	git worktree add --quiet --detach "$tree/src" "$commit"
-	make -C "$tree/src" build BIN="$before"
+	trap 'rm -rf "$tree"' EXIT
+	git archive "$commit" | tar -x -C "$tree"
+	make -C "$tree" build BIN="$tree/bin" VERSION="skew-${commit:0:12}" COMMIT="${commit:0:12}"
+	mkdir -p "$before"
+	mv "$tree"/bin/toskose-* "$before"
+	mv "$tree/bin/toskose" "$before"
+	rm -rf "$tree"
+	trap - EXIT
 fi
+[ $# != 0 ] || exit 0
 make build BIN="$here/build/skew/now"
-TOSKOSE_SKEW_NOW=$here/build/skew/now TOSKOSE_SKEW_BEFORE=$before go run ./scripts/gotest -tags skew -count=1 -timeout 15m ./e2e/skew
+export TOSKOSE_SKEW_NOW=$here/build/skew/now TOSKOSE_SKEW_BEFORE=$before TOSKOSE_SKEW_RELEASE=$release
+exec "$@"

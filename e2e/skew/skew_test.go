@@ -1,31 +1,24 @@
 //go:build skew
 
-// Package skew is a test only: command line, manager and units of this version and of
-// another, in all combinations, as real processes. `make test-skew RELEASE=…` builds the
-// other one.
 package skew
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"net"
-	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/toskose/toskose/internal/freeport"
+	"github.com/toskose/toskose/internal/testapp"
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // versions are folders with binaries, by what people call them.
@@ -38,69 +31,6 @@ func versions(t *testing.T) map[string]string {
 		}
 	}
 	return all
-}
-
-// output is written by a process and read by the test.
-type printed struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (p *printed) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
-}
-
-func (p *printed) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
-}
-
-// start runs a process until the test ends.
-func start(t *testing.T, env []string, words ...string) (stop func()) {
-	t.Helper()
-	said := &printed{}
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), said, said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stop = sync.OnceFunc(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	})
-	t.Cleanup(func() {
-		stop()
-		if t.Failed() {
-			t.Logf("%s:\n%s", words[0], said)
-		}
-	})
-	return stop
-}
-
-// await waits until something is answered at a port's /healthz.
-func await(t *testing.T, port int) {
-	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port))+"/healthz", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := client.Do(req)
-		if err == nil {
-			answer.Body.Close()
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("nothing answers at port %d: %v", port, err)
-		}
-		time.Sleep(20 * time.Millisecond) // there is nothing else to wait on
-	}
 }
 
 func write(t *testing.T, dir string, files map[string]string) {
@@ -122,14 +52,10 @@ func application(t *testing.T, unit, manager string) (dir string, replace func(u
 	t.Helper()
 	dir = t.TempDir()
 	managerPort, unitPort := freeport.Find(t), freeport.Find(t)
-	model, err := tosca.Encode(&tosca.Application{
-		Name: "shop", Nodes: []tosca.Node{{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()}},
-		Components: []tosca.Component{{
-			Name: "api", Host: "backend", Node: "backend", Protocol: testunit.Lifecycle(), Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
-				{Name: "configure", Script: "configure.sh", Inputs: []tosca.OperationInput{{Name: "port"}, {Name: "code"}}}, {Name: "start", Script: "start.sh"}, {Name: "stop"},
-			}}},
-		}},
-	})
+	at := func(port int) netip.AddrPort {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port))
+	}
+	model, err := tosca.Encode(testapp.Shop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,19 +66,19 @@ func application(t *testing.T, unit, manager string) (dir string, replace func(u
 		"documents/.empty": "", "supervisord.conf": string(testunit.API(dir, uint16(unitPort))),
 	})
 	secret := func(name string) string { return filepath.Join(dir, "secrets", name) }
-	run := func(unit string) (stop func()) {
-		stop = start(t, []string{"SUPERVISORD_USER=admin", "SUPERVISORD_PASSWORD_FILE=" + secret("backend-password")},
+	run := func(unit string) *testunit.Process {
+		process := testunit.Start(t, []string{"SUPERVISORD_USER=admin", "SUPERVISORD_PASSWORD_FILE=" + secret("backend-password")},
 			filepath.Join(unit, "toskose-unit"), "-c", filepath.Join(dir, "supervisord.conf"))
-		await(t, unitPort)
-		return stop
+		testunit.AwaitHealth(t, at(unitPort))
+		return process
 	}
-	stop := run(unit)
-	start(t, []string{
+	first := run(unit)
+	testunit.Start(t, []string{
 		"TOSKOSE_MANAGER_PORT=" + strconv.Itoa(managerPort), "TOSKOSE_DISCOVERY=alias", "TOSKOSE_MANAGER_USER=admin", "TOSKOSE_SECRETS=" + filepath.Join(dir, "secrets"),
 		"TOSKOSE_MANAGER_PASSWORD_FILE=" + secret("manager-password"), "SECRET_KEY_FILE=" + secret("manager-secret-key"),
 	}, filepath.Join(manager, "toskose-manager"), "--app", filepath.Join(dir, "app.json"), "--config", filepath.Join(dir, "manager.yml"))
-	await(t, managerPort)
-	return dir, func(unit string) { stop(); stop = run(unit) }
+	testunit.AwaitHealth(t, at(managerPort))
+	return dir, func(unit string) { first.Stop(); run(unit) }
 }
 
 // TestVersionsSideBySide takes an application through its life with each command line, each
