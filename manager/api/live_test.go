@@ -72,7 +72,7 @@ func (l *live) manage() {
 	}
 	l.t.Cleanup(app.Close)
 	l.app = app
-	if l.Handler, err = api.New(app, api.Options{Access: gate(l.t), Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if l.Handler, err = api.New(app, api.Options{Access: fresh(l.t), Version: "1.2.3", Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		l.t.Fatal(err)
 	}
 }
