@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
+	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 )
 
@@ -214,24 +216,24 @@ func notKept(t *testing.T, reached tried) {
 // notLetIn asks for everything as who may not, and with bodies that nobody takes.
 func notLetIn(t *testing.T, l *live, reached tried) {
 	t.Helper()
-	closed := behind(t, fresh(t), &app{})
-	guess := func() { // wrong passwords, until no more are looked at for a while
-		for n := range 5 {
-			r := request("GET", "/api/v1/app", "")
-			r.SetBasicAuth("admin", fmt.Sprint("wrong ", n))
-			closed.ServeHTTP(httptest.NewRecorder(), r)
-		}
+	began := time.Now()
+	g, err := access.New(access.Options{First: "admin", Password: access.Always("pw"), Now: func() time.Time { return began }})
+	if err != nil {
+		t.Fatal(err)
 	}
-	guess()
+	closed := behind(t, g, &app{})
+	for n := range 5 { // wrong passwords, until no more are looked at; no time passes
+		r := request("GET", "/api/v1/app", "")
+		r.SetBasicAuth("admin", fmt.Sprint("wrong ", n))
+		closed.ServeHTTP(httptest.NewRecorder(), r)
+	}
 	for path, item := range document(t).Paths.Map() {
 		for method, operation := range item.Operations() {
 			if operation.Security != nil {
 				continue
 			}
 			reached.ask(t, l.Handler, method, example(path), "", "Authorization: Bearer nobody's")
-			for tries := 0; reached.ask(t, closed, method, example(path), "").Code != http.StatusTooManyRequests && tries < 20; tries++ {
-				guess() // the machine is slow today
-			}
+			reached.ask(t, closed, method, example(path), "")
 			reached.ask(t, l.Handler, method, example(path), strings.Repeat(" ", 300_000))
 			cutOff := request(method, example(path), "")
 			cutOff.Body, cutOff.ContentLength = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)), 10
