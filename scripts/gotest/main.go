@@ -4,7 +4,7 @@
 //
 // Packages get a line each, tests are shown when they fail or take long. With
 // CI=true a test that was left out is a failure: there, everything must have
-// run.
+// run; and up to two tests that failed are run once more, each alone.
 package main
 
 import (
@@ -28,6 +28,9 @@ func run(ctx context.Context, args []string, ci bool, out io.Writer) int {
 	report := newReport(out)
 	if err := test(ctx, args, report); err != nil {
 		report.broke(err)
+	}
+	if ci {
+		report.again(2, runAgain(ctx, args), out)
 	}
 	return report.close(ci)
 }

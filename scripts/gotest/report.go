@@ -34,10 +34,14 @@ type report struct {
 	skipped map[string][]string // by reason: the tests
 	broken  []string            // packages that failed without a test of theirs failing
 	failing map[string]bool     // packages with a failed test
+
+	failures map[failure]int // failed tests at the top, with how many failed of it
+	raced    bool            // the race detector has said something
+	flaky    []string        // tests that failed, and passed alone
 }
 
 func newReport(out io.Writer) *report {
-	return &report{out: out, output: map[string][]string{}, skipped: map[string][]string{}, failing: map[string]bool{}}
+	return &report{out: out, output: map[string][]string{}, skipped: map[string][]string{}, failing: map[string]bool{}, failures: map[failure]int{}}
 }
 
 // broke takes in that the run could not be made.
@@ -75,6 +79,7 @@ func (r *report) line(data []byte) {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
 	case "output":
+		r.raced = r.raced || strings.Contains(e.Output, "WARNING: DATA RACE")
 		r.output[key] = append(r.output[key], e.Output)
 	case "pass", "fail", "skip":
 		if e.Test == "" {
@@ -96,6 +101,8 @@ func (r *report) testEnded(e event, key string) {
 	case "fail":
 		r.failed++
 		r.failing[e.Package] = true
+		top, _, _ := strings.Cut(e.Test, "/")
+		r.failures[failure{e.Package, top}]++
 		fmt.Fprintf(r.out, "FAIL  %s %s (%.1fs)\n", e.Package, e.Test, e.Elapsed)
 		for _, line := range r.output[key] {
 			if !strings.HasPrefix(line, "=== ") {
@@ -159,6 +166,9 @@ func (r *report) close(ci bool) int {
 	}
 	if len(r.broken) > 0 {
 		fmt.Fprintf(r.out, "Not built, or ended early: %s\n", strings.Join(r.broken, ", "))
+	}
+	if len(r.flaky) > 0 {
+		fmt.Fprintf(r.out, "Failed among others and passed alone, which is to be mended: %s\n", strings.Join(r.flaky, ", "))
 	}
 	if left > 0 && ci {
 		fmt.Fprintln(r.out, "In CI everything must run, so what was left out is a failure.")

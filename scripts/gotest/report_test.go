@@ -79,3 +79,70 @@ func TestARunThatCouldNotBeMadeIsAFailure(t *testing.T) {
 		t.Errorf("code %d, said:\n%s", code, out.String())
 	}
 }
+
+// failedOnce is a report of a run in which a test of each package failed, with one of its
+// subtests.
+func failedOnce(out *strings.Builder, packages ...string) *report {
+	r := newReport(out)
+	for _, p := range packages {
+		for _, e := range []string{
+			`{"Action":"fail","Package":"` + p + `","Test":"TestX/of_it"}`, `{"Action":"fail","Package":"` + p + `","Test":"TestX"}`,
+			`{"Action":"pass","Package":"` + p + `","Test":"TestY"}`, `{"Action":"fail","Package":"` + p + `"}`,
+		} {
+			r.line([]byte(e))
+		}
+	}
+	return r
+}
+
+func TestWhatFailedAmongOthersAndPassesAloneIsNamed(t *testing.T) {
+	t.Parallel()
+	passes := func(f failure, to *report) error {
+		to.line([]byte(`{"Action":"pass","Package":"` + f.pkg + `","Test":"TestX/of_it"}`))
+		to.line([]byte(`{"Action":"pass","Package":"` + f.pkg + `","Test":"TestX"}`))
+		return nil
+	}
+	fails := func(f failure, to *report) error {
+		to.line([]byte(`{"Action":"fail","Package":"` + f.pkg + `","Test":"TestX"}`))
+		return nil
+	}
+	race := `{"Action":"output","Package":"p","Test":"TestX","Output":"WARNING: DATA RACE\n"}`
+	early := `{"Action":"fail","Package":"broken"}`
+	for name, c := range map[string]struct {
+		packages []string
+		more     string // what the first run said besides
+		run      func(failure, *report) error
+		code     int
+		last     string
+	}{
+		"it passes":              {[]string{"p"}, "", passes, 0, "3 passed, 0 failed, 0 skipped\n"},
+		"it fails again":         {[]string{"p"}, "", fails, 1, "1 passed, 2 failed, 0 skipped\n"},
+		"nothing of it runs":     {[]string{"p"}, "", func(failure, *report) error { return nil }, 1, "1 passed, 2 failed, 0 skipped\n"},
+		"it cannot be run":       {[]string{"p"}, "", func(failure, *report) error { return errors.New("no go") }, 1, "1 passed, 2 failed, 0 skipped\n"},
+		"two":                    {[]string{"p", "q"}, "", passes, 0, "6 passed, 0 failed, 0 skipped\n"},
+		"too many":               {[]string{"p", "q", "r"}, "", passes, 1, "3 passed, 6 failed, 0 skipped\n"},
+		"a race":                 {[]string{"p"}, race, passes, 1, "1 passed, 2 failed, 0 skipped\n"},
+		"another that was ended": {[]string{"p"}, early, passes, 1, "1 passed, 3 failed, 0 skipped\n"},
+	} {
+		var out strings.Builder
+		r := failedOnce(&out, c.packages...)
+		if c.more != "" {
+			r.line([]byte(c.more))
+		}
+		r.again(2, c.run, &out)
+		if code := r.close(true); code != c.code || !strings.HasSuffix(out.String(), c.last) {
+			t.Errorf("%s: code %d, said:\n%s", name, code, out.String())
+		}
+		if named := strings.Contains(out.String(), "which is to be mended: p TestX"); named != (c.code == 0) {
+			t.Errorf("%s: it is named as such: %v, in\n%s", name, named, out.String())
+		}
+	}
+}
+
+func TestOneTestIsRunAsTheOthersWere(t *testing.T) {
+	t.Parallel()
+	got := alone([]string{"-race", "-p", "4", "-run", "A|B", "-timeout", "1h", "./e2e", "./..."}, failure{"example.org/p", "TestX"})
+	if want := "-race -p 4 -timeout 1h -count=1 -run ^TestX$ example.org/p"; strings.Join(got, " ") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
