@@ -152,13 +152,13 @@ func Ask[T any](b *Window, expression string) T {
 	return value
 }
 
-// await waits until a condition of the page's holds.
+// Await waits until a condition of the page's holds.
 func (b *Window) Await(condition string) {
 	b.t.Helper()
 	b.do(chromedp.Poll[chromedp.Void](condition, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience)))
 }
 
-// says waits until an element has a text.
+// Says waits until an element has a text.
 func (b *Window) Says(selector, text string) {
 	b.t.Helper()
 	b.Await(fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))`, selector, text))
@@ -189,7 +189,7 @@ func (b *Window) SignInWithToken(token string) {
 	)
 }
 
-// picture takes a picture of the window. TOSKOSE_PICTURES is the folder that keeps it.
+// Picture takes a picture of the window. TOSKOSE_PICTURES is the folder that keeps it.
 func (b *Window) Picture(name string) {
 	b.t.Helper()
 	folder := os.Getenv("TOSKOSE_PICTURES")
@@ -204,13 +204,13 @@ func (b *Window) GoTo(hash string) {
 	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`void (location.hash = %q)`, hash)))
 }
 
-// push clicks the button of an operation once it may be clicked.
+// Push clicks the button of an operation once it may be clicked.
 func (b *Window) Push(operation string) {
 	b.t.Helper()
 	b.ClickText(".operation button.main", operation)
 }
 
-// clickText clicks the element that has just this text, once it is there.
+// ClickText clicks the element that has just this text, once it is there.
 func (b *Window) ClickText(selector, text string) {
 	b.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].find(e => !e.disabled && e.textContent === %q)`, selector, text)
@@ -218,13 +218,13 @@ func (b *Window) ClickText(selector, text string) {
 	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("void %s.click()", find)))
 }
 
-// dark has the page drawn for those who like it dark.
+// Dark has the page drawn for those who like it dark.
 func (b *Window) Dark() {
 	b.t.Helper()
 	b.Prefer("prefers-color-scheme", "dark")
 }
 
-// named fails where the browser's own accessibility tree has something to use, or a
+// Named fails where the browser's own accessibility tree has something to use, or a
 // picture, without a name.
 func (b *Window) Named() {
 	b.t.Helper()
