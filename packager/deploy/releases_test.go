@@ -84,7 +84,7 @@ func TestAnUpgradeThatDoesNotComeUpIsTakenBack(t *testing.T) {
 			t.Fatal(failed)
 		}
 		want := []string{"apply --kustomize " + dir}
-		says := `cannot deploy "Shop": store has failed 3 times
+		says := `cannot deploy "Shop": store has failed 4 times
   store: pod store-1 was restarted 3 times: it ended with code 7 (Error)
     cannot bind`
 		if !keep {

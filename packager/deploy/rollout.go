@@ -15,13 +15,14 @@ import (
 type rollout struct {
 	workloads, pods, claims, events []object
 
-	past map[string]bool // ids of the pods that were there before: how often they have failed says nothing of what is deployed
+	past    map[string]bool // ids of the pods that were there before: how often they have failed says nothing of what is deployed
+	manager string          // its workload
 }
 
 // look asks the cluster for the application. Events are for people only, and
 // some may not read them.
 func (c *cluster) look(ctx context.Context) (rollout, error) {
-	r := rollout{past: c.past}
+	r := rollout{past: c.past, manager: c.info.Manager.Service}
 	all, err := c.objects(ctx, "get", workloadKinds+",pods,"+volumeKinds, "--selector", c.info.Selector)
 	if err != nil {
 		return r, err
@@ -129,12 +130,16 @@ func (o object) service() string { return o.Metadata.Labels[kubernetes.Workload]
 func (r rollout) failure(w object) failure {
 	f := failure{service: w.service(), job: w.Kind == jobKind}
 	var why []string
+	alone := r.isAlone(w)
 	for _, p := range r.podsOf(f.service) {
 		if p.well() {
 			continue
 		}
 		text, times := r.podFailure(p)
 		why = append(why, "pod "+p.Metadata.Name+" "+text)
+		if alone {
+			times = max(times, p.ends())
+		}
 		if !r.past[p.Metadata.UID] {
 			f.times = max(f.times, times)
 		}
@@ -150,6 +155,35 @@ func (r rollout) failure(w object) failure {
 	}
 	f.why = strings.Join(why, "; ")
 	return f
+}
+
+// isAlone reports whether all that a workload may wait for has been up since before: then each
+// end of its containers counts. Otherwise it has the time that their restarts take, as one that
+// ends until its database answers needs.
+func (r rollout) isAlone(w object) bool {
+	for _, other := range r.workloads {
+		if s := other.service(); s == w.service() || s == r.manager {
+			continue
+		}
+		replaced := func(p object) bool { return !r.past[p.Metadata.UID] || p.restarted() }
+		if !other.complete() || slices.ContainsFunc(r.podsOf(other.service()), replaced) {
+			return false
+		}
+	}
+	return len(r.past) > 0
+}
+
+// ends is how often a container of a pod has ended.
+func (o object) ends() int {
+	most := 0
+	for _, s := range o.Status.Containers {
+		n := s.Restarts
+		if w := s.State.Waiting; s.State.Terminated != nil || w != nil && w.Reason == "CrashLoopBackOff" {
+			n++
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // podsOf returns the pods of a workload that are not being deleted.

@@ -3,6 +3,7 @@ package deploy
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -165,6 +166,45 @@ func TestPodsOfBeforeDoNotSayThatWhatIsDeployedNowIsHopeless(t *testing.T) {
 	r.past = map[string]bool{"p": true}
 	if f := r.failures(); len(f) != 1 || f[0].times != 0 || !strings.Contains(f[0].why, "restarted 5 times") {
 		t.Errorf("a pod that was there before: %+v", f)
+	}
+}
+
+func TestEachEndCountsWhereAllElseHasBeenUpSinceBefore(t *testing.T) {
+	t.Parallel()
+	const up = incomplete + `, "readyReplicas": 1, "availableReplicas": 1`
+	other := func(objects string) string {
+		return strings.NewReplacer(`"store`, `"db`, `"p"`, `"d"`).Replace(objects)
+	}
+	runs := func(since string) string {
+		return pod(`{"ready": true, "restartCount": 1, "state": {"running": {"startedAt": "`+since+`"}}}`, "")
+	}
+	db := other(deployment(up) + runs("2001-01-01T00:00:00Z"))
+	backoff := pod(`{"restartCount": 2, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}`, "")
+	for name, tt := range map[string]struct {
+		objects string
+		past    []string
+		times   int
+	}{
+		"it waits to be restarted":          {db + backoff, []string{"d"}, 3},
+		"it has just ended":                 {db + pod(`{"restartCount": 2, "state": {"terminated": {"exitCode": 1}}}`, ""), []string{"d"}, 3},
+		"it has just been started":          {db + pod(`{"restartCount": 2, "state": {"running": {"startedAt": "2999-01-01T00:00:00Z"}}}`, ""), []string{"d"}, 2},
+		"its database is new":               {db + backoff, []string{"another"}, 2},
+		"its database was just restarted":   {other(deployment(up)+runs("2999-01-01T00:00:00Z")) + backoff, []string{"d"}, 2},
+		"its database is being replaced":    {other(deployment(incomplete)) + backoff, []string{"d"}, 2},
+		"only the manager is being so":      {db + strings.ReplaceAll(deployment(incomplete), `"store"`, `"manager"`) + backoff, []string{"d"}, 3},
+		"nothing of it was there before":    {backoff, nil, 2},
+		"it waits for what it is mounted":   {db + pod(`{"restartCount": 2, "state": {"waiting": {"reason": "ContainerCreating"}}}`, ""), []string{"d"}, 2},
+		"it is a pod that was there before": {db + backoff, []string{"d", "p"}, 0},
+	} {
+		r := rolledOut(t, deployment(incomplete)+tt.objects)
+		r.manager, r.past = "manager", map[string]bool{}
+		for _, id := range tt.past {
+			r.past[id] = true
+		}
+		i := slices.IndexFunc(r.failures(), func(f failure) bool { return f.service == "store" })
+		if i < 0 || r.failures()[i].times != tt.times {
+			t.Errorf("%s: %+v", name, r.failures())
+		}
 	}
 }
 

@@ -69,9 +69,7 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 			}
 		case err == nil && len(missing) == 0:
 			d.sayAnswering(said, nil)
-			if last = d.troubled(ctx); last == nil {
-				return address, nil
-			}
+			last = nil
 		case err == nil:
 			d.sayAnswering(said, missing)
 			last = unanswered(missing)
@@ -81,8 +79,14 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 			}
 			last = fmt.Errorf("the manager does not answer: %w", err)
 		}
-		if fatal := d.hopeless(ctx); fatal != nil {
+		list, err := d.where.failures(ctx)
+		if fatal := inVain(list); err == nil && fatal != nil {
 			return "", fatal
+		}
+		if last == nil { // all units answer
+			if last = errors.Join(err, troubled(list)); last == nil {
+				return address, nil
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -160,11 +164,7 @@ func unreached(want []string, have []node) []node {
 
 // troubled is what is wrong although all units answer, such as a standalone
 // container that does not stay up.
-func (d *deployer) troubled(ctx context.Context) error {
-	list, err := d.where.failures(ctx)
-	if err != nil {
-		return err
-	}
+func troubled(list []failure) error {
 	var all []error
 	for _, f := range list {
 		all = append(all, fmt.Errorf("%s: %s", f.service, f.why))
@@ -172,12 +172,8 @@ func (d *deployer) troubled(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// hopeless returns an error that waiting cannot resolve.
-func (d *deployer) hopeless(ctx context.Context) error {
-	list, err := d.where.failures(ctx)
-	if err != nil {
-		return nil //nolint:nilerr // the next round asks again, until the time is up
-	}
+// inVain returns an error that waiting cannot resolve.
+func inVain(list []failure) error {
 	for _, f := range list {
 		if f.final && f.job {
 			return fmt.Errorf("job %s has failed", f.service)
