@@ -129,11 +129,14 @@ type Goal struct {
 	Notes     []string          `json:"notes,omitempty"`
 }
 
-// Record is what the goal keeps of a task: how often it was asked for again, and the indexes
-// that count as completed whatever becomes of their containers.
+// Record is what the goal keeps of a task, whatever becomes of its containers: how often it was
+// asked for again, the indexes that count as completed, and since when a deadline counts, for
+// the goal that was asked for with a revision.
 type Record struct {
-	Round int   `json:"round,omitempty"`
-	Done  []int `json:"done,omitempty"`
+	Round int       `json:"round,omitempty"`
+	Done  []int     `json:"done,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	Asked string    `json:"asked,omitempty"`
 }
 
 // None reports whether nothing is asked for.

@@ -13,6 +13,7 @@ type progress struct {
 	Task
 	round   int
 	since   time.Time // when its first run for this goal began
+	busy    int       // runs that are under way, those of earlier rounds, too
 	indexes []indexProgress
 }
 
@@ -28,11 +29,14 @@ type indexProgress struct {
 
 // progress finds out how far a Task is: each index by its last run on any replica, as long
 // as nothing has led the component back since. Only failures of what the document asked
-// for count.
+// for count, and of what people ran only what is completed.
 func (m *Model) progress(s Situation, d *Document, task string) *progress {
 	p := &progress{Task: m.Tasks[task], indexes: make([]indexProgress, m.Tasks[task].Completions)}
 	record := s.records[task]
 	p.round = record.Round
+	if d != nil && record.Asked == d.Asked {
+		p.since = record.Since
+	}
 	_, completed, _ := m.taskStates(task)
 	for _, i := range s.of(m.Node[task]) {
 		r := &s.Replicas[i]
@@ -40,7 +44,8 @@ func (m *Model) progress(s Situation, d *Document, task string) *progress {
 		if !known {
 			continue
 		}
-		if x := c.Executing; x != nil {
+		if x := c.Executing; x != nil && x.Operation == protocol.TaskRun {
+			p.busy++
 			p.take(r, *x, d, completed, true)
 		}
 		seen := map[int]bool{}
@@ -51,7 +56,7 @@ func (m *Model) progress(s Situation, d *Document, task string) *progress {
 				}
 				continue
 			}
-			if index := p.indexOf(run); index >= 0 && !seen[index] {
+			if index := p.indexOf(run); index >= 0 && !seen[index] && (Ours(run.ID) || !run.Failed && !run.Cancelled) {
 				seen[index] = true
 				p.take(r, run, d, completed, false)
 			}
@@ -82,7 +87,7 @@ func (p *progress) indexOf(run Run) int {
 // take takes a run of a replica into account.
 func (p *progress) take(r *Replica, run Run, d *Document, completed string, running bool) {
 	index := p.indexOf(run)
-	if run.Operation != protocol.TaskRun || index < 0 {
+	if index < 0 {
 		return
 	}
 	x := &p.indexes[index]
@@ -120,15 +125,6 @@ func (p *progress) late(now time.Time) bool {
 
 func (p *progress) completed() bool {
 	return !slices.ContainsFunc(p.indexes, func(x indexProgress) bool { return !x.done })
-}
-
-func (p *progress) running() (n int) {
-	for _, x := range p.indexes {
-		if x.running {
-			n++
-		}
-	}
-	return n
 }
 
 // done returns the indexes that are completed.

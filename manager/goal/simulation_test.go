@@ -95,7 +95,7 @@ func (w *world) end(u underWay, well bool) {
 	c := w.s.Replicas[u.replica].Components[u.component]
 	w.seq++
 	run := *c.Executing
-	run.Ended, run.Seq, run.To, run.Failed = w.s.Now, w.seq, c.State, !well
+	run.Ended, run.Seq, run.To, run.Failed = w.s.Now, w.seq, c.State, !well && !run.Cancelled
 	c.Seq, c.Executing = w.seq, nil
 	c.Runs = slices.Clone(c.Runs)
 	if well {

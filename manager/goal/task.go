@@ -24,6 +24,9 @@ type Task struct {
 type Record struct {
 	Round int   `json:"round,omitempty"` // how often people asked for it again
 	Done  []int `json:"done,omitempty"`  // the indexes that count as completed, whatever becomes of their containers; sorted
+
+	Since time.Time     `json:"since,omitzero"` // when the first run began, from which a deadline counts
+	Asked wire.Revision `json:"asked,omitzero"` // for the goal that a person made with this
 }
 
 // taskStates returns the state of a Task before all its indexes are completed, and the one
@@ -63,7 +66,7 @@ func (m *Model) settled(s Situation, d *Document, targets map[string]string) (Si
 		p := m.progress(s, d, task)
 		all[task] = p
 		target := targets[task]
-		onward := target == "" || target == after || m.distance(task, after, target) < m.distance(task, before, target)
+		onward := m.onward(task, target)
 		for _, i := range s.of(m.Node[task]) {
 			r := &s.Replicas[i]
 			c, known := r.Components[task]
@@ -81,6 +84,13 @@ func (m *Model) settled(s Situation, d *Document, targets map[string]string) (Si
 		}
 	}
 	return s, all
+}
+
+// onward reports whether a Task is to be completed on the way to a target, or need not go
+// anywhere.
+func (m *Model) onward(task, target string) bool {
+	before, after, _ := m.taskStates(task)
+	return target == "" || target == after || m.distance(task, after, target) < m.distance(task, before, target)
 }
 
 // Settled returns the situation as it is shown: a Task is completed when all its indexes
@@ -115,8 +125,8 @@ func (t *turn) runTask(r *Replica, task string, step protocol.Step) {
 			}
 			continue
 		}
-		if n := p.running(); n >= p.Parallelism {
-			t.obstacle(r, task, fmt.Sprintf("index %d waits: %d of at most %d run", index, n, p.Parallelism), time.Time{})
+		if p.busy >= p.Parallelism {
+			t.obstacle(r, task, fmt.Sprintf("index %d waits: %d of at most %d run", index, p.busy, p.Parallelism), time.Time{})
 			return
 		}
 		t.beginIndex(r, task, step, index)
@@ -143,6 +153,7 @@ func (t *turn) beginIndex(r *Replica, task string, step protocol.Step, index int
 	}
 	t.take(r, made, step)
 	p.indexes[index].running = true
+	p.busy++
 }
 
 // wakeForTasks has the decision made again when a deadline passes.
@@ -154,16 +165,24 @@ func (t *turn) wakeForTasks() {
 	}
 }
 
-// record notes what documents are to keep of Tasks: which indexes are completed, where that
-// is to count whatever becomes of their containers.
+// record notes what documents are to keep of Tasks, whatever becomes of their containers: when
+// a deadline began, and which indexes are completed, where that is to count until a goal
+// leads the Task back.
 func (t *turn) record() {
 	for task, p := range t.tasks {
-		if known := t.s.records[task]; p.Never && len(p.done()) > len(known.Done) {
-			if t.made.Records == nil {
-				t.made.Records = map[string]Record{}
-			}
-			known.Done = p.done()
-			t.made.Records[task] = known
+		known := t.s.records[task]
+		next, changed := known, false
+		switch target := t.targets[task]; {
+		case !t.onward(task, target):
+			next.Done, changed = nil, len(known.Done) > 0
+		case p.Never && len(p.done()) > len(known.Done):
+			next.Done, changed = p.done(), true
+		}
+		if p.Deadline > 0 && !p.since.IsZero() && (known.Since.IsZero() || known.Asked != t.doc.Asked) {
+			next.Since, next.Asked, changed = p.since, t.doc.Asked, true
+		}
+		if changed {
+			t.made.Records = recorded(t.made.Records, map[string]Record{task: next})
 		}
 	}
 }
@@ -190,9 +209,9 @@ func (m *Model) NextPart(s Situation, d *Document, task string, index int) wire.
 		s.records = d.Tasks
 	}
 	p := m.progress(s, d, task)
-	part := wire.Part{Index: index, Attempt: 1, Round: p.round, Since: s.Now}
-	if last := p.indexes[index].last; last != nil && last.Part != nil && last.Part.Round == p.round && (last.Failed || last.Cancelled) {
-		part.Attempt, part.Since = last.Part.Attempt+1, last.Part.Since
+	part := wire.Part{Index: index, Attempt: p.indexes[index].attempts + 1, Round: p.round, Since: p.since}
+	if part.Since.IsZero() {
+		part.Since = s.Now
 	}
 	return part
 }

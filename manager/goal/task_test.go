@@ -38,9 +38,10 @@ func tasks(task goal.Task) *goal.Model {
 type crew struct {
 	*world
 	task      goal.Task
-	failed    map[string]int  // attempts that failed, by goal and index
-	completed map[string]int  // ends that succeeded, by round and index
-	final     map[string]bool // those that must not be tried again
+	failed    map[string]int       // attempts that failed, by goal and index
+	completed map[string]int       // ends that succeeded, by round and index
+	final     map[string]bool      // those that must not be tried again
+	since     map[string]time.Time // when the first run began, by goal
 	replaced  bool
 }
 
@@ -61,14 +62,70 @@ func newCrew(t *testing.T, s uint64) *crew {
 	for range 1 + r.IntN(5) {
 		w.s.Replicas = append(w.s.Replicas, w.replica("workers"))
 	}
-	c := &crew{world: w, task: task, failed: map[string]int{}, completed: map[string]int{}, final: map[string]bool{}}
+	c := &crew{world: w, task: task, failed: map[string]int{}, completed: map[string]int{}, final: map[string]bool{}, since: map[string]time.Time{}}
 	c.goal(goal.Up, nil)
 	return c
 }
 
-// step decides, holds what is begun against what a Task promises, and ends something. It
-// reports whether anything happened.
+// with makes it one of a certain Task, on so many workers.
+func (c *crew) with(task goal.Task, workers int) *crew {
+	c.task, c.m, c.replaced = task, tasks(task), true
+	c.s.Replicas = []goal.Replica{c.replica("web")}
+	for range workers {
+		c.s.Replicas = append(c.s.Replicas, c.replica("workers"))
+	}
+	return c
+}
+
+// goal asks for a state of all components, and keeps what was noted of Tasks.
+func (c *crew) goal(all string, states map[string]string) {
+	var noted map[string]goal.Record
+	if c.doc != nil {
+		noted = c.doc.Tasks
+	}
+	c.world.goal(all, states)
+	c.doc.Tasks = noted
+}
+
+// again asks for one more round.
+func (c *crew) again() {
+	c.doc = c.m.Again(c.doc, c.s, "load")
+	c.seq++
+	c.doc.Revision.Counter = c.seq
+	c.doc.Asked = c.doc.Revision
+}
+
+// firstRun lets everything end well until an index runs.
+func (c *crew) firstRun() underWay {
+	c.t.Helper()
+	for range 100 {
+		c.decide()
+		for _, u := range c.running() {
+			if u.step.Operation == protocol.TaskRun {
+				return u
+			}
+			c.end(u, true)
+		}
+	}
+	c.t.Fatalf("no index is begun: %+v", c.last)
+	return underWay{}
+}
+
+// goalOf is the goal that asked for an execution.
+func goalOf(id string) string { return id[:len(id)-16] }
+
+// step is look, and ends something. It reports whether anything happened.
 func (c *crew) step(well func() bool, code int) bool {
+	c.t.Helper()
+	d, running := c.look(), c.running()
+	if len(running) > 0 {
+		c.finish(running[c.r.IntN(len(running))], well(), code)
+	}
+	return len(d.Steps)+len(d.Records)+len(running) > 0
+}
+
+// look decides, and holds what is begun against what a Task promises.
+func (c *crew) look() *goal.Decision {
 	c.t.Helper()
 	before := c.m.TaskStatuses(c.doc, c.s)["load"]
 	d := c.decide()
@@ -79,36 +136,35 @@ func (c *crew) step(well func() bool, code int) bool {
 		case st.Part == nil:
 			continue
 		}
-		x := before.Indexes[st.Part.Index]
-		switch at := before.Since.Add(c.task.Deadline); {
+		if c.since[goalOf(st.ID)].IsZero() {
+			c.since[goalOf(st.ID)] = c.s.Now
+		}
+		x, since := before.Indexes[st.Part.Index], c.since[goalOf(st.ID)]
+		switch at := since.Add(c.task.Deadline); {
 		case x.Phase == goal.TaskCompleted || x.Phase == goal.TaskRunning || x.Phase == goal.TaskFailed:
 			c.t.Fatalf("seed %d: index %d is begun, and was %+v", c.seed, st.Part.Index, x)
 		case x.Until.After(c.s.Now):
 			c.t.Fatalf("seed %d: index %d is begun before its pause is over at %s", c.seed, st.Part.Index, x.Until)
-		case c.task.Deadline > 0 && !before.Since.IsZero() && (!c.s.Now.Before(at) || st.Timeout != at.Sub(c.s.Now)):
+		case c.task.Deadline > 0 && (!c.s.Now.Before(at) || st.Timeout != at.Sub(c.s.Now)):
 			c.t.Fatalf("seed %d: index %d may take %s at %s, and the deadline is %s", c.seed, st.Part.Index, st.Timeout, c.s.Now, at)
 		}
 	}
-	parts := map[int]int{}
+	parts := map[string]int{}
 	for _, r := range c.s.Replicas {
-		if x := r.Components["load"].Executing; x != nil && x.Part != nil {
-			parts[x.Part.Index]++
+		if x := r.Components["load"].Executing; x != nil && x.Part != nil && goal.Ours(x.ID) {
+			parts[fmt.Sprintf("round %d index %d", x.Part.Round, x.Part.Index)]++
 		}
 	}
 	all := 0
-	for index, n := range parts {
+	for part, n := range parts {
 		if all += n; n > 1 {
-			c.t.Fatalf("seed %d: index %d runs %d times at once", c.seed, index, n)
+			c.t.Fatalf("seed %d: %s runs %d times at once", c.seed, part, n)
 		}
 	}
 	if all > c.task.Parallelism {
 		c.t.Fatalf("seed %d: %d run at once, and %d may", c.seed, all, c.task.Parallelism)
 	}
-	running := c.running()
-	if len(running) > 0 {
-		c.finish(running[c.r.IntN(len(running))], well(), code)
-	}
-	return len(d.Steps)+len(d.Records)+len(running) > 0
+	return d
 }
 
 // finish ends an operation, and counts it.
@@ -116,19 +172,19 @@ func (c *crew) finish(u underWay, well bool, code int) {
 	c.t.Helper()
 	x := c.s.Replicas[u.replica].Components[u.component].Executing
 	part, id := x.Part, x.ID
-	if part != nil && !well {
+	if part != nil && !well && code > 0 {
 		x.ExitCode = &code
 	}
 	c.end(u, well || part == nil)
 	switch key := ""; {
-	case part == nil:
+	case part == nil || !goal.Ours(id):
 	case well:
 		key = fmt.Sprintf("round %d index %d", part.Round, part.Index)
-		if c.completed[key]++; c.completed[key] > 1 && !c.replaced {
+		if c.completed[key]++; c.completed[key] > 1 && (!c.replaced || c.task.Never) {
 			c.t.Fatalf("seed %d: %s is completed %d times", c.seed, key, c.completed[key])
 		}
 	default:
-		key = fmt.Sprintf("goal %s index %d", id[:len(id)-16], part.Index)
+		key = fmt.Sprintf("goal %s index %d", goalOf(id), part.Index)
 		if c.failed[key]++; c.failed[key] > c.task.BackoffLimit+1 && !c.replaced {
 			c.t.Fatalf("seed %d: %s failed %d times, and may be tried again %d times", c.seed, key, c.failed[key], c.task.BackoffLimit)
 		}
@@ -200,11 +256,15 @@ func TestATaskKeepsItsNumbersThroughWhateverHappens(t *testing.T) {
 	}
 }
 
-// disturbTask replaces a container, adds or takes away one, or cuts it off.
+// disturbTask replaces a container, adds or takes away one, cuts it off or restarts it, cancels
+// a run or runs an index as a person does, or asks for all of it again.
 func (c *crew) disturbTask() {
+	c.look() // what was completed is noted before a container is replaced
 	i := 1 + c.r.IntN(len(c.s.Replicas)-1)
 	r := &c.s.Replicas[i]
-	switch c.r.IntN(4) {
+	load := r.Components["load"]
+	runs := load.Executing != nil && load.Executing.Part != nil
+	switch c.r.IntN(8) {
 	case 0:
 		c.replaced = true
 		*r = c.replica("workers")
@@ -223,6 +283,28 @@ func (c *crew) disturbTask() {
 			c.replaced = true
 			c.s.Replicas = slices.Delete(c.s.Replicas, i, i+1)
 		}
+	case 4:
+		if runs { // nobody saw its end
+			c.finish(underWay{replica: i, component: "load"}, false, 0)
+		}
+	case 5:
+		if runs {
+			load.Executing.Cancelled = true // which is no failure
+			c.end(underWay{replica: i, component: "load"}, false)
+		}
+	case 6:
+		if step, ok := protocol.Task().Next(load.State, protocol.TaskRun, false, c.implemented("load")); ok && load.Executing == nil {
+			part := c.m.NextPart(c.s, c.doc, "load", c.r.IntN(c.task.Completions))
+			c.begin(i, "load", fmt.Sprintf("person-%d", c.seq), "jo", protocol.TaskRun)
+			c.s.Replicas[i].Components["load"].Executing.Part = &part
+			if c.r.IntN(2) == 0 {
+				c.finish(underWay{i, "load", step}, c.r.IntN(2) == 0, 3)
+			}
+		}
+	case 7:
+		if c.r.IntN(4) == 0 {
+			c.again()
+		}
 	}
 }
 
@@ -231,10 +313,7 @@ func TestWhatATaskCompletedInAReplacedContainer(t *testing.T) {
 	for _, never := range []bool{true, false} {
 		t.Run(fmt.Sprintf("never=%t", never), func(t *testing.T) {
 			t.Parallel()
-			c := newCrew(t, 1)
-			c.task = goal.Task{Completions: 3, Parallelism: 3, BackoffLimit: 3, Never: never}
-			c.m, c.replaced = tasks(c.task), true
-			c.s.Replicas = []goal.Replica{c.replica("web"), c.replica("workers"), c.replica("workers")}
+			c := newCrew(t, 1).with(goal.Task{Completions: 3, Parallelism: 3, BackoffLimit: 3, Never: never}, 2)
 			if st := c.rest(); st.Completed != 3 {
 				t.Fatalf("%+v", st)
 			}
@@ -261,9 +340,7 @@ func TestATaskIsRunAgainFromItsFirstIndexOn(t *testing.T) {
 		if st := c.rest(); st.Phase != goal.TaskCompleted || st.Round != 0 {
 			t.Fatalf("%+v", st)
 		}
-		c.doc = c.m.Again(c.doc, c.s, "load")
-		c.doc.Revision.Counter++
-		c.doc.Asked = c.doc.Revision
+		c.again()
 		if st := c.m.TaskStatuses(c.doc, c.s)["load"]; st.Completed != 0 || st.Round != 1 || st.Phase != goal.TaskWaiting {
 			t.Fatalf("asked for again: %+v", st)
 		}
@@ -280,25 +357,89 @@ func TestATaskIsRunAgainFromItsFirstIndexOn(t *testing.T) {
 
 func TestADownTaskIsDeletedAndRunsAgainWhenItIsUp(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t, 2)
-	c.task = goal.Task{Completions: 4, Parallelism: 2, BackoffLimit: 1}
-	c.m, c.replaced = tasks(c.task), true
-	c.rest()
-	c.goal(goal.Down, nil)
-	c.rest()
-	c.reached(c.last, 2)
-	for _, r := range c.s.Replicas[1:] {
-		if state := r.Components["load"].State; state != protocol.Deleted {
-			t.Errorf("it is %s", state)
-		}
+	for _, never := range []bool{true, false} {
+		t.Run(fmt.Sprintf("never=%t", never), func(t *testing.T) {
+			t.Parallel()
+			c := newCrew(t, 2).with(goal.Task{Completions: 4, Parallelism: 2, BackoffLimit: 1, Never: never}, 3)
+			c.rest()
+			c.completed = map[string]int{}
+			c.goal(goal.Down, nil)
+			c.rest()
+			c.reached(c.last, 2)
+			shown := c.m.Settled(c.s, c.doc)
+			for i, r := range c.s.Replicas[1:] {
+				if state := r.Components["load"].State; state != protocol.Deleted || shown.Replicas[1+i].Components["load"].State != state {
+					t.Errorf("it is %s, and shown as %s", state, shown.Replicas[1+i].Components["load"].State)
+				}
+			}
+			c.goal(goal.Up, nil)
+			if st := c.rest(); st.Phase != goal.TaskCompleted {
+				t.Fatalf("%+v", st)
+			}
+			for i := range 4 {
+				if n := c.completed[fmt.Sprintf("round 0 index %d", i)]; n != 1 {
+					t.Errorf("index %d ran %d times more", i, n)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatStillRunsOfTheRoundBeforeCountsAsRunning(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, 1).with(goal.Task{Completions: 6, Parallelism: 1}, 3)
+	before := c.firstRun()
+	c.again()
+	c.decide()
+	if running := c.running(); len(running) != 1 {
+		t.Fatalf("%d run at once", len(running))
+	}
+	c.end(before, true)
+	if st := c.rest(); st.Phase != goal.TaskCompleted || st.Round != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestADeadlinePassesHoweverOftenTheContainerIsReplaced(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, 1).with(goal.Task{Completions: 1, Parallelism: 1, BackoffLimit: 1, Deadline: time.Minute}, 1)
+	c.firstRun()
+	first := c.s.Now
+	for range 7 {
+		c.s.Replicas[1] = c.replica("workers") // and with it what its journal had
+		c.s.Now = c.s.Now.Add(8 * time.Second)
+		c.firstRun()
+	}
+	c.s.Replicas[1] = c.replica("workers")
+	c.s.Now = first.Add(time.Minute)
+	st := c.rest()
+	if st.Phase != goal.TaskFailed || st.Reason != "its deadline of 1m0s has passed" || !st.Since.Equal(first) || *st.ExitCode != 124 {
+		t.Errorf("%+v", st)
 	}
 	c.goal(goal.Up, nil)
-	if st := c.rest(); st.Phase != goal.TaskCompleted {
-		t.Fatalf("%+v", st)
+	if c.firstRun(); c.m.TaskStatuses(c.doc, c.s)["load"].Since.Equal(first) {
+		t.Error("a new goal has no time of its own")
 	}
-	for i := range 4 {
-		if n := c.completed[fmt.Sprintf("round 0 index %d", i)]; n != 2 {
-			t.Errorf("index %d ran %d times", i, n)
-		}
+}
+
+func TestWhatAPersonRunsInVainCountsForNothing(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, 1).with(goal.Task{Completions: 1, Parallelism: 1, BackoffLimit: 2, FailOn: []int{3}}, 1)
+	person := func() {
+		part := c.m.NextPart(c.s, c.doc, "load", 0)
+		c.begin(1, "load", fmt.Sprintf("person-%d", c.seq), "jo", protocol.TaskRun)
+		c.s.Replicas[1].Components["load"].Executing.Part = &part
+		c.finish(underWay{replica: 1, component: "load"}, false, 3)
+	}
+	c.finish(c.firstRun(), false, 1)
+	before := c.m.TaskStatuses(c.doc, c.s)["load"]
+	person()
+	if st := c.m.TaskStatuses(c.doc, c.s)["load"]; st.Phase != goal.TaskRetrying || st.Until != before.Until || st.Indexes[0].Attempts != 1 {
+		t.Errorf("it was %+v, and is %+v", before, st)
+	}
+	c.rest()
+	person()
+	if st := c.m.TaskStatuses(c.doc, c.s)["load"]; st.Phase != goal.TaskCompleted {
+		t.Errorf("what was completed is %+v", st)
 	}
 }

@@ -231,7 +231,7 @@ func (st *store) hold(more, ended map[string]goal.Hold, now time.Time) {
 func (st *store) record(records map[string]goal.Record, now time.Time) {
 	st.amend(st.known(now).Recorded(records))
 	for name, r := range records {
-		st.log.Info("the goal notes what a task has completed", "component", name, "round", r.Round, "completed", len(r.Done))
+		st.log.Info("the goal notes how far a task is", "component", name, "round", r.Round, "completed", len(r.Done))
 	}
 }
 
