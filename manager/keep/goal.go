@@ -1,6 +1,7 @@
 package keep
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,18 +79,13 @@ var ErrNotKept = errors.New("not more than half of the replicas keep the goal ye
 // replicas keep it, or ctx ends: then the error is ErrNotKept. What was on hold
 // is no longer, for the components that the goal names.
 func (k *Keeper) Set(ctx context.Context, ask Ask, now time.Time) (Status, error) {
-	k.mu.Lock()
-	next := &goal.Document{All: ask.All, States: maps.Clone(ask.States), By: ask.By, At: now}
-	if before := k.store.document; before != nil {
-		k.opts.merge(next, before, ask)
-	}
-	if err := fits(next); err != nil {
-		k.mu.Unlock()
-		return k.Status(), err
-	}
-	k.put(next)
-	k.mu.Unlock()
-	return k.kept(ctx, next, maxDuels)
+	return k.change(ctx, func(before *goal.Document) (*goal.Document, error) {
+		next := &goal.Document{All: ask.All, States: maps.Clone(ask.States), By: ask.By, At: now}
+		if before != nil {
+			k.opts.merge(next, before, ask)
+		}
+		return next, nil
+	})
 }
 
 // ErrTooLarge says that units do not keep a goal of such a size.
@@ -138,69 +134,109 @@ func (k *Keeper) RunTask(ctx context.Context, task string, again bool, by string
 	if !is {
 		return k.Status(), fmt.Errorf("%w: %q", ErrNoTask, task)
 	}
-	k.mu.Lock()
-	next := &goal.Document{}
-	if before := k.document(); before != nil {
-		*next = *before
-	}
-	if again {
-		next = k.opts.Model.Again(next, k.observed, task)
-	}
-	next.By, next.At = by, now
-	next.Holds = maps.Clone(next.Holds)
-	delete(next.Holds, task)
-	if targets, _ := k.opts.Model.Targets(next); targets[task] != completed {
-		next.States = maps.Clone(next.States)
-		if next.States == nil {
-			next.States = map[string]string{}
+	return k.change(ctx, func(*goal.Document) (*goal.Document, error) {
+		next := &goal.Document{}
+		if before := k.document(); before != nil {
+			*next = *before
 		}
-		next.States[task] = completed
-	}
-	if err := fits(next); err != nil {
-		k.mu.Unlock()
-		return k.Status(), err
-	}
-	k.put(next)
-	k.mu.Unlock()
-	return k.kept(ctx, next, maxDuels)
+		if again {
+			next = k.opts.Model.Again(next, k.observed, task)
+		}
+		next.By, next.At = by, now
+		next.Holds = maps.Clone(next.Holds)
+		delete(next.Holds, task)
+		if targets, _ := k.opts.Model.Targets(next); targets[task] != completed {
+			next.States = maps.Clone(next.States)
+			if next.States == nil {
+				next.States = map[string]string{}
+			}
+			next.States[task] = completed
+		}
+		return next, nil
+	})
 }
 
 // Resume ends holds: of the components given, or all.
 func (k *Keeper) Resume(ctx context.Context, components []string, by string, now time.Time) (Status, error) {
-	k.mu.Lock()
-	before := k.store.document
-	if before == nil {
-		k.mu.Unlock()
-		return k.Status(), nil
-	}
-	for _, c := range components {
-		if _, held := before.Holds[c]; !held {
-			k.mu.Unlock()
-			return k.Status(), fmt.Errorf("%w: %q", ErrNotHeld, c)
+	return k.change(ctx, func(before *goal.Document) (*goal.Document, error) {
+		if before == nil {
+			return nil, nil
 		}
-	}
-	next := *before
-	next.By, next.At = by, now
-	next.Holds = maps.Clone(before.Holds)
-	maps.DeleteFunc(next.Holds, func(component string, _ goal.Hold) bool {
-		return len(components) == 0 || slices.Contains(components, component)
+		for _, c := range components {
+			if _, held := before.Holds[c]; !held {
+				return nil, fmt.Errorf("%w: %q", ErrNotHeld, c)
+			}
+		}
+		next := *before
+		next.By, next.At = by, now
+		next.Holds = maps.Clone(before.Holds)
+		maps.DeleteFunc(next.Holds, func(component string, _ goal.Hold) bool {
+			return len(components) == 0 || slices.Contains(components, component)
+		})
+		return &next, nil
 	})
-	k.put(&next)
-	k.mu.Unlock()
-	return k.kept(ctx, &next, maxDuels)
 }
 
 // ErrNotHeld says that a component is not on hold.
 var ErrNotHeld = errors.New("it is not on hold")
 
-// put makes a document that a person asked for the newest. The caller holds the lock.
-func (k *Keeper) put(d *goal.Document) {
+// next makes the document that a person asks for of the one before, which may be nil; nil: it
+// changes nothing. The Keeper's lock is held.
+type next func(before *goal.Document) (*goal.Document, error)
+
+// change makes what a person asks for the newest document, and waits as Set does. A new manager
+// first hears of the one that there is.
+func (k *Keeper) change(ctx context.Context, next next) (Status, error) {
+	k.heard(ctx)
+	k.mu.Lock()
+	d, err := k.put(next)
+	k.mu.Unlock()
+	if err != nil || d == nil {
+		return k.Status(), err
+	}
+	return k.kept(ctx, d, next)
+}
+
+// hearing is how long a new manager waits to hear of the goal that there is before it takes one.
+const hearing = 3 * time.Second
+
+// heard waits until a manager that has never acted knows what more than half of the replicas
+// keep, or the time for that is over.
+func (k *Keeper) heard(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, hearing)
+	defer cancel()
+	for {
+		changed := k.Changed()
+		k.mu.Lock()
+		heard := k.acted || k.store.enough(k.observed, true)
+		k.mu.Unlock()
+		if heard {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// put makes what a person asks for the newest document. The caller holds the lock.
+func (k *Keeper) put(next next) (*goal.Document, error) {
+	d, err := next(k.store.document)
+	if err == nil && d != nil {
+		err = fits(d)
+	}
+	if err != nil || d == nil {
+		return nil, err
+	}
 	d.Revision = k.store.following()
 	d.Asked = d.Revision
 	k.store.document = d
 	k.holds.Store(k.document())
 	k.opts.Logger.Info("goal", "revision", d.Revision.String(), "by", d.By)
 	k.poke()
+	return d, nil
 }
 
 // maxDuels is how often a document is made newer than those of other managers
@@ -208,21 +244,24 @@ func (k *Keeper) put(d *goal.Document) {
 const maxDuels = 3
 
 // kept waits until more than half of the replicas keep a document, or a newer one,
-// against which it is made newer itself as often as in duels.
-func (k *Keeper) kept(ctx context.Context, d *goal.Document, duels int) (Status, error) {
-	for {
+// of which the next is made again; nil: of none.
+func (k *Keeper) kept(ctx context.Context, d *goal.Document, next next) (Status, error) {
+	for duels := 0; ; {
 		changed := k.Changed()
 		k.mu.Lock()
 		now := k.status()
 		have := voters(k.observed) - len(now.Lacking)
 		enough := 2*have > voters(k.observed)
-		if k.store.document.Asked.Compare(d.Asked) > 0 && !enough && duels > 0 {
+		if k.store.document.Asked.Compare(d.Asked) > 0 && !enough && next != nil && duels < maxDuels {
 			// A replica had a newer document than was known here: what was asked for
-			// last comes after it.
-			again := *d
-			k.put(&again)
-			d = &again
-			duels--
+			// last comes after it, and keeps what it says of the rest.
+			duels++
+			again, err := k.put(next)
+			if err != nil {
+				k.mu.Unlock()
+				return now, err
+			}
+			d = cmp.Or(again, d)
 		}
 		k.mu.Unlock()
 		if enough {

@@ -106,3 +106,26 @@ func TestAGoalForATaskOnlyLeavesTheOthersAsTheyWere(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsAskedOfANewManagerKeepsTheGoalThatTheUnitsHave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := migrating(goal.Task{Completions: 1, Parallelism: 1})
+		a.add("jobs")
+		k, end := a.keeper(t, "")
+		for range 2 {
+			if _, err := k.RunTask(t.Context(), "migrate", true, "jo", time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := k.Set(t.Context(), keep.Ask{Merge: true, States: map[string]string{"other": "up"}}, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		a.settle(k)
+		end()
+		k, _ = a.keeper(t, "")
+		s, err := k.RunTask(t.Context(), "migrate", true, "jo", time.Now()) // before it has read any
+		if d := s.Document; err != nil || d.States["other"] != "up" || d.Tasks["migrate"].Round != 3 {
+			t.Errorf("%+v, %v", d, err)
+		}
+	})
+}
