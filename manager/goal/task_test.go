@@ -215,7 +215,7 @@ func (c *crew) rest() goal.TaskStatus {
 func TestATaskKeepsItsNumbersThroughWhateverHappens(t *testing.T) {
 	t.Parallel()
 	begun, completed, failed := 0, 0, 0
-	for s := *seed; s < *seed+uint64(*varied)*20; s++ {
+	for s := *seed; s < *seed+uint64(*varied)*10; s++ {
 		c := newCrew(t, s)
 		disturbs := c.r.IntN(2) == 0
 		for range 80 {
