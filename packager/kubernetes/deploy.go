@@ -174,7 +174,7 @@ func deployWarnings(s packager.Service) []string {
 		lost("update_config", "only order, parallelism and delay are kept; an update that does not come up waits")
 	}
 	if c.RollbackConfig != (config.Update{}) {
-		lost("rollback_config", "kubectl rollout undo takes an update back")
+		lost("rollback_config", "`toskose deploy --rollback` takes an update back")
 	}
 	if len(s.Mounts) > 0 && c.UpdateConfig != (config.Update{}) {
 		lost("update_config", "the container has a volume, and its pods are replaced one by one")
