@@ -204,7 +204,9 @@ func managed(t *testing.T, app *application, namespace, frontend, backend string
 			t.FailNow()
 		}
 	}
-	eventually(t, "the manager finds store", func() bool { return app.state(t, "store") == "running" })
+	for _, node := range []string{"store", "backend", "frontend"} { // the names of some lead there later than those of others
+		eventually(t, "the manager finds "+node, func() bool { return app.state(t, node) == "running" })
+	}
 	tell("no operation is allowed before its time", nothingBeforeItsTime)
 	tell("every component comes up in the paper's order", everythingComesUp)
 	forward(t, namespace, frontend, fmt.Sprint(app.ports["gui_port"]))
