@@ -72,7 +72,7 @@ func (a *App) EndDrain(node string) error {
 		return err
 	}
 	if !n.Toskosed {
-		return &outcome.Error{Kind: outcome.ErrStandalone, Detail: "it has no unit, so nothing of it was drained"}
+		return n.Unattended("it has no unit, so nothing of it was drained")
 	}
 	a.engine.EndDrain(n)
 	return nil

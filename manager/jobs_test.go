@@ -95,6 +95,7 @@ func TestTheManagerHasNoPartInAJob(t *testing.T) {
 		"the component":          {func() error { _, err := app.Component(t.Context(), "store", "load", manager.StatesOnly); return err }, component},
 		"an end of what runs":    {func() error { _, err := app.StopAll(t.Context(), "store", ""); return err }, node},
 		"the log of the task":    {func() error { _, err := app.Lines(t.Context(), logs.Query{Of: []string{"load"}}); return err }, component},
+		"the end of a drain":     {func() error { return app.EndDrain("store") }, node},
 		"the log of a container": {func() error { _, err := app.Lines(t.Context(), logs.Query{Of: []string{"store"}}); return err }, node},
 	} {
 		if err := c.ask(); !errors.Is(err, outcome.ErrJob) || !strings.Contains(err.Error(), c.says) {

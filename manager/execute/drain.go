@@ -17,9 +17,9 @@ import (
 // is refused on the containers that were there when it began, and no others, so that the
 // goal brings back those that take their places.
 type drains struct {
-	mu  sync.Mutex
-	of  map[string]*drain // by node
-	all map[string]int    // executions that this manager has begun, which have not ended
+	mu       sync.Mutex
+	of       map[string]*drain // by node
+	underway map[string]int    // executions that this manager has begun, which have not ended
 }
 
 // drain is that of one node.
@@ -30,7 +30,7 @@ type drain struct {
 	ended     chan struct{} // closed when it ends
 }
 
-func newDrains() *drains { return &drains{of: map[string]*drain{}, all: map[string]int{}} }
+func newDrains() *drains { return &drains{of: map[string]*drain{}, underway: map[string]int{}} }
 
 // enter waits until a node is not drained, and counts an execution that begins there.
 func (d *drains) enter(ctx context.Context, node string) error {
@@ -38,7 +38,7 @@ func (d *drains) enter(ctx context.Context, node string) error {
 		d.mu.Lock()
 		now := d.of[node]
 		if now == nil {
-			d.all[node]++
+			d.underway[node]++
 			d.mu.Unlock()
 			return nil
 		}
@@ -70,7 +70,7 @@ func (d *drains) add(node, instance string) error {
 	if now := d.of[node]; now != nil && slices.Contains(now.instances, instance) {
 		return drained(node)
 	}
-	d.all[node]++
+	d.underway[node]++
 	return nil
 }
 
@@ -78,13 +78,13 @@ func (d *drains) add(node, instance string) error {
 func (d *drains) more(node string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.all[node]++
+	d.underway[node]++
 }
 
 func (d *drains) leave(node string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.all[node]--
+	d.underway[node]--
 }
 
 // begin drains a node, or has its drain go on, and returns what is drained, until when,
@@ -102,7 +102,7 @@ func (d *drains) begin(node string, instances []string, lease time.Duration) (no
 	one := now
 	now.until = time.Now().Add(lease)
 	now.lapse = time.AfterFunc(lease, func() { d.end(node, one) })
-	return &drain{instances: now.instances, until: now.until}, d.all[node]
+	return &drain{instances: now.instances, until: now.until}, d.underway[node]
 }
 
 // end ends a drain of a node: one, which may have gone on meanwhile, or, nil, any.

@@ -636,7 +636,7 @@ var decisions = []struct {
 		states:    map[string]string{"gui": goal.Up, "api": goal.Down},
 		replicas:  []goal.Replica{on("backend", "b1", at("api", configured)), on("frontend", "f1", at("gui", configured))},
 		steps:     []string{"b1 api delete"},
-		obstacles: []string{`"gui"`},
+		obstacles: []string{`the goal cannot be reached: in the goal "gui"`},
 	},
 	{
 		name:     "what the goal does not name stays as it is",

@@ -235,7 +235,7 @@ func (p *problem) way(ctx context.Context) (made *plan.Plan, blocked map[string]
 		case err == nil:
 			made, accepted = found, goal
 		case len(names) == 1:
-			blocked[names[0]] = err.Error()
+			blocked[names[0]] = oneLine(err)
 		default:
 			add(names[:len(names)/2])
 			add(names[len(names)/2:])
@@ -254,6 +254,12 @@ func (p *problem) way(ctx context.Context) (made *plan.Plan, blocked map[string]
 		made = &plan.Plan{}
 	}
 	return made, blocked
+}
+
+// oneLine returns what an error says, as obstacles do.
+func oneLine(err error) string {
+	head, reasons, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimSpace(head + " " + strings.ReplaceAll(reasons, "\n", "; "))
 }
 
 // maxStates bounds one search for a plan: a decision must not take seconds.

@@ -151,13 +151,9 @@ func (a *Application) Component(nodeName, name string) (*Component, error) {
 	if !n.Toskosed {
 		return nil, &outcome.Error{Kind: outcome.ErrUnknownComponent, Detail: fmt.Sprintf("node %q is standalone: it hosts no components", nodeName)}
 	}
-	for _, other := range a.Nodes {
-		for _, c := range other.Components {
-			if c.Name() == name {
-				return nil, &outcome.Error{Kind: outcome.ErrUnknownComponent, Detail: fmt.Sprintf(
-					"node %q has no component %q: it is on node %q", nodeName, name, other.Name())}
-			}
-		}
+	if c := a.component(name); c != nil {
+		return nil, &outcome.Error{Kind: outcome.ErrUnknownComponent, Detail: fmt.Sprintf(
+			"node %q has no component %q: it is on node %q", nodeName, name, c.Node.Name())}
 	}
 	return nil, unknown(outcome.ErrUnknownComponent, fmt.Sprintf("node %q has no component %q", nodeName, name), name, names)
 }
