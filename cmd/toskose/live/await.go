@@ -33,7 +33,7 @@ func AwaitGoal(ctx context.Context, c *client.Client, timeout time.Duration, say
 			say(now)
 		}
 	})
-	if !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrNoAnswer) {
 		return err
 	}
 	lines := make([]string, 0, len(g.Obstacles))

@@ -165,7 +165,7 @@ func awaitCompleted(ctx context.Context, c *client.Client, of client.Component, 
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	now, err := awaitTask(waiting, c, of, func(context.Context, *client.Task) {})
-	if errors.Is(err, context.DeadlineExceeded) && now != nil {
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, client.ErrNoAnswer) && now != nil {
 		return fmt.Errorf("after %s task %q is %s: %s%s", timeout, of.Name, now.Phase, counted(now, time.Now()), inTheWay(ctx, c, of.Name, now))
 	}
 	if err != nil {

@@ -94,7 +94,7 @@ func awaitStates(ctx context.Context, c *client.Client, names []string, state st
 		app = now
 		return len(wanted.missed(app)) == 0, nil
 	})
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, client.ErrNoAnswer) {
 		return fmt.Errorf("after %s %s", timeout, strings.Join(wanted.missed(app), ", "))
 	}
 	return err
