@@ -34,6 +34,9 @@ type application struct {
 	never      bool           // operations do not end
 	unknown    bool           // not all nodes are known yet
 	reads      int            // of documents
+	parts      map[string]int // how often each index of each round of a Task was completed
+	together   int            // how many run
+	most       int            // and ran at the same time
 }
 
 type unit struct {
@@ -166,6 +169,10 @@ func (a *application) execute(ctx context.Context, step goal.Step) (uint64, erro
 	c.Seq = u.seq
 	c.Executing = &goal.Run{ID: step.ID, Operation: step.Operation, From: c.State, Started: time.Now(), Part: step.Part}
 	u.components[step.Component] = c
+	if step.Part != nil {
+		a.together++
+		a.most = max(a.most, a.together)
+	}
 	a.change()
 	never := a.never
 	a.mu.Unlock()
@@ -190,6 +197,12 @@ func (a *application) execute(ctx context.Context, step goal.Step) (uint64, erro
 	}
 	c.Runs = append(slices.Clone(c.Runs), run)
 	u.components[step.Component] = c
+	if step.Part != nil {
+		a.together--
+		if !run.Failed {
+			a.parts[fmt.Sprintf("round %d index %d", step.Part.Round, step.Part.Index)]++
+		}
+	}
 	a.runs = append(a.runs, name)
 	a.change()
 	return u.seq, nil
@@ -252,7 +265,7 @@ func thinking() *goal.Model {
 }
 
 func newApplication() *application {
-	return &application{m: thinking(), fails: map[string]int{}, superseded: make(chan struct{})}
+	return &application{m: thinking(), fails: map[string]int{}, parts: map[string]int{}, superseded: make(chan struct{})}
 }
 
 // keeper runs a Keeper of the application until the test, or the function that it returns, ends it.

@@ -30,6 +30,16 @@ type link struct {
 
 func (a *application) link() *link { return &link{app: a, cut: map[*unit]bool{}} }
 
+// keeper runs a Keeper over the link, as application's does without.
+func (l *link) keeper(t *testing.T, otherwise string) (*keep.Keeper, func()) {
+	t.Helper()
+	return l.app.run(t, keep.Options{
+		Observe: l.observe, Execute: l.execute, Default: otherwise,
+		Copies:  func(_, id string) keep.Copies { u := l.app.unit(id); return remote{l, u, u} },
+		Targets: func(_, id string) keep.Copies { u := l.app.unit(id); return remote{l, u, targets{u}} },
+	})
+}
+
 func (l *link) observe() (goal.Situation, <-chan struct{}) {
 	s, superseded := l.app.observe()
 	l.app.mu.Lock()
@@ -153,11 +163,7 @@ func TestTwoManagersAgreeWhateverHappens(t *testing.T) {
 			}
 			for range 2 {
 				l := s.link()
-				k, _ := s.run(t, keep.Options{
-					Observe: l.observe, Execute: l.execute,
-					Copies:  func(_, id string) keep.Copies { u := s.unit(id); return remote{l, u, u} },
-					Targets: func(_, id string) keep.Copies { u := s.unit(id); return remote{l, u, targets{u}} },
-				})
+				k, _ := l.keeper(t, "")
 				s.links, s.made = append(s.links, l), append(s.made, k)
 			}
 			for begun := time.Now(); time.Since(begun) < time.Duration(*minutes)*time.Minute; {

@@ -1,7 +1,9 @@
 package keep_test
 
 import (
+	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -89,6 +91,54 @@ func TestWhatATaskHasCompletedStaysInTheGoalThroughNewGoalsAndContainers(t *test
 			t.Errorf("%+v after %d runs, %+v", st, a.ran("migrate:run"), s.Decision.Obstacles)
 		}
 	})
+}
+
+// TestATaskKeepsItsNumbersThroughLostAnswersAndNewManagers: links are cut and mended, managers end
+// and others begin, and all of it is asked for again.
+func TestATaskKeepsItsNumbersThroughLostAnswersAndNewManagers(t *testing.T) {
+	for s := *seed; s < *seed+uint64(*schedules)*5; s++ {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(s, 18))
+			task := goal.Task{Completions: 1 + r.IntN(12), Parallelism: 1 + r.IntN(4), BackoffLimit: 15, Never: r.IntN(2) == 0}
+			a := migrating(task)
+			for range 1 + r.IntN(4) {
+				a.add("jobs")
+			}
+			a.fails["migrate:run"] = r.IntN(5)
+			l, round := a.link(), 0
+			k, end := l.keeper(t, goal.Up)
+			for range 20 {
+				time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
+				switch u := a.replicas[r.IntN(len(a.replicas))]; r.IntN(4) {
+				case 0, 1:
+					a.do(func() { l.cut[u] = !l.cut[u] })
+				case 2:
+					end()
+					k, end = l.keeper(t, goal.Up)
+				case 3:
+					if r.IntN(4) == 0 {
+						asked, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+						_, _ = k.RunTask(asked, "migrate", true, "jo", time.Now()) // kept or not, it holds once the links are whole
+						cancel()
+						round++
+					}
+				}
+			}
+			a.do(func() { clear(l.cut) })
+			for range 4 { // pauses before what failed is tried again
+				a.settle(k)
+			}
+			st := a.settle(k).Tasks["migrate"]
+			if st.Phase != goal.TaskCompleted || st.Round > round || a.most > task.Parallelism || len(a.odd) > 0 {
+				t.Fatalf("seed %d: %+v of %+v, after %d rounds, %d at once, %v", s, st, task, round, a.most, a.odd)
+			}
+			for part, n := range a.parts {
+				if n != 1 {
+					t.Errorf("seed %d: %s was completed %d times", s, part, n)
+				}
+			}
+		})
+	}
 }
 
 func TestAGoalForATaskOnlyLeavesTheOthersAsTheyWere(t *testing.T) {
