@@ -39,7 +39,7 @@ func (m *managed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	goal := map[string]any{
 		"acting": true, "revision": "1-a", "by": "admin", "state": "up", "wanted": 3, "reached": 1,
-		"underway":  []any{map[string]any{"component": "api", "operation": map[string]string{"interface": "Standard", "operation": "start"}}},
+		"underway":  []any{map[string]any{"component": "load", "operation": map[string]string{"interface": "Task", "operation": "run"}, "part": map[string]any{"index": 2}}},
 		"obstacles": []any{map[string]any{"component": "gui", "reason": "start waits for endpoint of \"api\"\x1b[2J"}},
 	}
 	switch {
@@ -91,7 +91,7 @@ func TestGoalsFromTheCommandLine(t *testing.T) {
 		says  string
 		code  int
 	}{
-		{"up", `PUT /api/v1/app/goal {"state":"up"}`, "1 of 3; api:Standard.start\n3 of 3\n", cli.ExitOK},
+		{"up", `PUT /api/v1/app/goal {"state":"up"}`, "1 of 3; load:Task.run[2]\n3 of 3\n", cli.ExitOK},
 		{"down gui", `PATCH /api/v1/app/goal {"states":{"gui":"down"}}`, "3 of 3", cli.ExitOK},
 		{"goal gui=configured", `PATCH /api/v1/app/goal {"states":{"gui":"configured"}}`, "3 of 3", cli.ExitOK},
 		{"goal resume api", `POST /api/v1/app/goal/resume {"components":["api"]}`, "3 of 3", cli.ExitOK},

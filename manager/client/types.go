@@ -163,6 +163,7 @@ type Step struct {
 	} `json:"operation"`
 	From string `json:"from"`
 	To   string `json:"to"`
+	Part *Part  `json:"part,omitempty"` // of a task
 }
 
 // Obstacle is why something that the goal asks for is not so yet.

@@ -126,7 +126,7 @@ func (t *turn) runTask(r *Replica, task string, step protocol.Step) {
 			continue
 		}
 		if p.busy >= p.Parallelism {
-			t.obstacle(r, task, fmt.Sprintf("index %d waits: %d of at most %d run", index, p.busy, p.Parallelism), time.Time{})
+			t.waits(r, task, fmt.Sprintf("index %d waits: %d of at most %d run", index, p.busy, p.Parallelism), time.Time{})
 			return
 		}
 		t.beginIndex(r, task, step, index)

@@ -394,6 +394,9 @@ func TestWhatStillRunsOfTheRoundBeforeCountsAsRunning(t *testing.T) {
 	if running := c.running(); len(running) != 1 {
 		t.Fatalf("%d run at once", len(running))
 	}
+	if others := c.last.Obstacles; len(others) < 2 || !others[0].Waits || others[0].Reason != "index 1 waits: 1 of at most 1 run" {
+		t.Errorf("in the way is %+v", others)
+	}
 	c.end(before, true)
 	if st := c.rest(); st.Phase != goal.TaskCompleted || st.Round != 1 {
 		t.Errorf("%+v", st)

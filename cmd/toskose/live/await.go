@@ -47,7 +47,7 @@ func AwaitGoal(ctx context.Context, c *client.Client, timeout time.Duration, say
 func progress(g client.Goal) string {
 	now := fmt.Sprintf("%d of %d", g.Reached, g.Wanted)
 	for _, s := range g.Underway {
-		now += fmt.Sprintf("; %s:%s.%s", s.Component, s.Operation.Interface, s.Operation.Name)
+		now += fmt.Sprintf("; %s:%s", s.Component, operationOf(s.Operation.Interface, s.Operation.Name, s.Part))
 	}
 	if len(g.Underway) == 0 {
 		for _, o := range g.Obstacles {

@@ -183,7 +183,7 @@ func printGoal(w io.Writer, g client.Goal) {
 	}
 	fmt.Fprintf(w, "%d of %d components on replicas are where they should be.\n", g.Reached, g.Wanted)
 	for _, s := range g.Underway {
-		fmt.Fprintf(w, "  %s:%s.%s is executing on %s\n", s.Component, s.Operation.Interface, s.Operation.Name, s.Instance)
+		fmt.Fprintf(w, "  %s:%s is executing on %s\n", s.Component, operationOf(s.Operation.Interface, s.Operation.Name, s.Part), s.Instance)
 	}
 	for _, o := range g.Obstacles {
 		fmt.Fprintf(w, "  %s\n", diag.Visible(o.String()))
