@@ -219,7 +219,7 @@ func TestATokenIsInThePlaceOfAPassword(t *testing.T) {
 
 func TestTooManyWrongPasswordsAreNotLookedAt(t *testing.T) {
 	t.Parallel()
-	h := behind(t, fresh(t), &app{})
+	h := behind(t, unforgiving(t), &app{})
 	guess := func(password string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", "/api/v1/app", nil)
 		r.SetBasicAuth("admin", password)
@@ -266,7 +266,7 @@ func audited(t *testing.T, a *app) (h http.Handler, audit, logs *lines) {
 	t.Helper()
 	audit, logs = &lines{}, &lines{}
 	h, err := api.New(a, api.Options{
-		Access: fresh(t), Audit: audit, Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})), Testing: true,
+		Access: unforgiving(t), Audit: audit, Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})), Testing: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -229,11 +229,11 @@ var passwords = sync.OnceValue(func() string {
 
 // everybody lets in "admin" with "pw", and a user of each role. Tests at which nobody
 // fails share it: a password costs time once.
-var everybody = sync.OnceValues(newGate)
+var everybody = sync.OnceValues(func() (*access.Gate, error) { return newGate(time.Now) })
 
-func newGate() (*access.Gate, error) {
+func newGate(now func() time.Time) (*access.Gate, error) {
 	return access.New(access.Options{
-		First: "admin", Password: access.Always("pw"), Users: access.Always(passwords()), SecretKey: access.Always("key"),
+		First: "admin", Password: access.Always("pw"), Users: access.Always(passwords()), SecretKey: access.Always("key"), Now: now,
 	})
 }
 
@@ -249,7 +249,20 @@ func gate(t *testing.T) *access.Gate {
 // fresh is a gate at which nobody has failed yet.
 func fresh(t *testing.T) *access.Gate {
 	t.Helper()
-	g, err := newGate()
+	return timed(t, time.Now)
+}
+
+// unforgiving is fresh with a clock that stands still: no wrong password is forgiven while
+// a slow machine looks at others.
+func unforgiving(t *testing.T) *access.Gate {
+	t.Helper()
+	begun := time.Now()
+	return timed(t, func() time.Time { return begun })
+}
+
+func timed(t *testing.T, now func() time.Time) *access.Gate {
+	t.Helper()
+	g, err := newGate(now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
-	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 )
 
@@ -216,13 +214,8 @@ func notKept(t *testing.T, reached tried) {
 // notLetIn asks for everything as who may not, and with bodies that nobody takes.
 func notLetIn(t *testing.T, l *live, reached tried) {
 	t.Helper()
-	began := time.Now()
-	g, err := access.New(access.Options{First: "admin", Password: access.Always("pw"), Now: func() time.Time { return began }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := behind(t, g, &app{})
-	for n := range 5 { // wrong passwords, until no more are looked at; no time passes
+	closed := behind(t, unforgiving(t), &app{})
+	for n := range 5 { // until no more are looked at
 		r := request("GET", "/api/v1/app", "")
 		r.SetBasicAuth("admin", fmt.Sprint("wrong ", n))
 		closed.ServeHTTP(httptest.NewRecorder(), r)
