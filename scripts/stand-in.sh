@@ -92,11 +92,10 @@ resolve() { # PACKAGE...: downloads them with all they depend on, and prints the
 		awk '{print $2}' "$cache/uris" | grep -Ev "$unneeded"
 }
 
-make_image() {
-	local image=$1 names packed line args=()
-	names=$(cat)
-	packed=$cache/${image/:/-}-$(printf '%s\n' "$names" | cat - "$0" | sha256sum | cut -c 1-16).tar
-	[ -e "$packed" ] || pack "$image" "$packed" <<<"$names"
+digest() { cat - "$0" | sha256sum | cut -c 1-16; } # of what is read, and of this script
+
+make_image() { # IMAGE PACKED
+	local image=$1 packed=$2 line args=()
 	while read -r line; do args+=(-c "$line"); done < <(changes "$image")
 	docker import "${args[@]}" - "$image" <"$packed" >/dev/null
 }
@@ -136,21 +135,32 @@ possible() { # is this a Debian machine, of the engine's architecture?
 	esac
 }
 
+asked() { # what apt's answer depends on, as a digest
+	{ echo "$1" && { stat -c "%n %Y %s" /var/lib/apt/lists/* "$cache"/lists/* 2>/dev/null || :; }; } | digest
+}
+
 stand_in() {
-	local image=$1 names wanted
+	local image=$1 names wanted packed last
 	wanted=$(packages "$image")
 	possible || die "$image cannot be pulled, and a stand-in can be made on Debian only, of the engine's architecture; get it with \"docker pull $image\", or \"docker load\" from a machine that has it"
 	mkdir -p "$cache"/{apt,archives/partial,none/partial,lists/partial}
-	: >"$cache/status"
-	lists=()
-	# shellcheck disable=SC2086 # a list of words
-	if ! names=$(resolve $wanted 2>"$cache/log"); then
-		lists=(-o "Dir::State::Lists=$cache/lists") # the machine's own lists are missing or stale
-		apt update 2>>"$cache/log" || true          # where that fails, the next line does
-		names=$(resolve $wanted 2>>"$cache/log") ||
-			die "cannot make a stand-in for $image from Debian's packages: $(grep -m1 '^E:' "$cache/log" || echo "see $cache/log")"
+	last=$cache/${image/:/-}.last # what was asked last, and the files that were made of the answer
+	packed=$([ ! -e "$last" ] || sed -n "s/^$(asked "$wanted") //p" "$last")
+	if [ ! -e "$packed" ]; then
+		: >"$cache/status"
+		lists=()
+		# shellcheck disable=SC2086 # a list of words
+		if ! names=$(resolve $wanted 2>"$cache/log"); then
+			lists=(-o "Dir::State::Lists=$cache/lists") # the machine's own lists are missing or stale
+			apt update 2>>"$cache/log" || true          # where that fails, the next line does
+			names=$(resolve $wanted 2>>"$cache/log") ||
+				die "cannot make a stand-in for $image from Debian's packages: $(grep -m1 '^E:' "$cache/log" || echo "see $cache/log")"
+		fi
+		packed=$cache/${image/:/-}-$(digest <<<"$names").tar
+		[ -e "$packed" ] || pack "$image" "$packed" <<<"$names"
+		echo "$(asked "$wanted") $packed" >"$last"
 	fi
-	make_image "$image" <<<"$names"
+	make_image "$image" "$packed"
 	say "$image can be neither found nor pulled; made a stand-in from Debian's packages (${wanted#"${base[*]} "})"
 }
 
