@@ -24,6 +24,13 @@
       if (t.width && (t.x < shape.x || t.x + t.width > shape.x + shape.width + .5)) wrong.push('beside its box: ' + called(text));
     }
   }
+  for (const box of document.querySelectorAll('.box')) {
+    const texts = [...box.querySelectorAll(':scope > text')].map(e => ({e, r: e.getBBox()})).filter(t => t.r.width);
+    texts.forEach((a, i) => texts.slice(i + 1).forEach(b => {
+      const over = Math.min(a.r.x + a.r.width, b.r.x + b.r.width) - Math.max(a.r.x, b.r.x);
+      if (over > 0 && Math.abs(a.r.y + a.r.height / 2 - b.r.y - b.r.height / 2) < 6) wrong.push(`${Math.round(over)} pixels over one another: ${called(a.e)} and ${called(b.e)}`);
+    }));
+  }
 
   // Headings: one h1 at least, and no level left out.
   const headings = [...document.querySelectorAll('h1, h2, h3, h4')].filter(e => e.checkVisibility());

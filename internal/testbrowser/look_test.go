@@ -37,6 +37,7 @@ func TestLookSeesWhatIsWrong(t *testing.T) {
 		"a level left out":  {"<h2>Part</h2>", "<h3>Part</h3>", "h3 after h1"},
 		"two mains":         {"</main>", "</main><main></main>", "2 main landmarks"},
 		"text beside a box": {`<text x="20"`, `<text x="180"`, "beside its box"},
+		"text over text":    {`<text x="20"`, `<text x="40" y="18">other</text><text x="20"`, "over one another"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := strings.Replace(good, c.old, c.other, 1)
