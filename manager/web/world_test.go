@@ -209,7 +209,9 @@ func unitConfig(t testing.TB, folder, fails string, port uint16, components []to
 				command += fmt.Sprintf("; ! grep -qsx %s.%s %s || (echo cannot reach the store at store:6379 >&2; exit 3)", c.Name, name.Name, fails)
 			}
 			if kind == protocol.KindStart {
-				command += " and listening; exec sleep 1000"
+				command += fmt.Sprintf(" and listening; echo $$ >%s.pid; exec sleep 1000", c.Name)
+			} else if kind == protocol.KindStop { // where it did not, the unit would for ten seconds
+				command += fmt.Sprintf("; kill $(cat %s.pid)", c.Name)
 			} else if c.Task != nil { // of several indexes one fails, once
 				command += fmt.Sprintf(" $INPUT_TASK_INDEX; test $INPUT_TASK_INDEX = 0 -o -e %[1]s-failed || (touch %[1]s-failed; exit 9)", c.Name)
 			}
