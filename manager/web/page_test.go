@@ -198,11 +198,26 @@ func TestThePageFollowsLogs(t *testing.T) {
 	}
 	world.run(t, "backend", "logsniffer", "create")
 	b.Named()
-	b.GoTo("#/logs?text=sniffer")
-	b.Says(".lines", "logsniffer: create")
+	b.GoTo("#/logs?text=Sniffer")
+	b.Says(".lines mark", "sniffer")
 	if text := testbrowser.Ask[string](b, `document.querySelector(".lines").textContent`); strings.Contains(text, "api: create") {
 		t.Errorf("lines that were not searched for: %s", text)
 	}
+	// Who reads what was before stays there, and what is new waits.
+	b.Ask(`Object.assign(document.querySelector(".lines").style, {height: 0, lineHeight: "300px"})`)
+	for _, at := range []string{"1000", "0"} {
+		b.Ask(`document.querySelector(".lines").scrollTop = ` + at)
+	}
+	world.run(t, "backend", "logsniffer", "configure")
+	b.Says(".lines .more", "1 new line")
+	if at := testbrowser.Ask[int](b, `document.querySelector(".lines").scrollTop`); at != 0 {
+		t.Errorf("what is read has moved by %d pixels", at)
+	}
+	b.ClickText(".lines .more", "1 new line ↓")
+	b.Says(".lines", "logsniffer: configure")
+	// What is no longer shown is no longer followed: browsers have few connections to a host.
+	b.GoTo("#/")
+	b.Await(`performance.getEntriesByType('resource').filter(e => e.name.includes('/logs?')).length === 2`) // have ended
 }
 
 func TestThePageComesBack(t *testing.T) {

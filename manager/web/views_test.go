@@ -22,7 +22,7 @@ import (
 func TestEveryViewBeforeAnythingRan(t *testing.T) {
 	world := newThinking(t)
 	b := testbrowser.Open(t, world.URL, 1440)
-	b.Await(`!!document.querySelector('form.signin')`)
+	b.Await(`document.activeElement.name === 'password'`)
 	b.Look("sign-in")
 	b.Cut("/api/")
 	b.Reload()
@@ -35,7 +35,10 @@ func TestEveryViewBeforeAnythingRan(t *testing.T) {
 	b.ClickText("form.signin button", "Use a token instead")
 	b.Look("sign-in-token")
 	b.ClickText("form.signin button", "Use a password instead")
+	b.Cut("/api/v1/app/drawing")
 	b.SignIn("admin", "pw")
+	b.Says(".empty", "does not answer")
+	b.Cut() // it is asked again
 	b.Says("[data-box=api]", "deleted")
 	b.Look("topology-nothing-yet")
 	for view, text := range map[string]string{"activity": "Nothing was executed", "logs": "Nothing was printed", "goal": "There is no goal", "components": "deleted"} {
@@ -53,6 +56,8 @@ func TestEveryViewBeforeAnythingRan(t *testing.T) {
 	b.GoTo("#/execution/NOTHING")
 	b.Says(".empty", "NOTHING")
 	b.Look("no-such-execution")
+	b.GoTo("#/component/backend/%E0")
+	b.Says(".panel", `no component "%E0"`)
 	b.GoTo("#/nothing")
 	b.Says("h1", "no such view")
 	b.Look("no-such-view")

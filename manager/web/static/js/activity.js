@@ -2,52 +2,61 @@
 
 import {h, memo, say} from './dom.js';
 import {get, call} from './api.js';
-import {state, may, changed} from './store.js';
-import {SIGNS, OUTCOMES, timeOf, dayOf, spent, bare, partOf, linkTo} from './words.js';
+import {now} from './clock.js';
+import {state, may, changed, soon} from './store.js';
+import {SIGNS, OUTCOMES, timeOf, dayOf, spent, bare, named, partOf, linkTo} from './words.js';
 
-const past = {pulse: -1, executions: null, next: '', missing: [], problem: '', reading: false};
+const past = {pulse: -1, executions: null, next: '', missing: [], problem: ''};
 
-async function read(more) {
-  if (past.reading) return;
-  past.reading = true;
-  past.pulse = state.pulse;
+// read takes the latest, or what was before the earliest that is known.
+async function read(earlier) {
   try {
-    const page = await get('/executions?limit=50&output=false' + (more ? '&after=' + encodeURIComponent(past.next) : ''));
-    const known = more ? past.executions : [];
-    past.executions = [...known, ...page.executions];
-    past.next = page.next || '';
+    const page = await get('/executions?limit=50&output=false' + (earlier ? '&after=' + encodeURIComponent(past.next) : ''));
+    const known = past.executions || [], last = page.executions.at(-1)?.id;
+    const from = known.findIndex(x => x.id === last);
+    if (earlier) past.executions = [...known, ...page.executions];
+    else past.executions = from < 0 ? page.executions : [...page.executions, ...known.slice(from + 1)]; // what was read before stays
+    if (earlier || from < 0 || from === known.length - 1) past.next = page.next || '';
     past.missing = page.missing || [];
     past.problem = '';
   } catch (err) { past.problem = err.message; }
-  past.reading = false;
   changed();
 }
 
+function readAnew() {
+  if (past.pulse === state.pulse) return;
+  past.pulse = state.pulse;
+  soon('executions', () => read(false), past.executions ? 100 : 0);
+}
+
 export function activity() {
-  if (past.pulse !== state.pulse && !past.reading) read(false);
+  readAnew();
   if (!past.executions) return h('div', {class: 'empty'}, h('h1', null, 'Activity'), h('p', null, past.problem || 'Reading what happened …'));
-  const seen = state.happened.filter(e => ['unreachable', 'reachable', 'vanished', 'gone', 'missing'].includes(e.kind));
-  const all = [...past.executions.map(x => ({at: x.started, x})), ...seen.map(e => ({at: e.time, e}))].sort((a, b) => b.at.localeCompare(a.at));
-  let last = '';
+  const all = [...past.executions.map(x => ({at: x.started, x})), ...state.happened.map(e => ({at: e.time, e}))].sort((a, b) => new Date(b.at) - new Date(a.at));
   return h('div', {class: 'activity reading'},
     h('h1', null, 'Activity'),
     past.problem && h('p', {class: 'refused'}, past.problem),
     !all.length && h('p', {class: 'empty'}, 'Nothing was executed yet. Open a component and run its first operation, or set a goal.'),
-    h('ol', {class: 'timeline'}, all.map(one => {
-      const day = dayOf(one.at), first = day !== last;
-      last = day;
-      return [first && h('li', {class: 'day', key: day}, h('h2', null, day)), one.x ? executed(one.x) : happened(one.e)];
-    })),
+    timeline(all),
     past.next && h('button', {class: 'quiet', onClick: () => read(true)}, 'Earlier'),
     past.missing.map(m => h('p', {class: 'hint', key: m.replica}, `Without what ran on ${m.node} at ${m.replica}: ${m.why}`)));
 }
 
 // latest is the last of it, for the foot of the topology.
 export function latest() {
-  if (past.pulse !== state.pulse && !past.reading) read(false);
+  readAnew();
   if (!past.executions?.length) return null;
   return h('section', {class: 'latest reading', key: 'latest'}, h('h2', null, 'Latest ', h('a', {class: 'more', href: '#/activity'}, 'all')),
-    h('ol', {class: 'timeline'}, past.executions.slice(0, 6).map(executed)));
+    timeline(past.executions.slice(0, 6).map(x => ({at: x.started, x})), dayOf(now())));
+}
+
+// timeline is what happened, the latest first, under the days after the last one named.
+function timeline(all, last) {
+  return h('ol', {class: 'timeline'}, all.map(one => {
+    const day = dayOf(one.at), first = day !== last;
+    last = day;
+    return [first && h('li', {class: 'day', key: day}, h('h2', null, day)), one.x ? executed(one.x) : happened(one.e)];
+  }));
 }
 
 const took = x => x.ended ? spent(new Date(x.ended) - new Date(x.started)) : '';
@@ -55,7 +64,7 @@ const took = x => x.ended ? spent(new Date(x.ended) - new Date(x.started)) : '';
 function executed(x) {
   return memo(x.id, [x.outcome, x.ended], () => h('li', {'data-tone': OUTCOMES[x.outcome]},
     h('time', {datetime: x.started}, timeOf(x.started)), h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]),
-    h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, h('b', null, x.component), ' ', (x.interface === 'Standard' ? x.operation : x.interface + '.' + x.operation) + partOf(x)),
+    h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, h('b', null, x.component), ' ', bare(named(x)) + partOf(x)),
     h('span', {class: 'muted'}, [x.outcome, took(x), x.by && 'by ' + x.by].filter(Boolean).join(', '))));
 }
 
@@ -89,7 +98,7 @@ export function execution(id) {
     opened.problem && h('p', null, h('a', {href: '#/activity'}, 'All that is known')));
   const c = state.components.get(x.component);
   return h('div', {class: 'execution reading'},
-    h('h1', null, c ? h('a', {href: linkTo(c)}, x.component) : x.component, ' ', bare(x.interface + '.' + x.operation) + partOf(x)),
+    h('h1', null, c ? h('a', {href: linkTo(c)}, x.component) : x.component, ' ', bare(named(x)) + partOf(x)),
     h('p', {class: 'lead', 'data-tone': OUTCOMES[x.outcome]}, h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]), ' ', h('b', null, x.outcome),
       h('span', {class: 'muted'}, ` ${dayOf(x.started)}, ${timeOf(x.started)}${x.ended ? ', ' + took(x) : ''}${x.by ? ', by ' + x.by : ''}${x.part ? ', attempt ' + x.part.attempt : ''}`)),
     x.inputs?.length > 0 && h('p', {class: 'muted'}, 'With values of its own for ' + x.inputs.join(', ')),

@@ -1,7 +1,8 @@
 // What changes, said to those who listen to the page: politely, together, and no number that
 // only counts.
 
-import {state, watch, toneOf} from './store.js';
+import {state, watch} from './store.js';
+import {toneOf} from './tone.js';
 import {called} from './goal.js';
 
 const MOST = 3; // are said by name

@@ -2,11 +2,13 @@
 
 import {h, memo, say} from './dom.js';
 import {get, call, run} from './api.js';
-import {state, toneOf, failedOf, goalOf, may, changed} from './store.js';
-import {SIGNS, OUTCOMES, meaning, bytes, lasted, timeOf, bare, plain, obstacleText, named, partOf, lackTexts} from './words.js';
-import {lines} from './logs.js';
+import {state, may, changed, soon} from './store.js';
+import {toneOf, failedOf, goalOf} from './tone.js';
+import {SIGNS, OUTCOMES, meaning, bytes, lasted, whenOf, bare, plain, obstacleText, named, partOf, lackTexts} from './words.js';
+import {lines} from './lines.js';
 import {task} from './task.js';
 
+const FEW = 3; // replicas that are shown at once
 const chosen = {replica: '', inputs: {}, open: ''};
 let past = {of: '', pulse: -1, executions: null};
 
@@ -14,11 +16,11 @@ export function component(node, name) {
   const c = state.components.get(name);
   if (!c || c.node !== node) {
     return [h('a', {class: 'close', href: '#/', 'aria-label': 'Close'}, '×'),
-      h('h1', {tabindex: '-1'}, name), h('p', {class: 'empty'}, `The application has no component "${name}" in a container "${node}".`),
-      h('p', {class: 'empty'}, h('a', {href: '#/components'}, 'All components'))];
+      h('h1', {tabindex: '-1'}, name),
+      h('div', {class: 'empty'}, h('p', null, `The application has no component "${name}" in a container "${node}".`), h('p', null, h('a', {href: '#/components'}, 'All components')))];
   }
   if (past.of !== name) { past = {of: name, pulse: -1, executions: null}; Object.assign(chosen, {replica: '', inputs: {}, open: ''}); }
-  if (past.pulse !== state.pulse) readPast(c);
+  if (past.pulse !== state.pulse) { past.pulse = state.pulse; soon('executions of ' + c.name, () => readPast(c), past.executions ? 100 : 0); }
   const tone = toneOf(c);
   return [
     h('a', {class: 'close', href: '#/', 'aria-label': 'Close'}, '×'),
@@ -30,7 +32,7 @@ export function component(node, name) {
     task(c),
     h('section', null, h('h2', null, 'Protocol'), protocol(c)),
     h('section', null, h('h2', null, 'Operations'), operations(c)),
-    h('section', null, h('h2', null, c.replicas.length === 1 ? 'Replica' : 'Replicas'), replicas(c)),
+    h('section', null, h('h2', null, c.replicas.length === 1 ? 'Replica' : 'Replicas'), c.replicas.length > FEW ? h('details', null, h('summary', null, [...counted(c.replicas)].map(([state, n]) => n + ' ' + state).join(', ')), replicas(c)) : replicas(c)),
     h('section', null, h('h2', null, 'Executions'), executions()),
     h('section', null, h('h2', null, 'Log ', h('a', {class: 'more', href: '#/logs?of=' + encodeURIComponent(c.node + '/' + c.name)}, 'open')),
       h('div', {class: 'own-log', key: 'log-' + c.name}, lines({of: [c.node + '/' + c.name], tail: 100, name: 'panel'}))),
@@ -39,20 +41,26 @@ export function component(node, name) {
 
 function since(c) {
   const at = c.replicas.map(r => r.since).filter(Boolean).sort().pop();
-  return at && h('span', {class: 'muted'}, ' ' + lasted(Date.now() - new Date(at)));
+  return at && h('span', {class: 'muted'}, ' ' + lasted(at));
 }
 
 function troubles(c) {
   const hold = state.goal?.holds?.[c.name];
   const all = [
-    ...new Set([...lackTexts(c.lacks || []), ...c.replicas.filter(r => r.problem).map(r => r.problem.includes(r.address) ? r.problem : r.address + ': ' + r.problem),
-      ...c.replicas.filter(r => r.outdated).map(r => r.address + ' is of another version of the application'),
+    ...new Set([...lackTexts(c.lacks || []), ...some(c.replicas.filter(r => r.problem), r => r.problem.includes(r.address) ? r.problem : r.address + ': ' + r.problem),
+      ...some(c.replicas.filter(r => r.outdated), r => r.address + ' is of another version of the application'),
       ...failedOf(c.name).map(obstacleText)]),
   ];
   if (!all.length && !hold) return null;
   return h('ul', {class: 'troubles'}, all.map(t => h('li', {key: t}, t)),
-    hold && h('li', {key: 'hold', 'data-tone': 'warn'}, `On hold: ${hold.by || 'somebody'} ran ${hold.operation ? bare(hold.operation) : 'an operation'} against the goal${hold.at ? ' at ' + timeOf(hold.at) : ''}. `,
+    hold && h('li', {key: 'hold', 'data-tone': 'warn'}, `On hold: ${hold.by || 'somebody'} ran ${hold.operation ? bare(hold.operation) : 'an operation'} against the goal${hold.at ? ' at ' + whenOf(hold.at) : ''}. `,
       h('button', {disabled: !may('operator'), onClick: () => resume(c)}, 'Resume')));
+}
+
+// some says of a few replicas what is wrong with them, and of how many others it is.
+function some(replicas, what) {
+  const rest = replicas.length - FEW;
+  return [...replicas.slice(0, FEW).map(what), ...rest > 0 ? [rest === 1 ? 'So is one more replica.' : `So are ${rest} more replicas.`] : []];
 }
 
 // ahead is what the goal does here now, and what its plan has next.
@@ -75,8 +83,7 @@ async function resume(c) {
 // protocol draws the states, with that of each replica filled.
 function protocol(c) {
   const d = state.drawing.protocols[c.name];
-  const there = new Map();
-  for (const r of c.replicas) there.set(r.state, (there.get(r.state) || 0) + 1);
+  const there = counted(c.replicas);
   const key = [...there].flat().join();
   return memo('protocol', [d, key], () => h('div', {class: 'diagram', tabindex: '0', role: 'img', 'aria-label': `Protocol: ${d.states.map(s => s.name).join(', ')}; now ${[...there.keys()].join(', ')}`},
     h('svg', {key, viewBox: `0 0 ${Math.ceil(d.width)} ${Math.ceil(d.height)}`, width: Math.ceil(d.width), height: Math.ceil(d.height), style: {'--w': Math.ceil(d.width) + 'px'}, made: e => requestAnimationFrame(() => showHere(e))},
@@ -96,9 +103,10 @@ const says = s => [s.name, s.requires?.length && 'requires ' + s.requires.join('
 
 function operations(c) {
   const replicas = c.replicas;
+  if (!replicas.some(r => r.address === chosen.replica)) chosen.replica = ''; // it was replaced
   return [
     replicas.length > 1 && h('label', {class: 'field', key: 'on'}, 'On ', h('select', {onChange: e => { chosen.replica = e.target.value; changed(); }},
-      h('option', {value: ''}, 'all replicas'), replicas.map(r => h('option', {value: r.address, key: r.address}, r.address)))),
+      h('option', {value: '', selected: !chosen.replica}, 'all replicas'), replicas.map(r => h('option', {value: r.address, key: r.address, selected: chosen.replica === r.address}, r.address)))),
     !c.operations.length && h('p', {class: 'muted', key: 'none'}, 'It has none.'),
     h('div', {class: 'operations'}, [...c.operations].sort((a, b) => rank(a) - rank(b)).map(o => operation(c, o))),
     !may('operator') && h('p', {class: 'hint', key: 'role'}, `You are signed in as ${state.session.role}: operators may run these.`)];
@@ -113,8 +121,8 @@ function operation(c, o) {
   const on = chosen.replica ? c.replicas.filter(r => r.address === chosen.replica) : c.replicas;
   const free = on.length > 0 && on.every(r => (r.allowed || []).includes(o.name));
   const blocked = on.map(r => r.blocked?.[o.name]).find(Boolean);
-  const busy = on.some(r => r.executing);
-  const why = free ? '' : busy ? 'an operation is under way' : blocked ? lackTexts(blocked).join('; ') : on.some(r => r.problem) ? 'its container does not answer' : on.length ? 'not allowed while ' + [...new Set(on.map(r => r.state))].join(', ') : 'there is no container';
+  const busy = on.some(r => r.executing), silent = on.filter(r => r.problem).length;
+  const why = free ? '' : busy ? 'an operation is under way' : blocked ? lackTexts(blocked).join('; ') : silent ? silentText(silent, on.length) : on.length ? 'not allowed while ' + [...new Set(on.map(r => r.state))].join(', ') : 'there is no container';
   const open = chosen.open === o.name;
   return h('div', {class: 'operation', key: o.name},
     h('button', {disabled: !free || !may('operator'), 'aria-describedby': why ? 'why-' + o.name : null, onClick: () => start(c, o, false), class: free ? 'main' : ''}, bare(o.name)),
@@ -122,8 +130,10 @@ function operation(c, o) {
     why && h('span', {class: 'why', id: 'why-' + o.name}, why),
     blocked && !busy && may('operator') && h('button', {class: 'quiet', onClick: () => start(c, o, true)}, 'run anyway'),
     open && h('div', {class: 'inputs', key: 'inputs'}, o.inputs.map(name => h('label', {class: 'field', key: name}, name,
-      h('input', {name, placeholder: 'as it is declared', onInput: e => { (chosen.inputs[o.name] ||= {})[name] = e.target.value; }})))));
+      h('input', {name, text: chosen.inputs[o.name]?.[name], placeholder: 'as it is declared', onInput: e => { (chosen.inputs[o.name] ||= {})[name] = e.target.value; }})))));
 }
+
+const silentText = (silent, of) => of === 1 ? 'its container does not answer' : `${silent} of ${of} ${silent === 1 ? 'does' : 'do'} not answer: choose another`;
 
 async function start(c, o, force) {
   const given = Object.fromEntries(Object.entries(chosen.inputs[o.name] || {}).filter(([, v]) => v !== ''));
@@ -138,7 +148,7 @@ async function start(c, o, force) {
 async function finish(x) {
   try {
     while (x.outcome === 'running') x = await get('/executions/' + encodeURIComponent(x.id) + '?wait=50');
-    if (x.outcome !== 'succeeded') say(`${x.component}: ${x.operation} ${x.outcome}${x.runs?.[0]?.reason ? ': ' + x.runs[0].reason : ''}`, 'bad');
+    if (x.outcome !== 'succeeded') say(`${x.component}: ${bare(named(x))} ${x.outcome}${x.runs?.[0]?.reason ? ': ' + x.runs[0].reason : '.'}`, 'bad', '#/execution/' + encodeURIComponent(x.id));
   } catch { /* the history has it */ }
   state.pulse++;
   changed();
@@ -159,8 +169,14 @@ function replicas(c) {
   });
 }
 
+// counted says how many replicas are in which state.
+function counted(replicas) {
+  const all = new Map();
+  for (const r of replicas) all.set(r.state, (all.get(r.state) || 0) + 1);
+  return all;
+}
+
 async function readPast(c) {
-  past.pulse = state.pulse;
   try {
     const page = await get(`/executions?component=${encodeURIComponent(c.name)}&node=${encodeURIComponent(c.node)}&limit=8&output=false`);
     if (past.of === c.name) { past.executions = page.executions; changed(); }
@@ -171,6 +187,6 @@ function executions() {
   if (!past.executions) return h('p', {class: 'muted'}, 'Reading …');
   if (!past.executions.length) return h('p', {class: 'muted'}, 'Nothing was executed yet.');
   return h('ul', {class: 'past'}, past.executions.map(x => h('li', {key: x.id, 'data-tone': OUTCOMES[x.outcome]},
-    h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]), ' ', x.operation + partOf(x)),
-    h('span', {class: 'muted'}, `${x.outcome}, ${timeOf(x.started)}, ${x.by || 'somebody'}`))));
+    h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]), ' ', bare(named(x)) + partOf(x)),
+    h('span', {class: 'muted'}, `${x.outcome}, ${whenOf(x.started)}, ${x.by || 'somebody'}`))));
 }

@@ -6,7 +6,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 // h describes an element. Properties that begin with "on" are listeners; `key`
 // says which element of the same parent it is; `text` is the value of a field until
 // somebody types another;
-// `made` is called with the element once it is there; of one that is its `own`, the
+// `made` is called with the element once it is in the page; of one that is its `own`, the
 // children are left alone.
 export function h(tag, props, ...kids) {
   return {tag, props: props || {}, kids: kids.flat(9).filter(k => k !== null && k !== undefined && k !== false && k !== '')};
@@ -19,7 +19,10 @@ export function memo(key, on, make) { return {key, on, make}; }
 export function render(parent, ...kids) {
   if (!parent.made) parent.textContent = '';
   patch(parent, kids.flat(9).filter(Boolean), parent.namespaceURI === SVG);
+  for (const f of fresh.splice(0)) f();
 }
+
+const fresh = []; // what is to be called of elements that were made
 
 function patch(parent, kids, svg) {
   const before = parent.made || [];
@@ -28,10 +31,10 @@ function patch(parent, kids, svg) {
   const seen = new Map();
   const made = kids.map(kid => {
     const name = typeof kid === 'object' ? kid.key ?? kid.props?.key : undefined;
-    const tag = typeof kid === 'object' ? kid.tag || 'memo' : '#text';
-    const nth = seen.get(tag) || 0;
-    if (name === undefined) seen.set(tag, nth + 1);
-    const id = name !== undefined ? tag + '=' + name : tag + '#' + nth;
+    const like = (typeof kid === 'object' ? kid.tag || 'memo' : '#text') + (name === undefined ? '' : '=' + name);
+    const nth = seen.get(like) || 0;
+    seen.set(like, nth + 1);
+    const id = like + '#' + nth;
     const old = spare.get(id);
     spare.delete(id);
     return one(id, kid, old, svg);
@@ -71,7 +74,7 @@ const PROPERTIES = new Set(['checked', 'disabled', 'hidden', 'selected', 'open']
 function dress(node, props, before) {
   for (const name of Object.keys(before)) if (!(name in props)) set(node, name, null);
   for (const [name, value] of Object.entries(props)) if (value !== before[name]) set(node, name, value);
-  if (before === NEW) props.made?.(node);
+  if (before === NEW && props.made) fresh.push(() => props.made(node));
 }
 
 function set(node, name, value) {
@@ -84,13 +87,25 @@ function set(node, name, value) {
   else node.setAttribute(name, value === true ? '' : value);
 }
 
-// say tells everybody, also those who listen to the page.
-export function say(text, tone) {
+addEventListener('hashchange', () => { for (const line of document.querySelectorAll('#said [data-tone=bad]')) line.remove(); });
+
+// say tells everybody, also those who listen to the page. What went wrong stays until it is
+// closed or another view is opened; href is where there is more of it.
+export function say(text, tone, href) {
   const box = document.getElementById('said');
   const line = document.createElement('p');
   line.textContent = text;
   line.dataset.tone = tone || 'ok';
+  if (tone === 'bad') {
+    const close = document.createElement('button');
+    close.ariaLabel = 'Close';
+    close.textContent = '×';
+    close.onclick = () => line.remove();
+    if (href) line.append(' ', Object.assign(document.createElement('a'), {href, textContent: 'See what it printed'}));
+    line.append(close);
+  } else {
+    setTimeout(() => line.remove(), 5000);
+  }
   box.append(line);
-  setTimeout(() => line.remove(), tone === 'bad' ? 12000 : 5000);
   while (box.children.length > 3) box.firstChild.remove();
 }

@@ -3,10 +3,10 @@
 
 import {h, say} from './dom.js';
 import {call} from './api.js';
-import {state, may, changed} from './store.js';
-import {SIGNS, bare, plain, obstacleText, timeOf, linkTo, named} from './words.js';
+import {state, may, changed, soon} from './store.js';
+import {SIGNS, bare, plain, obstacleText, whenOf, linkTo, named} from './words.js';
 
-const draft = {touched: false, all: '', states: {}, plan: null, asking: false, for: ''};
+const draft = {touched: false, all: '', states: {}, plan: null, pulse: 0, asking: false, for: ''};
 
 export const called = g => !g || (!g.state && !Object.keys(g.states || {}).length) || g.state === 'none' && !Object.keys(g.states || {}).length ? 'none'
   : [g.state, ...Object.entries(g.states || {}).map(([n, s]) => n + '=' + s)].filter(Boolean).join(' ');
@@ -27,7 +27,7 @@ export function goalChip() {
   const none = called(g) === 'none';
   const text = called(g);
   return h('a', {class: 'chip', href: '#/goal', 'data-tone': tone, key: 'chip'}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ',
-    none ? 'no goal' : h('span', null, h('span', {class: 'word'}, 'goal '), h('b', {title: text}, text), ' ', h('span', {class: 'digits'}, g.reached + '/' + g.wanted)));
+    none ? 'no goal' : h('span', null, h('span', {class: 'word'}, 'goal '), h('b', {title: text}, text), ' ', g.reached + '/' + g.wanted));
 }
 
 export function goal(at) {
@@ -45,10 +45,10 @@ function now(g) {
   return h('section', null,
     h('p', {class: 'lead', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('b', null, called(g)), ' ',
       tone === 'ok' ? 'is reached, and kept.' : tone === 'warn' && g.acting ? 'is reached but for what is on hold.' : !g.acting ? 'is known, but not acted upon: not enough replicas have said which goal they keep.' : tone === 'bad' ? 'is not reached: see what is in the way.' : 'is on its way.',
-      h('span', {class: 'muted'}, g.by ? ` Asked for by ${g.by}${g.at ? ' at ' + timeOf(g.at) : ''}.` : g.default ? ' It is that of toskose.yml.' : '')),
+      h('span', {class: 'muted'}, g.by ? ` Asked for by ${g.by}${g.at ? ` at ${whenOf(g.at)}` : ''}.` : g.default ? ' It is that of toskose.yml.' : '')),
     h('div', {class: 'bar', role: 'progressbar', 'aria-label': 'Components that are as they should be', 'aria-valuemin': '0', 'aria-valuemax': g.wanted, 'aria-valuenow': g.reached},
       h('div', {style: {width: (g.wanted ? 100 * g.reached / g.wanted : 0) + '%'}})),
-    h('p', {class: 'muted digits'}, `${g.reached} of ${g.wanted} components, counted on each replica, are as they should be.`),
+    h('p', {class: 'muted'}, `${g.reached} of ${g.wanted} components, counted on each replica, are as they should be.`),
     g.underway?.length > 0 && [h('h2', {key: 'u'}, 'Under way'), h('ul', {class: 'steps', key: 'ul'}, g.underway.map(s => h('li', {key: s.id, 'data-tone': 'busy'}, h('i', {'aria-hidden': 'true'}, SIGNS.busy), ' ', component(s.component), ' ', bare(named(s.operation)), h('span', {class: 'muted'}, ` ${s.from} → ${s.to}`))))],
     toCome(g),
     g.obstacles?.length > 0 && [h('h2', {key: 'o'}, 'In the way'), h('ul', {class: 'troubles', key: 'ol'}, g.obstacles.map((o, i) => h('li', {key: i, 'data-tone': o.waits ? 'idle' : g.holds?.[o.component] ? 'warn' : 'bad'}, o.component ? component(o.component) : o.node, o.component || o.node ? ': ' : '', obstacleText(o))))],
@@ -73,19 +73,20 @@ function component(name) {
 function editor(g) {
   if (!draft.touched && draft.for !== g.revision) Object.assign(draft, {for: g.revision, all: g.state || '', states: {...g.states}, plan: null});
   const allowed = may('operator');
-  const names = [...Object.keys(state.drawing.groups), ...state.nodes.keys(), ...state.components.keys()];
+  const names = new Set([...Object.keys(state.drawing.groups), ...state.nodes.keys(), ...state.components.keys()]);
+  if (draft.touched && draft.pulse !== state.pulse) { draft.pulse = state.pulse; soon('plan', makePlan, 200); } // it is another by now
   return h('section', {class: 'editor', key: 'editor'},
     h('h2', null, called(g) === 'none' ? 'Ask for a goal' : 'Ask for another'),
     h('div', {class: 'row', role: 'group', 'aria-label': 'All components'},
       ['up', 'down', 'none'].map(s => h('button', {key: s, class: 'choice', 'aria-pressed': String(draft.all === s), onClick: () => { draft.all = draft.all === s ? '' : s; touch(); }}, s === 'none' ? 'no goal' : 'all ' + s))),
     h('details', {key: 'single', open: Object.keys(draft.states).length > 0 || null}, h('summary', null, 'Single components, containers or groups'),
-      h('table', null, h('tbody', null, names.map(n => h('tr', {key: n}, h('th', {scope: 'row'}, n),
+      h('table', null, h('tbody', null, [...names].map(n => h('tr', {key: n}, h('th', {scope: 'row'}, n),
         h('td', null, h('select', {'aria-label': 'State of ' + n, onChange: e => { if (e.target.value) draft.states[n] = e.target.value; else delete draft.states[n]; touch(); }},
           h('option', {value: '', selected: !draft.states[n]}, 'as the rest'),
           options(n).map(s => h('option', {value: s, key: s, selected: draft.states[n] === s}, s))))))))),
     draft.touched && plan(),
     h('div', {class: 'row'},
-      h('button', {class: 'main', disabled: !allowed || !draft.touched || draft.asking || !asked() || !draft.plan, onClick: set}, 'Set this goal'),
+      h('button', {class: 'main', disabled: !allowed || !draft.touched || draft.asking || !draft.plan || !!draft.plan.problem, onClick: () => put(body())}, 'Set this goal'),
       draft.touched && h('button', {class: 'quiet', onClick: () => { draft.touched = false; draft.for = ''; changed(); }}, 'Discard')),
     !allowed && h('p', {class: 'hint'}, `You are signed in as ${state.session.role}: operators may set a goal. The plan is shown to everybody.`));
 }
@@ -94,16 +95,18 @@ const options = n => ['up', 'down', 'none', ...(state.drawing.protocols[n]?.stat
 const asked = () => draft.all || Object.keys(draft.states).length;
 const body = () => ({...(draft.all ? {state: draft.all} : {}), ...(Object.keys(draft.states).length ? {states: draft.states} : {})});
 
-async function touch() {
-  draft.touched = true;
-  draft.plan = null;
+function touch() {
+  Object.assign(draft, {touched: true, plan: null, pulse: state.pulse});
   changed();
-  if (!asked()) return;
+  makePlan();
+}
+
+async function makePlan() {
+  if (!draft.touched || !asked()) return;
   const wanted = JSON.stringify(body());
-  try {
-    const p = await call('POST', '/app/plan', {body: body()});
-    if (wanted === JSON.stringify(body())) draft.plan = p;
-  } catch (err) { draft.plan = {problem: err.message}; }
+  let made;
+  try { made = await call('POST', '/app/plan', {body: body()}); } catch (err) { made = {problem: err.message}; }
+  if (draft.touched && wanted === JSON.stringify(body())) draft.plan = made;
   changed();
 }
 
@@ -111,7 +114,7 @@ function plan() {
   const p = draft.plan;
   if (!asked()) return h('p', {class: 'muted', key: 'plan'}, 'Choose a state.');
   if (!p) return h('p', {class: 'muted', key: 'plan'}, 'Planning …');
-  if (p.problem) return h('p', {class: 'refused', key: 'plan'}, p.problem);
+  if (p.problem) return h('p', {class: 'refused', key: 'plan'}, p.problem, ' ', h('button', {onClick: makePlan}, 'Plan again'));
   const levels = p.plan?.levels || [];
   return h('div', {class: 'plan', key: 'plan'},
     h('h3', null, levels.length ? `The plan: ${p.plan.operations} ${p.plan.operations === 1 ? 'operation' : 'operations'}` : 'There is nothing to do for it now'),
@@ -119,8 +122,6 @@ function plan() {
     p.obstacles?.length > 0 && h('ul', {class: 'troubles'}, p.obstacles.map((o, i) => h('li', {key: i}, [o.component || o.node, plain(o.reason)].filter(Boolean).join(': ')))),
     p.notes?.length > 0 && h('ul', {class: 'troubles'}, p.notes.map((n, i) => h('li', {key: i, 'data-tone': 'warn'}, n))));
 }
-
-const set = () => put(body());
 
 async function put(wanted) {
   draft.asking = true;

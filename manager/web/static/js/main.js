@@ -2,7 +2,7 @@
 
 import {h, memo, render, say} from './dom.js';
 import {call} from './api.js';
-import {state, watch, changed, begin, end} from './store.js';
+import {state, watch, changed, begin, end, tellOtherPages} from './store.js';
 import {signInForm} from './signin.js';
 import {topology, list, arrowheads} from './topology.js';
 import {component} from './component.js';
@@ -22,19 +22,20 @@ const VIEWS = [
 // place reads the address: #/component/backend/api, #/logs?of=backend/api.
 function place() {
   const [path, query] = location.hash.replace(/^#\/?/, '').split('?');
-  const parts = path.split('/').map(decodeURIComponent);
+  const parts = path.split('/').map(decoded);
   return {view: parts[0], parts: parts.slice(1), query: new URLSearchParams(query)};
+}
+
+// decoded takes what is not encoded as it should be as it is.
+function decoded(part) {
+  try { return decodeURIComponent(part); } catch { return part; }
 }
 
 function draw() {
   const page = document.getElementById('page');
-  if (state.session === undefined) {
-    if (state.problem) render(page, h('main', {class: 'alone'}, h('div', {class: 'empty'}, h('h1', null, 'Toskose'), h('p', {role: 'alert'}, state.problem), h('p', null, 'It is asked again every two seconds. If that stays so, see whether its container runs.'))));
-    return;
-  }
   if (state.session === null) { document.title = 'Sign in · Toskose'; render(page, signInForm()); return; }
+  if (!state.drawing) { render(page, notYet()); return; }
   const at = place();
-  if (!state.drawing) { render(page, h('main', {class: 'alone'}, h('div', {class: 'empty'}, h('h1', null, 'Toskose'), h('p', null, 'Reading the application …')))); return; }
   const opened = at.view === 'component';
   const shown = VIEWS.find(v => v.at === at.view) || (opened ? VIEWS[0] : null);
   document.title = (opened ? at.parts[1] : at.view === 'execution' ? 'Execution' : shown ? shown.name : 'Nothing') + ' · ' + state.drawing.name;
@@ -46,6 +47,11 @@ function draw() {
     h('div', {class: opened ? 'views with-panel' : 'views'},
       h('main', {id: 'main', tabindex: '-1', key: 'main-' + (opened ? '' : at.view)}, body(at, shown)),
       opened && h('aside', {class: 'panel', key: 'panel-' + at.parts.join('/'), 'aria-label': 'Component ' + at.parts[1]}, component(at.parts[0], at.parts[1]))));
+}
+
+function notYet() {
+  const why = state.problem ? [h('p', {role: 'alert'}, state.problem), h('p', null, 'It is asked again every two seconds. If that stays so, see whether its container runs.')] : h('p', null, 'Reading the application …');
+  return h('main', {class: 'alone'}, h('div', {class: 'empty'}, h('h1', null, 'Toskose'), why));
 }
 
 function body(at, shown) {
@@ -68,6 +74,7 @@ function head(at, shown) {
 async function signOut() {
   try { await call('DELETE', '/session'); } catch (err) { say(err.message, 'bad'); return; }
   end();
+  tellOtherPages();
   location.hash = '#/';
 }
 

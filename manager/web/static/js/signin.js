@@ -1,6 +1,6 @@
 import {h} from './dom.js';
 import {signIn, Problem} from './api.js';
-import {state, begin, changed} from './store.js';
+import {state, begin, changed, tellOtherPages} from './store.js';
 
 let refused = '', asking = false, byToken = false;
 
@@ -40,6 +40,7 @@ async function submit(e) {
     await signIn(given);
     refused = '';
     secret.value = '';
+    tellOtherPages();
     await begin();
   } catch (err) {
     secret.value = '';

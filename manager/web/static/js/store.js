@@ -1,13 +1,14 @@
 // What the page knows: the drawing, which does not change; nodes and components, as the
 // manager has them; the goal. Events change it at once, and answers put it right.
 
-import {get, follow, Problem, Unreachable} from './api.js';
+import {get, Problem} from './api.js';
+import {follow} from './stream.js';
 import {ROLES, percent, bytes} from './words.js';
 
 export const state = {
   session: undefined, // undefined: not known yet; null: nobody is signed in
   ended: false, // somebody was, and is no longer
-  connected: false,
+  connected: true, // until it is known that it is not
   problem: '',
   drawing: null,
   nodes: new Map(),
@@ -38,48 +39,48 @@ export function changed() {
 // A page that is not looked at gets no frames; what is then shown first is true.
 document.addEventListener('visibilitychange', () => { if (!document.hidden) { readStates(); readUsage(); } });
 
+// Other pages here have the same cookie: whose it is has changed for all of them.
+const pages = new BroadcastChannel('toskose');
+pages.onmessage = () => location.reload();
+export const tellOtherPages = () => pages.postMessage('session');
+
 export const may = role => !!state.session && ROLES[state.session.role] >= ROLES[role];
 
 // begin asks who is signed in, and then follows the application.
 export async function begin() {
   try {
     state.session = await get('/session');
-    state.ended = false;
-    state.problem = '';
+    state.drawing = await get('/app/drawing');
   } catch (err) {
     if (err instanceof Problem && err.status === 401) state.session = null;
     else { state.problem = err.message; setTimeout(begin, 2000); }
     changed();
     return;
   }
-  changed();
-  try {
-    state.drawing = await get('/app/drawing');
-  } catch (err) { lost(err); return; }
+  state.ended = false;
+  state.problem = '';
   await readStates();
   followEvents();
   readUsage();
 }
 
-let stop = null, timers = [];
+let stop = null, usageTimer = 0;
 
 // end forgets all that somebody was allowed to see. unasked: they did not sign out.
 export function end(unasked) {
-  state.ended = !!unasked;
   stop?.();
   stop = null;
-  timers.forEach(clearTimeout);
-  timers = [];
-  Object.assign(state, {session: null, drawing: null, goal: null, happened: [], connected: false});
-  for (const map of [state.nodes, state.components, state.usage, state.processes, state.goalOf, state.versions]) map.clear();
+  clearTimeout(usageTimer);
+  Object.assign(state, {session: null, ended: !!unasked, drawing: null, goal: null, happened: [], connected: true});
+  state.pulse++; // others read anew what was executed
+  for (const map of [state.nodes, state.components, state.usage, state.processes, state.goalOf, state.versions, before]) map.clear();
   changed();
 }
 
-// lost takes in that something could not be read.
-export function lost(err) {
-  if (err instanceof Problem && err.status === 401) { if (state.session) end(true); return; }
-  if (err.name === 'AbortError') return;
-  if (err instanceof Unreachable) { state.connected = false; changed(); }
+// lost takes in that something could not be read. Whether there is a connection is known from
+// the events.
+function lost(err) {
+  if (err instanceof Problem && err.status === 401 && state.session) end(true);
 }
 
 function followEvents() {
@@ -87,15 +88,18 @@ function followEvents() {
   stop = follow('/events?goal=true', {
     event: take,
     changed(on) {
-      if (on && !state.connected) readStates();
+      if (on && !state.connected) { state.pulse++; readStates(); }
       state.connected = on;
       changed();
     },
-    refused(err) { if (err.status === 401) lost(err); },
+    refused: lost,
   });
 }
 
-function take(all) {
+const OF_REPLICAS = new Set(['unreachable', 'reachable', 'vanished', 'gone', 'missing']);
+
+function take(came) {
+  const all = came.map(e => e.read());
   const events = all.filter(e => e.kind !== 'goal'), goal = all.findLast(e => e.kind === 'goal');
   if (goal) takeGoal(goal);
   if (!events.length) return;
@@ -114,7 +118,8 @@ function take(all) {
       }
       if (r && e.execution && e.kind === 'start') { r.executing = e.execution.id; state.components.set(e.component, {...state.components.get(e.component)}); componentChanged(e.component); }
     }
-    if (e.kind !== 'state' && e.kind !== 'task') { state.happened.unshift(e); state.pulse++; }
+    if (e.kind !== 'state' && e.kind !== 'task') state.pulse++;
+    if (OF_REPLICAS.has(e.kind)) state.happened.unshift(e);
   }
   state.happened.length = Math.min(state.happened.length, 200);
   changed();
@@ -124,7 +129,7 @@ function take(all) {
 // soon does something once, however often it is asked for, and not again before it has
 // had its answer.
 const waiting = new Map();
-function soon(name, f, ms) {
+export function soon(name, f, ms) {
   if (waiting.has(name)) { if (waiting.get(name) === 'asked') waiting.set(name, 'again'); return; }
   waiting.set(name, 'once');
   setTimeout(async () => {
@@ -201,13 +206,14 @@ function forgetUsage(name) {
 // readUsage asks for processes only while somebody looks, and for the containers of which no
 // event tells that they have ended.
 async function readUsage() {
-  clearTimeout(timers[0]);
+  clearTimeout(usageTimer);
   if (!state.session) return;
   if (!document.hidden) {
     if ([...state.nodes.values()].some(n => n.kind !== 'toskosed')) readStates();
     try { await takeUsage(await get('/components?processes=true')); } catch (err) { lost(err); }
   }
-  timers[0] = setTimeout(readUsage, 3000);
+  clearTimeout(usageTimer);
+  usageTimer = setTimeout(readUsage, 3000);
 }
 
 // takeUsage takes numbers in a few at a time: those of many change at once, and a frame is short.
@@ -233,29 +239,3 @@ function takeUsageOf(c, now) {
   keep(state.processes, c.name, {replicas: c.replicas});
   if (!processes) { if (state.usage.delete(c.name)) componentChanged(c.name); } else if (keep(state.usage, c.name, {cpu, memory: bytes(memory)})) componentChanged(c.name);
 }
-
-// toneOf is what matters of a component at a glance.
-export function toneOf(c) {
-  if (!c) return 'idle';
-  if (c.replicas.some(r => r.executing)) return 'busy';
-  if (c.state === 'unknown' || c.replicas.some(r => r.problem)) return 'bad';
-  if (c.lacks?.length || c.state === 'mixed' || c.replicas.some(r => r.outdated) || state.goal?.holds?.[c.name]) return 'warn';
-  if (c.task?.phase === 'retrying') return 'warn';
-  if (c.task?.phase === 'failed' || failedOf(c.name).length) return 'bad';
-  return offers(c.name, c.state) ? 'ok' : 'idle';
-}
-
-// offers reports whether a component is of use in a state: that it is alive is what it
-// says of itself wherever its container runs.
-const offers = (component, name) => !!state.drawing?.protocols[component]?.states.find(s => s.name === name)?.offers?.some(o => o !== 'alive');
-
-const NOTHING = {underway: [], ahead: [], obstacles: []};
-
-// goalOf is what the goal does with a component: the operations under way, those that its
-// plan has ahead, and what is in its way.
-export const goalOf = name => state.goalOf.get(name) || NOTHING;
-
-// failedOf returns what went wrong on the way of a component. A hold is shown as that.
-export const failedOf = name => state.goal?.holds?.[name] ? [] : goalOf(name).obstacles.filter(o => !o.waits);
-
-export const nodeTone = n => ({running: 'ok', degraded: 'warn', unreachable: 'bad', stopped: 'idle'})[n?.state] || 'idle';

@@ -2,6 +2,7 @@
 
 import {h, say} from './dom.js';
 import {call} from './api.js';
+import {now} from './clock.js';
 import {may, changed} from './store.js';
 import {SIGNS, PHASES, sharePart} from './words.js';
 
@@ -13,7 +14,7 @@ export function task(c) {
   if (!t) return null;
   tick([t, ...t.indexes]);
   return h('section', {key: 'task'}, h('h2', null, 'Task'),
-    h('p', {class: 'digits', 'data-tone': PHASES[t.phase]}, h('i', {'aria-hidden': 'true'}, SIGNS[PHASES[t.phase]]), ' ', h('b', null, t.phase), ': ',
+    h('p', {'data-tone': PHASES[t.phase]}, h('i', {'aria-hidden': 'true'}, SIGNS[PHASES[t.phase]]), ' ', h('b', null, t.phase), ': ',
       [sharePart(t), t.running && t.running + ' running', t.failed && t.failed + ' failed', t.until && 'next try ' + nextTry(t.until)].filter(Boolean).join(', ')),
     h('div', {class: 'bar', role: 'progressbar', 'aria-label': 'Indexes that are completed', 'aria-valuemin': '0', 'aria-valuemax': t.completions, 'aria-valuenow': t.completed},
       h('div', {style: {width: 100 * t.completed / t.completions + '%'}})),
@@ -39,13 +40,13 @@ function index(x) {
 
 // nextTry counts down to a time.
 function nextTry(until) {
-  const left = Math.ceil((new Date(until) - Date.now()) / 1000);
-  return left > 0 ? `in ${left} s` : 'now';
+  const left = Math.ceil((new Date(until) - now()) / 1000);
+  return left > 120 ? `in ${Math.round(left / 60)}\u00a0min` : left > 0 ? `in ${left}\u00a0s` : 'now';
 }
 
 // tick has the page drawn again when the next countdown shows another second.
 function tick(all) {
-  const left = all.filter(x => x.until).map(x => new Date(x.until) - Date.now()).filter(ms => ms > 0);
+  const left = all.filter(x => x.until).map(x => new Date(x.until) - now()).filter(ms => ms > 0);
   if (!left.length || ticking) return;
   ticking = setTimeout(() => { ticking = 0; changed(); }, 1 + Math.min(...left.map(ms => ms % 1000 || 1000)));
 }

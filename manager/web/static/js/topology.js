@@ -1,8 +1,10 @@
 // The application as a picture, and as a list.
 
 import {h, memo} from './dom.js';
-import {state, changed, toneOf, nodeTone, goalOf} from './store.js';
+import {state, changed} from './store.js';
+import {toneOf, nodeTone, goalOf} from './tone.js';
 import {latest} from './activity.js';
+import {shortened, widthOf} from './measure.js';
 import {SIGNS, meaning, standing, bare, linkTo, named} from './words.js';
 
 const MARGIN = 16, EDGE = 4; // around everything, and around each part
@@ -17,7 +19,8 @@ function fit(canvas) {
   const sheet = canvas.firstElementChild, width = +sheet.style.getPropertyValue('--w'), height = +sheet.style.getPropertyValue('--h');
   const least = sheet.querySelectorAll('.box').length > MANY ? LEAST_OF_MANY : LEAST;
   const room = Math.min((canvas.clientWidth - 1) / width, Math.max(innerHeight - 150, 200) / height);
-  const scale = fitted ? Math.min(Math.max(room, least), MOST) : 1;
+  const small = least < LEAST ? least : 1; // what does not fit is moved, and need not be small
+  const scale = !fitted ? 1 : room < least ? small : Math.min(room, MOST);
   sheet.style.setProperty('--scale', scale.toFixed(3));
   sheet.dataset.zoom = scale < MAP ? 'map' : 'near';
 }
@@ -73,12 +76,13 @@ function edges(t, w, height) {
 export const arrowheads = () => memo('arrowheads', [], () => h('svg', {class: 'unseen', 'aria-hidden': 'true', width: 0, height: 0}, h('defs', null, ['line', 'bad'].map(kind =>
   h('marker', {id: kind, key: kind, viewBox: '0 0 10 10', refX: '9.5', refY: '5', markerUnits: 'userSpaceOnUse', markerWidth: '9', markerHeight: '9', orient: 'auto'}, h('path', {d: 'M0,1 L10,5 L0,9 Z', class: kind}))))));
 
-// counts says how many components are how, in words.
-const counts = () => memo('counts', [state.version], () => {
+// counts says how many components are how, in words, and leads to those.
+const counts = chosen => memo('counts', [state.version, chosen], () => {
   const all = {};
   for (const c of state.components.values()) { const tone = toneOf(c); all[tone] = (all[tone] || 0) + 1; }
   return h('p', {class: 'counts'}, ['bad', 'warn', 'busy', 'ok', 'idle'].filter(tone => all[tone]).map(tone =>
-    h('span', {'data-tone': tone, key: tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', all[tone] + ' ' + meaning(tone, all[tone]))));
+    h('a', {href: '#/components?are=' + tone, 'aria-current': tone === chosen ? 'true' : null, 'data-tone': tone, key: tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', all[tone] + ' ' + meaning(tone, all[tone]))),
+  chosen && h('a', {href: '#/components', key: 'all'}, 'all'));
 });
 
 function box(b, chosen) {
@@ -88,12 +92,19 @@ function box(b, chosen) {
     return memo(b.name, [c, used, tone, goal, b.name === chosen], () => componentBox(b, c, used, tone, goal, b.name === chosen));
   }
   const n = b.kind === 'container' ? state.nodes.get(b.name) : null;
+  const sign = n && SIGNS[nodeTone(n)], label = n ? ' ' + containerState(n) : '', room = b.w - INSET - LEAST_INSET;
+  const name = shortened(b.name, n ? b.w - 2 * INSET - GAP - widthOf(sign + label, 12) : room, 13, 600);
   return memo(b.name, [n], () => h('g', {class: 'box ' + b.kind.replace(' ', '-'), 'data-tone': n ? nodeTone(n) : null, 'data-box': b.name},
     b.kind === 'volume' ? h('path', {class: 'shape', d: cylinder(b)}) : h('rect', {class: 'shape', x: b.x, y: b.y, width: b.w, height: b.h, rx: 8}),
-    h('text', {class: 'name', x: b.x + 14, y: b.y + (b.kind === 'volume' ? 29 : 20)}, b.name),
-    n && h('text', {class: 'state', x: b.x + b.w - 14, y: b.y + 20, 'text-anchor': 'end'}, n.job && h('title', null, `${n.job.join(', ')}: ${n.why}`), h('tspan', {class: 'sign'}, SIGNS[nodeTone(n)]), h('tspan', {class: 'label'}, ' ' + containerState(n))),
-    (b.lines || []).map((l, i) => h('text', {class: 'line', x: b.x + 14, y: b.y + 35 + 14 * i}, l))));
+    h('text', {class: 'name', x: b.x + INSET, y: b.y + (b.kind === 'volume' ? 29 : 20), style: onMap(name, room - 2 * GAP)}, name !== b.name && h('title', null, b.name), name),
+    n && h('text', {class: 'state', x: b.x + b.w - INSET, y: b.y + 20, 'text-anchor': 'end'}, n.job && h('title', null, `${n.job.join(', ')}: ${n.why}`), h('tspan', {class: 'sign'}, sign), h('tspan', {class: 'label'}, label)),
+    (b.lines || []).map((l, i) => h('text', {class: 'line', x: b.x + INSET, y: b.y + 35 + 14 * i}, shortened(l, room, 11)))));
 }
+
+const INSET = 14, LEAST_INSET = 4, GAP = 10; // of what is in a box
+
+// onMap is how large a name is on a map.
+const onMap = (name, room) => ({'--map': Math.min(19, room / .64 / name.length) + 'px'});
 
 function containerState(n) {
   if (n.kind === 'job') return 'job, ' + (n.state === 'stopped' ? 'not running' : n.state);
@@ -108,15 +119,16 @@ function componentBox(b, c, used, tone, goal, chosen) {
   const ahead = then ? `${then.level}. ${bare(then.operation)}${goal.ahead.length > 1 ? ' …' : ''}` : '';
   const label = c ? standing(c) + (c.replicas.length > 1 ? ', ' + c.replicas.length + ' replicas' : '') : '';
   const cpu = used?.cpu || '', memory = used?.memory || '';
-  const href = c ? linkTo(c) : '#/';
+  const href = c ? linkTo(c) : '#/', room = b.w - 16 - LEAST_INSET;
+  const beside = next && shortened('→ ' + next, room / 2, 12), name = shortened(b.name, room - (next ? widthOf(beside, 12) + GAP + 12 : 0), 13, 600);
   return h('a', {href, class: 'box component', 'data-tone': tone, 'data-box': b.name, 'aria-current': chosen ? 'true' : null,
     'aria-label': `${b.name}: ${label}, ${meaning(tone)}${next ? ', ' + next + ' is under way' : ''}${then ? `, ${goal.ahead.map(s => bare(s.operation)).join(', ')} to come${then.after ? ' after ' + then.after.join(', ') : ''}` : ''}${memory ? `, ${cpu} ${memory}` : ''}`},
     h('rect', {class: 'shape', x: b.x, y: b.y, width: b.w, height: b.h, rx: 6}),
     h('rect', {class: 'tone', x: b.x, y: b.y, width: 5, height: b.h, rx: 2.5}),
-    h('text', {class: 'name', x: b.x + 16, y: b.y + 20, style: {'--map': Math.min(19, (b.w - 52) / .64 / b.name.length) + 'px'}}, b.name),
+    h('text', {class: 'name', x: b.x + 16, y: b.y + 20, style: onMap(name, b.w - 52)}, name !== b.name && h('title', null, b.name), name),
     h('text', {class: 'state', x: b.x + 16, y: b.y + 38}, h('tspan', {class: 'sign'}, SIGNS[tone]), h('tspan', {class: 'label'}, ' ' + label)),
-    next && h('text', {class: 'next', x: b.x + b.w - 12, y: b.y + 20, 'text-anchor': 'end'}, '→ ' + next),
-    ahead && h('text', {class: 'ahead', x: b.x + b.w - 12, y: b.y + 53, 'text-anchor': 'end'}, then.after && h('title', null, 'after ' + then.after.join(', ')), ahead),
+    next && h('text', {class: 'next', x: b.x + b.w - 12, y: b.y + 20, 'text-anchor': 'end'}, beside),
+    ahead && h('text', {class: 'ahead', x: b.x + b.w - 12, y: b.y + 53, 'text-anchor': 'end'}, then.after && h('title', null, 'after ' + then.after.join(', ')), shortened(ahead, room - (memory ? 125 : 12), 11)),
     h('text', {class: 'numbers', x: b.x + 16, y: b.y + 53}, memory),
     h('text', {class: 'numbers', x: b.x + 76, y: b.y + 53}, cpu));
 }
@@ -134,13 +146,14 @@ function cylinder(b) {
   return `M${b.x},${top} A${half},${rim} 0 0 1 ${b.x + b.w},${top} V${low} A${half},${rim} 0 0 1 ${b.x},${low} Z M${b.x},${top} A${half},${rim} 0 0 0 ${b.x + b.w},${top}`;
 }
 
-// list is the same for those who rather read.
-export function list() {
+// list is the same for those who rather read: all components, or those of one tone.
+export function list(at) {
+  const are = at.query.get('are');
   return h('div', {class: 'listing'},
-    h('div', {class: 'tools'}, h('h1', null, 'Components'), counts()),
+    h('div', {class: 'tools'}, h('h1', null, 'Components'), counts(are)),
     h('table', {class: 'wide'},
       h('thead', null, h('tr', null, ['Component', 'Container', 'State', 'Replicas', 'CPU', 'Memory'].map((t, i) => h('th', {scope: 'col', class: i > 2 ? 'number' : ''}, t)))),
-      memo('rows', [state.version], () => h('tbody', null, sorted().map(c => {
+      memo('rows', [state.version, are], () => h('tbody', null, sorted().filter(c => !are || toneOf(c) === are).map(c => {
         const used = state.usage.get(c.name), tone = toneOf(c);
         return memo(c.name, [c, used, tone], () => h('tr', {'data-tone': tone},
           h('th', {scope: 'row'}, h('a', {href: linkTo(c)}, c.name)), h('td', null, c.node),

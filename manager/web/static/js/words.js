@@ -1,12 +1,27 @@
 // How things are said.
 
+import {now} from './clock.js';
+
 export const ROLES = {viewer: 0, operator: 1, admin: 2};
 
 const clock = new Intl.DateTimeFormat([], {hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23'});
 const day = new Intl.DateTimeFormat([], {weekday: 'long', day: 'numeric', month: 'long'});
 
+const date = new Intl.DateTimeFormat([], {day: 'numeric', month: 'short'});
+const TODAY = 'Today';
+
 export const timeOf = text => clock.format(new Date(text));
-export const dayOf = text => day.format(new Date(text));
+
+export function dayOf(text) {
+  const at = new Date(text);
+  return at.toDateString() === new Date(now()).toDateString() ? TODAY : day.format(at);
+}
+
+// whenOf is a time, with its day where that is another.
+export function whenOf(text) {
+  const time = timeOf(text);
+  return dayOf(text) === TODAY ? time : date.format(new Date(text)) + ', ' + time;
+}
 
 // spent says how long something took, in the unit that suits it.
 export function spent(ms) {
@@ -43,14 +58,17 @@ export function lackTexts(lacks) {
   return [...all.values()].map(l => l.component + ' lacks ' + [...new Set(l.what)].join(' and ') + l.rest);
 }
 
-// lasted is how long something has been so, in whole seconds: it is told anew all the time.
-export const lasted = ms => ms < 1000 ? 'just now' : 'for ' + (ms < 60000 ? Math.floor(ms / 1000) + ' s' : spent(ms));
+// lasted is for how long something has been so, in whole seconds: it is told anew all the time.
+export function lasted(since) {
+  const ms = now() - new Date(since);
+  return ms < 1000 ? 'just now' : 'for ' + (ms < 60000 ? Math.floor(ms / 1000) + ' s' : spent(ms));
+}
 
 // plain is a sentence of the manager's without the interface that all components have.
 export const plain = text => text.replace(/\bStandard\./g, '');
 
 // obstacleText is what is in the way, with the time as clocks here have it.
-export const obstacleText = o => plain(o.reason).replace(/; it is tried again at \S+$/, '') + (o.until ? ', tried again at ' + timeOf(o.until) : '');
+export const obstacleText = o => plain(o.reason).replace(/; it is tried again at \S+$/, '') + (o.until ? ', tried again at ' + whenOf(o.until) : '');
 
 export const OUTCOMES = {succeeded: 'ok', running: 'busy', cancelled: 'idle', failed: 'bad', timeout: 'bad', lost: 'bad', refused: 'warn', unreachable: 'bad'};
 
