@@ -34,9 +34,6 @@ func (m *Model) progress(s Situation, d *Document, task string) *progress {
 	p := &progress{Task: m.Tasks[task], indexes: make([]indexProgress, m.Tasks[task].Completions)}
 	record := s.records[task]
 	p.round = record.Round
-	if d != nil && record.Asked == d.Asked {
-		p.since = record.Since
-	}
 	_, completed, _ := m.taskStates(task)
 	for _, i := range s.of(m.Node[task]) {
 		r := &s.Replicas[i]
@@ -69,6 +66,9 @@ func (m *Model) progress(s Situation, d *Document, task string) *progress {
 		if x := &p.indexes[index]; !x.done {
 			x.done, x.recorded = true, true
 		}
+	}
+	if d != nil && record.Asked == d.Asked && !p.completed() {
+		p.since = record.Since // journals may have that of runs before it was completed once
 	}
 	return p
 }

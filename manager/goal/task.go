@@ -25,7 +25,7 @@ type Record struct {
 	Round int   `json:"round,omitempty"` // how often people asked for it again
 	Done  []int `json:"done,omitempty"`  // the indexes that count as completed, whatever becomes of their containers; sorted
 
-	Since time.Time     `json:"since,omitzero"` // when the first run began, from which a deadline counts
+	Since time.Time     `json:"since,omitzero"` // when the first run began, from which a deadline counts that may still pass
 	Asked wire.Revision `json:"asked,omitzero"` // for the goal that a person made with this
 }
 
@@ -178,8 +178,13 @@ func (t *turn) record() {
 		case p.Never && len(p.done()) > len(known.Done):
 			next.Done, changed = p.done(), true
 		}
-		if p.Deadline > 0 && !p.since.IsZero() && (known.Since.IsZero() || known.Asked != t.doc.Asked) {
-			next.Since, next.Asked, changed = p.since, t.doc.Asked, true
+		var since time.Time // of a deadline that may still pass
+		if !p.completed() {
+			since = p.since
+		}
+		same := known.Asked == t.doc.Asked
+		if p.Deadline > 0 && (same && !known.Since.Equal(since) || !same && !p.since.IsZero()) {
+			next.Since, next.Asked, changed = since, t.doc.Asked, true
 		}
 		if changed {
 			t.made.Records = recorded(t.made.Records, map[string]Record{task: next})

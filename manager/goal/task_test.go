@@ -129,6 +129,9 @@ func (c *crew) look() *goal.Decision {
 	c.t.Helper()
 	before := c.m.TaskStatuses(c.doc, c.s)["load"]
 	d := c.decide()
+	if before.Phase == goal.TaskCompleted {
+		clear(c.since)
+	}
 	for _, st := range d.Steps {
 		switch {
 		case st.Component == "api" && st.Operation.Name == "start" && before.Phase != goal.TaskCompleted:
@@ -422,6 +425,18 @@ func TestADeadlinePassesHoweverOftenTheContainerIsReplaced(t *testing.T) {
 	c.goal(goal.Up, nil)
 	if c.firstRun(); c.m.TaskStatuses(c.doc, c.s)["load"].Since.Equal(first) {
 		t.Error("a new goal has no time of its own")
+	}
+}
+
+func TestADeadlineThatWasMetBeginsAnewForAContainerThatIsReplacedLater(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, 1).with(goal.Task{Completions: 4, Parallelism: 2, Deadline: time.Minute}, 2)
+	first := c.rest()
+	c.s.Now = c.s.Now.Add(time.Hour)
+	c.decide()
+	c.s.Replicas[1] = c.replica("workers")
+	if st := c.rest(); first.Phase != goal.TaskCompleted || st.Phase != goal.TaskCompleted || st.Indexes[0].Instance == first.Indexes[0].Instance {
+		t.Errorf("it was %+v, and is %+v", first, st)
 	}
 }
 
