@@ -192,6 +192,9 @@ const (
 	LabelBaseCommand    = "io.toskose.base.command"
 )
 
+// IsJob reports whether a container with these labels is there for one Task.
+func IsJob(labels map[string]string) bool { return labels[LabelJob] != "" }
+
 // UnitPassword is the name of the secret with the password of a node's units.
 func UnitPassword(node string) string { return node + "-password" }
 

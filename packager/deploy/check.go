@@ -16,6 +16,7 @@ import (
 
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/packager/internal/command"
 )
 
 // refuse refuses what cannot be deployed, before anything is changed.
@@ -68,28 +69,30 @@ func (c *cluster) check(ctx context.Context) error {
 	if len(c.info.External) == 0 {
 		return nil
 	}
-	out, err := c.d.output(ctx, c.words("get", secretKinds, "--output", "name")...)
+	have, err := c.in.Names(ctx, secretKinds)
 	if err != nil {
 		return err
 	}
-	have := strings.Fields(strings.ReplaceAll(string(out), "secret/", " "))
+	for i, name := range have {
+		have[i] = strings.TrimPrefix(name, "secret/")
+	}
 	return missingSecrets(fmt.Sprintf("namespace %q", c.info.Namespace), c.info.External, have,
 		"kubectl --namespace "+c.info.Namespace+" create secret generic %s --from-file=KEY=FILE")
 }
 
 // missingSecrets names the external secrets that are missing, with the commands
 // that create them.
-func missingSecrets(where string, want, have []string, command string) error {
+func missingSecrets(where string, want, have []string, how string) error {
 	var lines []string
 	for _, name := range want {
 		if !slices.Contains(have, name) {
-			lines = append(lines, fmt.Sprintf(command, name))
+			lines = append(lines, fmt.Sprintf(how, name))
 		}
 	}
 	if len(lines) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the %s lacks %d of the %d external secrets; create them:%s", where, len(lines), len(want), indented(strings.Join(lines, "\n")))
+	return fmt.Errorf("the %s lacks %d of the %d external secrets; create them:%s", where, len(lines), len(want), command.Indented(strings.Join(lines, "\n")))
 }
 
 // askReady asks the manager which toskosed nodes keep the application from
@@ -137,5 +140,5 @@ func (d *deployer) get(ctx context.Context, url, user, password string) (code in
 }
 
 func unexpected(url string, code int, body []byte) error {
-	return fmt.Errorf("GET %s: %d %s%s", url, code, http.StatusText(code), indented(lastLines(string(body), 5)))
+	return fmt.Errorf("GET %s: %d %s%s", url, code, http.StatusText(code), command.Indented(command.LastLines(string(body), 5)))
 }

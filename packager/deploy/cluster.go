@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -17,8 +18,9 @@ import (
 type cluster struct {
 	d       *deployer
 	info    kubernetes.Info
-	applied []string // by kind.group/name
-	forward *forward // this call's way to the manager; nil: none yet
+	all, in kubectl.Cluster  // the whole cluster, and the application's namespace
+	applied []string         // by kind.group/name
+	forward *kubectl.Forward // this call's way to the manager; nil: none yet
 
 	past map[string]bool // see rollout
 }
@@ -46,42 +48,27 @@ func (d *deployer) onCluster(ctx context.Context) error {
 
 func (d *deployer) inCluster(ctx context.Context, info kubernetes.Info) error {
 	d.info, d.kind = info.Info, Kubernetes
-	c := &cluster{d: d, info: info}
+	c := &cluster{d: d, info: info, all: kubectl.Cluster{Context: d.opts.Context, Environ: d.opts.Environ, Debug: d.opts.Debug}}
+	c.in = c.all
+	c.in.Namespace = info.Namespace
 	if err := c.reachable(ctx); err != nil {
 		return err
 	}
 	d.where = target{
 		runner: c, secrets: c.secrets, name: fmt.Sprintf("on Kubernetes, in namespace %q", info.Namespace),
-		forward: strings.Join(c.words("port-forward", "service/"+info.Manager.Service, fmt.Sprint(info.Manager.Port)), " "),
+		forward: c.in.ForwardLine(info.Manager.Service, info.Manager.Port),
 		check:   c.check, others: c.others, before: c.before, releases: c.releases, host: c.host, removeVolumes: c.removeVolumes, settled: c.removeOldSecrets, close: c.close,
 		publish: c.publish, elsewhere: c.elsewhere,
 	}
 	return nil
 }
 
-// kubectl returns a command line of kubectl's for the cluster.
-func (c *cluster) kubectl(args ...string) []string {
-	words := []string{"kubectl"}
-	if c.d.opts.Context != "" {
-		words = append(words, "--context", c.d.opts.Context)
-	}
-	return append(words, args...)
-}
-
-// words is a command line of kubectl's for the application's namespace.
-func (c *cluster) words(args ...string) []string {
-	return c.kubectl(append([]string{"--namespace", c.info.Namespace}, args...)...)
-}
-
 func (c *cluster) reachable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answering, fmt.Errorf("no answer in %s", answering))
 	defer cancel()
-	_, err := c.d.output(ctx, c.kubectl("version", "--output", "json")...)
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
+	_, err := c.all.Output(ctx, "version", "--output", "json")
+	if errors.Is(err, exec.ErrNotFound) {
 		return errors.New("`kubectl` is not installed; install it, and point it at a cluster")
-	case ctx.Err() != nil:
-		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot reach the Kubernetes cluster, which --context or KUBECONFIG names: %w", err)
@@ -91,8 +78,7 @@ func (c *cluster) reachable(ctx context.Context) error {
 
 // list returns the application's objects, by kind.group/name.
 func (c *cluster) list(ctx context.Context, kinds string) ([]string, error) {
-	out, err := c.d.output(ctx, c.words("get", kinds, "--selector", c.info.Selector, "--output", "name")...)
-	return strings.Fields(string(out)), err
+	return c.in.Names(ctx, kinds, "--selector", c.info.Selector)
 }
 
 func (c *cluster) before(ctx context.Context) (earlier, error) {
@@ -117,7 +103,7 @@ func (c *cluster) before(ctx context.Context) (earlier, error) {
 // up applies the manifests, and removes what only an earlier version of the
 // application had.
 func (c *cluster) up(ctx context.Context, log release.Log) error {
-	out, err := c.d.output(ctx, c.kubectl("apply", "--kustomize", c.d.opts.Dir)...)
+	out, err := c.all.Output(ctx, "apply", "--kustomize", c.d.opts.Dir)
 	if err != nil {
 		return err
 	}
@@ -155,7 +141,7 @@ func (c *cluster) prune(ctx context.Context, kinds string) error {
 	if len(old) == 0 {
 		return nil
 	}
-	if err := c.d.command(ctx, c.words(append([]string{"delete", "--ignore-not-found", "--cascade=foreground"}, old...)...)...); err != nil {
+	if err := c.in.Run(ctx, nil, nil, append([]string{"delete", "--ignore-not-found", "--cascade=foreground"}, old...)...); err != nil {
 		return err
 	}
 	for _, name := range old {
@@ -198,7 +184,7 @@ func (c *cluster) removeVolumes(ctx context.Context) error {
 // remove waits until pods have ended, too, which are what kubectl calls
 // dependents in the foreground.
 func (c *cluster) remove(ctx context.Context, kinds string) error {
-	err := c.d.command(ctx, c.words("delete", kinds, "--selector", c.info.Selector, "--cascade=foreground", "--wait")...)
+	err := c.in.Run(ctx, nil, nil, "delete", kinds, "--selector", c.info.Selector, "--cascade=foreground", "--wait")
 	if ctx.Err() != nil {
 		return fmt.Errorf("not all of it is gone: %w", ctx.Err())
 	}
@@ -211,19 +197,19 @@ func (c *cluster) removeNamespace(ctx context.Context) error {
 	if !c.info.OwnNamespace {
 		return nil
 	}
-	ours, err := c.d.output(ctx, c.kubectl("get", "namespaces", "--selector", c.info.Selector, "--output", "name")...)
-	if err != nil || !slices.Contains(strings.Fields(string(ours)), "namespace/"+c.info.Namespace) {
+	ours, err := c.all.Names(ctx, "namespaces", "--selector", c.info.Selector)
+	if err != nil || !slices.Contains(ours, "namespace/"+c.info.Namespace) {
 		return err
 	}
-	left, err := c.d.output(ctx, c.words("get", "all,configmaps,secrets,serviceaccounts,ingresses.networking.k8s.io,"+volumeKinds, "--output", "name")...)
+	left, err := c.in.Names(ctx, "all,configmaps,secrets,serviceaccounts,ingresses.networking.k8s.io,"+volumeKinds)
 	if err != nil {
 		return err
 	}
-	if names := slices.DeleteFunc(strings.Fields(string(left)), isEverywhere); len(names) > 0 {
+	if names := slices.DeleteFunc(left, isEverywhere); len(names) > 0 {
 		c.d.say("%s: the namespace stays, with %s in it", c.info.Namespace, strings.Join(names, ", "))
 		return nil
 	}
-	return c.d.command(ctx, c.kubectl("delete", "namespace", c.info.Namespace, "--ignore-not-found", "--wait")...)
+	return c.all.Run(ctx, nil, nil, "delete", "namespace", c.info.Namespace, "--ignore-not-found", "--wait")
 }
 
 // isEverywhere reports whether a cluster puts an object into each namespace.

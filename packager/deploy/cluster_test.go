@@ -240,51 +240,6 @@ func TestAClusterThatDoesNotAnswerIsOneClearError(t *testing.T) {
 	}
 }
 
-func TestAForwardingThatEndsIsAnErrorWithWhatItSaid(t *testing.T) {
-	t.Parallel()
-	d := &deployer{opts: Options{Dir: t.TempDir(), Environ: os.Environ()}}
-	_, err := d.forwardTo(t.Context(), []string{"/bin/sh", "-c", "echo 'pod is not running' >&2; exit 1"})
-	if err == nil || err.Error() != "cannot forward a port\n    pod is not running" {
-		t.Errorf("error %v", err)
-	}
-	f, err := d.forwardTo(t.Context(), []string{"/bin/sh", "-c", "printf 'Forwarding from '; echo '127.0.0.1:1 -> 10000'; exec sleep 600"})
-	if err != nil || f.address != "127.0.0.1:1" {
-		t.Fatalf("%+v, %v", f, err)
-	}
-	if f.answers(t.Context()) {
-		t.Error("nothing is there, and it answers")
-	}
-	c := &cluster{d: d, forward: f}
-	c.close()
-	if c.forward != nil {
-		t.Error("it is not closed")
-	}
-}
-
-func TestAForwardingThatEndsLaterIsBegunAgainFromTheSamePort(t *testing.T) {
-	t.Parallel()
-	d := &deployer{opts: Options{Dir: t.TempDir(), Environ: os.Environ()}}
-	f, err := d.forwardTo(t.Context(), []string{"/bin/sh", "-c", `echo "$1" >>calls; echo 'Forwarding from 127.0.0.1:1234 -> 10000'`, "sh", ":10000"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := ":10000\n1234:10000\n1234:10000\n"
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		calls, err := os.ReadFile(filepath.Join(d.opts.Dir, "calls"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasPrefix(string(calls), want) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it was run as %q, want %q", calls, want)
-		}
-	}
-	c := &cluster{d: d, forward: f}
-	c.close()
-}
-
 func TestAFolderSaysWhereItIsDeployed(t *testing.T) {
 	t.Parallel()
 	dir := func(names ...string) string {

@@ -18,8 +18,6 @@ import (
 // its manifest says: its failures are not counted here, and it has failed when nobody
 // begins another attempt. It is up when it runs, and when it has ended with 0.
 
-func isJob(labels map[string]string) bool { return labels[packager.LabelJob] != "" }
-
 // asJob judges the container of a job, which its engine starts again at once, or never. That its unit is
 // healthy says nothing of how it goes on.
 func (f failure) asJob(state *container.State) failure {
@@ -46,7 +44,7 @@ func saidByJob(log string) string {
 
 func isJobService(s swarm.Service) bool {
 	spec := s.Spec.TaskTemplate.ContainerSpec
-	return spec != nil && isJob(spec.Labels)
+	return spec != nil && packager.IsJob(spec.Labels)
 }
 
 // addJob takes the tasks of a job's service into account, the oldest first. Those of

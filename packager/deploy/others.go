@@ -1,9 +1,7 @@
 package deploy
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,23 +32,12 @@ func (d *deployer) others(engine system.Info, asStack bool) func(context.Context
 // others refuses objects that are in the namespace already and not the application's:
 // applying the manifests would change them, and removing it would remove them.
 func (c *cluster) others(ctx context.Context) error {
-	out, err := c.d.output(ctx, c.kubectl("get", "--kustomize", c.d.opts.Dir, "--ignore-not-found", "--output", "json")...)
-	if err != nil || len(bytes.TrimSpace(out)) == 0 {
+	found, err := c.all.Objects(ctx, "get", "--kustomize", c.d.opts.Dir, "--ignore-not-found")
+	if err != nil {
 		return err
 	}
-	var found struct {
-		objectList
-		object // where there is one only
-	}
-	if err := json.Unmarshal(out, &found); err != nil {
-		return fmt.Errorf("cannot read what kubectl answers: %w", err)
-	}
-	items := found.Items
-	if found.Kind != "List" {
-		items = []object{found.object}
-	}
 	var problems []error
-	for _, o := range items {
+	for _, o := range found {
 		app, ours := c.info.Owner(o.Metadata.Labels)
 		if ours || o.Kind == "Namespace" && app == "" { // which was made for the application
 			continue

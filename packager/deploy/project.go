@@ -122,7 +122,7 @@ func (p *project) failures(ctx context.Context) ([]failure, error) {
 			continue
 		}
 		f := failureOf(info.State, info.RestartCount)
-		if isJob(c.Labels) {
+		if packager.IsJob(c.Labels) {
 			f = f.asJob(info.State)
 		}
 		if f.why != "" {

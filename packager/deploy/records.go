@@ -90,18 +90,18 @@ func (s *stack) labelled(log release.Log) (file string, err error) {
 
 // releases reads the annotations of the workloads.
 func (c *cluster) releases(ctx context.Context) (map[string]release.Log, error) {
-	all, err := c.objects(ctx, "get", workloadKinds, "--selector", c.info.Selector)
+	all, err := c.in.Objects(ctx, "get", workloadKinds, "--selector", c.info.Selector)
 	if err != nil {
 		return nil, err
 	}
 	logs := map[string]release.Log{}
 	for _, o := range all {
-		logs[o.service()] = release.Decode(o.Metadata.Annotations[release.Label])
+		logs[o.Workload()] = release.Decode(o.Metadata.Annotations[release.Label])
 	}
 	return logs, nil
 }
 
 // annotate gives all workloads the log. Their pods do not get it, which that would replace.
 func (c *cluster) annotate(ctx context.Context, log release.Log) error {
-	return c.d.command(ctx, c.words("annotate", workloadKinds, "--selector", c.info.Selector, "--overwrite", release.Label+"="+log.Encode())...)
+	return c.in.Run(ctx, nil, nil, "annotate", workloadKinds, "--selector", c.info.Selector, "--overwrite", release.Label+"="+log.Encode())
 }

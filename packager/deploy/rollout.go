@@ -2,18 +2,17 @@ package deploy
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/packager/kubernetes"
+	"github.com/toskose/toskose/packager/kubectl"
 )
 
 // rollout is an application on a cluster, at one moment.
 type rollout struct {
-	workloads, pods, claims, events []object
+	workloads, pods, claims, events []kubectl.Object
 
 	past    map[string]bool // ids of the pods that were there before: how often they have failed says nothing of what is deployed
 	manager string          // its workload
@@ -23,7 +22,7 @@ type rollout struct {
 // some may not read them.
 func (c *cluster) look(ctx context.Context) (rollout, error) {
 	r := rollout{past: c.past, manager: c.info.Manager.Service}
-	all, err := c.objects(ctx, "get", workloadKinds+",pods,"+volumeKinds, "--selector", c.info.Selector)
+	all, err := c.in.Objects(ctx, "get", workloadKinds+",pods,"+volumeKinds, "--selector", c.info.Selector)
 	if err != nil {
 		return r, err
 	}
@@ -38,21 +37,9 @@ func (c *cluster) look(ctx context.Context) (rollout, error) {
 		}
 	}
 	if len(r.failures()) > 0 {
-		r.events, _ = c.objects(ctx, "get", "events", "--field-selector", "type=Warning")
+		r.events, _ = c.in.Objects(ctx, "get", "events", "--field-selector", "type=Warning")
 	}
 	return r, nil
-}
-
-func (c *cluster) objects(ctx context.Context, args ...string) ([]object, error) {
-	out, err := c.d.output(ctx, c.words(append(args, "--output", "json")...)...)
-	if err != nil {
-		return nil, err
-	}
-	var list objectList
-	if err := json.Unmarshal(out, &list); err != nil {
-		return nil, fmt.Errorf("cannot read what kubectl answers: %w", err)
-	}
-	return list.Items, nil
 }
 
 func (c *cluster) failures(ctx context.Context) ([]failure, error) {
@@ -65,16 +52,16 @@ func (c *cluster) failures(ctx context.Context) ([]failure, error) {
 func (r rollout) unproven() []failure {
 	var out []failure
 	for _, w := range r.workloads {
-		if w.complete() && slices.ContainsFunc(r.podsOf(w.service()), object.unproven) {
-			out = append(out, failure{service: w.service(), why: "has only just started", young: true})
+		if complete(w) && slices.ContainsFunc(r.podsOf(w.Workload()), isYoungPod) {
+			out = append(out, failure{service: w.Workload(), why: "has only just started", young: true})
 		}
 	}
 	return out
 }
 
-func (o object) unproven() bool {
-	return slices.ContainsFunc(o.Status.Containers, func(s containerStatus) bool {
-		probed := slices.ContainsFunc(o.Spec.Containers, func(c podContainer) bool { return c.Name == s.Name && c.Readiness != nil })
+func isYoungPod(o kubectl.Object) bool {
+	return slices.ContainsFunc(o.Status.Containers, func(s kubectl.ContainerStatus) bool {
+		probed := slices.ContainsFunc(o.Spec.Containers, func(c kubectl.Container) bool { return c.Name == s.Name && c.Readiness != nil })
 		return !probed && s.Restarts == 0 && s.State.Running != nil && isYoung(s.State.Running.Since)
 	})
 }
@@ -84,7 +71,7 @@ func (o object) unproven() bool {
 func (r rollout) failures() []failure {
 	var out []failure
 	for _, w := range r.workloads {
-		if !w.complete() || slices.ContainsFunc(r.podsOf(w.service()), object.restarted) {
+		if !complete(w) || slices.ContainsFunc(r.podsOf(w.Workload()), restarted) {
 			out = append(out, r.failure(w))
 		}
 	}
@@ -92,61 +79,46 @@ func (r rollout) failures() []failure {
 }
 
 // restarted reports whether a pod has yet to show that it stays up.
-func (o object) restarted() bool {
-	return slices.ContainsFunc(o.Status.Containers, containerStatus.restarted)
+func restarted(o kubectl.Object) bool {
+	return slices.ContainsFunc(o.Status.Containers, hasRestarted)
 }
 
-func (s containerStatus) restarted() bool {
+func hasRestarted(s kubectl.ContainerStatus) bool {
 	return s.Restarts > 0 && s.State.Running != nil && time.Since(s.State.Running.Since) < settled
 }
 
 // complete reports whether all pods of a workload exist, are ready and have its
 // newest version.
-func (o object) complete() bool {
-	if o.Kind == jobKind {
-		return o.job().Up()
+func complete(o kubectl.Object) bool {
+	if o.IsJob() {
+		return o.JobUp()
 	}
-	want := 1
-	if o.Spec.Replicas != nil {
-		want = *o.Spec.Replicas
-	}
-	s := o.Status
+	s, want := o.Status, o.Replicas()
 	if s.Observed < o.Metadata.Generation || s.Updated < want || s.Replicas > want || s.Ready < want {
 		return false
 	}
 	return o.Kind != "Deployment" || s.Available >= want
 }
 
-const jobKind = "Job"
-
-// job is what is said of a Job.
-func (o object) job() kubernetes.JobStatus {
-	return kubernetes.JobStatus{Ready: o.Status.Serving, Conditions: o.Status.Conditions}
-}
-
-// service is the name of the workload that an object belongs to.
-func (o object) service() string { return o.Metadata.Labels[kubernetes.Workload] }
-
-func (r rollout) failure(w object) failure {
-	f := failure{service: w.service(), job: w.Kind == jobKind}
+func (r rollout) failure(w kubectl.Object) failure {
+	f := failure{service: w.Workload(), job: w.IsJob()}
 	var why []string
 	alone := r.isAlone(w)
 	for _, p := range r.podsOf(f.service) {
-		if p.well() {
+		if well(p) {
 			continue
 		}
 		text, times := r.podFailure(p)
 		why = append(why, "pod "+p.Metadata.Name+" "+text)
 		if alone {
-			times = max(times, p.ends())
+			times = max(times, ends(p))
 		}
 		if !r.past[p.Metadata.UID] {
 			f.times = max(f.times, times)
 		}
 	}
-	reason, failed := w.job().Failed()
-	f.final = failed && w.Kind == jobKind
-	if f.final {
+	reason, failed := w.JobFailed()
+	if f.final = failed; failed {
 		why = append([]string{reason}, why...)
 	}
 	if len(why) == 0 {
@@ -160,13 +132,13 @@ func (r rollout) failure(w object) failure {
 // isAlone reports whether all that a workload may wait for has been up since before: then each
 // end of its containers counts. Otherwise it has the time that their restarts take, as one that
 // ends until its database answers needs.
-func (r rollout) isAlone(w object) bool {
+func (r rollout) isAlone(w kubectl.Object) bool {
 	for _, other := range r.workloads {
-		if s := other.service(); s == w.service() || s == r.manager {
+		if s := other.Workload(); s == w.Workload() || s == r.manager {
 			continue
 		}
-		replaced := func(p object) bool { return !r.past[p.Metadata.UID] || p.restarted() }
-		if !other.complete() || slices.ContainsFunc(r.podsOf(other.service()), replaced) {
+		replaced := func(p kubectl.Object) bool { return !r.past[p.Metadata.UID] || restarted(p) }
+		if !complete(other) || slices.ContainsFunc(r.podsOf(other.Workload()), replaced) {
 			return false
 		}
 	}
@@ -174,7 +146,7 @@ func (r rollout) isAlone(w object) bool {
 }
 
 // ends is how often a container of a pod has ended.
-func (o object) ends() int {
+func ends(o kubectl.Object) int {
 	most := 0
 	for _, s := range o.Status.Containers {
 		n := s.Restarts
@@ -187,32 +159,19 @@ func (o object) ends() int {
 }
 
 // podsOf returns the pods of a workload that are not being deleted.
-func (r rollout) podsOf(service string) []object {
-	var out []object
+func (r rollout) podsOf(service string) []kubectl.Object {
+	var out []kubectl.Object
 	for _, p := range r.pods {
-		if p.service() == service && p.Metadata.Deleted == nil {
+		if p.Workload() == service && p.Metadata.Deleted == nil {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-func (o object) condition(kind string) (kubernetes.Condition, bool) {
-	i := slices.IndexFunc(o.Status.Conditions, func(c kubernetes.Condition) bool { return c.Type == kind })
-	if i < 0 {
-		return kubernetes.Condition{}, false
-	}
-	return o.Status.Conditions[i], true
-}
-
-func (o object) ready() bool {
-	c, ok := o.condition("Ready")
-	return ok && c.Status == "True"
-}
-
 // noPods says why a workload that is not complete has no pod to blame.
-func (r rollout) noPods(w object) (why string, times int) {
-	if c, ok := w.condition("ReplicaFailure"); ok && c.Status == "True" {
+func (r rollout) noPods(w kubectl.Object) (why string, times int) {
+	if c, ok := w.Condition("ReplicaFailure"); ok && c.Status == "True" {
 		why = c.Reason + ": " + c.Message
 	}
 	for _, e := range r.events {
@@ -232,15 +191,15 @@ func (r rollout) noPods(w object) (why string, times int) {
 }
 
 // podFailure says why a pod is not ready, and how often it has failed.
-func (r rollout) podFailure(p object) (why string, times int) {
-	if c, ok := p.condition("PodScheduled"); ok && c.Status == "False" {
+func (r rollout) podFailure(p kubectl.Object) (why string, times int) {
+	if c, ok := p.Condition("PodScheduled"); ok && c.Status == "False" {
 		why = "is on no node: " + c.Message + r.unbound()
 	}
 	for _, s := range p.Status.Containers {
-		if s.Ready && !s.restarted() {
+		if s.Ready && !hasRestarted(s) {
 			continue
 		}
-		text, n := s.why()
+		text, n := waits(s)
 		if why, times = text, max(times, n); n == 0 {
 			times = r.pullsFailed(p)
 		}
@@ -268,8 +227,8 @@ func (r rollout) unbound() string {
 	return " (without a volume yet: " + strings.Join(names, ", ") + ")"
 }
 
-// why says what a container that is not ready does.
-func (s containerStatus) why() (text string, times int) {
+// waits says what a container that is not ready does.
+func waits(s kubectl.ContainerStatus) (text string, times int) {
 	ended := s.Last.Terminated
 	if s.State.Terminated != nil {
 		ended = s.State.Terminated
@@ -279,7 +238,7 @@ func (s containerStatus) why() (text string, times int) {
 		said = fmt.Sprintf(": it ended with code %d (%s)", ended.ExitCode, strings.TrimSuffix(ended.Reason+": "+ended.Message, ": "))
 	}
 	switch w := s.State.Waiting; {
-	case w == nil && s.restarted():
+	case w == nil && hasRestarted(s):
 		return fmt.Sprintf("was restarted %d times%s", s.Restarts, said), s.Restarts
 	case w == nil && s.State.Running != nil:
 		return "runs and is not ready", 0
@@ -296,7 +255,7 @@ func (s containerStatus) why() (text string, times int) {
 	}
 }
 
-func (r rollout) pullsFailed(p object) int {
+func (r rollout) pullsFailed(p kubectl.Object) int {
 	times := 0
 	for _, e := range r.events {
 		if e.Involved.UID == p.Metadata.UID && e.Reason == "Failed" && strings.HasPrefix(e.Message, "Failed to pull image") {
@@ -307,7 +266,7 @@ func (r rollout) pullsFailed(p object) int {
 }
 
 // warningOf returns the cluster's last warning about a pod.
-func (r rollout) warningOf(p object) string {
+func (r rollout) warningOf(p kubectl.Object) string {
 	last := ""
 	for _, e := range r.events {
 		if e.Involved.UID == p.Metadata.UID && e.Reason != "BackOff" {
@@ -318,18 +277,18 @@ func (r rollout) warningOf(p object) string {
 }
 
 // well reports whether a pod is ready and stays so, or has done its work.
-func (o object) well() bool {
-	return o.ready() && !o.restarted() || o.Status.Phase == "Succeeded"
+func well(o kubectl.Object) bool {
+	return o.Holds("Ready") && !restarted(o) || o.Status.Phase == "Succeeded"
 }
 
 // blamed returns the pod of a workload whose log may say what is wrong. One of a Job that
 // has ended says more than one that takes its place.
-func (r rollout) blamed(service string) (object, bool) {
-	pods := slices.DeleteFunc(r.podsOf(service), func(p object) bool { return p.well() || len(p.Status.Containers) == 0 })
+func (r rollout) blamed(service string) (kubectl.Object, bool) {
+	pods := slices.DeleteFunc(r.podsOf(service), func(p kubectl.Object) bool { return well(p) || len(p.Status.Containers) == 0 })
 	if len(pods) == 0 {
-		return object{}, false
+		return kubectl.Object{}, false
 	}
-	return pods[max(0, slices.IndexFunc(pods, func(p object) bool { return p.Status.Phase == "Failed" }))], true
+	return pods[max(0, slices.IndexFunc(pods, func(p kubectl.Object) bool { return p.Status.Phase == "Failed" }))], true
 }
 
 // logs returns the end of what a workload's container has printed, before its
@@ -346,12 +305,12 @@ func (c *cluster) logs(ctx context.Context, f failure) (string, error) {
 	now := []string{"logs", p.Metadata.Name, "--tail=15"}
 	before := append(slices.Clone(now), "--previous")
 	first, second := now, before
-	if s := p.Status.Containers[0]; s.Restarts > 0 && (s.State.Waiting != nil || s.restarted()) { // one that has just ended is not the previous one
+	if s := p.Status.Containers[0]; s.Restarts > 0 && (s.State.Waiting != nil || hasRestarted(s)) { // one that has just ended is not the previous one
 		first, second = before, now
 	}
-	out, err := c.d.output(ctx, c.words(first...)...)
+	out, err := c.in.Output(ctx, first...)
 	if strings.HasPrefix(string(out), "unable to retrieve container logs for ") { // it has ended once more, and that container is removed
-		out, err = c.d.output(ctx, c.words(second...)...)
+		out, err = c.in.Output(ctx, second...)
 	}
 	return string(out), err
 }

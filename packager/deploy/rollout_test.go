@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/packager/kubectl"
 )
 
 // rolledOut reads objects as kubectl prints them, one a line.
@@ -17,7 +19,7 @@ func rolledOut(t *testing.T, lines string) rollout {
 	t.Helper()
 	var r rollout
 	for line := range strings.Lines(strings.TrimSpace(lines)) {
-		var o object
+		var o kubectl.Object
 		if err := json.Unmarshal([]byte(line), &o); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
@@ -67,12 +69,12 @@ func TestAWorkloadIsCompleteWhenAllItsPodsAreNewAndReady(t *testing.T) {
 		"an old pod is there yet": {`"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "readyReplicas": 2, "availableReplicas": 2`, false},
 		"only an old pod is":      {`"observedGeneration": 2, "replicas": 1, "readyReplicas": 1, "availableReplicas": 1`, false},
 	} {
-		if got := rolledOut(t, deployment(tt.status)).workloads[0].complete(); got != tt.want {
+		if got := complete(rolledOut(t, deployment(tt.status)).workloads[0]); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	const stateful = `{"kind": "StatefulSet", "metadata": {"generation": 1}, "spec": {"replicas": 0}, "status": {"observedGeneration": 1}}`
-	if !rolledOut(t, stateful).workloads[0].complete() {
+	if !complete(rolledOut(t, stateful).workloads[0]) {
 		t.Error("no replica is wanted, and it is not complete")
 	}
 }
@@ -306,7 +308,7 @@ func TestAJobIsUpWhileItRunsAndWhenItHasDoneItsWork(t *testing.T) {
 		if diff := cmp.Diff(tt.want, r.failures(), cmp.AllowUnexported(failure{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if up := r.workloads[0].complete(); up != (len(tt.want) == 0) {
+		if up := complete(r.workloads[0]); up != (len(tt.want) == 0) {
 			t.Errorf("%s: up %v", name, up)
 		}
 		if p, ok := r.blamed("store"); p.Metadata.Name != tt.blamed || ok != (tt.blamed != "") {

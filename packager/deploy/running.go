@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/docker/docker/client"
 	"gopkg.in/yaml.v3"
@@ -115,7 +112,7 @@ func (r *Running) Publish(ctx context.Context) error {
 // publish applies the Secrets of the folder, and nothing else. Their names stay, and pods see
 // other values when the kubelet has looked, in a minute or so.
 func (c *cluster) publish(ctx context.Context) error {
-	all, err := c.d.output(ctx, c.kubectl("kustomize", c.d.opts.Dir)...)
+	all, err := c.all.Output(ctx, "kustomize", c.d.opts.Dir)
 	if err != nil {
 		return err
 	}
@@ -123,13 +120,7 @@ func (c *cluster) publish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot read what `kubectl kustomize` prints: %w", err)
 	}
-	words := c.words("apply", "--filename", "-")
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Env, cmd.Stdin, cmd.WaitDelay = c.d.opts.Environ, bytes.NewReader(secrets), time.Second
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("`%s`: %w%s", strings.Join(words, " "), err, indented(lastLines(string(said), 10)))
-	}
-	return nil
+	return c.in.Run(ctx, bytes.NewReader(secrets), nil, "apply", "--filename", "-")
 }
 
 // secretsOf returns the Secrets among manifests.

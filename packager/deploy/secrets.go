@@ -129,7 +129,7 @@ func (s *stack) secrets(ctx context.Context) (suffixes, error) {
 // secrets are those of the namespace, by their annotation: their values stay there.
 func (c *cluster) secrets(ctx context.Context) (suffixes, error) {
 	column := `{range .items[*]}{.metadata.annotations.` + strings.ReplaceAll(kubernetes.SecretAnnotation, ".", `\.`) + `}{"\n"}{end}`
-	out, err := c.d.output(ctx, c.words("get", secretKinds, "--selector", c.info.Selector, "--output", "jsonpath="+column)...)
+	out, err := c.in.Output(ctx, "get", secretKinds, "--selector", c.info.Selector, "--output", "jsonpath="+column)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/swarm"
+
+	"github.com/toskose/toskose/packager"
 )
 
 // look asks the swarm for the stack's services and their tasks, those that
@@ -135,7 +137,7 @@ func (f *failure) addAll(service swarm.Service, tasks []swarm.Task, past map[str
 // health check, a swarm says that a task runs when it has passed; that of a job says nothing of how it goes on.
 func unproven(service swarm.Service, t swarm.Task) bool {
 	spec := service.Spec.TaskTemplate.ContainerSpec
-	return (spec == nil || spec.Healthcheck == nil || isJob(spec.Labels)) && t.Status.State == swarm.TaskStateRunning && isYoung(t.Status.Timestamp)
+	return (spec == nil || spec.Healthcheck == nil || packager.IsJob(spec.Labels)) && t.Status.State == swarm.TaskStateRunning && isYoung(t.Status.Timestamp)
 }
 
 // add takes one more of the service's tasks into account.

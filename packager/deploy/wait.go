@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toskose/toskose/packager/internal/command"
 )
 
 // failure is what is wrong with a service.
@@ -206,7 +208,7 @@ func (d *deployer) reasons(ctx context.Context) string {
 			if f.job {
 				text = saidByJob(text)
 			}
-			b.WriteString(indented(lastLines(text, 10)))
+			b.WriteString(command.Indented(command.LastLines(text, 10)))
 		}
 	}
 	return b.String()

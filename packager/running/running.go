@@ -87,7 +87,7 @@ func projects(ctx context.Context, docker *client.Client) ([]Application, error)
 			found[name] = a
 		}
 		up := c.State == container.StateRunning
-		if !up && c.Labels[packager.LabelJob] != "" {
+		if !up && packager.IsJob(c.Labels) {
 			if done, err := completed(ctx, docker, c); err != nil {
 				return nil, err
 			} else if done {
@@ -135,16 +135,20 @@ func published(ctx context.Context, docker *client.Client, c container.Summary) 
 	for _, bindings := range about.HostConfig.PortBindings { // also of one that does not run
 		for _, b := range bindings {
 			if n, err := strconv.Atoi(b.HostPort); err == nil && n > 0 {
-				return address(about.Config.Env, hostOf(docker, b.HostIP), n), nil
+				return address(speaksTLS(about.Config.Env), hostOf(docker, b.HostIP), n), nil
 			}
 		}
 	}
 	return "", nil
 }
 
-func address(env []string, host string, port int) string {
+func speaksTLS(env []string) bool {
+	return slices.ContainsFunc(env, func(pair string) bool { return strings.HasPrefix(pair, managerTLS+"=") })
+}
+
+func address(tls bool, host string, port int) string {
 	scheme := "http"
-	if slices.ContainsFunc(env, func(pair string) bool { return strings.HasPrefix(pair, managerTLS+"=") }) {
+	if tls {
 		scheme = "https"
 	}
 	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(port))
@@ -199,7 +203,7 @@ func stacks(ctx context.Context, docker *client.Client, self string) ([]Applicat
 
 // jobCompleted reports whether a service is of a job whose newest task has ended with 0.
 func jobCompleted(ctx context.Context, docker *client.Client, s swarm.Service) (bool, error) {
-	if s.Spec.TaskTemplate.ContainerSpec.Labels[packager.LabelJob] == "" {
+	if !packager.IsJob(s.Spec.TaskTemplate.ContainerSpec.Labels) {
 		return false, nil
 	}
 	tasks, err := docker.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", s.ID))})
@@ -226,7 +230,7 @@ func routed(ctx context.Context, docker *client.Client, s swarm.Service, self st
 		}
 		host = cmp.Or(elsewhere, host)
 	}
-	return address(s.Spec.TaskTemplate.ContainerSpec.Env, host, int(p.PublishedPort)), nil
+	return address(speaksTLS(s.Spec.TaskTemplate.ContainerSpec.Env), host, int(p.PublishedPort)), nil
 }
 
 // machine is the address of the one that runs a service's task, unless it is the

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/kubectl"
 )
 
 // fakeEngine answers by the ends of paths.
@@ -138,7 +139,7 @@ func TestACluster(t *testing.T) {
 	dir := t.TempDir()
 	script := `#!/bin/sh
 case "$*" in
-*"get deployments.apps,statefulsets.apps,jobs.batch --selector app.kubernetes.io/managed-by=toskose --namespace copy"*) cat <<'JSON'
+*"--namespace copy get deployments.apps,statefulsets.apps,jobs.batch --selector app.kubernetes.io/managed-by=toskose "*) cat <<'JSON'
 {"items": [
  {"kind": "Job", "metadata": {"name": "tool-1", "namespace": "copy", "labels": {"app.kubernetes.io/part-of": "shop"}}, "status": {"active": 1, "ready": 1}},
  {"kind": "Job", "metadata": {"name": "tool-2", "namespace": "copy", "labels": {"app.kubernetes.io/part-of": "shop"}}, "status": {"active": 1, "ready": 0}},
@@ -163,7 +164,7 @@ esac
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	got, err := Cluster{Context: "staging", Environ: os.Environ()}.Applications(t.Context(), "")
+	got, err := OnCluster(t.Context(), kubectl.Cluster{Context: "staging", Environ: os.Environ()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,11 +175,11 @@ esac
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	got, err = Cluster{Environ: os.Environ()}.Applications(t.Context(), "copy")
+	got, err = OnCluster(t.Context(), kubectl.Cluster{Namespace: "copy", Environ: os.Environ()})
 	if diff := cmp.Diff([]Application{{Name: "shop", Target: "kubernetes", Namespace: "copy", Up: 1, Of: 3}}, got); diff != "" || err != nil {
 		t.Errorf("Jobs: %v %s", err, diff)
 	}
-	if (Cluster{Environ: os.Environ()}).Configured(t.Context()) {
+	if (kubectl.Cluster{Environ: os.Environ()}).Configured(t.Context()) {
 		t.Error("kubectl has no current context, and it is said to be configured")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/running"
+	"github.com/toskose/toskose/packager/kubectl"
 )
 
 // The program that a pod runs while another copies beside it. What that one prints is in no
@@ -29,7 +29,7 @@ type values map[string]any
 
 // pod returns one that has a volume, where the volume is in use if it is, with the rights of
 // the containers that have it: those of root, or of the user that they run as.
-func pod(name string, v Volume, manager object, users []object, write bool) values {
+func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, write bool) values {
 	from := manager.Spec.Template.Spec
 	spec := values{
 		"restartPolicy": "Never", "automountServiceAccountToken": false, "enableServiceLinks": false, "terminationGracePeriodSeconds": 5,
@@ -74,7 +74,7 @@ func pod(name string, v Volume, manager object, users []object, write bool) valu
 }
 
 // nobodysRoot returns a container that has the volume, if none of those runs as root.
-func nobodysRoot(users []object) (as podSpec, ok bool) {
+func nobodysRoot(users []kubectl.Object) (as kubectl.PodSpec, ok bool) {
 	for _, u := range users {
 		as = u.Spec.Template.Spec
 		if !as.Security.NonRoot || as.Security.User == nil {
@@ -107,8 +107,8 @@ func (c *cluster) beside(ctx context.Context, v Volume, write bool, do func(pod 
 		defer cancel()
 		err = errors.Join(err, c.remove(ctx, name))
 	}()
-	err = c.Run(ctx, bytes.NewReader(manifest), io.Discard, c.in("create", "--filename", "-")...)
-	if why := new(running.Error); errors.As(err, &why) && strings.Contains(why.Said, "AlreadyExists") {
+	err = c.Run(ctx, bytes.NewReader(manifest), nil, "create", "--filename", "-")
+	if why := new(kubectl.Error); errors.As(err, &why) && strings.Contains(why.Said, "AlreadyExists") {
 		return fmt.Errorf("%w: pod %q does, and ends a minute after that", errOthers, name)
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *cluster) beside(ctx context.Context, v Volume, write bool, do func(pod 
 var errOthers = errors.New("another `toskose volume` copies it")
 
 func (c *cluster) remove(ctx context.Context, pod string) error {
-	if err := c.Run(ctx, nil, io.Discard, c.in("delete", "pod", pod, "--ignore-not-found", "--wait")...); err != nil {
+	if err := c.Run(ctx, nil, nil, "delete", "pod", pod, "--ignore-not-found", "--wait"); err != nil {
 		return fmt.Errorf("cannot remove pod %q: %w", pod, err)
 	}
 	return nil
@@ -131,7 +131,7 @@ func (c *cluster) remove(ctx context.Context, pod string) error {
 
 // removeEnded removes a pod that was left by a command that was killed.
 func (c *cluster) removeEnded(ctx context.Context, pod string) error {
-	err := c.Run(ctx, nil, io.Discard, c.in("delete", "pods", "--field-selector", "metadata.name="+pod+",status.phase!=Pending,status.phase!=Running", "--wait")...)
+	err := c.Run(ctx, nil, nil, "delete", "pods", "--field-selector", "metadata.name="+pod+",status.phase!=Pending,status.phase!=Running", "--wait")
 	if err != nil {
 		return fmt.Errorf("cannot remove pod %q, which has ended: %w", pod, err)
 	}
@@ -146,20 +146,19 @@ func (c *cluster) started(ctx context.Context, pod string) error {
 	defer ticker.Stop()
 	why := ""
 	for {
-		var p object
-		err := c.Objects(ctx, &p, c.in("get", "pod", pod)...)
+		p, err := c.Object(ctx, "get", "pod", pod)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
 		if err == nil {
 			var final bool
-			why, final = p.Status.why()
+			why, final = waits(p)
 			switch {
-			case p.ended():
+			case p.HasEnded():
 				return c.ended(ctx, pod)
 			case final:
 				return fmt.Errorf("pod %q does not start: %s", pod, why)
-			case p.Status.runs():
+			case runs(p):
 				return nil
 			}
 		}
@@ -179,23 +178,22 @@ func (c *cluster) late(ctx context.Context, pod, why string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
 	defer cancel()
-	var events objects
-	if failed := c.Objects(ctx, &events, c.in("get", "events", "--field-selector", "type=Warning,involvedObject.name="+pod)...); failed == nil && len(events.Items) > 0 {
-		why = events.Items[len(events.Items)-1].Message // some may not read them
+	events, failed := c.Objects(ctx, "get", "events", "--field-selector", "type=Warning,involvedObject.name="+pod)
+	if failed == nil && len(events) > 0 {
+		why = events[len(events)-1].Message // some may not read them
 	}
 	return fmt.Errorf("%w: %s", err, cmp.Or(why, "the cluster does not say why"))
 }
 
 // ended says why a pod has ended that was to wait.
 func (c *cluster) ended(ctx context.Context, pod string) error {
-	var said bytes.Buffer
-	_ = c.Run(ctx, nil, &said, c.in("logs", pod)...) // what it says of itself is enough
-	return explained(fmt.Errorf("pod %q has ended", pod), said.String())
+	said, _ := c.Output(ctx, "logs", pod) // what it says of itself is enough
+	return explained(fmt.Errorf("pod %q has ended", pod), string(said))
 }
 
 // exec runs the manager's program in a pod.
 func (c *cluster) exec(ctx context.Context, pod string, args []string, in io.Reader, out io.Writer) error {
-	words := c.in("exec", "--quiet")
+	words := []string{"exec", "--quiet"}
 	if in != nil {
 		words = append(words, "--stdin")
 	}
@@ -207,43 +205,24 @@ func (c *cluster) exec(ctx context.Context, pod string, args []string, in io.Rea
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if why := new(running.Error); errors.As(err, &why) {
+	if why := new(kubectl.Error); errors.As(err, &why) {
 		said, _, _ := strings.Cut(why.Said, "\ncommand terminated with exit code ")
 		return explained(fmt.Errorf("its pod has failed (%w)", why.Err), said)
 	}
 	return err
 }
 
-type podStatus struct {
-	Phase      string `json:"phase"`
-	Conditions []struct {
-		Type    string `json:"type"`
-		Status  string `json:"status"`
-		Message string `json:"message"`
-	} `json:"conditions"`
-	Containers []struct {
-		State struct {
-			Running *struct{} `json:"running"`
-			Waiting *struct {
-				Reason  string `json:"reason"`
-				Message string `json:"message"`
-			} `json:"waiting"`
-		} `json:"state"`
-	} `json:"containerStatuses"`
+func runs(pod kubectl.Object) bool {
+	all := pod.Status.Containers
+	return len(all) > 0 && all[0].State.Running != nil
 }
 
-func (s podStatus) runs() bool {
-	return len(s.Containers) > 0 && s.Containers[0].State.Running != nil
-}
-
-// why says what a pod waits for, and whether that is in vain.
-func (s podStatus) why() (text string, final bool) {
-	for _, c := range s.Conditions {
-		if c.Type == "PodScheduled" && c.Status == "False" {
-			text = c.Message
-		}
+// waits says what a pod waits for, and whether that is in vain.
+func waits(pod kubectl.Object) (text string, final bool) {
+	if c, ok := pod.Condition("PodScheduled"); ok && c.Status == "False" {
+		text = c.Message
 	}
-	for _, c := range s.Containers {
+	for _, c := range pod.Status.Containers {
 		w := c.State.Waiting
 		if w == nil || w.Reason == "ContainerCreating" {
 			continue

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/running"
 )
 
@@ -45,12 +46,12 @@ func (p Places) All(ctx context.Context) (all []running.Application, problems []
 		}
 		all = append(all, found...)
 	}
-	cluster := running.Cluster{Context: p.Context, Environ: p.Environ}
+	cluster := kubectl.Cluster{Context: p.Context, Namespace: p.Namespace, Environ: p.Environ}
 	if p.Target == deploy.Kubernetes || p.Target == "" && cluster.Configured(ctx) {
 		asked++
 		looking, cancel := context.WithTimeoutCause(ctx, answering, fmt.Errorf("no answer in %s", answering))
 		defer cancel()
-		found, err := cluster.Applications(looking, p.Namespace)
+		found, err := running.OnCluster(looking, cluster)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("cannot list what runs on the Kubernetes cluster: %w", err))
 		}

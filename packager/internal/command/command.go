@@ -1,0 +1,58 @@
+// Package command runs the commands of Docker and Kubernetes, without a shell.
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Error is why a command has failed.
+type Error struct {
+	Words []string // of the command
+	Said  string   // what it printed that nobody reads
+	Err   error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("`%s`: %v%s", strings.Join(e.Words, " "), e.Err, Indented(LastLines(e.Said, 10)))
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Run runs a command. Its error is an *Error, with what it printed on stderr; where nobody
+// reads its stdout, with that, too, and all of it is for debug, which may be nil.
+func Run(cmd *exec.Cmd, debug io.Writer) error {
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if cmd.Stdout == nil {
+		if debug != nil {
+			cmd.Stderr = io.MultiWriter(&said, debug)
+		}
+		cmd.Stdout = cmd.Stderr
+	}
+	if cmd.WaitDelay == 0 {
+		cmd.WaitDelay = time.Second
+	}
+	if err := cmd.Run(); err != nil {
+		return &Error{cmd.Args, strings.TrimSpace(said.String()), err}
+	}
+	return nil
+}
+
+// LastLines returns the end of a text.
+func LastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// Indented sets lines off below a message; none are nothing.
+func Indented(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	return "\n    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+}

@@ -1,0 +1,125 @@
+// Package kubectl runs kubectl, and reads the objects of a cluster that it prints. The
+// goroutines of a port that is forwarded end when that is closed.
+package kubectl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/packager/internal/command"
+)
+
+// Cluster is the one that kubectl is set to.
+type Cluster struct {
+	Context   string    // of kubectl's; empty: its current one
+	Namespace string    // that commands are for; empty: what they name
+	Environ   []string  // KUBECONFIG says where it is
+	Debug     io.Writer // what commands print that nobody reads; may be nil
+}
+
+// Error is why kubectl has failed.
+type Error = command.Error
+
+// words are those of a command line.
+func (c Cluster) words(args ...string) []string {
+	words := []string{"kubectl"}
+	if c.Context != "" {
+		words = append(words, "--context", c.Context)
+	}
+	if c.Namespace != "" {
+		words = append(words, "--namespace", c.Namespace)
+	}
+	return append(words, args...)
+}
+
+func (c Cluster) command(ctx context.Context, args ...string) *exec.Cmd {
+	words := c.words(args...)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Env = c.Environ
+	return cmd
+}
+
+// reading is how long it may take to read what kubectl has printed before it ended.
+const reading = time.Minute
+
+// Run runs kubectl, which reads in and prints to out. Either may be nil: then Debug has what
+// it prints.
+func (c Cluster) Run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
+	cmd := c.command(ctx, args...)
+	cmd.Stdin, cmd.Stdout = in, out
+	if out != nil {
+		cmd.WaitDelay = reading
+	}
+	return run(ctx, cmd, c.Debug)
+}
+
+// Output returns what kubectl prints.
+func (c Cluster) Output(ctx context.Context, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	cmd := c.command(ctx, args...)
+	cmd.Stdout = &out
+	err := run(ctx, cmd, nil)
+	return out.Bytes(), err
+}
+
+func run(ctx context.Context, cmd *exec.Cmd, debug io.Writer) error {
+	err := command.Run(cmd, debug)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return err
+}
+
+// Names returns the objects that kubectl gets, as KIND.GROUP/NAME.
+func (c Cluster) Names(ctx context.Context, args ...string) ([]string, error) {
+	out, err := c.Output(ctx, append(append([]string{"get"}, args...), "--output", "name")...)
+	return strings.Fields(string(out)), err
+}
+
+// Objects returns those that kubectl prints: a list, one, or none.
+func (c Cluster) Objects(ctx context.Context, args ...string) ([]Object, error) {
+	out, err := c.Output(ctx, append(args, "--output", "json")...)
+	if err != nil || len(bytes.TrimSpace(out)) == 0 {
+		return nil, err
+	}
+	var found struct {
+		Items []Object `json:"items"`
+		Object
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		return nil, fmt.Errorf("cannot read what kubectl answers: %w", err)
+	}
+	if found.Items != nil {
+		return found.Items, nil
+	}
+	return []Object{found.Object}, nil
+}
+
+// Object returns the one that kubectl prints.
+func (c Cluster) Object(ctx context.Context, args ...string) (Object, error) {
+	all, err := c.Objects(ctx, args...)
+	if err != nil || len(all) == 0 {
+		return Object{}, err
+	}
+	return all[0], nil
+}
+
+// Configured reports whether kubectl is there and knows a cluster.
+func (c Cluster) Configured(ctx context.Context) bool {
+	if c.Context != "" {
+		return true
+	}
+	_, err := c.Output(ctx, "config", "current-context")
+	return err == nil
+}
+
+// ForwardLine is the command by which people bring a port of a service to this machine.
+func (c Cluster) ForwardLine(service string, port int) string {
+	return strings.Join(c.words("port-forward", "service/"+service, fmt.Sprint(port)), " ")
+}

@@ -1,0 +1,209 @@
+package kubectl
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/packager/kubernetes"
+)
+
+// Object is what is read of one, by the names in the API. All kinds are read into one: each
+// has the fields of its own.
+type Object struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Name      string            `json:"name"`
+		Namespace string            `json:"namespace"`
+		UID       string            `json:"uid"`
+		Labels    map[string]string `json:"labels"`
+
+		Annotations map[string]string `json:"annotations"`
+
+		Generation int64      `json:"generation"`
+		Deleted    *time.Time `json:"deletionTimestamp"`
+	} `json:"metadata"`
+	Spec struct {
+		PodSpec       // of a pod
+		Replicas *int `json:"replicas"`
+		Template struct {
+			Spec PodSpec `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+	Status Status `json:"status"`
+
+	// Of an event.
+	Reason   string    `json:"reason"`
+	Message  string    `json:"message"`
+	Count    int       `json:"count"`
+	Involved Reference `json:"involvedObject"`
+}
+
+// Reference says which object an event is of.
+type Reference struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+}
+
+// PodSpec is what pods are to be.
+type PodSpec struct {
+	Node     string `json:"nodeName"`
+	Security struct {
+		NonRoot bool   `json:"runAsNonRoot"`
+		User    *int64 `json:"runAsUser"`
+		Group   *int64 `json:"runAsGroup"`
+		FSGroup *int64 `json:"fsGroup"`
+	} `json:"securityContext"`
+	PullSecrets json.RawMessage `json:"imagePullSecrets"`
+	Volumes     []struct {
+		Claim struct {
+			Name string `json:"claimName"`
+		} `json:"persistentVolumeClaim"`
+	} `json:"volumes"`
+	Containers []Container `json:"containers"`
+}
+
+// Container is one of a pod's.
+type Container struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+	Env   []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"env"`
+	Readiness *struct{} `json:"readinessProbe"`
+}
+
+// Status is how an object is.
+type Status struct {
+	Phase      string      `json:"phase"`
+	Conditions []Condition `json:"conditions"`
+
+	// Of a workload: numbers of pods.
+	Observed  int64 `json:"observedGeneration"`
+	Replicas  int   `json:"replicas"`
+	Updated   int   `json:"updatedReplicas"`
+	Ready     int   `json:"readyReplicas"`
+	Available int   `json:"availableReplicas"`
+
+	Serving int `json:"ready"` // of a Job: pods
+
+	Containers []ContainerStatus `json:"containerStatuses"` // of a pod
+}
+
+// Condition is one of an object's.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// ContainerStatus is how a container is.
+type ContainerStatus struct {
+	Name     string         `json:"name"`
+	Ready    bool           `json:"ready"`
+	Restarts int            `json:"restartCount"`
+	State    ContainerState `json:"state"`
+	Last     ContainerState `json:"lastState"`
+}
+
+// ContainerState is one of a container's states; the others are nil.
+type ContainerState struct {
+	Running *struct {
+		Since time.Time `json:"startedAt"`
+	} `json:"running"`
+	Waiting *struct {
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+	} `json:"waiting"`
+	Terminated *struct {
+		ExitCode int    `json:"exitCode"`
+		Reason   string `json:"reason"`
+		Message  string `json:"message"`
+	} `json:"terminated"`
+}
+
+// Workload is the name of the workload that an object belongs to.
+func (o Object) Workload() string { return o.Metadata.Labels[kubernetes.Workload] }
+
+// Called is the name that an object has in the application.
+func (o Object) Called() string {
+	return cmp.Or(o.Metadata.Annotations[kubernetes.NameAnnotation], o.Metadata.Name)
+}
+
+// IsJob reports whether an object is a workload that ends.
+func (o Object) IsJob() bool { return o.Kind == "Job" }
+
+// Replicas is how many pods a workload is to have.
+func (o Object) Replicas() int {
+	if o.Spec.Replicas == nil {
+		return 1
+	}
+	return *o.Spec.Replicas
+}
+
+// Condition returns a condition that an object has.
+func (o Object) Condition(kind string) (c Condition, ok bool) {
+	i := slices.IndexFunc(o.Status.Conditions, func(c Condition) bool { return c.Type == kind })
+	if i < 0 {
+		return Condition{}, false
+	}
+	return o.Status.Conditions[i], true
+}
+
+// Holds reports whether a condition is true.
+func (o Object) Holds(kind string) bool {
+	c, _ := o.Condition(kind)
+	return c.Status == "True"
+}
+
+// JobFailed says why a Job has failed for good.
+func (o Object) JobFailed() (why string, failed bool) {
+	c, _ := o.Condition("Failed")
+	return strings.TrimSuffix(c.Reason+": "+c.Message, ": "), o.IsJob() && c.Status == "True"
+}
+
+// JobUp reports whether a Job runs, or has done its work.
+func (o Object) JobUp() bool {
+	return o.Holds("Complete") || !o.Holds("Failed") && o.Status.Serving > 0
+}
+
+// HasEnded reports whether a pod has.
+func (o Object) HasEnded() bool { return o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed" }
+
+// Claims reports whether pods have the volume of a claim.
+func (s PodSpec) Claims(name string) bool {
+	for _, v := range s.Volumes {
+		if v.Claim.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Manager returns the container of an application's manager, if pods have it.
+func (s PodSpec) Manager() (c Container, ok bool) {
+	for _, c := range s.Containers {
+		if _, ok := c.Variable(ManagerPort); ok {
+			return c, true
+		}
+	}
+	return Container{}, false
+}
+
+// ManagerPort is the variable that only a manager has in its environment.
+const ManagerPort = "TOSKOSE_MANAGER_PORT"
+
+// Variable returns the value of one in the environment of a container.
+func (c Container) Variable(name string) (value string, ok bool) {
+	for _, v := range c.Env {
+		if v.Name == name {
+			return v.Value, true
+		}
+	}
+	return "", false
+}
