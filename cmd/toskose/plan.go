@@ -15,7 +15,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
@@ -96,7 +96,7 @@ plan begins with where it is now. Its manager computes the plan, and does nothin
 // file is none that packaging has written.
 func fits(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		if _, err := deploy.Manager(args[0]); err == nil {
+		if _, err := endpoint.Of(args[0]); err == nil {
 			return fmt.Errorf("%q is a packaged application: while it runs, `toskose plan --dir %s` plans for it", args[0], word(args[0]))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/internal/command"
 )
 
@@ -126,7 +127,7 @@ func (d *deployer) get(ctx context.Context, url, user, password string) (code in
 		req.SetBasicAuth(user, password)
 	}
 	if d.http == nil {
-		if d.http, err = asker(d.opts.Dir, d.info); err != nil {
+		if d.http, err = endpoint.Client(d.opts.Dir, d.info); err != nil {
 			return 0, nil, err
 		}
 	}

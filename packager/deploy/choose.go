@@ -75,3 +75,14 @@ func Name(dir string) (string, error) {
 	}
 	return info.App, nil
 }
+
+// NamespaceOf returns the namespace that a folder is deployed to; empty: it is deployed to an
+// engine.
+func NamespaceOf(dir, target string) (string, error) {
+	kind, err := choose(dir, target)
+	if err != nil || kind != Kubernetes {
+		return "", err
+	}
+	info, err := kubernetes.ReadInfo(dir)
+	return info.Namespace, err
+}

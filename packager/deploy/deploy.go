@@ -16,6 +16,7 @@ import (
 
 	"github.com/docker/docker/client"
 
+	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -42,9 +43,9 @@ type Options struct {
 	// is known, and After with that of the one that is deployed, when all of it answers.
 	// Back is called with the manager of the version before where that is deployed again, as
 	// the new one did not come up. Each may be nil.
-	Before func(context.Context, Access)
-	After  func(context.Context, Access) error
-	Back   func(context.Context, Access) error
+	Before func(context.Context, endpoint.Access)
+	After  func(context.Context, endpoint.Access) error
+	Back   func(context.Context, endpoint.Access) error
 
 	// Kept returns, after Before, what is to be kept with the release that ran; Return is given
 	// that where a rollback leads to that release. Either may be nil.
@@ -165,7 +166,7 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 		return Result{}, fmt.Errorf("%q is deployed, but %w", d.info.App, err)
 	}
 	if d.where.forward != "" { // this call's own way to the manager ends with it
-		address = local(d.info)
+		address = endpoint.URL(d.info, endpoint.Local(d.info))
 	}
 	return Result{Info: d.info, Dir: d.opts.Dir, Address: address, Forward: d.where.forward}, nil
 }
@@ -188,7 +189,7 @@ func (d *deployer) bring(ctx context.Context, log release.Log, password string) 
 }
 
 // finish does what is left when all of it answers, and calls then with the manager.
-func (d *deployer) finish(ctx context.Context, log release.Log, then func(context.Context, Access) error, password string) error {
+func (d *deployer) finish(ctx context.Context, log release.Log, then func(context.Context, endpoint.Access) error, password string) error {
 	if d.where.settled != nil {
 		if err := d.where.settled(ctx); err != nil {
 			return err
@@ -204,7 +205,7 @@ func (d *deployer) finish(ctx context.Context, log release.Log, then func(contex
 	if err != nil {
 		return err
 	}
-	return then(ctx, d.access(scheme(d.info)+host, password))
+	return then(ctx, d.access(host, password))
 }
 
 // failed adds the reason to an error, and leaves nothing behind: what ran before is

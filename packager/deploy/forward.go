@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/toskose/toskose/packager/endpoint"
 )
 
 // host returns an address of the manager. A port is forwarded to one pod, so
@@ -55,6 +57,6 @@ func (c *cluster) close() {
 func (c *cluster) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	code, _, err := c.d.get(ctx, scheme(c.d.info)+c.forward.Address+"/healthz", "", "")
+	code, _, err := c.d.get(ctx, endpoint.URL(c.d.info, c.forward.Address)+"/healthz", "", "")
 	return err == nil && code == http.StatusOK
 }

@@ -3,30 +3,20 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/docker/docker/client"
 
-	"github.com/toskose/toskose/packager/kubernetes"
+	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/output"
 )
 
-// NamespaceOf returns the namespace that a folder is deployed to; empty: it is deployed to an
-// engine.
-func NamespaceOf(dir, target string) (string, error) {
-	kind, err := choose(dir, target)
-	if err != nil || kind != Kubernetes {
-		return "", err
-	}
-	info, err := kubernetes.ReadInfo(dir)
-	return info.Namespace, err
-}
-
 // Reach finds where the manager of a folder's application is now. On a cluster, a port is
 // forwarded to it until done is called.
-func Reach(ctx context.Context, engine *client.Client, opts Options) (at Access, done func(), err error) {
+func Reach(ctx context.Context, engine *client.Client, opts Options) (at endpoint.Access, done func(), err error) {
 	d, err := open(ctx, engine, opts)
 	if err != nil {
-		return Access{}, nil, err
+		return endpoint.Access{}, nil, err
 	}
 	done = func() {
 		if d.where.close != nil {
@@ -36,8 +26,30 @@ func Reach(ctx context.Context, engine *client.Client, opts Options) (at Access,
 	host, err := d.where.host(ctx)
 	if err != nil {
 		done()
-		return Access{}, nil, fmt.Errorf("cannot find the manager of %q: %w", d.info.App, err)
+		return endpoint.Access{}, nil, fmt.Errorf("cannot find the manager of %q: %w", d.info.App, err)
 	}
 	password, err := output.ManagerPassword(d.opts.Dir)
-	return d.access(scheme(d.info)+host, password), done, err
+	return d.access(host, password), done, err
+}
+
+// access is to the manager of what is deployed, at HOST:PORT.
+func (d *deployer) access(host, password string) endpoint.Access {
+	at := endpoint.New(d.opts.Dir, d.info, host, password)
+	at.Forward = d.where.forward
+	return at
+}
+
+// finding is how long it may take to find the manager of the version that runs.
+const finding = 20 * time.Second
+
+// askBefore has the caller ask the manager that runs before, if there is a way to it.
+func (d *deployer) askBefore(ctx context.Context, password string) {
+	ctx, cancel := context.WithTimeout(ctx, finding)
+	defer cancel()
+	host, err := d.where.host(ctx)
+	if err != nil {
+		d.say("%s: the manager that runs cannot be asked: %v", d.info.App, err)
+		return
+	}
+	d.opts.Before(ctx, d.access(host, password))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/release"
@@ -77,8 +78,8 @@ func TestAnUpgradeThatDoesNotComeUpIsTakenBack(t *testing.T) {
 		backs := 0
 		_, err := Up(t.Context(), nil, Options{
 			Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &said, Keep: keep, By: "eve@shop",
-			After: func(context.Context, Access) error { t.Error("it is said to be deployed"); return nil },
-			Back:  func(context.Context, Access) error { backs++; return nil },
+			After: func(context.Context, endpoint.Access) error { t.Error("it is said to be deployed"); return nil },
+			Back:  func(context.Context, endpoint.Access) error { backs++; return nil },
 		})
 		id, failed := release.ID(dir)
 		if failed != nil {

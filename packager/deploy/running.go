@@ -12,6 +12,7 @@ import (
 	"github.com/docker/docker/client"
 	"gopkg.in/yaml.v3"
 
+	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -70,7 +71,7 @@ func (r *Running) Info() output.Info { return r.d.info }
 
 // Nodes are the toskosed ones of what was packaged in a folder.
 func Nodes(dir string) ([]string, error) {
-	info, _, err := readInfo(dir)
+	info, _, err := endpoint.ReadInfo(dir)
 	return info.Nodes, err
 }
 
@@ -92,13 +93,13 @@ func (r *Running) Folders() []string {
 }
 
 // Access says where its manager is, and who may ask it by what the folder has now.
-func (r *Running) Access(ctx context.Context) (Access, error) {
+func (r *Running) Access(ctx context.Context) (endpoint.Access, error) {
 	host, err := r.d.where.host(ctx)
 	if err != nil {
-		return Access{}, err
+		return endpoint.Access{}, err
 	}
 	password, err := r.d.password()
-	return r.d.access(scheme(r.d.info)+host, password), err
+	return r.d.access(host, password), err
 }
 
 // Publish hands the folder's secrets to what runs.

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/swarm"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
@@ -21,7 +22,7 @@ import (
 
 // CheckSecretsOf refuses a folder whose secrets an application cannot take over.
 func CheckSecretsOf(dir, app string) error {
-	info, _, err := readInfo(dir)
+	info, _, err := endpoint.ReadInfo(dir)
 	switch {
 	case err != nil:
 		return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/internal/command"
 )
 
@@ -126,7 +127,7 @@ func (d *deployer) ask(ctx context.Context, user, password string) (address stri
 	if err != nil {
 		return "", nil, err
 	}
-	address = scheme(d.info) + host
+	address = endpoint.URL(d.info, host)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if len(d.info.External) > 0 { // nobody here knows the password

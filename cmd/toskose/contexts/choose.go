@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
-	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/packager/endpoint"
 )
 
 // Chosen is the manager that a command asks.
 type Chosen struct {
-	deploy.Access
+	endpoint.Access
 	Source string // for people: a folder or a context
 }
 
@@ -125,7 +125,7 @@ func Undeployed(environ []string, dir string) error {
 // if one was packaged there, or that of the context that the environment names or that is in
 // use.
 func Folder(environ []string) (string, error) {
-	if _, err := deploy.Manager("."); err == nil {
+	if _, err := endpoint.Of("."); err == nil {
 		return ".", nil
 	}
 	store, err := Find(environ)

@@ -17,7 +17,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/packager/endpoint"
 )
 
 // Context is how a manager is asked.
@@ -40,9 +40,9 @@ type Context struct {
 }
 
 // Access returns where the manager is, and who may ask it.
-func (c Context) Access() (at deploy.Access, err error) {
+func (c Context) Access() (at endpoint.Access, err error) {
 	if c.Dir != "" {
-		if at, err = deploy.Manager(c.Dir); err != nil {
+		if at, err = endpoint.Of(c.Dir); err != nil {
 			return at, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/tosca/diag"
 )
 
@@ -49,7 +49,7 @@ func (c *Carry) Return(goal []byte) {
 
 // Before asks the manager of the version that runs before. What it does not answer is
 // not carried over.
-func (c *Carry) Before(ctx context.Context, at deploy.Access) {
+func (c *Carry) Before(ctx context.Context, at endpoint.Access) {
 	manager, err := ClientOf(at)
 	var app client.App
 	if err == nil {
@@ -66,7 +66,7 @@ func (c *Carry) Before(ctx context.Context, at deploy.Access) {
 }
 
 // After has the new manager take over what the units have lost.
-func (c *Carry) After(ctx context.Context, at deploy.Access) error {
+func (c *Carry) After(ctx context.Context, at endpoint.Access) error {
 	switch {
 	case at.Password == "" && c.Up:
 		return errors.New("it is not brought up: the password of its manager is an external secret")
@@ -153,7 +153,7 @@ func (c *Carry) rollBack(ctx context.Context, manager *client.Client, now client
 
 // Back has the manager of the version before take over what the units have lost, where
 // that is deployed again.
-func (c *Carry) Back(ctx context.Context, at deploy.Access) error {
+func (c *Carry) Back(ctx context.Context, at endpoint.Access) error {
 	again := *c
 	again.Up = false
 	return again.After(ctx, at)

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/tosca/diag"
 )
 
@@ -70,7 +70,7 @@ func (m *Manager) Ask(f func(*client.Client) error) error {
 }
 
 // shown is what shows a manager who asks.
-func shown(at deploy.Access) string {
+func shown(at endpoint.Access) string {
 	switch {
 	case at.TokenFile != "":
 		return "token"
@@ -82,7 +82,7 @@ func shown(at deploy.Access) string {
 }
 
 // ClientOf returns what asks a manager.
-func ClientOf(at deploy.Access) (*client.Client, error) {
+func ClientOf(at endpoint.Access) (*client.Client, error) {
 	config, err := at.TLS()
 	opts := client.Options{Address: at.Address, User: at.User, Password: at.Password, TLS: config}
 	if at.TokenFile != "" {

@@ -1,4 +1,4 @@
-package deploy
+package endpoint
 
 import (
 	"crypto/rand"
@@ -59,7 +59,7 @@ func serving(t *testing.T, dir, service string) *httptest.Server {
 func TestOnlyTheApplicationsManagerIsToldThePassword(t *testing.T) {
 	t.Parallel()
 	dir := secured(t)
-	at, err := Manager(dir)
+	at, err := Of(dir)
 	if err != nil || at.Address != "https://localhost:10000" || at.Authority != output.AuthorityFile(dir) {
 		t.Fatalf("%+v, %v", at, err)
 	}
@@ -81,21 +81,24 @@ func TestOnlyTheApplicationsManagerIsToldThePassword(t *testing.T) {
 			t.Errorf("%s passes as the manager", who)
 		}
 	}
-	d := &deployer{opts: Options{Dir: dir}}
-	if d.info, err = compose.ReadInfo(dir); err != nil {
+	info, err := compose.ReadInfo(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	address := strings.TrimPrefix(serving(t, dir, "toskose-manager").URL, "https://")
-	if code, _, err := d.get(t.Context(), scheme(d.info)+address, "admin", "pw"); code != http.StatusOK {
-		t.Errorf("deploying: %d, %v", code, err)
+	if client, err = Client(dir, info); err != nil {
+		t.Fatal(err)
 	}
+	if answer, err = client.Get(serving(t, dir, "toskose-manager").URL); err != nil {
+		t.Fatalf("deploying: %v", err)
+	}
+	answer.Body.Close()
 }
 
 // TestAnotherAuthorityCountsForTheNextConnection: a command may run while secrets are replaced.
 func TestAnotherAuthorityCountsForTheNextConnection(t *testing.T) {
 	t.Parallel()
 	dir, other := secured(t), secured(t)
-	at, err := Manager(dir)
+	at, err := Of(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

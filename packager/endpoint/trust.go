@@ -1,4 +1,4 @@
-package deploy
+package endpoint
 
 import (
 	"bytes"
@@ -13,9 +13,6 @@ import (
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/output"
 )
-
-// scheme is how the URL of an application's manager begins.
-func scheme(info output.Info) string { return info.Manager.Scheme() + "://" }
 
 // trust says what shows that a manager is this application's. Where its secrets are
 // somebody else's, nobody here knows.
@@ -113,8 +110,8 @@ func pin(config *tls.Config, file string) error {
 	return nil
 }
 
-// asker returns what asks the application's manager.
-func asker(dir string, info output.Info) (*http.Client, error) {
+// Client returns what asks the manager of the application of a folder.
+func Client(dir string, info output.Info) (*http.Client, error) {
 	var at Access
 	at.trust(dir, info)
 	config, err := at.TLS()

@@ -1,16 +1,17 @@
-package deploy
+// Package endpoint says where the manager of an application is, how it shows that it is that
+// one, and who may ask it.
+package endpoint
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/output"
 )
@@ -50,9 +51,9 @@ func (a Access) Replacing() bool {
 	return a.PasswordFile != "" && output.Beats(filepath.Dir(filepath.Dir(a.PasswordFile)))
 }
 
-// readInfo reads what an output folder is for. The namespace is empty where it is not for
+// ReadInfo reads what an output folder is for. The namespace is empty where it is not for
 // Kubernetes alone.
-func readInfo(dir string) (info output.Info, namespace string, err error) {
+func ReadInfo(dir string) (info output.Info, namespace string, err error) {
 	info, err = compose.ReadInfo(dir)
 	if err == nil {
 		return info, "", nil
@@ -64,48 +65,35 @@ func readInfo(dir string) (info output.Info, namespace string, err error) {
 	return cluster.Info, cluster.Namespace, nil
 }
 
-// Manager returns where the manager of the application that was packaged in a
-// folder is, and who may ask it.
-func Manager(dir string) (Access, error) {
-	info, namespace, err := readInfo(dir)
+// Of returns the access to the manager of the application that was packaged in a folder.
+func Of(dir string) (Access, error) {
+	info, namespace, err := ReadInfo(dir)
 	if err != nil {
 		return Access{}, err
 	}
-	forward := ""
-	if namespace != "" {
-		forward = fmt.Sprintf("kubectl --namespace %s port-forward service/%s %d", namespace, info.Manager.Service, info.Manager.Port)
-	}
 	password, err := output.ManagerPassword(dir)
-	at := Access{Address: local(info), User: info.Manager.User, Password: password, PasswordFile: output.ManagerPasswordFile(dir), Forward: forward}
-	at.trust(dir, info)
+	at := New(dir, info, Local(info), password)
+	if namespace != "" {
+		at.Forward = kubectl.Cluster{Namespace: namespace}.ForwardLine(info.Manager.Service, info.Manager.Port)
+	}
 	return at, err
 }
 
-// local is where the manager is on this machine.
-func local(info output.Info) string {
-	return scheme(info) + net.JoinHostPort(info.Manager.Host(), strconv.Itoa(info.Manager.Port))
-}
-
-func (d *deployer) access(address, password string) Access {
-	at := Access{Address: address, User: d.info.Manager.User, Password: password, Forward: d.where.forward}
+// New returns the access to the manager at HOST:PORT of the application of a folder. The
+// password is empty where it is an external secret.
+func New(dir string, info output.Info, host, password string) Access {
+	at := Access{Address: URL(info, host), User: info.Manager.User, Password: password}
 	if password != "" {
-		at.PasswordFile = output.ManagerPasswordFile(d.opts.Dir)
+		at.PasswordFile = output.ManagerPasswordFile(dir)
 	}
-	at.trust(d.opts.Dir, d.info)
+	at.trust(dir, info)
 	return at
 }
 
-// finding is how long it may take to find the manager of the version that runs.
-const finding = 20 * time.Second
+// URL is where an application's manager is asked at HOST:PORT.
+func URL(info output.Info, host string) string { return info.Manager.Scheme() + "://" + host }
 
-// askBefore has the caller ask the manager that runs before, if there is a way to it.
-func (d *deployer) askBefore(ctx context.Context, password string) {
-	ctx, cancel := context.WithTimeout(ctx, finding)
-	defer cancel()
-	host, err := d.where.host(ctx)
-	if err != nil {
-		d.say("%s: the manager that runs cannot be asked: %v", d.info.App, err)
-		return
-	}
-	d.opts.Before(ctx, d.access(scheme(d.info)+host, password))
+// Local is the HOST:PORT where the manager is on this machine.
+func Local(info output.Info) string {
+	return net.JoinHostPort(info.Manager.Host(), strconv.Itoa(info.Manager.Port))
 }
