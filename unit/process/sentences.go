@@ -52,7 +52,7 @@ func manner(exit Exit) string {
 	return text
 }
 
-// withDebug copies what goes to a log to the unit's own, if that is for debugging.
+// withDebug copies what went to a log to the unit's own, if that is for debugging.
 func (p *owner) withDebug(to io.Writer, stream wire.Stream) io.Writer {
 	if !p.table.o.Debug {
 		return to
@@ -67,8 +67,9 @@ type debugWriter struct {
 }
 
 func (w debugWriter) Write(data []byte) (int, error) {
+	n, err := w.to.Write(data)
 	w.p.table.log.Debug(fmt.Sprintf("'%s' %s output:\n%s", w.p.cfg.Name, w.stream, data))
-	return w.to.Write(data)
+	return n, err
 }
 
 // syslog returns the connection that the program's streams share.
