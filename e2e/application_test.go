@@ -91,8 +91,8 @@ func (a *application) deploying(dir string, flags ...string) []string {
 	return a.there(dir, "deploy", append(flags, "--timeout", patience)...)
 }
 
-func (a *application) undeploying(flags ...string) []string {
-	return a.there(a.dir, "undeploy", append(flags, "--timeout", patience)...)
+func (a *application) undeploying() []string {
+	return a.there(a.dir, "undeploy", "--timeout", patience)
 }
 
 // undeploy removes it with its volumes, those that its images ask for too.
@@ -104,7 +104,11 @@ func (a *application) undeploy(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	must(t, "", "toskose", a.undeploying("--volumes")...)
+	what := a.dir
+	if len(containers) > 0 { // by its name without Compose, which takes a second of processor time
+		what = a.name
+	}
+	must(t, "", "toskose", a.there(what, "undeploy", "--volumes", "--timeout", patience)...)
 	for _, c := range containers {
 		for _, m := range c.Mounts {
 			if m.Type != mount.TypeVolume {
