@@ -38,7 +38,7 @@ func document(t testing.TB, yaml string) *grammar.Document {
 		"TOSCA-Metadata/TOSCA.meta": "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: a test\nEntry-Definitions: app.yaml\n",
 		"app.yaml":                  yaml,
 	} {
-		f, err := w.Create(name)
+		f, err := w.CreateHeader(&zip.FileHeader{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
