@@ -68,23 +68,32 @@ func play(ctx context.Context, k kind, s scenario) (answers []answer, err error)
 	return answers, nil
 }
 
-// loaded says what a server made of its configuration.
+// loaded says what a server made of its configuration. It may listen before it has seen
+// everything, and give up on a request that a busy machine is slow to send.
 func (v *server) loaded(ctx context.Context) ([]answer, error) {
-	select {
-	case <-v.exited:
-		return []answer{{fmt.Sprintf("exit %d", v.exitCode())}}, nil
-	default:
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var all []answer
+	var refused error
+	err := poll(ctx, func() (bool, error) {
+		select {
+		case <-v.exited:
+			all = []answer{{fmt.Sprintf("exit %d", v.exitCode())}}
+			return true, nil
+		default:
+		}
+		got, err := v.call(ctx, step{rest: "supervisor.getAllConfigInfo"})
+		if err != nil {
+			refused = err
+			return false, nil
+		}
+		all = []answer{v.normal(got)}
+		return true, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w\n%s", v.kind.name, err, refused, &v.output)
 	}
-	got, err := v.call(ctx, step{rest: "supervisor.getAllConfigInfo"})
-	if err == nil {
-		return []answer{v.normal(got)}, nil
-	}
-	select { // it may listen before it has seen everything
-	case <-v.exited:
-		return []answer{{fmt.Sprintf("exit %d", v.exitCode())}}, nil
-	case <-time.After(patience):
-		return nil, fmt.Errorf("%s: %w\n%s", v.kind.name, err, &v.output)
-	}
+	return all, nil
 }
 
 // call calls a method.
