@@ -4,9 +4,11 @@ import (
 	"context"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/mount"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/mounted"
 )
 
@@ -35,7 +37,11 @@ func (p *project) mounts(ctx context.Context) ([]string, error) {
 // sees reports whether the engine has the same files at a place as this process. It refuses
 // to make a container that mounts what it does not have.
 func (p *project) sees(ctx context.Context, secrets mounted.Secrets) bool {
-	images, err := p.d.engine.ImageList(ctx, image.ListOptions{})
+	own := filters.NewArgs(filters.Arg("label", packager.LabelApp+"="+p.d.info.App))
+	images, err := p.d.engine.ImageList(ctx, image.ListOptions{Filters: own})
+	if err == nil && len(images) == 0 { // another's may be about to be removed, which a container of it prevents
+		images, err = p.d.engine.ImageList(ctx, image.ListOptions{})
+	}
 	if err != nil || len(images) == 0 {
 		return false
 	}
