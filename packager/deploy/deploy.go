@@ -77,6 +77,7 @@ type deployer struct {
 	release  string          // the folder's
 	log      release.Log     // before this call
 	unnamed  []unnamedVolume // volumes of containers that were taken down
+	past     map[string]bool // instances of replicas that the manager knew before
 	replaces bool            // an earlier version, whose manager may answer until the new one takes its place
 }
 
@@ -102,6 +103,7 @@ type target struct {
 	halted          func(context.Context) error             // waits until the orchestrator has ended what it does by itself about an update
 	note            func(release.Log) error                 // keeps the log where what is deployed cannot
 	publish         func(context.Context) error             // hands the folder's secrets to what runs
+	renewed         func() map[string]bool                  // nodes whose containers are all new, where the manager may not know yet
 	close           func()
 }
 
@@ -163,7 +165,7 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 		return Result{}, d.failed(ctx, err, before)
 	}
 	if err := d.finish(ctx, log, opts.After, password); err != nil {
-		return Result{}, fmt.Errorf("%q is deployed, but %w", d.info.App, err)
+		return Result{}, fmt.Errorf("%q is deployed, but %w%s", d.info.App, err, d.wayBack())
 	}
 	if d.where.forward != "" { // this call's own way to the manager ends with it
 		address = endpoint.URL(d.info, endpoint.Local(d.info))
@@ -182,6 +184,7 @@ func (d *deployer) password() (string, error) {
 // bring deploys the folder and waits until all of it answers. It returns the manager's
 // address.
 func (d *deployer) bring(ctx context.Context, log release.Log, password string) (string, error) {
+	d.recall(ctx, password)
 	if err := d.where.up(ctx, log); err != nil {
 		return "", err
 	}
@@ -208,6 +211,9 @@ func (d *deployer) finish(ctx context.Context, log release.Log, then func(contex
 	return then(ctx, d.access(host, password))
 }
 
+// errUntouched ends what is wrong before any container was touched.
+var errUntouched = errors.New("no container was changed")
+
 // failed adds the reason to an error, and leaves nothing behind: what ran before is
 // deployed again.
 func (d *deployer) failed(ctx context.Context, err error, before earlier) error {
@@ -216,7 +222,13 @@ func (d *deployer) failed(ctx context.Context, err error, before earlier) error 
 	defer cancel()
 	err = fmt.Errorf("cannot deploy %q: %w%s", d.info.App, err, d.reasons(ctx))
 	switch {
-	case d.opts.Keep || interrupted && before.running:
+	case before.running && errors.Is(err, errUntouched):
+		return err
+	case interrupted && before.running && d.kind == Compose: // which has noted it; elsewhere that may be to come
+		return fmt.Errorf("%w\nit stays as it is: deploying the folder again goes on%s", err, d.wayBack())
+	case interrupted && before.running:
+		return fmt.Errorf("%w\nit stays as it is: deploying the folder again goes on", err)
+	case d.opts.Keep:
 		return err
 	case before.running:
 		return d.goBack(context.WithoutCancel(ctx), err)

@@ -230,8 +230,8 @@ func TestACommandsErrorHoldsTheEndOfItsOutput(t *testing.T) {
 	t.Parallel()
 	var debug bytes.Buffer
 	d := &deployer{opts: Options{Debug: &debug, Environ: []string{"A=seen"}, Dir: t.TempDir()}}
-	err := d.command(t.Context(), "/bin/sh", "-c", "echo one; echo $A >&2; exit 3")
-	if err == nil || !strings.HasSuffix(err.Error(), "exit status 3\n    one\n    seen") || debug.String() != "one\nseen\n" {
+	err := d.command(t.Context(), "/bin/sh", "-c", "printf 'o\\033[32mn\\033[0me\\r\\n'; echo $A >&2; exit 3")
+	if err == nil || !strings.HasSuffix(err.Error(), "exit status 3\n    one\n    seen") || !strings.HasSuffix(debug.String(), "\nseen\n") {
 		t.Errorf("error %v, debug %q", err, &debug)
 	}
 	d.opts.Debug = nil

@@ -52,14 +52,19 @@ func isJobService(s swarm.Service) bool {
 func (f *failure) addJob(service swarm.Service, tasks []swarm.Task) {
 	f.job, f.why = true, "has not begun"
 	for _, t := range tasks {
-		t.Spec.Runtime = service.Spec.TaskTemplate.Runtime // the engine does not say it of tasks
-		if t.ServiceID == service.ID && reflect.DeepEqual(t.Spec, service.Spec.TaskTemplate) {
-			f.add(t)
+		if t.ServiceID == service.ID && isOfSpec(service, t) {
+			f.add(t, false)
 			// The swarm makes another task as soon as it wants this one no longer.
 			f.final = ended(t) && t.DesiredState == swarm.TaskStateShutdown
 		}
 	}
 	f.times = 0
+}
+
+// isOfSpec reports whether a task is of what its service is now.
+func isOfSpec(service swarm.Service, t swarm.Task) bool {
+	t.Spec.Runtime = service.Spec.TaskTemplate.Runtime // the engine does not say it of tasks
+	return reflect.DeepEqual(t.Spec, service.Spec.TaskTemplate)
 }
 
 // failedJobs returns what the services of jobs are that have failed, by their ids.

@@ -32,12 +32,14 @@ const (
 type project struct {
 	d     *deployer
 	label string // selects its containers
+
+	past, now containers // before it was brought up, and then
 }
 
 func onProject(d *deployer) target {
-	p := &project{d, projectLabel + "=" + d.info.App}
+	p := &project{d: d, label: projectLabel + "=" + d.info.App}
 	return target{
-		runner: p, releases: p.releases, secrets: p.secrets, note: p.note, settled: p.tidy, publish: p.publish, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments,
+		runner: p, releases: p.releases, secrets: p.secrets, note: p.note, settled: p.tidy, publish: p.publish, renewed: p.renewed, name: "on one engine, by Compose", check: p.check, removeVolumes: d.removeVolumes, removeDocuments: d.removeDocuments,
 		host:   func(context.Context) (string, error) { return p.host(), nil },
 		before: func(ctx context.Context) (earlier, error) { return d.engineBefore(ctx, p.label) },
 	}
@@ -69,19 +71,37 @@ func (p *project) compose(ctx context.Context, files []string, args ...string) (
 	return slices.Concat(words, files, args), nil
 }
 
-func (p *project) up(ctx context.Context, log release.Log) error {
+func (p *project) up(ctx context.Context, log release.Log) (err error) {
+	if p.past, err = p.list(ctx); err != nil {
+		return fmt.Errorf("%w; %w", err, errUntouched)
+	}
 	if err := p.note(log); err != nil {
+		_ = p.note(p.d.log) // where it could be written
+		return fmt.Errorf("%w; %w", err, errUntouched)
+	}
+	words, err := p.bringing(ctx)
+	if err != nil {
+		return fmt.Errorf("%w; %w", errors.Join(err, p.note(p.d.log)), errUntouched)
+	}
+	if err := p.d.command(ctx, words...); err != nil {
 		return err
 	}
+	p.now, err = p.list(ctx)
+	return err
+}
+
+// bringing is the command that brings it up.
+func (p *project) bringing(ctx context.Context) ([]string, error) {
 	files, err := p.mounts(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	words, err := p.compose(ctx, files, "up", "-d", "--no-build", "--remove-orphans")
-	if err != nil {
-		return err
-	}
-	return p.d.command(ctx, words...)
+	return p.compose(ctx, files, "up", "-d", "--no-build", "--remove-orphans")
+}
+
+func (p *project) list(ctx context.Context) (containers, error) {
+	list, err := p.d.containers(ctx, p.label)
+	return byID(list), err
 }
 
 func (p *project) down(ctx context.Context) error {
@@ -115,7 +135,7 @@ func (p *project) failures(ctx context.Context) ([]failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []failure
+	out := p.lost(byID(list))
 	for _, c := range list {
 		info, err := p.d.engine.ContainerInspect(ctx, c.ID)
 		if err != nil || info.State == nil {
@@ -133,11 +153,17 @@ func (p *project) failures(ctx context.Context) ([]failure, error) {
 	return out, nil
 }
 
+// endless is what is wrong with a container that ends without an error where that is not
+// to be.
+const endless = "ends, and is started again and again; what is to end wants another restart_policy.condition in toskose.yml"
+
 // failureOf says what is wrong with a container.
 func failureOf(state *container.State, restarts int) failure {
 	f := failure{times: restarts}
 	started, _ := time.Parse(time.RFC3339Nano, state.StartedAt) // the engine's own format
 	switch ended := state.Status; {
+	case ended == container.StateRestarting && state.ExitCode == 0 && state.Error == "":
+		f.why = endless
 	case ended == container.StateRestarting || ended == container.StateExited || ended == container.StateDead:
 		if state.ExitCode != 0 || state.Error != "" { // otherwise it has done its work
 			f.why = fmt.Sprintf("%s with code %d", ended, state.ExitCode)

@@ -32,6 +32,7 @@ func testWhatAnEngineSaysOfAContainer(t *testing.T) {
 		"the engine's clock is ahead": {state: container.State{Status: "running", StartedAt: ago(-time.Hour)}},
 		"is unhealthy":                {state: container.State{Status: "running", StartedAt: long, Health: health("unhealthy")}, want: failure{why: "unhealthy"}},
 		"is restarted":                {state: container.State{Status: "restarting", StartedAt: now, ExitCode: 1}, restarts: 2, want: failure{why: "restarting with code 1", times: 2}},
+		"ends without an error":       {state: container.State{Status: "restarting", StartedAt: now}, restarts: 2, want: failure{why: endless, times: 2}},
 		"was restarted just now":      {state: container.State{Status: "running", StartedAt: now}, restarts: 2, want: failure{why: "restarted 2 times", times: 2}},
 		"was restarted long ago":      {state: container.State{Status: "running", StartedAt: long}, restarts: 2},
 		"has failed":                  {state: container.State{Status: "exited", StartedAt: long, ExitCode: 7}, want: failure{why: "exited with code 7"}},

@@ -31,18 +31,21 @@ func (p *project) releases(ctx context.Context) (map[string]release.Log, error) 
 }
 
 // note writes the log into the folders that it names: any may be that of a container that
-// was not replaced.
+// was not replaced. If it cannot be written into the folder's own, it stays in all as it was.
 func (p *project) note(log release.Log) error {
 	if p.d.opts.Dir == "" { // it was found without
 		return nil
 	}
-	folders := map[string]bool{p.d.opts.Dir: true}
+	if err := release.WriteLog(p.d.opts.Dir, p.d.engineID, log); err != nil {
+		return fmt.Errorf("cannot note what is deployed: %w", err)
+	}
+	folders := map[string]bool{}
 	for _, r := range append(release.ReadLog(p.d.opts.Dir, p.d.engineID), log...) {
-		folders[r.Folder] = true
+		folders[r.Folder] = r.Folder != p.d.opts.Dir
 	}
 	var failed []error
-	for dir := range folders {
-		if _, err := compose.ReadInfo(dir); err == nil {
+	for dir, other := range folders {
+		if _, err := compose.ReadInfo(dir); err == nil && other {
 			failed = append(failed, release.WriteLog(dir, p.d.engineID, log))
 		}
 	}

@@ -137,6 +137,15 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	return Up(ctx, engine, opts)
 }
 
+// wayBack says how the release before can be had again, if there is one.
+func (d *deployer) wayBack() string {
+	now, ok := d.log.Current()
+	if !ok || now.Release == d.release {
+		return ""
+	}
+	return fmt.Sprintf("\n`toskose deploy --rollback %s` goes back to release %s", d.opts.Dir, now.Release)
+}
+
 // goBack deploys the release that ran before again, and says so.
 func (d *deployer) goBack(ctx context.Context, failed error) error {
 	to, ok := d.log.Current()

@@ -104,7 +104,7 @@ func staleServices(list []container.Summary, idOf func(ref string) string) []str
 // otherwise removes what Compose has started, before the engine joined its
 // swarm.
 func (s *stack) otherwise(ctx context.Context) error {
-	p := &project{s.d, projectLabel + "=" + s.d.info.App}
+	p := &project{d: s.d, label: projectLabel + "=" + s.d.info.App}
 	started, err := s.d.containers(ctx, p.label)
 	if err != nil || len(started) == 0 {
 		return err

@@ -70,7 +70,7 @@ func (s *stack) names(services []swarm.Service) map[string]string {
 }
 
 // before looks for the application, and remembers its tasks that have already
-// failed: a swarm keeps the last tasks of each service.
+// ended: a swarm keeps the last tasks of each service.
 func (s *stack) before(ctx context.Context) (earlier, error) {
 	_, tasks, err := s.look(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *stack) before(ctx context.Context) (earlier, error) {
 	s.past = map[string]bool{}
 	elsewhere := false
 	for _, t := range tasks {
-		if ended(t) {
+		if ended(t) || t.Status.State == swarm.TaskStateComplete {
 			s.past[t.ID] = true
 		}
 		elsewhere = elsewhere || t.Status.State == swarm.TaskStateRunning && t.DesiredState == swarm.TaskStateRunning
@@ -128,9 +128,15 @@ func (s *stack) failed(services []swarm.Service, tasks []swarm.Task) []failure {
 func (f *failure) addAll(service swarm.Service, tasks []swarm.Task, past map[string]bool) {
 	for _, t := range tasks {
 		if t.ServiceID == service.ID && !past[t.ID] {
-			f.add(t)
+			f.add(t, isRestarted(service) && isOfSpec(service, t)) // what an update stops may end without an error
 		}
 	}
+}
+
+// isRestarted reports whether a swarm starts a service's container again that has ended without an error.
+func isRestarted(service swarm.Service) bool {
+	policy := service.Spec.TaskTemplate.RestartPolicy
+	return policy == nil || policy.Condition == "" || policy.Condition == swarm.RestartPolicyConditionAny
 }
 
 // unproven reports whether a task may end yet as soon as it has started. Where there is a
@@ -141,8 +147,12 @@ func unproven(service swarm.Service, t swarm.Task) bool {
 }
 
 // add takes one more of the service's tasks into account.
-func (f *failure) add(t swarm.Task) {
+func (f *failure) add(t swarm.Task, restarted bool) {
 	switch {
+	case t.Status.State == swarm.TaskStateComplete && restarted:
+		f.times++
+		f.task = t.ID
+		f.why = endless
 	case ended(t):
 		f.times++
 		f.task = t.ID

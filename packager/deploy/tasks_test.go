@@ -30,8 +30,11 @@ func testWhatASwarmSaysOfAService(t *testing.T) {
 	update := func(state swarm.UpdateState) *swarm.UpdateStatus {
 		return &swarm.UpdateStatus{State: state, Message: "as the swarm puts it"}
 	}
+	stopped := swarm.Task{ID: "stopped", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateComplete}} // by an update
+	complete := swarm.Task{ID: "complete", ServiceID: "1", Status: swarm.TaskStatus{State: swarm.TaskStateComplete}}
 	for name, c := range map[string]struct {
 		tasks  []swarm.Task
+		policy swarm.RestartPolicyCondition
 		check  *container.HealthConfig
 		update *swarm.UpdateStatus
 		want   []failure
@@ -45,6 +48,8 @@ func testWhatASwarmSaysOfAService(t *testing.T) {
 		"failed, and again":            {tasks: []swarm.Task{failed, rejected}, want: []failure{{service: "web", why: "rejected: no such image", times: 2, task: "rejected"}}},
 		"failed, and runs just now":    {tasks: []swarm.Task{failed, young}, want: []failure{{service: "web", why: "failed: exit (2)", times: 1, task: "failed"}}},
 		"failed, and runs by now":      {tasks: []swarm.Task{failed, old}},
+		"has done its work":            {tasks: []swarm.Task{complete}, policy: swarm.RestartPolicyConditionOnFailure},
+		"ends, and is not to end":      {tasks: []swarm.Task{complete, complete}, want: []failure{{service: "web", why: endless, times: 2, task: "complete"}}},
 		"finds no node":                {tasks: []swarm.Task{pending}, want: []failure{{service: "web", why: "pending: no node fits"}}},
 		"was updated":                  {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateCompleted)},
 		"is being updated":             {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateUpdating), want: []failure{{service: "web", why: "is being updated"}}},
@@ -56,6 +61,11 @@ func testWhatASwarmSaysOfAService(t *testing.T) {
 	} {
 		service := swarm.Service{ID: "1", UpdateStatus: c.update, Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{Name: "shop_web"}}}
 		service.Spec.TaskTemplate.ContainerSpec = &swarm.ContainerSpec{Healthcheck: c.check}
+		service.Spec.TaskTemplate.RestartPolicy = &swarm.RestartPolicy{Condition: c.policy}
+		for i := range c.tasks {
+			c.tasks[i].Spec = service.Spec.TaskTemplate
+		}
+		c.tasks = append([]swarm.Task{stopped}, c.tasks...)
 		s := &stack{d: &deployer{}, past: map[string]bool{"past": true}}
 		s.d.info.App = "shop"
 		if diff := cmp.Diff(c.want, s.failed([]swarm.Service{service}, c.tasks), cmp.AllowUnexported(failure{})); diff != "" {

@@ -52,6 +52,8 @@ type node struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
 	Why   string `json:"why"`
+
+	Replicas []replica `json:"replicas"`
 }
 
 // wait asks the manager until it reaches the unit of every toskosed node, and
@@ -148,6 +150,7 @@ func (d *deployer) ask(ctx context.Context, user, password string) (address stri
 	if err := json.Unmarshal(body, &nodes); err != nil {
 		return "", nil, fmt.Errorf("GET %s: %w", url, err)
 	}
+	d.doubt(nodes)
 	return address, unreached(d.info.Nodes, nodes), nil
 }
 

@@ -109,7 +109,10 @@ func Find(r Record) (dir string, err error) {
 		return "", fmt.Errorf("release %s was deployed from %q by %s, and cannot be read there: %w", r.Release, r.Folder, r.By, err)
 	}
 	id, err := ID(r.Folder)
-	return "", errors.Join(fmt.Errorf("release %s was deployed from %q by %s, which holds release %s now, and no copy of it", r.Release, r.Folder, r.By, id), err)
+	if err != nil {
+		return "", fmt.Errorf("release %s was deployed from %q by %s, and cannot be read there: %w", r.Release, r.Folder, r.By, err)
+	}
+	return "", fmt.Errorf("release %s was deployed from %q by %s, which holds release %s now, and no copy of it", r.Release, r.Folder, r.By, id)
 }
 
 // Return makes a record's folder hold its release again, and returns the folder. Secrets

@@ -20,6 +20,9 @@ func ID(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(names) == 0 {
+		return "", fmt.Errorf("%q has no manifests", dir)
+	}
 	packaged, err := output.AsPackaged(dir)
 	if err != nil {
 		return "", err

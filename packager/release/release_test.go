@@ -204,6 +204,10 @@ func TestAReleaseIsFoundInItsFolderOrIsNamed(t *testing.T) {
 	if _, err := release.Return(r); err == nil || !strings.Contains(err.Error(), "release "+r.Release) {
 		t.Errorf("error %v", err)
 	}
+	r.Folder = t.TempDir() // somebody has emptied it
+	if _, err := release.Find(r); err == nil || !strings.Contains(err.Error(), "has no manifests") {
+		t.Errorf("error %v", err)
+	}
 	if id(t, dir) != now.Release {
 		t.Error("what cannot be found changes the folder")
 	}

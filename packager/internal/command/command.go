@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -38,10 +39,13 @@ func Run(cmd *exec.Cmd, debug io.Writer) error {
 		cmd.WaitDelay = time.Second
 	}
 	if err := cmd.Run(); err != nil {
-		return &Error{cmd.Args, strings.TrimSpace(said.String()), err}
+		return &Error{cmd.Args, strings.TrimSpace(colors.ReplaceAllString(said.String(), "")), err}
 	}
 	return nil
 }
+
+// colors are what docker-compose prints even where it is no terminal.
+var colors = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]|\r`)
 
 // LastLines returns the end of a text.
 func LastLines(text string, n int) string {
