@@ -66,6 +66,9 @@ func printConfig(ctx context.Context, env environment, inputs inputFlags, args [
 // readConfig reads the toskose.yml that a command line names, if any.
 func readConfig(paths []string, target *config.Target) (cfg config.Config, err error) {
 	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // it would be empty the second time
+			return config.Config{}, fmt.Errorf("cannot read the configuration: %q is not a regular file, and it is read twice", path)
+		}
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return config.Config{}, fmt.Errorf("cannot read the configuration: %w", err)

@@ -84,8 +84,19 @@ func (d *deployer) checkSecrets(ctx context.Context) error {
 		"or deploy it with --new-secrets, which ends tokens and passwords that people have, and replaces all containers of a Swarm", strings.Join(differ, ", "), from)
 }
 
-// secrets are those of the folder, or of the copy in it, that Compose has deployed last.
+// secrets are those that containers mount, where there is a copy of them, whichever folder they
+// are from; else those of the folder, or of the copy in it, that Compose has deployed last.
 func (p *project) secrets(context.Context) (suffixes, error) {
+	if at, ok := p.mounted(); ok {
+		differ, there, err := at.Differing(p.d.opts.Dir)
+		if err != nil || there {
+			all := suffixes{}
+			for _, name := range differ {
+				all.add(name, "") // of no secret
+			}
+			return all, err
+		}
+	}
 	now, ok := p.d.log.Current()
 	if !ok {
 		return nil, nil

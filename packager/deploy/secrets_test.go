@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/mounted"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -68,5 +70,33 @@ func TestOtherSecretsThanThoseThatRunAreRefused(t *testing.T) {
 	d := &deployer{opts: Options{Dir: withSecrets(t, ours)}, where: target{secrets: func(context.Context) (suffixes, error) { return nil, errors.New("no answer") }}}
 	if err := d.checkSecrets(t.Context()); err == nil || err.Error() != "no answer" {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestWhatContainersMountIsComparedWhereTheirFolderIsGone(t *testing.T) {
+	t.Parallel()
+	packaged := func(password string) string {
+		dir := withSecrets(t, `{"manager-password": {"suffix": "`+password+`"}}`)
+		for name, text := range map[string]string{
+			compose.LocalFile:          "secrets:\n  manager-password:\n    file: ./secrets/manager-password\n",
+			"secrets/manager-password": password,
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	d := &deployer{opts: Options{Mounted: t.TempDir(), Progress: &bytes.Buffer{}}, engineID: "engine", info: output.Info{App: "shop"}, kind: Compose}
+	d.where = onProject(d)
+	before := packaged("old")
+	if _, err := mounted.Of(d.opts.Mounted, d.engineID, "shop").Take(before); err != nil {
+		t.Fatal(err)
+	}
+	for password, refused := range map[string]bool{"old": false, "new": true} {
+		d.opts.Dir = packaged(password)
+		if err := d.checkSecrets(t.Context()); (err != nil) != refused {
+			t.Errorf("%s: error %v", password, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@
 package mounted
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -105,6 +106,32 @@ func (s Secrets) Follow(folder string) error {
 		}
 	}
 	return nil
+}
+
+// Differing returns the names of the copies that hold something else than a folder's secrets
+// of the same names; false: there are no copies.
+func (s Secrets) Differing(folder string) (names []string, ok bool, err error) {
+	sources, err := compose.SecretFiles(folder)
+	if err != nil {
+		return nil, false, err
+	}
+	for name, source := range sources {
+		have, err := os.ReadFile(s.file(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		want, err := os.ReadFile(source)
+		if err != nil {
+			return nil, false, err
+		}
+		if ok = true; !bytes.Equal(have, want) {
+			names = append(names, name)
+		}
+	}
+	return names, ok, nil
 }
 
 // Tidy removes the copies that the manifest of their folder has no files of.

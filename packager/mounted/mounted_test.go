@@ -3,6 +3,7 @@ package mounted
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -147,5 +148,23 @@ func TestADollarInAPathIsNoVariableOfCompose(t *testing.T) {
 	const want = "version: \"3.7\"\nsecrets:\n    web:\n        file: \"/home/a$$b: c/web\"\n"
 	if err != nil || string(data) != want {
 		t.Errorf("it is\n%s\nwant\n%s\n%v", data, want, err)
+	}
+}
+
+func TestAFolderWithOtherSecretsThanAreMountedIsTold(t *testing.T) {
+	t.Parallel()
+	s := Of(t.TempDir(), "engine", "shop")
+	first, second := folder(t, map[string]string{"web": "first", "db": "the same"}), folder(t, map[string]string{"web": "2nd", "db": "the same", "new": "n"})
+	if names, ok, err := s.Differing(first); ok || names != nil || err != nil {
+		t.Errorf("without copies: %v, %v, %v", names, ok, err)
+	}
+	if _, err := s.Take(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(first); err != nil { // they run on
+		t.Fatal(err)
+	}
+	if names, ok, err := s.Differing(second); !ok || !slices.Equal(names, []string{"web"}) || err != nil {
+		t.Errorf("%v, %v, %v", names, ok, err)
 	}
 }
