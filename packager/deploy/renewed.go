@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/endpoint"
 )
 
 // replica is what is read of the manager's answer about one.
@@ -35,7 +36,7 @@ func (d *deployer) recall(ctx context.Context, password string) {
 	if err != nil {
 		return
 	}
-	code, body, err := d.get(ctx, scheme(d.info)+host+"/api/v1/node/", d.info.Manager.User, password)
+	code, body, err := d.get(ctx, endpoint.URL(d.info, host)+"/api/v1/node/", d.info.Manager.User, password)
 	var nodes []node
 	if err != nil || code != http.StatusOK || json.Unmarshal(body, &nodes) != nil {
 		return
