@@ -4,17 +4,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	Close()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { Main(m) }
 
 const good = `<!doctype html><html lang="en"><link rel="icon" href="data:,"><style>
 html { background: #fff; color: #222 } button { width: 40px; height: 30px; margin: 5px } button:focus { outline: 2px solid #000 }

@@ -41,6 +41,18 @@ var process struct {
 	end context.CancelFunc
 }
 
+// Main runs the tests of a package, and ends the browser. It does so in a network of its own
+// where it may: a browser drops its connections when interfaces come and go, as those of
+// containers do beside these tests.
+func Main(m *testing.M) {
+	code, done := alone()
+	if !done {
+		code = m.Run()
+		Close()
+	}
+	os.Exit(code) //nolint:revive // it stands for main
+}
+
 // Close ends the browser, if there is one.
 func Close() {
 	if process.end != nil {

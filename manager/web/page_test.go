@@ -13,11 +13,7 @@ import (
 	"github.com/toskose/toskose/tosca"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	testbrowser.Close()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { testbrowser.Main(m) }
 
 func TestThePage(t *testing.T) {
 	world := newThinking(t)
