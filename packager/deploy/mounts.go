@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -34,6 +35,9 @@ func (p *project) mounts(ctx context.Context) ([]string, error) {
 	return []string{"-f", file}, nil
 }
 
+// probing is how long an engine may take to make a container and to remove it.
+const probing = 30 * time.Second
+
 // sees reports whether the engine has the same files at a place as this process. It refuses
 // to make a container that mounts what it does not have.
 func (p *project) sees(ctx context.Context, secrets mounted.Secrets) bool {
@@ -45,11 +49,13 @@ func (p *project) sees(ctx context.Context, secrets mounted.Secrets) bool {
 	if err != nil || len(images) == 0 {
 		return false
 	}
+	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), probing) // who interrupts this leaves no container
+	defer cancel()
 	return secrets.Seen(func(path string) bool {
-		made, err := p.d.engine.ContainerCreate(ctx, &container.Config{Image: images[0].ID, Cmd: []string{"true"}}, &container.HostConfig{
+		made, err := p.d.engine.ContainerCreate(probe, &container.Config{Image: images[0].ID, Cmd: []string{"true"}}, &container.HostConfig{
 			Mounts: []mount.Mount{{Type: mount.TypeBind, Source: path, Target: "/seen", ReadOnly: true}},
 		}, nil, nil, "")
-		return err == nil && p.d.engine.ContainerRemove(ctx, made.ID, container.RemoveOptions{}) == nil
+		return err == nil && p.d.engine.ContainerRemove(probe, made.ID, container.RemoveOptions{}) == nil
 	})
 }
 
