@@ -82,16 +82,14 @@ func (v *server) loaded(ctx context.Context) ([]answer, error) {
 			return true, nil
 		default:
 		}
-		got, err := v.call(ctx, step{rest: "supervisor.getAllConfigInfo"})
-		if err != nil {
-			refused = err
-			return false, nil
+		var got answer
+		if got, refused = v.call(ctx, step{rest: "supervisor.getAllConfigInfo"}); refused == nil {
+			all = []answer{v.normal(got)}
 		}
-		all = []answer{v.normal(got)}
-		return true, nil
+		return refused == nil, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w\n%s", v.kind.name, err, refused, &v.output)
+		return nil, fmt.Errorf("%s: %w\n%s", v.kind.name, errors.Join(err, refused), &v.output)
 	}
 	return all, nil
 }
