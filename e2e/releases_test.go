@@ -80,9 +80,10 @@ func (a *application) withoutAGoal(t *testing.T) {
 // Thinking's components stand.
 func standing(t *testing.T, app *application, ready int, state string) {
 	t.Helper()
+	stands := regexp.MustCompile(`(?m)^\S+ +(api|gui|logsniffer) +\S+ +` + state + ` `) // store runs besides, without components
 	eventually(t, "all components are "+state, func() bool {
 		shown := command(t, "", "toskose", "ps", "--dir", app.dir, "--manager", app.manager).stdout
-		return strings.Count(shown, "   "+state+"   ") == 3
+		return len(stands.FindAllString(shown, -1)) == 3
 	})
 	eventually(t, "the manager answers whether it is as the goal says", func() bool {
 		status, _ := app.askAs(t, "", "", http.MethodGet, "/readyz?goal=1")
