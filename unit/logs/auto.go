@@ -43,7 +43,7 @@ func CleanAuto(dir, identifier string) error {
 // mark stands between the process's name and the random part. (Without regexp
 // the binary is 100 KB smaller.)
 func isAuto(name, mark string) bool {
-	name = strings.TrimSuffix(name, timesSuffix)
+	name = strings.TrimSuffix(strings.TrimSuffix(name, thinnedSuffix), timesSuffix)
 	for i := 1; i < len(name); i++ {
 		if !strings.HasPrefix(name[i:], mark) {
 			continue

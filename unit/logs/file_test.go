@@ -371,7 +371,7 @@ func TestAutoLogsAreNamedAndCleanedLikeSupervisors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{path + ".1", filepath.Join(dir, "mine.log")} {
+	for _, name := range []string{path + ".1", path + timesSuffix, path + ".1" + timesSuffix, path + timesSuffix + thinnedSuffix, filepath.Join(dir, "mine.log")} {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

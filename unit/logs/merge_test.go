@@ -206,21 +206,6 @@ func TestAMergerWaitsAndEndsWithItsLogs(t *testing.T) {
 	}
 }
 
-// TestIndexesStaySmallerThanTheirLogs: lines may be short, and many.
-func TestIndexesStaySmallerThanTheirLogs(t *testing.T) {
-	t.Parallel()
-	clock := newClock()
-	f := newFile(t, clock.timed(Options{}))
-	for range 20_000 {
-		clock.pass(markEvery)
-		mustWrite(t, f, "x\n")
-	}
-	info, err := os.Stat(f.Path() + timesSuffix)
-	if err != nil || info.Size() > timesFree+200*markBytes+1000 { // and one each second
-		t.Errorf("%d bytes, %v", info.Size(), err)
-	}
-}
-
 // A reader of several logs that rotate, are cleared never, and whose unit ends now and
 // then, is cut off at random, and has in the end every line once, each log's in order.
 func TestAReaderOfSeveralLogsHasEveryLineOnce(t *testing.T) {

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bufio"
 	"encoding/binary"
 	"io"
 	"os"
@@ -19,12 +20,14 @@ const (
 	headBytes   = 48 // magic, life, 4 bytes of nothing, gen, base, inode
 	markBytes   = 16 // offset, nanoseconds since 1970
 
-	// Two marks are at least that far apart. Where the index would take more than a
-	// quarter of its log, because lines are short, they are a second apart.
+	// Two marks are at least that far apart. Where the index has no room for that, because
+	// lines are short, every mark too near to the one before it goes, and so on.
 	markEvery  = 10 * time.Millisecond
-	markSparse = time.Second
 	timesFree  = 64 << 10 // as much as this an index may always take
-	timesShare = 4
+	timesShare = 4        // and this part of its log,
+	timesMost  = 1 << 20  // but no more than this
+
+	thinnedSuffix = ".thinned" // of an index that is to take the place of another
 )
 
 // mark says that what follows an offset was written at a time.
@@ -35,6 +38,7 @@ type times struct {
 	adopted bool    // an earlier life was looked for
 	length  int64   // of the index of the current file; 0: it is not begun
 	marked  mark    // the last one in it
+	apart   int64   // nanoseconds between its marks, where that is more than markEvery
 	wrote   mark    // the last write, which need not be in it
 	base    int64   // the bytes of all files of the log before the current one
 	past    []int64 // the same of those before, the newest last
@@ -64,14 +68,52 @@ func (f *File) mark(offset int64) {
 		return
 	}
 	f.wrote = mark{offset, max(f.o.Now().UnixNano(), f.wrote.at)}
-	apart := time.Duration(f.wrote.at - f.marked.at)
-	dense := f.length <= timesFree || f.length <= f.size/timesShare
-	if f.length > 0 && (apart < markEvery || !dense && apart < markSparse) {
+	if f.length > 0 && !f.toMark() {
 		return
 	}
 	if f.writeIndex(f.wrote) {
 		f.marked = f.wrote
 	}
+}
+
+// toMark reports whether the last write is far enough from the last mark and the index has
+// room for it, for which it is thinned if need be. A third of the room is for the one that
+// takes its place then.
+func (f *File) toMark() bool {
+	third := max(timesFree, min(f.size/timesShare, timesMost)) / 3
+	if f.length <= third/2 {
+		f.apart = 0 // there is much room, as the file is new or has grown
+	}
+	if !f.isApart() {
+		return false
+	}
+	if f.length+markBytes <= 2*third {
+		return true
+	}
+	f.apart = 2 * max(f.apart, int64(markEvery)) // also where that fails: it is tried again later
+	return f.thin(int(third-headBytes)/markBytes) && f.isApart()
+}
+
+func (f *File) isApart() bool { return f.wrote.at-f.marked.at >= max(f.apart, int64(markEvery)) }
+
+// thin leaves so many marks at most in the index, as far apart as they have to be.
+func (f *File) thin(most int) bool {
+	x, ok := openIndex(f.path)
+	if !ok {
+		return false
+	}
+	defer x.Close()
+	text, last := x.thinned(f.apart, most)
+	for ; text == nil && f.apart > 0; text, last = x.thinned(f.apart, most) {
+		f.apart *= 2
+	}
+	thinned := f.path + timesSuffix + thinnedSuffix
+	if text == nil || x.broken || os.WriteFile(thinned, text, 0o644) != nil || os.Rename(thinned, f.path+timesSuffix) != nil {
+		_ = os.Remove(thinned)
+		return false
+	}
+	f.length, f.marked = int64(len(text)), last
+	return true
 }
 
 // beginIndex begins the index of a file that is empty. The caller holds the lock.
@@ -137,6 +179,7 @@ func (f *File) adopt() {
 		return
 	}
 	f.adopted = true
+	_ = os.Remove(f.path + timesSuffix + thinnedSuffix) // of a unit that was killed meanwhile
 	x, ok := openIndex(f.path)
 	if !ok {
 		return
@@ -229,7 +272,11 @@ func (x *index) mark(i int) mark {
 		x.broken = true
 		return mark{}
 	}
-	return mark{int64(binary.LittleEndian.Uint64(text[:])), int64(binary.LittleEndian.Uint64(text[8:]))}
+	return markOf(text[:])
+}
+
+func markOf(text []byte) mark {
+	return mark{int64(binary.LittleEndian.Uint64(text)), int64(binary.LittleEndian.Uint64(text[8:]))}
 }
 
 // between returns the marks of a part of the file: the last one at or before its
@@ -248,6 +295,28 @@ func (x *index) between(from, to int64) []mark {
 		return nil
 	}
 	return found
+}
+
+// thinned returns the index with marks that are so far apart, and the last of them; nil:
+// there would be more than most.
+func (x *index) thinned(apart int64, most int) (text []byte, last mark) {
+	in := bufio.NewReader(io.NewSectionReader(x, 0, headBytes+int64(x.marks)*markBytes))
+	text = make([]byte, headBytes, headBytes+most*markBytes)
+	_, err := io.ReadFull(in, text)
+	for i := 0; i < x.marks && err == nil; i++ {
+		var one [markBytes]byte
+		_, err = io.ReadFull(in, one[:])
+		m := markOf(one[:])
+		if i > 0 && m.at-last.at < apart {
+			continue
+		}
+		if len(text) == cap(text) {
+			return nil, mark{}
+		}
+		text, last = append(text, one[:]...), m
+	}
+	x.broken = x.broken || err != nil
+	return text, last
 }
 
 // before returns the last mark before a time; the zero value: there is none.
