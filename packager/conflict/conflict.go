@@ -66,12 +66,6 @@ func PortsOf(dir string, info output.Info) ([]Port, error) {
 	return all, err
 }
 
-// The labels of Compose and Swarm.
-const (
-	projectLabel = "com.docker.compose.project"
-	stackLabel   = "com.docker.stack.namespace"
-)
-
 // Engine is a Docker engine that an application would run on.
 type Engine struct {
 	docker *client.Client
@@ -89,9 +83,9 @@ func On(docker *client.Client, info system.Info, app string, asStack bool) *Engi
 // label is the one by which the application's own objects are known.
 func (e *Engine) label() string {
 	if e.swarm {
-		return stackLabel
+		return compose.LabelStack
 	}
-	return projectLabel
+	return compose.LabelProject
 }
 
 // Ports says which ports are in use, each by whom and what changes it; nil: none. Those
@@ -130,7 +124,7 @@ func (e *Engine) Name(ctx context.Context) error {
 		return err
 	}
 	for _, s := range services {
-		if s.Spec.Labels[stackLabel] == e.app && labelsOf(s)[packager.LabelApp] == "" {
+		if s.Spec.Labels[compose.LabelStack] == e.app && labelsOf(s)[packager.LabelApp] == "" {
 			return e.foreign("stack", "service", s.Spec.Name)
 		}
 	}
@@ -202,7 +196,7 @@ func (e *Engine) holders(ctx context.Context) ([]holder, error) {
 	for _, s := range services {
 		for _, p := range s.Endpoint.Ports {
 			host := p.PublishMode == swarm.PortConfigPublishModeHost
-			all = append(all, holder{int(p.PublishedPort), string(p.Protocol), whose("service", s.Spec.Name, s.Spec.Labels), e.swarm && s.Spec.Labels[stackLabel] == e.app, host && several, ""})
+			all = append(all, holder{int(p.PublishedPort), string(p.Protocol), whose("service", s.Spec.Name, s.Spec.Labels), e.swarm && s.Spec.Labels[compose.LabelStack] == e.app, host && several, ""})
 		}
 	}
 	return all, nil
@@ -218,7 +212,7 @@ func first(names []string) string {
 // whose says whom a container or service belongs to.
 func whose(kind, name string, labels map[string]string) string {
 	who := fmt.Sprintf("%s %q", kind, name)
-	switch app, project := labels[packager.LabelApp], cmp.Or(labels[stackLabel], labels[projectLabel]); {
+	switch app, project := labels[packager.LabelApp], cmp.Or(labels[compose.LabelStack], labels[compose.LabelProject]); {
 	case app != "":
 		who += fmt.Sprintf(" of application %q", app)
 	case project != "":

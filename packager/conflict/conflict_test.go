@@ -126,13 +126,13 @@ func TestANameThatIsSomebodyElsesIsRefused(t *testing.T) {
 		want       string
 	}{
 		"nothing":             {},
-		"the application":     {containers: []container.Summary{{Names: []string{"/shop_api_1"}, Labels: map[string]string{projectLabel: "shop", packager.LabelApp: "shop"}}}},
-		"another project":     {containers: []container.Summary{{Names: []string{"/blog_api_1"}, Labels: map[string]string{projectLabel: "blog"}}}},
-		"a project":           {containers: []container.Summary{{Names: []string{"/shop_db_1"}, Labels: map[string]string{projectLabel: "shop"}}}, want: `there is a Compose project "shop" already that toskose has not made, with container "shop_db_1": package it under another name, with --name`},
-		"the application's":   {services: []swarm.Service{service("shop_api", map[string]string{stackLabel: "shop"}, ours)}},
-		"another stack":       {services: []swarm.Service{service("blog_api", map[string]string{stackLabel: "blog"}, nil)}},
-		"a stack":             {services: []swarm.Service{service("shop_db", map[string]string{stackLabel: "shop"}, nil)}, want: `there is a stack "shop" already that toskose has not made, with service "shop_db"`},
-		"a service's project": {services: []swarm.Service{service("shop", map[string]string{projectLabel: "shop"}, nil)}},
+		"the application":     {containers: []container.Summary{{Names: []string{"/shop_api_1"}, Labels: map[string]string{compose.LabelProject: "shop", packager.LabelApp: "shop"}}}},
+		"another project":     {containers: []container.Summary{{Names: []string{"/blog_api_1"}, Labels: map[string]string{compose.LabelProject: "blog"}}}},
+		"a project":           {containers: []container.Summary{{Names: []string{"/shop_db_1"}, Labels: map[string]string{compose.LabelProject: "shop"}}}, want: `there is a Compose project "shop" already that toskose has not made, with container "shop_db_1": package it under another name, with --name`},
+		"the application's":   {services: []swarm.Service{service("shop_api", map[string]string{compose.LabelStack: "shop"}, ours)}},
+		"another stack":       {services: []swarm.Service{service("blog_api", map[string]string{compose.LabelStack: "blog"}, nil)}},
+		"a stack":             {services: []swarm.Service{service("shop_db", map[string]string{compose.LabelStack: "shop"}, nil)}, want: `there is a stack "shop" already that toskose has not made, with service "shop_db"`},
+		"a service's project": {services: []swarm.Service{service("shop", map[string]string{compose.LabelProject: "shop"}, nil)}},
 	} {
 		docker, info := engine(t, tt.containers, tt.services)
 		err := On(docker, info, "shop", tt.services != nil).Name(t.Context())
@@ -145,7 +145,7 @@ func TestANameThatIsSomebodyElsesIsRefused(t *testing.T) {
 func TestANameThatAContainerOfAnotherApplicationHasIsRefused(t *testing.T) {
 	t.Parallel()
 	one := func(name, project string) []container.Summary {
-		return []container.Summary{{Names: []string{"/" + name}, Labels: map[string]string{projectLabel: project, packager.LabelApp: project}}}
+		return []container.Summary{{Names: []string{"/" + name}, Labels: map[string]string{compose.LabelProject: project, packager.LabelApp: project}}}
 	}
 	for name, tt := range map[string]struct {
 		app        string
@@ -159,8 +159,8 @@ func TestANameThatAContainerOfAnotherApplicationHasIsRefused(t *testing.T) {
 		"its own":                                {app: "shop", containers: one("shop-web-db-1", "shop")},
 		"another service of the other":           {app: "shop", containers: one("shop-web-gui-1", "shop-web")},
 		"by the Compose that has underscores":    {app: "shop-web", containers: one("shop_web-db_1", "shop")},
-		"a service of the stack":                 {app: "shop", services: []swarm.Service{service("shop_db", map[string]string{stackLabel: "shop"}, nil)}},
-		"a service of another stack":             {app: "shop", services: []swarm.Service{service("shop-web_db", map[string]string{stackLabel: "shop-web"}, nil)}},
+		"a service of the stack":                 {app: "shop", services: []swarm.Service{service("shop_db", map[string]string{compose.LabelStack: "shop"}, nil)}},
+		"a service of another stack":             {app: "shop", services: []swarm.Service{service("shop-web_db", map[string]string{compose.LabelStack: "shop-web"}, nil)}},
 		"a service of no stack":                  {app: "shop", services: []swarm.Service{service("shop_db", nil, nil)}, want: `"db" would have the name of service "shop_db": `},
 	} {
 		docker, info := engine(t, tt.containers, tt.services)
@@ -174,11 +174,11 @@ func TestANameThatAContainerOfAnotherApplicationHasIsRefused(t *testing.T) {
 func TestPortsOfContainersAndServicesAreAnothersOrTheApplicationsOwn(t *testing.T) {
 	t.Parallel()
 	docker, info := engine(t, []container.Summary{
-		{Names: []string{"/blog_manager_1"}, Labels: map[string]string{projectLabel: "blog", packager.LabelApp: "blog"}, Ports: []container.Port{{PublicPort: 9001, Type: "tcp"}, {PrivatePort: 9005}}},
-		{Names: []string{"/shop_api_1"}, Labels: map[string]string{projectLabel: "shop", packager.LabelApp: "shop"}, Ports: []container.Port{{PublicPort: 9002, Type: "tcp"}}},
+		{Names: []string{"/blog_manager_1"}, Labels: map[string]string{compose.LabelProject: "blog", packager.LabelApp: "blog"}, Ports: []container.Port{{PublicPort: 9001, Type: "tcp"}, {PrivatePort: 9005}}},
+		{Names: []string{"/shop_api_1"}, Labels: map[string]string{compose.LabelProject: "shop", packager.LabelApp: "shop"}, Ports: []container.Port{{PublicPort: 9002, Type: "tcp"}}},
 		{Names: []string{"/db"}, Ports: []container.Port{{PublicPort: 9003, Type: "udp"}}},
 	}, []swarm.Service{
-		service("wiki_gui", map[string]string{stackLabel: "wiki"}, nil, swarm.PortConfig{PublishedPort: 9004, Protocol: "tcp"}),
+		service("wiki_gui", map[string]string{compose.LabelStack: "wiki"}, nil, swarm.PortConfig{PublishedPort: 9004, Protocol: "tcp"}),
 	})
 	ports := []Port{{9001, "tcp", false, "a", ""}, {9002, "tcp", false, "b", ""}, {9003, "udp", false, "c", ""}, {9004, "tcp", false, "d", ""}, {9005, "tcp", false, "e", ""}}
 	err := On(docker, info, "shop", false).Ports(t.Context(), ports)

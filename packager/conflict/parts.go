@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toskose/toskose/packager/compose"
 )
 
 // Parts refuses names of containers, or of a swarm's services, that the application's services would get and that are
@@ -23,7 +25,7 @@ func (e *Engine) Parts(ctx context.Context, services []string) error {
 	for _, c := range containers {
 		prefix, number, ok := cutLast(first(c.Names), "-")
 		name, within := strings.CutPrefix(prefix, e.app+"-")
-		if ok && within && isNumber(number) && c.Labels[projectLabel] != e.app && slices.Contains(services, name) {
+		if ok && within && isNumber(number) && c.Labels[compose.LabelProject] != e.app && slices.Contains(services, name) {
 			problems = append(problems, named(name, whose("container", first(c.Names), c.Labels)))
 		}
 	}
@@ -38,7 +40,7 @@ func (e *Engine) partsOfStack(ctx context.Context, services []string) error {
 	var problems []error
 	for _, s := range taken {
 		name, within := strings.CutPrefix(s.Spec.Name, e.app+"_")
-		if within && s.Spec.Labels[stackLabel] != e.app && slices.Contains(services, name) {
+		if within && s.Spec.Labels[compose.LabelStack] != e.app && slices.Contains(services, name) {
 			problems = append(problems, named(name, whose("service", s.Spec.Name, s.Spec.Labels)))
 		}
 	}

@@ -6,33 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/kubernetes"
 )
-
-// The targets that Options may name.
-const (
-	Swarm      = "swarm"
-	Compose    = "compose"
-	Kubernetes = "kubernetes"
-)
-
-// Validate refuses an unknown target, and what names a cluster where the target is none.
-func (o Options) Validate() error {
-	if all := []string{Swarm, Compose, Kubernetes}; o.Target != "" && !slices.Contains(all, o.Target) {
-		return fmt.Errorf("--target %q is not one of %s", o.Target, strings.Join(all, ", "))
-	}
-	if o.Context != "" && o.Target != "" && o.Target != Kubernetes {
-		return fmt.Errorf("--context names a cluster, and --target is %s", o.Target)
-	}
-	if o.Space != "" && o.Target != "" && o.Target != Kubernetes {
-		return fmt.Errorf("--namespace is of a cluster, and --target is %s", o.Target)
-	}
-	return nil
-}
 
 // Packaged reports whether toskose has packaged an application in a folder.
 func Packaged(dir string) bool {

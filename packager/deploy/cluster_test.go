@@ -78,6 +78,14 @@ func changes(calls []string) []string {
 
 const readyPod = `{"kind": "Pod", "metadata": {"name": "toskose-manager-1", "labels": {"app.kubernetes.io/name": "toskose-manager"}}, "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}`
 
+// crashing is a deployment with a pod that ends again and again.
+const crashing = `{"kind": "Deployment", "metadata": {"name": "store", "uid": "w", "generation": 2, "labels": {"app.kubernetes.io/name": "store"}}, "spec": {"replicas": 1}, "status": {"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1}},
+  {"kind": "Pod", "metadata": {"name": "store-1", "uid": "p", "labels": {"app.kubernetes.io/name": "store"}}, "status": {"phase": "Pending", "conditions": [{"type": "Ready", "status": "False"}],
+    "containerStatuses": [{"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"exitCode": 7, "reason": "Error"}}}]}}`
+
+// kinds are what is removed of an application, but for its volumes.
+const kinds = "deployments.apps,statefulsets.apps,jobs.batch,services,networkpolicies.networking.k8s.io,secrets"
+
 const readyManager = `{"kind": "Deployment", "metadata": {"name": "toskose-manager", "generation": 1, "labels": {"app.kubernetes.io/name": "toskose-manager"}}, "spec": {"replicas": 1},
   "status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1}}`
 
@@ -148,7 +156,7 @@ func explainedAndRemoved(t *testing.T, logs string) {
 	t.Helper()
 	dir, calls := fakeCluster(t, `
 *"get deployments.apps,statefulsets.apps,jobs.batch,pods"*) cat <<'JSON'
-{"items": [`+deployment(incomplete)+","+pod(`{"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"exitCode": 7, "reason": "Error"}}}`, "")+`]}
+{"items": [`+crashing+`]}
 JSON
 ;;
 `+logs+`
@@ -162,7 +170,7 @@ JSON
 	}
 	removed := []string{
 		"apply --kustomize " + dir,
-		"--namespace shop delete " + runningKinds + "," + secretKinds + " --selector SHOP --cascade=foreground --wait",
+		"--namespace shop delete " + kinds + " --selector SHOP --cascade=foreground --wait",
 		"delete namespace shop --ignore-not-found --wait",
 	}
 	if diff := cmp.Diff(removed, changes(calls())); diff != "" {
@@ -171,7 +179,7 @@ JSON
 }
 
 func TestWhatIsUndeployedLeavesVolumesAndWhatOthersMade(t *testing.T) {
-	running := "--namespace shop delete " + runningKinds + "," + secretKinds + " --selector SHOP --cascade=foreground --wait"
+	running := "--namespace shop delete " + kinds + " --selector SHOP --cascade=foreground --wait"
 	volumes := "--namespace shop delete persistentvolumeclaims --selector SHOP --cascade=foreground --wait"
 	namespace := "delete namespace shop --ignore-not-found --wait"
 	for name, tt := range map[string]struct {

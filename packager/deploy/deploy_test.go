@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/internal/leak"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -28,23 +28,57 @@ func TestMain(m *testing.M) {
 	leak.Main(m, http.DefaultClient.CloseIdleConnections)
 }
 
-// fakeRunner is an application that has failed in some way.
-type fakeRunner struct {
-	failed []failure
+// fakeBackend is an application that has failed in some way.
+type fakeBackend struct {
+	at     string // where its manager is: HOST:PORT
+	failed []backend.Failure
 	log    string
 	downs  int
+
+	secrets                        func() (backend.Suffixes, error)
+	removeVolumes, removeDocuments func(context.Context) error
 }
 
-func (f *fakeRunner) up(context.Context, release.Log) error { return nil }
-func (f *fakeRunner) down(context.Context) error {
+func (f *fakeBackend) Name() string                         { return "in a test" }
+func (f *fakeBackend) Host(context.Context) (string, error) { return f.at, nil }
+func (f *fakeBackend) Forward() string                      { return "" }
+func (f *fakeBackend) Close()                               {}
+
+func (f *fakeBackend) Up(context.Context, release.Log) error { return nil }
+func (f *fakeBackend) Down(context.Context) error {
 	f.downs++
 	return nil
 }
-func (f *fakeRunner) failures(context.Context) ([]failure, error)   { return f.failed, nil }
-func (f *fakeRunner) logs(context.Context, failure) (string, error) { return f.log, nil }
+func (f *fakeBackend) Failures(context.Context) ([]backend.Failure, error)   { return f.failed, nil }
+func (f *fakeBackend) Logs(context.Context, backend.Failure) (string, error) { return f.log, nil }
+
+func (f *fakeBackend) Before(context.Context) (backend.Earlier, error)          { return backend.Earlier{}, nil }
+func (f *fakeBackend) Secrets(context.Context) (backend.Suffixes, error)        { return f.secrets() }
+func (f *fakeBackend) Releases(context.Context) (map[string]release.Log, error) { return nil, nil }
+
+func (f *fakeBackend) Check(context.Context) error   { return nil }
+func (f *fakeBackend) Others(context.Context) error  { return nil }
+func (f *fakeBackend) Settle(context.Context) error  { return nil }
+func (f *fakeBackend) Publish(context.Context) error { return nil }
+
+func (f *fakeBackend) Elsewhere(context.Context, backend.Removal) ([]string, error) { return nil, nil }
+
+func (f *fakeBackend) RemoveVolumes(ctx context.Context) error {
+	if f.removeVolumes == nil {
+		return nil
+	}
+	return f.removeVolumes(ctx)
+}
+
+func (f *fakeBackend) RemoveDocuments(ctx context.Context) error {
+	if f.removeDocuments == nil {
+		return nil
+	}
+	return f.removeDocuments(ctx)
+}
 
 // managed is a deployer whose manager answers by a function.
-func managed(t *testing.T, r *fakeRunner, answer http.HandlerFunc) (*deployer, *bytes.Buffer) {
+func managed(t *testing.T, r *fakeBackend, answer http.HandlerFunc) (*deployer, *bytes.Buffer) {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
@@ -57,10 +91,13 @@ func managed(t *testing.T, r *fakeRunner, answer http.HandlerFunc) (*deployer, *
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
+	r.at = u.Host
 	return &deployer{
-		opts:  Options{Timeout: time.Minute, Progress: &said},
-		info:  output.Info{App: "shop", Nodes: []string{"backend", "frontend"}, Manager: output.Manager{Port: port}},
-		where: target{runner: r, host: func(context.Context) (string, error) { return u.Host, nil }},
+		Application: &backend.Application{
+			Info:     output.Info{App: "shop", Nodes: []string{"backend", "frontend"}, Manager: output.Manager{Port: port}},
+			Progress: &said,
+		},
+		opts: Options{Timeout: time.Minute}, where: r,
 	}, &said
 }
 
@@ -82,7 +119,7 @@ func reply(t *testing.T, w http.ResponseWriter, v any) {
 func TestWaitingEndsWhenAllUnitsAnswer(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	d, said := managed(t, &fakeRunner{}, func(w http.ResponseWriter, r *http.Request) {
+	d, said := managed(t, &fakeBackend{}, func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "admin" || password != "pw" || r.URL.Path != "/api/v1/node/" {
 			t.Errorf("asked %s as %s:%s", r.URL, user, password)
 		}
@@ -96,7 +133,7 @@ func TestWaitingEndsWhenAllUnitsAnswer(t *testing.T) {
 		}
 	})
 	address, err := d.wait(t.Context(), "admin", "pw")
-	if want := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(d.info.Manager.Port)); err != nil || address != want {
+	if want := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(d.Info.Manager.Port)); err != nil || address != want {
 		t.Errorf("%q, %v", address, err)
 	}
 	if diff := cmp.Diff("backend: answers\nfrontend: answers\n", said.String()); diff != "" {
@@ -125,7 +162,7 @@ func waitInVain(t *testing.T, d *deployer) string {
 
 func TestAStandaloneContainerThatDoesNotStayUpIsNoticed(t *testing.T) {
 	t.Parallel()
-	r := &fakeRunner{failed: []failure{{service: "store", why: "restarting with code 1", times: 1}}}
+	r := &fakeBackend{failed: []backend.Failure{{Service: "store", Why: "restarting with code 1", Times: 1}}}
 	d, _ := managed(t, r, func(w http.ResponseWriter, _ *http.Request) { reply(t, w, nodes("running", "running")) })
 	if said, want := waitInVain(t, d), "store: restarting with code 1"; said != want {
 		t.Errorf("it says %s, want %s", said, want)
@@ -134,7 +171,7 @@ func TestAStandaloneContainerThatDoesNotStayUpIsNoticed(t *testing.T) {
 
 func TestTimeUpNamesWhatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	d, _ := managed(t, &fakeRunner{}, func(w http.ResponseWriter, _ *http.Request) { reply(t, w, nodes("running", "unreachable")) })
+	d, _ := managed(t, &fakeBackend{}, func(w http.ResponseWriter, _ *http.Request) { reply(t, w, nodes("running", "unreachable")) })
 	if said, want := waitInVain(t, d), "frontend is unreachable: no address"; said != want {
 		t.Errorf("it says %s, want %s", said, want)
 	}
@@ -142,7 +179,7 @@ func TestTimeUpNamesWhatDoesNotAnswer(t *testing.T) {
 
 func TestAManagerWithAnotherPasswordIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	d, _ := managed(t, &fakeRunner{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	d, _ := managed(t, &fakeBackend{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	if _, err := d.wait(t.Context(), "admin", "pw"); !errors.Is(err, errDenied) {
 		t.Errorf("error %v", err)
 	}
@@ -151,7 +188,7 @@ func TestAManagerWithAnotherPasswordIsNotWaitedFor(t *testing.T) {
 func TestTheManagerOfTheVersionBeforeMayAnswerForAWhile(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	d, _ := managed(t, &fakeRunner{}, func(w http.ResponseWriter, _ *http.Request) {
+	d, _ := managed(t, &fakeBackend{}, func(w http.ResponseWriter, _ *http.Request) {
 		if asked.Add(1) == 1 {
 			w.WriteHeader(http.StatusUnauthorized) // it knows the password before only
 			return
@@ -166,13 +203,13 @@ func TestTheManagerOfTheVersionBeforeMayAnswerForAWhile(t *testing.T) {
 
 func TestWhatFailsAgainAndAgainIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	r := &fakeRunner{failed: []failure{{service: "store", why: "exited with code 1", times: hopeless}}, log: "first\ncannot bind\n"}
+	r := &fakeBackend{failed: []backend.Failure{{Service: "store", Why: "exited with code 1", Times: backend.Hopeless}}, log: "first\ncannot bind\n"}
 	d, said := managed(t, r, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	_, err := d.wait(t.Context(), "admin", "pw")
 	if err == nil || err.Error() != "store has failed 3 times" {
 		t.Fatalf("error %v", err)
 	}
-	err = d.failed(t.Context(), err, earlier{data: true})
+	err = d.failed(t.Context(), err, backend.Earlier{Data: true})
 	want := "cannot deploy \"shop\": store has failed 3 times\n  store: exited with code 1\n    first\n    cannot bind"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
@@ -184,58 +221,25 @@ func TestWhatFailsAgainAndAgainIsNotWaitedFor(t *testing.T) {
 
 func TestWhatWasThereBeforeOrIsToBeKeptStays(t *testing.T) {
 	t.Parallel()
-	r := &fakeRunner{}
+	r := &fakeBackend{}
 	d, _ := managed(t, r, nil)
 	cause := errors.New("x")
-	if err := d.failed(t.Context(), cause, earlier{running: true}); !errors.Is(err, cause) || r.downs != 0 {
+	if err := d.failed(t.Context(), cause, backend.Earlier{Running: true}); !errors.Is(err, cause) || r.downs != 0 {
 		t.Errorf("%v; taken down %d times", err, r.downs)
 	}
 	d.opts.Keep = true
-	if err := d.failed(t.Context(), cause, earlier{}); !errors.Is(err, cause) || r.downs != 0 {
+	if err := d.failed(t.Context(), cause, backend.Earlier{}); !errors.Is(err, cause) || r.downs != 0 {
 		t.Errorf("%v; taken down %d times", err, r.downs)
 	}
 }
 
 func TestCleaningUpIsNotInterrupted(t *testing.T) {
 	t.Parallel()
-	r := &fakeRunner{}
+	r := &fakeBackend{}
 	d, _ := managed(t, r, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := d.failed(ctx, ctx.Err(), earlier{data: true}); !errors.Is(err, context.Canceled) || r.downs != 1 {
+	if err := d.failed(ctx, ctx.Err(), backend.Earlier{Data: true}); !errors.Is(err, context.Canceled) || r.downs != 1 {
 		t.Errorf("%v; taken down %d times", err, r.downs)
-	}
-}
-
-func TestAnImageBuiltAgainReplacesItsContainers(t *testing.T) {
-	t.Parallel()
-	of := func(service, ref, id string) container.Summary {
-		return container.Summary{Image: ref, ImageID: id, State: container.StateRunning, Labels: map[string]string{serviceLabel: service}}
-	}
-	ended := of("ended", "old:1", "sha256:0")
-	ended.State = container.StateExited
-	got := staleServices([]container.Summary{
-		of("same", "same:1", "sha256:1"), of("gone", "gone:1", "sha256:9"), of("changed", "changed:1", "sha256:2"),
-		of("changed", "changed:1", "sha256:2"), of("nameless", "sha256:5", "sha256:5"), ended,
-		{State: container.StateRunning, Image: "changed:1"},
-	}, func(ref string) string {
-		return map[string]string{"same:1": "sha256:1", "changed:1": "sha256:3", "old:1": "sha256:1"}[ref]
-	})
-	if diff := cmp.Diff([]string{"changed", "nameless"}, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestACommandsErrorHoldsTheEndOfItsOutput(t *testing.T) {
-	t.Parallel()
-	var debug bytes.Buffer
-	d := &deployer{opts: Options{Debug: &debug, Environ: []string{"A=seen"}, Dir: t.TempDir()}}
-	err := d.command(t.Context(), "/bin/sh", "-c", "printf 'o\\033[32mn\\033[0me\\r\\n'; echo $A >&2; exit 3")
-	if err == nil || !strings.HasSuffix(err.Error(), "exit status 3\n    one\n    seen") || !strings.HasSuffix(debug.String(), "\nseen\n") {
-		t.Errorf("error %v, debug %q", err, &debug)
-	}
-	d.opts.Debug = nil
-	if err := d.command(t.Context(), "/bin/sh", "-c", "exit 0"); err != nil {
-		t.Error(err)
 	}
 }

@@ -18,24 +18,20 @@ func Reach(ctx context.Context, engine *client.Client, opts Options) (at endpoin
 	if err != nil {
 		return endpoint.Access{}, nil, err
 	}
-	done = func() {
-		if d.where.close != nil {
-			d.where.close()
-		}
-	}
-	host, err := d.where.host(ctx)
+	done = d.where.Close
+	host, err := d.where.Host(ctx)
 	if err != nil {
 		done()
-		return endpoint.Access{}, nil, fmt.Errorf("cannot find the manager of %q: %w", d.info.App, err)
+		return endpoint.Access{}, nil, fmt.Errorf("cannot find the manager of %q: %w", d.Info.App, err)
 	}
-	password, err := output.ManagerPassword(d.opts.Dir)
+	password, err := output.ManagerPassword(d.Dir)
 	return d.access(host, password), done, err
 }
 
 // access is to the manager of what is deployed, at HOST:PORT.
 func (d *deployer) access(host, password string) endpoint.Access {
-	at := endpoint.New(d.opts.Dir, d.info, host, password)
-	at.Forward = d.where.forward
+	at := endpoint.New(d.Dir, d.Info, host, password)
+	at.Forward = d.where.Forward()
 	return at
 }
 
@@ -46,9 +42,9 @@ const finding = 20 * time.Second
 func (d *deployer) askBefore(ctx context.Context, password string) {
 	ctx, cancel := context.WithTimeout(ctx, finding)
 	defer cancel()
-	host, err := d.where.host(ctx)
+	host, err := d.where.Host(ctx)
 	if err != nil {
-		d.say("%s: the manager that runs cannot be asked: %v", d.info.App, err)
+		d.Say("%s: the manager that runs cannot be asked: %v", d.Info.App, err)
 		return
 	}
 	d.opts.Before(ctx, d.access(host, password))

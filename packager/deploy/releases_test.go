@@ -39,7 +39,7 @@ func upgraded(t *testing.T) (dir string, old release.Record, calls func() []stri
 {"items": [`+readyManager+","+readyPod+`]}
 JSON
 else cat <<'JSON'
-{"items": [`+readyManager+","+readyPod+","+deployment(incomplete)+","+pod(`{"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"exitCode": 7, "reason": "Error"}}}`, "")+`]}
+{"items": [`+readyManager+","+readyPod+","+crashing+`]}
 JSON
 fi ;;
 *"logs store-1"*) echo cannot bind ;;

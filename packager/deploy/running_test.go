@@ -1,12 +1,16 @@
 package deploy
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/output"
 )
 
 // TestOnlySecretsArePublished: on a cluster, rotating them applies nothing else of the folder.
@@ -50,5 +54,34 @@ YAML
 	}
 	if info := running.Info(); info.App != "Shop" || running.OnSwarm() {
 		t.Errorf("%+v", info)
+	}
+}
+
+func TestOnlyASwarmHasServices(t *testing.T) {
+	t.Parallel()
+	if _, err := (&Running{&deployer{}}).Services(t.Context()); err == nil || errors.Is(err, errDenied) {
+		t.Error("an application elsewhere has services of a swarm")
+	}
+}
+
+// TestNothingIsDeployedWhileSecretsAreReplaced: the folder has neither what was nor what will be.
+func TestNothingIsDeployedWhileSecretsAreReplaced(t *testing.T) {
+	dir, calls := fakeCluster(t, `*) echo "{}" ;;`)
+	if err := os.MkdirAll(filepath.Join(dir, output.SecretsDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := output.WriteSecret(dir, packager.RotationFile, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	opts := Options{Dir: dir, Target: Kubernetes, Environ: os.Environ(), Progress: io.Discard}
+	_, up := Up(t.Context(), nil, opts)
+	_, back := Rollback(t.Context(), nil, opts)
+	for _, err := range []error{up, back} {
+		if err == nil || !strings.Contains(err.Error(), "`toskose rotate "+dir+"` goes on") {
+			t.Errorf("error %v", err)
+		}
+	}
+	if got := changes(calls()); len(got) > 0 {
+		t.Errorf("calls %q", got)
 	}
 }

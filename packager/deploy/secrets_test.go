@@ -2,14 +2,18 @@ package deploy
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/docker/docker/api/types/system"
+
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/deploy/engine"
+	"github.com/toskose/toskose/packager/deploy/project"
 	"github.com/toskose/toskose/packager/mounted"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
@@ -32,26 +36,28 @@ func TestOtherSecretsThanThoseThatRunAreRefused(t *testing.T) {
 	t.Parallel()
 	const ours = `{"manager-password": {"suffix": "a1"}, "backend-password": {"suffix": "b1"}, "manager-users": {"suffix": "c1"}, "api.token": {"suffix": "d1"}}`
 	for name, tt := range map[string]struct {
-		running suffixes
+		running backend.Suffixes
 		change  func(*deployer)
 		want    []string // empty: it is deployed
 	}{
-		"the same":                         {suffixes{"manager-password": {"a1"}, "backend-password": {"b1"}}, nil, nil},
+		"the same":                         {backend.Suffixes{"manager-password": {"a1"}, "backend-password": {"b1"}}, nil, nil},
 		"nothing is known of what runs":    {nil, nil, nil},
-		"the manager's":                    {suffixes{"manager-password": {"a0"}, "backend-password": {"b1"}}, nil, []string{"(manager-password)", "--from /srv/r1", "--new-secrets"}},
-		"all":                              {suffixes{"manager-password": {"a0"}, "backend-password": {"b0"}}, nil, []string{"(manager-password, backend-password)"}},
-		"what is left of one that failed":  {suffixes{"manager-password": {"a1", "a0"}}, nil, nil},
-		"users, and what inputs say":       {suffixes{"manager-users": {"c0"}, "api.token": {"d0"}}, nil, nil},
-		"a container that runs no longer":  {suffixes{"store-password": {"e0"}}, nil, nil},
-		"they are to be new":               {suffixes{"manager-password": {"a0"}}, func(d *deployer) { d.opts.NewSecrets = true }, nil},
-		"they are somebody else's to make": {suffixes{"manager-password": {"a0"}}, func(d *deployer) { d.info.External = []string{"x"} }, nil},
+		"the manager's":                    {backend.Suffixes{"manager-password": {"a0"}, "backend-password": {"b1"}}, nil, []string{"(manager-password)", "--from /srv/r1", "--new-secrets"}},
+		"all":                              {backend.Suffixes{"manager-password": {"a0"}, "backend-password": {"b0"}}, nil, []string{"(manager-password, backend-password)"}},
+		"what is left of one that failed":  {backend.Suffixes{"manager-password": {"a1", "a0"}}, nil, nil},
+		"users, and what inputs say":       {backend.Suffixes{"manager-users": {"c0"}, "api.token": {"d0"}}, nil, nil},
+		"a container that runs no longer":  {backend.Suffixes{"store-password": {"e0"}}, nil, nil},
+		"they are to be new":               {backend.Suffixes{"manager-password": {"a0"}}, func(d *deployer) { d.opts.NewSecrets = true }, nil},
+		"they are somebody else's to make": {backend.Suffixes{"manager-password": {"a0"}}, func(d *deployer) { d.Info.External = []string{"x"} }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &deployer{
-				opts: Options{Dir: withSecrets(t, ours), Progress: &bytes.Buffer{}}, info: output.Info{App: "shop", Nodes: []string{"backend"}},
-				where: target{secrets: func(context.Context) (suffixes, error) { return tt.running, nil }},
-				log:   release.Log{{Release: "1", Folder: "/srv/r1"}},
+				Application: &backend.Application{
+					Dir: withSecrets(t, ours), Progress: &bytes.Buffer{}, Info: output.Info{App: "shop", Nodes: []string{"backend"}},
+					Log: release.Log{{Release: "1", Folder: "/srv/r1"}},
+				},
+				where: &fakeBackend{secrets: func() (backend.Suffixes, error) { return tt.running, nil }},
 			}
 			if tt.change != nil {
 				tt.change(d)
@@ -67,7 +73,10 @@ func TestOtherSecretsThanThoseThatRunAreRefused(t *testing.T) {
 			}
 		})
 	}
-	d := &deployer{opts: Options{Dir: withSecrets(t, ours)}, where: target{secrets: func(context.Context) (suffixes, error) { return nil, errors.New("no answer") }}}
+	d := &deployer{
+		Application: &backend.Application{Dir: withSecrets(t, ours)},
+		where:       &fakeBackend{secrets: func() (backend.Suffixes, error) { return nil, errors.New("no answer") }},
+	}
 	if err := d.checkSecrets(t.Context()); err == nil || err.Error() != "no answer" {
 		t.Errorf("error %v", err)
 	}
@@ -87,14 +96,15 @@ func TestWhatContainersMountIsComparedWhereTheirFolderIsGone(t *testing.T) {
 		}
 		return dir
 	}
-	d := &deployer{opts: Options{Mounted: t.TempDir(), Progress: &bytes.Buffer{}}, engineID: "engine", info: output.Info{App: "shop"}, kind: Compose}
-	d.where = onProject(d)
+	root := t.TempDir()
+	d := &deployer{Application: &backend.Application{Progress: &bytes.Buffer{}, Info: output.Info{App: "shop"}}, kind: Compose}
+	d.where = project.Of(&engine.Engine{Application: d.Application, System: system.Info{ID: "engine"}}, root)
 	before := packaged("old")
-	if _, err := mounted.Of(d.opts.Mounted, d.engineID, "shop").Take(before); err != nil {
+	if _, err := mounted.Of(root, "engine", "shop").Take(before); err != nil {
 		t.Fatal(err)
 	}
 	for password, refused := range map[string]bool{"old": false, "new": true} {
-		d.opts.Dir = packaged(password)
+		d.Dir = packaged(password)
 		if err := d.checkSecrets(t.Context()); (err != nil) != refused {
 			t.Errorf("%s: error %v", password, err)
 		}

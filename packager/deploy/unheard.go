@@ -3,23 +3,19 @@ package deploy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"slices"
-	"time"
 
-	"github.com/docker/docker/api/types/swarm"
-
-	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
 // unheard returns why the manager, which could not be asked, runs all the same and will
 // not be heard; nil: nobody knows.
 func (d *deployer) unheard(ctx context.Context, err error) error {
-	if d.where.unheard == nil || !cutOff(err) {
+	where, ok := d.where.(backend.Listener)
+	if !ok || !cutOff(err) {
 		return nil
 	}
-	return d.where.unheard(ctx)
+	return where.Unheard(ctx)
 }
 
 // cutOff reports whether an error is the network's: nothing answers at an address, or
@@ -28,29 +24,4 @@ func cutOff(err error) bool {
 	var op *net.OpError
 	var slow net.Error
 	return errors.As(err, &op) || errors.As(err, &slow) && slow.Timeout()
-}
-
-// unheard says what to do where the swarm's virtual IPs do not answer: a kernel without
-// IPVS refuses connections to them, or drops them, and the engine reports nothing.
-func (s *stack) unheard(ctx context.Context) error {
-	manager := s.d.info.Manager
-	if manager.Publish == compose.PublishHost {
-		return nil
-	}
-	services, tasks, err := s.look(ctx)
-	if err != nil || !s.runs(manager.Service, services, tasks) {
-		return nil //nolint:nilerr // the next round asks again, until the time is up
-	}
-	return fmt.Errorf("the manager runs, and its port %d does not answer: a swarm publishes ports at virtual IPs, for which all of its machines need "+
-		"a kernel with IPVS (`modprobe ip_vs`) and an open port %d; without IPVS package with --endpoint-mode %s --publish-mode %s",
-		manager.Port, manager.Port, compose.EndpointDNSRR, compose.PublishHost)
-}
-
-// runs reports whether a service has a task that is up for a while.
-func (s *stack) runs(service string, services []swarm.Service, tasks []swarm.Task) bool {
-	names := s.names(services)
-	return slices.ContainsFunc(tasks, func(t swarm.Task) bool {
-		return names[t.ServiceID] == service && t.DesiredState == swarm.TaskStateRunning &&
-			t.Status.State == swarm.TaskStateRunning && time.Since(t.Status.Timestamp) > settled
-	})
 }

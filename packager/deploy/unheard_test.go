@@ -5,25 +5,36 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docker/docker/api/types/swarm"
-	"github.com/docker/docker/client"
+	"github.com/docker/docker/api/types/system"
 
 	"github.com/toskose/toskose/internal/freeport"
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/deploy/engine"
+	"github.com/toskose/toskose/packager/deploy/stack"
+	testengine "github.com/toskose/toskose/packager/internal/engine"
 	"github.com/toskose/toskose/packager/output"
 )
+
+// published is a stack whose manager is at this machine.
+type published struct {
+	*stack.Stack
+	at string
+}
+
+func (p published) Host(context.Context) (string, error) { return p.at, nil }
 
 // swarmOf is a stack whose manager has one task, at a port at which nothing answers.
 func swarmOf(t *testing.T, publish string, task swarm.Task) *deployer {
 	t.Helper()
 	task.ServiceID = "m"
-	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	docker := testengine.Fake(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/services"):
 			reply(t, w, []swarm.Service{{ID: "m", Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{Name: "shop_toskose-manager"}}}})
@@ -32,26 +43,19 @@ func swarmOf(t *testing.T, publish string, task swarm.Task) *deployer {
 		default:
 			t.Errorf("the engine is asked for %s", r.URL)
 		}
-	}))
-	t.Cleanup(engine.Close)
-	docker, err := client.NewClientWithOpts(client.WithHost("tcp://"+engine.Listener.Addr().String()), client.WithVersion("1.41"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { docker.Close() })
+	})
 	port := freeport.Find(t)
-	d := &deployer{
-		opts: Options{Timeout: time.Minute, Progress: io.Discard}, engine: docker,
-		info: output.Info{App: "shop", Nodes: []string{"backend"}, Manager: output.Manager{Service: "toskose-manager", Port: port, Publish: publish}},
+	app := &backend.Application{
+		Info:     output.Info{App: "shop", Nodes: []string{"backend"}, Manager: output.Manager{Service: "toskose-manager", Port: port, Publish: publish}},
+		Progress: io.Discard,
 	}
-	d.where = onStack(d, "node")
-	d.where.host = func(context.Context) (string, error) { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil }
-	return d
+	on := stack.Of(&engine.Engine{Application: app, Docker: docker, System: system.Info{Swarm: swarm.Info{NodeID: "node"}}})
+	return &deployer{Application: app, opts: Options{Timeout: time.Minute}, where: published{on, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}}
 }
 
 func TestASwarmWhoseVirtualIPsDoNotAnswerSaysWhichFlagsHelp(t *testing.T) {
 	t.Parallel()
-	up := swarm.Task{ID: "1", DesiredState: swarm.TaskStateRunning, Status: swarm.TaskStatus{State: swarm.TaskStateRunning, Timestamp: time.Now().Add(-settled - time.Second)}}
+	up := swarm.Task{ID: "1", DesiredState: swarm.TaskStateRunning, Status: swarm.TaskStatus{State: swarm.TaskStateRunning, Timestamp: time.Now().Add(-backend.Settled - time.Second)}}
 	d := swarmOf(t, compose.PublishIngress, up)
 	_, err := d.wait(t.Context(), "admin", "pw")
 	if err == nil || !strings.Contains(err.Error(), "--endpoint-mode dnsrr --publish-mode host") || !strings.Contains(err.Error(), "connection refused") {
@@ -77,7 +81,7 @@ func TestASwarmWhoseVirtualIPsDoNotAnswerSaysWhichFlagsHelp(t *testing.T) {
 	if why := d.unheard(t.Context(), unexpected("http://m", http.StatusBadGateway, nil)); why != nil {
 		t.Errorf("although something answers: %v", why)
 	}
-	d.where.unheard = nil // no swarm
+	d.where = &fakeBackend{}
 	if why := d.unheard(t.Context(), &net.OpError{Op: "dial", Err: net.ErrClosed}); why != nil {
 		t.Errorf("without a swarm: %v", why)
 	}

@@ -1,60 +1,15 @@
 package deploy
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/packager/endpoint"
-	"github.com/toskose/toskose/packager/internal/command"
+	"github.com/toskose/toskose/packager/deploy/backend"
 )
-
-// failure is what is wrong with a service.
-type failure struct {
-	service string
-	why     string
-	times   int    // that it has failed
-	task    string // of a swarm, which has failed last
-	final   bool
-	job     bool // it is there to end
-	young   bool // nothing is known to be wrong, but it has yet to show that it stays up
-}
-
-// hopeless is the number of failures after which waiting ends.
-const hopeless = 3
-
-// settled is how long a container that has failed before has to run to count as
-// running.
-const settled = 10 * time.Second
-
-// proven is how long a container without a health check has to run to count as running
-// where it has not failed yet: what cannot work mostly ends at once.
-const proven = 3 * time.Second
-
-// isYoung reports whether something has started so recently that it may end yet. A clock of the
-// engine's that is ahead says nothing.
-func isYoung(started time.Time) bool {
-	age := time.Since(started)
-	return age >= 0 && age < proven
-}
-
-// patience is the time for one answer of the manager, which itself waits for units.
-const patience = 30 * time.Second
-
-// node is what is read of the manager's answer about one.
-type node struct {
-	Name  string `json:"name"`
-	State string `json:"state"`
-	Why   string `json:"why"`
-
-	Replicas []replica `json:"replicas"`
-}
 
 // wait asks the manager until it reaches the unit of every toskosed node, and
 // returns the manager's address.
@@ -84,7 +39,7 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 			}
 			last = fmt.Errorf("the manager does not answer: %w", err)
 		}
-		list, err := d.where.failures(ctx)
+		list, err := d.where.Failures(ctx)
 		if fatal := inVain(list); err == nil && fatal != nil {
 			return "", fatal
 		}
@@ -103,11 +58,11 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 
 // sayAnswering says which nodes answer now.
 func (d *deployer) sayAnswering(said map[string]bool, missing []node) {
-	for _, name := range d.info.Nodes {
+	for _, name := range d.Info.Nodes {
 		waits := slices.ContainsFunc(missing, func(n node) bool { return n.Name == name })
 		if !waits && !said[name] {
 			said[name] = true
-			d.say("%s: answers", name)
+			d.Say("%s: answers", name)
 		}
 	}
 }
@@ -120,100 +75,28 @@ func unanswered(missing []node) error {
 	return errors.New(strings.Join(waits, "; "))
 }
 
-var errDenied = errors.New("the manager at its port refuses the password in secrets/manager-password: it is another manager, or has another password")
-
-// ask returns the manager's address, and the toskosed nodes whose unit it does
-// not reach.
-func (d *deployer) ask(ctx context.Context, user, password string) (address string, missing []node, err error) {
-	host, err := d.where.host(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	address = endpoint.URL(d.info, host)
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if len(d.info.External) > 0 { // nobody here knows the password
-		missing, err = d.askReady(ctx, address)
-		return address, missing, err
-	}
-	url := address + "/api/v1/node/"
-	code, body, err := d.get(ctx, url, user, password)
-	switch {
-	case err != nil:
-		return "", nil, err
-	case code == http.StatusUnauthorized:
-		return "", nil, errDenied
-	case code != http.StatusOK:
-		return "", nil, unexpected(url, code, body)
-	}
-	var nodes []node
-	if err := json.Unmarshal(body, &nodes); err != nil {
-		return "", nil, fmt.Errorf("GET %s: %w", url, err)
-	}
-	d.doubt(nodes)
-	return address, unreached(d.info.Nodes, nodes), nil
-}
-
-func unreached(want []string, have []node) []node {
-	var missing []node
-	for _, name := range want {
-		i := slices.IndexFunc(have, func(n node) bool { return n.Name == name })
-		switch {
-		case i < 0:
-			missing = append(missing, node{Name: name, State: "unknown to the manager"})
-		case have[i].State != "running":
-			missing = append(missing, have[i])
-		}
-	}
-	return missing
-}
-
 // troubled is what is wrong although all units answer, such as a standalone
 // container that does not stay up.
-func troubled(list []failure) error {
+func troubled(list []backend.Failure) error {
 	var all []error
 	for _, f := range list {
-		all = append(all, fmt.Errorf("%s: %s", f.service, f.why))
+		all = append(all, fmt.Errorf("%s: %s", f.Service, f.Why))
 	}
 	return errors.Join(all...)
 }
 
 // inVain returns an error that waiting cannot resolve.
-func inVain(list []failure) error {
+func inVain(list []backend.Failure) error {
 	for _, f := range list {
-		if f.final && f.job {
-			return fmt.Errorf("job %s has failed", f.service)
+		if f.Final && f.Job {
+			return fmt.Errorf("job %s has failed", f.Service)
 		}
-		if f.final {
-			return fmt.Errorf("%s does not come up", f.service)
+		if f.Final {
+			return fmt.Errorf("%s does not come up", f.Service)
 		}
-		if f.times >= hopeless {
-			return fmt.Errorf("%s has failed %d times", f.service, f.times)
+		if f.Times >= backend.Hopeless {
+			return fmt.Errorf("%s has failed %d times", f.Service, f.Times)
 		}
 	}
 	return nil
-}
-
-// reasons explains, for people, what is wrong with each service, with the end of
-// its log. It is best effort.
-func (d *deployer) reasons(ctx context.Context) string {
-	list, err := d.where.failures(ctx)
-	if err != nil {
-		return ""
-	}
-	slices.SortFunc(list, func(a, b failure) int { return cmp.Compare(a.service, b.service) })
-	var b strings.Builder
-	for _, f := range list {
-		if f.young {
-			continue
-		}
-		fmt.Fprintf(&b, "\n  %s: %s", f.service, f.why)
-		if text, err := d.where.logs(ctx, f); err == nil {
-			if f.job {
-				text = saidByJob(text)
-			}
-			b.WriteString(command.Indented(command.LastLines(text, 10)))
-		}
-	}
-	return b.String()
 }

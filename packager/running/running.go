@@ -20,6 +20,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
 )
 
 // Application is one that runs, or of which something is left.
@@ -49,13 +50,8 @@ const (
 	onKubernetes = "kubernetes"
 )
 
-const (
-	projectLabel = "com.docker.compose.project"
-	folderLabel  = "com.docker.compose.project.working_dir"
-	stackLabel   = "com.docker.stack.namespace"
-
-	managerTLS = "TOSKOSE_MANAGER_TLS_CERT" // is in the environment of a manager that speaks TLS
-)
+// is in the environment of a manager that speaks TLS
+const managerTLS = "TOSKOSE_MANAGER_TLS_CERT"
 
 // OnEngine returns the applications on an engine and in its swarm.
 func OnEngine(ctx context.Context, docker *client.Client) ([]Application, error) {
@@ -74,16 +70,16 @@ func OnEngine(ctx context.Context, docker *client.Client) ([]Application, error)
 // projects returns those that Compose runs.
 func projects(ctx context.Context, docker *client.Client) ([]Application, error) {
 	list, err := docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
-		filters.Arg("label", packager.LabelApp), filters.Arg("label", projectLabel))})
+		filters.Arg("label", packager.LabelApp), filters.Arg("label", compose.LabelProject))})
 	if err != nil {
 		return nil, fmt.Errorf("cannot list containers: %w", err)
 	}
 	found := map[string]*Application{}
 	for _, c := range list {
-		name := c.Labels[projectLabel]
+		name := c.Labels[compose.LabelProject]
 		a := found[name]
 		if a == nil {
-			a = &Application{Name: name, Target: onCompose, Dir: c.Labels[folderLabel]}
+			a = &Application{Name: name, Target: onCompose, Dir: c.Labels[compose.LabelFolder]}
 			found[name] = a
 		}
 		up := c.State == container.StateRunning
@@ -169,13 +165,13 @@ func hostOf(docker *client.Client, bound string) string {
 
 // stacks returns those that the swarm runs.
 func stacks(ctx context.Context, docker *client.Client, self string) ([]Application, error) {
-	list, err := docker.ServiceList(ctx, swarm.ServiceListOptions{Status: true, Filters: filters.NewArgs(filters.Arg("label", stackLabel))})
+	list, err := docker.ServiceList(ctx, swarm.ServiceListOptions{Status: true, Filters: filters.NewArgs(filters.Arg("label", compose.LabelStack))})
 	if err != nil {
 		return nil, fmt.Errorf("cannot list services: %w", err)
 	}
 	found := map[string]*Application{}
 	for _, s := range list {
-		name, spec := s.Spec.Labels[stackLabel], s.Spec.TaskTemplate.ContainerSpec
+		name, spec := s.Spec.Labels[compose.LabelStack], s.Spec.TaskTemplate.ContainerSpec
 		if spec == nil || spec.Labels[packager.LabelApp] == "" {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/kubectl"
 )
 
@@ -47,7 +48,7 @@ func fakeEngine(t *testing.T, answers map[string]any) *client.Client {
 
 func service(id, name, node string, running, desired uint64, ports ...swarm.PortConfig) swarm.Service {
 	s := swarm.Service{ID: id, Endpoint: swarm.Endpoint{Ports: ports}, ServiceStatus: &swarm.ServiceStatus{RunningTasks: running, DesiredTasks: desired}}
-	s.Spec.Name, s.Spec.Labels = name, map[string]string{stackLabel: strings.Split(name, "_")[0]}
+	s.Spec.Name, s.Spec.Labels = name, map[string]string{compose.LabelStack: strings.Split(name, "_")[0]}
 	s.Spec.TaskTemplate.ContainerSpec = &swarm.ContainerSpec{Labels: map[string]string{packager.LabelApp: "x"}, Env: []string{"A=b"}}
 	if node != "" {
 		s.Spec.TaskTemplate.ContainerSpec.Labels[packager.LabelNode] = node
@@ -93,7 +94,7 @@ func TestAJobThatIsCompletedNeedsNoContainer(t *testing.T) {
 		return s
 	}
 	of := func(id, state string) map[string]any {
-		labels := map[string]string{packager.LabelApp: "blog", projectLabel: "blog", packager.LabelNode: id, packager.LabelJob: "task"}
+		labels := map[string]string{packager.LabelApp: "blog", compose.LabelProject: "blog", packager.LabelNode: id, packager.LabelJob: "task"}
 		return map[string]any{"Id": id, "State": state, "Labels": labels}
 	}
 	ended := func(id string, code int) map[string]any {

@@ -26,13 +26,6 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// The labels of Compose and Swarm.
-const (
-	projectLabel = "com.docker.compose.project"
-	stackLabel   = "com.docker.stack.namespace"
-	serviceLabel = "com.docker.swarm.service.name"
-)
-
 // engine has the volumes of an application that Compose or its swarm runs.
 type engine struct {
 	docker *client.Client
@@ -52,7 +45,7 @@ func (e engine) List(ctx context.Context) ([]Volume, error) {
 		return nil, fmt.Errorf("cannot list containers: %w", err)
 	}
 	all := []Volume{}
-	for _, label := range []string{projectLabel, stackLabel} {
+	for _, label := range []string{compose.LabelProject, compose.LabelStack} {
 		list, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label+"="+e.app))})
 		if err != nil {
 			return nil, fmt.Errorf("cannot list volumes: %w", err)
@@ -76,7 +69,7 @@ func users(containers []container.Summary, name string) []User {
 	for _, c := range containers {
 		if slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Type == mount.TypeVolume && m.Name == name }) {
 			all = append(all, User{
-				Name: strings.TrimPrefix(strings.Join(c.Names, ", "), "/"), ID: c.ID, Node: c.Labels[packager.LabelNode], Running: c.State == container.StateRunning, Service: c.Labels[serviceLabel],
+				Name: strings.TrimPrefix(strings.Join(c.Names, ", "), "/"), ID: c.ID, Node: c.Labels[packager.LabelNode], Running: c.State == container.StateRunning, Service: c.Labels[compose.LabelSwarmService],
 			})
 		}
 	}
@@ -86,7 +79,7 @@ func users(containers []container.Summary, name string) []User {
 // elsewhere says which other machines of the swarm use volumes of these names. Those that
 // only they have are added: they are there, and cannot be copied from here.
 func (e engine) elsewhere(ctx context.Context, all []Volume, info system.Info) ([]Volume, error) {
-	tasks, err := e.docker.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("label", stackLabel+"="+e.app), filters.Arg("desired-state", "running"))})
+	tasks, err := e.docker.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("label", compose.LabelStack+"="+e.app), filters.Arg("desired-state", "running"))})
 	if err != nil {
 		return nil, fmt.Errorf("cannot list tasks: %w", err)
 	}

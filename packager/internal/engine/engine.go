@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -157,4 +159,17 @@ func Files(t *testing.T, cli *client.Client, ref string) map[string]*tar.Header 
 		}
 		files[header.Name] = header
 	}
+}
+
+// Fake returns a client of an engine that answers by a function.
+func Fake(t *testing.T, answer http.HandlerFunc) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	cli, err := client.NewClientWithOpts(client.WithHost("tcp://"+server.Listener.Addr().String()), client.WithVersion("1.41"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cli.Close() })
+	return cli
 }

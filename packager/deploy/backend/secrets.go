@@ -1,0 +1,35 @@
+package backend
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/packager/internal/command"
+)
+
+// Suffixes are the ends of the names that an application's secrets have where it runs: a
+// secret may have several.
+type Suffixes map[string][]string
+
+// Add notes one, once.
+func (s Suffixes) Add(name, suffix string) {
+	if !slices.Contains(s[name], suffix) {
+		s[name] = append(s[name], suffix)
+	}
+}
+
+// MissingSecrets names the external secrets that are missing, with the commands
+// that create them.
+func MissingSecrets(where string, want, have []string, how string) error {
+	var lines []string
+	for _, name := range want {
+		if !slices.Contains(have, name) {
+			lines = append(lines, fmt.Sprintf(how, name))
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the %s lacks %d of the %d external secrets; create them:%s", where, len(lines), len(want), command.Indented(strings.Join(lines, "\n")))
+}

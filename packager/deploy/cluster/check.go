@@ -1,0 +1,49 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toskose/toskose/packager/deploy/backend"
+)
+
+// Check refuses a folder whose external secrets do not exist yet.
+func (c *Cluster) Check(ctx context.Context) error {
+	if len(c.info.External) == 0 {
+		return nil
+	}
+	have, err := c.in.Names(ctx, secretKinds)
+	if err != nil {
+		return err
+	}
+	for i, name := range have {
+		have[i] = strings.TrimPrefix(name, "secret/")
+	}
+	return backend.MissingSecrets(fmt.Sprintf("namespace %q", c.info.Namespace), c.info.External, have,
+		"kubectl --namespace "+c.info.Namespace+" create secret generic %s --from-file=KEY=FILE")
+}
+
+// Others refuses objects that are in the namespace already and not the application's:
+// applying the manifests would change them, and removing it would remove them.
+func (c *Cluster) Others(ctx context.Context) error {
+	found, err := c.all.Objects(ctx, "get", "--kustomize", c.Dir, "--ignore-not-found")
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, o := range found {
+		app, ours := c.info.Owner(o.Metadata.Labels)
+		if ours || o.Kind == "Namespace" && app == "" { // which was made for the application
+			continue
+		}
+		whose := "toskose has not made it"
+		if app != "" {
+			whose = fmt.Sprintf("it is application %q's", app)
+		}
+		problems = append(problems, fmt.Errorf("namespace %q has a %s %q already, and %s: package it for another namespace, with --namespace or --name",
+			c.info.Namespace, strings.ToLower(o.Kind), o.Metadata.Name, whose))
+	}
+	return errors.Join(problems...)
+}

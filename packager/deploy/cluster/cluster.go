@@ -1,0 +1,216 @@
+// Package cluster runs an application on Kubernetes, by kubectl. A port that is forwarded to its manager
+// is let go of by Close; it starts no other goroutine.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/kubectl"
+	"github.com/toskose/toskose/packager/kubernetes"
+	"github.com/toskose/toskose/packager/release"
+)
+
+// Cluster is an application on Kubernetes.
+type Cluster struct {
+	*backend.Application
+	info    kubernetes.Info
+	all, in kubectl.Cluster  // the whole cluster, and the application's namespace
+	applied []string         // by kind.group/name
+	port    *kubectl.Forward // this call's way to the manager; nil: none yet
+
+	past map[string]bool // see rollout
+}
+
+// The kinds of what an application is made of, as kubectl names them. Volumes
+// are apart: what is in them outlives a deployment.
+const (
+	workloadKinds = "deployments.apps,statefulsets.apps,jobs.batch"
+	runningKinds  = workloadKinds + ",services,networkpolicies.networking.k8s.io"
+	secretKinds   = "secrets"
+	volumeKinds   = "persistentvolumeclaims"
+)
+
+// answering is how long a cluster may take for its first answer.
+const answering = 20 * time.Second
+
+var _ backend.Backend = (*Cluster)(nil)
+
+// Open points at the cluster of one of kubectl's contexts; empty: the current one.
+func Open(ctx context.Context, app *backend.Application, info kubernetes.Info, kubectx string) (*Cluster, error) {
+	c := &Cluster{Application: app, info: info, all: kubectl.Cluster{Context: kubectx, Environ: app.Environ, Debug: app.Debug}}
+	c.in = c.all
+	c.in.Namespace = info.Namespace
+	return c, c.reachable(ctx)
+}
+
+// Name says where it runs.
+func (c *Cluster) Name() string {
+	return fmt.Sprintf("on Kubernetes, in namespace %q", c.info.Namespace)
+}
+
+func (c *Cluster) reachable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answering, fmt.Errorf("no answer in %s", answering))
+	defer cancel()
+	_, err := c.all.Output(ctx, "version", "--output", "json")
+	if errors.Is(err, exec.ErrNotFound) {
+		return errors.New("`kubectl` is not installed; install it, and point it at a cluster")
+	}
+	if err != nil {
+		return fmt.Errorf("cannot reach the Kubernetes cluster, which --context or KUBECONFIG names: %w", err)
+	}
+	return nil
+}
+
+// list returns the application's objects, by kind.group/name.
+func (c *Cluster) list(ctx context.Context, kinds string) ([]string, error) {
+	return c.in.Names(ctx, kinds, "--selector", c.info.Selector)
+}
+
+// Before looks for the application, and remembers its pods: how often they have failed says nothing of
+// what is deployed.
+func (c *Cluster) Before(ctx context.Context) (backend.Earlier, error) {
+	running, err := c.list(ctx, workloadKinds)
+	if err != nil {
+		return backend.Earlier{}, err
+	}
+	if len(running) > 0 {
+		r, err := c.look(ctx)
+		if err != nil {
+			return backend.Earlier{}, err
+		}
+		c.past = map[string]bool{}
+		for _, p := range r.pods {
+			c.past[p.Metadata.UID] = true
+		}
+	}
+	volumes, err := c.list(ctx, volumeKinds)
+	return backend.Earlier{Running: len(running) > 0, Data: len(volumes) > 0}, err
+}
+
+// Up applies the manifests, and removes what only an backend.Earlier version of the
+// application had.
+func (c *Cluster) Up(ctx context.Context, log release.Log) error {
+	out, err := c.all.Output(ctx, "apply", "--kustomize", c.Dir)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for line := range strings.Lines(string(out)) {
+		name, what, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok || !strings.Contains(name, "/") {
+			continue
+		}
+		c.applied = append(c.applied, name)
+		if what != "unchanged" {
+			changed = true
+			c.Say("%s: %s", name, what)
+		}
+	}
+	if !changed {
+		c.Say("%s: unchanged", c.Info.App)
+	}
+	if err := c.annotate(ctx, log); err != nil {
+		return err
+	}
+	return c.prune(ctx, runningKinds)
+}
+
+// Settle removes secrets that had another value. They stay until then:
+// a container that is replaced may have to start once more.
+func (c *Cluster) Settle(ctx context.Context) error { return c.prune(ctx, secretKinds) }
+
+func (c *Cluster) prune(ctx context.Context, kinds string) error {
+	all, err := c.list(ctx, kinds)
+	if err != nil {
+		return err
+	}
+	old := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(c.applied, name) })
+	if len(old) == 0 {
+		return nil
+	}
+	if err := c.in.Run(ctx, nil, nil, append([]string{"delete", "--ignore-not-found", "--cascade=foreground"}, old...)...); err != nil {
+		return err
+	}
+	for _, name := range old {
+		c.Say("%s: removed, it is no longer part of the application", name)
+	}
+	return nil
+}
+
+// Down removes the application except for its volumes, and waits for that.
+func (c *Cluster) Down(ctx context.Context) error {
+	if err := c.remove(ctx, runningKinds+","+secretKinds); err != nil {
+		return err
+	}
+	return c.removeNamespace(ctx)
+}
+
+// Elsewhere says what stays on the cluster's machines.
+func (c *Cluster) Elsewhere(_ context.Context, gone backend.Removal) ([]string, error) {
+	if !gone.Images {
+		return nil, nil
+	}
+	return []string{"images stay on the machines of the cluster, which remove what they do not use when they need the room"}, nil
+}
+
+// RemoveDocuments does nothing: what units keep is in their pods, and goes with them.
+func (c *Cluster) RemoveDocuments(context.Context) error { return nil }
+
+// RemoveVolumes removes the volume claims.
+func (c *Cluster) RemoveVolumes(ctx context.Context) error {
+	volumes, err := c.list(ctx, volumeKinds)
+	if err != nil || len(volumes) == 0 {
+		return err
+	}
+	if err := c.remove(ctx, volumeKinds); err != nil {
+		return err
+	}
+	for _, v := range volumes {
+		_, name, _ := strings.Cut(v, "/")
+		c.Say("%s: removed volume %s", c.Info.App, name)
+	}
+	return c.removeNamespace(ctx)
+}
+
+// remove waits until pods have ended, too, which are what kubectl calls
+// dependents in the foreground.
+func (c *Cluster) remove(ctx context.Context, kinds string) error {
+	err := c.in.Run(ctx, nil, nil, "delete", kinds, "--selector", c.info.Selector, "--cascade=foreground", "--wait")
+	if ctx.Err() != nil {
+		return fmt.Errorf("not all of it is gone: %w", ctx.Err())
+	}
+	return err
+}
+
+// removeNamespace removes the application's own namespace unless it still holds
+// something: the application's volumes, or somebody else's objects.
+func (c *Cluster) removeNamespace(ctx context.Context) error {
+	if !c.info.OwnNamespace {
+		return nil
+	}
+	ours, err := c.all.Names(ctx, "namespaces", "--selector", c.info.Selector)
+	if err != nil || !slices.Contains(ours, "namespace/"+c.info.Namespace) {
+		return err
+	}
+	left, err := c.in.Names(ctx, "all,configmaps,secrets,serviceaccounts,ingresses.networking.k8s.io,"+volumeKinds)
+	if err != nil {
+		return err
+	}
+	if names := slices.DeleteFunc(left, isEverywhere); len(names) > 0 {
+		c.Say("%s: the namespace stays, with %s in it", c.info.Namespace, strings.Join(names, ", "))
+		return nil
+	}
+	return c.all.Run(ctx, nil, nil, "delete", "namespace", c.info.Namespace, "--ignore-not-found", "--wait")
+}
+
+// isEverywhere reports whether a cluster puts an object into each namespace.
+func isEverywhere(name string) bool {
+	return slices.Contains([]string{"configmap/kube-root-ca.crt", "configmap/openshift-service-ca.crt", "serviceaccount/default", "serviceaccount/builder", "serviceaccount/deployer"}, name)
+}

@@ -1,0 +1,69 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/endpoint"
+)
+
+// Host returns an address of the manager. A port is forwarded to one pod, so
+// this is done again when that pod no longer answers.
+func (c *Cluster) Host(ctx context.Context) (string, error) {
+	if c.port != nil && c.answers(ctx) {
+		return c.port.Address, nil
+	}
+	c.Close()
+	r, err := c.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	pod, err := r.pod(c.info.Manager.Service)
+	if err != nil {
+		return "", err
+	}
+	if c.port, err = c.in.Forward(ctx, pod, c.info.Manager.Port); err != nil {
+		return "", err
+	}
+	return c.port.Address, nil
+}
+
+// pod returns a pod of a workload that is complete: until then, an backend.Earlier one may
+// be among them, with another password.
+func (r rollout) pod(service string) (string, error) {
+	for _, f := range r.failures() {
+		if f.Service == service {
+			return "", errors.New(f.Why)
+		}
+	}
+	for _, p := range r.podsOf(service) {
+		if p.Holds("Ready") {
+			return p.Metadata.Name, nil
+		}
+	}
+	return "", fmt.Errorf("%s has no pod", service)
+}
+
+// Forward is the command that brings the manager to this machine.
+func (c *Cluster) Forward() string {
+	return c.in.ForwardLine(c.info.Manager.Service, c.info.Manager.Port)
+}
+
+// Close lets go of the port that was forwarded.
+func (c *Cluster) Close() {
+	if c.port != nil {
+		c.port.Close()
+		c.port = nil
+	}
+}
+
+// answers reports whether the manager answers.
+func (c *Cluster) answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, backend.Patience)
+	defer cancel()
+	code, _, err := c.Get(ctx, endpoint.URL(c.Info, c.port.Address)+"/healthz", "", "")
+	return err == nil && code == http.StatusOK
+}

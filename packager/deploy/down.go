@@ -1,0 +1,73 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/docker/docker/client"
+
+	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/deploy/engine"
+	"github.com/toskose/toskose/packager/release"
+)
+
+// Down removes what Up started.
+func Down(ctx context.Context, docker *client.Client, opts Options) error {
+	d, err := open(ctx, docker, opts)
+	if err != nil {
+		return err
+	}
+	if opts.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, opts.Timeout)
+		defer cancel()
+	}
+	if err := d.down(ctx); err != nil {
+		return fmt.Errorf("cannot undeploy %q: %w", d.Info.App, err)
+	}
+	return nil
+}
+
+// down removes what runs and what units keep for the manager; the application's
+// volumes, if it is to.
+func (d *deployer) down(ctx context.Context) error {
+	if d.otherwise != nil {
+		if err := d.otherwise(ctx); err != nil {
+			return err
+		}
+	}
+	left, err := d.where.Elsewhere(ctx, backend.Removal{Volumes: d.opts.Volumes, Images: d.opts.Images})
+	if err != nil {
+		return err
+	}
+	d.Say("%s: removing what runs %s", d.Info.App, d.where.Name())
+	if err := d.where.Down(ctx); err != nil {
+		return err
+	}
+	if err := d.where.RemoveDocuments(ctx); err != nil {
+		return err
+	}
+	if err := d.note(nil); err != nil {
+		return err
+	}
+	for _, line := range left {
+		d.Say("%s: %s", d.Info.App, line)
+	}
+	if d.opts.Volumes {
+		if err := d.where.RemoveVolumes(ctx); err != nil {
+			return err
+		}
+	}
+	if d.opts.Images {
+		return engine.RemoveImages(ctx, d.engine, d.Application)
+	}
+	return nil
+}
+
+// note keeps the log where what is deployed cannot.
+func (d *deployer) note(log release.Log) error {
+	if n, ok := d.where.(backend.Noter); ok {
+		return n.Note(log)
+	}
+	return nil
+}

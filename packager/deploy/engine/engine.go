@@ -1,0 +1,75 @@
+// Package engine has what running an application by Compose and in a swarm have in common: the Docker engine,
+// with its containers, volumes and images. It starts no goroutine that outlives a call.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/client"
+
+	"github.com/toskose/toskose/packager/deploy/backend"
+)
+
+// Engine is a Docker engine with an application.
+type Engine struct {
+	*backend.Application
+	Docker *client.Client
+	System system.Info // what the engine says of itself
+
+	unnamed []unnamedVolume // volumes of containers that were taken down
+}
+
+// Open asks an engine for what it is.
+func Open(ctx context.Context, docker *client.Client, app *backend.Application) (*Engine, error) {
+	about, err := docker.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the Docker engine: %w", err)
+	}
+	return &Engine{Application: app, Docker: docker, System: about}, nil
+}
+
+// Forward is empty: a port of the manager is published.
+func (e *Engine) Forward() string { return "" }
+
+// Close does nothing: no port was forwarded.
+func (e *Engine) Close() {}
+
+// Machine is the machine of the engine, as it is reached from here.
+func (e *Engine) Machine() string {
+	u, err := url.Parse(e.Docker.DaemonHost())
+	if err != nil || u.Scheme == "unix" || u.Scheme == "npipe" || u.Hostname() == "" {
+		return "127.0.0.1"
+	}
+	return u.Hostname()
+}
+
+// Published is the manager's address on a host.
+func (e *Engine) Published(host string) string {
+	return net.JoinHostPort(host, strconv.Itoa(e.Info.Manager.Port))
+}
+
+// Containers returns those of the application, ended ones too.
+func (e *Engine) Containers(ctx context.Context, label string) ([]container.Summary, error) {
+	list, err := e.Docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list containers: %w", err)
+	}
+	return list, nil
+}
+
+// Earlier looks for the application on the engine.
+func (e *Engine) Earlier(ctx context.Context, label string) (backend.Earlier, error) {
+	containers, err := e.Containers(ctx, label)
+	if err != nil {
+		return backend.Earlier{}, err
+	}
+	volumes, documents, err := e.Volumes(ctx)
+	return backend.Earlier{Running: len(containers) > 0, Data: len(volumes) > 0, Documents: len(documents) > 0}, err
+}

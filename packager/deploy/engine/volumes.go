@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/toskose/toskose/packager/compose"
+)
+
+// unnamedVolume is a volume that the engine made for a container because its
+// image asks for one. Only the container says whose it is. (A swarm removes such
+// volumes with their containers.)
+type unnamedVolume struct{ name, service, path string }
+
+// The engine names such a volume by an id.
+var volumeID = regexp.MustCompile("^[0-9a-f]{64}$")
+
+func unnamedOf(list []container.Summary) []unnamedVolume {
+	var all []unnamedVolume
+	for _, c := range list {
+		for _, m := range c.Mounts {
+			if m.Type == mount.TypeVolume && volumeID.MatchString(m.Name) {
+				all = append(all, unnamedVolume{m.Name, c.Labels[compose.LabelService], m.Destination})
+			}
+		}
+	}
+	return all
+}
+
+// TakenDown notes what only containers that are about to be removed say: which volumes are theirs.
+func (e *Engine) TakenDown(list []container.Summary) {
+	e.unnamed = append(e.unnamed, unnamedOf(list)...)
+}
+
+// Volumes returns the application's volumes on this engine, also those that
+// Compose made: a stack takes them over. Those that units keep documents on are
+// none of the application's own.
+func (e *Engine) Volumes(ctx context.Context) (own, documents []*volume.Volume, err error) {
+	for _, label := range []string{compose.LabelProject, compose.LabelStack} {
+		list, err := e.Docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label+"="+e.Info.App))})
+		if err != nil {
+			return nil, nil, fmt.Errorf("cannot list volumes: %w", err)
+		}
+		for _, v := range list.Volumes {
+			if _, ok := v.Labels[compose.LabelDocuments]; ok {
+				documents = append(documents, v)
+			} else {
+				own = append(own, v)
+			}
+		}
+	}
+	return own, documents, nil
+}
+
+// letGo is how long an engine may take to let go of the volumes of a container
+// that it does not list any more.
+const letGo = 10 * time.Second
+
+func (e *Engine) removeVolume(ctx context.Context, name string) error {
+	for deadline := time.Now().Add(letGo); ; {
+		err := e.Docker.VolumeRemove(ctx, name, false)
+		if !errdefs.IsConflict(err) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// RemoveDocuments removes what units keep on this engine for the manager.
+func (e *Engine) RemoveDocuments(ctx context.Context) error {
+	_, list, err := e.Volumes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range list {
+		if err := e.removeVolume(ctx, v.Name); err != nil && !errdefs.IsNotFound(err) {
+			return fmt.Errorf("cannot remove the documents of %q, volume %q: %w", v.Labels[compose.LabelDocuments], v.Name, err)
+		}
+	}
+	return nil
+}
+
+// RemoveVolumes removes the application's volumes on this engine.
+func (e *Engine) RemoveVolumes(ctx context.Context) error {
+	list, _, err := e.Volumes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range list {
+		if err := e.removeVolume(ctx, v.Name); err != nil {
+			return fmt.Errorf("cannot remove volume %q: %w", v.Name, err)
+		}
+		e.Say("%s: removed volume %s", e.Info.App, strings.TrimPrefix(v.Name, e.Info.App+"_"))
+	}
+	for _, v := range e.unnamed {
+		switch err := e.removeVolume(ctx, v.name); {
+		case errdefs.IsNotFound(err):
+			continue
+		case err != nil:
+			return fmt.Errorf("cannot remove the volume of %q at %s: %w", v.service, v.path, err)
+		}
+		e.Say("%s: removed the volume of %s at %s", e.Info.App, v.service, v.path)
+	}
+	return nil
+}

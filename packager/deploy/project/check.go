@@ -1,0 +1,36 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/config"
+)
+
+// Check refuses a folder that is packaged only for a swarm.
+func (p *Project) Check(context.Context) error {
+	if len(p.Info.External) > 0 {
+		return errors.New("its secrets are a swarm's (--secrets external), and the engine is not in a swarm: " +
+			"`docker swarm init` makes one, or package it with --secrets generated")
+	}
+	if _, err := os.Stat(p.File(compose.LocalFile)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("it is packaged for a swarm, without %s, and the engine is not in one: package it with --target compose", compose.LocalFile)
+	}
+	if bind := p.Info.Manager.Bind; config.IsLoopback(bind) && !thisMachine(p.Machine()) {
+		return fmt.Errorf("its manager would be published at %s of the engine's machine, %s, where it is not reached from here: "+
+			"name another address of that machine by manager.bind in toskose.yml, and package it again with --tls", bind, p.Machine())
+	}
+	return nil
+}
+
+// thisMachine reports whether a host is this machine.
+func thisMachine(host string) bool {
+	return host == config.LocalName || config.IsLoopback(host)
+}
+
+// Others refuses what is another application's already.
+func (p *Project) Others(ctx context.Context) error { return p.Conflicts(ctx, false) }

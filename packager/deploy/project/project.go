@@ -1,0 +1,137 @@
+// Package project runs an application on one engine, by Compose. It starts no goroutine that outlives a
+// call.
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/deploy/engine"
+	"github.com/toskose/toskose/packager/release"
+)
+
+// Project is an application on one engine.
+type Project struct {
+	*engine.Engine
+	label string // selects its containers
+	root  string // where containers mount secrets of all applications; empty: in their folders
+
+	past, now containers // before it was brought up, and then
+}
+
+var _ interface {
+	backend.Backend
+	backend.Noter
+	backend.Renewer
+} = (*Project)(nil)
+
+// Of returns an engine's application, whose containers mount secrets below a folder; empty: in their own.
+func Of(e *engine.Engine, mounted string) *Project {
+	return &Project{Engine: e, label: compose.LabelProject + "=" + e.Info.App, root: mounted}
+}
+
+// Name says where it runs.
+func (p *Project) Name() string { return "on one engine, by Compose" }
+
+// Before looks for the application on the engine.
+func (p *Project) Before(ctx context.Context) (backend.Earlier, error) {
+	return p.Earlier(ctx, p.label)
+}
+
+// Host is where the manager's port is published.
+func (p *Project) Host(context.Context) (string, error) {
+	if at := p.Info.Manager.Host(); at != packager.LocalName {
+		return p.Published(at), nil
+	}
+	return p.Published(p.Machine()), nil
+}
+
+// compose returns a command line of whichever Compose is installed, with files beside the
+// folder's.
+func (p *Project) compose(ctx context.Context, files []string, args ...string) ([]string, error) {
+	words := []string{"docker", "compose"}
+	if !p.Succeeds(ctx, "docker", "compose", "version") {
+		words = []string{"docker-compose"}
+		if _, err := exec.LookPath(words[0]); err != nil { // it takes a second to say its version
+			return nil, errors.New("neither `docker compose` nor `docker-compose` is installed; install one of them")
+		}
+	}
+	words = append(words, "-p", p.Info.App)
+	if p.Info.Manager.Bind == "" { // an earlier version wrote only what differs into the second file
+		words = append(words, "-f", p.File(compose.SwarmFile))
+	}
+	words = append(words, "-f", p.File(compose.LocalFile))
+	return slices.Concat(words, files, args), nil
+}
+
+// Up has Compose make containers of what was changed.
+func (p *Project) Up(ctx context.Context, log release.Log) (err error) {
+	if p.past, err = p.list(ctx); err != nil {
+		return fmt.Errorf("%w; %w", err, backend.ErrUntouched)
+	}
+	if err := p.Note(log); err != nil {
+		_ = p.Note(p.Log) // where it could be written
+		return fmt.Errorf("%w; %w", err, backend.ErrUntouched)
+	}
+	words, err := p.bringing(ctx)
+	if err != nil {
+		return fmt.Errorf("%w; %w", errors.Join(err, p.Note(p.Log)), backend.ErrUntouched)
+	}
+	if err := p.Command(ctx, words...); err != nil {
+		return err
+	}
+	p.now, err = p.list(ctx)
+	return err
+}
+
+// bringing is the command that brings it up.
+func (p *Project) bringing(ctx context.Context) ([]string, error) {
+	files, err := p.mounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.compose(ctx, files, "up", "-d", "--no-build", "--remove-orphans")
+}
+
+func (p *Project) list(ctx context.Context) (containers, error) {
+	list, err := p.Containers(ctx, p.label)
+	return byID(list), err
+}
+
+// Down removes containers and networks, and what containers mount.
+func (p *Project) Down(ctx context.Context) error {
+	list, err := p.Containers(ctx, p.label)
+	if err != nil {
+		return err
+	}
+	p.TakenDown(list)
+	if err := p.remove(ctx, list); err != nil {
+		return err
+	}
+	if secrets, ok := p.mounted(); ok {
+		return secrets.Remove()
+	}
+	return nil
+}
+
+func (p *Project) remove(ctx context.Context, list []container.Summary) error {
+	if p.Named {
+		return p.removeWithoutFiles(ctx, list)
+	}
+	words, err := p.compose(ctx, nil, "down", "--remove-orphans")
+	if err != nil {
+		return err
+	}
+	return p.Command(ctx, words...)
+}
+
+// Elsewhere is nothing: one engine has all of it.
+func (p *Project) Elsewhere(context.Context, backend.Removal) ([]string, error) { return nil, nil }

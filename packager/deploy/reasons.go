@@ -1,0 +1,50 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/internal/command"
+)
+
+// reasons explains, for people, what is wrong with each service, with the end of
+// its log. It is best effort.
+func (d *deployer) reasons(ctx context.Context) string {
+	list, err := d.where.Failures(ctx)
+	if err != nil {
+		return ""
+	}
+	slices.SortFunc(list, func(a, b backend.Failure) int { return cmp.Compare(a.Service, b.Service) })
+	var b strings.Builder
+	for _, f := range list {
+		if f.Young {
+			continue
+		}
+		fmt.Fprintf(&b, "\n  %s: %s", f.Service, f.Why)
+		if text, err := d.where.Logs(ctx, f); err == nil {
+			if f.Job {
+				text = saidByJob(text)
+			}
+			b.WriteString(command.Indented(command.LastLines(text, 10)))
+		}
+	}
+	return b.String()
+}
+
+// everyday are the lines of a unit that say nothing of why a job has failed.
+var everyday = regexp.MustCompile(`(?m)^time=\S+ level=(DEBUG|INFO) .*\n?`)
+
+// saidByJob returns what the scripts of a job have printed, and why its unit has ended.
+func saidByJob(log string) string {
+	return everyday.ReplaceAllStringFunc(log, func(line string) string {
+		if strings.Contains(line, " msg=ended because=") {
+			return line
+		}
+		return ""
+	})
+}

@@ -1,0 +1,39 @@
+package deploy
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/packager/deploy/backend"
+)
+
+func TestOfAFailedJobIsShownWhatItsScriptsSaid(t *testing.T) {
+	t.Parallel()
+	const log = `time=2026-11-23T18:15:58.825Z level=INFO msg=process component=import operation=run state=STARTING
+the import is of no use
+time=2026-11-23T18:15:58.830Z level=WARN msg="exited: run (exit status 3; not expected)" component=import operation=run state=EXITED
+time=2026-11-23T18:15:58.833Z level=INFO msg="shutting down" state=SHUTDOWN
+time=2026-11-23T18:15:58.834Z level=INFO msg=ended because="index 1 of import:Task.run is failed, so the unit ends with 3"
+time=2026-11-23T18:16:00.561Z level=DEBUG msg=`
+	const want = `the import is of no use
+time=2026-11-23T18:15:58.830Z level=WARN msg="exited: run (exit status 3; not expected)" component=import operation=run state=EXITED
+time=2026-11-23T18:15:58.834Z level=INFO msg=ended because="index 1 of import:Task.run is failed, so the unit ends with 3"
+`
+	if diff := cmp.Diff(want, saidByJob(log)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatHasOnlyJustStartedIsWaitedForAndIsNoReason(t *testing.T) {
+	t.Parallel()
+	r := &fakeBackend{failed: []backend.Failure{{Service: "store", Why: "has only just started", Young: true}}}
+	d, _ := managed(t, r, func(w http.ResponseWriter, _ *http.Request) { reply(t, w, nodes("running", "running")) })
+	if said, want := waitInVain(t, d), "store: has only just started"; said != want {
+		t.Errorf("it says %s, want %s", said, want)
+	}
+	if said := d.reasons(t.Context()); said != "" {
+		t.Errorf("reasons:%s", said)
+	}
+}

@@ -1,0 +1,105 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/output"
+	"github.com/toskose/toskose/packager/release"
+)
+
+// Rollback deploys the release before the one that is deployed. It says first what that
+// means.
+func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result, error) {
+	if err := output.Replacing(opts.Dir); err != nil {
+		return Result{}, fmt.Errorf("cannot roll back: %w", err)
+	}
+	all, err := Releases(ctx, engine, opts)
+	if err != nil {
+		return Result{}, err
+	}
+	now, _ := all.Log.Current()
+	to, ok := all.Log.Before()
+	switch {
+	case now.Release == "":
+		return Result{}, fmt.Errorf("cannot roll %q back: nothing says what was deployed", all.App)
+	case now.Before == "":
+		return Result{}, fmt.Errorf("cannot roll %q back: release %s is the first that was deployed", all.App, now.Release)
+	case !ok:
+		return Result{}, fmt.Errorf("cannot roll %q back: nothing says any more where release %s was deployed from; deploy its folder", all.App, now.Before)
+	}
+	dir, err := release.Return(to)
+	if err != nil {
+		return Result{}, fmt.Errorf("cannot roll %q back: %w", all.App, err)
+	}
+	fmt.Fprintf(opts.Progress, "%s: back from release %s to %s, of %s\n", all.App, now.Release, to.Release, to.At.UTC().Format(time.RFC3339))
+	if goal := release.Goal(to); goal != nil && opts.Return != nil {
+		opts.Return(goal)
+	}
+	opts.Dir, opts.kind = dir, release.Rollback
+	return Up(ctx, engine, opts)
+}
+
+// wayBack says how the release before can be had again, if there is one.
+func (d *deployer) wayBack() string {
+	now, ok := d.Log.Current()
+	if !ok || now.Release == d.release {
+		return ""
+	}
+	return fmt.Sprintf("\n`toskose deploy --rollback %s` goes back to release %s", d.Dir, now.Release)
+}
+
+// goBack deploys the release that ran before again, and says so.
+func (d *deployer) goBack(ctx context.Context, failed error) error {
+	to, ok := d.Log.Current()
+	switch {
+	case !ok:
+		return fmt.Errorf("%w\nwhat came up stays: nothing says which release ran before", failed)
+	case to.Release == d.release:
+		return failed
+	}
+	if where, ok := d.where.(backend.Halter); ok {
+		ctx, cancel := context.WithTimeout(ctx, d.opts.Timeout)
+		defer cancel()
+		if err := where.Halted(ctx); err != nil {
+			return errors.Join(failed, err)
+		}
+	}
+	d.Say("%s: back to release %s, of %s (--keep leaves what was started)", d.Info.App, to.Release, to.At.UTC().Format(time.RFC3339))
+	if err := d.again(ctx, to); err != nil {
+		return fmt.Errorf("%w\nand release %s, which ran before, cannot be deployed again: %w", failed, to.Release, err)
+	}
+	return fmt.Errorf("%w\nrelease %s, which ran before, runs again", failed, to.Release)
+}
+
+// again deploys what was deployed last before this call.
+func (d *deployer) again(ctx context.Context, r release.Record) error {
+	dir, err := release.Return(r)
+	if err != nil {
+		return err
+	}
+	opts := d.opts
+	opts.Dir = dir
+	back, err := open(ctx, d.engine, opts)
+	if err != nil {
+		return err
+	}
+	defer back.where.Close()
+	if _, err := back.where.Before(ctx); err != nil {
+		return err
+	}
+	back.replaces = true
+	password, err := back.password()
+	if err != nil {
+		return err
+	}
+	if _, err := back.bring(ctx, d.Log, password); err != nil {
+		return fmt.Errorf("%w%s", err, back.reasons(ctx))
+	}
+	return back.finish(ctx, d.Log, opts.Back, password)
+}

@@ -1,0 +1,52 @@
+package stack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/release"
+)
+
+// Releases reads the labels of the stack's services. They are the services', not their
+// containers': an update that a swarm takes back takes them back, too.
+func (s *Stack) Releases(ctx context.Context) (map[string]release.Log, error) {
+	services, _, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	logs, names := map[string]release.Log{}, s.names(services)
+	for _, service := range services {
+		logs[names[service.ID]] = release.Decode(service.Spec.Labels[release.Label])
+	}
+	return logs, nil
+}
+
+// labelled writes a Compose file beside the stack's that gives all services the log as a
+// label. It is to be removed.
+func (s *Stack) labelled(log release.Log) (file string, err error) {
+	names, err := compose.Services(s.Dir)
+	if err != nil {
+		return "", err
+	}
+	type labels struct {
+		Labels map[string]string `json:"labels"`
+	}
+	services := map[string]map[string]labels{}
+	for _, name := range names {
+		services[name] = map[string]labels{"deploy": {map[string]string{release.Label: strings.ReplaceAll(log.Encode(), "$", "$$")}}}
+	}
+	data, err := json.Marshal(map[string]any{"version": "3.7", "services": services}) // JSON is YAML
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(s.Dir, release.KeptDir, "labels.yml")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return "", fmt.Errorf("cannot write what is deployed: %w", err)
+	}
+	return file, nil
+}

@@ -1,0 +1,223 @@
+package stack
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/swarm"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/output"
+)
+
+// Service is one of a Swarm, with the secrets that it mounts.
+type Service struct {
+	Name    string
+	Node    string            // of the application that it runs; empty: none, as the manager does
+	Manager bool              // it is the manager's
+	Managed bool              // the manager operates its units
+	Secrets map[string]string // what ends their names, by what its containers call them
+}
+
+// Services are those of a Swarm's that mount secrets.
+func (s *Stack) Services(ctx context.Context) ([]Service, error) {
+	services, _, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := s.names(services)
+	var all []Service
+	for _, service := range services {
+		spec := service.Spec.TaskTemplate.ContainerSpec
+		if spec == nil {
+			continue
+		}
+		one := Service{Name: names[service.ID], Node: spec.Labels[packager.LabelNode], Secrets: map[string]string{}}
+		one.Manager = one.Name == s.Info.Manager.Service
+		one.Managed = slices.Contains(s.Info.Nodes, one.Node)
+		for _, mounted := range spec.Secrets {
+			if mounted.File != nil {
+				one.Secrets[path.Base(mounted.File.Name)] = suffixOf(mounted.SecretName)
+			}
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b Service) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// suffixOf is what ends a Swarm's name of a secret.
+func suffixOf(name string) string { return name[strings.LastIndex(name, "_")+1:] }
+
+// Mount has a service of a Swarm mount other secrets in the place of those that its
+// containers call the same, for which the Swarm replaces its containers. Nothing happens where
+// it mounts them already.
+func (s *Stack) Mount(ctx context.Context, name string, secrets map[string]output.Replacement) error {
+	for tries := 0; ; tries++ {
+		err := s.mount(ctx, name, secrets)
+		// The swarm itself notes how far an update is in between.
+		if err == nil || tries == maxMounts || !strings.Contains(err.Error(), "out of sequence") {
+			return err
+		}
+	}
+}
+
+const maxMounts = 10
+
+func (s *Stack) mount(ctx context.Context, name string, secrets map[string]output.Replacement) error {
+	service, _, err := s.Docker.ServiceInspectWithRaw(ctx, s.Info.App+"_"+name, swarm.ServiceInspectOptions{})
+	if err != nil {
+		return fmt.Errorf("cannot find service %q: %w", name, err)
+	}
+	spec := service.Spec.TaskTemplate.ContainerSpec
+	if spec == nil {
+		return fmt.Errorf("service %q runs no container", name)
+	}
+	changed := false
+	for _, mounted := range spec.Secrets {
+		if mounted.File == nil {
+			continue
+		}
+		called := path.Base(mounted.File.Name)
+		now, ok := secrets[called]
+		if !ok || now.Suffix == suffixOf(mounted.SecretName) {
+			continue
+		}
+		to := compose.SecretName(s.Info.App, called, now.Suffix)
+		if mounted.SecretID, err = s.secret(ctx, to, now.Value); err != nil {
+			return err
+		}
+		mounted.SecretName, changed = to, true
+	}
+	if !changed {
+		return nil
+	}
+	// `docker stack deploy` has them in this order, and would replace containers for another.
+	slices.SortStableFunc(spec.Secrets, func(a, b *swarm.SecretReference) int { return cmp.Compare(a.SecretName, b.SecretName) })
+	if _, err := s.Docker.ServiceUpdate(ctx, service.ID, service.Version, service.Spec, swarm.ServiceUpdateOptions{}); err != nil {
+		return fmt.Errorf("cannot update service %q: %w", name, err)
+	}
+	return nil
+}
+
+// secret returns the id of a secret of the stack's, which is made if it is not there.
+func (s *Stack) secret(ctx context.Context, name, value string) (id string, err error) {
+	secrets, err := s.Docker.SecretList(ctx, swarm.SecretListOptions{Filters: s.mine()})
+	if err != nil {
+		return "", fmt.Errorf("cannot list secrets: %w", err)
+	}
+	if i := slices.IndexFunc(secrets, func(one swarm.Secret) bool { return one.Spec.Name == name }); i >= 0 {
+		return secrets[i].ID, nil
+	}
+	made, err := s.Docker.SecretCreate(ctx, swarm.SecretSpec{
+		Annotations: swarm.Annotations{Name: name, Labels: map[string]string{compose.LabelStack: s.Info.App}}, Data: []byte(value),
+	})
+	if err != nil {
+		return "", fmt.Errorf("cannot create secret %q: %w", name, err)
+	}
+	return made.ID, nil
+}
+
+// Settled says what a Swarm still does for a service that was changed; empty: nothing, all
+// of its containers run and are of what it was changed to. The error says that it will not
+// come to that.
+func (s *Stack) Settled(ctx context.Context, name string) (waits string, err error) {
+	services, tasks, err := s.look(ctx)
+	if err != nil {
+		return err.Error(), nil //nolint:nilerr // it is asked again, until the time is up
+	}
+	names := s.names(services)
+	i := slices.IndexFunc(services, func(one swarm.Service) bool { return names[one.ID] == name })
+	if i < 0 {
+		return "", fmt.Errorf("service %q is gone", name)
+	}
+	return settledService(services[i], tasks)
+}
+
+func settledService(service swarm.Service, tasks []swarm.Task) (waits string, err error) {
+	if u := service.UpdateStatus; u != nil {
+		switch u.State {
+		case swarm.UpdateStatePaused, swarm.UpdateStateRollbackStarted, swarm.UpdateStateRollbackPaused, swarm.UpdateStateRollbackCompleted:
+			return "", fmt.Errorf("the swarm does not update service %q: %s%s", service.Spec.Name, u.Message, lastProblem(service, tasks))
+		case swarm.UpdateStateUpdating:
+			waits = "it is being updated"
+		case swarm.UpdateStateCompleted:
+		}
+	}
+	want, up := 1, 0
+	if mode := service.Spec.Mode.Replicated; mode != nil && mode.Replicas != nil {
+		want = int(*mode.Replicas)
+	}
+	if service.Spec.Mode.Global != nil {
+		want = 0 // as many as there are nodes for it
+	}
+	for _, t := range tasks {
+		switch {
+		case t.ServiceID != service.ID || t.DesiredState != swarm.TaskStateRunning:
+		case !sameSecrets(t.Spec.ContainerSpec, service.Spec.TaskTemplate.ContainerSpec):
+			waits = "a container of before runs"
+		case t.Status.State == swarm.TaskStateRunning:
+			up++
+		default:
+			waits = strings.TrimSuffix(fmt.Sprintf("a container is %s: %s", t.Status.State, cmp.Or(t.Status.Err, t.Status.Message)), ": ")
+		}
+	}
+	if waits == "" && up < want {
+		waits = fmt.Sprintf("%d of %d containers run", up, want)
+	}
+	return waits, nil
+}
+
+// lastProblem is why the last task of a service has failed.
+func lastProblem(service swarm.Service, tasks []swarm.Task) string {
+	last := swarm.Task{}
+	for _, t := range tasks {
+		if t.ServiceID == service.ID && ended(t) && t.CreatedAt.After(last.CreatedAt) {
+			last = t
+		}
+	}
+	if last.ID == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s: %s)", last.Status.State, last.Status.Err)
+}
+
+func sameSecrets(a, b *swarm.ContainerSpec) bool {
+	ids := func(spec *swarm.ContainerSpec) map[string]bool {
+		all := map[string]bool{}
+		if spec != nil {
+			for _, mounted := range spec.Secrets {
+				all[mounted.SecretID] = true
+			}
+		}
+		return all
+	}
+	return maps.Equal(ids(a), ids(b))
+}
+
+// Tidy removes secrets of a Swarm that no service mounts any more, by what the application
+// calls them and what ends their names. A service that is rolled back to one of them by hand is
+// refused by the Swarm.
+func (s *Stack) Tidy(ctx context.Context, names map[string][]string) error {
+	var old []string
+	for name, suffixes := range names {
+		for _, suffix := range suffixes {
+			old = append(old, compose.SecretName(s.Info.App, name, suffix))
+		}
+	}
+	services, _, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range services {
+		services[i].PreviousSpec = nil
+	}
+	_, err = s.removeSecrets(ctx, services, func(name string) bool { return slices.Contains(old, name) })
+	return err
+}

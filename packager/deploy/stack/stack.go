@@ -1,0 +1,217 @@
+// Package stack runs an application in the engine's swarm. It starts no goroutine that outlives a call.
+package stack
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/swarm"
+
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/deploy/engine"
+	"github.com/toskose/toskose/packager/release"
+)
+
+// Stack is an application in a swarm.
+type Stack struct {
+	*engine.Engine
+	label string // selects what belongs to it
+	self  string // id of the engine's node
+
+	past map[string]bool // ids of the tasks that had ended before it was deployed
+}
+
+var _ interface {
+	backend.Backend
+	backend.Halter
+	backend.Listener
+} = (*Stack)(nil)
+
+// Of returns the application in the swarm of an engine.
+func Of(e *engine.Engine) *Stack {
+	return &Stack{Engine: e, label: compose.LabelStack + "=" + e.Info.App, self: e.System.Swarm.NodeID}
+}
+
+// Name says where it runs.
+func (s *Stack) Name() string { return "as a stack of the engine's swarm" }
+
+func (s *Stack) mine() filters.Args { return filters.NewArgs(filters.Arg("label", s.label)) }
+
+// Up deploys the stack.
+func (s *Stack) Up(ctx context.Context, log release.Log) error {
+	if !s.Info.Manager.TLS {
+		s.Say("warning: %s", compose.Clear(s.Info.Manager.Port))
+	}
+	labels, err := s.labelled(log)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(labels)
+	services, tasks, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Command(ctx, "docker", "stack", "deploy", "--resolve-image", "never", "--prune", "--with-registry-auth",
+		"-c", s.File(compose.SwarmFile), "-c", labels, s.Info.App); err != nil {
+		return err
+	}
+	if err := s.retryJobs(ctx, failedJobs(services, tasks)); err != nil {
+		return err
+	}
+	return s.replaceStale(ctx)
+}
+
+// replaceStale restarts the containers whose images were built again under the
+// same name, which a swarm does not notice.
+func (s *Stack) replaceStale(ctx context.Context) error {
+	list, err := s.Containers(ctx, s.label)
+	if err != nil {
+		return err
+	}
+	for _, service := range staleServices(list, func(ref string) string {
+		image, err := s.Docker.ImageInspect(ctx, ref)
+		if err != nil {
+			return ""
+		}
+		return image.ID
+	}) {
+		if err := s.restart(ctx, service); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restart has the swarm replace the containers of a service.
+func (s *Stack) restart(ctx context.Context, service string) error {
+	return s.Command(ctx, "docker", "service", "update", "--force", "--detach", "--no-resolve-image", "--with-registry-auth", service)
+}
+
+func staleServices(list []container.Summary, idOf func(ref string) string) []string {
+	var stale []string
+	for _, c := range list {
+		service := c.Labels[compose.LabelSwarmService]
+		if c.State != container.StateRunning || service == "" || slices.Contains(stale, service) {
+			continue
+		}
+		// An image that lost its name is listed by its id.
+		if id := idOf(c.Image); c.ImageID != id && id != "" || strings.HasPrefix(c.Image, "sha256:") {
+			stale = append(stale, service)
+		}
+	}
+	slices.Sort(stale)
+	return stale
+}
+
+// Down removes the stack and waits for it: `docker stack rm` does not, and
+// leaves the network where a container was still ending.
+func (s *Stack) Down(ctx context.Context) error {
+	if err := s.Command(ctx, "docker", "stack", "rm", s.Info.App); err != nil {
+		return err
+	}
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		left, err := s.left(ctx)
+		if err != nil || left == "" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is still there: %w", left, ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
+
+// left names something of the stack that is still there, and removes networks
+// and secrets that are no longer in use.
+func (s *Stack) left(ctx context.Context) (string, error) {
+	containers, err := s.Containers(ctx, s.label)
+	if err != nil {
+		return "", err
+	}
+	if len(containers) > 0 {
+		return "container " + strings.Join(containers[0].Names, ", "), nil
+	}
+	networks, err := s.Docker.NetworkList(ctx, network.ListOptions{Filters: s.mine()})
+	if err != nil {
+		return "", fmt.Errorf("cannot list networks: %w", err)
+	}
+	for _, n := range networks {
+		if err := s.Docker.NetworkRemove(ctx, n.ID); err != nil {
+			return fmt.Sprintf("network %s (%v)", n.Name, err), nil // tried again until the time is up
+		}
+	}
+	secrets, err := s.Docker.SecretList(ctx, swarm.SecretListOptions{Filters: s.mine()})
+	if err != nil {
+		return "", fmt.Errorf("cannot list secrets: %w", err)
+	}
+	for _, secret := range secrets {
+		if err := s.Docker.SecretRemove(ctx, secret.ID); err != nil {
+			return fmt.Sprintf("secret %s (%v)", secret.Spec.Name, err), nil // tried again until the time is up
+		}
+	}
+	return "", nil
+}
+
+// Host is where the manager's port is published: anywhere in the swarm, or at
+// the node that its task runs on.
+func (s *Stack) Host(ctx context.Context) (string, error) {
+	if s.Info.Manager.Publish != compose.PublishHost {
+		return s.Published(s.Machine()), nil
+	}
+	services, tasks, err := s.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	names := s.names(services)
+	for _, t := range tasks {
+		if names[t.ServiceID] != s.Info.Manager.Service || t.Status.State != swarm.TaskStateRunning || t.NodeID == s.self {
+			continue
+		}
+		node, _, err := s.Docker.NodeInspectWithRaw(ctx, t.NodeID)
+		if err != nil {
+			return "", fmt.Errorf("cannot find the manager's node: %w", err)
+		}
+		return s.Published(node.Status.Addr), nil
+	}
+	return s.Published(s.Machine()), nil
+}
+
+// Logs are those of the task that has failed: its service has others, too, above all one that an update was taken back to.
+func (s *Stack) Logs(ctx context.Context, f backend.Failure) (string, error) {
+	read, of := s.Docker.ServiceLogs, s.Info.App+"_"+f.Service
+	if f.Task != "" {
+		read, of = s.Docker.TaskLogs, f.Task
+	}
+	r, err := read(ctx, of, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "60", Timestamps: true})
+	if err != nil {
+		return "", err
+	}
+	text, err := engine.ReadLog(r)
+	return inOrder(text), err
+}
+
+// inOrder returns lines as they were printed, without their times: of a task's two streams a swarm
+// may give one after the other.
+func inOrder(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	at := func(line string) string { time, _, _ := strings.Cut(line, " "); return time } // all of one length
+	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(at(a), at(b)) })
+	for i, line := range lines {
+		_, lines[i], _ = strings.Cut(line, " ")
+	}
+	return strings.Join(lines, "")
+}
+
+// Publish does nothing: the secrets of a swarm cannot change; see Mount.
+func (s *Stack) Publish(context.Context) error { return nil }

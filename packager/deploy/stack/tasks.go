@@ -1,0 +1,191 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/swarm"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/deploy/engine"
+)
+
+// look asks the swarm for the stack's services and their tasks, those that
+// have ended too.
+func (s *Stack) look(ctx context.Context) ([]swarm.Service, []swarm.Task, error) {
+	services, err := s.Docker.ServiceList(ctx, swarm.ServiceListOptions{Filters: s.mine()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot list services: %w", err)
+	}
+	tasks, err := s.Docker.TaskList(ctx, swarm.TaskListOptions{Filters: s.mine()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot list tasks: %w", err)
+	}
+	return services, tasks, nil
+}
+
+// Halted waits until no service is being updated or taken back, and says which the swarm
+// has taken back.
+func (s *Stack) Halted(ctx context.Context) error {
+	ticker := time.NewTicker(500 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		services, _, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		names, busy := s.names(services), false
+		for _, service := range services {
+			busy = busy || isBusy(service.UpdateStatus)
+		}
+		if !busy {
+			for _, service := range services {
+				if u := service.UpdateStatus; u != nil && u.State == swarm.UpdateStateRollbackCompleted {
+					s.Say("%s: the swarm has taken its update back", names[service.ID])
+				}
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil // what is deployed now takes the place of what is under way
+		case <-ticker.C:
+		}
+	}
+}
+
+func isBusy(u *swarm.UpdateStatus) bool {
+	return u != nil && (u.State == swarm.UpdateStateUpdating || u.State == swarm.UpdateStateRollbackStarted)
+}
+
+// names returns the services' names in the application, by their ids.
+func (s *Stack) names(services []swarm.Service) map[string]string {
+	names := map[string]string{}
+	for _, service := range services {
+		names[service.ID] = strings.TrimPrefix(service.Spec.Name, s.Info.App+"_")
+	}
+	return names
+}
+
+// Before looks for the application, and remembers its tasks that have already
+// ended: a swarm keeps the last tasks of each service.
+func (s *Stack) Before(ctx context.Context) (backend.Earlier, error) {
+	_, tasks, err := s.look(ctx)
+	if err != nil {
+		return backend.Earlier{}, err
+	}
+	s.past = map[string]bool{}
+	elsewhere := false
+	for _, t := range tasks {
+		if ended(t) || t.Status.State == swarm.TaskStateComplete {
+			s.past[t.ID] = true
+		}
+		elsewhere = elsewhere || t.Status.State == swarm.TaskStateRunning && t.DesiredState == swarm.TaskStateRunning
+	}
+	there, err := s.Earlier(ctx, s.label)
+	there.Running = there.Running || elsewhere // the engine knows only containers of its own
+	return there, err
+}
+
+func ended(t swarm.Task) bool {
+	return t.Status.State == swarm.TaskStateFailed || t.Status.State == swarm.TaskStateRejected
+}
+
+// Failures says what is wrong with services.
+func (s *Stack) Failures(ctx context.Context) ([]backend.Failure, error) {
+	services, tasks, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(tasks, func(a, b swarm.Task) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return s.failed(services, tasks), nil
+}
+
+// failure is what is wrong with a service, as its tasks say it.
+type failure struct{ backend.Failure }
+
+// failed says what is wrong with each service; the oldest task comes first.
+func (s *Stack) failed(services []swarm.Service, tasks []swarm.Task) []backend.Failure {
+	names := s.names(services)
+	var out []backend.Failure
+	for _, service := range services {
+		f := failure{backend.Failure{Service: names[service.ID]}}
+		if isJobService(service) {
+			f.addJob(service, tasks)
+		} else {
+			f.addAll(service, tasks, s.past)
+		}
+		f.update(service.UpdateStatus)
+		if f.Why == "" && slices.ContainsFunc(tasks, func(t swarm.Task) bool { return t.ServiceID == service.ID && unproven(service, t) }) {
+			f.Why, f.Young = "has only just started", true
+		}
+		if f.Why != "" {
+			out = append(out, f.Failure)
+		}
+	}
+	return out
+}
+
+// addAll takes the service's tasks into account that are not past.
+func (f *failure) addAll(service swarm.Service, tasks []swarm.Task, past map[string]bool) {
+	for _, t := range tasks {
+		if t.ServiceID == service.ID && !past[t.ID] {
+			f.add(t, isRestarted(service) && isOfSpec(service, t)) // what an update stops may end without an error
+		}
+	}
+}
+
+// isRestarted reports whether a swarm starts a service's container again that has ended without an error.
+func isRestarted(service swarm.Service) bool {
+	policy := service.Spec.TaskTemplate.RestartPolicy
+	return policy == nil || policy.Condition == "" || policy.Condition == swarm.RestartPolicyConditionAny
+}
+
+// unproven reports whether a task may end yet as soon as it has started. Where there is a
+// health check, a swarm says that a task runs when it has passed; that of a job says nothing of how it goes on.
+func unproven(service swarm.Service, t swarm.Task) bool {
+	spec := service.Spec.TaskTemplate.ContainerSpec
+	return (spec == nil || spec.Healthcheck == nil || packager.IsJob(spec.Labels)) && t.Status.State == swarm.TaskStateRunning && backend.IsYoung(t.Status.Timestamp)
+}
+
+// add takes one more of the service's tasks into account.
+func (f *failure) add(t swarm.Task, restarted bool) {
+	switch {
+	case t.Status.State == swarm.TaskStateComplete && restarted:
+		f.Times++
+		f.Task = t.ID
+		f.Why = engine.Endless
+	case ended(t):
+		f.Times++
+		f.Task = t.ID
+		f.Why = fmt.Sprintf("%s: %s", t.Status.State, t.Status.Err)
+	case t.Status.State == swarm.TaskStateComplete: // it has done its work
+		f.Why = ""
+	case t.Status.State == swarm.TaskStateRunning && (f.Times == 0 || time.Since(t.Status.Timestamp) > backend.Settled):
+		f.Why = ""
+	case t.DesiredState == swarm.TaskStateRunning && t.Status.Err != "":
+		f.Why = fmt.Sprintf("%s: %s", t.Status.State, t.Status.Err)
+	}
+}
+
+// update says that the service is still being updated, or that its update has
+// failed.
+func (f *failure) update(status *swarm.UpdateStatus) {
+	if status == nil {
+		return
+	}
+	switch status.State {
+	case swarm.UpdateStateCompleted:
+	case swarm.UpdateStateUpdating, swarm.UpdateStateRollbackStarted:
+		if f.Why == "" {
+			f.Why = "is being updated"
+		}
+	case swarm.UpdateStatePaused, swarm.UpdateStateRollbackPaused, swarm.UpdateStateRollbackCompleted:
+		f.Why = strings.TrimPrefix(f.Why+"; "+status.Message, "; ")
+		f.Final = true
+	}
+}
