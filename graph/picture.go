@@ -126,13 +126,13 @@ func States(p protocol.Protocol) Diagram {
 		made.States = append(made.States, DiagramState{s, s.Name == d.initial, d.left[i], head, d.width[i], stateHeight})
 	}
 	draw := func(b *arc, y, up float64) {
-		path, label := d.line(b, 0, y, up)
+		path, label := b.line(0, y, up)
 		made.Arrows = append(made.Arrows, Arrow{From: b.source, To: b.target, Fault: b.fault, Path: path, Label: label})
 	}
-	for _, b := range d.above {
+	for _, b := range d.above.arcs {
 		draw(b, head, -1)
 	}
-	for _, b := range d.below {
+	for _, b := range d.below.arcs {
 		draw(b, head+stateHeight, 1)
 	}
 	return made

@@ -1,9 +1,6 @@
 package graph
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toskose/toskose/tosca/protocol"
@@ -13,7 +10,6 @@ import (
 const (
 	stateHeight = 26.0
 	stateGap    = 34.0 // at least, between neighbouring states
-	arcHeight   = 22.0 // a level of arrows above or below the states
 	panelPad    = 16.0
 	headingRoom = 30.0
 )
@@ -26,20 +22,9 @@ type diagram struct {
 	states       []protocol.State
 	at           map[string]int
 	left, width  []float64
-	above, below []*arc
+	above, below side
 	w, h         float64
-	levels       int // above
 }
-
-// arc is an arrow between two states.
-type arc struct {
-	arrow
-	from, to int
-	level    int // 0 is nearest to the states
-}
-
-// span returns the states that an arc covers, the left one first.
-func (b *arc) span() (first, last int) { return min(b.from, b.to), max(b.from, b.to) }
 
 func newDiagram(p sharedProtocol) *diagram {
 	d := &diagram{
@@ -50,17 +35,15 @@ func newDiagram(p sharedProtocol) *diagram {
 		d.at[s.Name] = i
 	}
 	for _, s := range arrows(p.Protocol) {
-		b := &arc{arrow: s, from: d.at[s.source], to: d.at[s.target]}
-		if b.from > b.to {
-			d.below = append(d.below, b)
+		b := &arc{arrow: s, from: d.at[s.source], to: d.at[s.target], room: width(s.label, labelSize, false) + 2*aroundLabel}
+		if b.from > b.to || b.loop() && b.fault { // one loop at each side of a state
+			d.below.arcs = append(d.below.arcs, b)
 		} else {
-			d.above = append(d.above, b)
+			d.above.arcs = append(d.above.arcs, b)
 		}
 	}
-	d.levels = stackArcs(d.above)
-	low := stackArcs(d.below)
 	d.row()
-	d.h = headingRoom + arcHeight*float64(d.levels) + stateHeight + arcHeight*float64(low) + panelPad
+	d.h = headingRoom + d.above.height() + stateHeight + d.below.height() + panelPad
 	return d
 }
 
@@ -89,69 +72,36 @@ func rowOf(p protocol.Protocol) []protocol.State {
 	return row
 }
 
-// stackArcs assigns each arc the lowest level on which it covers no other, short
-// ones first and loops last, and returns the number of levels.
-func stackArcs(arcs []*arc) int {
-	sorted := slices.Clone(arcs)
-	slices.SortStableFunc(sorted, func(a, b *arc) int {
-		a1, a2 := a.span()
-		b1, b2 := b.span()
-		loopLast := cmp.Compare(min(1, b2-b1), min(1, a2-a1))
-		return cmp.Or(loopLast, cmp.Compare(a2-a1, b2-b1), cmp.Compare(a1, b1))
-	})
-	levels := 0
-	var placed []*arc
-	for _, b := range sorted {
-		for slices.ContainsFunc(placed, func(o *arc) bool { return o.level == b.level && b.covers(o) }) {
-			b.level++
-		}
-		placed = append(placed, b)
-		levels = max(levels, b.level+1)
-	}
-	return levels
-}
-
-func (b *arc) covers(o *arc) bool {
-	b1, b2 := b.span()
-	o1, o2 := o.span()
-	if b1 == b2 || o1 == o2 { // a loop is written over its state and its neighbours
-		return b1 <= o2+1 && o1 <= b2+1
-	}
-	return b1 < o2 && o1 < b2
-}
-
-// row places the states, with room between neighbours for what is written
-// between them.
+// row places the states, with room between neighbours for what is written between them.
 func (d *diagram) row() {
-	n := len(d.states)
-	d.left, d.width = make([]float64, n), make([]float64, n)
-	centre := make([]float64, n)
-	for i, s := range d.states {
-		d.width[i] = width(s.Name, nameSize, false) + 2*panelPad
-		if i == 0 {
-			centre[i] = panelPad + d.width[i]/2
-		} else {
-			centre[i] = centre[i-1] + d.width[i-1]/2 + stateGap + d.width[i]/2
-		}
-		for _, b := range slices.Concat(d.above, d.below) {
-			label := width(b.label, lineSize, false) + 22
-			switch first, last := b.span(); {
-			case last != i:
-			case first < last:
-				centre[i] = max(centre[i], centre[first]+label)
-			default: // a loop: its label stands over its state
-				centre[i] = max(centre[i], label/2+panelPad)
+	sides := []*side{&d.above, &d.below}
+	d.above.stack()
+	d.below.stack()
+	right := panelPad - stateGap // of what is before
+	for i, state := range d.states {
+		w := max(width(state.Name, nameSize, false)+2*panelPad, d.above.needs(i), d.below.needs(i))
+		centre := right + stateGap + w/2
+		place := func() {
+			for _, s := range sides {
+				s.spread(i, centre, w)
 			}
 		}
-		d.left[i] = centre[i] - d.width[i]/2
-		d.w = max(d.w, centre[i]+d.width[i]/2+panelPad)
+		place()
+		centre += max(d.above.lacks(i), d.below.lacks(i))
+		place()
+		for _, s := range sides {
+			s.name(i)
+		}
+		d.left, d.width = append(d.left, centre-w/2), append(d.width, w)
+		right = centre + w/2
 	}
-	for _, b := range d.above {
-		if b.from == b.to {
-			d.w = max(d.w, centre[b.from]+width(b.label, lineSize, false)/2+panelPad)
+	d.w = max(right+panelPad, width(d.heading, 12, true)+2*panelPad)
+	for _, s := range sides {
+		s.stackLoops()
+		for _, b := range s.arcs {
+			d.w = max(d.w, b.label+b.room/2+panelPad)
 		}
 	}
-	d.w = max(d.w, width(d.heading, 12, true)+2*panelPad)
 }
 
 // protocols draws a panel for each protocol, side by side from a height down, and
@@ -175,11 +125,11 @@ func (s *svgWriter) diagram(d *diagram, x, y float64) {
 	s.text(x+panelPad, y+19, "line name", "start", d.heading)
 	head := d.head(y)
 	foot := head + stateHeight
-	for _, b := range d.above {
-		s.arc(d, b, x, head, -1)
+	for _, b := range d.above.arcs {
+		s.arc(b, x, head, -1)
 	}
-	for _, b := range d.below {
-		s.arc(d, b, x, foot, 1)
+	for _, b := range d.below.arcs {
+		s.arc(b, x, foot, 1)
 	}
 	for i, state := range d.states {
 		class := "state"
@@ -205,36 +155,14 @@ func says(s protocol.State) string {
 }
 
 // head is the upper edge of the states in a diagram that begins at a height.
-func (d *diagram) head(y float64) float64 { return y + headingRoom + arcHeight*float64(d.levels) }
+func (d *diagram) head(y float64) float64 { return y + headingRoom + d.above.height() }
 
-func (s *svgWriter) arc(d *diagram, b *arc, x, y, up float64) {
+func (s *svgWriter) arc(b *arc, x, y, up float64) {
 	class, marker := "edge", "connection"
 	if b.fault {
 		class, marker = "edge fault", "fault"
 	}
-	path, label := d.line(b, x, y, up)
+	path, label := b.line(x, y, up)
 	s.line(`<path d="%s" class="%s" marker-end="url(#%s)"/>`, path, class, marker)
 	s.text(label.X, label.Y, "line label", label.Anchor, label.Text)
-}
-
-// line returns the path of an arrow above (up is -1) or below (1) the states, and its
-// label, which is at its farthest point.
-func (d *diagram) line(b *arc, x, y, up float64) (path string, label Label) {
-	spread := 13 - 8*float64(min(b.level, 2)) // the shortest arrows leave and arrive outermost
-	from, to := x+d.left[b.from]+d.width[b.from]/2, x+d.left[b.to]+d.width[b.to]/2
-	out := 0.0
-	if b.from == b.to {
-		from, to, out = from-4, to+4, 14
-	} else {
-		from, to = from-up*spread, to+up*spread
-	}
-	reach := up * (arcHeight*float64(b.level+1) - 9) // of the arc's farthest point
-	control := y + reach*4/3
-	path = fmt.Sprintf("M%s,%s C%s,%s %s,%s %s,%s", number(from), number(y),
-		number(from-out), number(control), number(to+out), number(control), number(to), number(y))
-	at := y + reach - 2.5
-	if up > 0 {
-		at = y + reach + 9
-	}
-	return path, Label{Text: b.label, X: (from + to) / 2, Y: at, Anchor: "middle"}
 }

@@ -32,6 +32,23 @@
     }));
   }
 
+  // What is written in a diagram touches no line of it, and none of its boxes.
+  for (const diagram of document.querySelectorAll('.diagram')) {
+    if (!seen(diagram)) continue;
+    const labels = [...diagram.querySelectorAll('text.line')].map(e => ({e, r: e.getBBox()}));
+    const touches = ({r}, x, y) => x > r.x - 1 && x < r.x + r.width + 1 && y > r.y && y < r.y + r.height;
+    for (const path of diagram.querySelectorAll('.edge path')) {
+      const long = path.getTotalLength();
+      const points = Array.from({length: Math.ceil(long) + 1}, (_, i) => path.getPointAtLength(Math.min(i, long)));
+      for (const l of labels) if (points.some(p => touches(l, p.x, p.y))) wrong.push('on a line: ' + called(l.e));
+    }
+    const others = [...diagram.querySelectorAll('rect'), ...labels.map(l => l.e)].map(e => ({e, r: e.getBBox()}));
+    labels.forEach((l, i) => others.forEach((o, j) => {
+      if (j >= others.length - labels.length && j - others.length + labels.length <= i) return; // itself, or compared already
+      if (l.r.x < o.r.x + o.r.width && o.r.x < l.r.x + l.r.width && l.r.y < o.r.y + o.r.height && o.r.y < l.r.y + l.r.height) wrong.push(`in a diagram over another: ${called(l.e)} and ${called(o.e)}`);
+    }));
+  }
+
   // Headings: one h1 at least, and no level left out.
   const headings = [...document.querySelectorAll('h1, h2, h3, h4')].filter(e => e.checkVisibility());
   if (!headings.some(e => e.localName === 'h1')) wrong.push('there is no h1');

@@ -16,6 +16,7 @@ html { background: #fff; color: #222 } button { width: 40px; height: 30px; margi
 input { border: 1px solid #666 } .dim { color: #767676 } .box text { fill: #222 } .shape { fill: #fff }
 </style><main><h1>Title</h1><h2>Part</h2><p class="dim">text <a href="#">here</a></p><button>a</button><button>b</button>
 <input aria-label="field" placeholder="text"><svg width="200" height="60"><g class="box component" data-tone="ok"><rect class="shape" width="200" height="60"/><rect class="tone" width="5" height="60" fill="#15713f"/><text x="20" y="20">name</text></g></svg>
+<div class="diagram"><svg width="200" height="60"><g class="edge"><path d="M10,50 H190" fill="none" stroke="#222"/><text class="line" x="20" y="40" font-size="11">label</text></g><rect x="100" y="5" width="50" height="20" fill="none" stroke="#222"/></svg></div>
 </main>`
 
 func TestLookSeesWhatIsWrong(t *testing.T) {
@@ -32,6 +33,8 @@ func TestLookSeesWhatIsWrong(t *testing.T) {
 		"a level left out":  {"<h2>Part</h2>", "<h3>Part</h3>", "h3 after h1"},
 		"two mains":         {"</main>", "</main><main></main>", "2 main landmarks"},
 		"text beside a box": {`<text x="20"`, `<text x="180"`, "beside its box"},
+		"a label on a line": {`x="20" y="40"`, `x="20" y="48"`, `on a line: text.line "label"`},
+		"a label in a box":  {`x="20" y="40"`, `x="110" y="20"`, `over another: text.line "label" and rect`},
 		"text over text":    {`<text x="20"`, `<text x="40" y="18">other</text><text x="20"`, "over one another"},
 	} {
 		t.Run(name, func(t *testing.T) {
