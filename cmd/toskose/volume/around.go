@@ -126,12 +126,20 @@ func (w *stopped) run(ctx context.Context, c *client.Client, of client.Component
 }
 
 // startOne starts a component. It is refused while nothing offers what it requires, which
-// starts again at the same time.
+// starts again at the same time, and while its stop, which was interrupted, is not done.
 func (w *stopped) startOne(ctx context.Context, c *client.Client, of client.Component) error {
 	for {
 		err := w.run(ctx, c, of, "start")
-		var refused *client.Problem
-		if !errors.As(err, &refused) || refused.Status != http.StatusConflict {
+		if !refused(err, "") {
+			return err
+		}
+		now, asked := c.App(ctx)
+		switch i := slices.IndexFunc(now.Components, func(o client.Component) bool { return o.Name == of.Name }); {
+		case asked != nil || i < 0:
+			return err
+		case slices.ContainsFunc(now.Components[i].Allowed, isStop):
+			return nil // it was not stopped, or somebody else has started it
+		case refused(err, ":not-allowed"): // nor will it be
 			return err
 		}
 		select {
@@ -140,6 +148,12 @@ func (w *stopped) startOne(ctx context.Context, c *client.Client, of client.Comp
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// refused reports whether something was not begun for a kind of reason.
+func refused(err error, kind string) bool {
+	var p *client.Problem
+	return errors.As(err, &p) && p.Status == http.StatusConflict && strings.HasSuffix(p.Type, kind)
 }
 
 // start starts all that was stopped, the last first.

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"archive/tar"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -145,8 +146,23 @@ func put(root *os.Root, name string, h *tar.Header, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, content)
+	n, err := io.Copy(sparse{f}, content)
+	if err == nil {
+		err = f.Truncate(n) // it may end with a hole
+	}
 	return cmp.Or(cut(err), f.Close())
+}
+
+// sparse leaves holes where there are only zeros: a file that had them would not have room
+// where it came from.
+type sparse struct{ f *os.File }
+
+func (s sparse) Write(p []byte) (int, error) {
+	if len(bytes.TrimLeft(p, "\x00")) > 0 {
+		return s.f.Write(p)
+	}
+	_, err := s.f.Seek(int64(len(p)), io.SeekCurrent)
+	return len(p), err
 }
 
 // throughFolders makes the folders of a path that are not there, and refuses one that is

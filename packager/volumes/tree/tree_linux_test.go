@@ -117,6 +117,57 @@ func TestAFolderComesBackAsItWas(t *testing.T) {
 	}
 }
 
+// TestWhatIsRemovedWhileItIsWrittenIsLeftOut: others use the volume.
+func TestWhatIsRemovedWhileItIsWrittenIsLeftOut(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), t.TempDir()
+	in := func(name string) string { return filepath.Join(from, name) }
+	must(t, os.WriteFile(in("first"), []byte("text"), 0o600), os.Link(in("first"), in("second")), os.Link(in("first"), in("third")),
+		os.Symlink("first", in("link")), os.Mkdir(in("folder"), 0o700), os.WriteFile(in("stays"), nil, 0o600))
+	var b bytes.Buffer
+	w := &writer{tar: tar.NewWriter(&b), dir: from, links: map[file]string{}}
+	for _, name := range []string{"first", "folder", "link", "second", "stays", "third"} {
+		info, err := os.Lstat(in(name))
+		must(t, err)
+		switch name {
+		case "first", "link":
+			must(t, os.Remove(in(name)))
+		case "folder":
+			must(t, os.Remove(in(name)), w.add(in(name), fs.FileInfoToDirEntry(info), os.ErrNotExist)) // it was about to be read
+		}
+		must(t, w.add(in(name), fs.FileInfoToDirEntry(info), nil))
+	}
+	must(t, w.tar.Close(), Replace(&b, to))
+	entries, err := os.ReadDir(to)
+	must(t, err)
+	text, err := os.ReadFile(filepath.Join(to, "third"))
+	must(t, err)
+	if len(entries) != 3 || string(text) != "text" {
+		t.Errorf("there are %v, and the third has %q", entries, text)
+	}
+	if err := Write(io.Discard, in("none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of no volume: %v", err)
+	}
+}
+
+func TestAFileWithHolesHasThemAgain(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), t.TempDir()
+	const size = 64 << 20
+	f, err := os.Create(filepath.Join(from, "file"))
+	must(t, err)
+	_, err = f.WriteAt([]byte("in the middle"), size/2)
+	must(t, err, f.Truncate(size), f.Close())
+	must(t, Replace(bytes.NewReader(written(t, from)), to))
+	info, err := os.Stat(filepath.Join(to, "file"))
+	must(t, err)
+	text, err := os.ReadFile(filepath.Join(to, "file"))
+	must(t, err)
+	if blocks := info.Sys().(*syscall.Stat_t).Blocks; info.Size() != size || blocks*512 > size/8 || string(text[size/2:][:13]) != "in the middle" || len(bytes.Trim(text, "\x00")) != 13 {
+		t.Errorf("it has %d bytes in %d blocks, of %d", info.Size(), blocks, size)
+	}
+}
+
 func TestAStreamThatIsCutOffReplacesNothing(t *testing.T) {
 	t.Parallel()
 	stream := written(t, volume(t))

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"archive/tar"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -38,26 +39,32 @@ type writer struct {
 // file is which one it is, whatever its name.
 type file struct{ device, inode uint64 }
 
+// add writes what is at a path. What is removed meanwhile, by those who use the volume, is left out.
 func (t *writer) add(path string, d fs.DirEntry, err error) error {
-	if err != nil {
-		return err
+	name, failed := filepath.Rel(t.dir, path)
+	if err = cmp.Or(err, failed); err == nil {
+		if isOwn(name) {
+			return fs.SkipDir
+		}
+		err = t.entry(path, name, d)
 	}
-	name, err := filepath.Rel(t.dir, path)
-	if err != nil {
-		return err
-	}
-	if isOwn(name) {
-		return fs.SkipDir
-	}
-	info, err := d.Info()
 	if errors.Is(err, fs.ErrNotExist) && name != "." {
-		return nil // it was removed meanwhile
+		return nil
 	}
-	if err != nil {
+	return err
+}
+
+func (t *writer) entry(path, name string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil || info.Mode()&fs.ModeSocket != 0 {
 		return err
 	}
-	if info.Mode()&fs.ModeSocket != 0 {
-		return nil
+	var content *os.File // open before anything is written, and before another name may link to it
+	if info.Mode().IsRegular() {
+		if content, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0); err != nil {
+			return err
+		}
+		defer content.Close()
 	}
 	h, err := t.header(path, name, info)
 	if err != nil {
@@ -66,10 +73,10 @@ func (t *writer) add(path string, d fs.DirEntry, err error) error {
 	if err := Check(h); err != nil {
 		return err
 	}
-	if h.Typeflag != tar.TypeReg {
-		return t.tar.WriteHeader(h)
+	if err := t.tar.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
+		return err
 	}
-	return t.content(path, h)
+	return t.content(content, h.Size)
 }
 
 // isOwn reports whether a folder at the top is none of the data.
@@ -93,16 +100,18 @@ func (t *writer) header(path, name string, info fs.FileInfo) (*tar.Header, error
 	if info.IsDir() {
 		h.Name += "/"
 	}
+	if h.PAXRecords, err = attributes(path); err != nil {
+		return nil, err
+	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 && h.Typeflag == tar.TypeReg {
 		id := file{stat.Dev, stat.Ino}
 		if first, ok := t.links[id]; ok {
-			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, first, 0
+			h.Typeflag, h.Linkname, h.Size, h.PAXRecords = tar.TypeLink, first, 0, nil
 			return h, nil
 		}
 		t.links[id] = name
 	}
-	h.PAXRecords, err = attributes(path)
-	return h, err
+	return h, nil
 }
 
 // attributes are the extended ones of a file, as a tar has them.
@@ -129,23 +138,12 @@ func attributes(path string) (map[string]string, error) {
 
 // content writes a file as long as it was: one that grows is cut, one that has shrunk is
 // filled with zeros.
-func (t *writer) content(path string, h *tar.Header) error {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+func (t *writer) content(f *os.File, size int64) error {
+	n, err := io.Copy(t.tar, io.LimitReader(f, size))
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := t.tar.WriteHeader(h); err != nil {
-		return err
-	}
-	n, err := io.Copy(t.tar, io.LimitReader(f, h.Size))
-	if err != nil {
-		return err
-	}
-	_, err = io.CopyN(t.tar, zeros{}, h.Size-n)
+	_, err = io.CopyN(t.tar, zeros{}, size-n)
 	return err
 }
 
