@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/httpserver"
 	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/unit/certs"
 )
@@ -56,7 +57,7 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 	if err != nil {
 		return fmt.Errorf("cannot serve on port %d: %w", s.port, err)
 	}
-	options := api.ServeOptions{Logger: logger, Stopping: app.Close}
+	options := httpserver.Options{Logger: logger, Stopping: app.Close}
 	if s.door != nil {
 		if options.TLS, err = certs.Reloading(s.door.all(), s.door.load, logger); err != nil {
 			return errors.Join(err, listener.Close())
@@ -65,7 +66,7 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 	go counted.Run(ctx, app)
 	go gate.Watch(ctx)
 	logger.Info("serving", "application", s.app.Name, "port", s.port, "tls", s.door != nil, "version", version)
-	err = api.Serve(ctx, listener, handler, options)
+	err = httpserver.Serve(ctx, listener, handler, options)
 	logger.Info("stopped", "error", err)
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -721,16 +720,6 @@ func TestThePageOnTheAPIIsComplete(t *testing.T) {
 	}
 }
 
-func TestTheDocumentationNeedsNoInternet(t *testing.T) {
-	t.Parallel()
-	page := ask(t, handler(t, &app{}), "GET", "/docs", "").Body.String()
-	for _, attribute := range []string{`src="http`, `href="http`, "src=\"//"} {
-		if strings.Contains(page, attribute) {
-			t.Errorf("the page has %s", attribute)
-		}
-	}
-}
-
 func TestTheApplicationIsReadyWhenItIsAsItsGoalSays(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -768,45 +757,5 @@ func TestMetricsCountRequestsByRoute(t *testing.T) {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %s in\n%s", line, text)
 		}
-	}
-}
-
-func TestServingEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	waiting, stopping := make(chan struct{}), make(chan struct{})
-	slow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(waiting)
-		<-stopping
-		w.WriteHeader(http.StatusServiceUnavailable)
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() {
-		served <- api.Serve(ctx, listener, slow, api.ServeOptions{
-			Connections: 2, Grace: time.Minute, Logger: slog.New(slog.DiscardHandler), Stopping: func() { close(stopping) },
-		})
-	}()
-	answered := make(chan int, 1)
-	go func() {
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		answer, err := client.Get("http://" + listener.Addr().String())
-		if err != nil {
-			answered <- 0
-			return
-		}
-		answer.Body.Close()
-		answered <- answer.StatusCode
-	}()
-	<-waiting
-	cancel()
-	if status := <-answered; status != http.StatusServiceUnavailable {
-		t.Errorf("who waited was answered %d", status)
-	}
-	if err := <-served; err != nil {
-		t.Error(err)
 	}
 }

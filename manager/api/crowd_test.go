@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"bufio"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/httpserver"
 	"github.com/toskose/toskose/unit/logs"
 )
 
@@ -54,7 +54,7 @@ func TestWhoIsIdleKeepsNobodyOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, _ := serve(t, h, api.ServeOptions{Connections: room})
+	address, _ := serve(t, h, httpserver.Options{Connections: room})
 	var waiting []net.Conn
 	var crowd []net.Conn
 	for i := range held {
@@ -102,33 +102,6 @@ func TestWhoIsIdleKeepsNobodyOut(t *testing.T) {
 	if gone < len(crowd)-room {
 		t.Errorf("of %d that were idle or slow %d are gone", len(crowd), gone)
 	}
-}
-
-// TestRequestsUnderWayAreCountedByTLSToo: the one that there is room for is found behind
-// what encrypts it.
-func TestRequestsUnderWayAreCountedByTLSToo(t *testing.T) {
-	t.Parallel()
-	p := newPatient(1)
-	h, err := api.New(p, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	address, _ := serve(t, h, api.ServeOptions{Connections: 1, TLS: selfSigned(t)})
-	conn := tls.Client(dial(t, address), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
-	if _, err := io.WriteString(conn, head("POST", op, login)); err != nil {
-		t.Fatal(err)
-	}
-	<-p.begun
-	if answer, err := answerOf(dial(t, address), head("GET", "/healthz")); err == nil {
-		answer.Body.Close()
-		t.Errorf("with the only connection held: %s", answer.Status)
-	}
-	close(p.hold)
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || answer.StatusCode != 200 {
-		t.Fatalf("who was there is answered by %v, %v", answer, err)
-	}
-	answer.Body.Close()
 }
 
 // counted knows how many connections came, and how many are open. They hold little of
@@ -261,7 +234,7 @@ func TestAThousandClientsLeaveNothingBehind(t *testing.T) { //nolint:paralleltes
 			t.Fatal(err)
 		}
 		door := &counted{Listener: listener}
-		stop := serveOn(t, door, h, api.ServeOptions{Head: 5 * time.Second, Request: 5 * time.Second, Idle: 5 * time.Second})
+		stop := serveOn(t, door, h, httpserver.Options{Head: 5 * time.Second, Request: 5 * time.Second, Idle: 5 * time.Second})
 		const many = 1000
 		visitAll(t, listener.Addr().String(), many)
 		for deadline := time.Now().Add(2 * time.Minute); door.came.Load() < many || door.open.Load() > 0; time.Sleep(time.Millisecond) {

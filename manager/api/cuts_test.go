@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	storydice "github.com/toskose/toskose/internal/dice"
-	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/httpserver"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 )
 
@@ -104,7 +104,7 @@ func TestAFollowerOfLinesThatIsCutOffHasEachLineOnce(t *testing.T) {
 	t.Parallel()
 	const many = 200 // in each log
 	l := talking(t)
-	address, _ := serve(t, l.Handler, api.ServeOptions{})
+	address, _ := serve(t, l.Handler, httpserver.Options{})
 	printing := make(chan struct{}, 3*many)
 	var printers sync.WaitGroup
 	for i, u := range append(l.backends, l.frontend) {
@@ -166,7 +166,7 @@ func TestAFollowerOfEventsThatIsCutOffHasEachOnce(t *testing.T) {
 	const operations = 60
 	l := enliven(t, nil, fakeunit.End{Target: "started"})
 	l.calm()
-	address, _ := serve(t, l.Handler, api.ServeOptions{})
+	address, _ := serve(t, l.Handler, httpserver.Options{})
 	first := read[eventsPage](l, "/api/v1/events", asJSON).Next
 	var operating sync.WaitGroup
 	operating.Go(func() {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/httpserver"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/users"
 )
@@ -29,7 +30,7 @@ func TestNothingIsDroppedWhenServingEnds(t *testing.T) {
 	l := enliven(t, hold, fakeunit.End{Target: "started"})
 	l.calm()
 	stopping := make(chan struct{})
-	address, stop := serve(t, l.Handler, api.ServeOptions{Grace: time.Minute, Stopping: func() {
+	address, stop := serve(t, l.Handler, httpserver.Options{Grace: time.Minute, Stopping: func() {
 		l.app.Close()
 		close(stopping)
 	}})
@@ -132,7 +133,7 @@ func TestNothingIsDroppedWhenUsersChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, _ := serve(t, h, api.ServeOptions{})
+	address, _ := serve(t, h, httpserver.Options{})
 	const ann = "Authorization: Basic YW5uOmEgbG9uZyBwYXNzd29yZA=="
 	stream := dial(t, address)
 	answer, err := answerOf(stream, head("GET", "/api/v1/events", ann))

@@ -70,6 +70,16 @@ func spread(view manager.GoalView, kept bool) reply {
 	return reply{status: status, body: view}
 }
 
+// restoreGoal takes a goal that getGoal has shown before.
+func (s *server) restoreGoal(r *http.Request) (reply, error) {
+	var body manager.KeptGoal
+	if err := decode(r, &body, `{"revision": "3:a", "state": "up"}`); err != nil {
+		return reply{}, err
+	}
+	view, kept, err := s.app.RestoreGoal(r.Context(), body)
+	return spread(view, kept), err
+}
+
 func goalRequest(r *http.Request) (manager.GoalRequest, error) {
 	var body goalBody
 	err := decode(r, &body, `{"state": "up"} or {"states": {"api": "running"}}`)

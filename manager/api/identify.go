@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -87,6 +88,10 @@ func (s *server) permit(role users.Role) func(http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		})
 	}
+}
+
+func forbidden(caller access.Caller, needed users.Role) error {
+	return fmt.Errorf("%w: %q is %s, and it needs %s", errForbidden, caller.Name, caller.Role, needed)
 }
 
 // addressOf returns the address that a connection comes from. What headers say of it

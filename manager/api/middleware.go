@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +10,10 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/toskose/toskose/manager/audit"
+	"github.com/toskose/toskose/manager/httpserver"
+	"github.com/toskose/toskose/manager/outcome"
 )
 
 // sameOrigin refuses what a page of another site makes a browser send: it would
@@ -54,9 +59,48 @@ func (s *server) observe(next http.Handler) http.Handler {
 		route := chi.RouteContext(r.Context()).RoutePattern()
 		took := time.Since(begun)
 		s.opts.Metrics.Request(r.Method, route, counted.status, took, w.Header().Get("Content-Type") == eventStream)
-		s.audit.note(r, counted, begun)
+		s.audit.Note(auditLine(r, counted, begun))
 		s.opts.Logger.Debug("request", "request", requestOf(r).id, "method", r.Method, "path", r.URL.Path, "status", counted.status, "duration", took)
 	})
+}
+
+// auditLine is what is written down of a request.
+func auditLine(r *http.Request, answer *statusWriter, begun time.Time) audit.Line {
+	known := requestOf(r)
+	line := audit.Line{
+		Time: begun.UTC(), Request: known.id, User: known.caller.Name, Role: known.caller.Role, By: known.caller.Method,
+		Address: addressOf(r), Client: r.UserAgent(), Method: r.Method, Route: chi.RouteContext(r.Context()).RoutePattern(),
+		Node: param(r, "node"), Component: cmp.Or(param(r, "component"), param(r, "task")), Operation: param(r, "operation"),
+		Status: answer.status, Seconds: time.Since(begun).Seconds(),
+	}
+	line.Execution, _ = strings.CutPrefix(answer.Header().Get("Location"), "/api/v1/executions/")
+	if !answer.wrote && r.Context().Err() != nil {
+		line.Status = 0 // the client went away
+	}
+	return line
+}
+
+// holds keeps the connection of a caller who is known while the request is under way.
+func (s *server) holds(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		release, ok := httpserver.Hold(r)
+		if !ok {
+			w.Header().Set("Retry-After", "1")
+			s.problem(w, r, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: "too many requests are under way"})
+			return
+		}
+		defer release()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// takesKey answers a request with an Idempotency-Key once. takesBody has read its body.
+func (s *server) takesKey(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := s.answers.Serve(w, r, callerOf(r).Name, next); err != nil {
+			s.problem(w, r, err)
+		}
+	}
 }
 
 // statusWriter remembers the status of an answer, and limits how long the client may

@@ -59,6 +59,8 @@ var (
 	errForeign           = errors.New("request from another site")
 	errNotReady          = errors.New("not ready")
 	errInternal          = errors.New("internal error")
+	errTooLarge          = errors.New("too large")
+	errIncomplete        = errors.New("the body did not arrive")
 )
 
 var problemKinds = []problemKind{
@@ -98,6 +100,11 @@ var problemKinds = []problemKind{
 	{errNotReady, http.StatusServiceUnavailable, "not-ready"},
 	{outcome.ErrTimeLimit, http.StatusGatewayTimeout, "time-limit"},
 	{errInternal, http.StatusInternalServerError, "internal"},
+}
+
+// invalid is the mistake of a client that can tell what is wrong.
+func invalid(format string, args ...any) error {
+	return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
 }
 
 // problemType is the prefix of every problem's type.

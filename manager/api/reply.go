@@ -7,24 +7,18 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/go-chi/chi/v5"
 
 	"github.com/toskose/toskose/manager/access"
+	"github.com/toskose/toskose/manager/view"
 )
-
-// answerTime is how long a client may take to read an answer, unless Options say otherwise.
-const answerTime = 30 * time.Second
 
 // reply is the answer of a handler.
 type reply struct {
 	status int // 0: 200
 	header map[string]string
-	body   any // as JSON; a string as plain text; or *encoded
+	body   any // as JSON; a string as plain text; or *view.Encoded
 }
 
 func ok(body any) reply { return reply{body: body} }
@@ -41,8 +35,8 @@ func (s *server) handle(h func(*http.Request) (reply, error)) http.HandlerFunc {
 			return
 		}
 		contentType, data, tag := "application/json", []byte(nil), ""
-		if made, is := answer.body.(*encoded); is {
-			data, tag = made.data, made.tag
+		if made, is := answer.body.(*view.Encoded); is {
+			data, tag = made.JSON, tagOf(made.Sum)
 		} else {
 			contentType, data = encode(contentType, answer.body)
 		}
@@ -128,20 +122,3 @@ func (s *server) answerProblem(w http.ResponseWriter, r *http.Request, err error
 	log("request not fulfilled", "request", p.Request, "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", err)
 	write(w, p.Status, "application/problem+json", p)
 }
-
-// param returns a parameter of the path. chi matches the escaped path if there is one.
-func param(r *http.Request, name string) string {
-	value := chi.URLParam(r, name)
-	if r.URL.RawPath == "" {
-		return value
-	}
-	if plain, err := url.PathUnescape(value); err == nil {
-		return plain
-	}
-	return value
-}
-
-var (
-	errTooLarge   = errors.New("too large")
-	errIncomplete = errors.New("the body did not arrive")
-)

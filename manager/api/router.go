@@ -13,9 +13,13 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
+	"github.com/toskose/toskose/manager/audit"
 	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/httpserver"
+	"github.com/toskose/toskose/manager/idempotency"
 	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/metrics"
+	"github.com/toskose/toskose/manager/openapi"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/manager/view"
@@ -86,7 +90,7 @@ type Logs interface {
 // Options configure the API.
 type Options struct {
 	Access  *access.Gate // lets callers in
-	Audit   io.Writer    // gets a line of JSON for what is done and refused; nil: nobody does
+	Audit   io.Writer    // gets a line for what is done and refused, as package audit has it; nil: nobody does
 	Version string
 	Logger  *slog.Logger
 	Testing bool             // answers to internal errors say what broke
@@ -102,10 +106,10 @@ type server struct {
 	opts    Options
 	root    *chi.Mux
 	openapi func() ([]byte, error) // made when it is asked for
-	answers *answers               // to requests with an Idempotency-Key
-	audit   *auditLog
+	answers idempotency.Answers
+	audit   *audit.Log
 	page    http.Handler
-	shown   shown
+	encoder view.Encoder // of the whole application
 	goal    goalStreams
 	streams chan struct{} // a slot for each stream of events
 
@@ -122,13 +126,12 @@ func New(app Application, opts Options) (http.Handler, error) {
 		opts.Metrics = metrics.New(app, opts.Version)
 	}
 	if opts.AnswerTime <= 0 {
-		opts.AnswerTime = answerTime
+		opts.AnswerTime = httpserver.AnswerTime
 	}
 	s := &server{
-		app: app, opts: opts, root: chi.NewRouter(), openapi: sync.OnceValues(func() ([]byte, error) { return openAPI(opts.Version) }), page: files,
-		answers: &answers{byKey: map[string]*answer{}},
-		audit:   newAuditLog(opts.Audit, opts.Logger), streams: make(chan struct{}, maxStreams),
-		followers: make(chan struct{}, maxFollowers),
+		app: app, opts: opts, root: chi.NewRouter(), page: files, audit: audit.New(opts.Audit, opts.Logger),
+		openapi: sync.OnceValues(func() ([]byte, error) { return openapi.Document(opts.Version) }),
+		streams: make(chan struct{}, maxStreams), followers: make(chan struct{}, maxFollowers),
 	}
 	s.routes()
 	return s.root, nil
@@ -144,7 +147,7 @@ func (s *server) routes() {
 	r.Get("/openapi.json", s.serveOpenAPI)
 	r.Method(http.MethodGet, "/", s.page)
 	r.Method(http.MethodGet, web.Prefix+"*", s.page)
-	pages := docs()
+	pages := openapi.Pages()
 	r.Handle("/docs", pages)
 	r.Handle("/docs/*", pages)
 	r.With(s.authenticate, s.holds, s.takesBody, s.permit(users.Viewer)).Method(http.MethodGet, "/metrics", s.opts.Metrics.Handler())

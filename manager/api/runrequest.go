@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/idempotency"
 )
 
 // runBody is the body of a request to run an operation; it may be missing.
@@ -44,7 +44,7 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 		return req, invalid("timeout is a number of seconds from 0 to a billion, not %v", body.Timeout)
 	}
 	req.ID = body.ID
-	if req.Key, err = keyOf(r); err != nil {
+	if req.Key, err = idempotency.Key(r); err != nil {
 		return req, err
 	}
 	req.Timeout = time.Duration(body.Timeout * float64(time.Second))
@@ -75,10 +75,6 @@ func maxUnavailable(r *http.Request) (int, error) {
 		return 0, invalid("max_unavailable is a number of replicas from 1 on, not %q", text)
 	}
 	return n, nil
-}
-
-func invalid(format string, args ...any) error {
-	return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
 }
 
 // prefers reports whether the client does not want to wait, or no longer than it says

@@ -21,13 +21,14 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/httpserver"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/unit/wire"
 )
 
 // serve serves on a port of its own until the test ends, or until stop is called, and
 // returns its address.
-func serve(t *testing.T, h http.Handler, opts api.ServeOptions) (address string, stop func()) {
+func serve(t *testing.T, h http.Handler, opts httpserver.Options) (address string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,14 +38,14 @@ func serve(t *testing.T, h http.Handler, opts api.ServeOptions) (address string,
 }
 
 // serveOn is serve on a listener.
-func serveOn(t *testing.T, listener net.Listener, h http.Handler, opts api.ServeOptions) (stop func()) {
+func serveOn(t *testing.T, listener net.Listener, h http.Handler, opts httpserver.Options) (stop func()) {
 	t.Helper()
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- api.Serve(ctx, listener, h, opts) }()
+	go func() { served <- httpserver.Serve(ctx, listener, h, opts) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-served; err != nil {
@@ -92,7 +93,7 @@ func trickle(conn net.Conn, piece string) {
 // connection is closed.
 func TestABodyThatTricklesHoldsNoConnection(t *testing.T) {
 	t.Parallel()
-	address, _ := serve(t, handler(t, &app{}), api.ServeOptions{Request: 100 * time.Millisecond})
+	address, _ := serve(t, handler(t, &app{}), httpserver.Options{Request: 100 * time.Millisecond})
 	for name, c := range map[string]struct {
 		head, piece string
 		want        int
@@ -181,7 +182,7 @@ func TestLimitsOfTheRequestAreNoneOfTheAnswer(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				address, _ := serve(t, h, api.ServeOptions{Head: 200 * time.Millisecond, Request: 200 * time.Millisecond, TLS: conf})
+				address, _ := serve(t, h, httpserver.Options{Head: 200 * time.Millisecond, Request: 200 * time.Millisecond, TLS: conf})
 				conn := dial(t, address)
 				if conf != nil {
 					conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
@@ -220,7 +221,7 @@ func TestWhoHangsUpIsNoticed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		address, _ := serve(t, h, api.ServeOptions{})
+		address, _ := serve(t, h, httpserver.Options{})
 		conn := dial(t, address)
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)

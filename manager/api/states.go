@@ -12,7 +12,7 @@ func (s *server) getApp(r *http.Request, d manager.Detail) (reply, error) {
 	if d == manager.WithProcesses {
 		return ok(app), nil
 	}
-	return ok(s.shown.encode(app)), nil
+	return ok(s.encoder.Encode(app)), nil
 }
 
 func (s *server) getNodes(r *http.Request, d manager.Detail) (reply, error) {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
@@ -31,8 +30,4 @@ func (s *server) makeToken(r *http.Request) (reply, error) {
 	}
 	made := token{text, "Bearer", int(users.TokenLife / time.Second), expires.UTC(), caller.Name, caller.Role}
 	return reply{status: http.StatusCreated, body: made}, nil
-}
-
-func forbidden(caller access.Caller, needed users.Role) error {
-	return fmt.Errorf("%w: %q is %s, and it needs %s", errForbidden, caller.Name, caller.Role, needed)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/httpserver"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -92,7 +93,7 @@ func (b *bench) requestsBeside(binary string, count int) error {
 	d.url = "http://" + listener.Addr().String() + "/api/v1/"
 	served := make(chan error, 1)
 	go func() {
-		served <- api.Serve(ctx, listener, handler, api.ServeOptions{Logger: logger, Stopping: m.Close})
+		served <- httpserver.Serve(ctx, listener, handler, httpserver.Options{Logger: logger, Stopping: m.Close})
 	}()
 	err = b.measureDoor(ctx, d, fmt.Sprintf("%d units: ", count))
 	cancel()

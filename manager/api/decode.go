@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+
+	"github.com/go-chi/chi/v5"
 )
 
 // maxBody is the most bytes of a request's body.
@@ -72,5 +75,37 @@ func hasNull(text []byte) bool {
 		case token == json.Delim('}'), token == json.Delim(']'):
 			depth--
 		}
+	}
+}
+
+// param returns a parameter of the path. chi matches the escaped path if there is one.
+func param(r *http.Request, name string) string {
+	value := chi.URLParam(r, name)
+	if r.URL.RawPath == "" {
+		return value
+	}
+	if plain, err := url.PathUnescape(value); err == nil {
+		return plain
+	}
+	return value
+}
+
+// replicaOf returns the address or instance of the replica that a request is for.
+func replicaOf(r *http.Request) string { return r.URL.Query().Get("replica") }
+
+// flag reads a query parameter that is true or false.
+func flag(r *http.Request, name string) (bool, error) { return flagOr(r, name, false) }
+
+// flagOr is flag for a parameter that is something unless given.
+func flagOr(r *http.Request, name string, otherwise bool) (bool, error) {
+	switch value := r.URL.Query().Get(name); value {
+	case "":
+		return otherwise, nil
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
+	default:
+		return false, invalid("%s is true or false, not %q", name, value)
 	}
 }

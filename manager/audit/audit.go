@@ -1,7 +1,8 @@
-package api
+// Package audit writes down who did what, and who was not let: a line of JSON for each
+// request that is more than a read that was allowed.
+package audit
 
 import (
-	"cmp"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -10,22 +11,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/users"
 )
 
-// auditLog is who did what, and who was not let: a line of JSON for each request that
-// is more than a read that was allowed. It has no bodies, queries, passwords or tokens.
-type auditLog struct {
+// Log is written to by all requests.
+type Log struct {
 	mu     sync.Mutex
 	out    io.Writer
 	logger *slog.Logger
 }
 
-// auditLine is one line.
-type auditLine struct {
+// Line is what is written down of a request. It has no body, query, password or token.
+type Line struct {
 	Time      time.Time     `json:"time"`
 	Request   string        `json:"request"`        // its id
 	User      string        `json:"user,omitempty"` // who exists; who was not let in may only say so
@@ -43,36 +41,26 @@ type auditLine struct {
 	Seconds   float64       `json:"seconds"`
 }
 
-func newAuditLog(out io.Writer, logger *slog.Logger) *auditLog {
+// New returns a log that out gets the lines of; nil: nobody does. The logger is told of those
+// that cannot be written.
+func New(out io.Writer, logger *slog.Logger) *Log {
 	if out == nil {
 		out = io.Discard
 	}
-	return &auditLog{out: out, logger: logger}
+	return &Log{out: out, logger: logger}
 }
 
-// note writes the line of a request, if it has one.
-func (l *auditLog) note(r *http.Request, answer *statusWriter, begun time.Time) {
-	route := chi.RouteContext(r.Context()).RoutePattern()
-	status := answer.status
-	if !answer.wrote && r.Context().Err() != nil {
-		status = 0
-	}
-	refused := status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
-	known := requestOf(r)
-	if !refused && (reads || known.caller.Method == "") {
+// Note writes the line of a request, unless it is a read that was allowed, or of nobody
+// and not refused.
+func (l *Log) Note(line Line) {
+	refused := line.Status == http.StatusUnauthorized || line.Status == http.StatusForbidden || line.Status == http.StatusTooManyRequests
+	reads := line.Method == http.MethodGet || line.Method == http.MethodHead || line.Method == http.MethodOptions
+	if !refused && (reads || line.By == "") {
 		return
 	}
-	execution, _ := strings.CutPrefix(answer.Header().Get("Location"), "/api/v1/executions/")
-	l.write(auditLine{
-		Time: begun.UTC(), Request: known.id, User: known.caller.Name, Role: known.caller.Role, By: known.caller.Method,
-		Address: addressOf(r), Client: short(r.UserAgent()), Method: short(r.Method), Route: route,
-		Node: short(param(r, "node")), Component: short(cmp.Or(param(r, "component"), param(r, "task"))), Operation: short(param(r, "operation")),
-		Execution: execution, Status: status, Seconds: time.Since(begun).Seconds(),
-	})
-}
-
-func (l *auditLog) write(line auditLine) {
+	for _, chosen := range []*string{&line.Client, &line.Method, &line.Node, &line.Component, &line.Operation} {
+		*chosen = short(*chosen)
+	}
 	text, err := json.Marshal(line)
 	if err == nil {
 		l.mu.Lock()

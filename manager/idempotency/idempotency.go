@@ -1,4 +1,6 @@
-package api
+// Package idempotency answers a request with an Idempotency-Key as an earlier one with
+// the same key was answered. It starts no goroutine.
+package idempotency
 
 import (
 	"bytes"
@@ -21,9 +23,9 @@ const (
 	maxKept    = 16 << 20 // bytes of all bodies
 )
 
-// keyOf returns the Idempotency-Key of a request; empty: it has none. It may be in
+// Key returns the Idempotency-Key of a request; empty: it has none. It may be in
 // quotes, as structured fields have it.
-func keyOf(r *http.Request) (string, error) {
+func Key(r *http.Request) (string, error) {
 	values := r.Header.Values("Idempotency-Key")
 	if len(values) == 0 {
 		return "", nil
@@ -34,39 +36,9 @@ func keyOf(r *http.Request) (string, error) {
 	}
 	odd := strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' })
 	if len(values) > 1 || key == "" || len(key) > maxKey || odd {
-		return "", invalid("an Idempotency-Key is one value of 1 to %d printable ASCII characters", maxKey)
+		return "", &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("an Idempotency-Key is one value of 1 to %d printable ASCII characters", maxKey)}
 	}
 	return key, nil
-}
-
-// takesKey answers a request again as it was answered, if it has the Idempotency-Key of
-// an earlier one. Only successes are kept: what failed may be tried again, and an
-// execution that its key stands for is the same one then.
-func (s *server) takesKey(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		key, err := keyOf(r)
-		if err != nil {
-			s.problem(w, r, err)
-			return
-		}
-		if key == "" {
-			next(w, r)
-			return
-		}
-		body, _ := io.ReadAll(r.Body) // takesBody has read it
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		a, isNew, err := s.answers.claim(r.Context(), callerOf(r).Name+"\x00"+key, signOf(r, body))
-		switch {
-		case err != nil:
-			s.problem(w, r, err)
-		case !isNew:
-			w.Header().Set("Idempotent-Replayed", "true")
-			a.replay(w)
-		default:
-			defer s.answers.settle(callerOf(r).Name+"\x00"+key, a)
-			next(&keeper{ResponseWriter: w, answer: a}, r)
-		}
-	}
 }
 
 // signOf is equal for requests that ask for the same.
@@ -74,8 +46,8 @@ func signOf(r *http.Request, body []byte) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%s %s?%s\n%s", r.Method, strings.TrimSuffix(r.URL.EscapedPath(), "/"), r.URL.RawQuery, body))
 }
 
-// answers are those to requests with a key.
-type answers struct {
+// Answers are those to requests with a key. The zero value has none.
+type Answers struct {
 	mu     sync.Mutex
 	byKey  map[string]*answer
 	oldest []string // keys of those that are kept
@@ -91,14 +63,51 @@ type answer struct {
 	body   []byte
 }
 
+// Serve answers a request again as it was answered, if it has the key of an earlier one
+// of the caller. Only successes are kept: what failed may be tried again, and an
+// execution that its key stands for is the same one then. The request's body is read
+// whole. Of a request that cannot be answered so nothing is written; the error is of
+// package outcome, or the context's.
+func (all *Answers) Serve(w http.ResponseWriter, r *http.Request, caller string, next http.HandlerFunc) error {
+	key, err := Key(r)
+	if err != nil {
+		return err
+	}
+	if key == "" {
+		next(w, r)
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	key = caller + "\x00" + key
+	a, isNew, err := all.claim(r.Context(), key, signOf(r, body))
+	switch {
+	case err != nil:
+		return err
+	case !isNew:
+		w.Header().Set("Idempotent-Replayed", "true")
+		a.replay(w)
+	default:
+		defer all.settle(key, a)
+		next(&keeper{ResponseWriter: w, answer: a}, r)
+	}
+	return nil
+}
+
 // claim returns the answer to a request, or a new one that the caller has to settle.
 // It waits for the end of an earlier request.
-func (all *answers) claim(ctx context.Context, key string, sign [sha256.Size]byte) (a *answer, isNew bool, err error) {
+func (all *Answers) claim(ctx context.Context, key string, sign [sha256.Size]byte) (a *answer, isNew bool, err error) {
 	for {
 		all.mu.Lock()
 		known := all.byKey[key]
 		if known == nil {
 			a = &answer{sign: sign, done: make(chan struct{})}
+			if all.byKey == nil {
+				all.byKey = map[string]*answer{}
+			}
 			all.byKey[key] = a
 		}
 		all.mu.Unlock()
@@ -122,7 +131,7 @@ func (all *answers) claim(ctx context.Context, key string, sign [sha256.Size]byt
 func (a *answer) kept() bool { return a.status/100 == 2 }
 
 // settle keeps an answer, or forgets that there was a request.
-func (all *answers) settle(key string, a *answer) {
+func (all *Answers) settle(key string, a *answer) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	defer close(a.done)
@@ -140,12 +149,13 @@ func (all *answers) settle(key string, a *answer) {
 }
 
 func (a *answer) replay(w http.ResponseWriter) {
-	for _, name := range []string{"Location", "Preference-Applied"} {
+	for _, name := range []string{"Content-Type", "Content-Length", "Location", "Preference-Applied"} {
 		if value := a.header.Get(name); value != "" {
 			w.Header().Set(name, value)
 		}
 	}
-	send(w, a.status, a.header.Get("Content-Type"), a.body)
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body)
 }
 
 // keeper notes what is answered.
@@ -160,6 +170,9 @@ func (k *keeper) WriteHeader(status int) {
 }
 
 func (k *keeper) Write(data []byte) (int, error) {
+	if k.answer.status == 0 {
+		k.WriteHeader(http.StatusOK)
+	}
 	k.answer.body = append(k.answer.body, data...)
 	return k.ResponseWriter.Write(data)
 }

@@ -1,4 +1,5 @@
-package api
+// Package openapi is the description of the manager's API, and pages to read and try it.
+package openapi
 
 import (
 	"bytes"
@@ -17,12 +18,12 @@ import (
 )
 
 //go:embed openapi.yaml
-var openAPIDocument []byte
+var text []byte
 
-// openAPI returns the document as JSON, with the version of this manager.
-func openAPI(version string) ([]byte, error) {
+// Document returns the document as JSON, with the version of this manager.
+func Document(version string) ([]byte, error) {
 	var document map[string]any
-	if err := yaml.Unmarshal(openAPIDocument, &document); err != nil {
+	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("openapi.yaml: %w", err)
 	}
 	if info, ok := document["info"].(map[string]any); ok && version != "" {
@@ -55,24 +56,14 @@ func guard(document map[string]any) {
 	}
 }
 
-func (s *server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
-	document, err := s.openapi()
-	if err != nil {
-		s.problem(w, r, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(document)
-}
-
-// docs serves the Swagger UI with all that it needs, so that it works offline. Of
-// scripts, it may run its own files and those of its page, by their digests.
-func docs() http.Handler {
+// Pages serves the Swagger UI with all that it needs, so that it works offline, below
+// /docs. Of scripts, it may run its own files and those of its page, by their digests.
+func Pages() http.Handler {
 	pages := v5emb.NewHandlerWithConfig(swgui.Config{
 		Title: "Toskose manager", SwaggerJSON: "/openapi.json", BasePath: "/docs/",
 		HideCurl: false, JsonEditor: false,
 	})
-	page := &kept{header: http.Header{}}
+	page := &seen{header: http.Header{}}
 	pages.ServeHTTP(page, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/docs/"}})
 	policy := "default-src 'none'; connect-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src 'self'"
@@ -88,11 +79,11 @@ func docs() http.Handler {
 
 var inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
 
-// kept is an answer that is looked at.
-type kept struct {
+// seen is an answer that is looked at.
+type seen struct {
 	bytes.Buffer
 	header http.Header
 }
 
-func (k *kept) Header() http.Header { return k.header }
-func (k *kept) WriteHeader(int)     {}
+func (s *seen) Header() http.Header { return s.header }
+func (s *seen) WriteHeader(int)     {}

@@ -1,4 +1,4 @@
-package api
+package view
 
 import (
 	"bytes"
@@ -6,24 +6,22 @@ import (
 	"encoding/json"
 	"hash"
 	"sync"
-
-	"github.com/toskose/toskose/manager/view"
 )
 
-// shown is the whole application as it was answered last. Of very many replicas most
-// are as they were, and are not encoded again: what shows them is made anew where they
+// Encoder has the JSON of the application as it was last. Of very many replicas most are
+// as they were, and are not encoded again: what shows them is made anew where they
 // change, and never changed.
-type shown struct {
+type Encoder struct {
 	mu    sync.Mutex
-	of    *view.Node // the first of what was answered
-	last  *encoded
+	of    *Node // the first of what was encoded
+	last  *Encoded
 	parts map[any]*part // by the first of their replicas
 }
 
-// encoded is JSON with its entity tag.
-type encoded struct {
-	data []byte
-	tag  string
+// Encoded is JSON with a hash that tells it from other JSON of the same encoder.
+type Encoded struct {
+	JSON []byte
+	Sum  [sha256.Size]byte
 }
 
 // part is JSON of a node or a component, with its hash.
@@ -32,26 +30,26 @@ type part struct {
 	sum  [sha256.Size]byte
 }
 
-// encode returns the application as JSON.
-func (s *shown) encode(app view.App) *encoded {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(app.Nodes) > 0 && s.of == &app.Nodes[0] {
-		return s.last
+// Encode returns the application as JSON.
+func (e *Encoder) Encode(app App) *Encoded {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(app.Nodes) > 0 && e.of == &app.Nodes[0] {
+		return e.last
 	}
 	nodes, components, parts, sum := app.Nodes, app.Components, map[any]*part{}, sha256.New()
 	app.Nodes, app.Components = nil, nil
-	_, frame := encode("", app)
+	frame := append(marshal(app, ""), '\n')
 	sum.Write(frame)
 	var data bytes.Buffer
 	rest := beside(&data, frame, `"nodes"`)
-	array(s.parts, parts, &data, sum, nodes, func(n *view.Node) any { return first(n.Replicas) })
+	array(e.parts, parts, &data, sum, nodes, func(n *Node) any { return first(n.Replicas) })
 	rest = beside(&data, rest, `"components"`)
-	array(s.parts, parts, &data, sum, components, func(c *view.Component) any { return first(c.Replicas) })
+	array(e.parts, parts, &data, sum, components, func(c *Component) any { return first(c.Replicas) })
 	data.Write(rest)
-	made := &encoded{data.Bytes(), tagOf([sha256.Size]byte(sum.Sum(nil)))}
-	if s.of, s.last, s.parts = nil, made, parts; len(nodes) > 0 {
-		s.of = &nodes[0]
+	made := &Encoded{data.Bytes(), [sha256.Size]byte(sum.Sum(nil))}
+	if e.of, e.last, e.parts = nil, made, parts; len(nodes) > 0 {
+		e.of = &nodes[0]
 	}
 	return made
 }
@@ -73,16 +71,13 @@ func first[T any](all []T) any {
 	return &all[0]
 }
 
-// array writes a list at the outermost level, of parts that there are and others that it makes.
+// array writes a list at the outermost level, of parts that there are and others that it makee.
 func array[T any](known, kept map[any]*part, to *bytes.Buffer, sum hash.Hash, all []T, key func(*T) any) {
 	for i := range all {
 		id := key(&all[i])
 		p := known[id]
 		if p == nil || id == nil {
-			data, err := json.MarshalIndent(all[i], "    ", "  ")
-			if err != nil {
-				panic(err) // recovered, logged and answered as our mistake
-			}
+			data := marshal(all[i], "    ")
 			p = &part{data, sha256.Sum256(data)}
 		}
 		kept[id] = p
@@ -95,4 +90,13 @@ func array[T any](known, kept map[any]*part, to *bytes.Buffer, sum hash.Hash, al
 		return
 	}
 	to.WriteString("\n  ]")
+}
+
+// marshal returns what always can be encoded as JSON.
+func marshal(value any, prefix string) []byte {
+	data, err := json.MarshalIndent(value, prefix, "  ")
+	if err != nil {
+		panic(err)
+	}
+	return data
 }

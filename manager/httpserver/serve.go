@@ -1,4 +1,6 @@
-package api
+// Package httpserver serves HTTP to clients that may be slow, idle or too many, and ends
+// when it is told to. Serve owns the goroutines of its server.
+package httpserver
 
 import (
 	"cmp"
@@ -11,9 +13,12 @@ import (
 	"time"
 )
 
-// ServeOptions bounds what clients can make the server spend. A zero field means its
+// AnswerTime is how long a client may take to read an answer, unless its handler says otherwise.
+const AnswerTime = 30 * time.Second
+
+// Options bound what clients can make the server spend. A zero field means its
 // default.
-type ServeOptions struct {
+type Options struct {
 	Connections int           // at the same time; 2,048
 	Head        time.Duration // for the head of a request to arrive; 10 s
 	Request     time.Duration // for all of it, with its body; 20 s
@@ -24,7 +29,7 @@ type ServeOptions struct {
 	TLS         *tls.Config // nil: in the clear
 }
 
-func (o ServeOptions) withDefaults() ServeOptions {
+func (o Options) withDefaults() Options {
 	o.Connections = cmp.Or(o.Connections, 2048)
 	o.Head, o.Request = cmp.Or(o.Head, 10*time.Second), cmp.Or(o.Request, 20*time.Second)
 	o.Idle, o.Grace = cmp.Or(o.Idle, 2*time.Minute), cmp.Or(o.Grace, 3*time.Second)
@@ -34,7 +39,7 @@ func (o ServeOptions) withDefaults() ServeOptions {
 // Serve serves on the listener until ctx ends, and returns nil once every answer
 // is complete or cut off. There is no limit to how long an answer may take: an
 // operation takes as long as it takes.
-func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opts ServeOptions) error {
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opts Options) error {
 	opts = opts.withDefaults()
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -43,7 +48,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 		Protocols:         &protocols,
 		ReadHeaderTimeout: opts.Head,
 		ReadTimeout:       opts.Request, // it is over once the body was read, or that there is none
-		WriteTimeout:      answerTime,   // from then on; what answers later or for longer says so
+		WriteTimeout:      AnswerTime,   // from then on; what answers later or for longer says so
 		IdleTimeout:       opts.Idle,
 		MaxHeaderBytes:    32 << 10,
 		ConnContext:       withConnection,

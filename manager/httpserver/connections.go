@@ -1,4 +1,4 @@
-package api
+package httpserver
 
 import (
 	"container/list"
@@ -7,12 +7,10 @@ import (
 	"net"
 	"net/http"
 	"sync"
-
-	"github.com/toskose/toskose/manager/outcome"
 )
 
 // connections are those that are served. Where there are too many, the newest takes the
-// place of the one that has gone longest without a request of a caller who is known: who
+// place of the one that has gone longest without a request that is held: who
 // is slow, idle or nobody keeps no one out. An eighth is left to them, also for the
 // probes of who runs the manager.
 type connections struct {
@@ -21,7 +19,7 @@ type connections struct {
 
 	mu    sync.Mutex
 	open  int
-	held  int       // by requests of callers who are known
+	held  int       // by requests
 	loose list.List // of the other connections, the longest first
 }
 
@@ -95,8 +93,6 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// hold keeps the connection for a request, until release. It reports false where too
-// many are held.
 func (c *connection) hold() bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -125,17 +121,12 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// holds keeps the connection of a caller who is known while the request is under way.
-func (s *server) holds(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
-			if !c.hold() {
-				w.Header().Set("Retry-After", "1")
-				s.problem(w, r, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: "too many requests are under way"})
-				return
-			}
-			defer c.release()
-		}
-		next.ServeHTTP(w, r)
-	})
+// Hold keeps the connection of a request until release is called. It reports false, and
+// keeps nothing, where too many are held.
+func Hold(r *http.Request) (release func(), ok bool) {
+	c, ours := r.Context().Value(connectionKey{}).(*connection)
+	if !ours { // another server's
+		return func() {}, true
+	}
+	return c.release, c.hold()
 }
