@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -133,9 +134,17 @@ func TestARollbackDeploysTheReleaseBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := errors.Join(release.Keep(old.Folder, old.Release), release.KeepGoal(old, []byte("up, then"))); err != nil {
+		t.Fatal(err)
+	}
+	var goal string
+	opts.Return = func(kept []byte) { goal = string(kept) }
 	result, err := Rollback(t.Context(), nil, opts)
 	if err != nil || result.Dir != old.Folder {
 		t.Fatalf("%+v, %v", result, err)
+	}
+	if goal != "up, then" {
+		t.Errorf("the goal of the release before is %q", goal)
 	}
 	if diff := cmp.Diff([]string{"apply --kustomize " + old.Folder}, changes(calls())); diff != "" {
 		t.Error(diff)
