@@ -17,6 +17,8 @@ type Component struct {
 	Node       string            `yaml:"node"`
 	Files      string            `yaml:"files"`                // a digest of its files in the image
 	Settings   string            `yaml:"settings,omitempty"`   // a digest of what toskose.yml says of it
+	Requires   string            `yaml:"requires,omitempty"`   // a digest of what it is hosted on, connects to and depends on
+	Task       string            `yaml:"task,omitempty"`       // a digest of how often its Task is run
 	Initial    string            `yaml:"initial"`              // the state that it begins in
 	States     []string          `yaml:"states,flow"`          //
 	Moves      []string          `yaml:"transitions"`          // of its protocol, as a text each
@@ -34,6 +36,10 @@ func (p *planner) describe() {
 		}
 		one.Files = files
 		one.Settings = digestOf(p.plan.Config.Nodes[c.Node].Components[c.Name])
+		one.Requires = digestOf([]any{c.Host, c.Connections, c.Depends, c.Named, c.Endpoint})
+		if c.Task != nil {
+			one.Task = digestOf(c.Task)
+		}
 		for _, t := range c.Protocol.Transitions {
 			one.Moves = append(one.Moves, t.String())
 		}

@@ -99,7 +99,7 @@ func TestWhatWasDeployedIsKnown(t *testing.T) {
 		t.Errorf("api is %+v", api)
 	}
 	for _, name := range []string{"backend", "frontend", "store", "toskose-manager"} {
-		if image := folder.Containers[name]["image"]; image.Value == "" || !image.Replaces {
+		if image := folder.Containers[name]["image"]; image.Value == "" || !image.Replaces() {
 			t.Errorf("%s is %+v", name, folder.Containers[name])
 		}
 	}

@@ -91,6 +91,9 @@ func (d *deployer) sayChanges() {
 	if names := diff.Replaced(); len(names) > 0 {
 		d.Say("%s: release %s takes the place of %s; containers that are replaced, and start empty: %s", d.Info.App, d.release, now.Release, strings.Join(names, ", "))
 	}
+	if names := diff.Moved(); len(names) > 0 {
+		d.Say("%s: replaced as well, where their machines do not suit any more: %s", d.Info.App, strings.Join(names, ", "))
+	}
 	if names := diff.Again(); len(names) > 0 {
 		d.Say("%s: components to be created, on volumes as they are now: %s", d.Info.App, strings.Join(names, ", "))
 	}

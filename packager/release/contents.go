@@ -30,9 +30,14 @@ const (
 // Contents is what a folder deploys, as far as releases differ in it.
 type Contents struct {
 	Release    string
-	Containers map[string]Container            // by the names of nodes
-	Components map[string]packager.Component   //
-	Volumes    map[string]map[string]Attribute // the application's, and those of units
+	Target     Target                        // that it is read for
+	Containers map[string]Container          // by the names of nodes
+	Components map[string]packager.Component //
+	Volumes    map[string]Container          // the application's, and those of units
+
+	// Ending are containers that end by themselves, with those that they are started after.
+	// Compose 1 replaces one that has ended together with any of these.
+	Ending map[string][]string
 }
 
 // Container is what of a container differs, by what people call it: "image", "env NAME".
@@ -40,21 +45,34 @@ type Container map[string]Attribute
 
 // Attribute is one of them.
 type Attribute struct {
-	Value    string
-	Replaces bool // the container is replaced where it differs
-	Hidden   bool // the value is a secret's digest, and never shown
+	Value  string
+	Effect Effect // where the value differs
+	Coming Effect // where it comes or goes, if that is more
+	Hidden bool   // the value is a secret's digest, and never shown
 }
+
+// Replaces reports whether a container is replaced where the value differs.
+func (a Attribute) Replaces() bool { return a.Effect == replaces }
+
+// Effect is what becomes of a container of which an attribute differs.
+type Effect int
+
+const (
+	stays    Effect = iota
+	moves           // it is replaced where its machine does not suit any more
+	replaces        //
+)
 
 // Read reads what a folder deploys. An empty target is the one that the folder is for, as
 // deploy has it on an engine that is in no swarm.
 func Read(dir string, target Target) (Contents, error) {
-	c := Contents{Containers: map[string]Container{}, Volumes: map[string]map[string]Attribute{}}
+	if target == "" {
+		target = TargetOf(dir)
+	}
+	c := Contents{Target: target, Containers: map[string]Container{}, Volumes: map[string]Container{}, Ending: map[string][]string{}}
 	var err error
 	if c.Release, err = ID(dir); err != nil {
 		return c, err
-	}
-	if target == "" {
-		target = targetOf(dir)
 	}
 	switch target {
 	case Kubernetes:
@@ -68,7 +86,8 @@ func Read(dir string, target Target) (Contents, error) {
 	return c, readYAML(filepath.Join(dir, output.ComponentsFile), &c.Components, true)
 }
 
-func targetOf(dir string) Target {
+// TargetOf is the target that a folder is for.
+func TargetOf(dir string) Target {
 	has := func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))
 		return err == nil
@@ -106,18 +125,31 @@ func secretDigest(dir, file string) string {
 	return digest(data)
 }
 
+// set adds an attribute.
+func (c Container) set(key, value string, effect Effect) {
+	c[key] = Attribute{Value: value, Effect: effect}
+}
+
+// add adds one of which there may be several by the same name.
+func (c Container) add(key, value string, effect Effect) {
+	if a, ok := c[key]; ok {
+		value = a.Value + " and " + value
+	}
+	c.set(key, value, effect)
+}
+
 // flatten adds all that is in a value, by the keys that lead to it.
-func (c Container) flatten(key string, value any, replaces bool) {
+func (c Container) flatten(key string, value any, effect Effect) {
 	if value == nil {
 		return
 	}
 	if m, ok := value.(map[string]any); ok {
 		for name, v := range m {
-			c.flatten(strings.TrimPrefix(key+"."+name, "."), v, replaces)
+			c.flatten(strings.TrimPrefix(key+"."+name, "."), v, effect)
 		}
 		return
 	}
-	c[key] = Attribute{Value: plain(value), Replaces: replaces}
+	c.set(key, plain(value), effect)
 }
 
 // plain is a value as people read it.

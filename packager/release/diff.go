@@ -12,6 +12,7 @@ import (
 type Diff struct {
 	From       string          `json:"from"` // ids
 	To         string          `json:"to"`
+	Target     Target          `json:"target"` // which deploys them
 	Containers []ContainerDiff `json:"containers"`
 	Components []ComponentDiff `json:"components"`
 	Volumes    []VolumeDiff    `json:"volumes"`
@@ -21,8 +22,9 @@ type Diff struct {
 const (
 	Added    = "added"
 	Removed  = "removed"
-	Replaced = "replaced" // a container: with an empty one
-	Updated  = "updated"  // a container: it runs on
+	Replaced = "replaced"          // a container: with an empty one
+	Moved    = "replaced if moved" // a container: where its machine does not suit any more
+	Updated  = "updated"           // a container: it runs on
 	Changed  = "changed"
 	Again    = "created again" // a component that has not changed: its container is replaced
 )
@@ -61,9 +63,14 @@ type VolumeDiff struct {
 func (d Diff) Same() bool { return len(d.Containers)+len(d.Components)+len(d.Volumes) == 0 }
 
 // Replaced are the containers that are replaced.
-func (d Diff) Replaced() (names []string) {
+func (d Diff) Replaced() []string { return d.changed(Replaced) }
+
+// Moved are those that are replaced where their machines do not suit any more.
+func (d Diff) Moved() []string { return d.changed(Moved) }
+
+func (d Diff) changed(how string) (names []string) {
 	for _, c := range d.Containers {
-		if c.Change == Replaced {
+		if c.Change == how {
 			names = append(names, c.Name)
 		}
 	}
@@ -82,21 +89,11 @@ func (d Diff) Again() (names []string) {
 
 // Compare returns what differs between two releases of an application.
 func Compare(from, to Contents) Diff {
-	d := Diff{From: from.Release, To: to.Release, Containers: []ContainerDiff{}, Components: []ComponentDiff{}, Volumes: []VolumeDiff{}}
+	d := Diff{From: from.Release, To: to.Release, Target: to.Target, Containers: []ContainerDiff{}, Components: []ComponentDiff{}, Volumes: []VolumeDiff{}}
+	d.compareContainers(from, to)
 	fresh := map[string]string{}
-	for _, name := range keys(from.Containers, to.Containers) {
-		c := ContainerDiff{Name: name}
-		var replaces bool
-		c.Change, c.Changes, replaces = changes(from.Containers, to.Containers, name)
-		if c.Change == Changed && replaces {
-			c.Change = Replaced
-		} else if c.Change == Changed {
-			c.Change = Updated
-		}
-		if c.Change != "" {
-			fresh[name] = c.Change
-			d.Containers = append(d.Containers, c)
-		}
+	for _, c := range d.Containers {
+		fresh[c.Name] = c.Change
 	}
 	for _, name := range keys(from.Components, to.Components) {
 		if c := compareComponents(from.Components, to.Components, name); c.Change != "" || fresh[to.nodeOf(c.Container)] == Replaced {
@@ -114,6 +111,34 @@ func Compare(from, to Contents) Diff {
 	return d
 }
 
+// compareContainers finds which differ, and which are replaced together with others.
+func (d *Diff) compareContainers(from, to Contents) {
+	found := map[string]ContainerDiff{}
+	for _, name := range keys(from.Containers, to.Containers) {
+		change, all, effect := changes(from.Containers, to.Containers, name)
+		if change == Changed {
+			change = []string{Updated, Moved, Replaced}[effect]
+		}
+		found[name] = ContainerDiff{name, change, all}
+	}
+	for again := true; again; {
+		again = false
+		for _, name := range slices.Sorted(maps.Keys(to.Ending)) {
+			others := to.Ending[name]
+			i := slices.IndexFunc(others, func(other string) bool { return found[other].Change == Replaced || found[other].Change == Added })
+			if c := found[name]; i >= 0 && (c.Change == "" || c.Change == Updated) {
+				found[name] = ContainerDiff{name, Replaced, append(c.Changes, Change{What: "started after", To: others[i]})}
+				again = true
+			}
+		}
+	}
+	for _, name := range keys(from.Containers, to.Containers) {
+		if found[name].Change != "" {
+			d.Containers = append(d.Containers, found[name])
+		}
+	}
+}
+
 // keys are those of either map.
 func keys[V any](a, b map[string]V) []string {
 	all := maps.Clone(a)
@@ -124,31 +149,43 @@ func keys[V any](a, b map[string]V) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// changes returns how one of two maps' entries differ, and whether that replaces what they
-// are of. Empty: they do not.
-func changes[M ~map[string]Attribute](from, to map[string]M, name string) (change string, all []Change, replaces bool) {
+// changes returns how one of two maps' entries differ, and what becomes of what they are of.
+// Empty: they do not.
+func changes(from, to map[string]Container, name string) (change string, all []Change, effect Effect) {
 	a, was := from[name]
 	b, is := to[name]
 	switch {
 	case !was:
-		return Added, nil, false
+		return Added, nil, replaces
 	case !is:
-		return Removed, nil, false
+		return Removed, nil, replaces
 	}
 	for _, what := range keys(a, b) {
-		if a[what].Value == b[what].Value {
+		old, had := a[what]
+		now, has := b[what]
+		if had == has && old.Value == now.Value {
 			continue
 		}
-		c := Change{What: what, From: a[what].Value, To: b[what].Value}
-		if a[what].Hidden || b[what].Hidden {
-			c.From, c.To = "", another(a, b, what)
+		effect = max(effect, old.Effect, now.Effect)
+		if had != has {
+			effect = max(effect, old.Coming, now.Coming)
 		}
-		all = append(all, c)
-		replaces = replaces || a[what].Replaces || b[what].Replaces
+		all = append(all, Change{What: what, From: old.shown(had), To: now.shown(has)})
+		if old.Hidden || now.Hidden {
+			all[len(all)-1] = Change{What: what, To: another(had, has)}
+		}
 		change = Changed
 	}
 	slices.SortStableFunc(all, func(a, b Change) int { return cmp.Compare(rank(a.What), rank(b.What)) })
-	return change, all, replaces
+	return change, all, effect
+}
+
+// shown is a value as people see that there is one.
+func (a Attribute) shown(there bool) string {
+	if there && a.Value == "" {
+		return `""`
+	}
+	return a.Value
 }
 
 // rank has the image first.
@@ -160,11 +197,11 @@ func rank(what string) int {
 }
 
 // another stands for a value that is not shown.
-func another[M ~map[string]Attribute](a, b M, what string) string {
-	if _, ok := a[what]; !ok {
+func another(had, has bool) string {
+	switch {
+	case !had:
 		return "added"
-	}
-	if _, ok := b[what]; !ok {
+	case !has:
 		return "removed"
 	}
 	return "another value"
@@ -206,6 +243,12 @@ func differing(a, b packager.Component) (what []string) {
 		case a.Operations[name] != b.Operations[name]:
 			what = append(what, "operation "+name)
 		}
+	}
+	if a.Requires != b.Requires && a.Requires != "" && b.Requires != "" { // an earlier version did not note it
+		what = append(what, "what it requires")
+	}
+	if a.Task != b.Task && a.Task != "" && b.Task != "" {
+		what = append(what, "how often it is run")
 	}
 	what = append(what, protocols(a, b)...)
 	if a.Settings != b.Settings {

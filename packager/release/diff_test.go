@@ -32,21 +32,33 @@ type version struct {
 	app     *tosca.Application
 	archive fstest.MapFS
 	cfg     config.Config
+	tls     bool
+	pinned  bool // images are named by what is in them
+	compose compose.Options
+	cluster kubernetes.Options
 }
 
-func shop() version { return version{sample.App(), sample.Archive(), config.Config{}} }
+func shop() version {
+	return version{
+		app: sample.App(), archive: sample.Archive(),
+		compose: compose.Options{EndpointMode: compose.EndpointVIP, PublishMode: compose.PublishIngress},
+		cluster: kubernetes.Options{ServiceType: kubernetes.ServiceNodePort, ClusterDomain: kubernetes.DefaultClusterDomain},
+	}
+}
 
 // packaged writes a version for all targets.
 func packaged(t *testing.T, v version) string {
 	t.Helper()
-	plan, err := packager.New(v.app, v.archive, v.cfg, packager.Options{Version: "1.2.3"})
+	plan, err := packager.New(v.app, v.archive, v.cfg, packager.Options{Version: "1.2.3", TLS: v.tls})
 	if err != nil {
 		t.Fatal(err)
 	}
+	if v.pinned {
+		plan = pinned(plan, v.archive)
+	}
 	dir := t.TempDir()
 	if err := output.Write(dir, plan, output.Options{Random: zeros{}, Now: time.Now(), Targets: []output.Target{
-		compose.Target(compose.Options{EndpointMode: compose.EndpointVIP, PublishMode: compose.PublishIngress}),
-		kubernetes.Target(kubernetes.Options{ServiceType: kubernetes.ServiceNodePort, ClusterDomain: kubernetes.DefaultClusterDomain}),
+		compose.Target(v.compose), kubernetes.Target(v.cluster),
 	}}); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +77,7 @@ func difference(t *testing.T, target release.Target, from, to version) release.D
 		t.Fatal(err)
 	}
 	d := release.Compare(a, b)
-	d.From, d.To = "", ""
+	d.From, d.To, d.Target = "", "", ""
 	return d
 }
 
@@ -142,7 +154,10 @@ func TestReleasesDifferInWhatAnAdministratorHasToKnow(t *testing.T) {
 			v.app.Volumes = nil
 		}, map[release.Target][]string{
 			release.Compose: {"container store replaced", "store mount /data | dbvolume", "volume dbvolume removed"},
-			release.Swarm:   {"container store replaced", "store mount /data | dbvolume", "volume dbvolume removed"},
+			release.Swarm: {
+				"container store replaced", "store mount /data | dbvolume", "store volume dbvolume.driver | local",
+				"store volume dbvolume.driver_opts.type | tmpfs", "volume dbvolume removed",
+			},
 			release.Kubernetes: {
 				"container store replaced", "store kind | StatefulSet | Deployment", "store mount /data | volume-dbvolume",
 				"store volume volume-dbvolume.persistentVolumeClaim.claimName | dbvolume", "store workload.podManagementPolicy | Parallel",
@@ -201,7 +216,7 @@ func TestSecretsDifferByNameOnly(t *testing.T) {
 		if strings.Contains(string(text), "hush") || !strings.Contains(string(text), "secret frontend-password") && target != release.Swarm {
 			t.Errorf("%s: %s", target, text)
 		}
-		if want := map[release.Target]string{release.Compose: release.Updated, release.Kubernetes: release.Replaced}[target]; want != "" && d.Containers[0].Change != want {
+		if want := map[release.Target]string{release.Compose: release.Updated, release.Kubernetes: release.Updated}[target]; want != "" && d.Containers[0].Change != want {
 			t.Errorf("%s: %s is %s, want %s", target, d.Containers[0].Name, d.Containers[0].Change, want)
 		}
 	}

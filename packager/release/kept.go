@@ -199,6 +199,16 @@ func returnNames(dir, from string) error {
 // that it was deployed from.
 func ReadLog(dir, engine string) Log { return readLogs(dir)[engine] }
 
+// ByCompose reports whether a folder has the log of an engine that Compose has deployed it on;
+// of any, where the engine is not known.
+func ByCompose(dir, engine string) bool {
+	logs := readLogs(dir)
+	if engine == "" {
+		return len(logs) > 0
+	}
+	return len(logs[engine]) > 0
+}
+
 func readLogs(dir string) map[string]Log {
 	logs := map[string]Log{}
 	data, err := os.ReadFile(filepath.Join(dir, KeptDir, logsFile))

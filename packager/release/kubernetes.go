@@ -2,6 +2,7 @@ package release
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,34 +16,58 @@ import (
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
+// kustomization is what of one is read.
+type kustomization struct {
+	Namespace string
+	Resources []string
+	Secrets   []struct {
+		Name    string
+		Files   []string
+		Options struct {
+			Keeps bool `yaml:"disableNameSuffixHash"` // its name, whatever it holds
+		}
+	} `yaml:"secretGenerator"`
+}
+
 // readKubernetes reads the manifests that a kustomization names.
 func (c *Contents) readKubernetes(dir string) error {
-	var k struct {
-		Resources []string
-		Secrets   []struct {
-			Name  string
-			Files []string
-		} `yaml:"secretGenerator"`
-	}
+	var k kustomization
 	if err := readYAML(filepath.Join(dir, kubernetes.Kustomization), &k, false); err != nil {
 		return err
 	}
-	secrets := map[string]string{}
-	for _, s := range k.Secrets {
-		for _, file := range s.Files {
-			secrets[s.Name] += secretDigest(dir, path.Base(file))
-		}
-	}
+	var all []map[string]any
 	for _, name := range k.Resources {
 		documents, err := readDocuments(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}
-		for _, d := range documents {
-			c.addObject(d, secrets)
-		}
+		all = append(all, documents...)
+	}
+	r := manifests{c, k.Namespace, k.secrets(dir), map[string]string{}}
+	for _, o := range all {
+		r.name(o)
+	}
+	for _, o := range all {
+		r.add(o)
 	}
 	return nil
+}
+
+// secrets are the attributes of pods that have some of them. One whose name ends in a
+// digest is another one where it holds another value; pods read the others again.
+func (k kustomization) secrets(dir string) map[string]Attribute {
+	all := map[string]Attribute{}
+	for _, s := range k.Secrets {
+		a := Attribute{Hidden: true, Effect: replaces, Coming: replaces}
+		if s.Options.Keeps {
+			a.Effect = stays
+		}
+		for _, file := range s.Files {
+			a.Value += secretDigest(dir, path.Base(file))
+		}
+		all[s.Name] = a
+	}
+	return all
 }
 
 func readDocuments(file string) (all []map[string]any, err error) {
@@ -62,70 +87,140 @@ func readDocuments(file string) (all []map[string]any, err error) {
 	}
 }
 
-// addObject adds an object to the container whose it is.
-func (c *Contents) addObject(o map[string]any, secrets map[string]string) {
-	kind := entry[string](o, "kind")
-	delete(o, "apiVersion")
-	metadata := entry[map[string]any](o, "metadata")
-	name, _ := metadata["name"].(string)
-	labels, _ := metadata["labels"].(map[string]any)
-	node, _ := labels[kubernetes.Workload].(string)
-	switch {
-	case kind == "PersistentVolumeClaim":
-		attributes := Container{}
-		attributes.flatten("", o, false)
-		c.Volumes[name] = attributes
-		return
-	case node == "":
-		return // the namespace
-	case c.Containers[node] == nil:
-		c.Containers[node] = Container{}
-	}
-	of := c.Containers[node]
-	spec := entry[map[string]any](o, "spec")
-	if kind != "Deployment" && kind != "StatefulSet" && kind != "Job" {
-		of.flatten(kind+" "+name, spec, false)
-		return
-	}
-	of["kind"] = Attribute{Value: kind, Replaces: true}
-	of.flatten("annotations", metadata["annotations"], false)
-	of.addPod(entry[map[string]any](spec, "template"), secrets)
-	of.flatten("workload", spec, false)
+// manifests are those of a folder that are being read.
+type manifests struct {
+	*Contents
+	namespace string
+	secrets   map[string]Attribute
+	nodes     map[string]string // by the names that Kubernetes has for them
 }
 
+// metadataOf is that of an object: its name, that of its workload, and annotations.
+func metadataOf(o map[string]any) (name, workload string, annotations map[string]any) {
+	metadata, _ := o["metadata"].(map[string]any)
+	name, _ = metadata["name"].(string)
+	labels, _ := metadata["labels"].(map[string]any)
+	workload, _ = labels[kubernetes.Workload].(string)
+	annotations, _ = metadata["annotations"].(map[string]any)
+	return name, workload, annotations
+}
+
+// name finds which node a workload runs.
+func (r manifests) name(o map[string]any) {
+	_, workload, annotations := metadataOf(o)
+	if node, ok := annotations[kubernetes.NameAnnotation].(string); ok && workload != "" {
+		r.nodes[workload] = node
+	}
+}
+
+// add adds an object to the container whose it is.
+func (r manifests) add(o map[string]any) {
+	kind := entry[string](o, "kind")
+	name, workload, annotations := metadataOf(o)
+	delete(o, "apiVersion")
+	delete(o, "metadata")
+	delete(annotations, kubernetes.NameAnnotation)
+	if kind == "PersistentVolumeClaim" {
+		attributes := Container{}
+		attributes.flatten("", o, stays)
+		r.Volumes[name] = attributes
+		return
+	}
+	if workload == "" {
+		return // the namespace
+	}
+	node := cmp.Or(r.nodes[workload], workload)
+	of := r.Containers[node]
+	if of == nil {
+		of = Container{}
+		of.set("namespace", r.namespace, replaces)
+		r.Containers[node] = of
+	}
+	spec := entry[map[string]any](o, "spec")
+	switch kind {
+	case "Deployment", "StatefulSet", "Job":
+		of.addWorkload(kind, name, spec, r.secrets)
+		of.flatten("annotations", annotations, stays)
+	case "Service":
+		of.addService(name, spec)
+	default:
+		of.flatten(kind+" "+name, spec, stays)
+	}
+}
+
+// addWorkload adds what runs pods. A Job of another name is another one.
+func (c Container) addWorkload(kind, name string, spec map[string]any, secrets map[string]Attribute) {
+	c.set("kind", kind, replaces)
+	if kind == "Job" {
+		c.set("job", name, replaces)
+	}
+	c.addPod(entry[map[string]any](spec, "template"), secrets)
+	c.flatten("workload", spec, stays)
+}
+
+// addService adds the ports of one that publishes them, and what else of a Service differs.
+func (c Container) addService(name string, spec map[string]any) {
+	ports := list(spec, "ports")
+	if spec["type"] == nil {
+		c.set("Service "+name+".ports", numbers(ports, "port"), stays)
+		ports = nil
+	}
+	for _, p := range ports {
+		c.add(fmt.Sprintf("port %v/%s", p["targetPort"], protocolOf(p)), plain(p["port"]), stays)
+	}
+	c.flatten("Service "+name, spec, stays)
+}
+
+// numbers are those of ports.
+func numbers(ports []map[string]any, key string) string {
+	all := make([]string, 0, len(ports))
+	for _, p := range ports {
+		all = append(all, plain(p[key])+"/"+protocolOf(p))
+	}
+	return strings.Join(all, ", ")
+}
+
+func protocolOf(port map[string]any) string { return strings.ToLower(plain(port["protocol"])) }
+
 // addPod adds what replaces a pod.
-func (c Container) addPod(template map[string]any, secrets map[string]string) {
+func (c Container) addPod(template map[string]any, secrets map[string]Attribute) {
 	spec := entry[map[string]any](template, "spec")
 	for _, container := range list(spec, "containers") {
-		c["image"] = Attribute{Value: entry[string](container, "image"), Replaces: true}
+		c.set("image", plain(entry[any](container, "image")), replaces)
 		for _, v := range list(container, "env") {
-			name := entry[string](v, "name")
-			if value, ok := v["value"].(string); ok {
-				c["env "+name] = Attribute{Value: plain(value), Replaces: true}
-			} else {
-				c["env "+name] = Attribute{Value: plain(v), Replaces: true}
+			value, ok := v["value"]
+			if !ok {
+				value = v["valueFrom"]
 			}
+			c.set(fmt.Sprintf("env %v", v["name"]), plain(value), replaces)
 		}
 		for _, m := range list(container, "volumeMounts") {
-			c[fmt.Sprintf("mount %v", m["mountPath"])] = Attribute{Value: plain(m["name"]), Replaces: true}
+			c.set(fmt.Sprintf("mount %v", m["mountPath"]), plain(m["name"]), replaces)
 		}
-		c.flatten("container", container, true)
+		if ports := list(container, "ports"); len(ports) > 0 {
+			c.set("container.ports", numbers(ports, "containerPort"), replaces)
+		}
+		c.flatten("container", container, replaces)
 	}
 	for _, v := range list(spec, "volumes") {
 		name := entry[string](v, "name")
 		projected, _ := v["projected"].(map[string]any)
 		if projected == nil {
-			c.flatten("volume "+name, v, true)
+			c.flatten("volume "+name, v, replaces)
 			continue
 		}
 		for _, source := range list(projected, "sources") {
 			secret, _ := source["secret"].(map[string]any)
-			of, _ := secret["name"].(string)
-			c["secret "+of] = Attribute{Value: secrets[of], Replaces: true, Hidden: true}
+			of := plain(secret["name"])
+			a, ok := secrets[of]
+			if !ok { // it is external
+				a = Attribute{Hidden: true, Coming: replaces}
+			}
+			c["secret "+of] = a
 		}
 	}
-	c.flatten("pod", spec, true)
-	c.flatten("pod", template, true)
+	c.flatten("pod", spec, replaces)
+	c.flatten("pod", template, replaces)
 }
 
 // nodeOf returns the name that a container has among those of a release: Kubernetes has
