@@ -67,7 +67,7 @@ func TestTheDocumentationShowsWhatDiffPrints(t *testing.T) {
 	packagedThinking(t, one, config.Config{}, nil)
 	packagedThinking(t, two, config.Config{Nodes: map[string]config.Node{"frontend": {LogLevel: "DEBUG"}}}, map[string]string{"scripts/api/stop.sh": "#!/bin/sh\n"})
 	var out bytes.Buffer
-	code := run(t.Context(), []string{"diff", one, two}, environment{out: &out, err: &out})
+	code := run(t.Context(), []string{"diff", "--target", "compose", one, two}, environment{out: &out, err: &out})
 	id := regexp.MustCompile(`[0-9a-f]{12}`)
 	if code != cli.ExitOK || id.ReplaceAllString(out.String(), "ID") != id.ReplaceAllString(shown, "ID") {
 		t.Errorf("diff exits with %d and prints\n%s\nand docs/second-day.md shows\n%s", code, out.String(), shown)

@@ -24,36 +24,48 @@ func newDiff(streams cli.Streams, engine Engine) *cobra.Command {
 is deployed of its application with it: images, environment, ports, mounts, names of
 secrets, volumes, components with their operations and protocols. It says which
 containers are replaced, and which components are to be created again with them.
-Values of secrets are never shown. It exits with 0, whether or not something differs.`,
+Values of secrets are never shown. It exits with 0, whether or not something differs.
+
+What replaces a container is another matter on each target. It is the one that
+--target names; else, that by which the application was deployed from one of the
+folders, as the folder has noted for Compose; else, that which deploy chooses. The
+first line says which it is.`,
 		Example: "  toskose diff thinking-1 thinking-2\n  toskose diff -o json thinking-1 thinking-2",
 		Args:    cli.Args(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := t.opts.Validate(); err != nil {
 				return cli.Misuse(err)
 			}
+			by, from, to := t.compared(cmd.Context(), engine, args), args[0], args[len(args)-1]
 			if len(args) == 1 {
-				running, err := t.running(cmd, engine, args[0])
-				if err != nil {
+				var err error
+				if from, err = t.running(cmd, engine, to); err != nil {
 					return err
 				}
-				args = []string{running, args[0]}
 			}
-			of := release.Target(t.opts.Target)
-			from, err := release.Read(args[0], of)
+			d, err := difference(from, to, by.target)
 			if err != nil {
 				return err
 			}
-			to, err := release.Read(args[1], of)
-			if err != nil {
-				return err
-			}
-			d := release.Compare(from, to)
-			return form.Show(streams.Out, d, func(w io.Writer) { printDiff(w, d) })
+			return form.Show(streams.Out, d, func(w io.Writer) { printDiff(w, d, by.why) })
 		},
 	}
 	t.register(cmd)
 	form.Register(cmd)
 	return cmd
+}
+
+// difference compares two folders.
+func difference(from, to string, by release.Target) (release.Diff, error) {
+	a, err := release.Read(from, by)
+	if err != nil {
+		return release.Diff{}, err
+	}
+	b, err := release.Read(to, by)
+	if err != nil {
+		return release.Diff{}, err
+	}
+	return release.Compare(a, b), nil
 }
 
 // running returns where the files are of what is deployed of a folder's application.
@@ -70,12 +82,12 @@ func (t *target) running(cmd *cobra.Command, engine Engine, dir string) (string,
 }
 
 // printDiff prints a table for each kind of thing that differs.
-func printDiff(w io.Writer, d release.Diff) {
+func printDiff(w io.Writer, d release.Diff, why string) {
 	if d.Same() {
-		fmt.Fprintf(w, "%s and %s deploy the same\n", d.From, d.To)
+		fmt.Fprintf(w, "%s and %s deploy the same, by %s%s\n", d.From, d.To, names[d.Target], why)
 		return
 	}
-	fmt.Fprintf(w, "from release %s to %s\n", d.From, d.To)
+	fmt.Fprintf(w, "from release %s to %s, by %s%s\n", d.From, d.To, names[d.Target], why)
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
 	if len(d.Containers) > 0 {
