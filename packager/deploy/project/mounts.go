@@ -2,14 +2,7 @@ package project
 
 import (
 	"context"
-	"time"
 
-	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/api/types/image"
-	"github.com/docker/docker/api/types/mount"
-
-	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/mounted"
 )
 
@@ -35,27 +28,11 @@ func (p *Project) mounts(ctx context.Context) ([]string, error) {
 	return []string{"-f", file}, nil
 }
 
-// probing is how long an engine may take to make a container and to remove it.
-const probing = 30 * time.Second
-
-// sees reports whether the engine has the same files at a place as this process. It refuses
-// to make a container that mounts what it does not have.
+// sees reports whether the engine has the same files at a place as this process.
 func (p *Project) sees(ctx context.Context, secrets mounted.Secrets) bool {
-	own := filters.NewArgs(filters.Arg("label", packager.LabelApp+"="+p.Info.App))
-	images, err := p.Docker.ImageList(ctx, image.ListOptions{Filters: own})
-	if err == nil && len(images) == 0 { // another's may be about to be removed, which a container of it prevents
-		images, err = p.Docker.ImageList(ctx, image.ListOptions{})
-	}
-	if err != nil || len(images) == 0 {
-		return false
-	}
-	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), probing) // who interrupts this leaves no container
-	defer cancel()
 	return secrets.Seen(func(path string) bool {
-		made, err := p.Docker.ContainerCreate(probe, &container.Config{Image: images[0].ID, Cmd: []string{"true"}}, &container.HostConfig{
-			Mounts: []mount.Mount{{Type: mount.TypeBind, Source: path, Target: "/seen", ReadOnly: true}},
-		}, nil, nil, "")
-		return err == nil && p.Docker.ContainerRemove(probe, made.ID, container.RemoveOptions{}) == nil
+		seen, err := p.Sees(ctx, path)
+		return seen && err == nil
 	})
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/docker/docker/api/types/swarm"
 )
 
-// Settle removes the stack's secrets that no service has any more. Those of the
+// removeOldSecrets removes the stack's secrets that no service has any more. Those of the
 // version before stay: a swarm that takes an update back starts its containers again.
-func (s *Stack) Settle(ctx context.Context) error {
+func (s *Stack) removeOldSecrets(ctx context.Context) error {
 	services, err := s.Docker.ServiceList(ctx, swarm.ServiceListOptions{Filters: s.mine()})
 	if err != nil {
 		return fmt.Errorf("cannot list services: %w", err)

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/toskose/toskose/packager"
+)
+
+// probing is how long an engine may take to make a container and to remove it.
+const probing = 30 * time.Second
+
+// Sees reports whether the engine's machine has something at a path: an engine refuses to make a
+// container that mounts what it does not have. The error says that it cannot be asked.
+func (e *Engine) Sees(ctx context.Context, path string) (bool, error) {
+	of, err := e.anyImage(ctx)
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probing) // who interrupts this leaves no container
+	defer cancel()
+	made, err := e.Docker.ContainerCreate(ctx, &container.Config{Image: of, Cmd: []string{"true"}}, &container.HostConfig{
+		Mounts: []mount.Mount{{Type: mount.TypeBind, Source: path, Target: "/seen", ReadOnly: true}},
+	}, nil, nil, "")
+	if errdefs.IsInvalidArgument(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot make a container: %w", err)
+	}
+	// Its image may ask for volumes, which are made together with it.
+	if err := e.Docker.ContainerRemove(ctx, made.ID, container.RemoveOptions{RemoveVolumes: true}); err != nil {
+		return false, fmt.Errorf("cannot remove container %q: %w", made.ID, err)
+	}
+	return true, nil
+}
+
+// anyImage returns the id of one of the engine's images.
+func (e *Engine) anyImage(ctx context.Context) (string, error) {
+	own := filters.NewArgs(filters.Arg("label", packager.LabelApp+"="+e.Info.App))
+	images, err := e.Docker.ImageList(ctx, image.ListOptions{Filters: own})
+	if err == nil && len(images) == 0 { // another's may be about to be removed, which a container of it prevents
+		images, err = e.Docker.ImageList(ctx, image.ListOptions{})
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot list images: %w", err)
+	}
+	if len(images) == 0 {
+		return "", errors.New("the engine has no image")
+	}
+	return images[0].ID, nil
+}
