@@ -29,6 +29,7 @@ type deployer struct {
 	kind      string                      // Swarm, Compose or Kubernetes
 	otherwise func(context.Context) error // removes what was deployed in another way; nil: there is none
 
+	silent   []node          // when the time was up
 	release  string          // the folder's
 	past     map[string]bool // instances of replicas that the manager knew before
 	replaces bool            // an earlier version, whose manager may answer until the new one takes its place

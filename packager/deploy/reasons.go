@@ -19,6 +19,7 @@ func (d *deployer) reasons(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
+	list = append(list, d.unheardOf(list)...)
 	slices.SortFunc(list, func(a, b backend.Failure) int { return cmp.Compare(a.Service, b.Service) })
 	var b strings.Builder
 	for _, f := range list {
@@ -34,6 +35,17 @@ func (d *deployer) reasons(ctx context.Context) string {
 		}
 	}
 	return b.String()
+}
+
+// unheardOf are nodes whose units have not answered in time and of which nothing else is known to be wrong.
+func (d *deployer) unheardOf(known []backend.Failure) []backend.Failure {
+	var out []backend.Failure
+	for _, n := range d.silent {
+		if !slices.ContainsFunc(known, func(f backend.Failure) bool { return f.Service == n.Name && !f.Young }) {
+			out = append(out, backend.Failure{Service: n.Name, Why: "its unit does not answer", Silent: true})
+		}
+	}
+	return out
 }
 
 // everyday are the lines of a unit that say nothing of why a job has failed.

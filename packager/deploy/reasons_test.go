@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,5 +36,20 @@ func TestWhatHasOnlyJustStartedIsWaitedForAndIsNoReason(t *testing.T) {
 	}
 	if said := d.reasons(t.Context()); said != "" {
 		t.Errorf("reasons:%s", said)
+	}
+}
+
+func TestTheLogOfAContainerIsShownWhoseUnitHasNotAnsweredInTime(t *testing.T) {
+	t.Parallel()
+	r := &fakeBackend{log: "first\ncannot listen\n"}
+	d, _ := managed(t, r, func(w http.ResponseWriter, _ *http.Request) { reply(t, w, nodes("running", "unreachable")) })
+	waitInVain(t, d)
+	want := "\n  frontend: its unit does not answer\n    first\n    cannot listen"
+	if said := d.reasons(t.Context()); said != want {
+		t.Errorf("reasons:%s\nwant:%s", said, want)
+	}
+	r.failed = []backend.Failure{{Service: "frontend", Why: "unhealthy"}}
+	if said := d.reasons(t.Context()); strings.Contains(said, "does not answer") {
+		t.Errorf("it says twice what is wrong:%s", said)
 	}
 }

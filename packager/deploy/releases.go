@@ -69,7 +69,7 @@ func (d *deployer) keepGoal() error {
 	return release.KeepGoal(now, d.opts.Kept())
 }
 
-// sayChanges says what this deployment replaces, where the files are there of what runs.
+// sayChanges says what this deployment replaces; or why nobody knows, where the files are gone of what runs.
 func (d *deployer) sayChanges() {
 	now, ok := d.Log.Current()
 	if !ok || now.Release == d.release {
@@ -77,6 +77,7 @@ func (d *deployer) sayChanges() {
 	}
 	dir, err := release.Find(now)
 	if err != nil {
+		d.Say("%s: release %s takes the place of %s, and what changes is not known: %v", d.Info.App, d.release, now.Release, err)
 		return
 	}
 	from, err := release.Read(dir, release.Target(d.kind))

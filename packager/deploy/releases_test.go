@@ -150,3 +150,15 @@ func TestARollbackDeploysTheReleaseBefore(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestWhatTakesThePlaceOfAReleaseThatIsGoneSaysThatNobodyKnowsWhatChanges(t *testing.T) {
+	t.Parallel()
+	d, said := managed(t, &fakeBackend{}, nil)
+	gone := filepath.Join(t.TempDir(), "gone")
+	d.kind, d.release, d.Log = Compose, "now", release.Log{{Release: "before", Folder: gone, By: "ada@shop"}}
+	d.sayChanges()
+	want := "shop: release now takes the place of before, and what changes is not known: release before was deployed from \"" + gone + "\" by ada@shop, and cannot be read there: "
+	if !strings.HasPrefix(said.String(), want) {
+		t.Errorf("it says %q", said)
+	}
+}

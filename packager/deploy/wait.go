@@ -20,24 +20,25 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 	defer ticker.Stop()
 	said := map[string]bool{}
 	last := errors.New("the manager does not answer")
+	var silent []node
 	for {
 		address, missing, err := d.ask(ctx, user, password)
 		switch {
 		case errors.Is(err, errDenied):
-			if last = err; !d.replaces {
+			if last, silent = err, nil; !d.replaces {
 				return "", err
 			}
 		case err == nil && len(missing) == 0:
 			d.sayAnswering(said, nil)
-			last = nil
+			last, silent = nil, nil
 		case err == nil:
 			d.sayAnswering(said, missing)
-			last = unanswered(missing)
+			last, silent = unanswered(missing), missing
 		case ctx.Err() == nil: // otherwise it says only that the time is up
 			if why := d.unheard(ctx, err); why != nil {
 				return "", fmt.Errorf("%w (%w)", why, err)
 			}
-			last = fmt.Errorf("the manager does not answer: %w", err)
+			last, silent = fmt.Errorf("the manager does not answer: %w", err), nil
 		}
 		list, err := d.where.Failures(ctx)
 		if fatal := inVain(list); err == nil && fatal != nil {
@@ -50,6 +51,7 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 		}
 		select {
 		case <-ctx.Done():
+			d.silent = silent
 			return "", fmt.Errorf("%w: %w", context.Cause(ctx), last)
 		case <-ticker.C:
 		}

@@ -10,6 +10,7 @@ type Failure struct {
 	Task    string // of a swarm, which has failed last
 	Final   bool
 	Job     bool // it is there to end
+	Silent  bool // Service is the node: its container runs, for all that is known, and its unit does not answer
 	Young   bool // nothing is known to be wrong, but it has yet to show that it stays up
 }
 

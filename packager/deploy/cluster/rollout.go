@@ -293,6 +293,24 @@ func (r rollout) blamed(service string) (kubectl.Object, bool) {
 	return pods[max(0, slices.IndexFunc(pods, func(p kubectl.Object) bool { return p.Status.Phase == "Failed" }))], true
 }
 
+// silent returns a pod of a node, which may be ready for all that the cluster knows.
+func (r rollout) silent(node string) (kubectl.Object, bool) {
+	for _, w := range r.workloads {
+		if w.Called() != node && w.Workload() != node {
+			continue
+		}
+		if p, ok := r.blamed(w.Workload()); ok {
+			return p, true
+		}
+		for _, p := range r.podsOf(w.Workload()) {
+			if len(p.Status.Containers) > 0 {
+				return p, true
+			}
+		}
+	}
+	return kubectl.Object{}, false
+}
+
 // Logs returns the end of what a workload's container has printed, before its
 // last restart if there was one.
 func (c *Cluster) Logs(ctx context.Context, f backend.Failure) (string, error) {
@@ -301,6 +319,9 @@ func (c *Cluster) Logs(ctx context.Context, f backend.Failure) (string, error) {
 		return "", err
 	}
 	p, ok := r.blamed(f.Service)
+	if f.Silent {
+		p, ok = r.silent(f.Service)
+	}
 	if !ok {
 		return "", nil
 	}

@@ -317,3 +317,15 @@ func TestAJobIsUpWhileItRunsAndWhenItHasDoneItsWork(t *testing.T) {
 		}
 	}
 }
+
+func TestOfANodeWhoseUnitIsSilentAReadyPodIsAsked(t *testing.T) {
+	t.Parallel()
+	up := strings.Replace(pod(`{"ready": true, "state": {"running": {"startedAt": "2001-01-01T00:00:00Z"}}}`, ""), `"status": "False"`, `"status": "True"`, 1)
+	r := rolledOut(t, deployment(incomplete+`, "readyReplicas": 1, "availableReplicas": 1`)+up)
+	if p, ok := r.silent("store"); !ok || p.Metadata.Name != "store-1" {
+		t.Errorf("asked is %q", p.Metadata.Name)
+	}
+	if p, ok := r.silent("another"); ok {
+		t.Errorf("asked of another is %q", p.Metadata.Name)
+	}
+}

@@ -67,7 +67,7 @@ func (p *Project) Logs(ctx context.Context, f backend.Failure) (string, error) {
 		return "", err
 	}
 	for _, c := range list {
-		if c.Labels[compose.LabelService] != f.Service {
+		if of := c.Labels[compose.LabelService]; of != f.Service && (!f.Silent || c.Labels[packager.LabelNode] != f.Service) {
 			continue
 		}
 		r, err := p.Docker.ContainerLogs(ctx, c.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: "60"})

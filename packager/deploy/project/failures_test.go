@@ -1,6 +1,9 @@
 package project
 
 import (
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,4 +85,20 @@ func TestWhatAnEngineSaysOfAJob(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTheLogOfANodeIsThatOfItsContainerWhateverItsServiceIsCalled(t *testing.T) {
+	t.Parallel()
+	p := onShop(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/containers/json") {
+			_, _ = io.WriteString(w, `[{"Id": "1", "Labels": {"com.docker.compose.service": "web-1", "io.toskose.node": "web.1"}}]`)
+			return
+		}
+		_, _ = w.Write(append([]byte{1, 0, 0, 0, 0, 0, 0, 6}, "listen"...))
+	})
+	for silent, want := range map[bool]string{true: "listen", false: ""} {
+		if said, err := p.Logs(t.Context(), backend.Failure{Service: "web.1", Silent: silent}); err != nil || said != want {
+			t.Errorf("with a unit that is silent (%v): %q, %v", silent, said, err)
+		}
+	}
 }

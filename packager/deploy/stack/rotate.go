@@ -52,6 +52,14 @@ func (s *Stack) Services(ctx context.Context) ([]Service, error) {
 	return all, nil
 }
 
+// nodeOf is the node that a service's containers are of; empty: none.
+func nodeOf(service swarm.Service) string {
+	if spec := service.Spec.TaskTemplate.ContainerSpec; spec != nil {
+		return spec.Labels[packager.LabelNode]
+	}
+	return ""
+}
+
 // suffixOf is what ends a Swarm's name of a secret.
 func suffixOf(name string) string { return name[strings.LastIndex(name, "_")+1:] }
 

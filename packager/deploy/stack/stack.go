@@ -190,6 +190,15 @@ func (s *Stack) Host(ctx context.Context) (string, error) {
 // Logs are those of the task that has failed: its service has others, too, above all one that an update was taken back to.
 func (s *Stack) Logs(ctx context.Context, f backend.Failure) (string, error) {
 	read, of := s.Docker.ServiceLogs, s.Info.App+"_"+f.Service
+	if f.Silent {
+		services, _, err := s.look(ctx)
+		if err != nil {
+			return "", err
+		}
+		if i := slices.IndexFunc(services, func(one swarm.Service) bool { return nodeOf(one) == f.Service }); i >= 0 {
+			of = services[i].ID
+		}
+	}
 	if f.Task != "" {
 		read, of = s.Docker.TaskLogs, f.Task
 	}

@@ -1,12 +1,20 @@
 package stack
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/swarm"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/deploy/backend"
+	testengine "github.com/toskose/toskose/packager/internal/engine"
 )
 
 func TestAnImageBuiltAgainReplacesItsContainers(t *testing.T) {
@@ -25,5 +33,29 @@ func TestAnImageBuiltAgainReplacesItsContainers(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{"changed", "nameless"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestTheLogOfANodeIsThatOfItsServiceWhateverThatIsCalled(t *testing.T) {
+	t.Parallel()
+	s := shop(testengine.Fake(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/services"):
+			web := mounts("web-1")
+			web.Spec.TaskTemplate.ContainerSpec.Labels[packager.LabelNode] = "web.1"
+			_ = json.NewEncoder(w).Encode([]swarm.Service{mounts("toskose-manager"), web})
+		case strings.HasSuffix(r.URL.Path, "/tasks"):
+			_, _ = io.WriteString(w, "[]")
+		case strings.HasSuffix(r.URL.Path, "/services/id-web-1"):
+			_ = json.NewEncoder(w).Encode(mounts("web-1"))
+		case strings.HasSuffix(r.URL.Path, "/services/id-web-1/logs"):
+			line := "2026-11-23T17:26:11.418123456Z listen"
+			_, _ = w.Write(append([]byte{1, 0, 0, 0, 0, 0, 0, byte(len(line))}, line...))
+		default:
+			t.Errorf("the engine is asked for %s", r.URL)
+		}
+	}))
+	if said, err := s.Logs(t.Context(), backend.Failure{Service: "web.1", Silent: true}); err != nil || said != "listen" {
+		t.Errorf("%q, %v", said, err)
 	}
 }
