@@ -32,7 +32,7 @@ type indexProgress struct {
 // for count, and of what people ran only what is completed.
 func (m *Model) progress(s Situation, d *Document, task string) *progress {
 	p := &progress{Task: m.Tasks[task], indexes: make([]indexProgress, m.Tasks[task].Completions)}
-	record := s.records[task]
+	record, noted := s.records[task]
 	p.round = record.Round
 	_, completed, _ := m.taskStates(task)
 	for _, i := range s.of(m.Node[task]) {
@@ -67,7 +67,7 @@ func (m *Model) progress(s Situation, d *Document, task string) *progress {
 			x.done, x.recorded = true, true
 		}
 	}
-	if d != nil && record.Asked == d.Asked && !p.completed() {
+	if d != nil && noted && record.Asked == d.Asked && !p.completed() {
 		p.since = record.Since // journals may have that of runs before it was completed once
 	}
 	return p

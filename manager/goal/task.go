@@ -170,7 +170,7 @@ func (t *turn) wakeForTasks() {
 // leads the Task back.
 func (t *turn) record() {
 	for task, p := range t.tasks {
-		known := t.s.records[task]
+		known, noted := t.s.records[task]
 		next, changed := known, false
 		switch target := t.targets[task]; {
 		case !t.onward(task, target):
@@ -182,7 +182,7 @@ func (t *turn) record() {
 		if !p.completed() {
 			since = p.since
 		}
-		same := known.Asked == t.doc.Asked
+		same := noted && known.Asked == t.doc.Asked // nobody asked for the default goal
 		if p.Deadline > 0 && (same && !known.Since.Equal(since) || !same && !p.since.IsZero()) {
 			next.Since, next.Asked, changed = since, t.doc.Asked, true
 		}

@@ -428,6 +428,29 @@ func TestADeadlinePassesHoweverOftenTheContainerIsReplaced(t *testing.T) {
 	}
 }
 
+func TestADeadlineOfTheDefaultGoalIsKnownFromJournalsUntilItIsNoted(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, 1).with(goal.Task{Completions: 2, Parallelism: 1, BackoffLimit: 1, Deadline: time.Minute}, 2)
+	c.doc = &goal.Document{All: goal.Up}
+	run := c.firstRun()
+	first := c.s.Now
+	c.doc = &goal.Document{All: goal.Up} // of another manager: the first ended before a unit had what it noted
+	c.s.Now = first.Add(10 * time.Second)
+	c.finish(run, true, 0)
+	c.decide()
+	if st := c.m.TaskStatuses(c.doc, c.s)["load"]; !st.Since.Equal(first) {
+		t.Errorf("%s has become %s", first, st.Since)
+	}
+	c.rest()
+	c.doc = &goal.Document{All: goal.Up} // and nobody ever kept any
+	c.s.Now = c.s.Now.Add(time.Hour)
+	c.decide()
+	c.s.Replicas[1] = c.replica("workers")
+	if st := c.rest(); st.Phase != goal.TaskCompleted {
+		t.Errorf("replaced later, it is %+v", st)
+	}
+}
+
 func TestADeadlineThatWasMetBeginsAnewForAContainerThatIsReplacedLater(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, 1).with(goal.Task{Completions: 4, Parallelism: 2, Deadline: time.Minute}, 2)

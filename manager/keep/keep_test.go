@@ -37,6 +37,8 @@ type application struct {
 	parts      map[string]int // how often each index of each round of a Task was completed
 	together   int            // how many run
 	most       int            // and ran at the same time
+	tries      map[string]try // for each index, by the goal that asked for it
+	code       int            // what an index that fails ends with
 }
 
 type unit struct {
@@ -164,6 +166,9 @@ func (a *application) execute(ctx context.Context, step goal.Step) (uint64, erro
 	}) {
 		a.odd = append(a.odd, fmt.Sprintf("%+v in state %q", step, c.State))
 	}
+	if a.tryBegins(step) {
+		a.odd = append(a.odd, fmt.Sprintf("%+v after %+v", step, a.tries))
+	}
 	u.executions[step.ID] = true
 	u.seq++
 	c.Seq = u.seq
@@ -195,14 +200,12 @@ func (a *application) execute(ctx context.Context, step goal.Step) (uint64, erro
 		run.To, c.State = step.To, step.To
 		c.Open = c.Open && step.Operation.Kind() != protocol.KindStop || step.Operation.Kind() == protocol.KindStart
 	}
-	c.Runs = append(slices.Clone(c.Runs), run)
-	u.components[step.Component] = c
 	if step.Part != nil {
 		a.together--
-		if !run.Failed {
-			a.parts[fmt.Sprintf("round %d index %d", step.Part.Round, step.Part.Index)]++
-		}
+		a.tryEnds(step, &run)
 	}
+	c.Runs = append(slices.Clone(c.Runs), run)
+	u.components[step.Component] = c
 	a.runs = append(a.runs, name)
 	a.change()
 	return u.seq, nil
@@ -265,7 +268,7 @@ func thinking() *goal.Model {
 }
 
 func newApplication() *application {
-	return &application{m: thinking(), fails: map[string]int{}, parts: map[string]int{}, superseded: make(chan struct{})}
+	return &application{m: thinking(), fails: map[string]int{}, parts: map[string]int{}, tries: map[string]try{}, superseded: make(chan struct{})}
 }
 
 // keeper runs a Keeper of the application until the test, or the function that it returns, ends it.

@@ -3,8 +3,10 @@ package keep_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,18 +95,65 @@ func TestWhatATaskHasCompletedStaysInTheGoalThroughNewGoalsAndContainers(t *test
 	})
 }
 
+// try is what came of the attempts at an index, or at all of them, for a goal.
+type try struct {
+	since  time.Time // of the first
+	again  time.Time // not before
+	failed int
+	final  bool // one ended with a code of FailOn
+}
+
+// tried names the tries of an index for the goal that asked for a step, and of all its indexes.
+func tried(step goal.Step) (index, all string) {
+	all = step.ID[:len(step.ID)-16]
+	return fmt.Sprintf("%s index %d", all, step.Part.Index), all
+}
+
+// tryBegins reports whether a Task may not have the step begun. The caller holds the lock.
+func (a *application) tryBegins(step goal.Step) (refused bool) {
+	if step.Part == nil {
+		return false
+	}
+	task, now := a.m.Tasks[step.Component], time.Now()
+	index, all := tried(step)
+	if a.tries[all].since.IsZero() {
+		a.tries[all] = try{since: now}
+	}
+	x, end := a.tries[index], a.tries[all].since.Add(task.Deadline)
+	return now.Before(x.again) || x.final || x.failed > task.BackoffLimit || task.Deadline > 0 && (!now.Before(end) || step.Timeout <= 0 || now.Add(step.Timeout).After(end))
+}
+
+// tryEnds notes the end of an index. The caller holds the lock.
+func (a *application) tryEnds(step goal.Step, run *goal.Run) {
+	index, _ := tried(step)
+	x := a.tries[index]
+	if run.Failed {
+		code := a.code
+		run.ExitCode = &code
+		x.again = time.Now().Add(time.Second << x.failed) // 1, 2, 4, … s
+		x.failed, x.final = x.failed+1, slices.Contains(a.m.Tasks[step.Component].FailOn, code)
+	} else {
+		a.parts[fmt.Sprintf("round %d index %d", step.Part.Round, step.Part.Index)]++
+	}
+	a.tries[index] = x
+}
+
 // TestATaskKeepsItsNumbersThroughLostAnswersAndNewManagers: links are cut and mended, managers end
 // and others begin, and all of it is asked for again.
 func TestATaskKeepsItsNumbersThroughLostAnswersAndNewManagers(t *testing.T) {
+	failed := 0
 	for s := *seed; s < *seed+uint64(*schedules)*5; s++ {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(s, 18))
-			task := goal.Task{Completions: 1 + r.IntN(12), Parallelism: 1 + r.IntN(4), BackoffLimit: 15, Never: r.IntN(2) == 0}
+			task := goal.Task{Completions: 1 + r.IntN(12), Parallelism: 1 + r.IntN(4), BackoffLimit: r.IntN(4), Never: r.IntN(2) == 0, FailOn: []int{3}}
+			if r.IntN(2) == 0 {
+				task.Deadline = time.Duration(4+r.IntN(10)) * time.Second
+			}
 			a := migrating(task)
 			for range 1 + r.IntN(4) {
 				a.add("jobs")
 			}
-			a.fails["migrate:run"] = r.IntN(5)
+			a.fails["migrate:run"], a.code = r.IntN(9), 1+r.IntN(3)
 			l, round := a.link(), 0
 			k, end := l.keeper(t, goal.Up)
 			for range 20 {
@@ -125,12 +174,16 @@ func TestATaskKeepsItsNumbersThroughLostAnswersAndNewManagers(t *testing.T) {
 				}
 			}
 			a.do(func() { clear(l.cut) })
-			for range 4 { // pauses before what failed is tried again
-				a.settle(k)
+			st := a.rest(k)
+			for goals := 0; st.Phase == goal.TaskFailed && goals < 20; goals++ {
+				failed++
+				if _, err := k.RunTask(t.Context(), "migrate", false, "jo", time.Now()); err != nil {
+					t.Fatal(err)
+				}
+				st = a.rest(k)
 			}
-			st := a.settle(k).Tasks["migrate"]
 			if st.Phase != goal.TaskCompleted || st.Round > round || a.most > task.Parallelism || len(a.odd) > 0 {
-				t.Fatalf("seed %d: %+v of %+v, after %d rounds, %d at once, %v", s, st, task, round, a.most, a.odd)
+				t.Fatalf("seed %d: %+v after %d rounds, %d at once\n%s\n%+v", s, task, round, a.most, strings.Join(a.odd, "\n"), st)
 			}
 			for part, n := range a.parts {
 				if n != 1 {
@@ -139,6 +192,20 @@ func TestATaskKeepsItsNumbersThroughLostAnswersAndNewManagers(t *testing.T) {
 			}
 		})
 	}
+	if failed == 0 {
+		t.Error("nothing failed for good")
+	}
+}
+
+// rest waits until the Task is completed or has failed, through pauses before what failed is
+// tried again.
+func (a *application) rest(k *keep.Keeper) (st goal.TaskStatus) {
+	for range 8 {
+		if st = a.settle(k).Tasks["migrate"]; st.Phase == goal.TaskCompleted || st.Phase == goal.TaskFailed {
+			break
+		}
+	}
+	return st
 }
 
 func TestAGoalForATaskOnlyLeavesTheOthersAsTheyWere(t *testing.T) {
