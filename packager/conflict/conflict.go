@@ -257,9 +257,14 @@ func taken(ports []Port, holders []holder, here bool, free func(Port) bool) erro
 	return errors.Join(problems...)
 }
 
-// apart reports whether one port can be published at two addresses at the same time.
+// apart reports whether one port can be published at two addresses at the same time. All
+// addresses of a family are none of the other's.
 func apart(a, b string) bool {
 	one, err := netip.ParseAddr(a)
 	other, err2 := netip.ParseAddr(b)
-	return err == nil && err2 == nil && one.Unmap() != other.Unmap() && !one.IsUnspecified() && !other.IsUnspecified()
+	if err != nil || err2 != nil {
+		return false
+	}
+	one, other = one.Unmap(), other.Unmap()
+	return one.Is4() != other.Is4() || one != other && !one.IsUnspecified() && !other.IsUnspecified()
 }

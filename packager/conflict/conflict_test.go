@@ -30,6 +30,8 @@ func TestAPortInUseIsNamedWithItsHolderAndItsSetting(t *testing.T) {
 	own := holder{port: 10000, protocol: "tcp", who: `container "shop_manager_1" of application "shop"`, own: true}
 	inside, outside, loopback := manager, manager, other
 	inside.At, outside.At, loopback.at = "127.0.0.1", "192.0.2.7", "127.0.0.1"
+	sixth, fourth, sixths := manager, other, other
+	sixth.At, fourth.at, sixths.at = "::1", "0.0.0.0", "::"
 	elsewhere := other
 	elsewhere.host = true
 	for _, tt := range []struct {
@@ -52,6 +54,8 @@ func TestAPortInUseIsNamedWithItsHolderAndItsSetting(t *testing.T) {
 		{"the same address", inside, []holder{loopback}, false, true, "in use"},
 		{"one of all addresses", inside, []holder{other}, false, true, "in use"},
 		{"all, of which one is taken", manager, []holder{loopback}, false, true, "in use"},
+		{"all of the other family's", sixth, []holder{fourth}, false, true, ""},
+		{"all of its own family's", sixth, []holder{fourth, sixths}, false, true, "in use"},
 		{"a port of one machine of a swarm's", onHost, []holder{elsewhere}, false, true, ""},
 		{"a port of one machine, wanted of all", manager, []holder{elsewhere}, false, true, "in use"},
 		{"a port of all machines, wanted of one", onHost, []holder{other}, false, true, "in use"},
@@ -78,6 +82,15 @@ func TestAPortIsFreeUntilSomebodyListens(t *testing.T) {
 		t.Errorf("port %d is taken at an address at which nobody listens", port.Number)
 	}
 	listener.Close()
+	if sixth, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp6", "[::1]:0"); err == nil { // where there is IPv6
+		defer sixth.Close()
+		port := Port{Number: sixth.Addr().(*net.TCPAddr).Port, Protocol: "tcp"}
+		for at, want := range map[string]bool{"": false, "::": false, "::1": false, "127.0.0.1": true} {
+			if port.At = at; free(port) != want {
+				t.Errorf("port %d, listened at by ::1, is free at %q: %v", port.Number, at, !want)
+			}
+		}
+	}
 	packets, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package conflict
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -13,8 +12,15 @@ import (
 // free reports whether nobody listens at a port of this machine. It says so, too, where
 // it may not try.
 func free(p Port) bool {
-	address, family := net.JoinHostPort(cmp.Or(p.At, "0.0.0.0"), strconv.Itoa(p.Number)), "4"
-	if at, err := netip.ParseAddr(p.At); err == nil && at.Is6() {
+	if p.At == "" { // an engine publishes it at all addresses of both families
+		return freeAt("0.0.0.0", p) && freeAt("::", p)
+	}
+	return freeAt(p.At, p)
+}
+
+func freeAt(host string, p Port) bool {
+	address, family := net.JoinHostPort(host, strconv.Itoa(p.Number)), "4"
+	if at, err := netip.ParseAddr(host); err == nil && at.Is6() {
 		family = "6"
 	}
 	var tried interface{ Close() error }
