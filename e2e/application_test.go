@@ -40,7 +40,9 @@ type application struct {
 	packaging []string // the arguments that it was packaged with
 	env       []string // more variables for toskose
 
-	inside func(t *testing.T, node string, words ...string) string // runs a command in a container; nil: in one of the engine's
+	machines []*client.Client // the engines that it runs on; none: only engine
+
+	inside func(t *testing.T, node string, words ...string) string // runs a command in all containers of a node; nil: the engine does
 }
 
 // patience is how long an application may take to come or to go, on however
@@ -235,13 +237,40 @@ func (a *application) container(t *testing.T, node string) string {
 	return containerOf(t, a.engine, a.name, node)
 }
 
-// in runs a command in the container of a node, and gives what it printed.
-func (a *application) in(t *testing.T, node string, words ...string) string {
+// placed is a container on a machine.
+type placed struct {
+	engine *client.Client
+	id     string
+}
+
+// containers gives the running containers of a node on all machines; there has to be one.
+func (a *application) containers(t *testing.T, node string) (all []placed) {
+	t.Helper()
+	machines := a.machines
+	if machines == nil {
+		machines = []*client.Client{a.engine}
+	}
+	eventually(t, node+" runs", func() bool {
+		for _, engine := range machines {
+			for _, id := range containersOf(t, engine, a.name, node) {
+				all = append(all, placed{engine, id})
+			}
+		}
+		return len(all) > 0
+	})
+	return all
+}
+
+// in runs a command in all containers of a node, and gives what it printed.
+func (a *application) in(t *testing.T, node string, words ...string) (out string) {
 	t.Helper()
 	if a.inside != nil {
 		return a.inside(t, node, words...)
 	}
-	return inContainer(t, a.engine, a.container(t, node), words...)
+	for _, c := range a.containers(t, node) {
+		out += inContainer(t, c.engine, c.id, words...)
+	}
+	return out
 }
 
 // answer is what the manager says: an execution, a component or a problem.

@@ -317,6 +317,16 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 // containerOf gives the running container of a service of an application.
 func containerOf(t *testing.T, engine *client.Client, app, service string) string {
 	t.Helper()
+	all := containersOf(t, engine, app, service)
+	if len(all) == 0 {
+		t.Fatalf("service %q of %q has no running container", service, app)
+	}
+	return all[0]
+}
+
+// containersOf gives the running containers of a service that an engine has.
+func containersOf(t *testing.T, engine *client.Client, app, service string) (ids []string) {
+	t.Helper()
 	for _, labels := range [][]string{
 		{"com.docker.compose.project=" + app, "com.docker.compose.service=" + service},
 		{"com.docker.stack.namespace=" + app, "com.docker.swarm.service.name=" + app + "_" + service},
@@ -329,10 +339,9 @@ func containerOf(t *testing.T, engine *client.Client, app, service string) strin
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(list) > 0 {
-			return list[0].ID
+		for _, c := range list {
+			ids = append(ids, c.ID)
 		}
 	}
-	t.Fatalf("service %q of %q has no running container", service, app)
-	return ""
+	return ids
 }

@@ -13,21 +13,22 @@ import (
 	"testing"
 )
 
-// onlyPod waits until a workload has one pod, which runs, and returns its name.
-func onlyPod(t *testing.T, namespace, workload string) (name string) {
+// podsOf waits until a workload has pods, all of which run, and returns their names.
+func podsOf(t *testing.T, namespace, workload string) (names []string) {
 	t.Helper()
-	eventually(t, workload+" has one pod, which runs", func() bool {
-		all := strings.Fields(kubectl(t, "-n", namespace, "get", "pods", "-l", "app.kubernetes.io/name="+workload, "--field-selector", "status.phase=Running",
-			"-o", `jsonpath={range .items[*]}{.metadata.name}/{.metadata.deletionTimestamp} {end}`))
-		var ending bool
-		if len(all) == 1 {
-			var at string
-			name, at, _ = strings.Cut(all[0], "/")
-			ending = at != ""
+	eventually(t, "all pods of "+workload+" run", func() bool {
+		names = nil
+		for _, pod := range strings.Fields(kubectl(t, "-n", namespace, "get", "pods", "-l", "app.kubernetes.io/name="+workload,
+			"-o", `jsonpath={range .items[*]}{.metadata.name}/{.status.phase}/{.metadata.deletionTimestamp} {end}`)) {
+			name, runs := strings.CutSuffix(pod, "/Running/")
+			if !runs {
+				return false
+			}
+			names = append(names, name)
 		}
-		return len(all) == 1 && !ending
+		return len(names) > 0
 	})
-	return name
+	return names
 }
 
 // answersAgain waits until a forwarded port leads to a manager that answers: kubectl notices
@@ -47,7 +48,11 @@ func (a *application) goesOnCluster(t *testing.T) {
 	a.target = "kubernetes"
 	a.inside = func(t *testing.T, node string, words ...string) string {
 		t.Helper()
-		return kubectl(t, append([]string{"-n", a.name, "exec", onlyPod(t, a.name, node), "--"}, words...)...)
+		var all strings.Builder
+		for _, pod := range podsOf(t, a.name, node) {
+			all.WriteString(kubectl(t, append([]string{"-n", a.name, "exec", pod, "--"}, words...)...) + "\n")
+		}
+		return all.String()
 	}
 	t.Cleanup(func() { kubectl(t, "delete", "namespace", a.name, "--ignore-not-found", "--timeout=2m") })
 	loaded(t, a)
@@ -57,23 +62,20 @@ func (a *application) goesOnCluster(t *testing.T) {
 }
 
 // TestThePipelineOnKubernetes runs Tasks to their end, with the manager killed in the middle,
-// and replaces the pods in which they ran.
+// and replaces pods in which they ran.
 func TestThePipelineOnKubernetes(t *testing.T) {
 	t.Parallel()
-	app := packageIt(t, dockerEngine(t), "../examples/pipeline", nil, "--target", "kubernetes")
+	app := pipeline(t, dockerEngine(t), func(_, workers string) string { return workers }, "--target", "kubernetes")
 	claimed(t, app.name, "data")
 	app.goesOnCluster(t)
-	must(t, "", "toskose", "up", "--dir", app.dir, "--no-wait")
-	eventually(t, "something is imported", func() bool { return len(app.ran(t, "workers")) > 0 })
-	kubectl(t, "-n", app.name, "delete", "pod", onlyPod(t, app.name, "toskose-manager"), "--force", "--grace-period=0")
-	must(t, "", "toskose", app.deploying(app.dir)...)
-	app.answersAgain(t)
-	app.completed(t, "migrated served")
-
-	kubectl(t, "-n", app.name, "delete", "pod", onlyPod(t, app.name, "store"), onlyPod(t, app.name, "workers"))
-	must(t, "", "toskose", app.deploying(app.dir)...)
-	app.answersAgain(t)
-	app.completed(t, "served") // and the migration, which is never run again, counts as done
+	remove := func(t *testing.T, node string, flags ...string) {
+		t.Helper()
+		kubectl(t, append([]string{"-n", app.name, "delete", "pod", podsOf(t, app.name, node)[0]}, flags...)...)
+	}
+	app.runsThePipeline(t, hazards{
+		killManager: func(t *testing.T) { remove(t, "toskose-manager", "--force", "--grace-period=0") },
+		replace:     func(t *testing.T, node string) { remove(t, node) },
+	})
 }
 
 // TestAJobOnKubernetes runs a Task without the manager. The same is not run again; another
