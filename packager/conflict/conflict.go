@@ -105,7 +105,7 @@ func (e *Engine) Ports(ctx context.Context, ports []Port) error {
 }
 
 // Name says that the application's name is another's, whose containers a deployment
-// would remove; nil: it is not.
+// would remove, or that it runs there already, but in the other way; nil: neither is so.
 func (e *Engine) Name(ctx context.Context) error {
 	containers, err := e.containers(ctx)
 	if err != nil {
@@ -115,20 +115,29 @@ func (e *Engine) Name(ctx context.Context) error {
 		if c.Labels[e.label()] == e.app && c.Labels[packager.LabelApp] == "" {
 			return e.foreign("Compose project", "container", strings.TrimPrefix(cmp.Or(first(c.Names), c.ID), "/"))
 		}
-	}
-	if !e.swarm {
-		return nil
+		if e.swarm && e.owns(c.Labels, c.Labels) && c.Labels[compose.LabelStack] == "" && c.State == container.StateRunning {
+			return fmt.Errorf("%q runs on this engine by Compose, and the engine is in a swarm: name --target compose, or end it first, with `toskose undeploy --target compose`", e.app)
+		}
 	}
 	services, err := e.services(ctx)
 	if err != nil {
 		return err
 	}
 	for _, s := range services {
-		if s.Spec.Labels[compose.LabelStack] == e.app && labelsOf(s)[packager.LabelApp] == "" {
+		switch own := e.owns(s.Spec.Labels, labelsOf(s)); {
+		case !e.swarm && own:
+			return fmt.Errorf("%q runs as a stack of the engine's swarm: name --target swarm, or end it first, with `toskose undeploy --target swarm`", e.app)
+		case e.swarm && !own && s.Spec.Labels[compose.LabelStack] == e.app:
 			return e.foreign("stack", "service", s.Spec.Name)
 		}
 	}
 	return nil
+}
+
+// owns reports whether something is the application's, by Compose or as a stack: by the
+// labels that those give it, and its container's.
+func (e *Engine) owns(labels, inside map[string]string) bool {
+	return inside[packager.LabelApp] != "" && cmp.Or(labels[compose.LabelStack], labels[compose.LabelProject]) == e.app
 }
 
 func (e *Engine) foreign(kind, part, name string) error {
@@ -189,14 +198,14 @@ func (e *Engine) holders(ctx context.Context) ([]holder, error) {
 	for _, c := range containers {
 		for _, p := range c.Ports {
 			if p.PublicPort != 0 {
-				all = append(all, holder{int(p.PublicPort), p.Type, whose("container", first(c.Names), c.Labels), c.Labels[e.label()] == e.app, several, p.IP})
+				all = append(all, holder{int(p.PublicPort), p.Type, whose("container", first(c.Names), c.Labels), e.owns(c.Labels, c.Labels), several, p.IP})
 			}
 		}
 	}
 	for _, s := range services {
 		for _, p := range s.Endpoint.Ports {
 			host := p.PublishMode == swarm.PortConfigPublishModeHost
-			all = append(all, holder{int(p.PublishedPort), string(p.Protocol), whose("service", s.Spec.Name, s.Spec.Labels), e.swarm && s.Spec.Labels[compose.LabelStack] == e.app, host && several, ""})
+			all = append(all, holder{int(p.PublishedPort), string(p.Protocol), whose("service", s.Spec.Name, s.Spec.Labels), e.owns(s.Spec.Labels, labelsOf(s)), host && several, ""})
 		}
 	}
 	return all, nil

@@ -138,13 +138,21 @@ func TestANameThatIsSomebodyElsesIsRefused(t *testing.T) {
 		services   []swarm.Service
 		want       string
 	}{
-		"nothing":             {},
-		"the application":     {containers: []container.Summary{{Names: []string{"/shop_api_1"}, Labels: map[string]string{compose.LabelProject: "shop", packager.LabelApp: "shop"}}}},
-		"another project":     {containers: []container.Summary{{Names: []string{"/blog_api_1"}, Labels: map[string]string{compose.LabelProject: "blog"}}}},
-		"a project":           {containers: []container.Summary{{Names: []string{"/shop_db_1"}, Labels: map[string]string{compose.LabelProject: "shop"}}}, want: `there is a Compose project "shop" already that toskose has not made, with container "shop_db_1": package it under another name, with --name`},
-		"the application's":   {services: []swarm.Service{service("shop_api", map[string]string{compose.LabelStack: "shop"}, ours)}},
-		"another stack":       {services: []swarm.Service{service("blog_api", map[string]string{compose.LabelStack: "blog"}, nil)}},
-		"a stack":             {services: []swarm.Service{service("shop_db", map[string]string{compose.LabelStack: "shop"}, nil)}, want: `there is a stack "shop" already that toskose has not made, with service "shop_db"`},
+		"nothing":           {},
+		"the application":   {containers: []container.Summary{{Names: []string{"/shop_api_1"}, Labels: map[string]string{compose.LabelProject: "shop", packager.LabelApp: "shop"}}}},
+		"another project":   {containers: []container.Summary{{Names: []string{"/blog_api_1"}, Labels: map[string]string{compose.LabelProject: "blog"}}}},
+		"a project":         {containers: []container.Summary{{Names: []string{"/shop_db_1"}, Labels: map[string]string{compose.LabelProject: "shop"}}}, want: `there is a Compose project "shop" already that toskose has not made, with container "shop_db_1": package it under another name, with --name`},
+		"the application's": {services: []swarm.Service{service("shop_api", map[string]string{compose.LabelStack: "shop"}, ours)}},
+		"another stack":     {services: []swarm.Service{service("blog_api", map[string]string{compose.LabelStack: "blog"}, nil)}},
+		"a stack":           {services: []swarm.Service{service("shop_db", map[string]string{compose.LabelStack: "shop"}, nil)}, want: `there is a stack "shop" already that toskose has not made, with service "shop_db"`},
+		"it runs by Compose": {
+			containers: []container.Summary{{State: container.StateRunning, Labels: map[string]string{compose.LabelProject: "shop", packager.LabelApp: "shop"}}}, services: []swarm.Service{},
+			want: "\"shop\" runs on this engine by Compose, and the engine is in a swarm: name --target compose, or end it first, with `toskose undeploy --target compose`",
+		},
+		"it has run by Compose": {containers: []container.Summary{{State: container.StateExited, Labels: map[string]string{compose.LabelProject: "shop", packager.LabelApp: "shop"}}}, services: []swarm.Service{}},
+		"a task of its stack": {
+			containers: []container.Summary{{State: container.StateRunning, Labels: map[string]string{compose.LabelStack: "shop", packager.LabelApp: "shop"}}}, services: []swarm.Service{},
+		},
 		"a service's project": {services: []swarm.Service{service("shop", map[string]string{compose.LabelProject: "shop"}, nil)}},
 	} {
 		docker, info := engine(t, tt.containers, tt.services)
@@ -152,6 +160,23 @@ func TestANameThatIsSomebodyElsesIsRefused(t *testing.T) {
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
+	}
+}
+
+// TestAStackIsNotDeployedByComposeToo, on an engine that is in a swarm; its ports are the application's own.
+func TestAStackIsNotDeployedByComposeToo(t *testing.T) {
+	t.Parallel()
+	mine := service("shop_manager", map[string]string{compose.LabelStack: "shop"}, map[string]string{packager.LabelApp: "shop"}, swarm.PortConfig{PublishedPort: 10000, Protocol: "tcp"})
+	docker, info := engine(t, nil, []swarm.Service{mine})
+	on := On(docker, info, "shop", false)
+	if err := on.Name(t.Context()); err == nil || err.Error() != "\"shop\" runs as a stack of the engine's swarm: name --target swarm, or end it first, with `toskose undeploy --target swarm`" {
+		t.Error(err)
+	}
+	if err := on.Ports(t.Context(), []Port{{10000, "tcp", false, "a", ""}}); err != nil {
+		t.Error(err)
+	}
+	if err := On(docker, info, "blog", false).Name(t.Context()); err != nil {
+		t.Errorf("another application: %v", err)
 	}
 }
 
