@@ -48,7 +48,7 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 	defer app.Close()
 	counted := metrics.New(app, version)
 	handler, err := api.New(app, api.Options{
-		Access: gate, Audit: audit, Version: version, Logger: logger, Testing: s.testing, Metrics: counted, Own: s.units.own,
+		Access: gate, Audit: audit, Version: version, Logger: logger, Testing: s.testing, Metrics: counted, Certificates: s.units.own,
 	})
 	if err != nil {
 		return err

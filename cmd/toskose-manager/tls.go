@@ -96,19 +96,19 @@ func readTLS(getenv func(string) string) (*unitFiles, error) {
 func (u *unitFiles) all() []string { return []string{u.cert, u.key, u.authority} }
 
 // own is what is used for the next connection.
-func (u *unitFiles) own() (api.Own, error) {
+func (u *unitFiles) own() (api.Certificates, error) {
 	if u == nil {
-		return api.Own{}, nil
+		return api.Certificates{}, nil
 	}
 	authorities, err := os.ReadFile(u.authority)
 	if err != nil {
-		return api.Own{}, err
+		return api.Certificates{}, err
 	}
 	own, err := os.ReadFile(u.cert)
 	if err != nil {
-		return api.Own{}, err
+		return api.Certificates{}, err
 	}
-	is := api.Own{Authorities: certs.Fingerprints(authorities)}
+	is := api.Certificates{Authorities: certs.Fingerprints(authorities)}
 	if chain := certs.Fingerprints(own); len(chain) > 0 {
 		is.Certificate = chain[0]
 	}

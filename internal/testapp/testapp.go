@@ -48,10 +48,10 @@ type Options struct {
 	Passwords func(node string) []string
 	UnitTLS   *tls.Config // with units; nil: plain HTTP
 
-	Access access.Options
-	Listen net.Listener            // of the API; nil: at any port
-	TLS    *tls.Config             // of the API; nil: plain HTTP
-	Own    func() (api.Own, error) // see api.Options
+	Access       access.Options
+	Listen       net.Listener                     // of the API; nil: at any port
+	TLS          *tls.Config                      // of the API; nil: plain HTTP
+	Certificates func() (api.Certificates, error) // see api.Options
 }
 
 // Serve runs the manager of an application until the test ends.
@@ -74,7 +74,7 @@ func Serve(t testing.TB, model *tosca.Application, o Options) *httptest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := api.New(app, api.Options{Access: gate, Version: "1", Logger: slog.New(slog.DiscardHandler), Own: o.Own})
+	handler, err := api.New(app, api.Options{Access: gate, Version: "1", Logger: slog.New(slog.DiscardHandler), Certificates: o.Certificates})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/toskose/toskose/manager"
 )
 
-// Own are the certificates that the manager uses with units. None is secret.
-type Own struct {
+// Certificates are those that the manager uses with units, as fingerprints. None is secret.
+type Certificates struct {
 	Certificate string   `json:"certificate,omitempty"` // SHA-256 of its own
 	Authorities []string `json:"authorities,omitempty"` // SHA-256 of those whose certificates it accepts
 }
@@ -16,7 +16,7 @@ type Own struct {
 type credentials struct {
 	Manager struct {
 		Passwords int `json:"passwords"` // of its first user
-		Own
+		Certificates
 	} `json:"manager"`
 	Units []manager.UnitCredentials `json:"units"`
 }
@@ -24,9 +24,9 @@ type credentials struct {
 func (s *server) getCredentials(r *http.Request) (reply, error) {
 	all := credentials{Units: s.app.Credentials(r.Context())}
 	all.Manager.Passwords = s.opts.Access.Passwords()
-	if s.opts.Own != nil {
+	if s.opts.Certificates != nil {
 		var err error
-		if all.Manager.Own, err = s.opts.Own(); err != nil {
+		if all.Manager.Certificates, err = s.opts.Certificates(); err != nil {
 			return reply{}, err
 		}
 	}

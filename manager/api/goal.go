@@ -26,7 +26,7 @@ func (s *server) setGoal(r *http.Request, merge bool) (reply, error) {
 	}
 	req.Merge = merge
 	view, kept, err := s.app.SetGoal(r.Context(), req)
-	return spread(view, kept), err
+	return goalReply(view, kept), err
 }
 
 // resumeGoal ends holds.
@@ -38,7 +38,7 @@ func (s *server) resumeGoal(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	view, kept, err := s.app.ResumeGoal(r.Context(), body.Components, callerOf(r).Name)
-	return spread(view, kept), err
+	return goalReply(view, kept), err
 }
 
 // runTask makes the end of a task part of the goal.
@@ -50,7 +50,7 @@ func (s *server) runTask(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	view, kept, err := s.app.RunTask(r.Context(), param(r, "task"), body.Again, callerOf(r).Name)
-	return spread(view, kept), err
+	return goalReply(view, kept), err
 }
 
 func (s *server) makePlan(r *http.Request) (reply, error) {
@@ -61,8 +61,8 @@ func (s *server) makePlan(r *http.Request) (reply, error) {
 	return ok(s.app.Plan(r.Context(), req)), nil
 }
 
-// spread answers 202 where not more than half of the replicas keep the goal yet.
-func spread(view manager.GoalView, kept bool) reply {
+// goalReply answers 202 where not more than half of the replicas keep the goal yet.
+func goalReply(view manager.GoalView, kept bool) reply {
 	status := http.StatusOK
 	if !kept {
 		status = http.StatusAccepted
@@ -77,7 +77,7 @@ func (s *server) restoreGoal(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	view, kept, err := s.app.RestoreGoal(r.Context(), body)
-	return spread(view, kept), err
+	return goalReply(view, kept), err
 }
 
 func goalRequest(r *http.Request) (manager.GoalRequest, error) {

@@ -22,7 +22,7 @@ func (s *server) getLog(r *http.Request) (reply, error) {
 
 func (s *server) clearLog(r *http.Request) (reply, error) {
 	results, err := s.app.ClearLog(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), replicaOf(r))
-	return done(results), err
+	return resultsReply(results), err
 }
 
 func (s *server) getUnitLog(r *http.Request) (reply, error) {
@@ -36,7 +36,7 @@ func (s *server) getUnitLog(r *http.Request) (reply, error) {
 
 func (s *server) clearUnitLog(r *http.Request) (reply, error) {
 	results, err := s.app.ClearUnitLog(r.Context(), param(r, "node"), replicaOf(r))
-	return done(results), err
+	return resultsReply(results), err
 }
 
 // logRequest reads std_type, tail, offset and length.

@@ -77,7 +77,7 @@ func (s *server) run(r *http.Request) (reply, error) {
 	patience, patient := prefers(r)
 	if !patient || x.Err() != nil {
 		ended, err := s.app.Wait(r.Context(), x.ID)
-		return s.ended(header, ended, err)
+		return executionReply(header, ended, err)
 	}
 	header["Preference-Applied"] = "respond-async"
 	if patience > 0 {
@@ -86,15 +86,15 @@ func (s *server) run(r *http.Request) (reply, error) {
 		ended, err := s.app.Wait(ctx, x.ID)
 		if !errors.Is(err, context.DeadlineExceeded) || r.Context().Err() != nil {
 			delete(header, "Preference-Applied")
-			return s.ended(header, ended, err)
+			return executionReply(header, ended, err)
 		}
 		x = ended
 	}
 	return reply{status: http.StatusAccepted, header: header, body: x}, nil
 }
 
-// ended answers with an execution that was waited for.
-func (s *server) ended(header map[string]string, x outcome.Execution, err error) (reply, error) {
+// executionReply answers with an execution that was waited for, or with why it did not succeed.
+func executionReply(header map[string]string, x outcome.Execution, err error) (reply, error) {
 	if err == nil {
 		err = x.Err()
 	}
@@ -103,24 +103,24 @@ func (s *server) ended(header map[string]string, x outcome.Execution, err error)
 
 func (s *server) stop(r *http.Request) (reply, error) {
 	results, err := s.app.Stop(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), replicaOf(r))
-	return done(results), err
+	return resultsReply(results), err
 }
 
 func (s *server) stopAll(r *http.Request) (reply, error) {
 	results, err := s.app.StopAll(r.Context(), param(r, "node"), replicaOf(r))
-	return done(results), err
+	return resultsReply(results), err
 }
 
 func (s *server) signal(r *http.Request) (reply, error) {
 	results, err := s.app.Signal(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"),
 		replicaOf(r), r.URL.Query().Get("signal_type"))
-	return done(results), err
+	return resultsReply(results), err
 }
 
 func (s *server) reload(r *http.Request) (reply, error) {
 	results, err := s.app.Reload(r.Context())
-	return done(results), err
+	return resultsReply(results), err
 }
 
-// done answers with the results at each replica.
-func done(results []outcome.Result) reply { return ok(map[string]any{"results": results}) }
+// resultsReply has the results at each replica.
+func resultsReply(results []outcome.Result) reply { return ok(map[string]any{"results": results}) }

@@ -96,7 +96,7 @@ type Options struct {
 	Testing bool             // answers to internal errors say what broke
 	Metrics *metrics.Metrics // nil: executions are not counted
 
-	Own func() (Own, error) // the certificates that the manager uses now; nil: it has none
+	Certificates func() (Certificates, error) // that the manager uses now; nil: it has none
 
 	AnswerTime time.Duration // how long a client may take to read an answer; 30 s
 }

@@ -48,20 +48,27 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 		return req, err
 	}
 	req.Timeout = time.Duration(body.Timeout * float64(time.Second))
-	if len(body.Inputs) > 0 {
-		req.Inputs = make(map[string]string, len(body.Inputs))
+	req.Inputs, err = inputsOf(body)
+	return req, err
+}
+
+// inputsOf returns the inputs as operations get them; nil: there are none.
+func inputsOf(body runBody) (map[string]string, error) {
+	if len(body.Inputs) == 0 {
+		return nil, nil
 	}
+	inputs := make(map[string]string, len(body.Inputs))
 	for name, value := range body.Inputs {
 		switch v := value.(type) {
 		case string:
-			req.Inputs[name] = v
+			inputs[name] = v
 		case json.Number, bool:
-			req.Inputs[name] = fmt.Sprint(v)
+			inputs[name] = fmt.Sprint(v)
 		default:
-			return req, invalid("the value of input %q is neither a string nor a number nor a boolean", name)
+			return nil, invalid("the value of input %q is neither a string nor a number nor a boolean", name)
 		}
 	}
-	return req, nil
+	return inputs, nil
 }
 
 // maxUnavailable reads on how many replicas an operation may run at the same time.

@@ -99,8 +99,8 @@ func running(t *testing.T, secure bool) *application {
 			text, _ := os.ReadFile(a.file("backend-password"))
 			return wire.Passwords(text)
 		},
-		Access: access.Options{First: "admin", Password: a.reading(packager.ManagerPassword), SecretKey: a.reading(packager.ManagerSecretKey)},
-		Own:    a.own,
+		Access:       access.Options{First: "admin", Password: a.reading(packager.ManagerPassword), SecretKey: a.reading(packager.ManagerSecretKey)},
+		Certificates: a.own,
 	}
 	if secure {
 		opts.UnitTLS, opts.TLS = a.clientTLS(), a.serverTLS()
@@ -157,11 +157,11 @@ func (a *application) serverTLS() *tls.Config {
 	return c
 }
 
-func (a *application) own() (api.Own, error) {
+func (a *application) own() (api.Certificates, error) {
 	if !a.tls {
-		return api.Own{}, nil
+		return api.Certificates{}, nil
 	}
-	return api.Own{Certificate: certs.Fingerprints([]byte(a.text("toskose-manager-tls.crt")))[0], Authorities: certs.Fingerprints([]byte(a.text(packager.TLSAuthority)))}, nil
+	return api.Certificates{Certificate: certs.Fingerprints([]byte(a.text("toskose-manager-tls.crt")))[0], Authorities: certs.Fingerprints([]byte(a.text(packager.TLSAuthority)))}, nil
 }
 
 // asks returns a client that knows what the folder has now, as each command does.
