@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -104,51 +103,15 @@ func (b *Window) settle() {
 	Ask[bool](b, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 }
 
-// Press presses keys: "\t" is the tabulator, "\r" Enter.
-func (b *Window) Press(keys string) {
-	b.t.Helper()
-	b.do(chromedp.KeyEvent(keys))
-}
-
 // Cut has requests to paths that begin with one of these not answered; with none, all are.
 func (b *Window) Cut(paths ...string) {
 	b.t.Helper()
 	patterns := []*network.BlockPattern{}
 	for _, path := range paths {
-		patterns = append(patterns, &network.BlockPattern{URLPattern: strings.TrimSuffix(b.url, "/") + path + "*", Block: true})
+		patterns = append(patterns, &network.BlockPattern{URLPattern: b.url + path + "*", Block: true})
 	}
 	b.call(func(ctx context.Context, tab *chromedp.Target) error {
 		_, err := cdp.Call(ctx, tab, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: patterns})
 		return err
 	})
 }
-
-// Focused presses the tabulator until it is where it began, and fails where the focus
-// cannot be seen. It returns what had the focus, one after the other.
-func (b *Window) Focused(most int) (all []string) {
-	b.t.Helper()
-	b.Ask(`document.activeElement?.blur()`)
-	for range most {
-		b.Press("\t")
-		at := Ask[map[string]string](b, focusScript)
-		if at["what"] == "" || len(all) > 0 && at["what"] == all[0] {
-			return all
-		}
-		all = append(all, at["what"])
-		if at["wrong"] != "" {
-			b.t.Errorf("the focus of %s: %s", at["what"], at["wrong"])
-		}
-	}
-	return all
-}
-
-const focusScript = `(() => {
-	const e = document.activeElement;
-	if (!e || e === document.body) return {what: ''};
-	const what = e.localName + ' ' + (e.getAttribute('aria-label') || e.name || e.textContent.trim()).slice(0, 60);
-	const style = getComputedStyle(e), ring = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
-	const shape = e.querySelector(':scope > .shape');
-	const edge = shape && parseFloat(getComputedStyle(shape).strokeWidth) >= 2;
-	const r = e.getBoundingClientRect(), seen = r.bottom > 0 && r.top < innerHeight && r.right > 0 && r.left < innerWidth;
-	return {what, wrong: !ring && !edge ? 'cannot be seen' : !seen ? 'is outside of the window' : ''};
-})()`

@@ -56,8 +56,8 @@ func TestFocusThatCannotBeSeenIsFound(t *testing.T) {
 		defer server.Close()
 		b := Open(t, server.URL, 320)
 		b.Ask(`document.querySelector('button').focus()`)
-		if at := Ask[map[string]string](b, focusScript); at["what"] != "button a" || (at["wrong"] == "") != seen {
-			t.Errorf("%s: %q", css, at)
+		if at := Ask[focus](b, focusScript); at.What != "button a" || (at.Wrong == "") != seen {
+			t.Errorf("%s: %+v", css, at)
 		}
 	}
 }

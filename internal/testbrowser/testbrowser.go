@@ -16,8 +16,6 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	cdplog "github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
@@ -30,8 +28,7 @@ type Window struct {
 	ctx context.Context
 	url string
 
-	mu    sync.Mutex
-	wrong []string
+	notes notes
 }
 
 // process is the browser, which begins with its first window and ends with Close.
@@ -81,12 +78,15 @@ func start(t testing.TB) context.Context {
 	return ctx
 }
 
-// Open opens a window of a width at a page.
-func Open(t testing.TB, url string, width int64) *Window {
+// Open opens a window of a width at a page. Of what browsers call errors those are right
+// that are expected: see Expect.
+func Open(t testing.TB, url string, width int64, expected ...string) *Window {
 	t.Helper()
 	site, _, _ := strings.Cut(url, "/#")
-	b := &Window{t: t, url: site}
-	ctx, end := chromedp.NewContext(start(t), chromedp.WithNewBrowserContext(), chromedp.WithListener(b.note))
+	b := &Window{t: t, url: strings.TrimSuffix(site, "/")}
+	b.notes.site = b.url
+	b.Expect(expected...)
+	ctx, end := chromedp.NewContext(start(t), chromedp.WithNewBrowserContext(), chromedp.WithListener(b.notes.take))
 	t.Cleanup(end)
 	b.ctx = ctx
 	if err := chromedp.Do(ctx); err != nil { // opens it, to live as long as the test
@@ -96,47 +96,27 @@ func Open(t testing.TB, url string, width int64) *Window {
 		_, err := cdp.Call(ctx, tab, cdplog.Enable, cdp.Empty{})
 		return err
 	})
-	b.do(chromedp.EmulateViewport(width, height), chromedp.Navigate(url))
 	t.Cleanup(func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		for _, w := range b.wrong {
+		Ask[bool](b, `true`) // what the page has said comes before its answer
+		for _, w := range b.notes.wrong() {
 			t.Errorf("the page: %s", w)
 		}
 	})
+	b.do(chromedp.EmulateViewport(width, height))
+	b.load(func(ctx context.Context) error { return chromedp.Do(ctx, chromedp.Navigate(url)) })
 	return b
 }
 
-// note takes down errors of the console and requests to elsewhere.
-func (b *Window) note(event any) {
-	var wrong string
-	switch e := event.(type) {
-	case *runtime.EventExceptionThrown:
-		wrong = fmt.Sprintf("%+v", e.ExceptionDetails)
-	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
-			wrong = fmt.Sprintf("console: %s", e.Args[0].Value)
-		}
-	case *cdplog.EventEntryAdded:
-		if e.Entry.Level == cdplog.EntryLevelError && !expected(e.Entry) {
-			wrong = fmt.Sprintf("console: %s (%s)", e.Entry.Text, e.Entry.URL)
-		}
-	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, b.url) && !strings.HasPrefix(e.Request.URL, "data:") {
-			wrong = "a request to " + e.Request.URL
-		}
+// load loads a page: again where the machine's network changed meanwhile, as it does with the
+// containers of others beside a browser that has none of its own. A page has also to
+// find what it is made of.
+func (b *Window) load(how func(context.Context) error) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := b.notes.unchanged(func() error { return how(ctx) }); err != nil {
+		b.t.Fatal(err)
 	}
-	if wrong != "" {
-		b.mu.Lock()
-		b.wrong = append(b.wrong, wrong)
-		b.mu.Unlock()
-	}
-}
-
-// expected are answers that browsers write down as errors though the page knows what to
-// do with them: who is not signed in, what is refused, a connection that is lost.
-func expected(e *cdplog.Entry) bool {
-	return e.Source == cdplog.EntrySourceNetwork && (strings.Contains(e.Text, "status of 4") || strings.Contains(e.Text, "net::ERR_"))
 }
 
 func (b *Window) do(actions ...chromedp.Action[chromedp.Void]) {
@@ -275,5 +255,5 @@ func (b *Window) Ask(expression string) {
 // Reload loads the page again.
 func (b *Window) Reload() {
 	b.t.Helper()
-	b.do(chromedp.Reload())
+	b.load(func(ctx context.Context) error { return chromedp.Do(ctx, chromedp.Reload()) })
 }

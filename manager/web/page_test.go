@@ -15,9 +15,13 @@ import (
 
 func TestMain(m *testing.M) { testbrowser.Main(m) }
 
+// nobody is what the page is told where nobody is signed in yet.
+const nobody = "401 /api/v1/session"
+
 func TestThePage(t *testing.T) {
 	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL, 1280)
+	b := testbrowser.Open(t, world.URL, 1280, nobody)
+	b.Expect("401 /api/v1/session")
 	b.SignIn("admin", "wrong")
 	b.Says(".refused", "do not fit")
 	b.Named()
@@ -71,13 +75,39 @@ func TestThePage(t *testing.T) {
 	b.Says(".timeline", "admin (forced)")
 }
 
+func TestThePageTakesTheApplicationDown(t *testing.T) {
+	world := newThinking(t)
+	b := testbrowser.Open(t, world.URL+"/#/goal", 1280, nobody)
+	b.SignIn("olga", "olga's password")
+	b.ClickText(".choice", "all up")
+	b.Says(".plan", "The plan: 9 operations")
+	b.Click(".editor button.main")
+	b.Says(".lead", "up is reached")
+	b.ClickText(".choice", "all down")
+	b.Says(".plan", "api stop")
+	b.Click(".editor button.main")
+	b.Says(".lead", "down is reached")
+	b.GoTo("#/")
+	for _, name := range []string{"api", "gui", "logsniffer"} {
+		b.Says("[data-box="+name+"]", "deleted")
+		b.Await(`document.querySelector('[data-box=` + name + `]').dataset.tone === 'idle'`)
+	}
+	for _, n := range world.app.Nodes(t.Context(), manager.StatesOnly) {
+		for _, c := range n.Components {
+			if c.State != "deleted" {
+				t.Errorf("%s is %s", c.Name, c.State)
+			}
+		}
+	}
+}
+
 // What fails on the way is tried again, and what waits for it is shown as what is to come.
 func TestThePageShowsStepsToCome(t *testing.T) {
 	world := newThinking(t)
 	if err := os.WriteFile(world.fails, []byte("api.configure\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := testbrowser.Open(t, world.URL+"/#/goal", 1280)
+	b := testbrowser.Open(t, world.URL+"/#/goal", 1280, nobody)
 	b.SignIn("olga", "olga's password")
 	b.Click(".choice")
 	b.Says(".plan", "The plan: 9 operations")
@@ -115,7 +145,7 @@ const stale = `window.stale = 0, new MutationObserver(() => {
 
 func TestThePageShowsExecutions(t *testing.T) {
 	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL+"/#/component/backend/logsniffer", 1280) // a deep link
+	b := testbrowser.Open(t, world.URL+"/#/component/backend/logsniffer", 1280, nobody) // a deep link
 	b.SignIn("olga", "olga's password")
 	b.Says(".panel h1", "logsniffer")
 	b.Push("create")
@@ -136,7 +166,7 @@ func TestThePageShowsExecutions(t *testing.T) {
 
 func TestThePageShowsTasks(t *testing.T) {
 	world := newWorld(t, "pipeline")
-	b := testbrowser.Open(t, world.URL+"/#/component/workers/import", 1280)
+	b := testbrowser.Open(t, world.URL+"/#/component/workers/import", 1280, nobody)
 	b.SignIn("olga", "olga's password")
 	b.Says(".panel", "waiting: 0 of 5")
 	b.Named()
@@ -157,7 +187,7 @@ func TestThePageShowsTasks(t *testing.T) {
 	b.Await(`[...document.querySelectorAll('.indexes tbody tr')].map(r => r.cells[2].textContent).join() === '1,1,1,1,1'`)
 	b.Says(".panel", "completed: 5 of 5")
 
-	viewer := testbrowser.Open(t, world.URL+"/#/component/store/migrate", 320)
+	viewer := testbrowser.Open(t, world.URL+"/#/component/store/migrate", 320, nobody)
 	viewer.SignIn("vera", "vera's password")
 	viewer.Says(".panel", "completed: 1 of 1")
 	viewer.Await(`document.querySelectorAll('.panel .row button:not(:disabled)').length === 0`)
@@ -175,7 +205,7 @@ func TestThePageShowsAJobAsItsOrchestrators(t *testing.T) {
 			}
 		}
 	})
-	b := testbrowser.Open(t, world.URL, 1280)
+	b := testbrowser.Open(t, world.URL, 1280, nobody)
 	b.SignIn("vera", "vera's password")
 	b.Says("[data-box=store]", "job, running")
 	b.Says("[data-box=store] title", "load: a job, run by its orchestrator")
@@ -185,7 +215,7 @@ func TestThePageShowsAJobAsItsOrchestrators(t *testing.T) {
 
 func TestThePageFollowsLogs(t *testing.T) {
 	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL+"/#/logs?of=backend/api", 1280)
+	b := testbrowser.Open(t, world.URL+"/#/logs?of=backend/api", 1280, nobody)
 	b.SignIn("olga", "olga's password")
 	b.Says(".lines", "Nothing was printed")
 	for _, operation := range []string{"create", "configure", "start"} {
@@ -216,32 +246,16 @@ func TestThePageFollowsLogs(t *testing.T) {
 	b.Await(`performance.getEntriesByType('resource').filter(e => e.name.includes('/logs?')).length === 2`) // have ended
 }
 
-func TestThePageComesBack(t *testing.T) {
-	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL, 1280)
-	b.SignIn("admin", "pw")
-	b.Says("[data-box=api]", "deleted")
-	world.away.Store(true)
-	world.CloseClientConnections()
-	b.Says(".offline", "No connection")
-	b.Picture("offline")
-	if _, err := world.app.Start(t.Context(), manager.RunRequest{Node: "backend", Component: "api", Operation: "create", By: "somebody"}); err != nil {
-		t.Fatal(err)
-	}
-	world.away.Store(false)
-	b.Await(`!document.querySelector('.offline')`)
-	b.Says("[data-box=api]", "created")
-}
-
 func TestViewersOnlyWatch(t *testing.T) {
 	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL+"/#/component/backend/api", 1280)
+	b := testbrowser.Open(t, world.URL+"/#/component/backend/api", 1280, nobody)
 	b.SignIn("vera", "vera's password")
 	b.Says(".panel .hint", "operators may")
 	if n := testbrowser.Ask[int](b, `document.querySelectorAll('.operation button:not(:disabled)').length`); n != 0 {
 		t.Errorf("a viewer may push %d buttons", n)
 	}
 	// What the page does not offer, the API refuses.
+	b.Expect("403 /api/v1/node/backend/api/create", "401 /api/v1/app")
 	status := testbrowser.Ask[int](b, `fetch('/api/v1/node/backend/api/create', {method: 'POST', headers: {'Toskose-Page': '1'}}).then(r => r.status)`)
 	if status != http.StatusForbidden {
 		t.Errorf("status %d", status)
@@ -263,8 +277,9 @@ func TestViewersOnlyWatch(t *testing.T) {
 
 func TestThePageIsOpenedWithAToken(t *testing.T) {
 	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL+"/#/component/backend/api", 1280)
+	b := testbrowser.Open(t, world.URL+"/#/component/backend/api", 1280, nobody)
 	b.ClickText("form.signin button", "Use a token instead")
+	b.Expect("401 /api/v1/session")
 	b.SignInWithToken("nobody's")
 	b.Says(".refused", "not valid, or no longer")
 	b.Named()
@@ -275,6 +290,7 @@ func TestThePageIsOpenedWithAToken(t *testing.T) {
 	b.Push("create")
 	b.Says(".panel .now", "created")
 	// It ends with the user, and the page says so.
+	b.ExpectMany("401 /api/v1/*") // whatever is asked first
 	world.users.remove(t, "olga")
 	b.Says("form.signin", "You were signed out")
 	if left := testbrowser.Ask[int](b, `document.querySelectorAll('[data-box]').length`); left != 0 {
@@ -284,7 +300,7 @@ func TestThePageIsOpenedWithAToken(t *testing.T) {
 
 func TestThePageOnAPhoneAndInTheDark(t *testing.T) {
 	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL, 320)
+	b := testbrowser.Open(t, world.URL, 320, nobody)
 	b.SignIn("admin", "pw")
 	for view, hash := range map[string]string{"topology": "#/", "component": "#/component/backend/api", "components": "#/components", "goal": "#/goal", "activity": "#/activity", "logs": "#/logs"} {
 		b.GoTo(hash)
@@ -295,7 +311,7 @@ func TestThePageOnAPhoneAndInTheDark(t *testing.T) {
 			t.Errorf("%s: %d pixels are beside a screen of 320", view, wide)
 		}
 	}
-	dark := testbrowser.Open(t, world.URL, 1280)
+	dark := testbrowser.Open(t, world.URL, 1280, nobody)
 	dark.Dark()
 	dark.SignIn("admin", "pw")
 	dark.Says("[data-box=api]", "deleted")

@@ -4,8 +4,6 @@ package web_test
 
 import (
 	"os"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,7 +19,8 @@ import (
 
 func TestEveryViewBeforeAnythingRan(t *testing.T) {
 	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL, 1440)
+	b := testbrowser.Open(t, world.URL, 1440, nobody)
+	b.Expect("401 /api/v1/session", "401 /api/v1/session", "404 /api/v1/executions/NOTHING") // loaded again, refused
 	b.Await(`document.activeElement.name === 'password'`)
 	b.Look("sign-in")
 	b.Cut("/api/")
@@ -68,7 +67,7 @@ func TestEveryViewBeforeAnythingRan(t *testing.T) {
 
 func TestEveryViewOfWhatRuns(t *testing.T) {
 	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL+"/#/goal", 1440)
+	b := testbrowser.Open(t, world.URL+"/#/goal", 1440, nobody)
 	b.SignIn("admin", "pw")
 	b.Click(".choice")
 	b.Says(".plan", "The plan: 9 operations")
@@ -104,7 +103,7 @@ func TestEveryViewOfWhatRuns(t *testing.T) {
 	b.Says(".operation .why", "gui lacks connection and dependency of api")
 	b.Look("component-refused")
 
-	v := testbrowser.Open(t, world.URL+"/#/component/backend/api", 1440)
+	v := testbrowser.Open(t, world.URL+"/#/component/backend/api", 1440, nobody)
 	v.SignIn("vera", "vera's password")
 	v.Says(".panel .hint", "operators may")
 	v.Says(".own-log", "listening")
@@ -134,12 +133,15 @@ func TestEveryViewOfWhatRuns(t *testing.T) {
 	b.Says(".troubles", "127.0.0.1")
 	b.Says(".operation .why", "its container does not answer")
 	b.Look("component-unreachable")
+	b.ExpectMany(cutOff...)
+	v.ExpectMany(cutOff...)
 	world.away.Store(true)
 	world.CloseClientConnections()
 	b.Says(".offline", "No connection")
 	b.Look("offline")
 	world.away.Store(false)
 	b.Await(`!document.querySelector('.offline')`)
+	v.ExpectMany("401 /api/v1/*") // whatever is asked first
 	world.users.remove(t, "vera")
 	v.Says("form.signin", "You were signed out")
 	v.Look("signed-out")
@@ -147,7 +149,7 @@ func TestEveryViewOfWhatRuns(t *testing.T) {
 
 func TestEveryViewOfTasksAndOfMany(t *testing.T) {
 	l := newLarge(500)
-	b := testbrowser.Open(t, serve(t, l, &atomic.Bool{}).URL, 1440)
+	b := testbrowser.Open(t, serve(t, l, &atomic.Bool{}).URL, 1440, nobody)
 	b.SignIn("admin", "pw")
 	b.Says("[data-box=component499]", protocol.Running)
 	l.turn("component011", protocol.Configured)
@@ -158,6 +160,7 @@ func TestEveryViewOfTasksAndOfMany(t *testing.T) {
 	b.GoTo("#/goal")
 	b.Says(".plan.ahead", "component250")
 	b.Look("goal-underway")
+	b.ExpectMany("404 /api/v1/logs") // there are none
 	b.GoTo("#/component/container025/component250")
 	b.Says(".panel .steps", "start after component100")
 	b.Look("component-underway")
@@ -169,7 +172,7 @@ func TestEveryViewOfTasksAndOfMany(t *testing.T) {
 
 func TestEveryViewOfATask(t *testing.T) {
 	world := newWorld(t, "pipeline")
-	b := testbrowser.Open(t, world.URL+"/#/component/workers/import", 1440)
+	b := testbrowser.Open(t, world.URL+"/#/component/workers/import", 1440, nobody)
 	b.SignIn("olga", "olga's password")
 	b.Says(".panel", "waiting: 0 of 5")
 	b.Look("task-waiting")
@@ -195,34 +198,10 @@ func underway() manager.GoalView {
 	}
 }
 
-// Who uses the keyboard comes to everything, sees where they are, and is where they were
-// when a component is closed.
-func TestThePageWithTheKeyboardOnly(t *testing.T) {
-	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL, 1280)
-	b.SignIn("admin", "pw")
-	b.Says("[data-box=api]", "deleted")
-	all := b.Focused(40)
-	for _, want := range []string{"Skip to the content", "Components", "no goal", "Sign out", "Fit", "api", "gui"} {
-		if !slices.ContainsFunc(all, func(what string) bool { return strings.Contains(what, want) }) {
-			t.Errorf("the tabulator does not come to %q: %q", want, all)
-		}
-	}
-	b.Ask(`document.querySelector('[data-box=api]').focus()`)
-	b.Press("\r")
-	b.Await(`document.activeElement.matches('.panel h1')`)
-	b.Focused(40)
-	b.Press("\u001b")
-	b.Await(`document.activeElement.dataset.box === 'api'`)
-	b.GoTo("#/goal")
-	b.Await(`!!document.querySelector('.choice')`)
-	b.Focused(40)
-}
-
 // What changes is said to who does not look at it, once; what only counts is not.
 func TestThePageSaysWhatChanges(t *testing.T) {
 	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL, 1280)
+	b := testbrowser.Open(t, world.URL, 1280, nobody)
 	b.SignIn("vera", "vera's password")
 	b.Says("[data-box=api]", "deleted")
 	b.Await(`document.querySelector('#heard[role=status][aria-live=polite]').textContent === ''`)
@@ -243,7 +222,7 @@ func TestThePageSaysWhatChanges(t *testing.T) {
 
 func TestNothingMovesForWhoWantsItSo(t *testing.T) {
 	world := newThinking(t)
-	b := testbrowser.Open(t, world.URL+"/#/goal", 1280)
+	b := testbrowser.Open(t, world.URL+"/#/goal", 1280, nobody)
 	b.Prefer("prefers-reduced-motion", "reduce")
 	b.SignIn("admin", "pw")
 	b.Click(".choice")

@@ -43,7 +43,7 @@ function draw() {
     h('a', {class: 'skip', href: '#main', onClick: e => { e.preventDefault(); document.getElementById('main').focus(); }}, 'Skip to the content'),
     arrowheads(),
     head(at, shown),
-    state.connected ? null : h('p', {class: 'offline', role: 'alert', key: 'offline'}, 'No connection to the manager. What is shown is what it said last; this goes on by itself.'),
+    state.connected ? null : h('p', {class: 'offline', role: 'alert', key: 'offline'}, 'No connection to the manager. What is shown is what it said last. This goes on by itself.'),
     h('div', {class: opened ? 'views with-panel' : 'views'},
       h('main', {id: 'main', tabindex: '-1', key: 'main-' + (opened ? '' : at.view)}, body(at, shown)),
       opened && h('aside', {class: 'panel', key: 'panel-' + at.parts.join('/'), 'aria-label': 'Component ' + at.parts[1]}, component(at.parts[0], at.parts[1]))));

@@ -1,0 +1,74 @@
+package testbrowser
+
+import (
+	"strings"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Press presses keys: "\t" is the tabulator, "\r" Enter.
+func (b *Window) Press(keys string) {
+	b.t.Helper()
+	b.do(chromedp.KeyEvent(keys))
+}
+
+// focus is what has the focus.
+type focus struct {
+	Nth   int    // of all that had it, by when they had it first; 0: nothing has
+	What  string // "button Sign out"
+	Wrong string // why it cannot be seen
+}
+
+// Focused presses the tabulator until it is where it began, and fails where the focus
+// cannot be seen or does not come around. It returns what had the focus, one after the other.
+func (b *Window) Focused(most int) (all []string) {
+	b.t.Helper()
+	b.Ask(`document.activeElement?.blur(), window.focused = undefined`)
+	for range most {
+		b.Press("\t")
+		at := Ask[focus](b, focusScript)
+		if at.Nth == 0 || at.Nth == 1 && len(all) > 0 {
+			return all
+		}
+		if at.Nth <= len(all) {
+			b.t.Errorf("the focus goes from %s back to %s", all[len(all)-1], at.What)
+			return all
+		}
+		all = append(all, at.What)
+		if at.Wrong != "" {
+			b.t.Errorf("the focus of %s: %s", at.What, at.Wrong)
+		}
+	}
+	b.t.Errorf("the focus does not come around: %q", all)
+	return all
+}
+
+// TabTo presses the tabulator until something has the focus that is called so, or begins so: "a Goal".
+func (b *Window) TabTo(what string) {
+	b.t.Helper()
+	var all []string
+	for range 100 {
+		b.Press("\t")
+		at := Ask[focus](b, focusScript)
+		if all = append(all, at.What); strings.HasPrefix(at.What, what) {
+			if at.Wrong != "" {
+				b.t.Errorf("the focus of %s: %s", at.What, at.Wrong)
+			}
+			return
+		}
+	}
+	b.t.Fatalf("the tabulator does not come to %q: %q", what, all)
+}
+
+const focusScript = `(() => {
+	const e = document.activeElement;
+	if (!e || e === document.body) return {nth: 0, what: ''};
+	const known = window.focused ||= new Map();
+	if (!known.has(e)) known.set(e, known.size + 1);
+	const what = e.localName + ' ' + (e.getAttribute('aria-label') || e.name || e.textContent.trim()).slice(0, 60);
+	const style = getComputedStyle(e), ring = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+	const shape = e.querySelector(':scope > .shape');
+	const edge = shape && parseFloat(getComputedStyle(shape).strokeWidth) >= 2;
+	const r = e.getBoundingClientRect(), seen = r.bottom > 0 && r.top < innerHeight && r.right > 0 && r.left < innerWidth;
+	return {nth: known.get(e), what, wrong: !ring && !edge ? 'cannot be seen' : !seen ? 'is outside of the window' : ''};
+})()`

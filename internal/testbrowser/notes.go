@@ -1,0 +1,155 @@
+package testbrowser
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+)
+
+// networkChanged is what is said of a request that was under way when an interface came or went.
+const networkChanged = "net::ERR_NETWORK_CHANGED"
+
+// notes are what a page must not do: errors of the console and requests to elsewhere, but
+// for those that a test provokes.
+type notes struct {
+	site string
+
+	mu       sync.Mutex
+	noted    []string
+	expected []string // may be as often as they are here
+	many     []string // may be often
+}
+
+// Expect has errors be right that a test provokes, each once: "401 /api/v1/session" is an
+// answer, "net::ERR_FAILED /api/v1/app" a request without one, "policy img-src" what the policy of the page
+// forbids. That it does not come is an error, too.
+func (b *Window) Expect(all ...string) {
+	b.notes.mu.Lock()
+	defer b.notes.mu.Unlock()
+	b.notes.expected = append(b.notes.expected, all...)
+}
+
+// ExpectMany has errors be right as often as they come, once at least: of a page that tries
+// again. A star at the end stands for the rest: "net::ERR_EMPTY_RESPONSE /api/v1/*".
+func (b *Window) ExpectMany(all ...string) {
+	b.notes.mu.Lock()
+	defer b.notes.mu.Unlock()
+	b.notes.many = append(b.notes.many, all...)
+}
+
+// take takes down what is wrong.
+func (n *notes) take(event any) {
+	var wrong string
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		wrong = fmt.Sprintf("%+v", e.ExceptionDetails)
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+			wrong = fmt.Sprintf("console: %s", e.Args[0].Value)
+		}
+	case *cdplog.EventEntryAdded:
+		if e.Entry.Level == cdplog.EntryLevelError {
+			wrong = n.called(e.Entry)
+		}
+	case *network.EventRequestWillBeSent:
+		if !n.here(e.Request.URL) && !strings.HasPrefix(e.Request.URL, "data:") {
+			wrong = "a request to " + e.Request.URL
+		}
+	}
+	if wrong != "" {
+		n.mu.Lock()
+		n.noted = append(n.noted, wrong)
+		n.mu.Unlock()
+	}
+}
+
+// here reports whether an address is of the page's own site.
+func (n *notes) here(address string) bool {
+	return address == n.site || strings.HasPrefix(address, n.site+"/")
+}
+
+var (
+	answered = regexp.MustCompile(`status of (\d+)`)
+	noAnswer = regexp.MustCompile(`net::ERR_[A-Z_]+`)
+	policy   = regexp.MustCompile(`(?s)Content Security Policy(?: directive:? ["']([a-z-]+))?`)
+)
+
+// called is how tests call an error.
+func (n *notes) called(e *cdplog.Entry) string {
+	path := e.URL
+	if u, err := url.Parse(e.URL); err == nil && n.here(e.URL) {
+		path = u.Path
+	}
+	if e.Source == cdplog.EntrySourceNetwork {
+		if found := answered.FindStringSubmatch(e.Text); found != nil {
+			return found[1] + " " + path
+		}
+		if found := noAnswer.FindString(e.Text); found != "" {
+			return found + " " + path
+		}
+	}
+	if found := policy.FindStringSubmatch(e.Text); found != nil {
+		return strings.TrimSpace("policy " + found[1])
+	}
+	return fmt.Sprintf("console: %s (%s)", e.Text, e.URL)
+}
+
+const notCome = "expected, and has not come: "
+
+// wrong returns what was noted and not expected, and what was expected and not noted.
+func (n *notes) wrong() (all []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	left := slices.Clone(n.expected)
+	for _, what := range n.noted {
+		if i := slices.Index(left, what); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+			continue
+		}
+		if slices.ContainsFunc(n.many, func(many string) bool { return like(what, many) }) {
+			continue
+		}
+		all = append(all, what)
+	}
+	for _, what := range n.many {
+		if !slices.ContainsFunc(n.noted, func(noted string) bool { return like(noted, what) }) {
+			left = append(left, what)
+		}
+	}
+	for _, what := range left {
+		all = append(all, notCome+what)
+	}
+	return all
+}
+
+func like(noted, expected string) bool {
+	start, open := strings.CutSuffix(expected, "*")
+	return noted == expected || open && strings.HasPrefix(noted, start)
+}
+
+// unchanged does something until the network does not change meanwhile, and forgets what
+// was noted where it did.
+func (n *notes) unchanged(do func() error) error {
+	for attempts := 1; ; attempts++ {
+		n.mu.Lock()
+		before := len(n.noted)
+		n.mu.Unlock()
+		err := do()
+		n.mu.Lock()
+		changed := err != nil && strings.Contains(err.Error(), networkChanged) ||
+			slices.ContainsFunc(n.noted[before:], func(what string) bool { return strings.HasPrefix(what, networkChanged+" ") })
+		if !changed || attempts == 10 {
+			n.mu.Unlock()
+			return err
+		}
+		n.noted = n.noted[:before]
+		n.mu.Unlock()
+	}
+}
