@@ -20,8 +20,14 @@ import (
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// loading manages an application of the task load alone, on some units.
+// loading manages an application of the task load alone, of three indexes, on some units.
 func loading(t *testing.T, units ...netip.AddrPort) *manager.App {
+	t.Helper()
+	return loadingAs(t, tosca.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3}, fakeunit.Containers{"backend": units})
+}
+
+// loadingAs manages an application of a task alone, which is called load.
+func loadingAs(t *testing.T, task tosca.Task, containers manager.Containers) *manager.App {
 	t.Helper()
 	model := &tosca.Application{
 		Name:  "loading",
@@ -31,12 +37,12 @@ func loading(t *testing.T, units ...netip.AddrPort) *manager.App {
 			Interfaces: []tosca.Interface{{Name: "Task", Operations: []tosca.Operation{{
 				Name: "run", Script: "run.sh", Inputs: []tosca.OperationInput{{Name: tosca.TaskIndex, Value: "0"}},
 			}}}},
-			Task: &tosca.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3},
+			Task: &task,
 		}},
 	}
 	conf := &config.Config{Nodes: map[string]config.Node{"backend": fakeunit.Config().Nodes["backend"]}}
 	app, err := manager.New(model, conf, manager.Options{
-		Containers: fakeunit.Containers{"backend": units}, Passwords: fakeunit.PasswordOf, Patience: 100 * time.Millisecond, Backoff: time.Millisecond,
+		Containers: containers, Passwords: fakeunit.PasswordOf, Patience: 100 * time.Millisecond, Backoff: time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

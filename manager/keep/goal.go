@@ -190,11 +190,12 @@ func (k *Keeper) change(ctx context.Context, next next) (Status, error) {
 	k.heard(ctx)
 	k.mu.Lock()
 	d, err := k.put(next)
+	chain := k.chain
 	k.mu.Unlock()
 	if err != nil || d == nil {
 		return k.Status(), err
 	}
-	return k.kept(ctx, d, next)
+	return k.kept(ctx, d, chain, next)
 }
 
 // hearing is how long a new manager waits to hear of the goal that there is before it takes one.
@@ -230,8 +231,12 @@ func (k *Keeper) put(next next) (*goal.Document, error) {
 	if err != nil || d == nil {
 		return nil, err
 	}
+	if before := k.store.document; before != nil && before.Asked != k.asked {
+		k.chain++
+	}
 	d.Revision = k.store.following()
 	d.Asked = d.Revision
+	k.asked = d.Asked
 	k.store.document = d
 	k.holds.Store(k.document())
 	k.opts.Logger.Info("goal", "revision", d.Revision.String(), "by", d.By)
@@ -243,16 +248,16 @@ func (k *Keeper) put(next next) (*goal.Document, error) {
 // that turn up while it is spread.
 const maxDuels = 3
 
-// kept waits until more than half of the replicas keep a document, or a newer one,
+// kept waits until more than half of the replicas keep a document of a chain, or a newer one,
 // of which the next is made again; nil: of none.
-func (k *Keeper) kept(ctx context.Context, d *goal.Document, next next) (Status, error) {
+func (k *Keeper) kept(ctx context.Context, d *goal.Document, chain int, next next) (Status, error) {
 	for duels := 0; ; {
 		changed := k.Changed()
 		k.mu.Lock()
 		now := k.status()
 		have := voters(k.observed) - len(now.Lacking)
 		enough := 2*have > voters(k.observed)
-		if k.store.document.Asked.Compare(d.Asked) > 0 && !enough && next != nil && duels < maxDuels {
+		if k.overtaken(d, chain) && !enough && next != nil && duels < maxDuels {
 			// A replica had a newer document than was known here: what was asked for
 			// last comes after it, and keeps what it says of the rest.
 			duels++
@@ -261,7 +266,7 @@ func (k *Keeper) kept(ctx context.Context, d *goal.Document, next next) (Status,
 				k.mu.Unlock()
 				return now, err
 			}
-			d = cmp.Or(again, d)
+			d, chain = cmp.Or(again, d), k.chain
 		}
 		k.mu.Unlock()
 		if enough {
@@ -273,4 +278,11 @@ func (k *Keeper) kept(ctx context.Context, d *goal.Document, next next) (Status,
 			return now, ErrNotKept
 		}
 	}
+}
+
+// overtaken reports whether a document of a chain holds no longer because of one that another
+// manager made. Those that were asked for here since are made of it. The caller holds the lock.
+func (k *Keeper) overtaken(d *goal.Document, chain int) bool {
+	newest := k.store.document.Asked
+	return newest.Compare(d.Asked) > 0 && (newest != k.asked || chain != k.chain)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // Options configure a Keeper. A zero duration means its default.
@@ -54,6 +55,8 @@ type Keeper struct {
 	standard *goal.Document                // the default, with what of a goal the units keep
 	standing *goal.Document                // and what that is made of
 	holds    atomic.Pointer[goal.Document] // for who does not wait for the lock
+	asked    wire.Revision                 // of the last document that was asked for here
+	chain    int                           // how many of these were not made of the one that was asked for here before
 }
 
 // place is a component on a replica.

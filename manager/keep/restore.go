@@ -21,5 +21,5 @@ func (k *Keeper) Restore(ctx context.Context, d goal.Document) (Status, error) {
 	}
 	holds := k.store.document
 	k.mu.Unlock()
-	return k.kept(ctx, holds, nil)
+	return k.kept(ctx, holds, 0, nil)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -219,6 +220,27 @@ func TestAGoalForATaskOnlyLeavesTheOthersAsTheyWere(t *testing.T) {
 			t.Fatalf("%+v %v", s.Document, err)
 		}
 		if st := a.settle(k).Tasks["migrate"]; st.Phase != goal.TaskCompleted {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestWhatTwoAskForAtOnceIsAskedForTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := migrating(goal.Task{Completions: 2, Parallelism: 2})
+		a.add("jobs")
+		k, _ := a.keeper(t, goal.Up)
+		a.settle(k)
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if _, err := k.RunTask(t.Context(), "migrate", true, "jo", time.Now()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		if st := a.settle(k).Tasks["migrate"]; st.Phase != goal.TaskCompleted || st.Round != 2 || k.Status().Document.Tasks["migrate"].Round != 2 {
 			t.Errorf("%+v", st)
 		}
 	})
