@@ -153,7 +153,7 @@ func TestWhatIsRemovedWhileItIsWrittenIsLeftOut(t *testing.T) {
 func TestAFileWithHolesHasThemAgain(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
-	const size = 64 << 20
+	const size = 16 << 20
 	f, err := os.Create(filepath.Join(from, "file"))
 	must(t, err)
 	_, err = f.WriteAt([]byte("in the middle"), size/2)
