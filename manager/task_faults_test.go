@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -17,11 +19,11 @@ import (
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// stuck is a unit with the task load whose index 1 does not end, but for attempts after
-// the first ones.
+// stuck is a unit with the task load whose index 1 does not end before the unit, but for
+// attempts after the first ones.
 func stuck(first string) func(folder string, port uint16) []byte {
 	return func(folder string, port uint16) []byte {
-		return bytes.Replace(testunit.Task(folder, port), []byte("-gt 2 ] || exit 9"), []byte("-gt "+first+" ] || exec sleep 100000"), 1)
+		return bytes.Replace(testunit.Task(folder, port), []byte("-gt 2 ] || exit 9"), []byte("-gt "+first+" ] || exec tail -f --pid=$PPID /dev/null"), 1)
 	}
 }
 
@@ -196,6 +198,21 @@ func TestAManagerThatEndsBetweenAttemptsLeavesTheirNumberToTheNext(t *testing.T)
 	ask(t, app, false) // and that succeeds at the third attempt
 	if st := awaitLoad(t, app, "completed", func(st *goal.TaskStatus) bool { return st.Phase == goal.TaskCompleted }); st.Indexes[1].Attempts != 1 {
 		t.Errorf("for the new goal, %+v", st)
+	}
+}
+
+func TestAContainerThatIsRestartedDuringAnIndexCountsForNothing(t *testing.T) {
+	u := newUnit(t, stuck("1"))
+	app := loadingAs(t, tosca.Task{Completions: 3, Parallelism: 3}, fakeunit.Containers{"backend": {u.Addr}})
+	ask(t, app, false)
+	awaitLoad(t, app, "running", func(st *goal.TaskStatus) bool {
+		_, err := os.Stat(filepath.Join(u.Folder, "tries-1")) // by which the next attempt knows that there was one
+		return err == nil && st.Indexes[1].Phase == goal.TaskRunning
+	})
+	u.Restart()
+	st := awaitLoad(t, app, "over", over)
+	if times := tried(t, app); st.Phase != goal.TaskCompleted || times[0] != 1 || times[1] != 2 || times[2] != 1 {
+		t.Errorf("%+v after %v", st, times)
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 
 // Unit is one that runs until the test ends.
 type Unit struct {
-	Addr netip.AddrPort
+	Addr   netip.AddrPort
+	Folder string // of its own
 
 	t       testing.TB
 	conf    string
@@ -36,8 +37,8 @@ func RunWith(t testing.TB, config func(folder string, port uint16) []byte, varia
 	t.Helper()
 	folder := t.TempDir()
 	u := &Unit{
-		Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t))),
-		t:    t, conf: filepath.Join(folder, "supervisord.conf"), env: variables,
+		Addr:   netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t))),
+		Folder: folder, t: t, conf: filepath.Join(folder, "supervisord.conf"), env: variables,
 	}
 	if err := os.Mkdir(filepath.Join(folder, "documents"), 0o700); err != nil {
 		t.Fatal(err)
@@ -60,6 +61,13 @@ func (u *Unit) start() {
 func (u *Unit) Crash() {
 	u.t.Helper()
 	u.Kill()
+	u.start()
+}
+
+// Restart ends the unit, as the end of its container does, and runs it again on its files.
+func (u *Unit) Restart() {
+	u.t.Helper()
+	u.process.Stop()
 	u.start()
 }
 
