@@ -134,6 +134,7 @@ with() { # N COMMAND...
 	local n=$1 k code=0
 	shift
 	[ "$(id -u)" = 0 ] || die 'only root can make networks and engines'
+	! command -v go >/dev/null || (cd "$here/.." && go mod download) # COMMAND has no way out to where modules are
 	TOSKOSE_LAB_DIR=$(mktemp -d /var/tmp/tklab.XXXX)
 	export TOSKOSE_LAB_DIR TOSKOSE_LAB=$here/lab.sh
 	trap down EXIT

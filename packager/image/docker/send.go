@@ -14,6 +14,9 @@ import (
 	"github.com/toskose/toskose/packager/image/event"
 )
 
+// builds is how often an image is built whose layers another removes meanwhile.
+const builds = 4
+
 // Build builds an image by the classic builder, which every engine has, from a
 // context of about total bytes, as it is written. each gets the lines of the
 // builder, with the number of the step that one begins, otherwise 0. The image
@@ -21,8 +24,28 @@ import (
 // moves no name.
 func (e *Engine) Build(ctx context.Context, name string, platform v1.Platform, opts build.ImageBuildOptions, total int64, writeContext func(context.Context, io.Writer) error, each func(step int, line string)) error {
 	opts.Version, opts.Remove, opts.ForceRemove, opts.Platform = build.BuilderV1, true, true, e.platform(platform)
+	for left := builds - 1; ; left-- {
+		id, err := e.build(ctx, name, opts, total, writeContext, each)
+		if err == nil {
+			err = e.Tag(ctx, id, name)
+		}
+		if err == nil || left == 0 || ctx.Err() != nil || !lostALayer(err) {
+			return err
+		}
+		e.Log.Debugf("image %s is built again, as a layer of it was removed meanwhile: %v\n", name, err)
+	}
+}
+
+// lostALayer tells whether a build failed by an image that had no name: the
+// engine goes on with one of an earlier build, which it lets another remove.
+func lostALayer(err error) bool {
+	said := strings.ToLower(err.Error())
+	return strings.Contains(said, "no such image: sha256:") || strings.Contains(said, "unable to find image") && strings.Contains(said, "sha256:")
+}
+
+// build is one attempt to build an image, and gives its id.
+func (e *Engine) build(ctx context.Context, name string, opts build.ImageBuildOptions, total int64, writeContext func(context.Context, io.Writer) error, each func(step int, line string)) (id string, err error) {
 	out := e.send(ctx, event.Event{Image: name, Total: total}, writeContext)
-	id := ""
 	answer, err := e.Client.ImageBuild(ctx, out, opts)
 	if err == nil {
 		err = e.follow(answer.Body, func(m message) {
@@ -38,15 +61,12 @@ func (e *Engine) Build(ctx context.Context, name string, platform v1.Platform, o
 		answer.Body.Close()
 	}
 	if writeErr := out.end(); writeErr != nil {
-		return writeErr
+		return "", writeErr
 	}
 	if err == nil && id == "" {
 		err = errors.New("the engine does not say what it has built")
 	}
-	if err != nil {
-		return err
-	}
-	return e.Tag(ctx, id, name)
+	return id, err
 }
 
 // stepOf reads what the engine says when it begins a step of a Dockerfile.

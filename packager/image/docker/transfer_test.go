@@ -1,9 +1,17 @@
 package docker
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/docker/docker/api/types/build"
+	"github.com/docker/docker/client"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/toskose/toskose/packager/image/event"
 )
@@ -29,5 +37,58 @@ func TestTheStepsOfABuildAreRead(t *testing.T) {
 		if step, _ := stepOf(text); step != want {
 			t.Errorf("%q is step %d", text, step)
 		}
+	}
+}
+
+// An engine goes on with the layers of earlier builds, and lets others remove them meanwhile.
+func TestABuildWhoseLayersAnotherRemovesIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	const lost = `{"stream":"Step 1/2 : FROM scratch\n"}{"error":"No such image: sha256:0123"}`
+	for name, test := range map[string]struct {
+		answers   []string
+		want      string
+		attempted int
+	}{
+		"removed twice":       {[]string{lost, `{"error":"unable to find image \"sha256:0123\""}`, `{"aux":{"ID":"sha256:4567"}}`}, "", 3},
+		"removed every time":  {[]string{lost, lost, lost, lost, lost}, "No such image: sha256:0123", 4},
+		"another has no base": {[]string{`{"error":"No such image: base:1"}`, lost}, "No such image: base:1", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			attempted, named := 0, ""
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if tag := r.URL.Query().Get("tag"); tag != "" {
+					named = r.URL.Path + ":" + tag
+					w.WriteHeader(http.StatusCreated)
+					return
+				}
+				if got, _ := io.ReadAll(r.Body); string(got) != "the context" {
+					t.Errorf("the engine was sent %q", got)
+				}
+				fmt.Fprint(w, test.answers[attempted])
+				attempted++
+			}))
+			t.Cleanup(server.Close)
+			engine, err := client.NewClientWithOpts(client.WithHost("tcp://"+server.Listener.Addr().String()), client.WithVersion("1.41"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { engine.Close() })
+			write := func(_ context.Context, w io.Writer) error {
+				_, err := io.WriteString(w, "the context")
+				return err
+			}
+			e := &Engine{Client: engine, Log: &event.Log{}}
+			err = e.Build(t.Context(), "app-node:1", v1.Platform{}, build.ImageBuildOptions{}, 11, write, func(int, string) {})
+			if got := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && got != test.want {
+				t.Errorf("it ended with %v, want %q", err, test.want)
+			}
+			if attempted != test.attempted {
+				t.Errorf("%d attempts, want %d", attempted, test.attempted)
+			}
+			if done := "/v1.41/images/sha256:4567/tag:1"; test.want == "" && named != done {
+				t.Errorf("named %q, want %q", named, done)
+			}
+		})
 	}
 }
