@@ -366,7 +366,8 @@ func goThroughReleases(t *testing.T, app *application, where surroundings) {
 			}
 			in = app.running(t, in, backends, "api", "logsniffer")
 		}},
-		{"back to the second version", func(t *testing.T) {
+		{"back to the second version, and its goal", func(t *testing.T) {
+			app.asks(t, "down", "--timeout", patience)
 			says(t, back(t), "back from release", "to "+second)
 			in = app.running(t, in, backends, "api", "clock", "gui", "logsniffer")
 		}},
