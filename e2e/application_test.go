@@ -195,6 +195,13 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // images gives the names of the images that were built for the application.
 func (a *application) images(t *testing.T) []string {
 	t.Helper()

@@ -109,13 +109,6 @@ func chaoticThinking(t *testing.T) (source, folder string) {
 	return source, folder
 }
 
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // troubled has an operation do something else first, until the test says that it
 // is over. It can leave files in /chaos, and source, exit or sleep.
 func (c *chaos) troubled(t *testing.T, operation, script string) (over func()) {

@@ -117,95 +117,6 @@ func (s surroundings) deploy(t *testing.T, app *application, args ...string) res
 	return r
 }
 
-// version is what a version of Thinking has that the one before has not.
-type version func(t *testing.T, dir string)
-
-// edit replaces in a file of an archive; the text has to be there.
-func edit(t *testing.T, dir, name, old, with string) {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	text := read(t, path)
-	if !strings.Contains(text, old) {
-		t.Fatalf("%s has no %q", name, old)
-	}
-	if err := os.WriteFile(path, []byte(strings.Replace(text, old, with, 1)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// secondVersion has another start of gui, and a component more in frontend.
-func secondVersion(t *testing.T, dir string) {
-	t.Helper()
-	edit(t, dir, "scripts/gui/start.sh", "cd /opt", "echo 'of the second version'\ncd /opt")
-	edit(t, dir, "thinking.yaml", "    # The containers.\n", `    clock:
-      type: tosker.nodes.Software
-      requirements:
-        - host: frontend
-      interfaces:
-        Standard:
-          start:
-            implementation: scripts/clock/start.sh
-
-    # The containers.
-`)
-	if err := os.Mkdir(filepath.Join(dir, "scripts", "clock"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "scripts", "clock", "start.sh"), []byte("#!/bin/sh\nexec sleep 1000000\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// thirdVersion has no frontend. As nobody dials api any more, backend does not have that name.
-func thirdVersion(t *testing.T, dir string) {
-	t.Helper()
-	secondVersion(t, dir)
-	path := filepath.Join(dir, "thinking.yaml")
-	text, _, found := strings.Cut(read(t, path), "    - gui_protocol:\n") // it is the last
-	if !found {
-		t.Fatal("gui has no protocol of its own any more")
-	}
-	for _, name := range []string{"gui", "clock", "frontend"} {
-		block := regexp.MustCompile(`(?m)^    ` + name + `:\n(?:(?:      .*)?\n)+`)
-		if !block.MatchString(text) {
-			t.Fatalf("there is no %s", name)
-		}
-		text = block.ReplaceAllString(text, "")
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// brokenVersion has a store that does not come up.
-func brokenVersion(t *testing.T, dir string) {
-	t.Helper()
-	edit(t, dir, "thinking.yaml", "    store:\n      type: tosker.nodes.Container\n", "    store:\n      type: tosker.nodes.Container\n      properties:\n        command: redis-server --no-such-option x\n")
-}
-
-// packageVersion packages a version into the application's folder.
-func (s surroundings) packageVersion(t *testing.T, a *application, change version, frontend bool) {
-	t.Helper()
-	if s.configure != nil {
-		s.configure(t, frontend)
-	}
-	source := filepath.Join(t.TempDir(), "thinking")
-	if err := os.CopyFS(source, os.DirFS("../examples/thinking")); err != nil {
-		t.Fatal(err)
-	}
-	change(t, source)
-	archive := a.packaging[len(a.packaging)-2]
-	if err := os.RemoveAll(archive); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "", "zipcsar", renamed(t, source, a.name), archive)
-	must(t, "", "toskose", a.packaging...)
-	a.password = strings.TrimSpace(read(t, filepath.Join(a.dir, "secrets", "manager-password")))
-	if s.packaged != nil {
-		s.packaged(t)
-	}
-}
-
 // asks runs a command that asks the application's manager.
 func (a *application) asks(t *testing.T, args ...string) string {
 	t.Helper()
@@ -322,6 +233,21 @@ func goThroughReleases(t *testing.T, app *application, where surroundings) {
 		t.Helper()
 		return succeeds(t, "--rollback")
 	}
+	takenBack := func(t *testing.T, change version, to string) string {
+		t.Helper()
+		where.packageVersion(t, app, change, true)
+		r := where.deploy(t, app)
+		if r.code != 1 {
+			t.Errorf("%v", r)
+		}
+		if again := "release " + to + ", which ran before, runs again"; !strings.Contains(r.stderr, again) {
+			t.Errorf("it does not say %q:\n%s", again, r.stderr)
+		}
+		if ids := app.releases(t); ids[0] != to {
+			t.Errorf("the releases are %q, and %s runs", ids, to)
+		}
+		return r.stderr
+	}
 	says := func(t *testing.T, said string, parts ...string) {
 		t.Helper()
 		for _, part := range parts {
@@ -385,16 +311,15 @@ func goThroughReleases(t *testing.T, app *application, where surroundings) {
 			}
 		}},
 		{"an upgrade that fails is taken back", func(t *testing.T) {
-			where.packageVersion(t, app, brokenVersion, true)
-			r := where.deploy(t, app)
-			if r.code != 1 {
-				t.Errorf("%v", r)
-			}
-			says(t, r.stderr, "store", "no-such-option", "release "+first+", which ran before, runs again")
+			says(t, takenBack(t, brokenVersion, first), "store", "no-such-option")
 			in = app.running(t, in, []string{"api", "gui", "logsniffer"}, "api", "gui", "logsniffer")
-			if ids := app.releases(t); ids[0] != first {
-				t.Errorf("the releases are %q, and %s runs", ids, first)
-			}
+		}},
+		{"an upgrade whose unit fails is taken back", func(t *testing.T) {
+			config := read(t, app.config)
+			t.Cleanup(func() { write(t, app.config, config) })
+			says(t, takenBack(t, app.brokenUnit, first), "frontend", `names user "ghost", which is not in /etc/passwd`)
+			delete(in, "gui") // in the container that failed, or one beside it
+			in = app.running(t, in, []string{"api", "logsniffer"}, "api", "gui", "logsniffer")
 		}},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {
