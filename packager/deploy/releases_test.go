@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +17,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/endpoint"
+	testengine "github.com/toskose/toskose/packager/internal/engine"
 	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/release"
@@ -160,5 +165,43 @@ func TestWhatTakesThePlaceOfAReleaseThatIsGoneSaysThatNobodyKnowsWhatChanges(t *
 	want := "shop: release now takes the place of before, and what changes is not known: release before was deployed from \"" + gone + "\" by ada@shop, and cannot be read there: "
 	if !strings.HasPrefix(said.String(), want) {
 		t.Errorf("it says %q", said)
+	}
+}
+
+func TestWhatCannotBeDeployedAgainKeepsItsLog(t *testing.T) {
+	was := t.TempDir()
+	for name, text := range map[string]string{
+		compose.SwarmFile:          "x-toskose: {app: shop, manager: {port: 10000, bind: 127.0.0.1}}\n",
+		compose.LocalFile:          "{}\n",
+		"secrets/manager-password": "pw\n",
+	} {
+		file := filepath.Join(was, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id, err := release.ID(was)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docker := testengine.Fake(t, func(w http.ResponseWriter, r *http.Request) {
+		answer := "[]"
+		switch path.Base(r.URL.Path) {
+		case "info":
+			answer = `{"ID": "engine", "OSType": "linux"}`
+		case "volumes":
+			answer = "{}"
+		}
+		_, _ = io.WriteString(w, answer)
+	})
+	d, _ := managed(t, &fakeBackend{}, nil)
+	d.engine, d.opts.Target = docker, Compose
+	d.Log = release.Log{{Release: id, Folder: was}}
+	t.Setenv("PATH", t.TempDir()) // has no Compose
+	if err := d.again(t.Context(), d.Log[0]); !errors.Is(err, backend.ErrUntouched) {
+		t.Fatalf("it says %v", err)
+	}
+	if now, _ := release.ReadLog(was, "engine").Current(); now.Release != id {
+		t.Errorf("it is noted that %+v runs", now)
 	}
 }

@@ -93,7 +93,7 @@ func (d *deployer) again(ctx context.Context, r release.Record) error {
 	if _, err := back.where.Before(ctx); err != nil {
 		return err
 	}
-	back.replaces = true
+	back.Log, back.replaces = d.Log, true
 	password, err := back.password()
 	if err != nil {
 		return err
