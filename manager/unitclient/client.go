@@ -21,6 +21,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/toskose/toskose/unit/wire"
@@ -125,6 +126,7 @@ type Client struct {
 	http        *http.Client
 	base        url.URL
 	credentials Credentials
+	last        atomic.Pointer[connection] // that a journal was asked for on
 }
 
 // Client returns a client of the unit at an address.

@@ -54,16 +54,23 @@ func (d dialer) secure(config *tls.Config) dialer {
 }
 
 // noteClosed returns a context for one request, and what adds ErrClosed to its error
-// if the unit closed the connection that the request was on last.
-func noteClosed(ctx context.Context) (traced context.Context, add func(error) error) {
-	var last atomic.Pointer[connection]
+// if the unit closed the connection that the request was on last; or the one before,
+// where its machine refuses another.
+func (c *Client) noteClosed(ctx context.Context) (traced context.Context, add func(error) error) {
+	before := c.last.Load()
+	var on atomic.Pointer[connection]
 	traced = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
-		if c, is := got.Conn.(*connection); is {
-			last.Store(c)
+		if conn, is := got.Conn.(*connection); is {
+			on.Store(conn)
+			c.last.Store(conn)
 		}
 	}})
 	return traced, func(err error) error {
-		if c := last.Load(); c != nil && c.closed.Load() {
+		conn := on.Load()
+		if conn == nil && errors.Is(err, syscall.ECONNREFUSED) {
+			conn = before
+		}
+		if conn != nil && conn.closed.Load() {
 			return fmt.Errorf("%w; %w", err, ErrClosed)
 		}
 		return err

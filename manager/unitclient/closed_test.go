@@ -75,3 +75,29 @@ func TestWhoseUnitHasEndedIsToldFromWhoIsSilent(t *testing.T) {
 		}
 	}
 }
+
+// TestAUnitThatEndsBetweenTwoRequestsHasEnded however often it is asked then.
+func TestAUnitThatEndsBetweenTwoRequestsHasEnded(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Toskose-Instance", "i1")
+		_, _ = io.WriteString(w, `{"seq":1,"instance":"i1"}`+"\n")
+	}))
+	pool := unitclient.NewPool(unitclient.Limits{})
+	t.Cleanup(pool.Close)
+	at := netip.MustParseAddrPort(server.Listener.Addr().String())
+	credentials := unitclient.Credentials{Passwords: func() []string { return []string{""} }}
+	c := pool.Client(at, credentials)
+	if _, err := c.Journal(t.Context(), "i1:0", 0); err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	for range 3 {
+		if _, err := c.Journal(t.Context(), "i1:1", 0); !errors.Is(err, unitclient.ErrClosed) {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := pool.Client(at, credentials).Journal(t.Context(), "i1:1", 0); !errors.Is(err, unitclient.ErrUnreachable) || errors.Is(err, unitclient.ErrClosed) {
+		t.Errorf("who never heard it: %v", err)
+	}
+}

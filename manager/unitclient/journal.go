@@ -39,7 +39,7 @@ func (c *Client) Journal(ctx context.Context, cursor string, wait time.Duration)
 	if cursor != "" {
 		query.Set("after", cursor)
 	}
-	ctx, closed := noteClosed(ctx)
+	ctx, closed := c.noteClosed(ctx)
 	answer, err := c.send(ctx, request{method: http.MethodGet, path: "/journal?" + query.Encode()})
 	if err != nil {
 		return Page{}, closed(err)
