@@ -32,7 +32,7 @@ func (f *packageFlags) inUse(ctx context.Context, docker *client.Client, plan *p
 	if err != nil {
 		return nil // building says so, if it needs an engine
 	}
-	on := conflict.On(docker, info, plan.App, info.Swarm.ControlAvailable)
+	on := conflict.On(docker, info, plan.App, info.Swarm.ControlAvailable && f.targets.has(targetSwarm))
 	services := slices.Sorted(maps.Values(compose.ServiceNames(plan)))
 	for _, err := range []error{on.Name(ctx), on.Parts(ctx, services), on.Ports(ctx, conflict.PlannedPorts(plan, f.targets.compose.PublishMode))} {
 		if err != nil {
