@@ -26,12 +26,11 @@ type Used struct {
 func (c *Client) Used(ctx context.Context) (Used, error) {
 	passwords := c.credentials.Passwords()
 	newest := passwords[len(passwords)-1:]
-	alone := *c
-	alone.credentials.Passwords = func() []string { return newest }
 	transport := c.http.Transport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true
-	alone.http = &http.Client{Transport: transport, CheckRedirect: c.http.CheckRedirect}
 	defer transport.CloseIdleConnections()
+	alone := &Client{pool: c.pool, http: &http.Client{Transport: transport, CheckRedirect: c.http.CheckRedirect}, base: c.base, credentials: c.credentials}
+	alone.credentials.Passwords = func() []string { return newest }
 	now, err := alone.asked(ctx)
 	now.Known, now.Accepted = len(passwords), err == nil
 	if len(passwords) > 1 && errors.Is(err, ErrUnauthorized) {
