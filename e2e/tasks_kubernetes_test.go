@@ -68,13 +68,17 @@ func TestThePipelineOnKubernetes(t *testing.T) {
 	app := pipeline(t, dockerEngine(t), func(_, workers string) string { return workers }, "--target", "kubernetes")
 	claimed(t, app.name, "data")
 	app.goesOnCluster(t)
-	remove := func(t *testing.T, node string, flags ...string) {
+	remove := func(t *testing.T, pod string, flags ...string) {
 		t.Helper()
-		kubectl(t, append([]string{"-n", app.name, "delete", "pod", podsOf(t, app.name, node)[0]}, flags...)...)
+		kubectl(t, append([]string{"-n", app.name, "delete", "pod", pod}, flags...)...)
 	}
 	app.runsThePipeline(t, hazards{
-		killManager: func(t *testing.T) { remove(t, "toskose-manager", "--force", "--grace-period=0") },
-		replace:     func(t *testing.T, node string) { remove(t, node) },
+		killManager: func(t *testing.T) { remove(t, podsOf(t, app.name, "toskose-manager")[0], "--force", "--grace-period=0") },
+		replace: func(t *testing.T, node string) {
+			remove(t, withoutPart3(t, podsOf(t, app.name, node), func(pod string) string {
+				return kubectl(t, "-n", app.name, "exec", pod, "--", "cat", "/tmp/ran")
+			}))
+		},
 	})
 }
 
