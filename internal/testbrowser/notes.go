@@ -1,6 +1,8 @@
 package testbrowser
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -135,7 +137,7 @@ func like(noted, expected string) bool {
 }
 
 // unchanged does something until the network does not change meanwhile, and forgets what
-// was noted where it did.
+// was noted where it did: that fails, or is waited for in vain.
 func (n *notes) unchanged(do func() error) error {
 	for attempts := 1; ; attempts++ {
 		n.mu.Lock()
@@ -143,7 +145,7 @@ func (n *notes) unchanged(do func() error) error {
 		n.mu.Unlock()
 		err := do()
 		n.mu.Lock()
-		changed := err != nil && strings.Contains(err.Error(), networkChanged) ||
+		changed := err != nil && strings.Contains(err.Error(), networkChanged) || errors.Is(err, context.DeadlineExceeded) ||
 			slices.ContainsFunc(n.noted[before:], func(what string) bool { return strings.HasPrefix(what, networkChanged+" ") })
 		if !changed || attempts == 10 {
 			n.mu.Unlock()

@@ -1,7 +1,9 @@
 package testbrowser
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -57,6 +59,7 @@ func TestAPageIsLoadedAgainWhereTheNetworkChanged(t *testing.T) {
 	}{
 		"at once":                  {[]any{nil}, 1, nil},
 		"the third time":           {[]any{errors.New("page load error net::ERR_NETWORK_CHANGED"), failed("Failed to load resource: net::ERR_NETWORK_CHANGED", "/script"), nil}, 3, nil},
+		"it never ended":           {[]any{fmt.Errorf("loading: %w", context.DeadlineExceeded), nil}, 2, nil},
 		"another error is one":     {[]any{other, nil}, 1, other},
 		"what misses is another's": {[]any{failed("Failed to load resource: net::ERR_FAILED", "/script"), nil}, 1, nil},
 	} {

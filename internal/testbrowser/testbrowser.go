@@ -22,6 +22,9 @@ import (
 // patience is how long the browser may take for one thing on a machine that is busy.
 const patience = time.Minute
 
+// loading is how long a page may take to load before that is tried again.
+const loading = patience / 3
+
 // Window is one window. It notes what a page of ours must not do.
 type Window struct {
 	t   testing.TB
@@ -112,9 +115,12 @@ func Open(t testing.TB, url string, width int64, expected ...string) *Window {
 // find what it is made of.
 func (b *Window) load(how func(context.Context) error) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	if err := b.notes.unchanged(func() error { return how(ctx) }); err != nil {
+	err := b.notes.unchanged(func() error {
+		ctx, cancel := context.WithTimeout(b.ctx, loading)
+		defer cancel()
+		return how(ctx)
+	})
+	if err != nil {
 		b.t.Fatal(err)
 	}
 }
