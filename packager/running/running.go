@@ -202,15 +202,27 @@ func jobCompleted(ctx context.Context, docker *client.Client, s swarm.Service) (
 	if !packager.IsJob(s.Spec.TaskTemplate.ContainerSpec.Labels) {
 		return false, nil
 	}
-	tasks, err := docker.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", s.ID))})
+	tasks, err := tasksOf(ctx, docker, filters.Arg("service", s.ID))
 	if err != nil {
-		return false, fmt.Errorf("cannot list tasks: %w", err)
+		return false, err
 	}
 	if len(tasks) == 0 {
 		return false, nil
 	}
 	newest := slices.MaxFunc(tasks, func(a, b swarm.Task) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return newest.Status.State == swarm.TaskStateComplete, nil
+}
+
+// tasksOf are the tasks of a service; none, where it is gone by now.
+func tasksOf(ctx context.Context, docker *client.Client, which ...filters.KeyValuePair) ([]swarm.Task, error) {
+	tasks, err := docker.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(which...)})
+	if errdefs.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list tasks: %w", err)
+	}
+	return tasks, nil
 }
 
 // routed is the address of the manager that a service is.
@@ -232,9 +244,9 @@ func routed(ctx context.Context, docker *client.Client, s swarm.Service, self st
 // machine is the address of the one that runs a service's task, unless it is the
 // engine's own.
 func machine(ctx context.Context, docker *client.Client, service, self string) (string, error) {
-	tasks, err := docker.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", service), filters.Arg("desired-state", "running"))})
+	tasks, err := tasksOf(ctx, docker, filters.Arg("service", service), filters.Arg("desired-state", "running"))
 	if err != nil {
-		return "", fmt.Errorf("cannot list tasks: %w", err)
+		return "", err
 	}
 	for _, t := range tasks {
 		if t.Status.State != swarm.TaskStateRunning || t.NodeID == self {

@@ -19,6 +19,9 @@ import (
 	"github.com/toskose/toskose/packager/kubectl"
 )
 
+// gone is the answer about what there is no longer.
+const gone = "gone"
+
 // fakeEngine answers by the ends of paths.
 func fakeEngine(t *testing.T, answers map[string]any) *client.Client {
 	t.Helper()
@@ -28,6 +31,9 @@ func fakeEngine(t *testing.T, answers map[string]any) *client.Client {
 			if strings.HasSuffix(r.URL.Path, end) {
 				if asked, ok := answer.(func(*http.Request) any); ok {
 					answer = asked(r)
+				}
+				if answer == gone {
+					w.WriteHeader(http.StatusNotFound)
 				}
 				if err := json.NewEncoder(w).Encode(answer); err != nil {
 					t.Error(err)
@@ -79,6 +85,34 @@ func TestStacksAreListedWithTheirManagersMachines(t *testing.T) {
 	want := []Application{
 		{Name: "blog", Target: "swarm", Manager: "http://127.0.0.1:10001", Up: 1, Of: 1},
 		{Name: "shop", Target: "swarm", Manager: "https://10.0.0.7:10000", Up: 3, Of: 4},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAStackWhoseServicesAreBeingRemovedIsInNobodysWay: the swarm lists them and does not know
+// them a moment later.
+func TestAStackWhoseServicesAreBeingRemovedIsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	job := service("j", "blog_import", "import", 0, 1)
+	job.Spec.TaskTemplate.ContainerSpec.Labels[packager.LabelJob] = "task"
+	docker := fakeEngine(t, map[string]any{
+		"/info":            map[string]any{"Swarm": map[string]any{"ControlAvailable": true, "NodeID": "self"}},
+		"/containers/json": []any{},
+		"/services": []swarm.Service{
+			service("m", "blog_toskose-manager", "", 0, 1, swarm.PortConfig{PublishedPort: 10000, PublishMode: swarm.PortConfigPublishModeHost}), job,
+			service("s", "shop_toskose-manager", "", 1, 1, swarm.PortConfig{PublishedPort: 10001, PublishMode: swarm.PortConfigPublishModeIngress}),
+		},
+		"/tasks": gone,
+	})
+	got, err := OnEngine(t.Context(), docker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Application{
+		{Name: "blog", Target: "swarm", Manager: "http://127.0.0.1:10000", Of: 2},
+		{Name: "shop", Target: "swarm", Manager: "http://127.0.0.1:10001", Up: 1, Of: 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
