@@ -672,6 +672,36 @@ func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
 	}
 }
 
+// TestAnExecutionOfAnotherManagerIsKnownFromAContainerThatIsGone: who began it may ask for it
+// only then, as when both are replaced, one after the other.
+func TestAnExecutionOfAnotherManagerIsKnownFromAContainerThatIsGone(t *testing.T) {
+	t.Parallel()
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started", Stdout: "up"})
+	found := fakeunit.Containers{"backend": {u.Start(t, configured)}}
+	x, err := run(t, application(t, found, manager.Options{}), startAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := application(t, found, manager.Options{Poll: 20 * time.Millisecond})
+	next := other.Events("")
+	for _, kind := range []string{"state", "vanished"} {
+		for seen := false; !seen; {
+			events, err := next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen = slices.ContainsFunc(events, func(e manager.Event) bool { return string(e.Kind) == kind && e.Node == "backend" })
+		}
+		if kind == "state" {
+			u.Replace("i2", configured)
+		}
+	}
+	known, err := other.Execution(t.Context(), x.ID, 0)
+	if err != nil || known.Outcome != wire.OutcomeSucceeded || known.Node != "backend" || known.By != "ann" || len(known.Runs) != 1 || known.Runs[0].Stdout != "" {
+		t.Errorf("got %+v, %v", known, err)
+	}
+}
+
 func TestAClientThatHangsUpCancelsNothing(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})

@@ -72,6 +72,7 @@ func TestProgramsStartAfterOthersAreReadyAndStopBeforeThem(t *testing.T) {
 		service("db", "priority=5")+service("first", "priority=2")+
 		service("one", "")+service("two", "")+"[group:workers]\nprograms=one,two\n", "web", "first", "one", "two").boot()
 	c.until("order", "+db")
+	c.eventually("db has a process", func() bool { return c.info("db").PID > 0 }) // which may say so before its start is noted
 	if first, db := c.info("first").PID, c.info("db").PID; first >= db {
 		t.Errorf("what has the lower priority is %d, and so started after %d", first, db)
 	}

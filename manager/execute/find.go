@@ -12,7 +12,8 @@ import (
 )
 
 // Execution returns an execution by its id, once it has ended or the wait is over.
-// It asks all units for one that this manager does not remember.
+// It asks all units for one that this manager does not remember; of containers that
+// are gone it knows for a while what ended there.
 func (e *Engine) Execution(ctx context.Context, id string, wait time.Duration) (outcome.Execution, error) {
 	if r, ok := e.records.get(id); ok {
 		waiting, cancel := context.WithTimeout(ctx, wait)
@@ -41,6 +42,11 @@ func (e *Engine) Execution(ctx context.Context, id string, wait time.Duration) (
 		})
 		x, err = ask(ctx, id, wait, knowing)
 	}
+	if x.ID == "" {
+		if known := e.departed(id); known.ID != "" {
+			return known, nil
+		}
+	}
 	if err == nil && x.ID == "" && silent != nil {
 		err = unknown(id, silent)
 	}
@@ -48,6 +54,25 @@ func (e *Engine) Execution(ctx context.Context, id string, wait time.Duration) (
 		err = &outcome.Error{Kind: outcome.ErrUnknownExecution, Detail: fmt.Sprintf("no unit knows execution %q", id)}
 	}
 	return x, err
+}
+
+// departed returns an execution that ended in containers which are gone, as their units said
+// last: without its output.
+func (e *Engine) departed(id string) (x outcome.Execution) {
+	for _, n := range e.fleet.Snapshot().Nodes {
+		for _, r := range n.Replicas {
+			if r.Gone.IsZero() {
+				continue
+			}
+			for _, c := range r.Components {
+				if i := slices.IndexFunc(c.Recent, func(known wire.Execution) bool { return known.ID == id && known.Outcome.Done() }); i >= 0 {
+					x.Join(n.Name, r.Address.String(), c.Recent[i])
+				}
+			}
+		}
+	}
+	x.Finish()
+	return x
 }
 
 // ask asks replicas for an execution, which has no id if none knows it and all say so.
