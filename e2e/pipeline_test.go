@@ -88,6 +88,8 @@ func (a *application) runsThePipeline(t *testing.T, by hazards) {
 		})
 	}
 	a.in(t, "workers", "touch", "/tmp/hold")
+	// With fewer, a part may be another worker's at its next attempt.
+	eventually(t, "all workers are found", func() bool { return strings.Count(a.asks(t, "ps"), "\nworkers ") == 5 })
 	a.asks(t, "up", "--no-wait")
 	eventually(t, "all but part 3 is imported", func() bool { return len(a.ran(t, "workers")) == 4 })
 	by.killManager(t)

@@ -73,7 +73,9 @@ func TestThePipelineOnKubernetes(t *testing.T) {
 		kubectl(t, append([]string{"-n", app.name, "delete", "pod", pod}, flags...)...)
 	}
 	app.runsThePipeline(t, hazards{
-		killManager: func(t *testing.T) { remove(t, podsOf(t, app.name, "toskose-manager")[0], "--force", "--grace-period=0") },
+		killManager: func(t *testing.T) {
+			remove(t, podsOf(t, app.name, "toskose-manager")[0], "--force", "--grace-period=0")
+		},
 		replace: func(t *testing.T, node string) {
 			remove(t, withoutPart3(t, podsOf(t, app.name, node), func(pod string) string {
 				return kubectl(t, "-n", app.name, "exec", pod, "--", "cat", "/tmp/ran")

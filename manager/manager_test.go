@@ -690,7 +690,7 @@ func TestAnExecutionOfAnotherManagerIsKnownFromAContainerThatIsGone(t *testing.T
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen = slices.ContainsFunc(events, func(e manager.Event) bool { return string(e.Kind) == kind && e.Node == "backend" })
+			seen = slices.ContainsFunc(events, func(e manager.Event) bool { return e.Kind == kind && e.Node == "backend" })
 		}
 		if kind == "state" {
 			u.Replace("i2", configured)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types/build"
@@ -40,7 +41,8 @@ func (e *Engine) Build(ctx context.Context, name string, platform v1.Platform, o
 // engine goes on with one of an earlier build, which it lets another remove.
 func lostALayer(err error) bool {
 	said := strings.ToLower(err.Error())
-	return strings.Contains(said, "no such image: sha256:") || strings.Contains(said, "unable to find image") && strings.Contains(said, "sha256:")
+	return strings.Contains(said, "sha256:") && slices.ContainsFunc([]string{"no such image", "unable to find image", "failed to get digest"},
+		func(what string) bool { return strings.Contains(said, what) })
 }
 
 // build is one attempt to build an image, and gives its id.

@@ -49,7 +49,9 @@ func TestABuildWhoseLayersAnotherRemovesIsBegunAgain(t *testing.T) {
 		want      string
 		attempted int
 	}{
-		"removed twice":       {[]string{lost, `{"error":"unable to find image \"sha256:0123\""}`, `{"aux":{"ID":"sha256:4567"}}`}, "", 3},
+		"removed three times": {[]string{
+			lost, `{"error":"unable to find image \"sha256:0123\""}`, `{"error":"failed to get digest sha256:0123: open content/sha256/0123: no such file or directory"}`, `{"aux":{"ID":"sha256:4567"}}`,
+		}, "", 4},
 		"removed every time":  {[]string{lost, lost, lost, lost, lost}, "No such image: sha256:0123", 4},
 		"another has no base": {[]string{`{"error":"No such image: base:1"}`, lost}, "No such image: base:1", 1},
 	} {
