@@ -653,20 +653,25 @@ func TestNamesAreExplained(t *testing.T) {
 	}
 }
 
-func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
-	t.Parallel()
-	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started", Stdout: "up"})
-	found := fakeunit.Containers{"backend": {u.Start(t, configured)}}
+// startedByAnother returns an execution of api's start that a manager began, and another manager.
+func startedByAnother(t *testing.T, found fakeunit.Containers) (id string, other *manager.App) {
+	t.Helper()
 	x, err := run(t, application(t, found, manager.Options{}), startAPI)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := application(t, found, manager.Options{})
-	_, err = other.Execution(t.Context(), "nobody's", 0)
+	return x.ID, application(t, found, manager.Options{Poll: 20 * time.Millisecond})
+}
+
+func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
+	t.Parallel()
+	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started", Stdout: "up"})
+	id, other := startedByAnother(t, fakeunit.Containers{"backend": {u.Start(t, configured)}})
+	_, err := other.Execution(t.Context(), "nobody's", 0)
 	if !errors.Is(err, outcome.ErrUnreachable) { // frontend could know it
 		t.Errorf("got %v", err)
 	}
-	known, err := other.Execution(t.Context(), x.ID, 0)
+	known, err := other.Execution(t.Context(), id, 0)
 	if err != nil || known.Outcome != wire.OutcomeSucceeded || known.Runs[0].Stdout != "up" || known.Node != "backend" || known.By != "ann" {
 		t.Errorf("got %+v, %v", known, err)
 	}
@@ -676,13 +681,8 @@ func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
 // only then, as when both are replaced, one after the other.
 func TestAnExecutionOfAnotherManagerIsKnownFromAContainerThatIsGone(t *testing.T) {
 	t.Parallel()
-	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started", Stdout: "up"})
-	found := fakeunit.Containers{"backend": {u.Start(t, configured)}}
-	x, err := run(t, application(t, found, manager.Options{}), startAPI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := application(t, found, manager.Options{Poll: 20 * time.Millisecond})
+	u, lasting := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started", Stdout: "up"}), fakeunit.Backend("i3", nil, fakeunit.End{Target: "started"})
+	id, other := startedByAnother(t, fakeunit.Containers{"backend": {u.Start(t, configured), lasting.Start(t, configured)}})
 	next := other.Events("")
 	for _, kind := range []string{"state", "vanished"} {
 		for seen := false; !seen; {
@@ -690,14 +690,14 @@ func TestAnExecutionOfAnotherManagerIsKnownFromAContainerThatIsGone(t *testing.T
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen = slices.ContainsFunc(events, func(e manager.Event) bool { return e.Kind == kind && e.Node == "backend" })
+			seen = slices.ContainsFunc(events, func(e manager.Event) bool { return e.Kind == kind && e.Instance == "i1" })
 		}
 		if kind == "state" {
 			u.Replace("i2", configured)
 		}
 	}
-	known, err := other.Execution(t.Context(), x.ID, 0)
-	if err != nil || known.Outcome != wire.OutcomeSucceeded || known.Node != "backend" || known.By != "ann" || len(known.Runs) != 1 || known.Runs[0].Stdout != "" {
+	known, err := other.Execution(t.Context(), id, 0)
+	if err != nil || known.Outcome != wire.OutcomeSucceeded || known.Node != "backend" || known.By != "ann" || len(known.Runs) != 2 {
 		t.Errorf("got %+v, %v", known, err)
 	}
 }

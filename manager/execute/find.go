@@ -12,8 +12,8 @@ import (
 )
 
 // Execution returns an execution by its id, once it has ended or the wait is over.
-// It asks all units for one that this manager does not remember; of containers that
-// are gone it knows for a while what ended there.
+// It asks all units for one that this manager does not remember, and adds what ended
+// in containers that are gone, as long as the mirror shows them.
 func (e *Engine) Execution(ctx context.Context, id string, wait time.Duration) (outcome.Execution, error) {
 	if r, ok := e.records.get(id); ok {
 		waiting, cancel := context.WithTimeout(ctx, wait)
@@ -42,37 +42,35 @@ func (e *Engine) Execution(ctx context.Context, id string, wait time.Duration) (
 		})
 		x, err = ask(ctx, id, wait, knowing)
 	}
-	if x.ID == "" {
-		if known := e.departed(id); known.ID != "" {
-			return known, nil
-		}
+	if e.joinDeparted(&x, id); x.ID != "" {
+		return x, nil
 	}
-	if err == nil && x.ID == "" && silent != nil {
+	if err == nil && silent != nil {
 		err = unknown(id, silent)
 	}
-	if err == nil && x.ID == "" {
+	if err == nil {
 		err = &outcome.Error{Kind: outcome.ErrUnknownExecution, Detail: fmt.Sprintf("no unit knows execution %q", id)}
 	}
 	return x, err
 }
 
-// departed returns an execution that ended in containers which are gone, as their units said
-// last: without its output.
-func (e *Engine) departed(id string) (x outcome.Execution) {
+// joinDeparted adds the runs that ended in containers which are gone, as their units said
+// last: without their output.
+func (e *Engine) joinDeparted(x *outcome.Execution, id string) {
+	ended := func(known wire.Execution) bool { return known.ID == id && known.Outcome.Done() }
 	for _, n := range e.fleet.Snapshot().Nodes {
 		for _, r := range n.Replicas {
 			if r.Gone.IsZero() {
 				continue
 			}
 			for _, c := range r.Components {
-				if i := slices.IndexFunc(c.Recent, func(known wire.Execution) bool { return known.ID == id && known.Outcome.Done() }); i >= 0 {
+				if i := slices.IndexFunc(c.Recent, ended); i >= 0 {
 					x.Join(n.Name, r.Address.String(), c.Recent[i])
 				}
 			}
 		}
 	}
 	x.Finish()
-	return x
 }
 
 // ask asks replicas for an execution, which has no id if none knows it and all say so.
