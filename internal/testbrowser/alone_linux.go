@@ -11,9 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside tells a process that it is in a network of its own.
-const inside = "TOSKOSE_TEST_NETWORK"
-
 // alone runs this process again in a network of its own, where that is allowed, and reports
 // whether it has: then code is how it ended.
 func alone() (code int, done bool) {

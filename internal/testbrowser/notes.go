@@ -1,8 +1,6 @@
 package testbrowser
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -137,7 +135,7 @@ func like(noted, expected string) bool {
 }
 
 // unchanged does something until the network does not change meanwhile, and forgets what
-// was noted where it did: that fails, or is waited for in vain.
+// was noted where it did.
 func (n *notes) unchanged(do func() error) error {
 	for attempts := 1; ; attempts++ {
 		n.mu.Lock()
@@ -145,7 +143,7 @@ func (n *notes) unchanged(do func() error) error {
 		n.mu.Unlock()
 		err := do()
 		n.mu.Lock()
-		changed := err != nil && strings.Contains(err.Error(), networkChanged) || errors.Is(err, context.DeadlineExceeded) ||
+		changed := err != nil && strings.Contains(err.Error(), networkChanged) ||
 			slices.ContainsFunc(n.noted[before:], func(what string) bool { return strings.HasPrefix(what, networkChanged+" ") })
 		if !changed || attempts == 10 {
 			n.mu.Unlock()

@@ -59,7 +59,8 @@ func TestAPageIsLoadedAgainWhereTheNetworkChanged(t *testing.T) {
 	}{
 		"at once":                  {[]any{nil}, 1, nil},
 		"the third time":           {[]any{errors.New("page load error net::ERR_NETWORK_CHANGED"), failed("Failed to load resource: net::ERR_NETWORK_CHANGED", "/script"), nil}, 3, nil},
-		"it never ended":           {[]any{fmt.Errorf("loading: %w", context.DeadlineExceeded), nil}, 2, nil},
+		"it never ended":           {[]any{hung(fmt.Errorf("loading: %w", context.DeadlineExceeded), true), nil}, 2, nil},
+		"nobody changed it":        {[]any{hung(fmt.Errorf("loading: %w", context.DeadlineExceeded), false), nil}, 1, context.DeadlineExceeded},
 		"another error is one":     {[]any{other, nil}, 1, other},
 		"what misses is another's": {[]any{failed("Failed to load resource: net::ERR_FAILED", "/script"), nil}, 1, nil},
 	} {

@@ -4,6 +4,7 @@ package testbrowser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,8 +23,8 @@ import (
 // patience is how long the browser may take for one thing on a machine that is busy.
 const patience = time.Minute
 
-// loading is how long a page may take to load before that is tried again.
-const loading = patience / 3
+// inside tells a process that it is in a network of its own.
+const inside = "TOSKOSE_TEST_NETWORK"
 
 // Window is one window. It notes what a page of ours must not do.
 type Window struct {
@@ -115,14 +116,27 @@ func Open(t testing.TB, url string, width int64, expected ...string) *Window {
 // find what it is made of.
 func (b *Window) load(how func(context.Context) error) {
 	b.t.Helper()
+	limit, shared := patience, os.Getenv(inside) == ""
+	if shared {
+		limit /= 3
+	}
 	err := b.notes.unchanged(func() error {
-		ctx, cancel := context.WithTimeout(b.ctx, loading)
+		ctx, cancel := context.WithTimeout(b.ctx, limit)
 		defer cancel()
-		return how(ctx)
+		return hung(how(ctx), shared)
 	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// hung explains the error of a load that did not end: a change of a network that is shared
+// with others may leave it without one.
+func hung(err error, shared bool) error {
+	if shared && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w, perhaps by %s", err, networkChanged)
+	}
+	return err
 }
 
 func (b *Window) do(actions ...chromedp.Action[chromedp.Void]) {
