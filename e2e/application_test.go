@@ -180,9 +180,7 @@ func renamed(t *testing.T, source, name string) string {
 	if !strings.Contains(text, old) {
 		t.Fatalf("%s has no %q", entry, old)
 	}
-	if err := os.WriteFile(entry, []byte(strings.Replace(text, old, "template_name: "+name+"\n", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, entry, strings.Replace(text, old, "template_name: "+name+"\n", 1))
 	return copied
 }
 

@@ -54,9 +54,7 @@ func deployFolders(t *testing.T, engine *client.Client, target string, flags ...
 		if !ok {
 			t.Fatal("nothing is dropped")
 		}
-		if err := os.WriteFile(entry, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, entry, text)
 	}, "--from", first)
 	must(t, "", "toskose", app.deploying(second)...)
 	app.says(t, "two")

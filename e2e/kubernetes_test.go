@@ -51,9 +51,7 @@ func brokenStore(t *testing.T, app *application, namespace string) {
 	}
 	manifest := filepath.Join(dir, "kubernetes", "node-store.yaml")
 	text := strings.Replace(read(t, manifest), "imagePullPolicy: IfNotPresent\n", "imagePullPolicy: IfNotPresent\n          command: [redis-server, --no-such-option, x]\n", 1)
-	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, manifest, text)
 	r := command(t, "", "toskose", "deploy", "--timeout", "5m", dir)
 	for _, part := range []string{"store has failed", "store: pod store-0 was restarted", "no-such-option"} {
 		if r.code != 1 || !strings.Contains(r.stderr, part) {
@@ -96,18 +94,14 @@ func deployedAgain(t *testing.T, app *application, namespace string) {
 func otherPassword(t *testing.T, app *application, namespace string) {
 	before := pods(t, namespace)
 	config := read(t, app.config) + "nodes: {frontend: {password: another-of-many, log_level: DEBUG}}\n"
-	if err := os.WriteFile(app.config, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, app.config, config)
 	must(t, "", "toskose", app.packaging...)
 	loaded(t, app)
 	former := filepath.Join(t.TempDir(), "service.yaml")
 	text := fmt.Sprintf(`---
 {apiVersion: v1, kind: Service, metadata: {name: former, labels: {app.kubernetes.io/part-of: %s,
   app.kubernetes.io/managed-by: toskose}}, spec: {clusterIP: None, selector: {a: b}}}`, namespace)
-	if err := os.WriteFile(former, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, former, text)
 	kubectl(t, "-n", namespace, "apply", "-f", former)
 	refused := command(t, "", "toskose", "deploy", app.dir)
 	if refused.code == 0 || !strings.Contains(refused.stderr, "(frontend-password)") {
@@ -236,9 +230,7 @@ func claimed(t *testing.T, namespace, claim string) {
 	text := fmt.Sprintf(`---
 {apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Gi},
   accessModes: [ReadWriteOnce], claimRef: {namespace: %s, name: %s}, hostPath: {path: /var/tmp/%s, type: DirectoryOrCreate}}}`, name, namespace, claim, name)
-	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, manifest, text)
 	if err := errors.Join(os.MkdirAll("/var/tmp/"+name, 0o700), os.Chmod("/var/tmp/"+name, 0o777)); err != nil { // a folder of the host's is root's otherwise
 		t.Fatal(err)
 	}

@@ -39,9 +39,7 @@ func startRegistry(t *testing.T, users string) string {
 		config += fmt.Sprintf("auth: {htpasswd: {realm: test, path: %s/users}}\n", dir)
 	}
 	for name, text := range map[string]string{"config.yml": config, "users": users, "log": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), text)
 	}
 	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

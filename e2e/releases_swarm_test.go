@@ -37,9 +37,7 @@ func TestThinkingIsUpgradedAndRolledBackOnSeveralNodes(t *testing.T) {
 					config += fmt.Sprintf("    docker: {name: %s/%s-%s}\n", registries[0], app.name, node)
 				}
 			}
-			if err := os.WriteFile(app.config, []byte(config), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, app.config, config)
 		},
 		deployed: func(t *testing.T) { app.manager = managersAddress(t, app, nodes) },
 	}

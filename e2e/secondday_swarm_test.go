@@ -143,9 +143,7 @@ func besideAnother(t *testing.T, app *application, registry string, nodes []swar
 			config += fmt.Sprintf("    docker: {name: %s/%s-%s}\n", registry, second.name, node)
 		}
 	}
-	if err := os.WriteFile(second.config, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, second.config, config)
 	must(t, "", "toskose", second.packaging...)
 	must(t, "", "toskose", "deploy", "--up", "--timeout", patience, second.dir)
 	second.password = strings.TrimSpace(read(t, filepath.Join(second.dir, "secrets", "manager-password")))

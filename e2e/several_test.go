@@ -60,9 +60,7 @@ func copyOf(t *testing.T, of *application, flags ...string) *application {
 func (a *application) setPort(t *testing.T, port string) result {
 	t.Helper()
 	a.manager = "http://127.0.0.1:" + port
-	if err := os.WriteFile(a.config, []byte("manager: {port: "+port+"}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, a.config, "manager: {port: "+port+"}\n")
 	return must(t, "", "toskose", a.packaging...)
 }
 
@@ -226,9 +224,7 @@ func theDataIsCopied(t *testing.T, first, second *application) {
 	refused(`no volume of an application "nobody" is on the engine`, "backup", "nobody", file+"-2")
 	refused(`has no volume "x"; it has dbvolume`, "restore", "--stop", "--volume", "x", second.name, file)
 	cut := file + "-cut"
-	if err := os.WriteFile(cut, []byte(read(t, file)[:2048]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, cut, read(t, file)[:2048])
 	refused("it is not a whole backup: it ends in the middle", "restore", "--stop", second.name, cut)
 	if strings.Contains(thoughts(t, second), "of the first") {
 		t.Error("the second has the data before it was restored")

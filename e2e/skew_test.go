@@ -51,9 +51,7 @@ func newSkewed(t *testing.T, source string, inputs []string, flags ...string) *s
 func (s *skewed) packages(t *testing.T, folder, version string, flags ...string) string {
 	t.Helper()
 	s.packaging[len(s.packaging)-1] = s.config
-	if err := os.WriteFile(s.config, []byte(read(t, filepath.Join(s.dir, "toskose.yml"))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, s.config, read(t, filepath.Join(s.dir, "toskose.yml")))
 	return s.packageIn(t, folders, folder, func(csar string) {
 		for _, script := range []string{"box", "neighbour"} {
 			if err := os.WriteFile(filepath.Join(csar, script, "version.sh"), []byte("#!/bin/sh\necho version "+version+"\n"), 0o700); err != nil {

@@ -402,9 +402,7 @@ func aGoalIsCarriedOver(t *testing.T, app *application) {
 	for _, name := range []string{"docker-compose.yml", "docker-compose.local.yml"} {
 		file := filepath.Join(app.dir, name)
 		anew := strings.NewReplacer("-documents", "-documents-anew", "    environment:\n", "    environment:\n      ANEW: \"yes\"\n").Replace(read(t, file))
-		if err := os.WriteFile(file, []byte(anew), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, anew)
 	}
 	said = mustWith(t, app.env, "", "toskose", app.deploying(app.dir)...).stdout
 	if words := "to be created again: api, logsniffer, gui; the goal does that"; !strings.Contains(said, words) {

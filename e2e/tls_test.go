@@ -8,7 +8,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -63,9 +62,7 @@ func (s signer) write(t *testing.T, dir, name string) (cert, key string) {
 	}
 	cert, key = filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
 	for path, text := range map[string]string{cert: s.pem(), key: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, text)
 	}
 	return cert, key
 }
@@ -93,9 +90,7 @@ func TestAnApplicationIsManagedOverTLSOnly(t *testing.T) {
 	dir := filepath.Dir(app.config)
 	signed(t, "shop.example.org", nil).write(t, dir, "api")
 	config := strings.Replace(read(t, app.config), "manager:\n", "manager:\n  tls: {certificate: api.crt, key: api.key}\n", 1)
-	if err := os.WriteFile(app.config, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, app.config, config)
 	r := must(t, "", "toskose", app.packaging...)
 	app.said = r.stdout + r.stderr
 	if !strings.Contains(r.stderr, "the certificate is for shop.example.org, but a single engine publishes the manager at 127.0.0.1") {

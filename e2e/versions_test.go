@@ -63,9 +63,7 @@ func thirdVersion(t *testing.T, dir string) {
 		}
 		text = block.ReplaceAllString(text, "")
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, text)
 }
 
 // brokenVersion has a store that does not come up.
