@@ -88,7 +88,8 @@ test unit-test: export TOSKOSE_TEST_UNIT = $(CURDIR)/build/test/toskose-unit
 test unit-test: export TOSKOSE_TEST_UNIT_RACE = $(CURDIR)/build/test/toskose-unit-race
 
 # Those that take longest are first, and more than two at a time, for they wait much. The time in the environment,
-# which e2e reads, has go test run it every time. The linter has done what go vet does.
+# which e2e reads, has go test run it every time. The linter has done what go vet does. Linking takes a quarter less
+# without symbol tables.
 .PHONY: test
 test: export TOSKOSE_TEST_TIME = $(shell date +%s%N)
 test: LINT_FLAGS := -race
