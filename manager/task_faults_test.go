@@ -206,8 +206,8 @@ func TestAContainerThatIsRestartedDuringAnIndexCountsForNothing(t *testing.T) {
 	app := loadingAs(t, tosca.Task{Completions: 3, Parallelism: 3}, fakeunit.Containers{"backend": {u.Addr}})
 	ask(t, app, false)
 	awaitLoad(t, app, "running", func(st *goal.TaskStatus) bool {
-		_, err := os.Stat(filepath.Join(u.Folder, "tries-1")) // by which the next attempt knows that there was one
-		return err == nil && st.Indexes[1].Phase == goal.TaskRunning
+		tries, err := os.Stat(filepath.Join(u.Folder, "tries-1")) // by which the next attempt knows that there was one
+		return err == nil && tries.Size() > 0 && st.Indexes[1].Phase == goal.TaskRunning
 	})
 	u.Restart()
 	st := awaitLoad(t, app, "over", over)
