@@ -28,10 +28,15 @@ type Containers = mirror.Containers
 type Options struct {
 	Containers Containers
 	Passwords  func(node string) []string // of a unit, for each request: the first is used, and others where the unit refuses it
-	Digests    map[string]string          // of the configuration that each node's unit should have
-	Limits     unitclient.Limits
-	TLS        *tls.Config // for requests to units; nil: plain HTTP
-	Logger     *slog.Logger
+	// SecretKey reads the file with the secrets that documents are signed with, one a line; the
+	// first is the current one. nil: documents are neither signed nor verified.
+	SecretKey func() ([]byte, error)
+	// Audit is called with what belongs in the audit log and is not a request; nil: nothing is.
+	Audit   func(keep.Notice)
+	Digests map[string]string // of the configuration that each node's unit should have
+	Limits  unitclient.Limits
+	TLS     *tls.Config // for requests to units; nil: plain HTTP
+	Logger  *slog.Logger
 
 	Poll     time.Duration // how long one request to a unit waits for something to happen; 50 s
 	Patience time.Duration // how long a unit may be silent while it executes; 30 s
@@ -106,7 +111,7 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	w := world{model, a.fleet, a.rules, a.engine}
 	a.keeper = keep.New(keep.Options{
 		Model: goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),
-		Execute: w.execute, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
+		Execute: w.execute, Keys: signingKeys(opts), Report: opts.Audit, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
 	})
 	a.fleet.Go(a.keeper.Run)
 	if len(goals.Tasks) > 0 {

@@ -29,12 +29,13 @@ type GoalView struct {
 	Asked     string                 `json:"asked,omitempty"` // the revision that a person made; holds were added since
 	By        string                 `json:"by,omitempty"`
 	At        time.Time              `json:"at,omitzero"`
-	Default   bool                   `json:"default,omitempty"` // nobody set one: it is toskose.yml's
-	Holds     map[string]goal.Hold   `json:"holds,omitempty"`   // components that the goal leaves alone
-	Resumed   map[string]goal.Hold   `json:"resumed,omitempty"` // those it no longer does, since they were led back
-	Tasks     map[string]goal.Record `json:"tasks,omitempty"`   // what the goal keeps of tasks
-	Acting    bool                   `json:"acting"`            // false: not enough replicas have said which goal they keep
-	Lacking   []string               `json:"lacking,omitempty"` // replicas that do not keep it yet
+	Default   bool                   `json:"default,omitempty"`  // nobody set one: it is toskose.yml's
+	Holds     map[string]goal.Hold   `json:"holds,omitempty"`    // components that the goal leaves alone
+	Resumed   map[string]goal.Hold   `json:"resumed,omitempty"`  // those it no longer does, since they were led back
+	Tasks     map[string]goal.Record `json:"tasks,omitempty"`    // what the goal keeps of tasks
+	Acting    bool                   `json:"acting"`             // false: not enough replicas have said which goal they keep
+	Lacking   []string               `json:"lacking,omitempty"`  // replicas that do not keep it yet
+	Rejected  []RejectedGoal         `json:"rejected,omitempty"` // replicas that keep one which is ignored
 	Done      bool                   `json:"done"`
 	Reached   int                    `json:"reached"` // components on replicas that are as they should be
 	Wanted    int                    `json:"wanted"`  // and all that the goal names
@@ -42,6 +43,15 @@ type GoalView struct {
 	Ahead     []goal.Ahead           `json:"ahead,omitempty"` // what the plan has after that
 	Obstacles []goal.Obstacle        `json:"obstacles,omitempty"`
 	Notes     []string               `json:"notes,omitempty"`
+}
+
+// RejectedGoal says that a replica keeps a goal which the manager ignores: anyone who knows
+// the password of its unit can store one there, but cannot sign it.
+type RejectedGoal struct {
+	Node     string `json:"node"`
+	Replica  string `json:"replica"`
+	Revision string `json:"revision"`
+	Why      string `json:"why"`
 }
 
 // PlanView is the way from now to a goal. Replicas of a node that stand alike are
@@ -70,8 +80,12 @@ func (g *Goals) GoalChanged() <-chan struct{} { return g.keeper.Changed() }
 
 func goalView(s keep.Status) GoalView {
 	v := GoalView{
-		Default: s.Default, Acting: s.Acting, Lacking: s.Lacking, Underway: s.Underway, Done: s.Decision.Done() && len(s.Underway) == 0,
+		Default: s.Default, Acting: s.Acting, Lacking: s.Lacking, Underway: s.Underway,
+		Done:    s.Known && s.Decision.Done() && len(s.Underway) == 0,
 		Reached: s.Decision.Reached, Wanted: s.Decision.Wanted, Ahead: s.Decision.Ahead(s.Underway), Obstacles: s.Decision.Obstacles, Notes: s.Decision.Notes,
+	}
+	for _, r := range s.Rejected {
+		v.Rejected = append(v.Rejected, RejectedGoal{Node: r.Node, Replica: r.Replica, Revision: r.Revision.String(), Why: r.Why})
 	}
 	if d := s.Document; d != nil {
 		v.State, v.States, v.By, v.At = d.All, d.States, d.By, d.At
@@ -110,6 +124,8 @@ func (g *Goals) spread(ctx context.Context, change func(context.Context) (keep.S
 	defer stop()
 	s, err := change(ctx)
 	switch {
+	case errors.Is(err, keep.ErrNoEvidence):
+		return view, false, &outcome.Error{Kind: outcome.ErrUnreachable, Detail: err.Error(), Cause: err}
 	case errors.Is(err, keep.ErrNotHeld), errors.Is(err, keep.ErrTooLarge):
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: err.Error(), Cause: err}
 	case errors.Is(err, keep.ErrNotKept):

@@ -24,14 +24,22 @@ type KeptGoal struct {
 	Tasks map[string]goal.Record `json:"tasks"`
 }
 
-// RestoreGoal makes a goal the one that holds that a manager of this application
-// showed before, unless a newer one is known. The view is that of the one that holds.
-func (g *Goals) RestoreGoal(ctx context.Context, was KeptGoal) (view GoalView, kept bool, err error) {
+// RestoreGoal makes a goal the current one that a manager of this application showed
+// before, unless a newer one is known. The caller is who has set it, and the manager
+// assigns its revision. The view shows the current goal.
+func (g *Goals) RestoreGoal(ctx context.Context, was KeptGoal, by string) (view GoalView, kept bool, err error) {
 	if was.Revision.ID == "" {
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: "a goal is restored with the revision that it had"}
 	}
 	d := goal.Document{
-		Revision: was.Revision, Asked: cmp.Or(was.Asked, was.Revision), By: was.By, At: was.At, All: was.State, States: was.States, Holds: was.Holds, Tasks: was.Tasks,
+		Revision: was.Revision, Asked: cmp.Or(was.Asked, was.Revision), By: by, At: earlier(was.At, time.Now()), All: was.State, States: was.States, Holds: was.Holds, Tasks: was.Tasks,
 	}
 	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) { return g.keeper.Restore(ctx, d) })
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

@@ -65,28 +65,28 @@ type copies struct {
 	document, node, instance string
 }
 
-func (c copies) Read(ctx context.Context) ([]byte, error) {
+func (c copies) Read(ctx context.Context) (wire.Document, error) {
 	r, err := c.world.instance(c.node, c.instance)
 	if err != nil {
-		return nil, err
+		return wire.Document{}, err
 	}
-	text, err := r.Unit.Document(ctx, c.document)
+	d, err := r.Unit.Document(ctx, c.document)
 	code, _ := wire.FaultCodeOf(err)
 	if code == wire.NoDocument {
-		return nil, nil
+		return wire.Document{}, nil
 	}
 	if code == wire.NoDocuments || code == wire.NoStorage {
-		return nil, fmt.Errorf("%w: %w", keep.ErrNoRoom, err)
+		return wire.Document{}, fmt.Errorf("%w: %w", keep.ErrNoRoom, err)
 	}
-	return text, err
+	return d, err
 }
 
-func (c copies) Write(ctx context.Context, revision wire.Revision, text []byte) error {
+func (c copies) Write(ctx context.Context, d wire.Document) error {
 	r, err := c.world.instance(c.node, c.instance)
 	if err != nil {
 		return err
 	}
-	err = r.Unit.PutDocument(ctx, c.document, wire.Document{Revision: revision, Content: text})
+	err = r.Unit.PutDocument(ctx, c.document, d)
 	var fault *wire.Fault
 	switch code, _ := wire.FaultCodeOf(err); {
 	case code == wire.OldRevision && errors.As(err, &fault):

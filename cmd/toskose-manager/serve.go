@@ -14,8 +14,10 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
+	"github.com/toskose/toskose/manager/audit"
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/httpserver"
+	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/unit/certs"
 )
@@ -36,19 +38,19 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 	if err != nil {
 		return err
 	}
-	audit, closeAudit, err := openAudit(s.audit, out, logs)
+	auditFile, closeAudit, err := openAudit(s.audit, out, logs)
 	if err != nil {
 		return err
 	}
 	defer closeAudit()
-	app, err := s.manager(logger)
+	app, err := s.manager(logger, audit.New(auditFile, logger))
 	if err != nil {
 		return err
 	}
 	defer app.Close()
 	counted := metrics.New(app, version)
 	handler, err := api.New(app, api.Options{
-		Access: gate, Audit: audit, Version: version, Logger: logger, Testing: s.testing, Metrics: counted, Certificates: s.units.own,
+		Access: gate, Audit: auditFile, Version: version, Logger: logger, Testing: s.testing, Metrics: counted, Certificates: s.units.own,
 	})
 	if err != nil {
 		return err
@@ -72,9 +74,10 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 }
 
 // manager returns the application, whose units are spoken to from now on.
-func (s *settings) manager(logger *slog.Logger) (*manager.App, error) {
+func (s *settings) manager(logger *slog.Logger, log *audit.Log) (*manager.App, error) {
 	opts := manager.Options{
 		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords.of, Digests: s.digests, Logger: logger,
+		SecretKey: s.access.SecretKey, Audit: func(n keep.Notice) { log.NoteGoal(goalLine(n)) },
 	}
 	s.passwords.logger = logger
 	if s.units != nil {
@@ -121,4 +124,11 @@ func health(ctx context.Context, getenv func(string) string) error {
 		return errors.New("the manager answers " + answer.Status)
 	}
 	return nil
+}
+
+// goalLine returns the line of the audit log for a notice about a goal.
+func goalLine(n keep.Notice) audit.GoalLine {
+	return audit.GoalLine{
+		Time: time.Now().UTC(), Event: n.Kind, Node: n.Node, Replica: n.Replica, Instance: n.Instance, Revision: n.Revision.String(), Why: n.Why,
+	}
 }

@@ -122,10 +122,11 @@ func (s *store) readFiles() (password, file, key []byte, err error) {
 	if key, err = s.opts.SecretKey(); err != nil {
 		return nil, nil, nil, fmt.Errorf("cannot read the secret key: %w", err)
 	}
-	if key = bytes.TrimRight(key, "\r\n"); len(key) == 0 { // somebody who writes
+	keys := wire.Passwords(key)
+	if len(keys) == 0 { // it is being written
 		return nil, nil, nil, errors.New("the secret key is empty")
 	}
-	return password, file, key, nil
+	return password, file, []byte(keys[0]), nil // the others only verify documents
 }
 
 // parse returns the first user, and all users.

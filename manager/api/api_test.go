@@ -74,10 +74,12 @@ func (a *app) ResumeGoal(_ context.Context, components []string, by string) (man
 	return manager.GoalView{}, !a.rare, a.err
 }
 
-func (a *app) RestoreGoal(_ context.Context, g manager.KeptGoal) (manager.GoalView, bool, error) {
-	a.called = fmt.Sprint("restore ", g.Revision, " ", g.State)
+func (a *app) RestoreGoal(_ context.Context, g manager.KeptGoal, by string) (manager.GoalView, bool, error) {
+	a.called = fmt.Sprint("restore ", g.Revision, " ", g.State, " by ", by)
 	return manager.GoalView{}, !a.rare, a.err
 }
+
+func (a *app) Signing() manager.Signing { return manager.Signing{Keys: 1, Current: true} }
 
 func (a *app) Plan(_ context.Context, req manager.GoalRequest) manager.PlanView {
 	a.called = fmt.Sprint("plan ", req.State)

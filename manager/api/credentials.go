@@ -15,7 +15,9 @@ type Certificates struct {
 // credentials are what is used of the passwords and certificates that may change.
 type credentials struct {
 	Manager struct {
-		Passwords int `json:"passwords"` // of its first user
+		Passwords int  `json:"passwords"` // of its first user
+		Keys      int  `json:"keys"`      // that verify documents; 0: they are not signed
+		Signed    bool `json:"signed"`    // all replicas keep documents that the first key has signed
 		Certificates
 	} `json:"manager"`
 	Units []manager.UnitCredentials `json:"units"`
@@ -23,6 +25,8 @@ type credentials struct {
 
 func (s *server) getCredentials(r *http.Request) (reply, error) {
 	all := credentials{Units: s.app.Credentials(r.Context())}
+	signing := s.app.Signing()
+	all.Manager.Keys, all.Manager.Signed = signing.Keys, signing.Current
 	all.Manager.Passwords = s.opts.Access.Passwords()
 	if s.opts.Certificates != nil {
 		var err error

@@ -76,7 +76,7 @@ func (s *server) restoreGoal(r *http.Request) (reply, error) {
 	if err := decode(r, &body, `{"revision": "3:a", "state": "up"}`); err != nil {
 		return reply{}, err
 	}
-	view, kept, err := s.app.RestoreGoal(r.Context(), body)
+	view, kept, err := s.app.RestoreGoal(r.Context(), body, callerOf(r).Name)
 	return goalReply(view, kept), err
 }
 

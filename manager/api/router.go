@@ -50,10 +50,11 @@ type Topology interface {
 // Goals takes the application where it should be.
 type Goals interface {
 	Goal() manager.GoalView
+	Signing() manager.Signing
 	GoalChanged() <-chan struct{}
 	SetGoal(ctx context.Context, req manager.GoalRequest) (view manager.GoalView, kept bool, err error)
 	ResumeGoal(ctx context.Context, components []string, by string) (view manager.GoalView, kept bool, err error)
-	RestoreGoal(ctx context.Context, g manager.KeptGoal) (view manager.GoalView, kept bool, err error)
+	RestoreGoal(ctx context.Context, g manager.KeptGoal, by string) (view manager.GoalView, kept bool, err error)
 	RunTask(ctx context.Context, task string, again bool, by string) (view manager.GoalView, kept bool, err error)
 	Plan(ctx context.Context, req manager.GoalRequest) manager.PlanView
 }

@@ -61,6 +61,28 @@ func (l *Log) Note(line Line) {
 	for _, chosen := range []*string{&line.Client, &line.Method, &line.Node, &line.Component, &line.Operation} {
 		*chosen = short(*chosen)
 	}
+	l.write(line, "request", line.Request)
+}
+
+// GoalLine is written down of what happens to the goal other than by a request.
+type GoalLine struct {
+	Time     time.Time `json:"time"`
+	Event    string    `json:"event"` // goal_rejected, goal_adopted or goal_resigned
+	Node     string    `json:"node,omitempty"`
+	Replica  string    `json:"replica,omitempty"`
+	Instance string    `json:"instance,omitempty"`
+	Revision string    `json:"revision"`
+	Why      string    `json:"why"`
+}
+
+// NoteGoal writes a line about the goal.
+func (l *Log) NoteGoal(line GoalLine) {
+	line.Why = short(line.Why)
+	l.write(line, "event", line.Event)
+}
+
+// write writes a line in one call, so that several Logs may share a file.
+func (l *Log) write(line any, about, value string) {
 	text, err := json.Marshal(line)
 	if err == nil {
 		l.mu.Lock()
@@ -68,7 +90,7 @@ func (l *Log) Note(line Line) {
 		_, err = l.out.Write(append(text, '\n'))
 	}
 	if err != nil {
-		l.logger.Error("cannot write the audit log", "request", line.Request, "error", err)
+		l.logger.Error("cannot write the audit log", about, value, "error", err)
 	}
 }
 

@@ -15,6 +15,8 @@ type Credentials struct {
 // ManagerCredentials are those of the manager.
 type ManagerCredentials struct {
 	Passwords   int      `json:"passwords"`   // of its first user
+	Keys        int      `json:"keys"`        // that verify documents; 0: it does not sign them
+	Signed      bool     `json:"signed"`      // all units store documents that the first key has signed
 	Certificate string   `json:"certificate"` // SHA-256 of its own; empty: it has none
 	Authorities []string `json:"authorities"` // SHA-256 of those whose certificates it accepts
 }

@@ -107,6 +107,15 @@ type Replica struct {
 	Outdated  bool      `json:"outdated,omitempty"` // it is of another version of the application than the manager
 }
 
+// RejectedGoal says that a replica keeps a goal which the manager ignores, since it has not
+// signed it.
+type RejectedGoal struct {
+	Node     string `json:"node"`
+	Replica  string `json:"replica"`
+	Revision string `json:"revision"`
+	Why      string `json:"why"`
+}
+
 // Goal is where the application should be, and how far it is.
 type Goal struct {
 	State     string            `json:"state,omitempty"`
@@ -121,6 +130,7 @@ type Goal struct {
 	Tasks     map[string]Record `json:"tasks,omitempty"`
 	Acting    bool              `json:"acting"`
 	Lacking   []string          `json:"lacking,omitempty"`
+	Rejected  []RejectedGoal    `json:"rejected,omitempty"`
 	Done      bool              `json:"done"`
 	Reached   int               `json:"reached"`
 	Wanted    int               `json:"wanted"`

@@ -54,6 +54,11 @@ type Hold struct {
 	Unknown Unknown `json:"-"` // what managers of newer versions say in it
 }
 
+// SameGoal reports whether both documents ask for the same states.
+func (d *Document) SameGoal(other *Document) bool {
+	return d.All == other.All && maps.Equal(d.States, other.States)
+}
+
 // Held returns the document with more holds, and without those that have ended.
 func (d *Document) Held(more, ended map[string]Hold) *Document {
 	next := *d

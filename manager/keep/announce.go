@@ -85,8 +85,12 @@ func (a *announcer) follow(ctx context.Context, s goal.Situation) {
 func (a *announcer) tell(ctx context.Context, node, instance string, at *told, d wire.Document, now time.Time) {
 	at.busy = true
 	d.Revision.Counter = at.revision.Counter + 1
+	if at.revision.Counter >= maxCounter { // no manager has stored that
+		d.Revision.Counter, d.Replaces = 1, at.revision
+	}
+	d.Content = a.opts.Keys().Sign(wire.TargetsDocument, d)
 	a.working.Go(func() {
-		err := a.opts.Targets(node, instance).Write(ctx, d.Revision, d.Content)
+		err := a.opts.Targets(node, instance).Write(ctx, d)
 		a.locked(func() (changed bool) {
 			at.busy = false
 			var newer *NewerError

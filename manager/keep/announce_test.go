@@ -8,15 +8,16 @@ import (
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
+	"github.com/toskose/toskose/manager/signature"
 	"github.com/toskose/toskose/unit/wire"
 )
 
 // targets is where a unit keeps what the goal means for its container.
 type targets struct{ of *unit }
 
-func (t targets) Read(context.Context) ([]byte, error) { return nil, nil }
+func (t targets) Read(context.Context) (wire.Document, error) { return wire.Document{}, nil }
 
-func (t targets) Write(_ context.Context, revision wire.Revision, text []byte) error {
+func (t targets) Write(_ context.Context, d wire.Document) error {
 	u := t.of
 	u.app.mu.Lock()
 	defer u.app.mu.Unlock()
@@ -25,10 +26,10 @@ func (t targets) Write(_ context.Context, revision wire.Revision, text []byte) e
 		return errDown
 	case u.homeless:
 		return keep.ErrNoRoom
-	case now.Revision.Compare(revision) >= 0:
+	case now.Revision.Compare(d.Revision) >= 0 && now.Revision != d.Replaces:
 		return &keep.NewerError{Revision: now.Revision}
 	}
-	u.targets = wire.Document{Revision: revision, Content: text}
+	u.targets = d
 	return nil
 }
 
@@ -48,7 +49,8 @@ func TestEachUnitIsToldWhatTheGoalMeansForIt(t *testing.T) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			for u, text := range want {
-				if got := string(u.targets.Content); got != text {
+				signed, err := signature.NewKeys(a.secrets).Verify(wire.TargetsDocument, u.targets.Content)
+				if got := string(signed.Content); got != text || got != "" && err != nil {
 					t.Errorf("%s, %s was told %q, want %q", when, u.id, got, text)
 				}
 			}

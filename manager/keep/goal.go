@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/signature"
 )
 
 // Ask is what a person asks for.
@@ -27,6 +28,8 @@ type Status struct {
 	Default  bool           // what holds is the default, since nobody set another
 	Acting   bool           // otherwise not enough replicas have said which goal they keep
 	Lacking  []string       // replicas that do not keep the document
+	Rejected []Rejection    // replicas that keep one that is ignored
+	Known    bool           // a replica is known, or there is none to know
 	Decision *goal.Decision
 	Underway []goal.Step
 	Tasks    map[string]goal.TaskStatus
@@ -42,7 +45,8 @@ func (k *Keeper) Status() Status {
 func (k *Keeper) status() Status {
 	s := Status{
 		Document: k.store.document, Acting: k.acting, Decision: k.decision,
-		Default: k.store.document == nil && k.opts.Default != "",
+		Default:  k.store.document == nil && k.opts.Default != "",
+		Rejected: k.store.rejected(k.observed), Known: k.store.trivial || len(k.observed.Replicas) > 0,
 	}
 	now := k.observed
 	now.Now = time.Now()
@@ -59,6 +63,21 @@ func (k *Keeper) status() Status {
 		return slices.Compare([]string{a.Node, a.Component, a.Instance}, []string{b.Node, b.Component, b.Instance})
 	})
 	return s
+}
+
+// Signing says how the goal is signed.
+type Signing struct {
+	Keys    int  // that verify it; 0: it is not signed
+	Current bool // the first of them has signed what all replicas keep, if there is a goal
+}
+
+// Signing returns how the goal is signed now.
+func (k *Keeper) Signing() Signing {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	keys := k.store.keys()
+	current := k.store.document == nil || k.store.key == keys.Current() && len(k.store.lacking(k.observed)) == 0
+	return Signing{Keys: len(keys), Current: current}
 }
 
 // Document returns the goal that holds; nil: there is none. It does not wait for a decision
@@ -89,11 +108,11 @@ func (k *Keeper) Set(ctx context.Context, ask Ask, now time.Time) (Status, error
 }
 
 // ErrTooLarge says that units do not keep a goal of such a size.
-var ErrTooLarge = fmt.Errorf("a goal has at most %d bytes", goal.MaxDocument)
+var ErrTooLarge = fmt.Errorf("a goal has at most %d bytes", goal.MaxDocument-signature.MaxSize)
 
 // fits checks that units can keep a document.
 func fits(d *goal.Document) error {
-	if text, err := json.Marshal(d); err != nil || len(text) > goal.MaxDocument {
+	if text, err := json.Marshal(d); err != nil || len(text)+signature.MaxSize > goal.MaxDocument {
 		return errors.Join(ErrTooLarge, err)
 	}
 	return nil
@@ -184,10 +203,15 @@ var ErrNotHeld = errors.New("it is not on hold")
 // changes nothing. The Keeper's lock is held.
 type next func(before *goal.Document) (*goal.Document, error)
 
+// ErrNoEvidence says that the latest goal is not known, so that another cannot be made of it.
+var ErrNoEvidence = errors.New("not enough containers have answered to know the latest goal; nothing was changed, try again when they run")
+
 // change makes what a person asks for the newest document, and waits as Set does. A new manager
-// first hears of the one that there is.
+// first learns the latest one: a goal that were accepted without it could be lost to it.
 func (k *Keeper) change(ctx context.Context, next next) (Status, error) {
-	k.heard(ctx)
+	if !k.learn(ctx) {
+		return k.Status(), ErrNoEvidence
+	}
 	k.mu.Lock()
 	d, err := k.put(next)
 	chain := k.chain
@@ -198,26 +222,27 @@ func (k *Keeper) change(ctx context.Context, next next) (Status, error) {
 	return k.kept(ctx, d, chain, next)
 }
 
-// hearing is how long a new manager waits to hear of the goal that there is before it takes one.
-const hearing = 3 * time.Second
+// learningTime is how long a new manager waits for the latest goal.
+const learningTime = 3 * time.Second
 
-// heard waits until a manager that has never acted knows what more than half of the replicas
-// keep, or the time for that is over.
-func (k *Keeper) heard(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, hearing)
+// learn waits until a manager that has never acted knows what more than half of the replicas
+// keep. It reports whether it does.
+func (k *Keeper) learn(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, learningTime)
 	defer cancel()
+	k.locked(func() bool { return !k.acted }) // do not wait for all nodes to be known
 	for {
 		changed := k.Changed()
 		k.mu.Lock()
-		heard := k.acted || k.store.enough(k.observed, true)
+		known := k.acted || k.store.enough(k.observed, true)
 		k.mu.Unlock()
-		if heard {
-			return
+		if known {
+			return true
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
 }
@@ -237,7 +262,7 @@ func (k *Keeper) put(next next) (*goal.Document, error) {
 	d.Revision = k.store.following()
 	d.Asked = d.Revision
 	k.asked = d.Asked
-	k.store.document = d
+	k.store.replace(d)
 	k.holds.Store(k.document())
 	k.opts.Logger.Info("goal", "revision", d.Revision.String(), "by", d.By)
 	k.poke()

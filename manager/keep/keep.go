@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/signature"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -28,7 +30,11 @@ type Options struct {
 	Execute func(ctx context.Context, step goal.Step) (seq uint64, err error)
 	// Default is the goal where nobody has a document: goal.Up, or nothing.
 	Default string
-	Logger  *slog.Logger
+	// Keys returns the keys that sign and verify documents; nil: they are not signed.
+	Keys func() signature.Keys
+	// Report is called with what belongs in an audit log; nil: nothing is.
+	Report func(Notice)
+	Logger *slog.Logger
 
 	Patience time.Duration // how long to wait for all replicas before more than half are enough; 30 s
 	Retry    time.Duration // before what failed to reach a unit is tried again; 1 s
@@ -37,6 +43,7 @@ type Options struct {
 // Keeper keeps one application. Its methods are safe for concurrent use.
 type Keeper struct {
 	opts      Options
+	nodes     []string // that host components, sorted
 	store     store
 	announcer announcer
 	poked     chan struct{}
@@ -72,6 +79,12 @@ type flight struct {
 func New(opts Options) *Keeper {
 	opts.Patience = cmp.Or(opts.Patience, 30*time.Second)
 	opts.Retry = cmp.Or(opts.Retry, time.Second)
+	if opts.Keys == nil {
+		opts.Keys = func() signature.Keys { return nil }
+	}
+	if opts.Report == nil {
+		opts.Report = func(Notice) {}
+	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -80,8 +93,10 @@ func New(opts Options) *Keeper {
 		decision: &goal.Decision{}, changed: make(chan struct{}),
 	}
 	k.store = store{
-		copies: map[string]*held{}, open: opts.Copies, locked: k.locked, working: &k.working, retry: opts.Retry, log: opts.Logger,
+		copies: map[string]*held{}, keys: opts.Keys, report: opts.Report, open: opts.Copies, locked: k.locked, working: &k.working, retry: opts.Retry, log: opts.Logger,
 	}
+	k.store.trivial = len(opts.Model.Node) == 0
+	k.nodes = slices.Compact(slices.Sorted(maps.Values(opts.Model.Node)))
 	k.announcer = announcer{opts: opts, kept: k.store.kept, locked: k.locked, working: &k.working, told: map[string]*told{}}
 	return k
 }
@@ -148,9 +163,14 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	k.observed = s
 	k.store.follow(ctx, s)
 	waited := k.acted || s.Now.Sub(k.begun) >= k.opts.Patience
-	if acting := k.store.enough(s, waited); acting != k.acting {
+	acting := k.store.enough(s, waited)
+	k.store.adopt(s, k.nodes, acting)
+	if acting != k.acting {
 		k.acting, k.acted, k.stale = acting, true, true
 		k.opts.Logger.Info("the goal", "acting", acting, "replicas", len(s.Replicas), "missing", len(s.Missing))
+	}
+	if acting && k.store.resign() {
+		k.stale = true
 	}
 	defer k.announcer.follow(ctx, s)
 	due := !k.decision.Wake.IsZero() && !s.Now.Before(k.decision.Wake)

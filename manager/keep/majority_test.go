@@ -11,6 +11,7 @@ import (
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
+	"github.com/toskose/toskose/manager/signature"
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -104,7 +105,7 @@ func TestReplicasThatHaveEndedBlockNothing(t *testing.T) {
 			t.Errorf("a goal is not kept by all that there are: %+v", s)
 		}
 		a.do(func() { a.replicas = nil })
-		if s := a.settle(k); !s.Acting {
+		if s := a.settle(k); s.Acting || s.Known {
 			t.Errorf("with none: %+v", s)
 		}
 		api := a.add("backend")
@@ -123,5 +124,6 @@ func encode(t *testing.T, d goal.Document) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text = signature.NewKeys([]string{"secret"}).Sign(wire.GoalDocument, wire.Document{Revision: d.Revision, Content: text})
 	return text
 }

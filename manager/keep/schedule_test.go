@@ -81,18 +81,18 @@ type remote struct {
 	copies keep.Copies
 }
 
-func (r remote) Read(ctx context.Context) ([]byte, error) {
+func (r remote) Read(ctx context.Context) (wire.Document, error) {
 	if r.broken(r.unit) {
-		return nil, errDown
+		return wire.Document{}, errDown
 	}
 	return r.copies.Read(ctx)
 }
 
-func (r remote) Write(ctx context.Context, revision wire.Revision, text []byte) error {
+func (r remote) Write(ctx context.Context, d wire.Document) error {
 	if r.broken(r.unit) {
 		return errDown
 	}
-	return r.copies.Write(ctx, revision, text)
+	return r.copies.Write(ctx, d)
 }
 
 // schedule is what happens to an application with two managers.

@@ -3,7 +3,6 @@ package keep
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,15 +13,16 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/signature"
 	"github.com/toskose/toskose/unit/wire"
 )
 
 // Copies is where one unit keeps documents.
 type Copies interface {
-	// Read returns the document; nil where there is none.
-	Read(ctx context.Context) ([]byte, error)
+	// Read returns the document; the zero Document where there is none.
+	Read(ctx context.Context) (wire.Document, error)
 	// Write returns when the document is synced. A *NewerError refuses it.
-	Write(ctx context.Context, revision wire.Revision, text []byte) error
+	Write(ctx context.Context, d wire.Document) error
 }
 
 // NewerError is why a unit does not take a document: it has a newer one.
@@ -36,10 +36,15 @@ var ErrNoRoom = errors.New("it has no place to keep the goal")
 // store is the goal, and who keeps which revision of it. The Keeper's lock guards
 // it.
 type store struct {
-	document *goal.Document // the newest that is known; nil: nobody has one
+	document *goal.Document // the newest that is known; nil: no replica has one
+	adopted  *unsigned      // the document of an earlier release that it began with; nil: none
+	key      string         // the id of the key that signs this revision of it; empty: none
 	copies   map[string]*held
-	next     int // whom to ask again
+	next     int  // whom to ask again
+	trivial  bool // the application has no component
 
+	keys    func() signature.Keys
+	report  func(Notice)
 	open    func(node, instance string) Copies
 	locked  func(func() bool) // does something under the lock, and has the Keeper decide again if that changed anything
 	working *sync.WaitGroup
@@ -50,7 +55,10 @@ type store struct {
 // held is what one instance keeps.
 type held struct {
 	known    bool
-	revision wire.Revision // zero: none
+	revision wire.Revision // of the manager's document that it keeps; zero: none
+	stored   wire.Revision // of whatever it keeps
+	unsigned *unsigned     // what it keeps if that has no signature; nil otherwise
+	rejected string        // why the manager ignores what it keeps; empty: it does not
 	homeless bool          // it cannot keep any
 	busy     bool
 	again    time.Time // not before
@@ -124,6 +132,9 @@ func (st *store) enough(s goal.Situation, waited bool) bool {
 			known++
 		}
 	}
+	if known == 0 && !st.trivial {
+		return false
+	}
 	return s.Complete && (known == voters(s) || waited && 2*known > voters(s))
 }
 
@@ -153,7 +164,8 @@ func (st *store) ask(ctx context.Context, h *held, now time.Time, question func(
 			if h.problem = take(); h.problem != nil {
 				h.again = now.Add(st.retry)
 			}
-			return before.known != h.known || before.revision != h.revision || before.homeless != h.homeless || document != st.document
+			changed = before.known != h.known || before.revision != h.revision || before.homeless != h.homeless || before.rejected != h.rejected
+			return changed || document != st.document || !before.unsigned.same(h.unsigned)
 		})
 	})
 }
@@ -161,59 +173,38 @@ func (st *store) ask(ctx context.Context, h *held, now time.Time, question func(
 // read asks a replica for its document.
 func (st *store) read(ctx context.Context, r *goal.Replica, h *held, now time.Time) {
 	st.ask(ctx, h, now, func(ctx context.Context) func() error {
-		text, err := st.open(r.Node, r.Instance).Read(ctx)
-		return func() error { return st.take(h, text, err) }
+		d, err := st.open(r.Node, r.Instance).Read(ctx)
+		return func() error { return st.take(r, h, d, err) }
 	})
 }
 
 func (st *store) write(ctx context.Context, r *goal.Replica, h *held, now time.Time) {
-	document := *st.document
-	text, err := json.Marshal(document)
+	d, err := st.signed()
+	if d.Revision.Compare(h.stored) <= 0 {
+		d.Replaces = h.stored // the manager has rejected it
+	}
 	st.ask(ctx, h, now, func(ctx context.Context) func() error {
 		if err == nil {
-			err = st.open(r.Node, r.Instance).Write(ctx, document.Revision, text)
+			err = st.open(r.Node, r.Instance).Write(ctx, d)
 		}
 		return func() error {
 			var newer *NewerError
 			switch {
-			case errors.As(err, &newer):
+			case errors.As(err, &newer) && d.Replaces == (wire.Revision{}):
 				h.known = false // read it
 				return nil
+			case errors.As(err, &newer):
+				h.known = false
+				return fmt.Errorf("cannot replace what it keeps, which is ignored (%s): %w", h.rejected, err)
 			case errors.Is(err, ErrNoRoom):
 				h.homeless = true
 				return nil
 			case err == nil:
-				h.revision = document.Revision
+				h.revision, h.stored, h.unsigned, h.rejected = d.Revision, d.Revision, nil, ""
 			}
 			return err
 		}
 	})
-}
-
-// take takes in what a replica keeps.
-func (st *store) take(h *held, text []byte, err error) error {
-	if errors.Is(err, ErrNoRoom) {
-		h.known, h.homeless = true, true
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	h.known, h.revision = true, wire.Revision{}
-	if text == nil {
-		return nil
-	}
-	d, err := goal.ParseDocument(text)
-	if err != nil { // perhaps that of a manager of another version
-		h.known = false
-		return err
-	}
-	h.revision = d.Revision
-	if st.document == nil || d.Revision.Compare(st.document.Revision) > 0 {
-		st.log.Info("goal", "revision", d.Revision.String(), "by", d.By)
-		st.document = d
-	}
-	return nil
 }
 
 // hold adds holds to the document and ends some, as a revision of its own.
@@ -246,10 +237,14 @@ func (st *store) known(now time.Time) *goal.Document {
 // amend makes what a manager has added to the document the newest revision of it.
 func (st *store) amend(d *goal.Document) {
 	d.Revision = st.following()
-	st.document = d
+	st.replace(d)
 }
 
-// following returns a revision that comes after all that are known.
+// replace makes a document of this manager the newest one.
+func (st *store) replace(d *goal.Document) { st.document, st.key = d, st.keys().Current() }
+
+// following returns a revision that wins over all that are known. Documents whose
+// counter is too high are rejected, so the counter does not wrap.
 func (st *store) following() wire.Revision {
 	var counter uint64
 	if st.document != nil {

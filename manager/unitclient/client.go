@@ -145,7 +145,7 @@ type request struct {
 	kind         string // media type of the body
 	body         []byte
 	once         bool // never sent again, even if the answer got lost
-	revision     string
+	header       map[string]string
 }
 
 // ask sends a request and decodes its answer.
@@ -203,8 +203,8 @@ func (c *Client) sendWith(ctx context.Context, r request, password string) (*htt
 	if r.kind != "" {
 		req.Header.Set("Content-Type", r.kind)
 	}
-	if r.revision != "" {
-		req.Header.Set("Toskose-Revision", r.revision)
+	for name, value := range r.header {
+		req.Header.Set(name, value)
 	}
 	if !r.once {
 		// net/http sends a request again, on a new connection, when it finds a

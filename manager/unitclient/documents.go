@@ -2,25 +2,45 @@ package unitclient
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Document returns a document that the unit keeps; faults NoDocument, NoDocuments
+const (
+	revisionHeader = "Toskose-Revision" // of the document in a body
+	replacesHeader = "Toskose-Replaces" // the revision that it replaces in any case
+)
+
+// Document returns a document that the unit stores; faults NoDocument, NoDocuments
 // and NoStorage.
-func (c *Client) Document(ctx context.Context, name string) (content []byte, err error) {
-	err = c.ask(ctx, c.pool.limits.Call, request{method: http.MethodGet, path: "/documents/" + name}, func(data []byte) error {
-		content = data
-		return nil
-	})
-	return content, err
+func (c *Client) Document(ctx context.Context, name string) (d wire.Document, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.pool.limits.Call)
+	defer cancel()
+	r := request{method: http.MethodGet, path: "/documents/" + name}
+	answer, err := c.send(ctx, r)
+	if err != nil {
+		return d, err
+	}
+	defer answer.Body.Close()
+	if d.Content, err = c.readAll(ctx, answer.Body); err != nil {
+		return d, r.failed(err)
+	}
+	if d.Revision, err = wire.ParseRevision(answer.Header.Get(revisionHeader)); err != nil {
+		return d, r.failed(fmt.Errorf("%w: %w", ErrBadAnswer, err))
+	}
+	return d, nil
 }
 
 // PutDocument makes the unit keep a document; faults OldRevision, NoDocuments and
 // NoStorage. It may be called again with the same document.
 func (c *Client) PutDocument(ctx context.Context, name string, d wire.Document) error {
+	header := map[string]string{revisionHeader: d.Revision.String()}
+	if d.Replaces != (wire.Revision{}) {
+		header[replacesHeader] = d.Replaces.String()
+	}
 	return c.ask(ctx, c.pool.limits.Call, request{
-		method: http.MethodPut, path: "/documents/" + name, kind: "application/json", body: d.Content, revision: d.Revision.String(),
+		method: http.MethodPut, path: "/documents/" + name, kind: "application/json", body: d.Content, header: header,
 	}, func([]byte) error { return nil })
 }

@@ -100,9 +100,7 @@ func (r *Rotation) add(name string, values map[string]string) error {
 		return nil
 	}
 	values[name], err = output.Password(r.opts.Random)
-	if !key {
-		r.Old[name] = old
-	}
+	r.Old[name] = old
 	return err
 }
 

@@ -75,6 +75,9 @@ func (r *Rotation) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	if _, ok := r.Secrets[packager.ManagerSecretKey]; ok && r.opts.Offline {
+		r.say("the goal that the application's volumes keep was signed with the secret key of before, and is ignored from now on; set it again with `toskose goal set`")
+	}
 	return os.Remove(r.file(packager.RotationFile))
 }
 

@@ -21,6 +21,8 @@ type State struct {
 // Manager is what the manager uses.
 type Manager struct {
 	Passwords   int    // that it accepts of its own user
+	Keys        int    // that verify documents; 0: it does not sign them
+	Signed      bool   // all units store documents that the first key has signed
 	Certificate string // SHA-256
 	Authorities []string
 }
@@ -107,6 +109,21 @@ func (r *Rotation) passwords(s State, want int) (missing []string) {
 	return missing
 }
 
+// keys returns what the manager has not done yet with the key that signs documents. A
+// manager of an earlier release signs none.
+func (r *Rotation) keys(s State, want int, signed bool) (missing []string) {
+	if _, ok := r.Old[packager.ManagerSecretKey]; !ok || s.Manager.Keys == 0 {
+		return nil
+	}
+	if s.Manager.Keys != want {
+		missing = append(missing, fmt.Sprintf("the manager has %d secret keys instead of %d", s.Manager.Keys, want))
+	}
+	if signed && !s.Manager.Signed {
+		missing = append(missing, "not all units store the goal as the new secret key has signed it")
+	}
+	return missing
+}
+
 // trust says who does not trust the authorities that they should.
 func (r *Rotation) trust(s State, right func(authorities []string) bool) (missing []string) {
 	if _, ok := r.Old[packager.TLSAuthority]; !ok {
@@ -125,12 +142,14 @@ func (r *Rotation) trust(s State, right func(authorities []string) bool) (missin
 
 func (r *Rotation) notAccepted(s State) []string {
 	now := r.print(packager.TLSAuthority)
-	return append(r.passwords(s, 2), r.trust(s, func(all []string) bool { return slices.Contains(all, now) })...)
+	missing := append(r.passwords(s, 2), r.keys(s, 2, false)...)
+	return append(missing, r.trust(s, func(all []string) bool { return slices.Contains(all, now) })...)
 }
 
 // notOffered says who does not know what is new beside what is old: units do not yet.
 func (r *Rotation) notOffered(s State) (missing []string) {
 	now := r.print(packager.TLSAuthority)
+	missing = r.keys(s, 2, true)
 	if _, ok := r.Old[packager.ManagerPassword]; ok && s.Manager.Passwords != 2 {
 		missing = append(missing, fmt.Sprintf("the manager accepts %d passwords", s.Manager.Passwords))
 	}
@@ -179,10 +198,12 @@ func (r *Rotation) notReplaced(s State, node string) (missing []string) {
 
 func (r *Rotation) notRefused(s State) []string {
 	now := r.print(packager.TLSAuthority)
-	return append(r.passwords(s, 1), r.trust(s, func(all []string) bool { return slices.Equal(all, []string{now}) })...)
+	missing := append(r.passwords(s, 1), r.keys(s, 1, true)...)
+	return append(missing, r.trust(s, func(all []string) bool { return slices.Equal(all, []string{now}) })...)
 }
 
 func (r *Rotation) notUsed(s State) (missing []string) {
+	missing = r.keys(s, 2, true)
 	prints := map[string]string{} // by the service that they are of
 	units := map[string]bool{}
 	for _, name := range r.names() {

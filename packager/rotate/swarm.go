@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -64,6 +65,9 @@ func (r *Rotation) share() error {
 	values := map[string]string{}
 	for name := range r.Old {
 		values[name] = r.old(name) + r.Secrets[name].Value
+		if name == packager.ManagerSecretKey { // the new one signs, the old one verifies
+			values[name] = r.Secrets[name].Value + "\n" + r.old(name)
+		}
 	}
 	for _, name := range r.names() {
 		service, ok := strings.CutSuffix(name, certSuffix)

@@ -73,8 +73,9 @@ func (f Folder) Get(name string) (wire.Document, error) {
 	return d, nil
 }
 
-// Put keeps a document, synced, unless one of the same or a higher revision is
-// there: then it is the fault OldRevision, or nil and false where they are the same.
+// Put stores a document, synced, unless one of the same or a higher revision is
+// there: then it returns the fault OldRevision, or nil and false where they are the
+// same. A document also replaces the revision that it names, if that one is there.
 func (f Folder) Put(name string, d wire.Document) (written bool, err error) {
 	if err := f.known(name); err != nil {
 		return false, err
@@ -88,7 +89,8 @@ func (f Folder) Put(name string, d wire.Document) (written bool, err error) {
 	if code, _ := wire.FaultCodeOf(err); err != nil && code != wire.NoDocument {
 		return false, err
 	}
-	if err == nil && d.Revision.Compare(now.Revision) <= 0 {
+	replaces := d.Replaces != (wire.Revision{}) && d.Replaces == now.Revision
+	if err == nil && !replaces && d.Revision.Compare(now.Revision) <= 0 {
 		if d.Revision == now.Revision && bytes.Equal(d.Content, now.Content) {
 			return false, nil
 		}

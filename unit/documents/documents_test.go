@@ -80,6 +80,28 @@ func TestTheHigherRevisionWins(t *testing.T) {
 	wantFault(t, err, wire.NoDocument, "no document is named")
 }
 
+func TestADocumentReplacesTheRevisionThatItNames(t *testing.T) {
+	t.Parallel()
+	f := Folder{Path: t.TempDir()}
+	forged := document("18446744073709551615:zzzzzzzzzz", "forged")
+	if _, err := f.Put("goal", forged); err != nil {
+		t.Fatal(err)
+	}
+	d := document("3:a", "up")
+	for _, replaces := range []string{"", "7:b"} {
+		if replaces != "" {
+			d.Replaces = document(replaces, "").Revision
+		}
+		_, err := f.Put("goal", d)
+		wantFault(t, err, wire.OldRevision, "18446744073709551615:zzzzzzzzzz")
+	}
+	d.Replaces = forged.Revision
+	if written, err := f.Put("goal", d); err != nil || !written {
+		t.Errorf("%v, %v", written, err)
+	}
+	wantGoal(t, f, "3:a", "up")
+}
+
 func TestWhatAnotherOwnerHasLeftIsNone(t *testing.T) {
 	t.Parallel()
 	f := Folder{Path: t.TempDir()}

@@ -10,8 +10,12 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// revisionHeader has the revision of the document in a body.
-const revisionHeader = "Toskose-Revision"
+const (
+	// revisionHeader has the revision of the document in a body.
+	revisionHeader = "Toskose-Revision"
+	// replacesHeader has the revision that the document replaces, even if it is higher.
+	replacesHeader = "Toskose-Replaces"
+)
 
 func documentName(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/documents/") }
 
@@ -38,6 +42,10 @@ func (s *server) putDocument(a *answer, r *http.Request) error {
 	if err != nil {
 		return statusErrorf(http.StatusBadRequest, "the header %s: %w", revisionHeader, err)
 	}
+	var replaces wire.Revision
+	if err := replaces.UnmarshalText([]byte(r.Header.Get(replacesHeader))); err != nil {
+		return statusErrorf(http.StatusBadRequest, "the header %s: %w", replacesHeader, err)
+	}
 	content, err := io.ReadAll(io.LimitReader(r.Body, documents.MaxBytes+1))
 	switch {
 	case err != nil:
@@ -45,7 +53,7 @@ func (s *server) putDocument(a *answer, r *http.Request) error {
 	case len(content) > documents.MaxBytes:
 		return statusErrorf(http.StatusRequestEntityTooLarge, "a document has at most %d bytes", documents.MaxBytes)
 	}
-	written, err := s.unit.PutDocument(documentName(r), wire.Document{Revision: revision, Content: content})
+	written, err := s.unit.PutDocument(documentName(r), wire.Document{Revision: revision, Content: content, Replaces: replaces})
 	if err != nil {
 		return err
 	}

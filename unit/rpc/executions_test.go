@@ -232,6 +232,10 @@ func TestADocumentIsKeptWithItsRevision(t *testing.T) {
 	}
 	problem(t, put("7:a", largest+"x"), http.StatusRequestEntityTooLarge, "REQUEST_ENTITY_TOO_LARGE")
 	problem(t, put("", "x"), http.StatusBadRequest, "BAD_REQUEST")
+	replacing := request(t, http.MethodPut, "/documents/goal", "x")
+	replacing.Header.Set("Toskose-Revision", "8:a")
+	replacing.Header.Set("Toskose-Replaces", "9")
+	problem(t, serve(handlerOf(f), replacing), http.StatusBadRequest, "BAD_REQUEST")
 	f.err = &wire.Fault{Code: wire.OldRevision, Detail: "x", Revision: "9:b"}
 	if p := problem(t, put("8:a", "x"), http.StatusConflict, "OLD_REVISION"); p.Revision != "9:b" {
 		t.Errorf("the winner is %q", p.Revision)

@@ -11,6 +11,11 @@ import (
 type Document struct {
 	Revision Revision
 	Content  []byte // opaque
+
+	// Replaces is the revision that a unit keeps and that this document replaces, even if
+	// it does not win over it; zero: none. A unit keeps anything that anyone stores who
+	// knows its password, so the manager must be able to replace it.
+	Replaces Revision
 }
 
 // Revision says which of two documents wins: the one with the higher counter or,

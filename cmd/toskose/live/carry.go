@@ -195,8 +195,9 @@ func (c *Carry) restore(ctx context.Context, manager *client.Client, now client.
 	switch {
 	case err != nil:
 		return now, fmt.Errorf("cannot restore the goal: %w", err)
-	case holds.Revision != c.goal.Revision:
+	case !sameGoal(holds, c.goal):
 		c.Say("units keep a newer goal: " + named(holds))
+	case holds.Revision == now.Revision: // as a later revision
 	case !kept:
 		c.Say("the goal is restored, and not yet kept by more than half of the replicas: " + named(holds))
 	default:
@@ -204,6 +205,9 @@ func (c *Carry) restore(ctx context.Context, manager *client.Client, now client.
 	}
 	return holds, nil
 }
+
+// sameGoal reports whether two goals ask for the same states.
+func sameGoal(a, b client.Goal) bool { return a.State == b.State && maps.Equal(a.States, b.States) }
 
 // named says which goal it is.
 func named(g client.Goal) string {

@@ -188,6 +188,9 @@ func printGoal(w io.Writer, g client.Goal) {
 	for _, o := range g.Obstacles {
 		fmt.Fprintf(w, "  %s\n", diag.Visible(o.String()))
 	}
+	for _, r := range g.Rejected {
+		fmt.Fprintf(w, "  %s\n", diag.Visible(fmt.Sprintf("the unit of %s at %s keeps a goal that the manager has not signed (%s): %s", r.Node, r.Replica, r.Revision, r.Why)))
+	}
 	if !g.Acting {
 		fmt.Fprintln(w, "The manager observes: not enough replicas have said which goal they keep.")
 	}

@@ -17,7 +17,7 @@ func (u *Unit) Document(name string) (wire.Document, error) {
 func (u *Unit) PutDocument(name string, d wire.Document) (written bool, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if now, ok := u.documents[name]; ok && d.Revision.Compare(now.Revision) <= 0 {
+	if now, ok := u.documents[name]; ok && d.Replaces != now.Revision && d.Revision.Compare(now.Revision) <= 0 {
 		if d.Revision == now.Revision {
 			return false, nil
 		}
