@@ -33,6 +33,7 @@ type Options struct {
 	SecretKey func() ([]byte, error)
 	// Audit is called with what belongs in the audit log and is not a request; nil: nothing is.
 	Audit   func(keep.Notice)
+	Clock   *view.Clock       // that decisions are made by; nil: one that begins now
 	Digests map[string]string // of the configuration that each node's unit should have
 	Limits  unitclient.Limits
 	TLS     *tls.Config // for requests to units; nil: plain HTTP
@@ -61,6 +62,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Settle <= 0 {
 		o.Settle = time.Second
+	}
+	if o.Clock == nil {
+		o.Clock = view.NewClock(nil)
 	}
 	if o.Remember <= 0 {
 		o.Remember = 1000
@@ -95,7 +99,7 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	}
 	goals := goalModel(app, conf)
 	a := &App{model: model, drawing: newDrawing(app)}
-	a.rules = view.NewRules(goals, opts.Digests, func() *goal.Document { return a.keeper.Document() })
+	a.rules = view.NewRules(goals, opts.Digests, func() *goal.Document { return a.keeper.Document() }, opts.Clock)
 	a.fleet = fleet.New(fleet.Options{
 		Nodes: model.Nodes, Containers: opts.Containers, Limits: opts.Limits, TLS: opts.TLS, Logger: opts.Logger,
 		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,
@@ -104,14 +108,14 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	a.history = history.New(a.fleet, model)
 	a.Control = Control{model, a.fleet}
 	a.Logs = Logs{model, a.fleet, logs.New(model, a.fleet)}
-	a.Goals = Goals{model: goals, fleet: a.fleet, rules: a.rules}
+	a.Goals = Goals{model: goals, fleet: a.fleet, rules: a.rules, now: opts.Clock.Now}
 	if conf.Manager.Goal != config.GoalNone {
 		a.standard = conf.Manager.Goal
 	}
 	w := world{model, a.fleet, a.rules, a.engine}
 	a.keeper = keep.New(keep.Options{
 		Model: goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),
-		Execute: w.execute, Keys: signingKeys(opts), Report: opts.Audit, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
+		Execute: w.execute, Now: opts.Clock.Now, Keys: signingKeys(opts), Report: opts.Audit, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
 	})
 	a.fleet.Go(a.keeper.Run)
 	if len(goals.Tasks) > 0 {

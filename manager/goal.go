@@ -69,7 +69,8 @@ type Goals struct {
 	fleet    *fleet.Fleet
 	rules    *view.Rules
 	keeper   *keep.Keeper
-	standard string // the goal where nobody has set one
+	now      func() time.Time // by the clock that decisions are made by
+	standard string           // the goal where nobody has set one
 }
 
 // Goal returns where the goal stands.
@@ -106,14 +107,14 @@ func (g *Goals) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, ke
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: `a goal is a state of all components, as in {"state": "up"}, or states by name, as in {"states": {"api": "running"}}`}
 	}
 	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) {
-		return g.keeper.Set(ctx, keep.Ask{All: req.State, States: req.States, Merge: req.Merge, By: req.By}, time.Now())
+		return g.keeper.Set(ctx, keep.Ask{All: req.State, States: req.States, Merge: req.Merge, By: req.By}, g.now())
 	})
 }
 
 // ResumeGoal ends holds: of the components given, or all.
 func (g *Goals) ResumeGoal(ctx context.Context, components []string, by string) (view GoalView, kept bool, err error) {
 	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) {
-		return g.keeper.Resume(ctx, components, by, time.Now())
+		return g.keeper.Resume(ctx, components, by, g.now())
 	})
 }
 

@@ -32,7 +32,7 @@ func (g *Goals) RestoreGoal(ctx context.Context, was KeptGoal, by string) (view 
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: "a goal is restored with the revision that it had"}
 	}
 	d := goal.Document{
-		Revision: was.Revision, Asked: cmp.Or(was.Asked, was.Revision), By: by, At: earlier(was.At, time.Now()), All: was.State, States: was.States, Holds: was.Holds, Tasks: was.Tasks,
+		Revision: was.Revision, Asked: cmp.Or(was.Asked, was.Revision), By: by, At: earlier(was.At, g.now()), All: was.State, States: was.States, Holds: was.Holds, Tasks: was.Tasks,
 	}
 	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) { return g.keeper.Restore(ctx, d) })
 }

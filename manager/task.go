@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/toskose/toskose/manager/execute"
 	"github.com/toskose/toskose/manager/fleet"
@@ -27,7 +26,7 @@ func (a *App) RunTask(ctx context.Context, name string, again bool, by string) (
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("component %q is no task: it has no end that could be waited for; operations are run by their names", name)}
 	}
 	return a.spread(ctx, func(ctx context.Context) (keep.Status, error) {
-		return a.keeper.RunTask(ctx, name, again, by, time.Now())
+		return a.keeper.RunTask(ctx, name, again, by, a.now())
 	})
 }
 

@@ -191,7 +191,7 @@ func TestTheAnswersOfAUnitAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	aGoal(t, document)
+	aGoal(t, document.Content)
 	var fault *wire.Fault
 	if _, err := c.Execution(t.Context(), "unknown", 0); !errors.As(err, &fault) || fault.Code != wire.NoExecution {
 		t.Errorf("an execution that there is not: %v", err)

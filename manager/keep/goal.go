@@ -49,7 +49,7 @@ func (k *Keeper) status() Status {
 		Rejected: k.store.rejected(k.observed), Known: k.store.trivial || len(k.observed.Replicas) > 0,
 	}
 	now := k.observed
-	now.Now = time.Now()
+	now.Now = k.opts.Now()
 	s.Tasks = k.opts.Model.TaskStatuses(k.document(), now)
 	if s.Document != nil {
 		s.Lacking = k.store.lacking(k.observed)

@@ -28,6 +28,7 @@ type Options struct {
 	// Execute runs a step and returns when it has ended, with the entry of the unit's
 	// journal that says so; 0 where that is not known, with the error.
 	Execute func(ctx context.Context, step goal.Step) (seq uint64, err error)
+	Now     func() time.Time // the clock of what is observed; nil: the machine's
 	// Default is the goal where nobody has a document: goal.Up, or nothing.
 	Default string
 	// Keys returns the keys that sign and verify documents; nil: they are not signed.
@@ -79,6 +80,9 @@ type flight struct {
 func New(opts Options) *Keeper {
 	opts.Patience = cmp.Or(opts.Patience, 30*time.Second)
 	opts.Retry = cmp.Or(opts.Retry, time.Second)
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
 	if opts.Keys == nil {
 		opts.Keys = func() signature.Keys { return nil }
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ type Rules struct {
 	model   *goal.Model
 	digests map[string]string // of the configuration that each node's unit should have
 	holds   func() *goal.Document
+	clock   *Clock
 
 	mu      sync.Mutex
 	last    *mirror.Snapshot // that was translated last
@@ -23,17 +25,19 @@ type Rules struct {
 	goal    *goal.Document          // by which Tasks were settled last
 	settled goal.Situation
 	tasks   *progress
+	times   map[string]times // of executions, by instance
+	heard   map[string]bool  // instances whose units answered when they were translated last
 
 	shown shown
 }
 
 // NewRules returns the rules of an application, and the digests that its units
 // should have. What goal holds counts for Tasks only.
-func NewRules(model *goal.Model, digests map[string]string, holds func() *goal.Document) *Rules {
+func NewRules(model *goal.Model, digests map[string]string, holds func() *goal.Document, clock *Clock) *Rules {
 	if len(model.Tasks) == 0 {
 		holds = func() *goal.Document { return nil }
 	}
-	return &Rules{model: model, digests: digests, holds: holds}
+	return &Rules{model: model, digests: digests, holds: holds, clock: clock, times: map[string]times{}, heard: map[string]bool{}}
 }
 
 // At returns what is known at the moment of a snapshot. Replicas that have not changed
@@ -43,7 +47,7 @@ func (r *Rules) At(now *mirror.Snapshot) Look {
 	defer r.mu.Unlock()
 	holds := r.holds()
 	if r.last == now && r.goal == holds {
-		if due := r.tasks.due; due.IsZero() || time.Now().Before(due) {
+		if due := r.tasks.due; due.IsZero() || r.clock.Now().Before(due) {
 			return r.look()
 		}
 	}
@@ -66,6 +70,7 @@ func (r *Rules) At(now *mirror.Snapshot) Look {
 		}
 	}
 	next = next.Indexed()
+	r.forget(next)
 	r.last, r.now, r.index, r.goal = now, next, index, holds
 	r.settled = r.model.Settled(next, holds)
 	r.tasks = r.stand(r.tasks)
@@ -77,6 +82,19 @@ func (r *Rules) look() Look {
 	return Look{Snapshot: r.last, rules: r, told: r.now, situation: r.settled, goal: r.goal, index: r.index, tasks: r.tasks}
 }
 
+// forget drops what is known of instances that are no longer there. The caller holds the lock.
+func (r *Rules) forget(s goal.Situation) {
+	if len(r.heard) <= len(s.Replicas) {
+		return
+	}
+	there := map[string]bool{}
+	for i := range s.Replicas {
+		there[s.Replicas[i].Instance] = true
+	}
+	maps.DeleteFunc(r.heard, func(instance string, _ bool) bool { return !there[instance] })
+	maps.DeleteFunc(r.times, func(instance string, _ times) bool { return !there[instance] })
+}
+
 // seen returns a replica as goals see it.
 func (r *Rules) seen(at *mirror.Replica) goal.Replica {
 	g := goal.Replica{Node: at.Node, Name: at.Address.String(), Instance: at.Instance, Apart: !at.Led, Components: map[string]goal.Component{}}
@@ -86,8 +104,10 @@ func (r *Rules) seen(at *mirror.Replica) goal.Replica {
 	case r.outdated(at):
 		g.Problem = "outdated: it has another version of its components than the manager"
 	}
+	known := r.clock.timesOf(at, r.times[at.Instance], r.heard[at.Instance])
+	r.times[at.Instance], r.heard[at.Instance] = known, !g.Unknown
 	for _, c := range at.Components {
-		g.Components[c.Component] = standing(c)
+		g.Components[c.Component] = standing(c, known)
 	}
 	return g
 }
@@ -100,13 +120,14 @@ func (r *Rules) outdated(at *mirror.Replica) bool {
 }
 
 // standing returns a component as goals see it.
-func standing(c *mirror.Component) goal.Component {
+func standing(c *mirror.Component, known times) goal.Component {
 	made := goal.Component{State: c.State, Open: c.StartedFrom != "", Seq: c.Seq}
 	for _, x := range c.Recent {
+		t := known[x.ID]
 		run := goal.Run{
 			ID: x.ID, By: x.By, Operation: protocol.Operation{Interface: x.Interface, Name: x.Operation}, From: x.From, To: x.To,
-			Cancelled: x.Outcome == wire.OutcomeCancelled, Started: x.Started, Ended: x.Ended, Gone: x.Gone, Stopped: x.Stopped, Container: x.ContainerEnded, Seq: x.Seq,
-			ExitCode: x.ExitCode, Signal: x.Signal, Part: x.Part,
+			Cancelled: x.Outcome == wire.OutcomeCancelled, Started: t.started, Ended: t.ended, Gone: t.gone, Stopped: x.Stopped, Container: x.ContainerEnded, Seq: x.Seq,
+			ExitCode: x.ExitCode, Signal: x.Signal, Part: partSince(x.Part, t.since),
 		}
 		switch x.Outcome {
 		case wire.OutcomeRunning:
@@ -119,6 +140,16 @@ func standing(c *mirror.Component) goal.Component {
 		made.Runs = append(made.Runs, run)
 	}
 	return made
+}
+
+// partSince returns a part that began at another time; nil for nil.
+func partSince(p *wire.Part, since time.Time) *wire.Part {
+	if p == nil || p.Since.Equal(since) {
+		return p
+	}
+	other := *p
+	other.Since = since
+	return &other
 }
 
 // Look is what is known at one moment, with what the rules make of it.
@@ -138,7 +169,7 @@ func (l Look) Goal() *goal.Document { return l.goal }
 // Situation is what is known as goals see it.
 func (l Look) Situation() goal.Situation {
 	s := l.told
-	s.Now, s.Complete = time.Now(), l.Complete()
+	s.Now, s.Complete = l.rules.clock.Now(), l.Complete()
 	return s
 }
 

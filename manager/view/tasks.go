@@ -36,7 +36,7 @@ func (r *Rules) stand(before *progress) *progress {
 		}
 	}
 	s := r.now
-	s.Now = time.Now()
+	s.Now = r.clock.Now()
 	next, changed := &progress{of: map[string]*goal.TaskStatus{}, nodes: before.nodes}, before.of == nil
 	for task, status := range r.model.TaskStatuses(r.goal, s) {
 		last := before.of[task]

@@ -33,7 +33,7 @@ func pipeline(t *testing.T, deadline time.Duration, holds *goal.Document) (*Rule
 	rules := NewRules(goal.NewModel(goal.Model{
 		Elements: tosca.PlanElements(model), Node: map[string]string{"load": "box", "api": "web"},
 		Tasks: map[string]goal.Task{"load": {Completions: 2, Parallelism: 2, BackoffLimit: 6, Deadline: deadline}},
-	}), nil, func() *goal.Document { return holds })
+	}), nil, func() *goal.Document { return holds }, NewClock(nil))
 	return rules, app
 }
 
