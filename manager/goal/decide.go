@@ -282,9 +282,30 @@ func (t *turn) count() {
 			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: r.Node, Instance: r.Instance, Reason: r.Problem})
 		}
 	}
+	t.countUnknown()
 	for name, hold := range t.doc.Holds {
 		if _, is := t.Node[name]; is {
 			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: t.Node[name], Component: name, Reason: hold.reason()})
+		}
+	}
+}
+
+// countUnknown counts the components of containers of which no replica is known: nothing
+// shows that they are in the desired state.
+func (t *turn) countUnknown() {
+	for _, node := range slices.Sorted(maps.Keys(t.hosted)) {
+		if len(t.s.of(node)) > 0 {
+			continue
+		}
+		wanted := 0
+		for _, name := range t.hosted[node] {
+			if t.targets[name] != "" {
+				wanted++
+			}
+		}
+		told := slices.ContainsFunc(t.made.Obstacles, func(o Obstacle) bool { return o.Node == node })
+		if t.made.Wanted += wanted; wanted > 0 && !told {
+			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: node, Reason: "none of its containers is found"})
 		}
 	}
 }

@@ -98,7 +98,7 @@ func TestReplicasThatHaveEndedBlockNothing(t *testing.T) {
 		a, k, units := upThree(t)
 		a.do(func() { a.replicas = units[2:] }) // from two to none
 		units[2].die("gui", false)
-		if s := a.settle(k); !s.Acting || s.Decision.Wanted != 1 {
+		if s := a.settle(k); !s.Acting || s.Decision.Wanted != 2 || s.Decision.Done() {
 			t.Errorf("one that is left: %+v", s)
 		}
 		if s, kept := set(t, k, goal.Down); !kept {
