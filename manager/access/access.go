@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -81,7 +80,7 @@ type Gate struct {
 	now      func() time.Time
 	store    *store
 	process  []byte // a random key, for what is only kept in memory
-	slot     chan struct{}
+	queue    *queue
 	throttle *throttle
 	verified *memory // passwords that were right
 	refused  *memory // and that were wrong
@@ -93,7 +92,7 @@ type Gate struct {
 func New(opts Options) (*Gate, error) {
 	g := &Gate{
 		now: opts.Now, process: make([]byte, sha256.Size),
-		slot: make(chan struct{}, 1), verified: newMemory(), refused: newMemory(),
+		queue: newQueue(), verified: newMemory(), refused: newMemory(),
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -131,19 +130,17 @@ func (g *Gate) Watch(ctx context.Context) {
 // Password lets in whom a password is right for.
 //
 // A user whose password was right before, from the same address, costs no hash. All
-// others wait for one place: hashes take memory and processor time on purpose.
+// others wait in a queue, in which networks take turns.
 func (g *Gate) Password(ctx context.Context, name, password, address string) (Caller, error) {
 	attempt := g.attempt(g.store.current().find(name), name, password, address)
 	if u, done, err := g.known(attempt); done {
 		return let(u, err)
 	}
-	select {
-	case g.slot <- struct{}{}:
-		defer func() { <-g.slot }()
-	case <-ctx.Done():
-		return Caller{}, ctx.Err()
+	if err := g.queue.enter(ctx, attempt.from); err != nil {
+		return Caller{}, err
 	}
-	if u, done, err := g.known(attempt); done { // by who was in the place before
+	defer g.queue.leave()
+	if u, done, err := g.known(attempt); done { // by another request, meanwhile
 		return let(u, err)
 	}
 	for _, one := range attempt.as {
@@ -169,9 +166,9 @@ func let(u users.User, err error) (Caller, error) {
 
 // attempt is one login, by digests that only this process can make.
 type attempt struct {
-	user    [sha256.Size]byte
-	address netip.Prefix
-	as      []as // the user with each of their passwords; one at least
+	user [sha256.Size]byte
+	from origin
+	as   []as // the user with each of their passwords; one at least
 }
 
 type as struct {
@@ -180,11 +177,11 @@ type as struct {
 }
 
 func (a attempt) login(one as) login {
-	return login{user: a.user, address: a.address, familiar: one.familiar}
+	return login{user: a.user, from: a.from, familiar: one.familiar}
 }
 
 func (g *Gate) attempt(all []users.User, name, password, address string) attempt {
-	a := attempt{user: g.keyed("user", name), address: network(address)}
+	a := attempt{user: g.keyed("user", name), from: originOf(address)}
 	for _, u := range all {
 		mark := u.Mark()
 		a.as = append(a.as, as{u, g.keyed("password", string(mark[:]), name, password, address), g.keyed("address", string(mark[:]), address)})
@@ -230,7 +227,7 @@ func (g *Gate) Session(session string) (Caller, error) {
 // passwords from that address do. A right one is let in from anywhere: no guess is one.
 func (g *Gate) TypedToken(token, address string) (Caller, error) {
 	c, err := g.Token(token)
-	exact, from := g.keyed("token", token, address), network(address)
+	exact, from := g.keyed("token", token, address), originOf(address)
 	if err == nil || g.refused.has(exact) {
 		return c, err
 	}

@@ -11,6 +11,7 @@ import (
 // How often passwords may be wrong, for one user and from one address.
 const (
 	failures = 5                // at once
+	atSite   = 4 * failures     // at once, from all addresses of a site
 	recovery = 20 * time.Second // until one more
 )
 
@@ -24,7 +25,7 @@ const (
 // login is who a login says to be, and where it comes from.
 type login struct {
 	user     [sha256.Size]byte
-	address  netip.Prefix
+	from     origin
 	familiar [sha256.Size]byte // the user, as they are now, at that address
 }
 
@@ -32,8 +33,8 @@ type login struct {
 // empty.
 type bucket time.Time
 
-func (b bucket) wait(now time.Time) time.Duration {
-	return max(time.Time(b).Sub(now), 0) - (failures-1)*recovery
+func (b bucket) wait(now time.Time, allowed time.Duration) time.Duration {
+	return max(time.Time(b).Sub(now), 0) - (allowed-1)*recovery
 }
 
 func (b bucket) add(now time.Time) bucket {
@@ -63,24 +64,33 @@ func (t *throttle) wait(l login, now time.Time) time.Duration {
 	familiar := t.familiar.has(l.familiar)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	wait := t.addresses[l.address].wait(now)
+	wait := t.waitFrom(l.from, now)
 	if !familiar {
-		wait = max(wait, t.users[l.bucket()].wait(now))
+		wait = max(wait, t.users[l.bucket()].wait(now, failures))
 	}
 	return wait
 }
 
-func (t *throttle) waitAt(address netip.Prefix, now time.Time) time.Duration {
+func (t *throttle) waitAt(from origin, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.addresses[address].wait(now)
+	return t.waitFrom(from, now)
+}
+
+// waitFrom is waitAt for a caller who holds the lock.
+func (t *throttle) waitFrom(from origin, now time.Time) time.Duration {
+	wait := t.addresses[from.address].wait(now, failures)
+	if from.site != from.address {
+		wait = max(wait, t.addresses[from.site].wait(now, atSite))
+	}
+	return wait
 }
 
 func (l login) bucket() uint64 { return binary.BigEndian.Uint64(l.user[:8]) % userBuckets }
 
 func (t *throttle) failed(l login, now time.Time) {
 	familiar := t.familiar.has(l.familiar)
-	t.failedAt(l.address, now)
+	t.failedAt(l.from, now)
 	if familiar {
 		return
 	}
@@ -90,9 +100,17 @@ func (t *throttle) failed(l login, now time.Time) {
 }
 
 // failedAt counts what names no user.
-func (t *throttle) failedAt(address netip.Prefix, now time.Time) {
+func (t *throttle) failedAt(from origin, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.count(from.address, now)
+	if from.site != from.address {
+		t.count(from.site, now)
+	}
+}
+
+// count adds a failure from a network. The caller holds the lock.
+func (t *throttle) count(address netip.Prefix, now time.Time) {
 	if _, seen := t.addresses[address]; !seen && len(t.addresses) >= maxAddresses {
 		t.forget(now)
 	}
@@ -116,18 +134,24 @@ func (t *throttle) forget(now time.Time) {
 
 func (t *throttle) succeeded(l login) { t.familiar.add(l.familiar) }
 
-// network is what counts as one address: of IPv6, what one customer has.
-func network(address string) netip.Prefix {
+// origin is where a login comes from: the network that counts as one address, and the site
+// that it is part of. Of IPv6 these are a /64, which one link has, and a /48, which one
+// customer may have; of IPv4 both are the address.
+type origin struct{ address, site netip.Prefix }
+
+func originOf(address string) origin {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
-		return netip.Prefix{} // all that have none share one
+		return origin{} // all that have none share one
 	}
-	bits := 32
+	link, site := 32, 32
 	if a = a.Unmap().WithZone(""); a.Is6() {
-		bits = 64
+		link, site = 64, 48
 	}
-	prefix, _ := a.Prefix(bits) // the bits fit
-	return prefix
+	var o origin
+	o.address, _ = a.Prefix(link) // the bits fit
+	o.site, _ = a.Prefix(site)
+	return o
 }
 
 // memory is a set of digests, of which any is forgotten when there are too many. Who

@@ -34,7 +34,7 @@ func TestWhoGuessesFromManyAddressesGetsNoMoreForIt(t *testing.T) {
 	if n := len(g.throttle.addresses); n != maxAddresses {
 		t.Errorf("%d addresses are remembered, not %d", n, maxAddresses)
 	}
-	delete(g.throttle.addresses, network("192.0.2.1")) // it may be one that is left, by chance
+	delete(g.throttle.addresses, originOf("192.0.2.1").address) // it may be one that is left, by chance
 	for _, address := range []string{"192.0.2.1", "198.51.100.7", "10.0.0.1", "2001:db8::1"} {
 		if wait := g.throttle.wait(from("ann", address), now); wait <= 0 || wait > recovery {
 			t.Errorf("the next password of ann from %s is looked at after %v", address, wait)
