@@ -51,7 +51,8 @@ type Caller struct {
 	Method  Method
 	Expires time.Time // of the token or session; zero: there is none
 
-	mark [sha256.Size]byte // of the user at that time
+	mark    [sha256.Size]byte // of the user at that time
+	session [sha256.Size]byte // a digest of it; zero: none
 }
 
 // The errors of requests without a right.
@@ -85,6 +86,7 @@ type Gate struct {
 	verified *memory // passwords that were right
 	refused  *memory // and that were wrong
 	followed followers
+	ended    endedSessions
 }
 
 // New returns a Gate, or an error if the first user's password or the file of users
@@ -218,9 +220,30 @@ func (g *Gate) Token(token string) (Caller, error) {
 	return g.signed(token, users.ForPrograms, ByToken)
 }
 
-// Session lets in whom a session was given to.
-func (g *Gate) Session(session string) (Caller, error) {
-	return g.signed(session, users.ForBrowser, BySession)
+// Session lets in whom a session and its key were given to, unless they have signed out. The
+// session alone is not enough: browsers send cookies to every port of a host.
+func (g *Gate) Session(session, key string) (Caller, error) {
+	c, err := g.signed(session, users.ForBrowser, BySession)
+	if err != nil {
+		return c, err
+	}
+	_, signer := g.store.signed()
+	c.session = sha256.Sum256([]byte(session))
+	if !hmac.Equal([]byte(key), []byte(signer.PageKey(session))) {
+		return Caller{}, fmt.Errorf("%w: the key of the session is missing or wrong", ErrDenied)
+	}
+	if g.ended.has(c.session, g.now()) {
+		return Caller{}, fmt.Errorf("%w: the session was signed out", ErrDenied)
+	}
+	return c, nil
+}
+
+// SignOut ends the session of a caller, with what is followed by it.
+func (g *Gate) SignOut(c Caller) {
+	if c.Method == BySession {
+		g.ended.add(c.session, c.Expires, g.now())
+		g.followed.endSession(c.session)
+	}
 }
 
 // TypedToken lets in whom a token was given to that people type. Wrong ones count as wrong
@@ -268,10 +291,14 @@ func (g *Gate) Issue(c Caller) (token string, expires time.Time, err error) {
 	return g.sign(c, users.ForPrograms)
 }
 
-// SignIn returns a session for a caller, unless their user has changed meanwhile. That of
-// who showed a token ends when the token does.
-func (g *Gate) SignIn(c Caller) (session string, expires time.Time, err error) {
-	return g.sign(c, users.ForBrowser)
+// SignIn returns a session for a caller and its key, unless their user has changed
+// meanwhile. A session that is made from a token expires with the token.
+func (g *Gate) SignIn(c Caller) (session, key string, expires time.Time, err error) {
+	if session, expires, err = g.sign(c, users.ForBrowser); err != nil {
+		return "", "", expires, err
+	}
+	_, signer := g.store.signed()
+	return session, signer.PageKey(session), expires, nil
 }
 
 func (g *Gate) sign(c Caller, use users.Use) (text string, expires time.Time, err error) {

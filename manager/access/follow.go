@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"sync"
 	"time"
 )
@@ -44,6 +45,43 @@ func (g *Gate) Follow(ctx context.Context, c Caller) (following context.Context,
 		g.followed.mu.Unlock()
 		cancel(nil)
 	}
+}
+
+// endSession ends what is followed by a session.
+func (f *followers) endSession(session [sha256.Size]byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for one := range f.all {
+		if one.caller.session == session {
+			one.cancel(ErrEnded)
+		}
+	}
+}
+
+// endedSessions are those that users have signed out of, until they would have expired.
+type endedSessions struct {
+	mu  sync.Mutex
+	all map[[sha256.Size]byte]time.Time
+}
+
+func (e *endedSessions) add(session [sha256.Size]byte, expires, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.all == nil {
+		e.all = map[[sha256.Size]byte]time.Time{}
+	}
+	for one, until := range e.all {
+		if !until.After(now) {
+			delete(e.all, one)
+		}
+	}
+	e.all[session] = expires
+}
+
+func (e *endedSessions) has(session [sha256.Size]byte, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all[session].After(now)
 }
 
 // end ends what users follow who are not as they were, and, where what signs tokens is not,

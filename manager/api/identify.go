@@ -54,7 +54,7 @@ func (s *server) identify(r *http.Request) (access.Caller, error) {
 		}
 		return s.opts.Access.Password(r.Context(), name, password, addressOf(r))
 	case scheme == "" && cookieErr == nil:
-		return s.opts.Access.Session(cookie.Value)
+		return s.opts.Access.Session(cookie.Value, r.Header.Get(sessionKey))
 	case scheme == "" && r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		return s.opts.Access.Certificate(r.TLS.VerifiedChains[0][0].Subject.CommonName)
 	}

@@ -10,13 +10,18 @@ import (
 	"github.com/toskose/toskose/manager/users"
 )
 
-// session is who a browser is signed in as. What shows it is in a cookie that scripts cannot
-// read, and that browsers send to no other site and from none.
+// session is who a browser is signed in as. A cookie shows it, which scripts cannot read.
+// Browsers send the cookie to every port of the host, so each request also needs the key of
+// the session, which only the page's own origin keeps.
 type session struct {
 	User    string     `json:"user"`
 	Role    users.Role `json:"role"`
 	Expires time.Time  `json:"expires,omitzero"` // of the session or token
+	Key     string     `json:"key,omitempty"`    // where the session has just been made
 }
+
+// sessionKey is the header with the key of a session.
+const sessionKey = "Toskose-Session-Key"
 
 func sessionOf(c access.Caller) session {
 	return session{User: c.Name, Role: c.Role, Expires: c.Expires.UTC()}
@@ -32,18 +37,21 @@ func (s *server) signIn(r *http.Request) (reply, error) {
 	if caller.Method == access.BySession {
 		return reply{}, errSessionForSession
 	}
-	value, expires, err := s.opts.Access.SignIn(caller)
+	value, key, expires, err := s.opts.Access.SignIn(caller)
 	if err != nil {
 		return reply{}, err
 	}
 	caller.Expires = expires
 	cookie := sessionCookie(r)
 	cookie.Value, cookie.MaxAge = value, int((time.Until(expires)+time.Second-1)/time.Second)
-	return reply{status: http.StatusCreated, header: map[string]string{"Set-Cookie": cookie.String()}, body: sessionOf(caller)}, nil
+	body := sessionOf(caller)
+	body.Key = key
+	return reply{status: http.StatusCreated, header: map[string]string{"Set-Cookie": cookie.String()}, body: body}, nil
 }
 
-// signOut takes the cookie away.
+// signOut ends the session, and takes its cookie away.
 func (s *server) signOut(r *http.Request) (reply, error) {
+	s.opts.Access.SignOut(callerOf(r))
 	cookie := sessionCookie(r)
 	cookie.MaxAge = -1
 	return reply{header: map[string]string{"Set-Cookie": cookie.String()}, body: map[string]string{"status": "signed out"}}, nil

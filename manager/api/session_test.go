@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,8 +11,14 @@ import (
 	"testing"
 )
 
-// signedIn returns the cookie of who has signed in.
-func signedIn(t *testing.T, h http.Handler, change func(*http.Request)) *http.Cookie {
+// browser has what signing in gave it.
+type browser struct {
+	*http.Cookie
+	key string
+}
+
+// signedIn signs a browser in.
+func signedIn(t *testing.T, h http.Handler, change func(*http.Request)) *browser {
 	t.Helper()
 	r := request(http.MethodPost, "/api/v1/session", "")
 	change(r)
@@ -21,13 +28,20 @@ func signedIn(t *testing.T, h http.Handler, change func(*http.Request)) *http.Co
 	if w.Code != http.StatusCreated || len(cookies) != 1 || strings.Contains(w.Body.String(), cookies[0].Value) {
 		t.Fatalf("%d %v\n%s", w.Code, cookies, w.Body)
 	}
-	return cookies[0]
+	var session struct{ Key string }
+	if err := json.Unmarshal(w.Body.Bytes(), &session); err != nil || session.Key == "" {
+		t.Fatalf("there is no key: %s, %v", w.Body, err)
+	}
+	return &browser{cookies[0], session.Key}
 }
 
-func withCookie(h http.Handler, method, path string, c *http.Cookie, headers ...string) *httptest.ResponseRecorder {
+func withCookie(h http.Handler, method, path string, c *browser, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, http.NoBody)
 	r.Host = "manager:10000"
-	r.AddCookie(c)
+	r.AddCookie(c.Cookie)
+	if c.key != "" {
+		r.Header.Set("Toskose-Session-Key", c.key)
+	}
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
 		r.Header.Set(name, value)
@@ -63,11 +77,14 @@ func TestABrowserSignsIn(t *testing.T) {
 	}
 	for _, c := range []struct {
 		what, method, path string
-		cookie             *http.Cookie
+		cookie             *browser
 		headers            []string
 		want               int
 	}{
 		{"reads", "GET", "/api/v1/app", c, nil, 200},
+		{"reads without its key, as from another port", "GET", "/api/v1/app", &browser{Cookie: c.Cookie}, nil, 401},
+		{"reads with the key of another session", "GET", "/api/v1/app", &browser{c.Cookie, byToken.key}, nil, 401},
+		{"follows events without its key", "GET", "/api/v1/events", &browser{Cookie: c.Cookie}, nil, 401},
 		{"is who signed in", "GET", "/api/v1/session", c, nil, 200},
 		{"acts", "POST", "/api/v1/node/reload", c, []string{"Sec-Fetch-Site: same-origin"}, 200},
 		{"acts from another site", "POST", "/api/v1/node/reload", c, []string{"Sec-Fetch-Site: cross-site"}, 403},
@@ -77,12 +94,12 @@ func TestABrowserSignsIn(t *testing.T) {
 		{"makes a token", "POST", "/api/v1/tokens", c, nil, 403},
 		{"makes a token by a token", "POST", "/api/v1/tokens", byToken, nil, 403},
 		{"does what the token's role does not allow", "POST", "/api/v1/node/reload", byToken, []string{"Sec-Fetch-Site: same-origin"}, 403},
-		{"has the token itself in the cookie", "GET", "/api/v1/app", &http.Cookie{Name: c.Name, Value: token}, nil, 401},
-		{"shows the session as a token", "GET", "/api/v1/app", &http.Cookie{Name: "other", Value: "x"}, []string{bearer(c.Value)}, 401},
-		{"signs in with the session as a token", "POST", "/api/v1/session", &http.Cookie{Name: "other", Value: "x"}, []string{bearer(c.Value)}, 401},
+		{"has the token itself in the cookie", "GET", "/api/v1/app", &browser{&http.Cookie{Name: c.Name, Value: token}, c.key}, nil, 401},
+		{"shows the session as a token", "GET", "/api/v1/app", &browser{&http.Cookie{Name: "other", Value: "x"}, c.key}, []string{bearer(c.Value)}, 401},
+		{"signs in with the session as a token", "POST", "/api/v1/session", &browser{&http.Cookie{Name: "other", Value: "x"}, c.key}, []string{bearer(c.Value)}, 401},
 		{"is somebody else by a header", "GET", "/api/v1/app", c, []string{"Authorization: Bearer x"}, 401},
-		{"has a cookie of its own making", "GET", "/api/v1/app", &http.Cookie{Name: c.Name, Value: c.Value + "x"}, nil, 401},
-		{"has that of another port", "GET", "/api/v1/app", &http.Cookie{Name: "toskose-10001", Value: c.Value}, nil, 401},
+		{"has a cookie of its own making", "GET", "/api/v1/app", &browser{&http.Cookie{Name: c.Name, Value: c.Value + "x"}, c.key}, nil, 401},
+		{"has that of another port", "GET", "/api/v1/app", &browser{&http.Cookie{Name: "toskose-10001", Value: c.Value}, c.key}, nil, 401},
 	} {
 		w := withCookie(h, c.method, c.path, c.cookie, c.headers...)
 		if w.Code != c.want {
@@ -92,6 +109,9 @@ func TestABrowserSignsIn(t *testing.T) {
 	out := withCookie(h, http.MethodDelete, "/api/v1/session", c)
 	if gone := out.Result().Cookies(); out.Code != 200 || len(gone) != 1 || gone[0].Name != c.Name || gone[0].MaxAge >= 0 || gone[0].Value != "" {
 		t.Errorf("%d %v", out.Code, gone)
+	}
+	if w := withCookie(h, "GET", "/api/v1/app", c); w.Code != 401 {
+		t.Errorf("after signing out the session is good: %d", w.Code)
 	}
 }
 
@@ -108,7 +128,7 @@ func TestSigningInWithATokenIsCountedAndWrittenDown(t *testing.T) {
 	if got := line(); got != `"user":"operator-1" "role":"operator" "by":"token" "status":201` {
 		t.Error(got)
 	}
-	if w := withCookie(h, "POST", "/api/v1/node/reload", &http.Cookie{Name: "toskose-10000", Value: c.Value}, "Sec-Fetch-Site: same-origin"); w.Code != 403 {
+	if w := withCookie(h, "POST", "/api/v1/node/reload", &browser{&http.Cookie{Name: "toskose-10000", Value: c.Value}, c.key}, "Sec-Fetch-Site: same-origin"); w.Code != 403 {
 		t.Errorf("%d", w.Code)
 	}
 	if got := line(); got != `"user":"operator-1" "role":"operator" "by":"session" "status":403` {

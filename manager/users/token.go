@@ -74,6 +74,14 @@ func (s Signer) mac(body string, u User) []byte {
 	return mac.Sum(nil)
 }
 
+// PageKey returns the second secret of a session: a page keeps it where only its own origin
+// reads it, as browsers send cookies to every port of a host.
+func (s Signer) PageKey(session string) string {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte("toskose: key of the page for the session " + session))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
 // Verify returns the user of a token, as the list has them, and when the token ends.
 func (s Signer) Verify(use Use, token string, list List, now time.Time) (User, time.Time, error) {
 	text, ok := strings.CutPrefix(token, tokenPrefix)

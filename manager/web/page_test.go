@@ -256,7 +256,7 @@ func TestViewersOnlyWatch(t *testing.T) {
 	}
 	// What the page does not offer, the API refuses.
 	b.Expect("403 /api/v1/node/backend/api/create", "401 /api/v1/app")
-	status := testbrowser.Ask[int](b, `fetch('/api/v1/node/backend/api/create', {method: 'POST', headers: {'Toskose-Page': '1'}}).then(r => r.status)`)
+	status := testbrowser.Ask[int](b, `fetch('/api/v1/node/backend/api/create', {method: 'POST', headers: {'Toskose-Page': '1', 'Toskose-Session-Key': sessionStorage.getItem('toskose-session-key')}}).then(r => r.status)`)
 	if status != http.StatusForbidden {
 		t.Errorf("status %d", status)
 	}

@@ -15,11 +15,19 @@ export class Problem extends Error {
   }
 }
 
+// The key of the session: the cookie alone is not enough, as browsers send it to every port of
+// this host. Only pages of this origin read it here.
+const KEY = 'toskose-session-key';
+export const sessionKey = {
+  get: () => sessionStorage.getItem(KEY) || '',
+  set: key => key ? sessionStorage.setItem(KEY, key) : sessionStorage.removeItem(KEY),
+};
+
 // ask sends a request, and returns an answer of success.
 export async function ask(path, {headers, ...rest}) {
   let answer;
   try {
-    answer = await fetch(BASE + path, {...rest, credentials: 'same-origin', cache: 'no-store', headers: {'Toskose-Page': '1', ...headers}});
+    answer = await fetch(BASE + path, {...rest, credentials: 'same-origin', cache: 'no-store', headers: {'Toskose-Page': '1', ...(sessionKey.get() ? {'Toskose-Session-Key': sessionKey.get()} : {}), ...headers}});
   } catch (err) {
     throw new Error('The manager does not answer.', {cause: err});
   }
@@ -40,11 +48,14 @@ export async function call(method, path, {body, headers} = {}) {
 
 export const get = (path, options) => call('GET', path, options);
 
-// signIn sends a password or a token once; from then on there is a cookie that no script reads.
-export function signIn({user, password, token}) {
+// signIn sends a password or a token once; from then on there is a cookie that no script reads,
+// and its key.
+export async function signIn({user, password, token}) {
   const bytes = new TextEncoder().encode(token ?? user + ':' + password);
   const text = String.fromCharCode(...bytes);
-  return call('POST', '/session', {headers: {Authorization: token === undefined ? 'Basic ' + btoa(text) : 'Bearer ' + text}});
+  const session = await call('POST', '/session', {headers: {Authorization: token === undefined ? 'Basic ' + btoa(text) : 'Bearer ' + text}});
+  sessionKey.set(session.key);
+  return session;
 }
 
 // run asks for an operation. The key makes a repeated request the same one.

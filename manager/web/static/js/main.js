@@ -1,7 +1,7 @@
 // The page: its head, and the view that the address names.
 
 import {h, memo, render, say} from './dom.js';
-import {call} from './api.js';
+import {call, sessionKey} from './api.js';
 import {state, watch, changed, begin, end, tellOtherPages} from './store.js';
 import {signInForm} from './signin.js';
 import {topology, list, arrowheads} from './topology.js';
@@ -73,6 +73,7 @@ function head(at, shown) {
 
 async function signOut() {
   try { await call('DELETE', '/session'); } catch (err) { say(err.message, 'bad'); return; }
+  sessionKey.set('');
   end();
   tellOtherPages();
   location.hash = '#/';

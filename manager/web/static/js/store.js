@@ -1,7 +1,7 @@
 // What the page knows: the drawing, which does not change; nodes and components, as the
 // manager has them; the goal. Events change it at once, and answers put it right.
 
-import {get, Problem} from './api.js';
+import {get, Problem, sessionKey} from './api.js';
 import {follow} from './stream.js';
 import {ROLES, percent, bytes} from './words.js';
 
@@ -39,16 +39,36 @@ export function changed() {
 // A page that is not looked at gets no frames; what is then shown first is true.
 document.addEventListener('visibilitychange', () => { if (!document.hidden) { readStates(); readUsage(); } });
 
-// Other pages here have the same cookie: whose it is has changed for all of them.
+// Other pages of this origin have the same cookie: whose it is has changed for all of them. They
+// give the key of the session to a page that is opened later.
 const pages = new BroadcastChannel('toskose');
-pages.onmessage = () => location.reload();
-export const tellOtherPages = () => pages.postMessage('session');
+let received = null;
+pages.onmessage = ({data}) => {
+  if (data === 'key?') { if (sessionKey.get()) pages.postMessage({key: sessionKey.get()}); return; }
+  if (data.key) { received?.(data.key); return; }
+  if (data.session !== undefined) sessionKey.set(data.session);
+  location.reload();
+};
+export const tellOtherPages = () => pages.postMessage({session: sessionKey.get()});
+
+const KEY_WAIT = 300; // ms until other pages have answered
+
+// findKey asks the other pages for the key of the session.
+function findKey() {
+  if (sessionKey.get()) return Promise.resolve();
+  return new Promise(done => {
+    const timer = setTimeout(done, KEY_WAIT);
+    received = key => { received = null; clearTimeout(timer); sessionKey.set(key); done(); };
+    pages.postMessage('key?');
+  });
+}
 
 export const may = role => !!state.session && ROLES[state.session.role] >= ROLES[role];
 
 // begin asks who is signed in, and then follows the application.
 export async function begin() {
   try {
+    await findKey();
     state.session = await get('/session');
     state.drawing = await get('/app/drawing');
   } catch (err) {
