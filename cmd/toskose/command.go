@@ -163,7 +163,7 @@ func (f *engineFlags) progress(env environment) io.Writer {
 	if f.quiet {
 		return io.Discard
 	}
-	return env.out
+	return env.streams().Out
 }
 
 func (f *engineFlags) debugging(env environment) io.Writer {
@@ -177,7 +177,7 @@ func (f *engineFlags) debugging(env environment) io.Writer {
 func (f *engineFlags) warn(env environment, warnings []string) {
 	for _, warning := range warnings {
 		if !f.quiet {
-			fmt.Fprintln(env.err, "warning: "+warning)
+			fmt.Fprintln(env.streams().Err, "warning: "+warning)
 		}
 	}
 }

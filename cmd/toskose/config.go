@@ -59,7 +59,7 @@ func printConfig(ctx context.Context, env environment, inputs inputFlags, args [
 	if err != nil {
 		return err
 	}
-	_, err = env.out.Write(text)
+	_, err = env.streams().Out.Write(text)
 	return err
 }
 

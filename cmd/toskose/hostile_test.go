@@ -2,69 +2,139 @@ package main
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
-	"unicode"
-	"unicode/utf8"
+	"time"
+
+	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/tosca/diag"
 )
 
-// hostileYAML is valid, and has names and texts that make a terminal change its
-// colours, its title and the direction of what it shows.
-const hostileYAML = `tosca_definitions_version: tosca_simple_yaml_1_3
-description: "d\e[31m\x9b31m\x7f\u202e\u2028\b"
-metadata: {template_name: "n\e[2J", template_version: "\x9b"}
-imports: [tosker-types.yaml]
-topology_template:
-  inputs:
-    "i\e": {type: string, default: "\e[31m\x9b", description: "\e[2J\x9b"}
-  node_templates:
-    web: {type: tosker.nodes.Container, artifacts: {i: {file: busybox, type: tosker.artifacts.Image}}, properties: {env_variable: {A: "\e\x9b"}}}
-    page: {type: tosker.nodes.Software, requirements: [{host: web}, {connection: "a\e]0;x\a"}]}
-    "a\e]0;x\a": {type: tosca.nodes.Root}
-    "b\x9b31m\x7f\u202e\n\r\u2028": {type: tosca.nodes.Root, requirements: [{dependency: "a\e]0;x\a"}]}
-`
+// hostile is a manager whose every text is one that someone else has chosen.
+type hostile struct{ text string }
 
-// brokenYAML has mistakes in such names.
-const brokenYAML = `tosca_definitions_version: tosca_simple_yaml_1_3
-topology_template:
-  node_templates:
-    "a\e[31m": {type: "tosca.nodes.Ro\e]0;x\at"}
-    "b\x9b": {type: tosca.nodes.Root, "k\e": 1, properties: {"\x9b[2J": "\u202e"}}
-`
+// answers are what a manager answers with, by the end of the path.
+var answers = map[string]func() any{
+	"/app":        func() any { return new(client.App) },
+	"/goal":       func() any { return new(client.Goal) },
+	"/plan":       func() any { return new(client.Plan) },
+	"/executions": func() any { return new(client.History) },
+	"/node":       func() any { return new([]client.NodeProcesses) },
+	"/logs": func() any {
+		return new(struct {
+			Lines []client.LogLine `json:"lines"`
+			Notes []client.LogLine `json:"notes"`
+		})
+	},
+	"/events": func() any {
+		return new(struct {
+			Events []client.Event `json:"events"`
+		})
+	},
+}
 
-func TestNoControlCharacterOfADocumentReachesATerminal(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+func (h hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for path, answer := range answers {
+		if strings.HasSuffix(r.URL.Path, path) && r.URL.Query().Get("after") == "" {
+			value := answer()
+			h.fill(reflect.ValueOf(value).Elem(), 0)
+			_ = json.NewEncoder(w).Encode(value)
+			return
 		}
-		return path
 	}
-	odd, broken := file("odd\x1b[31m\u009b.yaml", hostileYAML), file("broken\x1b[31m\u009b.yaml", brokenYAML)
-	none := file("none\x1b[31m\u009b.csar", "no zip")
-	for _, command := range []string{
-		"validate", "validate --format json", "validate --format sarif", "inspect", "inspect --json",
-		"graph", "graph --format dot", "graph --format mermaid", "plan", "", "config", "validate --inputs " + odd, "validate -i \x1bx=\u009by",
+	w.WriteHeader(http.StatusConflict)
+	_ = json.NewEncoder(w).Encode(client.Problem{Title: h.text, Status: http.StatusConflict, Detail: h.text})
+}
+
+// fill puts the text wherever a text can be.
+func (h hostile) fill(v reflect.Value, depth int) {
+	if depth > 8 {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(h.text)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		h.fill(v.Elem(), depth+1)
+	case reflect.Slice:
+		if v.Type().Elem().Kind() != reflect.Uint8 {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			h.fill(v.Index(0), depth+1)
+		}
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		h.fill(key, depth+1)
+		h.fill(value, depth+1)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				h.fill(v.Field(i), depth+1)
+			}
+		}
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Bool:
+		v.SetBool(depth%2 == 0)
+	default:
+	}
+}
+
+// FuzzHostileManager has a manager write to the terminal: whatever it says, nothing but text
+// arrives there, with line ends and tabs.
+func FuzzHostileManager(f *testing.F) {
+	for _, text := range []string{
+		"\x1b[2J\x1b]0;title\x07", "\u202egnp.exe", "a\rb\bc\x00", "\u009b31m", "\xff\xfe", "\u2066x\u2069\u200f", "\x1bP+q\x1b\\", "100%\n\t{}",
 	} {
-		for _, path := range []string{odd, broken, none, odd + "none"} {
-			var out, errs bytes.Buffer
-			run(t.Context(), append(strings.Fields(command), path), environment{out: &out, err: &errs})
-			if out.Len()+errs.Len() == 0 {
-				t.Errorf("%s %q printed nothing", command, path)
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		server := httptest.NewServer(hostile{text})
+		defer server.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		folder := packagedFolder(t)
+		for _, command := range []string{
+			"ps", "ps -o json", "goal", "goal -o json", "top --interval 1ms", "top --interval 1ms -o json", "history", "history x", "logs --tail 1", "logs -t --tail 1 -o json",
+			"events", "events -o json", "plan", "wait --timeout 1ms", "run x start",
+		} {
+			var out bytes.Buffer
+			run(ctx, append(strings.Fields(command), "--dir", folder, "--manager", server.URL), environment{out: &out, err: &out})
+			if shown := out.String(); shown != diag.VisibleLines(shown) {
+				t.Errorf("%s with %q prints %q", command, text, shown)
 			}
-			for _, r := range out.String() + errs.String() {
-				if r == utf8.RuneError || r == '\n' || r == '\t' {
-					continue
-				}
-				if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
-					t.Errorf("%s %q printed %U:\n%q\n%q", command, path, r, out.String(), errs.String())
-					break
-				}
+			if strings.Contains(out.String(), "unknown flag") || strings.Contains(out.String(), "unknown command") {
+				t.Fatalf("%s: %s", command, out.String())
 			}
+		}
+	})
+}
+
+func TestARedirectIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	var received int
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { received++ }))
+	defer other.Close()
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL+r.URL.Path, status)
+		}))
+		var out bytes.Buffer
+		code := run(t.Context(), []string{"ps", "--dir", packagedFolder(t), "--manager", server.URL}, environment{out: &out, err: &out})
+		server.Close()
+		if code != 1 || received > 0 || !strings.Contains(out.String(), fmt.Sprintf("redirects to %q, which is not followed", other.URL+"/api/v1/app")) {
+			t.Errorf("%d: exit %d, %d requests: %s", status, code, received, out.String())
 		}
 	}
 }

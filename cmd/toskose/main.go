@@ -49,7 +49,7 @@ type environment struct {
 }
 
 func (e environment) streams() cli.Streams {
-	return cli.Streams{In: e.in, Out: e.out, Err: e.err, Screen: e.outTerminal && !slices.Contains(e.environ, "TERM=dumb")}
+	return cli.Streams{In: e.in, Out: cli.Clean(e.out), Err: cli.Clean(e.err), Raw: e.out, Screen: e.outTerminal && !slices.Contains(e.environ, "TERM=dumb")}
 }
 
 // colour reports whether to print in colour to a stream that may be a terminal

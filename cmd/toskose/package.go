@@ -160,7 +160,7 @@ func makePlan(ctx context.Context, env environment, engine engineFlags, archive 
 		return nil, err
 	}
 	if !engine.quiet && len(diagnostics) > 0 {
-		fmt.Fprintln(env.err, diagnostics.Error())
+		fmt.Fprintln(env.streams().Err, diagnostics.Error())
 	}
 	app.Name = cmp.Or(name, app.Name)
 	target := packager.TargetOf(app)

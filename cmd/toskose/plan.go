@@ -156,7 +156,7 @@ func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flag
 	if err != nil {
 		return err
 	}
-	_, err = env.out.Write(out)
+	_, err = env.streams().Out.Write(out)
 	return err
 }
 
@@ -198,7 +198,7 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 		return nil, err
 	}
 	if !engine.quiet && len(diagnostics) > 0 {
-		fmt.Fprintln(env.err, diagnostics.Error())
+		fmt.Fprintln(env.streams().Err, diagnostics.Error())
 	}
 	target := packager.TargetOf(app)
 	cfg, err := readConfig(configs, &target)
@@ -270,6 +270,6 @@ func checkPlan(env environment, flags planFlags, problem plan.Problem, app strin
 	case len(outcome.Unmet) > 0:
 		return fmt.Errorf("%s does not reach the goal:\n%s", flags.check, strings.Join(outcome.Unmet, "\n"))
 	}
-	_, err = env.out.Write(outcome.Text(app))
+	_, err = env.streams().Out.Write(outcome.Text(app))
 	return err
 }

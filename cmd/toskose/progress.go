@@ -12,6 +12,7 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager/image/event"
+	"github.com/toskose/toskose/tosca/diag"
 )
 
 // The values of --progress.
@@ -45,6 +46,9 @@ func newProgress(kind string, env environment, engine engineFlags) progress {
 	case kind == progressJSON:
 		return &jsonProgress{w: out}
 	case kind == progressTerminal, kind == progressAuto && env.outTerminal && !slices.Contains(env.environ, "TERM=dumb") && !engine.debug && !engine.quiet:
+		if !engine.quiet {
+			out = env.out // it writes escape sequences of its own
+		}
 		return &terminalProgress{w: out, width: terminalWidth(env.out), now: time.Now}
 	default:
 		return plainProgress{out}
@@ -145,10 +149,10 @@ func (p *terminalProgress) draw(stays string) {
 	if p.drawn > 0 {
 		fmt.Fprintf(&s, "\x1b[%dA\r\x1b[J", p.drawn) // up to the first of them, and clear from there
 	}
-	s.WriteString(stays)
+	s.WriteString(diag.VisibleLines(stays))
 	for _, e := range p.active {
 		line := []rune(activity(e))
-		s.WriteString(string(line[:min(len(line), p.width-1)]) + "\n")
+		s.WriteString(diag.Visible(string(line[:min(len(line), p.width-1)])) + "\n")
 	}
 	p.drawn = len(p.active)
 	fmt.Fprint(p.w, s.String())

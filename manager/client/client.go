@@ -50,7 +50,9 @@ func New(address, user, password string) *Client {
 // With returns a client.
 func With(opts Options) *Client {
 	opts.Address = strings.TrimRight(opts.Address, "/")
-	c := &Client{opts: opts, http: &http.Client{}}
+	c := &Client{opts: opts, http: &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	c.password.Store(&opts.Password)
 	if opts.TLS != nil {
 		c.http.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: opts.TLS}
@@ -192,10 +194,15 @@ func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, error
 		}
 		return nil, fmt.Errorf("%w at %s: %w", ErrNoAnswer, c.opts.Address, err)
 	}
-	if answer.StatusCode < http.StatusBadRequest {
+	redirects := answer.StatusCode/100 == 3 && answer.StatusCode != http.StatusNotModified
+	if answer.StatusCode < http.StatusBadRequest && !redirects {
 		return answer, nil
 	}
 	defer answer.Body.Close()
+	if redirects { // who follows it sends the password and the request to another server
+		return nil, &Problem{Status: answer.StatusCode, Title: http.StatusText(answer.StatusCode), Detail: fmt.Sprintf(
+			"%s redirects to %.200q, which is not followed: give the address of the manager itself", c.opts.Address, answer.Header.Get("Location"))}
+	}
 	p := &Problem{Status: answer.StatusCode, Title: http.StatusText(answer.StatusCode)}
 	if text, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer)); err == nil {
 		_ = json.Unmarshal(text, p) // otherwise the status says it

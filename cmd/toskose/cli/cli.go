@@ -21,8 +21,9 @@ const (
 // Streams are where a command reads and prints.
 type Streams struct {
 	In       io.Reader
-	Out, Err io.Writer
-	Screen   bool // Out is a terminal on which text can be written anew
+	Out, Err io.Writer // see Clean
+	Raw      io.Writer // Out for a command's own escape sequences and for bytes that are not text
+	Screen   bool      // Out is a terminal on which text can be written anew
 }
 
 // UsageError is a mistake in the command line.

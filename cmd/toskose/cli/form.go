@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -42,10 +41,7 @@ func (f *Form) Register(cmd *cobra.Command) {
 // Show prints an answer: as JSON, or as people read it.
 func (f *Form) Show(out io.Writer, answer any, people func(io.Writer)) error {
 	if *f == FormJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(answer)
+		return WriteJSON(out, answer, "  ")
 	}
 	people(out)
 	return nil

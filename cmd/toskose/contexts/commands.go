@@ -2,7 +2,6 @@ package contexts
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -164,9 +163,7 @@ func (k *keeper) show() *cobra.Command {
 			}
 			current, _ := store.Current() // none is no error here
 			l.Current = current == name
-			encoder := json.NewEncoder(k.streams.Out)
-			encoder.SetIndent("", "  ")
-			return encoder.Encode(l)
+			return cli.WriteJSON(k.streams.Out, l, "  ")
 		},
 	}
 	return cmd

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -33,7 +32,7 @@ otherwise an event of the kind "missing" says so, and the states follow.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			print := s.printEvent
 			if s.output == cli.FormJSON {
-				print = func(e client.Event) error { return json.NewEncoder(s.streams.Out).Encode(e) }
+				print = func(e client.Event) error { return cli.WriteJSON(s.streams.Out, e, "") }
 			}
 			ctx := cmd.Context()
 			return s.Ask(func(c *client.Client) error {

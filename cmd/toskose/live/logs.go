@@ -2,7 +2,6 @@ package live
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -138,9 +137,7 @@ func (l *logging) printJSON(line client.LogLine) error {
 	if line.Kind == client.LogLive {
 		return nil
 	}
-	encoder := json.NewEncoder(l.streams.Out)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(line)
+	return cli.WriteJSON(l.streams.Out, line, "")
 }
 
 // printer prints lines for people. Where a component has several replicas, it says

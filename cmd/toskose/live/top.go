@@ -3,7 +3,6 @@ package live
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -91,7 +90,7 @@ func (s *session) top(ctx context.Context, c *client.Client, names []string, fol
 
 func (s *session) showUsage(now []usage, follow bool, at time.Time) error {
 	if follow && s.output == cli.FormJSON {
-		return json.NewEncoder(s.streams.Out).Encode(now) // one array on each line
+		return cli.WriteJSON(s.streams.Out, now, "") // one array on each line
 	}
 	return s.output.Show(s.streams.Out, now, func(w io.Writer) {
 		if !follow {
@@ -102,7 +101,7 @@ func (s *session) showUsage(now []usage, follow bool, at time.Time) error {
 		fmt.Fprintf(&page, "%s\n", at.UTC().Format(time.RFC3339))
 		printUsage(&page, now)
 		if s.streams.Screen {
-			repaint(w, page.String())
+			repaint(s.streams.Raw, diag.VisibleLines(page.String()))
 		} else {
 			fmt.Fprintln(w, page.String())
 		}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"unicode/utf8"
+
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// Clean returns a writer for text that may contain what others have written: names, log
+// lines, error messages. It replaces everything that would make a terminal do something
+// else than show it: control characters, escape sequences, marks that change the direction
+// of a text. Line ends and tabs stay.
+func Clean(w io.Writer) io.Writer {
+	if cleaned, ok := w.(*cleaner); ok {
+		return cleaned
+	}
+	return &cleaner{w: w}
+}
+
+type cleaner struct {
+	w    io.Writer
+	rest []byte // the beginning of a character whose end has not been written yet
+}
+
+func (c *cleaner) Write(text []byte) (int, error) {
+	all := append(c.rest, text...)
+	end := len(all)
+	for i := 1; i < utf8.UTFMax && i <= len(all); i++ {
+		if first := all[len(all)-i]; utf8.RuneStart(first) {
+			if !utf8.FullRune(all[len(all)-i:]) {
+				end = len(all) - i
+			}
+			break
+		}
+	}
+	c.rest = append([]byte(nil), all[end:]...)
+	if _, err := io.WriteString(c.w, diag.VisibleLines(string(all[:end]))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// WriteJSON writes a value for programs, in one line or with an indent. Characters that a
+// terminal does not show are written as escapes, so that the value stays the same.
+func WriteJSON(w io.Writer, value any, indent string) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", indent)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	_, err := w.Write(diag.VisibleJSON(text.Bytes()))
+	return err
+}
