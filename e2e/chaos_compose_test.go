@@ -77,7 +77,7 @@ func onCompose(t *testing.T, folder, source string, ports []string, nodes string
 	if inSwarm(t, on[0].engine) {
 		t.Fatal("the engine is in a swarm")
 	}
-	app := packageAs(t, on[0].engine, source, ports, func(string) string { return nodes }, flags...)
+	app := packageAs(t, on[0].engine, source, ports, func(string) string { return nodes }, append(flags, "--allow-host", folder)...)
 	app.deploy(t)
 	e := engines{application: app, on: on}
 	e.scaling = func(t *testing.T, service string, replicas int) {

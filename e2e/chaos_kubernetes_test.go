@@ -20,7 +20,7 @@ import (
 // says what the cluster has to be.
 func TestChaosOnKubernetes(t *testing.T) {
 	source, folder := chaoticThinking(t)
-	app := packageAs(t, dockerEngine(t), source, []string{"gui_port"}, func(string) string { return "nodes:\n" + troubledNodes("", "") }, "--target", "kubernetes")
+	app := packageAs(t, dockerEngine(t), source, []string{"gui_port"}, func(string) string { return "nodes:\n" + troubledNodes("", "") }, "--target", "kubernetes", "--allow-host", folder)
 	loaded(t, app)
 	k := &cluster{chaos: &chaos{application: app, folder: folder}, namespace: app.name, machines: clusterMachines(t)}
 	k.ground, k.where = k, k.manager

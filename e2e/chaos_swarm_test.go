@@ -32,7 +32,7 @@ func onASwarm(t *testing.T) (c *chaos, e engines, nodes []swarm.Node) {
 		first := "node.id == " + nodes[0].ID
 		return fmt.Sprintf("  docker: {name: %s/%s-manager}\nnodes:\n", registries[0], name) +
 			troubledNodes(at("node.role == worker")+image("backend"), at(first)+image("frontend")) + "  store:\n" + at(first)
-	}, "-p", "--endpoint-mode", "dnsrr", "--publish-mode", "host")
+	}, "-p", "--endpoint-mode", "dnsrr", "--publish-mode", "host", "--allow-host", folder)
 	app.deploy(t)
 	must(t, "", found(t, "docker"), "service", "update", "-q", "--constraint-add", "node.role == worker", app.name+"_toskose-manager")
 	e = engines{application: app, on: on, scaling: func(t *testing.T, service string, replicas int) {

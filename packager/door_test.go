@@ -41,7 +41,7 @@ func warned(p *packager.Plan) []string {
 func TestTheAPIIsServedWithTheUsersCertificate(t *testing.T) {
 	t.Parallel()
 	cert, key := sample.Certificate(t, x509.Certificate{DNSNames: []string{"*.example.org", "shop.example.org"}})
-	p, err := given(cert, key, "", packager.Options{TLS: true})
+	p, err := given(cert, key, "", packager.Options{AllowHost: sample.Host, TLS: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestACertificateThatClientsRefuseIsWarnedOf(t *testing.T) {
 		"one day more is quiet": {IPAddresses: []net.IP{net.IPv6loopback}, NotBefore: now, NotAfter: now.AddDate(0, 0, 31)},
 	} {
 		cert, key := sample.Certificate(t, template)
-		p, err := given(cert, key, "", packager.Options{TLS: true})
+		p, err := given(cert, key, "", packager.Options{AllowHost: sample.Host, TLS: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,12 +98,16 @@ func TestACertificateThatCannotBeServedIsRefused(t *testing.T) {
 	cert, _ := sample.Certificate(t, x509.Certificate{})
 	other, key := sample.Certificate(t, x509.Certificate{})
 	for says, make := range map[string]func() (*packager.Plan, error){
-		"private key does not match": func() (*packager.Plan, error) { return given(cert, key, "", packager.Options{TLS: true}) },
-		"cannot be used":             func() (*packager.Plan, error) { return given(other, "", "", packager.Options{TLS: true}) },
-		"package with it":            func() (*packager.Plan, error) { return given(other, key, "", packager.Options{}) },
+		"private key does not match": func() (*packager.Plan, error) {
+			return given(cert, key, "", packager.Options{AllowHost: sample.Host, TLS: true})
+		},
+		"cannot be used": func() (*packager.Plan, error) {
+			return given(other, "", "", packager.Options{AllowHost: sample.Host, TLS: true})
+		},
+		"package with it": func() (*packager.Plan, error) { return given(other, key, "", packager.Options{AllowHost: sample.Host}) },
 		"no such file": func() (*packager.Plan, error) {
 			cfg := config.Config{Manager: config.Manager{TLS: config.Certificate{Certificate: "a", Key: "b"}}}
-			return packager.New(sample.App(), sample.Archive(), cfg, packager.Options{TLS: true, Read: func(name string) ([]byte, error) {
+			return packager.New(sample.App(), sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, TLS: true, Read: func(name string) ([]byte, error) {
 				return nil, fmt.Errorf("there is no such file: %s", name)
 			}})
 		},
@@ -119,7 +123,7 @@ func TestAPortIsPublishedWhereTheManagersCertificateIsFor(t *testing.T) {
 	for bind, names := range map[string][]string{
 		"": nil, "0.0.0.0": nil, "10.0.0.7": {"10.0.0.7"}, "::": nil,
 	} {
-		p, err := packager.New(sample.App(), sample.Archive(), config.Config{Manager: config.Manager{Bind: bind}}, packager.Options{TLS: true})
+		p, err := packager.New(sample.App(), sample.Archive(), config.Config{Manager: config.Manager{Bind: bind}}, packager.Options{AllowHost: sample.Host, TLS: true})
 		if err != nil {
 			t.Fatal(err)
 		}

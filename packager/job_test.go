@@ -128,7 +128,7 @@ func TestWhatOnlyTheManagerCanRunIsNoJob(t *testing.T) {
 			t.Parallel()
 			app, node := tasks(t), config.Node{Job: true}
 			change(app, &node)
-			_, err := packager.New(app, sample.Archive(), config.Config{Nodes: map[string]config.Node{"toolbox": node}}, packager.Options{Version: "1.0"})
+			_, err := packager.New(app, sample.Archive(), config.Config{Nodes: map[string]config.Node{"toolbox": node}}, packager.Options{AllowHost: sample.Host, Version: "1.0"})
 			if want := `container "toolbox": nodes.toolbox.job: ` + want; err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}

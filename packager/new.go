@@ -20,10 +20,12 @@ import (
 // Options is what a plan depends on besides the application and its
 // configuration.
 type Options struct {
-	Version string                            // of Toskose
-	TLS     bool                              // manager and units speak TLS, with certificates of the application's own
-	Now     time.Time                         // certificates are warned of that are not valid then
-	Read    func(name string) ([]byte, error) // reads a file that toskose.yml names; nil: there are none
+	Version   string                            // of Toskose
+	Places    tosca.Places                      // where the archive says what is reported; nil: not known
+	AllowHost []string                          // paths of the host that the application may use, with what is below them
+	TLS       bool                              // manager and units speak TLS, with certificates of the application's own
+	Now       time.Time                         // certificates are warned of that are not valid then
+	Read      func(name string) ([]byte, error) // reads a file that toskose.yml names; nil: there are none
 }
 
 // TargetOf says what a toskose.yml for the application may name.
@@ -83,6 +85,7 @@ func New(app *tosca.Application, archive fs.FS, cfg config.Config, opts Options)
 	for _, v := range app.Volumes {
 		p.plan.Volumes = append(p.plan.Volumes, volume(v, p.plan.Config.Volumes[v.Name]))
 	}
+	p.hostPaths(app.Volumes)
 	dependsOn(app, p.plan.Services)
 	p.checkSecrets()
 	p.checkLeaks()

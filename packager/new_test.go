@@ -17,7 +17,7 @@ import (
 
 func plan(t *testing.T, app *tosca.Application, cfg config.Config) *packager.Plan {
 	t.Helper()
-	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{Version: "1.2.3"})
+	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 			t.Parallel()
 			app := sample.App()
 			test.change(app)
-			_, err := packager.New(app, sample.Archive(), config.Config{}, packager.Options{})
+			_, err := packager.New(app, sample.Archive(), config.Config{}, packager.Options{AllowHost: sample.Host})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v\nwant  %s", err, test.want)
 			}
@@ -320,7 +320,7 @@ func TestImagesOfDockerfilesAreBuiltFromTheArchive(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return packager.New(app, sample.Archive(), cfg, packager.Options{Version: "1.2.3"})
+		return packager.New(app, sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	}
 	type is struct {
 		name, base, file string

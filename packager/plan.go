@@ -23,6 +23,7 @@ type Plan struct {
 	Config      config.Config     // completed
 	Digests     map[string]string // of the configurations of the units, by node, as these report them
 	Certificate *x509.Certificate // the user's own, of the manager's API; nil: there is none
+	Host        []HostPath        // what it uses of its host
 	Warnings    []string          // what is lost or surely not meant, for the user to read
 
 	Components map[string]Component // what of them differs from one release to another

@@ -10,7 +10,7 @@ import (
 
 func TestAPinnedPlanHasOtherImagesAndIsOtherwiseTheSame(t *testing.T) {
 	t.Parallel()
-	p, err := packager.New(sample.App(), sample.Archive(), config.Config{}, packager.Options{Version: "1.2.3"})
+	p, err := packager.New(sample.App(), sample.Archive(), config.Config{}, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func TestASecretWithoutAValueIsRefused(t *testing.T) {
 	t.Parallel()
 	app, cfg := hushed()
 	app.Nodes[0].Env["DB_PASSWORD"] = ""
-	_, err := packager.New(app, sample.Archive(), cfg, packager.Options{})
+	_, err := packager.New(app, sample.Archive(), cfg, packager.Options{AllowHost: sample.Host})
 	if err == nil || err.Error() != `secret "backend.DB_PASSWORD": it has no value` {
 		t.Errorf("error %v", err)
 	}
@@ -204,7 +204,7 @@ func TestTwoSecretsOfOneNameAreRefused(t *testing.T) {
 			t.Parallel()
 			app := sample.App()
 			test.change(app)
-			_, err := packager.New(app, sample.Archive(), config.Config{Secrets: []string{test.secret}}, packager.Options{})
+			_, err := packager.New(app, sample.Archive(), config.Config{Secrets: []string{test.secret}}, packager.Options{AllowHost: sample.Host})
 			if want := `secret "` + test.secret + `": another secret file already has this name`; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v\nwant  %s", err, want)
 			}
@@ -241,7 +241,7 @@ func TestTheConfigurationsVolumesWinOverTheApplications(t *testing.T) {
 func TestTheManagerHasTheAuthoritiesOfUsersCertificates(t *testing.T) {
 	t.Parallel()
 	cfg := config.Config{Manager: config.Manager{ClientCA: "PEM"}}
-	p, err := packager.New(sample.App(), sample.Archive(), cfg, packager.Options{TLS: true})
+	p, err := packager.New(sample.App(), sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, TLS: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,14 +252,14 @@ func TestTheManagerHasTheAuthoritiesOfUsersCertificates(t *testing.T) {
 	if env := p.Manager().Env; env["TOSKOSE_MANAGER_CLIENT_CA"] != packager.ClientCAPath || env["TOSKOSE_MANAGER_TLS_CERT"] == "" {
 		t.Errorf("%v", env)
 	}
-	if _, err := packager.New(sample.App(), sample.Archive(), cfg, packager.Options{}); err == nil || !strings.Contains(err.Error(), "--tls") {
+	if _, err := packager.New(sample.App(), sample.Archive(), cfg, packager.Options{AllowHost: sample.Host}); err == nil || !strings.Contains(err.Error(), "--tls") {
 		t.Errorf("without TLS: %v", err)
 	}
 }
 
 func TestUnitsSpeakTLSWithWhoeverHasACertificateOfTheirAuthority(t *testing.T) {
 	t.Parallel()
-	p, err := packager.New(sample.App(), sample.Archive(), config.Config{}, packager.Options{TLS: true})
+	p, err := packager.New(sample.App(), sample.Archive(), config.Config{}, packager.Options{AllowHost: sample.Host, TLS: true})
 	if err != nil {
 		t.Fatal(err)
 	}

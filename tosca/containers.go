@@ -57,10 +57,14 @@ func (c *compiler) volume(n *node, policies *policies) Volume {
 		switch v := n.Property(name).Node; {
 		case v.IsNull():
 		case name == "driver_opts":
+			c.note(OptionsOf(n.Name), v.Pos())
 			for k, item := range v.Pairs() {
 				set(k.Text, item)
 			}
 		default:
+			if name == "device" {
+				c.note(OptionsOf(n.Name), v.Pos())
+			}
 			set(name, v)
 		}
 	}
@@ -266,6 +270,7 @@ func (c *compiler) shares(n *node) []Share {
 			c.Errorf(v.Pos(), code.ContainerValue, "%s: share_data: %s is not a path on the host", n.Of(), data.Show(v))
 			continue
 		}
+		c.note(ShareOf(n.Name, path.Clean(k.Text)), v.Pos())
 		all = append(all, Share{Container: path.Clean(k.Text), Host: host})
 	}
 	slices.SortFunc(all, func(a, b Share) int { return strings.Compare(a.Container, b.Container) })

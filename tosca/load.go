@@ -43,6 +43,24 @@ type Options struct {
 	// Operations are those of components, by their full names, that the user has
 	// decided about. One that no transition names is not warned of then.
 	Operations map[string][]string
+	// Places is filled with where the document says what later steps report about; nil: it is not.
+	Places Places
+}
+
+// Places are positions in the documents, by what is written there. The model has none, so
+// that it does not change with the layout of a document.
+type Places map[string]diag.Position
+
+// ShareOf returns the key of a container's bind mount of a host path, by its path there.
+func ShareOf(container, at string) string { return container + " share_data " + at }
+
+// OptionsOf returns the key of a volume's options.
+func OptionsOf(volume string) string { return volume + " driver_opts" }
+
+func (c *compiler) note(key string, at diag.Position) {
+	if c.places != nil {
+		c.places[key] = at
+	}
 }
 
 // Secret is the value of an input that is shown nowhere, whatever the input's name.
@@ -69,7 +87,7 @@ func Load(ctx context.Context, archive *csar.Archive, opts Options) (*Applicatio
 	if err != nil || len(docs) == 0 {
 		return nil, found.List(), cmp.Or(err, found.List().Err())
 	}
-	c := &compiler{archive: archive, draft: opts.Draft, decided: opts.Operations}
+	c := &compiler{archive: archive, draft: opts.Draft, decided: opts.Operations, places: opts.Places}
 	c.Graph = resolve.New(archive, docs, resolve.Options{
 		Inputs: opts.Inputs, File: (*resolve.InputFile)(opts.InputFile), Draft: opts.Draft, Withhold: opts.Withhold, Noun: noun,
 		Host: hostOf(docs[0], opts.Hosts), Attribute: attribute,
@@ -112,7 +130,8 @@ type compiler struct {
 	archive *csar.Archive
 	draft   bool
 	decided map[string][]string // operations by component
-	nodes   []*node             // in the order written
+	places  Places
+	nodes   []*node // in the order written
 	byNode  map[*resolve.Node]*node
 	scripts map[string]bool // scripts that were looked into
 	images  map[string]bool // names of images that are right

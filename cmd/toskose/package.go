@@ -19,11 +19,12 @@ import (
 
 // packageFlags are the flags of packaging.
 type packageFlags struct {
-	name    string
-	output  string
-	images  imageFlags
-	inputs  inputFlags
-	targets targetFlags
+	name      string
+	output    string
+	images    imageFlags
+	inputs    inputFlags
+	targets   targetFlags
+	allowHost []string
 }
 
 func (f *packageFlags) register(cmd *cobra.Command) {
@@ -32,6 +33,7 @@ func (f *packageFlags) register(cmd *cobra.Command) {
 	flags.StringVarP(&f.output, "output-path", "o", "", "folder for the manifests and credentials (default NAME-toskosed)")
 	f.images.register(cmd)
 	f.inputs.register(cmd)
+	cmd.Flags().StringArrayVar(&f.allowHost, "allow-host", nil, "let the application use `PATH` of its host, and what is below it: a folder, a device, the engine's socket; may be repeated")
 	f.targets.register(cmd)
 }
 
@@ -121,7 +123,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return nil, err
 	}
 	defer archive.Close()
-	how := packager.Options{Version: built().version, TLS: flags.targets.tls, Now: time.Now(), Read: beside(args[1:])}
+	how := packager.Options{Version: built().version, TLS: flags.targets.tls, AllowHost: flags.allowHost, Now: time.Now(), Read: beside(args[1:])}
 	plan, err := makePlan(ctx, env, engine, archive, flags.name, opts, args[1:], how)
 	if err != nil {
 		return nil, err
@@ -155,6 +157,8 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 
 func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, name string, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
 	heed(&opts, configs)
+	opts.Places = tosca.Places{}
+	how.Places = opts.Places
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
 		return nil, err

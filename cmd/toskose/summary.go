@@ -25,6 +25,7 @@ type summary struct {
 	Path        string   `json:"path"`
 	Images      []string `json:"images,omitempty"`
 	Files       []file   `json:"files,omitempty"`
+	Host        []string `json:"host,omitempty"`    // what it uses of its host
 	Secrets     []string `json:"secrets,omitempty"` // commands that create the secrets that must exist before deploying
 	Next        []string `json:"next,omitempty"`    // commands
 }
@@ -41,6 +42,9 @@ func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 	for _, i := range plan.Images {
 		at := slices.IndexFunc(plan.Services, func(s packager.Service) bool { return s.Name == i.Node || s.IsManager && i.Node == "" })
 		s.Images = append(s.Images, plan.Services[at].Image)
+	}
+	for _, h := range plan.Host {
+		s.Host = append(s.Host, h.String())
 	}
 	line := func(name, what string) { s.Files = append(s.Files, file{name, what}) }
 	swarm := targets.has(targetSwarm) || targets.has(targetCompose)
@@ -90,6 +94,9 @@ func (s *summary) print(w io.Writer) {
 		fmt.Fprintf(w, "  %-26s %s\n", f.Name, f.What)
 	}
 	fmt.Fprintf(w, "\nIts images, by names that stay theirs:\n  %s\n", strings.Join(s.Images, "\n  "))
+	if len(s.Host) > 0 {
+		fmt.Fprintf(w, "\nIt uses of its host:\n  %s\n", strings.Join(s.Host, "\n  "))
+	}
 	if len(s.Secrets) > 0 {
 		fmt.Fprintf(w, "\nBefore you deploy it, create these secrets, each from a FILE with its value:\n  %s\n", strings.Join(s.Secrets, "\n  "))
 	}

@@ -57,7 +57,7 @@ func TestItIsSaidWhatOthersMayRead(t *testing.T) {
 		"for a name":               {manager: config.Manager{TLS: mine}, tls: true, local: "is for shop.example.org, but a single engine publishes the manager at 127.0.0.1"},
 		"for a name and elsewhere": {manager: config.Manager{Bind: "10.0.0.7", TLS: mine}, tls: true, swarm: "10.0.0.7"},
 	} {
-		p, err := packager.New(sample.App(), sample.Archive(), config.Config{Manager: tt.manager}, packager.Options{TLS: tt.tls, Read: read, Now: time.Now()})
+		p, err := packager.New(sample.App(), sample.Archive(), config.Config{Manager: tt.manager}, packager.Options{AllowHost: sample.Host, TLS: tt.tls, Read: read, Now: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}

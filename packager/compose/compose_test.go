@@ -36,7 +36,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 
 func plan(t *testing.T, cfg config.Config) *packager.Plan {
 	t.Helper()
-	p, err := packager.New(sample.App(), sample.Archive(), cfg, packager.Options{Version: "1.2.3"})
+	p, err := packager.New(sample.App(), sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestTheManifestsAreAsTheyWere(t *testing.T) {
 func everything(t *testing.T) *packager.Plan {
 	t.Helper()
 	app, cfg := sample.Everything()
-	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{Version: "1.2.3", TLS: true})
+	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, Version: "1.2.3", TLS: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestEachToskosedServiceHasAVolumeForDocuments(t *testing.T) {
 	app := sample.App()
 	app.Volumes = append(app.Volumes, tosca.Volume{Name: "backend-documents"})
 	app.Nodes[0].Storage = []tosca.Storage{{Volume: "backend-documents", Location: "/files"}}
-	made, err := packager.New(app, sample.Archive(), config.Config{}, packager.Options{Version: "1.2.3"})
+	made, err := packager.New(app, sample.Archive(), config.Config{}, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}

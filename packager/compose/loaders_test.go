@@ -53,7 +53,7 @@ func hostile(t *testing.T) *packager.Plan {
 		Nodes:   map[string]config.Node{"backend": {Alias: "backend.alias", Deploy: deploy}, "store": {Deploy: deploy}},
 		Volumes: map[string]config.Volume{"dbvolume": {Driver: "local", DriverOpts: map[string]string{"device": "$dev", "o": "size=1m"}}},
 		Secrets: []string{"backend.SECRET"},
-	}, packager.Options{Version: "1.2.3"})
+	}, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestWhateverIsWrittenIsLoadedAndHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	plans := map[string]*packager.Plan{"everything": everything(t), "what looks like something else": hostile(t)}
 	for name, a := range sample.Archives(t, "../..") {
-		p, err := packager.New(a.App, a.Archive, config.Config{}, packager.Options{Version: "1.2.3", TLS: true})
+		p, err := packager.New(a.App, a.Archive, config.Config{}, packager.Options{AllowHost: []string{"/", "./backup"}, Version: "1.2.3", TLS: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +277,7 @@ func TestServicesHaveNamesThatASwarmTakesAndAreFoundByTheirOwn(t *testing.T) {
 	for _, name := range names[4:] {
 		app.Nodes = append(app.Nodes, tosca.Node{Name: name, Depends: []string{"my.node"}, Image: tosca.Image{Kind: tosca.ImageService, Name: "a:1"}})
 	}
-	p, err := packager.New(app, sample.Archive(), config.Config{}, packager.Options{})
+	p, err := packager.New(app, sample.Archive(), config.Config{}, packager.Options{AllowHost: sample.Host})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestTheNamesOfExternalSecretsAreSuchAsASwarmTakes(t *testing.T) {
 	app := sample.App()
 	app.Nodes[0].Env = map[string]string{"A_": "1", strings.Repeat("B", 80): "2", strings.Repeat("B", 81): "3"}
 	cfg := config.Config{Secrets: []string{"backend.A_", "backend." + strings.Repeat("B", 80), "backend." + strings.Repeat("B", 81)}}
-	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{})
+	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{AllowHost: sample.Host})
 	if err != nil {
 		t.Fatal(err)
 	}

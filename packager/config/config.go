@@ -14,6 +14,8 @@ type Config struct {
 	// them into Nodes.
 	Components map[string]Component `yaml:"components,omitempty" json:"components,omitempty"`
 	Volumes    map[string]Volume    `yaml:"volumes,omitempty" json:"volumes,omitempty"`
+	// AllowHost are paths of the host that the application may use, with what is below them.
+	AllowHost []string `yaml:"allow_host,omitempty" json:"allow_host,omitempty"`
 	// Secrets names, as COMPONENT.INPUT or CONTAINER.VARIABLE, what must not be
 	// written in the clear.
 	Secrets []string `yaml:"secrets,omitempty" json:"secrets,omitempty"`

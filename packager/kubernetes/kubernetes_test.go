@@ -46,7 +46,7 @@ func by(user string, p *packager.Plan) *packager.Plan {
 
 func plan(t *testing.T, app *tosca.Application, cfg config.Config) *packager.Plan {
 	t.Helper()
-	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{Version: "1.2.3"})
+	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestTheManifestsAreAsTheyWere(t *testing.T) {
 func TestEveryWordArrives(t *testing.T) {
 	t.Parallel()
 	app, cfg := sample.Everything()
-	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{Version: "1.2.3", TLS: true})
+	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, Version: "1.2.3", TLS: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ var today = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 // gives the folder of its secrets.
 func certified(t *testing.T, dir string, cfg config.Config, now time.Time) string {
 	t.Helper()
-	plan, err := packager.New(sample.App(), sample.Archive(), cfg, packager.Options{TLS: true})
+	plan, err := packager.New(sample.App(), sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, TLS: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestNoContainerHasTheKeyThatSigns(t *testing.T) {
 	if err != nil || !authority.IsCA || authority.NotAfter.Before(today.AddDate(9, 0, 0)) {
 		t.Errorf("%+v, %v", authority, err)
 	}
-	plan, err := packager.New(sample.App(), sample.Archive(), config.Config{}, packager.Options{TLS: true})
+	plan, err := packager.New(sample.App(), sample.Archive(), config.Config{}, packager.Options{AllowHost: sample.Host, TLS: true})
 	if err != nil {
 		t.Fatal(err)
 	}

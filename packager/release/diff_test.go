@@ -49,7 +49,7 @@ func shop() version {
 // packaged writes a version for all targets.
 func packaged(t *testing.T, v version) string {
 	t.Helper()
-	plan, err := packager.New(v.app, v.archive, v.cfg, packager.Options{Version: "1.2.3", TLS: v.tls})
+	plan, err := packager.New(v.app, v.archive, v.cfg, packager.Options{AllowHost: sample.Host, Version: "1.2.3", TLS: v.tls})
 	if err != nil {
 		t.Fatal(err)
 	}

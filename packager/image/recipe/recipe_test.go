@@ -23,7 +23,7 @@ import (
 // made on what it is made on by itself.
 func images(t *testing.T, ref string, c v1.Config) []*Image {
 	t.Helper()
-	plan, err := packager.New(sample.App(), sample.Archive(), config.Config{}, packager.Options{Version: "1.2.3"})
+	plan, err := packager.New(sample.App(), sample.Archive(), config.Config{}, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}

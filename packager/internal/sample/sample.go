@@ -57,6 +57,9 @@ func Archive() fstest.MapFS {
 	}
 }
 
+// Host are the paths of its host that App uses.
+var Host = []string{"/srv"}
+
 // App is the application: two toskosed containers, a standalone one, a volume.
 func App() *tosca.Application {
 	return &tosca.Application{

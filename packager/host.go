@@ -1,0 +1,82 @@
+package packager
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// HostPath is something that belongs to the machine which runs a container: a folder, a
+// device, the engine's socket. Who can write there may take over the machine.
+type HostPath struct {
+	Path string
+	User string // what uses it, for people
+}
+
+func (h HostPath) String() string { return fmt.Sprintf("%s, by %s", h.Path, h.User) }
+
+// hostPaths finds what the application uses of its host. An archive decides nothing about
+// machines: each path must be allowed by who packages it, on the command line or in
+// toskose.yml.
+func (p *planner) hostPaths(volumes []tosca.Volume) {
+	for _, n := range p.app.Nodes {
+		for _, share := range n.Shares {
+			p.hostPath(HostPath{share.Host, fmt.Sprintf("container %q at %s", n.Name, share.Container)}, p.opts.Places[tosca.ShareOf(n.Name, share.Container)])
+		}
+	}
+	for _, v := range volumes {
+		cfg := p.plan.Config.Volumes[v.Name]
+		planned := volume(v, cfg)
+		for _, option := range hostOptions(planned.Options) {
+			used := HostPath{planned.Options[option], fmt.Sprintf("volume %q", v.Name)}
+			if cfg.DriverOpts[option] != "" { // toskose.yml says so itself
+				p.plan.Host = append(p.plan.Host, used)
+				continue
+			}
+			p.hostPath(used, p.opts.Places[tosca.OptionsOf(v.Name)])
+		}
+	}
+}
+
+func (p *planner) hostPath(used HostPath, at diag.Position) {
+	if !allowsHost(slices.Concat(p.opts.AllowHost, p.plan.Config.AllowHost), used.Path) {
+		place := ""
+		if at.Line > 0 {
+			place = at.String() + ": "
+		}
+		p.report("%s%s uses %q of its host, which is not allowed; if you trust the archive with it, package with --allow-host %s, or list the path under allow_host in toskose.yml",
+			place, used.User, used.Path, used.Path)
+		return
+	}
+	p.plan.Host = append(p.plan.Host, used)
+}
+
+// networkVolumes are the types of volumes whose device is on another machine or in memory.
+var networkVolumes = []string{"nfs", "nfs4", "cifs", "smb3", "tmpfs", "ceph", "glusterfs"}
+
+// hostOptions returns the options of a volume that name a path of the host, sorted.
+func hostOptions(options map[string]string) []string {
+	if slices.Contains(networkVolumes, options["type"]) && !strings.Contains(","+options["o"]+",", "bind,") {
+		return nil
+	}
+	var all []string
+	for option, value := range options {
+		if strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "//") {
+			all = append(all, option)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// allowsHost reports whether a path, or a folder that it is in, is allowed.
+func allowsHost(allowed []string, used string) bool {
+	return slices.ContainsFunc(allowed, func(one string) bool {
+		one, used := path.Clean(one), path.Clean(used)
+		return used == one || path.IsAbs(one) && strings.HasPrefix(used, strings.TrimSuffix(one, "/")+"/")
+	})
+}
