@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/rpc"
+	"github.com/toskose/toskose/unit/safepath"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -59,7 +60,7 @@ func listenAll(ctx context.Context, c *config.Config, env map[string]string, log
 		if err != nil {
 			return opened, err
 		}
-		if s.listener, err = listenUnix(ctx, &listen, x, c.Supervisord.User); err != nil {
+		if s.listener, err = listenUnix(ctx, x, c.Supervisord.User); err != nil {
 			return opened, fmt.Errorf("[%s]: %w", x.Section, err)
 		}
 		opened = append(opened, s)
@@ -70,17 +71,17 @@ func listenAll(ctx context.Context, c *config.Config, env map[string]string, log
 // listenUnix opens a socket file. Nobody can connect before it has its mode and
 // owner: it is created under a umask that keeps everyone out. It belongs to the user
 // that the unit is about to become, unless the file says another.
-func listenUnix(ctx context.Context, listen *net.ListenConfig, x config.UnixServer, user *config.User) (net.Listener, error) {
-	if info, err := os.Lstat(x.File); err == nil && info.Mode()&os.ModeSocket != 0 {
+func listenUnix(ctx context.Context, x config.UnixServer, user *config.User) (net.Listener, error) {
+	if info, err := safepath.Lstat(x.File); err == nil && info.Mode()&os.ModeSocket != 0 {
 		if conn, err := net.Dial("unix", x.File); err == nil { //nolint:noctx // a local socket answers or refuses at once
 			conn.Close()
 			return nil, fmt.Errorf("another process listens on %s", x.File)
 		}
-		_ = os.Remove(x.File) // left by a process that was killed
+		_ = safepath.Remove(x.File) // left by a process that was killed
 	}
-	var listener net.Listener
+	var listener *net.UnixListener
 	err := underUmask(0o777, func() (err error) {
-		listener, err = listen.Listen(ctx, "unix", x.File)
+		listener, err = safepath.Listen(ctx, x.File)
 		return err
 	})
 	if err != nil {
@@ -90,17 +91,31 @@ func listenUnix(ctx context.Context, listen *net.ListenConfig, x config.UnixServ
 	if owner == nil && os.Geteuid() == 0 {
 		owner = user
 	}
+	uid, gid := 0, 0
 	if owner != nil {
-		err = os.Chown(x.File, owner.UID, owner.GID)
+		uid, gid = owner.UID, owner.GID
 	}
-	if err == nil {
-		err = os.Chmod(x.File, os.FileMode(x.Mode))
-	}
-	if err != nil {
+	if err := safepath.OwnSocket(x.File, owner != nil, uid, gid, os.FileMode(x.Mode)); err != nil {
 		listener.Close()
 		return nil, err
 	}
-	return listener, nil
+	return newSocketFile(listener, x.File), nil
+}
+
+// socketFile is a listener that removes its file when it is closed.
+type socketFile struct {
+	net.Listener
+	remove func()
+}
+
+func newSocketFile(listener net.Listener, path string) socketFile {
+	return socketFile{listener, sync.OnceFunc(func() { _ = safepath.Remove(path) })} // what stays is replaced at the next start
+}
+
+// Close removes the file first: afterwards it may be another listener's.
+func (s socketFile) Close() error {
+	s.remove()
+	return s.Listener.Close()
 }
 
 // credentials returns a server's user and password: those of the configuration, and what

@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/limits"
 	"github.com/toskose/toskose/unit/logs"
+	"github.com/toskose/toskose/unit/safepath"
 )
 
 // supervise runs the unit until it ends.
@@ -131,17 +132,17 @@ func become(user *config.User) error {
 // unless it is something else, such as /dev/null, or has become somebody else's.
 func writePID(path string, logger *slog.Logger) (remove func()) {
 	text := []byte(strconv.Itoa(os.Getpid()) + "\n")
-	if err := os.WriteFile(path, text, 0o644); err != nil {
+	if err := safepath.WriteFile(path, text, 0o644); err != nil {
 		logger.Error("cannot write the pidfile", "error", err)
 		return func() {}
 	}
 	return func() {
-		info, err := os.Lstat(path)
+		info, err := safepath.Lstat(path)
 		if err != nil || !info.Mode().IsRegular() {
 			return
 		}
-		if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, text) {
-			_ = os.Remove(path)
+		if now, err := safepath.ReadFile(path); err == nil && bytes.Equal(now, text) {
+			_ = safepath.Remove(path)
 		}
 	}
 }

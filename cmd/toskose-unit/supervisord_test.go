@@ -509,6 +509,36 @@ while True:
     connection.close()
 `
 
+// TestRootFollowsNoLinkOfAnotherUser is where the unit is right: supervisord as root
+// overwrites the file, and changes its owner.
+func TestRootFollowsNoLinkOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be misled")
+	}
+	s := &side{t: t, dir: openFolder(t), path: unitBinary}
+	for _, name := range []string{"log", "pid", "op.log", "server.sock"} {
+		s.write("victim", "secret")
+		if err := os.Symlink(filepath.Join(s.dir, "victim"), filepath.Join(s.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chown(s.dir, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	s.write("x.conf", "[supervisord]\nlogfile=DIR/log\npidfile=DIR/pid\nchildlogdir=DIR\n"+marker+"stdout_logfile=DIR/op.log\n"+
+		"[fcgi-program:local]\ncommand=/bin/sleep 1000\nsocket=unix://DIR/server.sock\nsocket_owner=nobody\n")
+	s.start("-nc", "DIR/x.conf")
+	s.await("up", "\n")
+	if code := s.stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	info, err := os.Stat(filepath.Join(s.dir, "victim"))
+	if err != nil || info.Size() != int64(len("secret")) || info.Sys().(*syscall.Stat_t).Uid != 0 {
+		t.Errorf("the file of root is %+v, %v", info, err)
+	}
+}
+
 func TestProcessesOfAnFCGIProgramShareTheirSocket(t *testing.T) {
 	t.Parallel()
 	beside(t, func(t *testing.T, s *side) {

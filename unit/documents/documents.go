@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toskose/toskose/unit/safepath"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -50,7 +51,7 @@ func (f Folder) Get(name string) (wire.Document, error) {
 	if err := f.known(name); err != nil {
 		return wire.Document{}, err
 	}
-	text, err := os.ReadFile(f.path(name))
+	text, err := safepath.ReadFile(f.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(f.Path); err != nil {
 			return wire.Document{}, f.fault(err)
@@ -144,7 +145,7 @@ const (
 
 // lock keeps other units out of the folder. One that ends lets go of it.
 func (f Folder) lock() (unlock func(), err error) {
-	dir, err := os.Open(f.Path)
+	dir, err := safepath.Open(f.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (f Folder) lock() (unlock func(), err error) {
 
 // replace writes all of a file, synced, or nothing. The caller has the lock.
 func (f Folder) replace(path string, d wire.Document) (err error) {
-	next, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o660) //nolint:gosec // for the group that replicas share
+	next, err := safepath.Create(path+".new", 0o660) // for the group that replicas share
 	if err != nil {
 		return err
 	}
@@ -176,13 +177,13 @@ func (f Folder) replace(path string, d wire.Document) (err error) {
 		err = next.Sync()
 	}
 	if err = errors.Join(err, next.Close()); err == nil {
-		err = os.Rename(next.Name(), path)
+		err = safepath.Rename(next.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(next.Name())
+		_ = safepath.Remove(next.Name())
 		return err
 	}
-	dir, err := os.Open(f.Path)
+	dir, err := safepath.Open(f.Path)
 	if err != nil {
 		return err
 	}

@@ -230,3 +230,38 @@ func TestWhatIsNoRevisionIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// The folder is one that other users can write: what they put there is neither followed
+// nor truncated by root.
+func TestADocumentFollowsNoLinkOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be misled")
+	}
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	f := Folder{Path: dir}
+	if _, err := f.Put("goal", document("1:a", "from elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{
+		os.Chmod(dir, 0o777), os.Chown(dir, 12345, 12345), os.Rename(f.path("goal"), victim),
+		os.Symlink(victim, f.path("goal")), os.Symlink(victim, f.path("goal")+".new"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d, err := f.Get("goal"); err == nil {
+		t.Errorf("what the link points to is read: %q", d.Content)
+	}
+	if err := os.Remove(f.path("goal")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Put("goal", document("2:a", "mine")); err != nil {
+		t.Fatal(err)
+	}
+	wantGoal(t, f, "2:a", "mine")
+	if text, err := os.ReadFile(victim); err != nil || !strings.HasSuffix(string(text), "from elsewhere") {
+		t.Errorf("the file of root has %q, %v", text, err)
+	}
+}

@@ -6,8 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toskose/toskose/unit/safepath"
 )
 
 // storage is what a journal needs of a folder: a real one, one in memory, or,
@@ -55,7 +58,7 @@ func (f *folder) lock() error {
 	if f.held != nil {
 		return nil
 	}
-	dir, err := os.Open(f.dir)
+	dir, err := safepath.Open(f.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -85,26 +88,28 @@ func (f *folder) unlock() error {
 }
 
 func (f *folder) list() ([]string, error) {
-	entries, err := os.ReadDir(f.dir)
-	names := make([]string, 0, len(entries))
-	for _, entry := range entries {
-		names = append(names, entry.Name())
+	dir, err := safepath.Open(f.dir)
+	if err != nil {
+		return nil, err
 	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	slices.Sort(names)
 	return names, err
 }
 
-func (f *folder) read(name string) (reader, error) { return os.Open(filepath.Join(f.dir, name)) }
+func (f *folder) read(name string) (reader, error) { return safepath.Open(filepath.Join(f.dir, name)) }
 
 func (f *folder) open(name string) (file, error) {
 	if err := f.make(); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(f.dir, name)
-	out, err := os.OpenFile(path, os.O_RDWR, 0)
+	out, err := safepath.OpenFile(path, os.O_RDWR, 0)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return realFile{out}, err
 	}
-	if out, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640); err != nil { //nolint:gosec // it holds no secret, and its group may read it
+	if out, err = safepath.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640); err != nil {
 		return nil, err
 	}
 	// The name must survive a crash, too.
@@ -120,7 +125,7 @@ func (f *folder) replace(name string, data []byte) error {
 		return err
 	}
 	path := filepath.Join(f.dir, name)
-	next, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640) //nolint:gosec // as in open
+	next, err := safepath.Create(path+".new", 0o640)
 	if err != nil {
 		return err
 	}
@@ -128,10 +133,10 @@ func (f *folder) replace(name string, data []byte) error {
 		err = next.Sync()
 	}
 	if err = errors.Join(err, next.Close()); err == nil {
-		err = os.Rename(next.Name(), path)
+		err = safepath.Rename(next.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(next.Name())
+		_ = safepath.Remove(next.Name())
 		return err
 	}
 	return f.held.Sync()
@@ -142,10 +147,10 @@ func (f *folder) make() error {
 	if f.held != nil {
 		return nil
 	}
-	if err := os.MkdirAll(f.dir, 0o750); err != nil {
+	if err := safepath.MkdirAll(f.dir, 0o750); err != nil {
 		return err
 	}
-	parent, err := os.Open(filepath.Dir(f.dir))
+	parent, err := safepath.Open(filepath.Dir(f.dir))
 	if err != nil {
 		return err
 	}
@@ -157,7 +162,7 @@ func (f *folder) make() error {
 }
 
 func (f *folder) remove(name string) error {
-	err := os.Remove(filepath.Join(f.dir, name))
+	err := safepath.Remove(filepath.Join(f.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -1,31 +1,49 @@
 package logs
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/toskose/toskose/unit/safepath"
 )
+
+// autoLength is the length of the random part of an AUTO log's name.
+const autoLength = 10
 
 // AutoFile creates the file of an AUTO log under a new name, formed as Supervisor
 // does, and returns its path. channel is stdout or stderr.
 func AutoFile(dir, process, channel, identifier string) (string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the folder is configured, often /tmp
+	if err := safepath.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("cannot create the log of %s %s: %w", process, channel, err)
 	}
-	file, err := os.CreateTemp(dir, process+"-"+channel+"---"+identifier+"-*.log")
-	if err != nil {
-		return "", fmt.Errorf("cannot create the log of %s %s: %w", process, channel, err)
+	for {
+		path := filepath.Join(dir, process+"-"+channel+"---"+identifier+"-"+rand.Text()[:autoLength]+".log")
+		file, err := safepath.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("cannot create the log of %s %s: %w", process, channel, err)
+		}
+		return path, file.Close()
 	}
-	return file.Name(), file.Close()
 }
 
 // CleanAuto removes the AUTO logs of an earlier run, rotated ones too.
 func CleanAuto(dir, identifier string) error {
-	entries, err := os.ReadDir(dir)
+	folder, err := safepath.Open(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
+	}
+	var entries []fs.DirEntry
+	if err == nil {
+		defer folder.Close()
+		entries, err = folder.ReadDir(-1)
 	}
 	var errs []error
 	if err != nil {
@@ -33,7 +51,7 @@ func CleanAuto(dir, identifier string) error {
 	}
 	for _, entry := range entries {
 		if entry.Type().IsRegular() && isAuto(entry.Name(), "---"+identifier+"-") {
-			errs = append(errs, os.Remove(filepath.Join(dir, entry.Name())))
+			errs = append(errs, safepath.Remove(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return errors.Join(errs...)

@@ -2,13 +2,14 @@ package logs
 
 import (
 	"bytes"
-	"os"
+
+	"github.com/toskose/toskose/unit/safepath"
 )
 
 // modified returns when a file was written last; 0: nobody knows. That is the time of what
 // has none in an index.
 func modified(path string) int64 {
-	info, err := os.Stat(path)
+	info, err := safepath.Stat(path)
 	if err != nil {
 		return 0
 	}
@@ -32,7 +33,7 @@ func (f *File) generations() []generation {
 		if i > 0 {
 			path = f.backup(i)
 		}
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		if info, err := safepath.Stat(path); err == nil && info.Mode().IsRegular() {
 			all = append(all, generation{cursor{life: f.life, gen: f.gen - uint64(i)}, path, info.Size()})
 		}
 	}
@@ -91,7 +92,7 @@ func (f *File) last(oldest cursor, lines int) cursor {
 	buffer := make([]byte, block)
 	found, ends, whole := oldest, 0, true
 	for _, g := range f.generations() {
-		file, err := os.Open(g.path)
+		file, err := safepath.Open(g.path)
 		if err != nil {
 			break
 		}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/unit/safepath"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -97,7 +98,7 @@ func (f *File) from(after string) (at cursor, gap bool, err error) {
 		return oldest, f.position(oldest) > 0, nil
 	case EndCursor:
 		end := cursor{life: f.life, gen: f.gen}
-		if info, err := os.Stat(f.path); err == nil && info.Mode().IsRegular() {
+		if info, err := safepath.Stat(f.path); err == nil && info.Mode().IsRegular() {
 			end.offset = info.Size()
 		}
 		return end, false, nil
@@ -204,7 +205,7 @@ func (f *File) openAt(at *cursor) (file *os.File, current, gap bool, err error) 
 	if current = at.gen == f.gen; !current {
 		path = f.backup(int(f.gen - at.gen))
 	}
-	file, err = os.Open(path)
+	file, err = safepath.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, current, gap, nil
 	}

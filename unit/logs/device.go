@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/toskose/toskose/unit/safepath"
 )
 
 // devices are the pipes and terminals that have something to write, or may have.
@@ -74,7 +76,7 @@ func (o *outlet) failed() bool {
 // that is opened is to block us, or to become our terminal.
 func flagsOf(path string, how int) int {
 	const never = syscall.O_NONBLOCK | syscall.O_NOCTTY
-	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+	if info, err := safepath.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
 		return os.O_RDWR | never
 	}
 	return os.O_CREATE | os.O_WRONLY | os.O_APPEND | never | how

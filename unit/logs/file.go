@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/toskose/toskose/unit/safepath"
 )
 
 // errClosed is the error of a write to a closed log.
@@ -121,10 +123,10 @@ func (f *File) open(how int) error {
 	}
 	f.adopt()
 	flags := flagsOf(f.path, how)
-	out, err := os.OpenFile(f.path, flags, 0o644) //nolint:gosec // the folder of a log says who may read it
+	out, err := safepath.OpenFile(f.path, flags, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(f.path), 0o755); err == nil { //nolint:gosec // likewise
-			out, err = os.OpenFile(f.path, flags, 0o644) //nolint:gosec // likewise
+		if err = safepath.MkdirAll(filepath.Dir(f.path), 0o755); err == nil {
+			out, err = safepath.OpenFile(f.path, flags, 0o644)
 		}
 	}
 	if err != nil {
@@ -216,10 +218,10 @@ func (f *File) rotate() {
 		last++
 	}
 	for i := last - 1; i > 0; i-- {
-		_ = os.Rename(f.backup(i), f.backup(i+1)) // else PATH.1 is overwritten
+		_ = safepath.Rename(f.backup(i), f.backup(i+1)) // else PATH.1 is overwritten
 		f.moveIndex(f.backup(i), f.backup(i+1))
 	}
-	if err := os.Rename(f.path, f.backup(1)); err != nil {
+	if err := safepath.Rename(f.path, f.backup(1)); err != nil {
 		// The limit holds even if nothing can be renamed.
 		f.truncate()
 		return
@@ -239,7 +241,7 @@ func (f *File) rotate() {
 }
 
 func exists(path string) bool {
-	_, err := os.Lstat(path)
+	_, err := safepath.Lstat(path)
 	return err == nil
 }
 
@@ -282,7 +284,7 @@ func (f *File) reopen() error {
 	if f.out != nil {
 		ended = f.size
 		before, _ = f.out.Stat()
-		if now, err := os.Stat(f.path); f.device != nil && err == nil && os.SameFile(before, now) {
+		if now, err := safepath.Stat(f.path); f.device != nil && err == nil && os.SameFile(before, now) {
 			return nil // what waits for its reader comes first
 		}
 		defer (&File{out: f.out, device: f.device}).leave() // not yet: the new file might get its inode
@@ -310,16 +312,16 @@ func (f *File) Clear() error {
 	if f.std != nil {
 		return nil
 	}
-	info, err := os.Stat(f.path)
+	info, err := safepath.Stat(f.path)
 	if err == nil && !info.Mode().IsRegular() {
 		return nil // /dev/null is empty, and must stay
 	}
-	err = os.Remove(f.path)
+	err = safepath.Remove(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if f.o.Now != nil {
-		_ = os.Remove(f.path + timesSuffix) // else it is overwritten
+		_ = safepath.Remove(f.path + timesSuffix) // else it is overwritten
 	}
 	return f.reopen()
 }

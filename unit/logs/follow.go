@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"github.com/toskose/toskose/unit/safepath"
 )
 
 const (
@@ -123,7 +125,7 @@ func (w *Follower) reopen() {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
 	if w.gen == w.log.gen {
-		w.file, _ = os.Open(w.log.path)
+		w.file, _ = safepath.Open(w.log.path)
 	}
 }
 
@@ -148,6 +150,6 @@ func (w *Follower) advance() (gap bool) {
 	}
 	w.Close()
 	w.at = 0
-	w.file, _ = os.Open(path) // if it is gone by now, that is a gap, too
+	w.file, _ = safepath.Open(path) // if it is gone by now, that is a gap, too
 	return gap || (w.file == nil && w.gen < f.gen)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/toskose/toskose/unit/safepath"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -85,7 +86,7 @@ func (f *File) openToRead() (*os.File, int64, error) {
 	if f.std != nil {
 		return nil, 0, wire.NewFault(wire.NoFile, f.path)
 	}
-	file, err := os.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would block us
+	file, err := safepath.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would block us
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, wire.NewFault(wire.NoFile, f.path)
 	}

@@ -3,11 +3,14 @@ package logs
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 	"sort"
 	"syscall"
 	"time"
+
+	"github.com/toskose/toskose/unit/safepath"
 )
 
 // A log file has no times in it: its bytes are those of the process. When they were
@@ -108,12 +111,22 @@ func (f *File) thin(most int) bool {
 		f.apart *= 2
 	}
 	thinned := f.path + timesSuffix + thinnedSuffix
-	if text == nil || x.broken || os.WriteFile(thinned, text, 0o644) != nil || os.Rename(thinned, f.path+timesSuffix) != nil {
-		_ = os.Remove(thinned)
+	if text == nil || x.broken || replaceFile(thinned, text) != nil || safepath.Rename(thinned, f.path+timesSuffix) != nil {
+		_ = safepath.Remove(thinned)
 		return false
 	}
 	f.length, f.marked = int64(len(text)), last
 	return true
+}
+
+// replaceFile writes a file that takes the place of any that has its name.
+func replaceFile(path string, text []byte) error {
+	file, err := safepath.Create(path, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
 }
 
 // beginIndex begins the index of a file that is empty. The caller holds the lock.
@@ -145,7 +158,7 @@ func (f *File) writeIndex(marks ...mark) bool {
 		text = binary.LittleEndian.AppendUint64(text, uint64(m.at))
 	}
 	// It is not kept open: each log would take a descriptor more.
-	file, err := os.OpenFile(f.path+timesSuffix, flags, 0o644) //nolint:gosec // as its log
+	file, err := safepath.OpenFile(f.path+timesSuffix, flags, 0o644)
 	if err != nil {
 		return false
 	}
@@ -159,8 +172,8 @@ func (f *File) writeIndex(marks ...mark) bool {
 // moveIndex follows a file to its new name; an index of another file must not stay
 // there. The caller holds the lock.
 func (f *File) moveIndex(from, to string) {
-	if f.o.Now != nil && os.Rename(from+timesSuffix, to+timesSuffix) != nil {
-		_ = os.Remove(to + timesSuffix)
+	if f.o.Now != nil && safepath.Rename(from+timesSuffix, to+timesSuffix) != nil {
+		_ = safepath.Remove(to + timesSuffix)
 	}
 }
 
@@ -179,13 +192,13 @@ func (f *File) adopt() {
 		return
 	}
 	f.adopted = true
-	_ = os.Remove(f.path + timesSuffix + thinnedSuffix) // of a unit that was killed meanwhile
+	_ = safepath.Remove(f.path + timesSuffix + thinnedSuffix) // of a unit that was killed meanwhile
 	x, ok := openIndex(f.path)
 	if !ok {
 		return
 	}
 	defer x.Close()
-	info, err := os.Stat(f.path)
+	info, err := safepath.Stat(f.path)
 	if err != nil || inode(info) != x.inode {
 		return
 	}
@@ -211,7 +224,7 @@ func (f *File) adoptBackup(i int) bool {
 		return false
 	}
 	defer x.Close()
-	info, err := os.Stat(f.backup(i))
+	info, err := safepath.Stat(f.backup(i))
 	if err != nil || inode(info) != x.inode || x.life != f.life || x.gen != f.gen-uint64(i) {
 		return false
 	}
@@ -244,7 +257,7 @@ type index struct {
 
 // openIndex opens the index of a file of a log; false: there is none.
 func openIndex(path string) (*index, bool) {
-	file, err := os.Open(path + timesSuffix)
+	file, err := safepath.Open(path + timesSuffix)
 	if err != nil {
 		return nil, false
 	}

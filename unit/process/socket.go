@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toskose/toskose/unit/config"
+	"github.com/toskose/toskose/unit/safepath"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -68,34 +69,40 @@ func (s *sockets) release(cfg *config.Socket) {
 
 // listen opens a socket, in the place of whatever is at its path.
 func listen(ctx context.Context, cfg *config.Socket) (file *os.File, err error) {
-	var listener net.Listener
-	var from net.ListenConfig
 	if cfg.Network == "unix" {
-		if err := os.Remove(cfg.Address); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+		file, err = listenUnix(ctx, cfg)
+	} else {
+		var from net.ListenConfig
+		listener, listenErr := from.Listen(ctx, cfg.Network, cfg.Address)
+		if listenErr != nil {
+			return nil, listenErr
 		}
-	}
-	if listener, err = from.Listen(ctx, cfg.Network, cfg.Address); err != nil {
-		return nil, err
-	}
-	defer listener.Close() // the file has a descriptor of its own
-	switch l := listener.(type) {
-	case *net.UnixListener:
-		l.SetUnlinkOnClose(false)
-		if owner := cfg.Owner; owner != nil && owner.UID != os.Geteuid() {
-			err = os.Chown(cfg.Address, owner.UID, owner.GID)
+		defer listener.Close() // the file has a descriptor of its own
+		if tcp, ok := listener.(*net.TCPListener); ok {
+			file, err = tcp.File()
 		}
-		if err == nil {
-			err = os.Chmod(cfg.Address, os.FileMode(cfg.Mode))
-		}
-		if err == nil {
-			file, err = l.File()
-		}
-	case *net.TCPListener:
-		file, err = l.File()
 	}
 	if err == nil && cfg.Backlog > 0 {
 		err = unix.Listen(int(file.Fd()), cfg.Backlog)
 	}
 	return file, err
+}
+
+func listenUnix(ctx context.Context, cfg *config.Socket) (*os.File, error) {
+	if err := safepath.Remove(cfg.Address); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	listener, err := safepath.Listen(ctx, cfg.Address)
+	if err != nil {
+		return nil, err
+	}
+	defer listener.Close() // as above
+	change, uid, gid := false, 0, 0
+	if owner := cfg.Owner; owner != nil && owner.UID != os.Geteuid() {
+		change, uid, gid = true, owner.UID, owner.GID
+	}
+	if err := safepath.OwnSocket(cfg.Address, change, uid, gid, os.FileMode(cfg.Mode)); err != nil {
+		return nil, err
+	}
+	return listener.File()
 }

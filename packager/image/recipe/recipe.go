@@ -79,8 +79,12 @@ func (i *Image) AddBinary(binary layer.Tree) {
 func (i *Image) AddFiles(files layer.Tree) {
 	files = slices.Clone(files)
 	for k := range files {
-		if files[k].UID == imageUser {
-			files[k].UID = i.Base.UID
+		if files[k].UID != imageUser {
+			continue
+		}
+		if files[k].UID = i.Base.UID; i.Base.UID == 0 {
+			const group = 0o020
+			files[k].Mode &^= group // the unit is root, and follows no one else's changes
 		}
 	}
 	if script := baseCommand(i.Base.Config.Config); i.Plan.Unit && script != nil {

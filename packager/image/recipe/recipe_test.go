@@ -135,6 +135,30 @@ func TestFilesBelongToTheUserOfTheBaseWhereThePlanSaysSo(t *testing.T) {
 	}
 }
 
+// Group 0 may change the files only where that is whom the unit runs as.
+func TestFilesOfARootBaseAreWritableForRootOnly(t *testing.T) {
+	t.Parallel()
+	for _, uid := range []int{0, 1000} {
+		for _, i := range images(t, "x", v1.Config{}) {
+			if !i.Plan.Unit {
+				continue
+			}
+			i.Base.UID = uid
+			files, err := Files(i.Plan, sample.Archive())
+			if err != nil {
+				t.Fatal(err)
+			}
+			i.AddFiles(files)
+			for _, e := range i.Trees[len(i.Trees)-1] {
+				owned := strings.HasPrefix(e.Name, "toskose/apps") || strings.HasPrefix(e.Name, "toskose/state")
+				if writable := e.Mode&0o020 != 0; owned && writable != (uid != 0) || e.Mode&0o002 != 0 {
+					t.Errorf("%s of user %d has the mode %o", e.Name, uid, e.Mode)
+				}
+			}
+		}
+	}
+}
+
 func TestTheStepsInCommonEndWithTheBinary(t *testing.T) {
 	t.Parallel()
 	for _, i := range images(t, "x", v1.Config{User: "app", StopSignal: "SIGQUIT"}) {
