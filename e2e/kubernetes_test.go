@@ -203,6 +203,18 @@ func managed(t *testing.T, app *application, namespace, frontend, backend string
 	}
 	tell("no operation is allowed before its time", nothingBeforeItsTime)
 	tell("every component comes up in the paper's order", everythingComesUp)
+	tell("another user in a container cannot read its secrets", func(t *testing.T, app *application) {
+		anotherUserReadsNoSecret(t, func(words ...string) string {
+			pod := kubectl(t, "-n", namespace, "get", "pods", "-o", "name", "--field-selector=status.phase=Running")
+			for line := range strings.Lines(pod) {
+				if strings.HasPrefix(line, "pod/backend-") {
+					return kubectl(t, append([]string{"-n", namespace, "exec", strings.TrimSpace(line), "--"}, words...)...)
+				}
+			}
+			t.Fatalf("no pod of the backend runs: %s", pod)
+			return ""
+		}, "backend-password")
+	})
 	forward(t, namespace, frontend, fmt.Sprint(app.ports["gui_port"]))
 	ports := map[string]string{}
 	for input, inside := range map[string]string{"api_port": "8081", "log_port": "8082"} {

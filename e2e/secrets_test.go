@@ -66,7 +66,7 @@ func TestWhatIsSecretIsNowhereButInItsFiles(t *testing.T) {
 	awkward := token + ` "$HOME" ${x} 100% ;#\'`
 	more := `  mode: testing
 nodes:
-  box: {log_level: BLATHER}
+  box: {log_level: BLATHER, components: {keeper: {user: nobody}}}
 secrets: [keeper.token, keeper.seed, keeper.login, keeper.store_password, box.DB_PASSWORD, store.STORE_PASSWORD]
 `
 	app := packageAs(t, engine, "testdata/safe", nil, func(string) string { return more },
@@ -104,6 +104,9 @@ secrets: [keeper.token, keeper.seed, keeper.login, keeper.store_password, box.DB
 	values["INPUT_TOKEN"] = override
 	used(post("delete", `{"inputs": {"token": "`+override+`"}}`, http.StatusBadGateway).Stdout, values)
 	post("start", "", http.StatusOK)
+
+	anotherUserReadsNoSecret(t, func(words ...string) string { return inContainer(t, engine, app.container(t, "box"), words...) },
+		"box-password", "box.DB_PASSWORD", "keeper.login", "keeper.seed", "keeper.store_password", "keeper.token")
 
 	l := &looking{t: t}
 	l.add("the token", token)

@@ -119,6 +119,7 @@ func overNodes(t *testing.T, engine *client.Client, nodes []swarm.Node, registry
 			}{
 				{"no operation is allowed before its time", nothingBeforeItsTime},
 				{"every component comes up in the paper's order", everythingComesUp},
+				{"another user in a container cannot read its secrets", othersReadNoSecret},
 				{"the page answers and shares thoughts", thePageShares},
 				{"the log viewer shows and filters what the API did", theLogIsShown},
 				{"stopping api leaves logsniffer and the thoughts alone", apiStopsAlone},

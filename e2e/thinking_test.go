@@ -55,6 +55,7 @@ func tellTheStory(t *testing.T, app *application) {
 		{"others may less, as long as they are there", othersMayLess},
 		{"what is not there is not found", unknownNames},
 		{"no secret is where it does not belong", noSecretIsOut},
+		{"another user in a container cannot read its secrets", othersReadNoSecret},
 		{"a component can be deleted and made anew", aComponentIsMadeAnew},
 		{"a goal outlives all containers and what they kept", aGoalIsCarriedOver},
 	} {

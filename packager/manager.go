@@ -18,7 +18,7 @@ func (p *planner) manager() {
 		p.report("manager.docker.base_tag: needs a base_image")
 	}
 	s := Service{
-		Name: cfg.Alias, Image: cfg.Docker.Image(), User: ManagerUser, IsManager: true, StopGrace: stopGrace(nil),
+		Name: cfg.Alias, Image: cfg.Docker.Image(), User: ManagerUser, SecretUser: ManagerUID, IsManager: true, StopGrace: stopGrace(nil),
 		UnitPort: cfg.Port, UnitPasswd: ManagerPassword, Health: []string{ManagerPath, "health"},
 		Ports: []Port{{Container: cfg.Port, Host: cfg.Port, Protocol: "tcp", Bind: cfg.Bind}},
 		Env: map[string]string{

@@ -69,6 +69,7 @@ type Service struct {
 	Name       string
 	Image      string
 	User       string   // whom its image runs as; empty: that is not known
+	SecretUser string   `json:",omitempty"` // number of the only user that reads its secrets; empty: all users of the container do
 	Aliases    []string // names on the network besides Name, sorted
 	Command    []string
 	Env        map[string]string
@@ -149,6 +150,21 @@ func (p *Plan) Pinned(pin func(ref string) (name, user string)) *Plan {
 	return &pinned
 }
 
+// WithSecretUsers returns the plan with secrets that only the user of each unit can read.
+// userOf returns the number of the user that an image runs as; empty: it is not known.
+// A standalone container has no unit: its secrets stay readable for all of its users, as
+// programs often read them after they have changed to a user of their own.
+func (p *Plan) WithSecretUsers(userOf func(image string) string) *Plan {
+	out := *p
+	out.Services = slices.Clone(p.Services)
+	for i := range out.Services {
+		if s := &out.Services[i]; s.IsToskosed {
+			s.SecretUser = userOf(s.Image)
+		}
+	}
+	return &out
+}
+
 // OtherNames lists, as ALIAS=NAME, the aliases of containers that the manager
 // finds by other names (TOSKOSE_DISCOVERY_NAMES, TOSKOSE_DISCOVERY_UNITS).
 func (p *Plan) OtherNames(nameOf func(service, alias string) string) string {
@@ -206,8 +222,11 @@ const (
 	ManagerUsers     = "manager-users" // the file of `toskose user`
 )
 
-// ManagerUser runs the manager.
-const ManagerUser = "65532:65532"
+// ManagerUser runs the manager. ManagerUID is its number.
+const (
+	ManagerUser = "65532:65532"
+	ManagerUID  = "65532"
+)
 
 // How often a container's health is checked, how long one check may take, and
 // how many have to fail.

@@ -30,3 +30,25 @@ func TestAPinnedPlanHasOtherImagesAndIsOtherwiseTheSame(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyTheUsersOfUnitsAndManagerReadSecrets(t *testing.T) {
+	t.Parallel()
+	p, err := packager.New(sample.App(), sample.Archive(), config.Config{}, packager.Options{Version: "1.2.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]bool{}
+	limited := p.WithSecretUsers(func(image string) string { asked[image] = true; return "1000" })
+	for i, s := range p.Services {
+		want := ""
+		switch {
+		case s.IsManager:
+			want = packager.ManagerUID
+		case s.IsToskosed:
+			want = "1000"
+		}
+		if got := limited.Services[i].SecretUser; got != want || asked[s.Image] != s.IsToskosed {
+			t.Errorf("the secrets of %s are read by %q, want %q", s.Name, got, want)
+		}
+	}
+}

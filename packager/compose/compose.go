@@ -84,6 +84,7 @@ type secret struct {
 	Name     string `yaml:"name"`
 	File     string `yaml:"file,omitempty"`
 	External bool   `yaml:"external,omitempty"`
+	User     string `yaml:"x-toskose-user,omitempty"` // number of the only user that reads it; empty: all users of the container do
 }
 
 type service struct {
@@ -133,6 +134,20 @@ type mount struct {
 type secretRef struct {
 	Source string `yaml:"source"`
 	Target string `yaml:"target"`
+	UID    string `yaml:"uid,omitempty"`
+	GID    string `yaml:"gid,omitempty"`
+	Mode   mode   `yaml:"mode,omitempty"`
+}
+
+// secretMode is the mode of a secret that only one user reads.
+const secretMode = 0o400
+
+// mode is that of a file.
+type mode uint32
+
+// MarshalYAML writes the mode in octal.
+func (m mode) MarshalYAML() (any, error) {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprintf("%#04o", uint32(m))}, nil
 }
 
 type onNet struct {
@@ -247,6 +262,9 @@ func labelsOf(plan *packager.Plan, s packager.Service) map[string]text {
 	if s.Job != nil {
 		labels[packager.LabelJob] = text(s.Job.Name)
 	}
+	if len(s.Secrets) > 0 && s.SecretUser != "" && s.SecretUser != "0" { // otherwise a cluster's secrets are for root only
+		labels["kompose.security-context.fsgroup"] = text(s.SecretUser)
+	}
 	return labels
 }
 
@@ -354,7 +372,11 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 		out.Volumes = append(out.Volumes, mount{Type: "bind", Source: text(b.Host), Target: text(b.Container)})
 	}
 	for _, name := range s.Secrets {
-		out.Secrets = append(out.Secrets, secretRef{Source: name, Target: name})
+		ref := secretRef{Source: name, Target: name}
+		if s.SecretUser != "" {
+			ref.UID, ref.GID, ref.Mode = s.SecretUser, "0", secretMode
+		}
+		out.Secrets = append(out.Secrets, ref)
 	}
 	out.Health = healthOf(s)
 	if s.StopGrace > 0 {

@@ -8,9 +8,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+// SecretFile is a secret of a container on a single engine.
+type SecretFile struct {
+	Path string
+	User string // number of the only user that reads it; empty: all users of the containers do
+}
+
 // SecretFiles returns the files that the containers of an output folder mount as secrets on
 // a single engine, by the secrets' names. External secrets have none.
-func SecretFiles(dir string) (map[string]string, error) {
+func SecretFiles(dir string) (map[string]SecretFile, error) {
 	path := filepath.Join(dir, LocalFile)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -22,10 +28,10 @@ func SecretFiles(dir string) (map[string]string, error) {
 	if err := yaml.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("cannot read %q: %w", path, err)
 	}
-	all := map[string]string{}
+	all := map[string]SecretFile{}
 	for name, s := range f.Secrets {
 		if s.File != "" {
-			all[name] = filepath.Join(dir, s.File)
+			all[name] = SecretFile{filepath.Join(dir, s.File), s.User}
 		}
 	}
 	return all, nil

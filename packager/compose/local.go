@@ -3,6 +3,7 @@ package compose
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/toskose/toskose/packager"
@@ -60,6 +61,7 @@ func Local(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, e
 		for _, p := range s.Ports {
 			local.Ports = append(local.Ports, port{Target: p.Container, Published: p.Host, Protocol: p.Protocol, Mode: opts.PublishMode, bind: p.Bind})
 		}
+		local.Secrets = f.ownSecrets(local.Secrets)
 		if s.IsManager {
 			local.Environment[discovery] = text("alias")
 			local.Security = []string{"no-new-privileges:true"} // a Swarm knows no such option
@@ -69,5 +71,33 @@ func Local(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, e
 		}
 		f.Services[names[s.Name]] = local
 	}
+	f.dropUnused()
 	return encode(f)
+}
+
+// ownSecrets gives each user that reads a secret a file of its own: on a single engine a
+// secret is a file of the machine, which has one owner.
+func (f file) ownSecrets(refs []secretRef) []secretRef {
+	refs = slices.Clone(refs)
+	for i, ref := range refs {
+		if ref.UID == "" {
+			continue
+		}
+		own := f.Secrets[ref.Source]
+		own.User = ref.UID
+		refs[i] = secretRef{Source: ref.Source + "." + ref.UID, Target: ref.Target}
+		f.Secrets[refs[i].Source] = own
+	}
+	return refs
+}
+
+// dropUnused removes the secrets that no service has.
+func (f file) dropUnused() {
+	used := map[string]bool{}
+	for _, s := range f.Services {
+		for _, ref := range s.Secrets {
+			used[ref.Source] = true
+		}
+	}
+	maps.DeleteFunc(f.Secrets, func(name string, _ secret) bool { return !used[name] })
 }

@@ -100,7 +100,7 @@ func TestWhatContainersMountIsComparedWhereTheirFolderIsGone(t *testing.T) {
 	d := &deployer{Application: &backend.Application{Progress: &bytes.Buffer{}, Info: output.Info{App: "shop"}}, kind: Compose}
 	d.where = project.Of(&engine.Engine{Application: d.Application, System: system.Info{ID: "engine"}}, root)
 	before := packaged("old")
-	if _, err := mounted.Of(root, "engine", "shop").Take(before); err != nil {
+	if _, err := mounted.Of(root, "engine", "shop").Take(before, false); err != nil {
 		t.Fatal(err)
 	}
 	for password, refused := range map[string]bool{"old": false, "new": true} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -107,6 +108,17 @@ func (b *Builder) direct(ctx context.Context, out sink.Sink, jobs []*job, shared
 	return nil
 }
 
+// userIDOf returns the number of the user that an image runs as; empty: it is another on
+// another platform.
+func userIDOf(jobs []*job) string {
+	for _, j := range jobs[1:] {
+		if j.Base.UID != jobs[0].Base.UID {
+			return ""
+		}
+	}
+	return strconv.Itoa(jobs[0].Base.UID)
+}
+
 // describe says what the image of jobs, one for each platform, is before it is made, and
 // returns the name of its own.
 func (b *Builder) describe(ctx context.Context, jobs []*job, shared map[string]*layer.Layer) (images []*sink.Image, own string, err error) {
@@ -125,6 +137,7 @@ func (b *Builder) describe(ctx context.Context, jobs []*job, shared map[string]*
 	if err != nil {
 		return nil, "", err
 	}
+	is.uid = userIDOf(jobs)
 	b.remember(name, is)
 	return images, is.name, nil
 }

@@ -17,6 +17,7 @@ import (
 type about struct {
 	name string // by which it stays what it is; otherwise the plan's
 	user string // whom it runs as; empty: that is not known
+	uid  string // the number of that user; empty: that is not known
 }
 
 // Pinned returns the name of an image that stays what Build has made or found: one that
@@ -29,6 +30,14 @@ func (b *Builder) Pinned(ref string) (name, user string) {
 		return a.name, a.user
 	}
 	return ref, ""
+}
+
+// UserID returns the number of the user that an image runs as which Build has made or
+// described; empty: it is not known.
+func (b *Builder) UserID(ref string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.about[ref].uid
 }
 
 // remember keeps what manifests say of an image, and tells it.

@@ -209,6 +209,7 @@ type emptyDir struct {
 }
 
 type projectedVolume struct {
+	Mode    mode         `yaml:"defaultMode,omitempty"`
 	Sources []projection `yaml:"sources"`
 }
 

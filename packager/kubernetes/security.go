@@ -1,8 +1,11 @@
 package kubernetes
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 
 	"github.com/toskose/toskose/packager"
 )
@@ -21,10 +24,11 @@ func (w *writer) security(s packager.Service) (podSecurity, *containerSecurity) 
 	pod := podSecurity{Seccomp: seccomp{"RuntimeDefault"}}
 	user, group, ok := w.nonRoot(s)
 	if !ok {
+		pod.FSGroup = secretGroup(s)
 		return pod, nil
 	}
 	pod.NonRoot, pod.User, pod.Group = true, &user, group
-	if len(s.Mounts) > 0 || s.IsToskosed { // otherwise a new volume is root's
+	if len(s.Mounts) > 0 || s.SecretUser != "" || s.IsToskosed { // otherwise a new volume is root's
 		pod.FSGroup = &user
 		if group != nil {
 			pod.FSGroup = group
@@ -32,6 +36,28 @@ func (w *writer) security(s packager.Service) (podSecurity, *containerSecurity) 
 	}
 	never := false
 	return pod, &containerSecurity{Escalation: &never, ReadOnlyRoot: s.IsManager, Capabilities: &capabilities{[]string{"ALL"}}}
+}
+
+// secretMode is the mode of secrets that only one user reads. Where a pod has a group for
+// its volumes, Kubernetes makes it 0440 of root and that group.
+const secretMode = 0o400
+
+// mode is that of a file.
+type mode uint32
+
+// MarshalYAML writes the mode in octal.
+func (m mode) MarshalYAML() (any, error) {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprintf("%#04o", uint32(m))}, nil
+}
+
+// secretGroup returns the group that lets a user of a name, whose number is known from the
+// base image, read its secrets; nil: root does.
+func secretGroup(s packager.Service) *int64 {
+	user, err := strconv.ParseInt(s.SecretUser, 10, 32)
+	if err != nil || user == 0 {
+		return nil
+	}
+	return &user
 }
 
 // nonRoot returns the user and group of a service's image, if they are known and

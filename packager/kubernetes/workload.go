@@ -147,6 +147,9 @@ func (w *writer) mounts(s packager.Service) (mounts []volumeMount, volumes []vol
 	}
 	if len(s.Secrets) > 0 {
 		all := &projectedVolume{}
+		if s.SecretUser != "" {
+			all.Mode = secretMode
+		}
 		for _, name := range s.Secrets {
 			all.Sources = append(all.Sources, projection{secretProjection{w.secrets[name]}})
 		}

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/internal/files"
@@ -48,8 +49,10 @@ func Refresh(root, app, folder string) error {
 }
 
 // Take copies the secrets that a folder's manifest has files of, and returns a Compose file
-// that names the copies. What is there keeps its inode: containers have it mounted.
-func (s Secrets) Take(folder string) (composeFile string, err error) {
+// that names the copies. What is there keeps its inode: containers have it mounted. If own is
+// true, a copy that only one user reads belongs to that user, which only root can do; else
+// all users of the containers can read all copies.
+func (s Secrets) Take(folder string, own bool) (composeFile string, err error) {
 	sources, err := compose.SecretFiles(folder)
 	if err != nil {
 		return "", err
@@ -60,7 +63,11 @@ func (s Secrets) Take(folder string) (composeFile string, err error) {
 	copies := map[string]string{}
 	for name, source := range sources {
 		copies[name] = s.file(name)
-		if err := copyTo(copies[name], source); err != nil {
+		err := copyTo(copies[name], source.Path)
+		if err == nil && own {
+			err = giveTo(copies[name], source.User)
+		}
+		if err != nil {
 			return "", fmt.Errorf("cannot copy secret %q: %w", name, err)
 		}
 	}
@@ -91,6 +98,20 @@ func copyTo(path, source string) error {
 	return files.Write(path, info.Mode().Perm(), data)
 }
 
+// giveTo makes a user, by its number, the only one that can read a file; empty: nothing
+// changes.
+func giveTo(path, user string) error {
+	if user == "" {
+		return nil
+	}
+	uid, err := strconv.Atoi(user)
+	if err != nil {
+		return fmt.Errorf("x-toskose-user: %w", err)
+	}
+	const mode = 0o400
+	return errors.Join(os.Chown(path, uid, 0), os.Chmod(path, mode))
+}
+
 // Follow has the copies hold what a folder's secrets hold by now, where they are of that
 // folder.
 func (s Secrets) Follow(folder string) error {
@@ -100,7 +121,7 @@ func (s Secrets) Follow(folder string) error {
 	}
 	for _, name := range names {
 		if source, ok := sources[name]; ok {
-			if err := copyTo(s.file(name), source); err != nil {
+			if err := copyTo(s.file(name), source.Path); err != nil {
 				return fmt.Errorf("cannot copy secret %q: %w", name, err)
 			}
 		}
@@ -123,7 +144,7 @@ func (s Secrets) Differing(folder string) (names []string, ok bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		want, err := os.ReadFile(source)
+		want, err := os.ReadFile(source.Path)
 		if err != nil {
 			return nil, false, err
 		}
@@ -183,7 +204,7 @@ func (s Secrets) file(name string) string { return filepath.Join(s.dir, filesDir
 
 // both returns the names of the copies and the folder's files; neither where they are not of
 // that folder.
-func (s Secrets) both(folder string) (names []string, sources map[string]string, err error) {
+func (s Secrets) both(folder string) (names []string, sources map[string]compose.SecretFile, err error) {
 	from, err := os.ReadFile(filepath.Join(s.dir, folderFile))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(from) != folder {
 		return nil, nil, nil

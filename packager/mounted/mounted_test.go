@@ -56,7 +56,7 @@ func TestContainersMountTheSameFilesWhicheverFolderIsDeployed(t *testing.T) {
 	s := Of(root, "ABCD:EFGH", "shop")
 	first, second := folder(t, map[string]string{"web": "first", "db": "the same"}), folder(t, map[string]string{"web": "2nd", "db": "the same", "new": "n"})
 
-	file, err := s.Take(first)
+	file, err := s.Take(first, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestContainersMountTheSameFilesWhicheverFolderIsDeployed(t *testing.T) {
 	if info, err := os.Stat(s.dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder of the copies is %v, %v", info.Mode(), err)
 	}
-	again, err := s.Take(second)
+	again, err := s.Take(second, false)
 	if err != nil || again != file {
 		t.Errorf("the second folder has the file %q, and the first %q: %v", again, file, err)
 	}
@@ -79,7 +79,7 @@ func TestContainersMountTheSameFilesWhicheverFolderIsDeployed(t *testing.T) {
 	if err := Refresh(root, "shop", first); err != nil || holds(t, s, "web", "2nd") != web {
 		t.Errorf("what another folder holds is mounted: %v", err)
 	}
-	if _, err := s.Take(first); err != nil || holds(t, s, "web", "third") != web {
+	if _, err := s.Take(first, false); err != nil || holds(t, s, "web", "third") != web {
 		t.Error(err)
 	}
 	write(t, filepath.Join(first, "secrets", "web"), "4")
@@ -158,7 +158,7 @@ func TestAFolderWithOtherSecretsThanAreMountedIsTold(t *testing.T) {
 	if names, ok, err := s.Differing(first); ok || names != nil || err != nil {
 		t.Errorf("without copies: %v, %v, %v", names, ok, err)
 	}
-	if _, err := s.Take(first); err != nil {
+	if _, err := s.Take(first, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(first); err != nil { // they run on
@@ -167,4 +167,51 @@ func TestAFolderWithOtherSecretsThanAreMountedIsTold(t *testing.T) {
 	if names, ok, err := s.Differing(second); !ok || !slices.Equal(names, []string{"web"}) || err != nil {
 		t.Errorf("%v, %v, %v", names, ok, err)
 	}
+}
+
+// A secret that two users read is two files: each belongs to one of them.
+func TestACopyThatOneUserReadsBelongsToThatUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "secrets", "web"), "first")
+	write(t, filepath.Join(dir, compose.LocalFile), `version: "3.7"
+secrets:
+  web: {name: web, file: ./secrets/web}
+  web.0: {name: web, file: ./secrets/web, x-toskose-user: "0"}
+  web.65532: {name: web, file: ./secrets/web, x-toskose-user: "65532"}
+`)
+	s := Of(t.TempDir(), "engine", "shop")
+	check := func(text string, owned bool) {
+		t.Helper()
+		for name, uid := range map[string]uint32{"web": 0, "web.0": 0, "web.65532": 65532} {
+			holds(t, s, name, text)
+			info, err := os.Stat(s.file(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			mode := os.FileMode(0o400)
+			if name == "web" || !owned {
+				mode, uid = 0o640, 0
+			}
+			if has := info.Sys().(*syscall.Stat_t).Uid; has != uid || info.Mode() != mode {
+				t.Errorf("%s is %v of %d, want %v of %d", name, info.Mode(), has, mode, uid)
+			}
+		}
+	}
+	if _, err := s.Take(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	check("first", false)
+	if _, err := s.Take(dir, true); err != nil {
+		t.Fatal(err)
+	}
+	check("first", true)
+	write(t, filepath.Join(dir, "secrets", "web"), "second")
+	if err := s.Follow(dir); err != nil {
+		t.Fatal(err)
+	}
+	check("second", true)
 }

@@ -12,9 +12,9 @@ import (
 
 // composeFile is what of a Compose file is read.
 type composeFile struct {
-	Services map[string]map[string]any              `yaml:"services"`
-	Volumes  map[string]map[string]any              `yaml:"volumes"`
-	Secrets  map[string]struct{ Name, File string } `yaml:"secrets"`
+	Services map[string]map[string]any        `yaml:"services"`
+	Volumes  map[string]map[string]any        `yaml:"volumes"`
+	Secrets  map[string]struct{ Name string } `yaml:"secrets"`
 }
 
 func (c *Contents) readCompose(dir string, target Target) error {
@@ -114,8 +114,15 @@ func (f composeFile) container(service map[string]any, dir string, target Target
 		}
 	}
 	for _, s := range list(service, "secrets") {
-		name, _ := s["source"].(string)
-		c.set("secret "+name, f.Secrets[name].Name, replaces)
+		source, _ := s["source"].(string)
+		name, ok := s["target"].(string)
+		if !ok {
+			name = source
+		}
+		c.set("secret "+name, f.Secrets[source].Name, replaces)
+		if user := secretUser(s, name, source); user != "" {
+			c.set("secret "+name+" user", user, replaces)
+		}
 		if target == Compose { // which mounts the file
 			c["secret "+name] = Attribute{Value: secretDigest(dir, name), Coming: replaces, Hidden: true}
 		}
@@ -130,6 +137,16 @@ func (f composeFile) container(service map[string]any, dir string, target Target
 	}
 	c.flatten("", service, replaces)
 	return c
+}
+
+// secretUser returns the number of the only user that reads a secret; empty: all do. On a
+// single engine it ends the name of the user's own copy.
+func secretUser(ref map[string]any, name, source string) string {
+	if uid, ok := ref["uid"].(string); ok {
+		return uid
+	}
+	user, _ := strings.CutPrefix(source, name)
+	return strings.TrimPrefix(user, ".")
 }
 
 // portOf is one that is published, in either form: ADDRESS:PUBLISHED:TARGET/PROTOCOL is that

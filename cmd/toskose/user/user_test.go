@@ -55,7 +55,7 @@ func application(t *testing.T) (dir string) {
 func TestUsersComeChangeAndGo(t *testing.T) {
 	t.Parallel()
 	dir, root := application(t), t.TempDir()
-	if _, err := mounted.Of(root, "engine", "shop").Take(dir); err != nil {
+	if _, err := mounted.Of(root, "engine", "shop").Take(dir, false); err != nil {
 		t.Fatal(err)
 	}
 	copies, err := filepath.Glob(filepath.Join(root, "*", "shop", "secrets", "manager-users"))

@@ -2,6 +2,9 @@ package project
 
 import (
 	"context"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/toskose/toskose/packager/mounted"
 )
@@ -21,11 +24,22 @@ func (p *Project) mounts(ctx context.Context) ([]string, error) {
 	if !ok || p.Info.Manager.Bind == "" || !p.sees(ctx, secrets) {
 		return nil, nil
 	}
-	file, err := secrets.Take(p.Dir)
+	own := os.Geteuid() == 0 && !p.mapsUsers()
+	file, err := secrets.Take(p.Dir, own)
 	if err != nil {
 		return nil, err
 	}
+	if !own {
+		p.Say("%s: every user in a container can read its secrets: only root, on an engine without user namespaces, can give them to one user", p.Info.App)
+	}
 	return []string{"-f", file}, nil
+}
+
+// mapsUsers reports whether users of containers have other numbers on the machine.
+func (p *Project) mapsUsers() bool {
+	return slices.ContainsFunc(p.System.SecurityOptions, func(option string) bool {
+		return strings.HasPrefix(option, "name=userns") || strings.HasPrefix(option, "name=rootless")
+	})
 }
 
 // sees reports whether the engine has the same files at a place as this process.
