@@ -30,11 +30,13 @@ func (p *planner) describe() {
 	p.plan.Components = map[string]Component{}
 	for _, c := range p.public().Components {
 		one := Component{Node: c.Node, Initial: c.Protocol.Initial, States: c.Protocol.StateNames(), Operations: map[string]string{}}
-		files, err := p.filesDigest(c.Node, appPath(c.Name, ""))
-		if err != nil {
-			p.report("component %q: %w", c.Name, err)
+		if i := slices.IndexFunc(p.plan.Images, func(i Image) bool { return i.Node == c.Node }); i >= 0 {
+			files, err := filesDigest(p.archive, p.plan.Images[i].Files, c.Name)
+			if err != nil {
+				p.report("component %q: %w", c.Name, err)
+			}
+			one.Files = files
 		}
-		one.Files = files
 		one.Settings = digestOf(p.plan.Config.Nodes[c.Node].Components[c.Name])
 		one.Requires = digestOf([]any{c.Host, c.Connections, c.Depends, c.Named, c.Endpoint})
 		if c.Task != nil {
@@ -59,14 +61,10 @@ func (p *planner) describe() {
 	}
 }
 
-// filesDigest is of the files of a node's image below a folder.
-func (p *planner) filesDigest(node, below string) (string, error) {
-	i := slices.IndexFunc(p.plan.Images, func(i Image) bool { return i.Node == node })
-	if i < 0 {
-		return "", nil
-	}
-	sum := sha256.New()
-	for _, f := range p.plan.Images[i].Files {
+// filesDigest returns a digest of a component's files, given those of its image, sorted.
+func filesDigest(archive fs.FS, files []File, component string) (string, error) {
+	sum, below := sha256.New(), appPath(component, "")
+	for _, f := range files {
 		if f.Dir || !strings.HasPrefix(f.Path, below+"/") {
 			continue
 		}
@@ -74,7 +72,7 @@ func (p *planner) filesDigest(node, below string) (string, error) {
 		if f.Source == "" {
 			continue
 		}
-		if err := copyFrom(sum, p.archive, f.Source); err != nil {
+		if err := copyFrom(sum, archive, f.Source); err != nil {
 			return "", err
 		}
 	}

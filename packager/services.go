@@ -186,7 +186,7 @@ func (p *planner) nodeFiles(node string, components []tosca.Component, secrets m
 		p.borrow(t, c)
 	}
 	if ok { // or a missing script would be reported twice
-		conf, err := p.unitConf(node, components, secrets)
+		conf, err := p.unitConf(node, components, t.sorted(), secrets)
 		if err != nil {
 			p.report("container %q: %w", node, err)
 		}

@@ -28,6 +28,7 @@ type unitConf struct {
 
 type unitComponent struct {
 	Name, Protocol string
+	Files          string // a digest of its files, so that other files make another version
 	Programs       []unitProgram
 }
 
@@ -48,7 +49,7 @@ type unitProgram struct {
 type unitKey struct{ Name, Value string }
 
 // unitConf renders the unit's configuration for a node.
-func (p *planner) unitConf(node string, components []tosca.Component, secrets map[string]string) ([]byte, error) {
+func (p *planner) unitConf(node string, components []tosca.Component, files []File, secrets map[string]string) ([]byte, error) {
 	mark := p.plan.Config.Nodes[node].CoredumpMark
 	conf := unitConf{
 		App: p.plan.App, Node: node, Output: config.DefaultOutput, Unmarked: mark != nil && !*mark, TLS: p.unitTLS(node),
@@ -66,7 +67,11 @@ func (p *planner) unitConf(node string, components []tosca.Component, secrets ma
 		if err != nil {
 			return nil, fmt.Errorf("component %q: protocol: %w", c.Name, err)
 		}
-		uc := unitComponent{Name: c.Name, Protocol: protocol}
+		digest, err := filesDigest(p.archive, files, c.Name)
+		if err != nil {
+			return nil, fmt.Errorf("component %q: %w", c.Name, err)
+		}
+		uc := unitComponent{Name: c.Name, Protocol: protocol, Files: digest}
 		for name, o := range c.Operations() {
 			if o.Script == "" {
 				continue

@@ -81,6 +81,7 @@ var beside = map[string]string{
 	"[unix_http_server]":     "[supervisord]\n[unix_http_server]\nfile=/run/unit.sock\n",
 	"[program:x]":            "[supervisord]\n[program:db]\ncommand=/bin/true\n[program:x]\ncommand=/bin/true\n",
 	"[toskose:component:x]":  "[supervisord]\n[toskose:component:x]\n",
+	"toskose_files":          "toskose_protocol={\"initial\":\"off\",\"states\":[{\"name\":\"off\"}]}\n",
 	"toskose_tls_cert":       "toskose_tls_key=/tls/tls.key\n",
 	"toskose_tls_key":        "toskose_tls_cert=/tls/tls.crt\n",
 	"toskose_tls_client_ca":  "toskose_tls_key=/tls/tls.key\ntoskose_tls_cert=/tls/tls.crt\n",

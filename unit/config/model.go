@@ -166,6 +166,7 @@ type Listener struct {
 type Component struct {
 	Name     string
 	Protocol *protocol.Protocol // nil: states unknown, everything allowed
+	Files    string             // a digest of its files, which other files make another configuration by
 }
 
 // Autorestart says whether a process that exits while RUNNING is restarted.

@@ -191,6 +191,7 @@ func (p *parser) toskoseSection(sec *section, name string) {
 	} else if _, set := s.written("toskose_protocol"); !set {
 		s.problem("toskose_protocol", "lacks toskose_protocol")
 	}
+	c.Files, _ = s.text("toskose_files")
 	s.finish()
 	p.config.Components = append(p.config.Components, c)
 }
