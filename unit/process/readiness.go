@@ -183,6 +183,7 @@ func (p *owner) checkCommand(argv []string) func(ctx context.Context) error {
 		Args: argv, Env: remarked(p.environment(), p.table.tree.Env(number, "", "")), Dir: p.cfg.Directory,
 		Credential: credential(p.cfg.User), Around: p.table.tree.Around(number, proctree.Unclaimed),
 	}
+	p.describe(number)
 	if p.cfg.Umask >= 0 {
 		spec.Umask = &p.cfg.Umask
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/config"
+	"github.com/toskose/toskose/unit/proctree"
 	"github.com/toskose/toskose/unit/reaper"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -107,6 +108,7 @@ func (p *owner) fork(ctx context.Context) (child *reaper.Child, err error) {
 		Stdin:      childs.in, Stdout: childs.out, Stderr: childs.err,
 		Around: p.table.tree.Around(p.number, p.table.representative(p.Program)),
 	}
+	p.describe(p.number)
 	if p.cfg.Umask >= 0 {
 		spec.Umask = &p.cfg.Umask
 	}
@@ -228,6 +230,19 @@ func (p *owner) environment() []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// describe tells the tree of processes what runs as this program: its component, and its
+// user. number is the program's, or that of its checks.
+func (p *Program) describe(number proctree.Program) {
+	name, uid := p.cfg.Component, os.Geteuid()
+	if name == "" {
+		name = p.Name() // which has a colon, as no component has
+	}
+	if c := credential(p.cfg.User); c != nil {
+		uid = int(c.Uid)
+	}
+	p.table.tree.Describe(number, p.table.representative(p), name, uid)
 }
 
 // unprivileged says that an error is about the program's user, where it is.

@@ -2,12 +2,17 @@ package proctree
 
 import "time"
 
-// byMark returns the program that a process's own mark names, now or when it was
-// looked at before.
+// byMark returns the program that a process was known to belong to before, or that its
+// own mark names, where that can be true.
 func (t *Tree) byMark(s *stat) Program {
 	if program := t.memory.process(id{s.pid, s.start}); program != Unclaimed {
 		return program
 	}
+	return t.judge(s, t.marked(s))
+}
+
+// marked returns the program that a process's own mark names.
+func (t *Tree) marked(s *stat) Program {
 	if t.unlimited == nil {
 		if program := t.byLimit(s.pid); program != Unclaimed && !t.deniesCore(s.pid, program) {
 			return program

@@ -24,6 +24,10 @@
 //     process forks and has a mark itself.
 //   - Parents, sessions and process groups that were known before.
 //
+// A process can copy the marks of another component. A mark is believed only where it can
+// be true: the programs of the component have or had a user of the process, and neither a
+// parent nor a session that is known belongs to another component.
+//
 // A process that none of them claims is [Unclaimed]: shown, never hidden.
 //
 // The package starts no goroutine. A [Tree] is safe for concurrent use;

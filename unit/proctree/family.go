@@ -9,7 +9,8 @@ import (
 )
 
 // Recognise remembers the processes that a program's process forked, and those
-// that they forked in turn, as the program's, unless they have another's mark.
+// that they forked in turn, as the program's, unless they have the mark of another
+// program of its component.
 // Call it before that process is signalled: once it has ended, nothing may be
 // left that tells whose they are.
 func (t *Tree) Recognise(program Program, pid int) error {
@@ -26,8 +27,9 @@ func (t *Tree) Recognise(program Program, pid int) error {
 		if e == nil {
 			continue
 		}
-		if e.program = t.byMark(&e.stat); e.program == Unclaimed {
-			e.program = program
+		e.program = t.byMark(&e.stat)
+		if e.program == Unclaimed || !t.sameComponent(e.program, program) {
+			e.program = program // a mark of another component is a copy
 		}
 		if e.program != program {
 			continue

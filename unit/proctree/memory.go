@@ -156,6 +156,14 @@ func (m *memory) prune() {
 // this group.
 func exists(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
+// knowsSession reports whether the session was known to belong to a program.
+func (m *memory) knowsSession(sid int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.sessions[sid]
+	return ok
+}
+
 // recall returns the process that was claimed when the pid was last seen, or nil.
 func (m *memory) recall(pid int) *entry {
 	m.mu.Lock()

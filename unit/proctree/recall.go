@@ -97,6 +97,7 @@ func (t *Tree) quickLook(v *view, pids []int, asked []Program) (ok bool) {
 		v.missed = v.missed || e.ended() && slices.Contains(asked, e.program)
 		v.entries = append(v.entries, e)
 	}
+	t.correct(v)
 	t.findGroups(v)
 	return true
 }

@@ -95,7 +95,7 @@ func (t *Tree) Live(programs ...Program) ([]Process, error) {
 // read from /proc.
 func (t *Tree) Owner(pid int) Program {
 	if t.unlimited == nil && t.memory.recall(pid) == nil {
-		if program := t.byLimit(pid); program != Unclaimed {
+		if program := t.byLimit(pid); program != Unclaimed && t.judgeUser(pid, program) == program {
 			return program
 		}
 	}
@@ -224,6 +224,7 @@ func (t *Tree) lookFully(v *view, pids []int) {
 	for _, e := range v.entries {
 		e.program = t.byMark(&e.stat)
 	}
+	t.correct(v)
 	t.inherit(v)
 	for _, e := range v.entries {
 		// It may have had marks until it ended.

@@ -47,6 +47,7 @@ type Tree struct {
 	surveys       surveys
 	childlessness childlessness
 	memory        *memory
+	components    components
 	drained       broadcast
 	scan          sync.Mutex // one scan at a time: each builds on the one before
 }

@@ -1,0 +1,170 @@
+package proctree
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// Any process can copy the marks of another component: it reads them in /proc and sets
+// its own limit, filter and environment. This file decides whether a mark can be true.
+
+// components are what is known of the programs' components.
+type components struct {
+	mixed atomic.Bool // they do not all have the same users
+
+	mu        sync.Mutex
+	byProgram map[Program]*component
+	byName    map[string]*component
+}
+
+// component is one that programs belong to.
+type component struct {
+	program Program // represents it
+	users   []int   // that its programs have or had
+}
+
+// Describe says to which component a program belongs that is about to be started, and
+// as which user it runs. representative is the program that processes of the component
+// belong to of which no more than the component is known; Unclaimed: this one. A program
+// that is not described has any user.
+func (t *Tree) Describe(program, representative Program, name string, uid int) {
+	c := &t.components
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byProgram == nil {
+		c.byProgram, c.byName = map[Program]*component{}, map[string]*component{}
+	}
+	one := c.byName[name]
+	if one == nil {
+		one = &component{program: program}
+		c.byName[name] = one
+	}
+	if c.byProgram[program] = one; representative != Unclaimed {
+		one.program = representative
+	}
+	if !slices.Contains(one.users, uid) {
+		one.users = append(one.users, uid)
+	}
+	for _, other := range c.byName {
+		if len(other.users) > 1 || other.users[0] != uid {
+			c.mixed.Store(true)
+		}
+	}
+}
+
+// sameComponent reports whether two programs belong to one component, or one of them to
+// none that is known.
+func (t *Tree) sameComponent(a, b Program) bool {
+	if a == b {
+		return true
+	}
+	t.components.mu.Lock()
+	defer t.components.mu.Unlock()
+	x, y := t.components.byProgram[a], t.components.byProgram[b]
+	return x == nil || y == nil || x == y
+}
+
+// judge returns the program of a process that has the mark of a program: the same if the
+// mark can be true, otherwise the one that the process can only belong to, or Unclaimed.
+func (t *Tree) judge(s *stat, marked Program) Program {
+	if marked == Unclaimed {
+		return Unclaimed
+	}
+	if s.ppid > 0 && s.ppid != t.self {
+		parent := t.memory.recall(s.ppid)
+		switch known := parent != nil && parent.start <= s.start; {
+		case known && t.sameComponent(parent.program, marked):
+			return marked
+		case known && t.alive(parent.id()):
+			return parent.program
+		}
+	}
+	if before := t.sessionOwner(s); !t.sameComponent(before, marked) {
+		return before
+	}
+	return t.judgeUser(s.pid, marked)
+}
+
+// sessionOwner returns the program that the session of a process was known to belong to.
+// Its group proves nothing here: a process can join that of another component.
+func (t *Tree) sessionOwner(s *stat) Program {
+	if _, sid := t.groupAndSession(s); sid != 0 && sid != s.pid && t.memory.knowsSession(sid) {
+		return t.memory.byGroupOrSession(0, sid, t.leader)
+	}
+	return Unclaimed
+}
+
+// correct gives processes with the mark of one component to the other that their parent
+// belongs to: children have the marks of their parents, unless they have changed them.
+func (t *Tree) correct(v *view) {
+	for changed := true; changed; {
+		changed = false
+		for _, e := range v.entries {
+			parent := v.byParent(e)
+			if e.program == Unclaimed || parent == Unclaimed || t.sameComponent(parent, e.program) {
+				continue
+			}
+			if t.memory.process(e.id()) == Unclaimed {
+				e.program, changed = parent, true
+			}
+		}
+	}
+}
+
+// judgeUser judges a mark by the users of the process alone. An unprivileged process
+// keeps its user, whatever marks it copies. Root, and a user that no component has, may
+// have come about by su or sudo.
+func (t *Tree) judgeUser(pid int, marked Program) Program {
+	if !t.components.mixed.Load() {
+		return marked
+	}
+	users := t.proc.users(pid)
+	c := &t.components
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one := c.byProgram[marked]
+	if one == nil || slices.Contains(users, 0) || one.hasAny(users) {
+		return marked
+	}
+	var others []*component
+	for _, other := range c.byName {
+		if other.hasAny(users) {
+			others = append(others, other)
+		}
+	}
+	switch len(others) {
+	case 0:
+		return marked
+	case 1:
+		return others[0].program
+	}
+	return Unclaimed
+}
+
+func (c *component) hasAny(users []int) bool {
+	return slices.ContainsFunc(users, func(uid int) bool { return slices.Contains(c.users, uid) })
+}
+
+// users returns the real, effective and saved user of a process; nil: it has ended.
+func (p procfs) users(pid int) []int {
+	text, err := p.read(pid, "status", make([]byte, statusHead))
+	if err != nil {
+		return nil
+	}
+	_, line, _ := bytes.Cut(text, []byte("\nUid:"))
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	var all []int
+	for i, field := range bytes.Fields(line) {
+		const kinds = 3 // the fourth is of the file system
+		if uid, err := strconv.Atoi(string(field)); err == nil && i < kinds {
+			all = append(all, uid)
+		}
+	}
+	return all
+}
+
+// statusHead is how much of /proc/PID/status has the line of the users.
+const statusHead = 1024
