@@ -109,6 +109,9 @@ func (p *owner) fork(ctx context.Context) (child *reaper.Child, err error) {
 		Around: p.table.tree.Around(p.number, p.table.representative(p.Program)),
 	}
 	p.describe(p.number)
+	if p.cfg.Component != "" {
+		spec.Cgroup = p.table.tree.Cgroup(p.cfg.Component)
+	}
 	if p.cfg.Umask >= 0 {
 		spec.Umask = &p.cfg.Umask
 	}

@@ -23,6 +23,8 @@
 //     the limit is not believed: PAM copies that of process 1, also while this
 //     process forks and has a mark itself.
 //   - Parents, sessions and process groups that were known before.
+//   - A cgroup (v2) for each component, where this process may make some. No process
+//     leaves it without privileges, so it outweighs all marks.
 //
 // A process can copy the marks of another component. A mark is believed only where it can
 // be true: the programs of the component have or had a user of the process, and neither a

@@ -106,7 +106,7 @@ func (t *Tree) take(asked map[Program]bool, forked func(pid int) bool) (known bo
 	}
 	for _, pid := range orphans {
 		program := t.byLimit(pid)
-		if program == Unclaimed || t.deniesCore(pid, program) || t.judgeUser(pid, program) != program {
+		if program == Unclaimed || t.deniesCore(pid, program) || t.judgePID(pid, program) != program {
 			return false
 		}
 		if known := t.memory.recall(pid); known != nil && !t.sameComponent(known.program, program) {

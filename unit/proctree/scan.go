@@ -95,7 +95,7 @@ func (t *Tree) Live(programs ...Program) ([]Process, error) {
 // read from /proc.
 func (t *Tree) Owner(pid int) Program {
 	if t.unlimited == nil && t.memory.recall(pid) == nil {
-		if program := t.byLimit(pid); program != Unclaimed && t.judgeUser(pid, program) == program {
+		if program := t.byLimit(pid); program != Unclaimed && t.judgePID(pid, program) == program {
 			return program
 		}
 	}

@@ -1,6 +1,7 @@
 package proctree
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ type Options struct {
 	Proc       string    // where proc(5) is mounted; empty: /proc
 	Random     io.Reader // of the marks' bits; nil: crypto/rand
 	NoCoreMark bool      // leave coredump_filter alone
+	Cgroup     string    // where cgroup v2 is mounted; empty: /sys/fs/cgroup, if this process is PID 1
 	// Tick is the interval for polling a process that is not our child on a
 	// kernel without pidfd (before Linux 5.3). 0: 50 ms. Other kernels do not
 	// need to poll.
@@ -48,6 +50,7 @@ type Tree struct {
 	childlessness childlessness
 	memory        *memory
 	components    components
+	cgroups       cgroups
 	drained       broadcast
 	scan          sync.Mutex // one scan at a time: each builds on the one before
 }
@@ -91,6 +94,9 @@ func New(options Options) (*Tree, error) {
 		t.core = openCoreMark(t.proc)
 	}
 	t.pidfd = havePidfd()
+	if t.cgroups.off = ErrNoCgroup; t.init || options.Cgroup != "" {
+		t.cgroups.off = t.openCgroups(cmp.Or(options.Cgroup, "/sys/fs/cgroup"))
+	}
 	return t, nil
 }
 

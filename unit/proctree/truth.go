@@ -70,6 +70,9 @@ func (t *Tree) sameComponent(a, b Program) bool {
 // judge returns the program of a process that has the mark of a program: the same if the
 // mark can be true, otherwise the one that the process can only belong to, or Unclaimed.
 func (t *Tree) judge(s *stat, marked Program) Program {
+	if program, ok := t.byCgroup(s.pid, marked); ok {
+		return program
+	}
 	if marked == Unclaimed {
 		return Unclaimed
 	}
@@ -112,6 +115,14 @@ func (t *Tree) correct(v *view) {
 			}
 		}
 	}
+}
+
+// judgePID judges a mark without what stat tells of a process.
+func (t *Tree) judgePID(pid int, marked Program) Program {
+	if program, ok := t.byCgroup(pid, marked); ok {
+		return program
+	}
+	return t.judgeUser(pid, marked)
 }
 
 // judgeUser judges a mark by the users of the process alone. An unprivileged process

@@ -42,9 +42,15 @@ func newWorld(t *testing.T) *world {
 
 func newBenchWorld(t testing.TB) *world {
 	t.Helper()
+	return newWorldWith(t, Options{})
+}
+
+func newWorldWith(t testing.TB, options Options) *world {
+	t.Helper()
 	w := &world{t: t, orphans: make(chan Process, 1<<16)}
 	still := func(do func(forked func(pid int) bool)) { w.reaper.Still(do) }
-	tree, err := New(Options{Tick: 5 * time.Millisecond, Still: still})
+	options.Tick, options.Still = 5*time.Millisecond, still
+	tree, err := New(options)
 	if err != nil {
 		t.Fatal(err)
 	}

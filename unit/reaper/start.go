@@ -32,6 +32,10 @@ type Spec struct {
 	// under it, too.
 	Umask *int
 
+	// Cgroup is a descriptor of the cgroup (v2) that the child is forked into; 0: this
+	// process's, which it is, too, where the kernel or a seccomp profile does not allow that.
+	Cgroup int
+
 	// The child's standard files; nil: /dev/null. The caller closes them.
 	Stdin, Stdout, Stderr *os.File
 
@@ -74,6 +78,9 @@ func (r *Reaper) Start(spec Spec) (*Child, error) {
 	// ForkExec waits for its child only if the program could not be executed,
 	// and under the lock the reaper cannot see that child.
 	fork := func() (int, error) { return syscall.ForkExec(spec.Path, argv, attr) }
+	if spec.Cgroup > 0 {
+		fork = intoCgroup(spec.Cgroup, attr.Sys, fork)
+	}
 	if spec.Umask != nil {
 		fork = underUmask(*spec.Umask, fork)
 	}
@@ -115,6 +122,20 @@ func (s *Spec) files() (fds []uintptr, closeFiles func(), err error) {
 			_ = null.Close()
 		}
 	}, nil
+}
+
+// intoCgroup forks a child into a cgroup. What fails there is tried without, which tells
+// whether the cgroup was the reason.
+func intoCgroup(fd int, sys *syscall.SysProcAttr, fork func() (int, error)) func() (int, error) {
+	return func() (int, error) {
+		sys.UseCgroupFD, sys.CgroupFD = true, fd
+		pid, err := fork()
+		if err != nil {
+			sys.UseCgroupFD = false
+			pid, err = fork()
+		}
+		return pid, err
+	}
 }
 
 func underUmask(umask int, fork func() (int, error)) func() (int, error) {
