@@ -131,25 +131,6 @@ type mount struct {
 	Target text   `yaml:"target"`
 }
 
-type secretRef struct {
-	Source string `yaml:"source"`
-	Target string `yaml:"target"`
-	UID    string `yaml:"uid,omitempty"`
-	GID    string `yaml:"gid,omitempty"`
-	Mode   mode   `yaml:"mode,omitempty"`
-}
-
-// secretMode is the mode of a secret that only one user reads.
-const secretMode = 0o400
-
-// mode is that of a file.
-type mode uint32
-
-// MarshalYAML writes the mode in octal.
-func (m mode) MarshalYAML() (any, error) {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprintf("%#04o", uint32(m))}, nil
-}
-
 type onNet struct {
 	Aliases []string `yaml:"aliases,omitempty"`
 }
@@ -308,40 +289,6 @@ func aliasesOf(s packager.Service, names map[string]string) []string {
 	return slices.DeleteFunc(all, func(alias string) bool { return alias == names[s.Name] })
 }
 
-// mostOfASecret is what a Swarm's name of a secret may have.
-const mostOfASecret = 64
-
-// secretName is a Swarm secret's name; the digest keeps two that were cut off
-// apart.
-func secretName(name, suffix string) string {
-	if most := mostOfASecret - len("_") - len(suffix); len(name) > most {
-		name = packager.Shorten(name, name, most)
-	}
-	return name + "_" + suffix
-}
-
-// SecretName is what a Swarm calls an application's secret whose value has a suffix.
-func SecretName(app, name, suffix string) string { return secretName(app+"_"+name, suffix) }
-
-// externalName is the name of a Swarm secret that somebody else makes. It ends
-// in a letter or a digit.
-func externalName(name string) string {
-	if len(name) <= mostOfASecret && !strings.ContainsAny(name[len(name)-1:], "._-") {
-		return name
-	}
-	return packager.Shorten(name, name, mostOfASecret)
-}
-
-// SecretNames returns what a Swarm calls the secrets of a plan that somebody else
-// makes.
-func SecretNames(plan *packager.Plan) map[string]string {
-	out := map[string]string{}
-	for _, s := range plan.Secrets {
-		out[s.Name] = externalName(plan.App + "_" + s.Name)
-	}
-	return out
-}
-
 func swarmService(s packager.Service, opts Options, names map[string]string) service {
 	out := service{
 		Image: text(s.Image), Environment: map[string]value{},
@@ -374,7 +321,7 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 	for _, name := range s.Secrets {
 		ref := secretRef{Source: name, Target: name}
 		if s.SecretUser != "" {
-			ref.UID, ref.GID, ref.Mode = s.SecretUser, "0", secretMode
+			ref.UID, ref.GID, ref.Mode = s.SecretUser, "0", output.SecretMode
 		}
 		out.Secrets = append(out.Secrets, ref)
 	}

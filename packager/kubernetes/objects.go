@@ -209,8 +209,8 @@ type emptyDir struct {
 }
 
 type projectedVolume struct {
-	Mode    mode         `yaml:"defaultMode,omitempty"`
-	Sources []projection `yaml:"sources"`
+	Mode    output.FileMode `yaml:"defaultMode,omitempty"`
+	Sources []projection    `yaml:"sources"`
 }
 
 type projection struct {

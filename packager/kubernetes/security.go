@@ -1,11 +1,8 @@
 package kubernetes
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/toskose/toskose/packager"
 )
@@ -36,18 +33,6 @@ func (w *writer) security(s packager.Service) (podSecurity, *containerSecurity) 
 	}
 	never := false
 	return pod, &containerSecurity{Escalation: &never, ReadOnlyRoot: s.IsManager, Capabilities: &capabilities{[]string{"ALL"}}}
-}
-
-// secretMode is the mode of secrets that only one user reads. Where a pod has a group for
-// its volumes, Kubernetes makes it 0440 of root and that group.
-const secretMode = 0o400
-
-// mode is that of a file.
-type mode uint32
-
-// MarshalYAML writes the mode in octal.
-func (m mode) MarshalYAML() (any, error) {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprintf("%#04o", uint32(m))}, nil
 }
 
 // secretGroup returns the group that lets a user of a name, whose number is known from the

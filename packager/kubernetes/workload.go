@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/output"
 )
 
 // workload returns a service's Deployment, or its StatefulSet where it has a
@@ -148,7 +149,7 @@ func (w *writer) mounts(s packager.Service) (mounts []volumeMount, volumes []vol
 	if len(s.Secrets) > 0 {
 		all := &projectedVolume{}
 		if s.SecretUser != "" {
-			all.Mode = secretMode
+			all.Mode = output.SecretMode // with an fsGroup, Kubernetes makes that 0440 of root and the group
 		}
 		for _, name := range s.Secrets {
 			all.Sources = append(all.Sources, projection{secretProjection{w.secrets[name]}})

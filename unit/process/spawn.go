@@ -235,8 +235,8 @@ func (p *owner) environment() []string {
 	return list
 }
 
-// describe tells the tree of processes what runs as this program: its component, and its
-// user. number is the program's, or that of its checks.
+// describe reports the component and the user of a program to the tree of processes,
+// before the program, or one of its checks, is started under a number.
 func (p *Program) describe(number proctree.Program) {
 	name, uid := p.cfg.Component, os.Geteuid()
 	if name == "" {

@@ -14,8 +14,7 @@ import (
 )
 
 // cgroups are the cgroups (v2) of components, where this process may make some. A process
-// cannot leave its cgroup without privileges, whatever else it changes, so a cgroup
-// outweighs all marks.
+// cannot leave its cgroup without privileges, so a cgroup outweighs all marks.
 type cgroups struct {
 	off    error  // why there are none; nil: there are
 	folder string // that they are in
@@ -74,8 +73,8 @@ func removeCgroups(within string) {
 	}
 }
 
-// Cgroup returns a descriptor of the cgroup for the processes of a component, which is
-// made for the first; 0: there is none. The name is that of [Tree.Describe].
+// Cgroup returns a descriptor of the cgroup for the processes of a described component. It
+// makes the cgroup if necessary, and returns 0 if it cannot.
 func (t *Tree) Cgroup(name string) int {
 	t.components.mu.Lock()
 	one := t.components.byName[name]

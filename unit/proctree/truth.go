@@ -11,7 +11,7 @@ import (
 // Any process can copy the marks of another component: it reads them in /proc and sets
 // its own limit, filter and environment. This file decides whether a mark can be true.
 
-// components are what is known of the programs' components.
+// components maps programs to their components.
 type components struct {
 	mixed atomic.Bool // they do not all have the same users
 
@@ -26,10 +26,10 @@ type component struct {
 	users   []int   // that its programs have or had
 }
 
-// Describe says to which component a program belongs that is about to be started, and
-// as which user it runs. representative is the program that processes of the component
-// belong to of which no more than the component is known; Unclaimed: this one. A program
-// that is not described has any user.
+// Describe records the component and the user of a program that is about to be started. A
+// process whose component is known, but not its program, belongs to representative;
+// Unclaimed stands for the described program. A program that was not described may have
+// any user.
 func (t *Tree) Describe(program, representative Program, name string, uid int) {
 	c := &t.components
 	c.mu.Lock()
@@ -117,7 +117,7 @@ func (t *Tree) correct(v *view) {
 	}
 }
 
-// judgePID judges a mark without what stat tells of a process.
+// judgePID judges a mark by the cgroup and the users of a process.
 func (t *Tree) judgePID(pid int, marked Program) Program {
 	if program, ok := t.byCgroup(pid, marked); ok {
 		return program
