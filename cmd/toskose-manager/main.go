@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 	case command == "health" && flags.NArg() == 1:
 		err = health(ctx, getenv)
 	case command == "volume": // of `toskose volume`, and nobody else's
-		err = volume(ctx, flags.Args()[1:], os.Stdin, out)
+		err = volume(ctx, flags.Args()[1:], getenv, os.Stdin, out)
 	case (command == "" || command == "serve") && flags.NArg() <= 1:
 		err = serve(ctx, files, getenv, out, errOut)
 	default:

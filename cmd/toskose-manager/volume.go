@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,24 +13,47 @@ import (
 	"github.com/toskose/toskose/packager/volumes/tree"
 )
 
-var errVolume = errors.New("it is `volume tar FOLDER`, `volume untar FOLDER` or `volume hold`")
+var errVolume = errors.New("it is `volume tar FOLDER`, `volume untar FOLDER`, `volume recover FOLDER` or `volume hold`")
 
-// volume writes what is in a folder as a tar stream, or replaces it by what one has. It is
-// for `toskose volume`, which runs it in a container of its own, on Kubernetes beside one
-// that holds the volume.
-func volume(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+// The environment of the program's container, by which `toskose volume` shows that it knows
+// more than the release before did.
+const (
+	// envSummary requests a summary at the end of a stream. The program then ends when its
+	// stdin does.
+	envSummary = "TOSKOSE_VOLUME_SUMMARY"
+	// envToken is the token of a restore, which its caller keeps. The program then reports
+	// on stdout which data the volume has, and waits for a line that confirms it.
+	envToken = "TOSKOSE_VOLUME_TOKEN"
+)
+
+// volume writes the contents of a folder as a tar stream, or replaces them by those of one.
+// It is for `toskose volume`, which runs it in a container of its own, on Kubernetes beside
+// one that holds the volume.
+func volume(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error {
 	if len(args) == 1 && args[0] == "hold" {
 		return hold(ctx, "/proc", unheld, time.Second)
 	}
 	if len(args) != 2 {
 		return errVolume
 	}
+	token := getenv(envToken)
+	report := json.NewEncoder(out)
 	var err error
-	switch args[0] {
-	case "tar":
+	switch verb := args[0]; {
+	case verb == "tar" && getenv(envSummary) != "":
+		err = attended(in, func() error { return tree.WriteWithSummary(out, args[1]) })
+	case verb == "tar":
 		err = tree.Write(out, args[1])
-	case "untar":
-		err = tree.Replace(in, args[1])
+	case verb == "untar" && token != "":
+		confirm := func() error {
+			_, err := io.ReadFull(in, make([]byte, 1))
+			return err
+		}
+		err = tree.Replace(in, args[1], token, func(r tree.Report) error { return report.Encode(r) }, confirm)
+	case verb == "untar":
+		err = tree.ReplaceUnobserved(in, args[1])
+	case verb == "recover" && token != "":
+		err = tree.Recover(args[1], token, func(r tree.Report) error { return report.Encode(r) })
 	default:
 		return errVolume
 	}
@@ -37,6 +61,25 @@ func volume(ctx context.Context, args []string, in io.Reader, out io.Writer) err
 		return fmt.Errorf("volume %s: %w", args[0], err)
 	}
 	return nil
+}
+
+var errUnattended = errors.New("the command that reads the volume has ended")
+
+// attended calls a function, and returns at once where stdin ends before it: whoever reads
+// the volume was killed.
+func attended(in io.Reader, do func() error) error {
+	done, ended := make(chan error, 1), make(chan struct{})
+	go func() { done <- do() }()
+	go func() {
+		_, _ = io.Copy(io.Discard, in) // its end is what matters
+		close(ended)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ended:
+		return errUnattended
+	}
 }
 
 // unheld is after how long without another process a container ends that holds a volume.

@@ -93,16 +93,78 @@ func user(o kubectl.Object, all []kubectl.Object) User {
 }
 
 func (c *cluster) Save(ctx context.Context, v Volume, out io.Writer) error {
-	return c.beside(ctx, v, false, func(pod string) error {
-		return c.exec(ctx, pod, saving, nil, out)
+	return c.beside(ctx, v, program{env: []string{wantsSummary + "=1"}}, func(pod string) error {
+		return c.exec(ctx, pod, saving, &open{closed: make(chan struct{})}, out)
 	})
 }
 
-func (c *cluster) Load(ctx context.Context, v Volume, in io.Reader) error {
-	return c.beside(ctx, v, true, func(pod string) error {
-		return c.exec(ctx, pod, loading, in, io.Discard)
+func (c *cluster) Load(ctx context.Context, v Volume, token string, in io.Reader, out io.Writer) error {
+	return c.beside(ctx, v, program{env: []string{hasToken + "=" + token}, writes: true}, func(pod string) error {
+		return c.exec(ctx, pod, loading, in, out)
 	})
 }
+
+func (c *cluster) Recover(ctx context.Context, v Volume, token string, out io.Writer) error {
+	return c.beside(ctx, v, program{env: []string{hasToken + "=" + token}, writes: true}, func(pod string) error {
+		return c.exec(ctx, pod, recovering, nil, out)
+	})
+}
+
+// annotation of a claim has its Note: the token, and the word that the volume is restored.
+const annotation = LabelRestore
+
+const restoredWord = "restored"
+
+func (c *cluster) Note(ctx context.Context, v Volume) (Note, error) {
+	claim, err := c.Object(ctx, "get", "persistentvolumeclaim", v.ID)
+	if err != nil {
+		return Note{}, fmt.Errorf("cannot read the note of volume %q: %w", v.Name, err)
+	}
+	token, word, _ := strings.Cut(claim.Metadata.Annotations[annotation], " ")
+	return Note{Token: token, Restored: word == restoredWord}, nil
+}
+
+func (c *cluster) SetNote(ctx context.Context, v Volume, n Note) error {
+	text := annotation + "=" + n.Token
+	switch {
+	case n.Token == "":
+		text = annotation + "-"
+	case n.Restored:
+		text += " " + restoredWord
+	}
+	if err := c.Run(ctx, nil, nil, "annotate", "--overwrite", "persistentvolumeclaim", v.ID, text); err != nil {
+		return fmt.Errorf("cannot write the note of volume %q: %w", v.Name, err)
+	}
+	return nil
+}
+
+// Tidy removes pods that have ended. Those that still run end a minute after their command.
+func (c *cluster) Tidy(ctx context.Context) error { return RemovePods(ctx, c.Cluster) }
+
+// RemovePods removes the pods that killed commands have left beside the volumes in a namespace,
+// once they have ended. A command that still copies is awaited for a moment.
+func RemovePods(ctx context.Context, in kubectl.Cluster) error {
+	pods, err := in.Objects(ctx, "get", "pods", "--selector", LabelCopies)
+	if err != nil {
+		return fmt.Errorf("cannot list the pods beside volumes: %w", err)
+	}
+	for _, p := range pods {
+		name := p.Metadata.Name
+		if !p.HasEnded() {
+			err := in.Run(ctx, nil, nil, "wait", "pod/"+name, "--for=jsonpath={.status.phase}=Succeeded", "--timeout", idling.String())
+			if why := new(kubectl.Error); errors.As(err, &why) && !strings.Contains(why.Said, "NotFound") {
+				return fmt.Errorf("another `toskose volume` copies a volume: pod %q still runs (%w)", name, why.Err)
+			}
+		}
+		if err := in.Run(ctx, nil, nil, "delete", "pod", name, "--ignore-not-found", "--wait"); err != nil {
+			return fmt.Errorf("cannot remove pod %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// idling is how long a pod may take to end after its command: a minute, and a moment.
+const idling = 90 * time.Second
 
 // Stop takes the pods of a workload away. It is refused where nothing would bring them back.
 func (c *cluster) Stop(ctx context.Context, u User) error {

@@ -86,9 +86,9 @@ func asKubectl(dir string, args []string) int {
 	case verb == "logs":
 		show("log")
 	case strings.HasSuffix(words, "volume tar /volume"):
-		err = tree.Write(os.Stdout, filepath.Join(dir, "volume"))
+		err = tree.WriteWithSummary(os.Stdout, filepath.Join(dir, "volume"))
 	case strings.HasSuffix(words, "volume untar /volume"):
-		err = tree.Replace(os.Stdin, filepath.Join(dir, "volume"))
+		err = tree.Replace(os.Stdin, filepath.Join(dir, "volume"), "token", reporting(os.Stdout), func() error { return nil })
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "toskose-manager: %v\ncommand terminated with exit code 1\n", err)
@@ -199,7 +199,7 @@ func TestAPodCopiesWithTheRightsOfThoseWhoHaveTheVolume(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(dir, "volume", "in")); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Load(t.Context(), v, &stream); err != nil {
+			if err := c.Load(t.Context(), v, "token", &stream, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			made(tt.load, `"readOnly":false`)
@@ -266,7 +266,7 @@ func TestAPodIsRemovedWhenItsCommandIsInterrupted(t *testing.T) {
 	t.Parallel()
 	c, dir := clusterOf(t, fmt.Sprintf(shop, "", shopsManager), nil)
 	ctx, interrupt := context.WithCancel(t.Context())
-	err := c.beside(ctx, Volume{ID: "data"}, true, func(string) error {
+	err := c.beside(ctx, Volume{ID: "data"}, program{writes: true}, func(string) error {
 		interrupt()
 		return c.exec(ctx, "toskose-volume-data", loading, strings.NewReader(""), io.Discard)
 	})

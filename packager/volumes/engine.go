@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -51,6 +52,9 @@ func (e engine) List(ctx context.Context) ([]Volume, error) {
 			return nil, fmt.Errorf("cannot list volumes: %w", err)
 		}
 		for _, v := range list.Volumes {
+			if v.Labels[LabelRestore] != "" || v.Labels[LabelRestored] != "" {
+				continue
+			}
 			if _, documents := v.Labels[compose.LabelDocuments]; !documents && !slices.ContainsFunc(all, func(o Volume) bool { return o.ID == v.Name }) {
 				all = append(all, Volume{Name: strings.TrimPrefix(v.Name, e.app+"_"), ID: v.Name, Machine: info.Name, Users: users(containers, v.Name)})
 			}
@@ -118,11 +122,32 @@ func (v Volume) Reachable() error {
 }
 
 func (e engine) Save(ctx context.Context, v Volume, out io.Writer) error {
-	return e.run(ctx, v, saving, toSave, nil, out)
+	in := &open{closed: make(chan struct{})} // by whose end the program sees that this command was killed
+	return e.run(ctx, v, program{args: saving, env: []string{wantsSummary + "=1"}, capabilities: toSave}, in, out)
 }
 
-func (e engine) Load(ctx context.Context, v Volume, in io.Reader) error {
-	return e.run(ctx, v, loading, toLoad, in, io.Discard)
+func (e engine) Load(ctx context.Context, v Volume, token string, in io.Reader, out io.Writer) error {
+	return e.run(ctx, v, program{args: loading, env: []string{hasToken + "=" + token}, capabilities: toLoad, writes: true}, in, out)
+}
+
+func (e engine) Recover(ctx context.Context, v Volume, token string, out io.Writer) error {
+	return e.run(ctx, v, program{args: recovering, env: []string{hasToken + "=" + token}, capabilities: toLoad, writes: true}, nil, out)
+}
+
+// open is a stdin without data that stays open until it is closed.
+type open struct {
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (o *open) Read([]byte) (int, error) {
+	<-o.closed
+	return 0, io.EOF
+}
+
+func (o *open) Close() error {
+	o.once.Do(func() { close(o.closed) })
+	return nil
 }
 
 // image returns that of the application's manager.
@@ -141,23 +166,30 @@ func (e engine) image(ctx context.Context) (string, error) {
 // tidying is how long it may take to remove the container.
 const tidying = time.Minute
 
+// program is what runs beside a volume.
+type program struct {
+	args, env, capabilities []string
+	writes                  bool // to the volume
+}
+
 // run runs the manager's program beside a volume, with no network and no rights but those
 // that it needs.
-func (e engine) run(ctx context.Context, v Volume, args, capabilities []string, in io.Reader, out io.Writer) (err error) {
+func (e engine) run(ctx context.Context, v Volume, p program, in io.Reader, out io.Writer) (err error) {
 	ref, err := e.image(ctx)
 	if err != nil {
-		return err
+		return notStarted{err}
 	}
 	made, err := e.docker.ContainerCreate(ctx, &container.Config{
-		Image: ref, User: "0:0", Entrypoint: []string{packager.ManagerPath}, Cmd: args, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+		Image: ref, User: "0:0", Entrypoint: []string{packager.ManagerPath}, Cmd: p.args, Env: p.env, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+		Labels:      map[string]string{LabelCopies: v.ID, packager.LabelApp: e.app},
 		AttachStdin: in != nil, OpenStdin: in != nil, StdinOnce: in != nil, AttachStdout: true, AttachStderr: true,
 	}, &container.HostConfig{
-		NetworkMode: network.NetworkNone, ReadonlyRootfs: true, CapDrop: []string{"ALL"}, CapAdd: capabilities, SecurityOpt: []string{"no-new-privileges:true"},
+		NetworkMode: network.NetworkNone, ReadonlyRootfs: true, CapDrop: []string{"ALL"}, CapAdd: p.capabilities, SecurityOpt: []string{"no-new-privileges:true"},
 		LogConfig: container.LogConfig{Type: "none"}, // what is in the volume
-		Mounts:    []mount.Mount{{Type: mount.TypeVolume, Source: v.ID, Target: mounted, ReadOnly: in == nil, VolumeOptions: &mount.VolumeOptions{NoCopy: true}}},
+		Mounts:    []mount.Mount{{Type: mount.TypeVolume, Source: v.ID, Target: mounted, ReadOnly: !p.writes, VolumeOptions: &mount.VolumeOptions{NoCopy: true}}},
 	}, nil, nil, "")
 	if err != nil {
-		return fmt.Errorf("cannot make a container beside it: %w", err)
+		return notStarted{fmt.Errorf("cannot make a container beside it: %w", err)}
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
@@ -177,7 +209,7 @@ func (e engine) attend(ctx context.Context, id string, in io.Reader, out io.Writ
 	defer context.AfterFunc(ctx, attached.Close)()
 	ends, failed := e.docker.ContainerWait(ctx, id, container.WaitConditionNextExit)
 	if err := e.docker.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
-		return fmt.Errorf("cannot start its container: %w", err)
+		return notStarted{fmt.Errorf("cannot start its container: %w", err)}
 	}
 	given := make(chan error, 1)
 	go func() {

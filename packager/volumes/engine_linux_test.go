@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -82,9 +83,9 @@ func (f *fakeEngine) attach(w http.ResponseWriter) {
 		fmt.Fprint(stdcopy.NewStdWriter(conn, stdcopy.Stderr), f.fails)
 		f.code = 1
 	case f.made.Cmd[1] == "tar":
-		err = tree.Write(stdcopy.NewStdWriter(conn, stdcopy.Stdout), f.dir)
-	default:
-		err = tree.Replace(buffered, f.dir)
+		err = tree.WriteWithSummary(stdcopy.NewStdWriter(conn, stdcopy.Stdout), f.dir)
+	case f.made.Cmd[1] == "untar":
+		err = tree.Replace(buffered, f.dir, strings.TrimPrefix(f.made.Env[0], hasToken+"="), reporting(stdcopy.NewStdWriter(conn, stdcopy.Stdout)), func() error { return nil })
 	}
 	if err != nil {
 		f.t.Error(err)
@@ -119,7 +120,7 @@ func TestAContainerCopiesWithNoRightsButThoseThatItNeeds(t *testing.T) {
 		t.Errorf("removed: %v, it had %+v", f.removed, f.made)
 	}
 	f.dir, f.removed = to.dir+"/data", false
-	if err := p.Load(t.Context(), Volume{ID: "shop_data"}, &stream); err != nil {
+	if err := p.Load(t.Context(), Volume{ID: "shop_data"}, "token", &stream, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	if data := read(t, to, "data"); data != "data-old" || !f.removed || f.made.HostConfig.Mounts[0].ReadOnly {

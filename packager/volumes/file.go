@@ -2,7 +2,6 @@ package volumes
 
 import (
 	"archive/tar"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,15 +36,22 @@ type Backup struct {
 const format = 1
 
 // Size is what a volume has.
-type Size struct {
-	Entries int   `json:"entries"`
-	Bytes   int64 `json:"bytes"`
-}
+type Size = tree.Size
 
 // end is the last entry.
 type end struct {
-	Volumes map[string]Size `json:"volumes"`
-	Digest  string          `json:"sha256"`
+	Volumes map[string]Size           `json:"volumes"`
+	Digest  string                    `json:"sha256"`
+	LeftOut map[string][]tree.LeftOut `json:"left_out,omitempty"` // by the volume
+}
+
+// Copied is what a backup has of a volume.
+type Copied struct {
+	Size
+	LeftOut    []tree.LeftOut // what the backup lacks
+	Unnamed    int            // how much more that is not listed
+	Changed    bool           // another program changed the volume meanwhile
+	Unverified bool           // the manager's image is of a release that does not count
 }
 
 // digest sums up entries and what is in them.
@@ -63,24 +69,28 @@ func (d digest) entry(h *tar.Header) {
 func (d digest) sum() string { return hex.EncodeToString(d.Sum(nil)) }
 
 // Save writes the volumes of an application to a file. told is called as it goes on.
-func Save(ctx context.Context, p Place, about Backup, all []Volume, out io.Writer, told func(volume string, so Size)) (map[string]Size, error) {
+func Save(ctx context.Context, p Place, about Backup, all []Volume, out io.Writer, told func(volume string, so Size)) (map[string]Copied, error) {
 	w, sums := tar.NewWriter(out), digest{sha256.New()}
 	about.Format, about.Volumes = format, namesOf(all)
 	if err := writeJSON(w, firstEntry, about, about.Made); err != nil {
 		return nil, err
 	}
-	sizes := map[string]Size{}
+	copied, last := map[string]Copied{}, end{Volumes: map[string]Size{}, LeftOut: map[string][]tree.LeftOut{}}
 	for _, v := range all {
-		size, err := saveOne(ctx, p, v, w, sums, told)
+		one, err := saveOne(ctx, p, v, w, sums, told)
 		if err != nil {
 			return nil, fmt.Errorf("cannot back up volume %q: %w", v.Name, err)
 		}
-		sizes[v.Name] = size
+		copied[v.Name], last.Volumes[v.Name] = one, one.Size
+		if len(one.LeftOut) > 0 {
+			last.LeftOut[v.Name] = one.LeftOut
+		}
 	}
-	if err := writeJSON(w, lastEntry, end{sizes, sums.sum()}, about.Made); err != nil {
+	last.Digest = sums.sum()
+	if err := writeJSON(w, lastEntry, last, about.Made); err != nil {
 		return nil, err
 	}
-	return sizes, w.Close()
+	return copied, w.Close()
 }
 
 func writeJSON(w *tar.Writer, name string, v any, made time.Time) error {
@@ -94,8 +104,9 @@ func writeJSON(w *tar.Writer, name string, v any, made time.Time) error {
 	return err
 }
 
-// saveOne copies the entries of a volume, with its name before theirs.
-func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest, told func(string, Size)) (size Size, err error) {
+// saveOne copies the entries of a volume, with its name before theirs, and compares them with
+// what the program beside the volume has counted.
+func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest, told func(string, Size)) (one Copied, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	from, to := io.Pipe()
@@ -105,7 +116,8 @@ func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest,
 		to.CloseWithError(err)
 		ended <- err
 	}()
-	for r := tree.NewReader(from); err == nil; {
+	r := tree.NewReader(from)
+	for err == nil {
 		var h *tar.Header
 		if h, err = r.Next(); err != nil {
 			break
@@ -113,8 +125,8 @@ func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest,
 		if err = tree.Check(h); err == nil {
 			err = copyEntry(w, h, r, sums, v.Name+"/")
 		}
-		size.Entries, size.Bytes = size.Entries+1, size.Bytes+h.Size
-		told(v.Name, size)
+		one.Entries, one.Bytes = one.Entries+1, one.Bytes+h.Size
+		told(v.Name, one.Size)
 	}
 	if errors.Is(err, io.EOF) {
 		_, err = io.Copy(io.Discard, from) // what pads its last record
@@ -124,9 +136,22 @@ func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest,
 	}
 	from.CloseWithError(err)
 	if failed := <-ended; failed != nil && (err == nil || errors.Is(err, tree.ErrCut) || errors.Is(err, failed)) {
-		return size, failed // which is why the stream is not whole
+		return one, failed // which is why the stream is not whole
 	}
-	return size, err
+	if err != nil {
+		return one, err
+	}
+	return one, one.verify(r.Summary())
+}
+
+// verify compares what has arrived with a summary.
+func (c *Copied) verify(s *tree.Summary) error {
+	if s == nil {
+		c.Unverified = true
+		return nil
+	}
+	c.LeftOut, c.Unnamed, c.Changed = s.LeftOut, s.Unnamed, s.Changed
+	return s.Verify(c.Size)
 }
 
 // copyEntry writes an entry by another name, and sums it up.
@@ -178,7 +203,7 @@ func Check(file io.Reader) (about Backup, sizes map[string]Size, err error) {
 		if _, err := io.Copy(sums, r); err != nil {
 			return about, nil, fmt.Errorf("it is not a whole backup: %w", err)
 		}
-		sizes[name] = Size{size.Entries + 1, size.Bytes + h.Size}
+		sizes[name] = Size{Entries: size.Entries + 1, Bytes: size.Bytes + h.Size}
 	}
 }
 
@@ -230,63 +255,4 @@ func split(h *tar.Header) (volume string, entry *tar.Header, err error) {
 		return "", nil, fmt.Errorf("entry %q is not below the volume", h.Name)
 	}
 	return volume, &out, tree.Check(&out)
-}
-
-// Load replaces what is in a volume by what a file has of a volume of this name, which Check
-// has read. told is called as it goes on.
-func Load(ctx context.Context, p Place, file io.ReadSeeker, name string, into Volume, told func(volume string, so Size)) error {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	from, to := io.Pipe()
-	ended := make(chan error, 1)
-	go func() {
-		err := p.Load(ctx, into, from)
-		from.CloseWithError(cmp.Or(err, io.ErrClosedPipe))
-		ended <- err
-	}()
-	err := feed(tree.NewReader(file), name, to, func(so Size) { told(into.Name, so) })
-	to.CloseWithError(cmp.Or(err, io.EOF))
-	if failed := <-ended; failed != nil && (err == nil || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, failed)) {
-		err = failed
-	}
-	if err != nil {
-		return fmt.Errorf("cannot restore volume %q: %w", into.Name, err)
-	}
-	return nil
-}
-
-// feed writes the entries of a volume to a tar stream of its own.
-func feed(r *tree.Reader, name string, to io.Writer, told func(Size)) error {
-	w, size := tar.NewWriter(to), Size{}
-	for {
-		h, err := r.Next()
-		if err != nil {
-			return err
-		}
-		if h.Name == lastEntry {
-			return w.Close()
-		}
-		if h.Name == firstEntry {
-			continue
-		}
-		volume, entry, err := split(h)
-		if err != nil {
-			return err
-		}
-		if volume != name {
-			continue
-		}
-		entry.Format = tar.FormatPAX
-		if err := w.WriteHeader(entry); err != nil {
-			return err
-		}
-		if _, err := io.Copy(w, r); err != nil {
-			return err
-		}
-		size.Entries, size.Bytes = size.Entries+1, size.Bytes+h.Size
-		told(size)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ type values map[string]any
 
 // pod returns one that has a volume, where the volume is in use if it is, with the rights of
 // the containers that have it: those of root, or of the user that they run as.
-func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, write bool) values {
+func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, p program) values {
 	from := manager.Spec.Template.Spec
 	spec := values{
 		"restartPolicy": "Never", "automountServiceAccountToken": false, "enableServiceLinks": false, "terminationGracePeriodSeconds": 5,
@@ -55,21 +56,26 @@ func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, 
 		if as.Security.FSGroup != nil {
 			who["fsGroup"], who["fsGroupChangePolicy"] = as.Security.FSGroup, "OnRootMismatch"
 		}
-	} else if write {
+	} else if p.writes {
 		capabilities["add"] = toLoadInPod
 	} else {
 		capabilities["add"] = toSaveInPod
 	}
 	spec["securityContext"] = who
+	env := []values{}
+	for _, variable := range p.env {
+		name, value, _ := strings.Cut(variable, "=")
+		env = append(env, values{"name": name, "value": value})
+	}
 	spec["containers"] = []values{{
 		"name": "volume", "image": from.Containers[0].Image, "imagePullPolicy": "IfNotPresent",
-		"command": []string{packager.ManagerPath}, "args": holding,
+		"command": []string{packager.ManagerPath}, "args": holding, "env": env,
 		"securityContext": values{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": capabilities},
-		"volumeMounts":    []values{{"name": "volume", "mountPath": mounted, "readOnly": !write}},
+		"volumeMounts":    []values{{"name": "volume", "mountPath": mounted, "readOnly": !p.writes}},
 	}}
 	return values{
 		"apiVersion": "v1", "kind": "Pod", "spec": spec,
-		"metadata": values{"name": name, "labels": values{"app.kubernetes.io/managed-by": "toskose", "io.toskose.copies": v.ID}},
+		"metadata": values{"name": name, "labels": values{"app.kubernetes.io/managed-by": "toskose", LabelCopies: v.ID}},
 	}
 }
 
@@ -86,18 +92,18 @@ func nobodysRoot(users []kubectl.Object) (as kubectl.PodSpec, ok bool) {
 
 // beside calls a function while a pod runs that has a volume, and removes the pod, whatever
 // comes. It has the volume's name: two that copy would be in each other's way.
-func (c *cluster) beside(ctx context.Context, v Volume, write bool, do func(pod string) error) (err error) {
+func (c *cluster) beside(ctx context.Context, v Volume, p program, do func(pod string) error) (err error) {
 	manager, users, err := c.template(ctx, v.ID)
 	if err != nil {
-		return err
+		return notStarted{err}
 	}
 	name := "toskose-volume-" + v.ID
-	manifest, err := json.Marshal(pod(name, v, manager, users, write))
+	manifest, err := json.Marshal(pod(name, v, manager, users, p))
 	if err != nil {
 		return fmt.Errorf("cannot encode a pod: %w", err)
 	}
 	if err := c.removeEnded(ctx, name); err != nil {
-		return err
+		return notStarted{err}
 	}
 	defer func() {
 		if errors.Is(err, errOthers) {
@@ -109,13 +115,13 @@ func (c *cluster) beside(ctx context.Context, v Volume, write bool, do func(pod 
 	}()
 	err = c.Run(ctx, bytes.NewReader(manifest), nil, "create", "--filename", "-")
 	if why := new(kubectl.Error); errors.As(err, &why) && strings.Contains(why.Said, "AlreadyExists") {
-		return fmt.Errorf("%w: pod %q does, and ends a minute after that", errOthers, name)
+		return notStarted{fmt.Errorf("%w: pod %q does, and ends a minute after that", errOthers, name)}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot make a pod beside it: %w", err)
+		return notStarted{fmt.Errorf("cannot make a pod beside it: %w", err)}
 	}
 	if err := c.started(ctx, name); err != nil {
-		return err
+		return notStarted{err}
 	}
 	return do(name)
 }
@@ -198,10 +204,7 @@ func (c *cluster) exec(ctx context.Context, pod string, args []string, in io.Rea
 		words = append(words, "--stdin")
 	}
 	words = append(append(words, pod, "--", packager.ManagerPath), args...)
-	err := c.Run(ctx, in, out, words...)
-	if closer, ok := in.(io.Closer); ok {
-		closer.Close() // it reads no more
-	}
+	err := c.runWithInput(ctx, in, out, words...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -209,6 +212,31 @@ func (c *cluster) exec(ctx context.Context, pod string, args []string, in io.Rea
 		said, _, _ := strings.Cut(why.Said, "\ncommand terminated with exit code ")
 		return explained(fmt.Errorf("its pod has failed (%w)", why.Err), said)
 	}
+	return err
+}
+
+// runWithInput runs kubectl with its stdin as a pipe of the operating system, which closes when
+// kubectl ends: then nobody waits for more input.
+func (c *cluster) runWithInput(ctx context.Context, in io.Reader, out io.Writer, words ...string) error {
+	if in == nil {
+		return c.Run(ctx, nil, out, words...)
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(to, in) // kubectl says why it reads no more
+		to.Close()
+	}()
+	err = c.Run(ctx, from, out, words...)
+	from.Close()
+	if closer, ok := in.(io.Closer); ok {
+		closer.Close()
+	}
+	<-copied
 	return err
 }
 

@@ -34,22 +34,57 @@ type User struct {
 
 // Place is where an application's volumes are.
 type Place interface {
+	Copier
+	Notes
 	// List returns them by their names.
 	List(ctx context.Context) ([]Volume, error)
-	// Save writes what is in a volume to a tar stream.
-	Save(ctx context.Context, v Volume, out io.Writer) error
 	// Stop stops a container that uses a volume, and Start starts it again.
 	Stop(ctx context.Context, u User) error
 	Start(ctx context.Context, u User) error
-	// Load replaces what is in a volume by what a tar stream has.
-	Load(ctx context.Context, v Volume, in io.Reader) error
+	// Tidy removes the containers that killed commands have left. It waits a moment for those
+	// that still run: they end soon after their command.
+	Tidy(ctx context.Context) error
+}
+
+// Copier runs the manager's program beside a volume.
+type Copier interface {
+	// Save writes what is in a volume to a tar stream.
+	Save(ctx context.Context, v Volume, out io.Writer) error
+	// Load replaces what is in a volume by the contents of a tar stream, and Recover finishes
+	// or undoes a Load that was interrupted. Both write a tree.Report a line to out.
+	Load(ctx context.Context, v Volume, token string, in io.Reader, out io.Writer) error
+	Recover(ctx context.Context, v Volume, token string, out io.Writer) error
+}
+
+// Notes keeps a Note of each volume, outside the volume: where the engine or the cluster has
+// its own data.
+type Notes interface {
+	Note(ctx context.Context, v Volume) (Note, error)
+	SetNote(ctx context.Context, v Volume, n Note) error // the zero Note removes it
+}
+
+// Note is what is known of a restore that is not at its end.
+type Note struct {
+	Token    string // by which the restore recognizes its folder in the volume
+	Restored bool   // the volume has its new data
 }
 
 // The program of the manager's image, and where it has the volume.
 var (
-	saving  = []string{"volume", "tar", mounted}
-	loading = []string{"volume", "untar", mounted}
+	saving     = []string{"volume", "tar", mounted}
+	loading    = []string{"volume", "untar", mounted}
+	recovering = []string{"volume", "recover", mounted}
 )
+
+// What the program's environment has: a summary is to end its stream, and the token of a
+// restore. A program of the release before does not read them.
+const (
+	wantsSummary = "TOSKOSE_VOLUME_SUMMARY"
+	hasToken     = "TOSKOSE_VOLUME_TOKEN"
+)
+
+// LabelCopies is the label of containers and pods that run the program: the volume's ID.
+const LabelCopies = "io.toskose.copies"
 
 const mounted = "/volume"
 
@@ -59,6 +94,9 @@ var (
 	toSave = []string{"DAC_READ_SEARCH"}
 	toLoad = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETFCAP"}
 )
+
+// ErrOlder says that the manager's image is of an earlier release, whose program does less.
+var ErrOlder = errors.New("the application's manager is of an older toskose")
 
 // ErrNone is why there is nothing to copy.
 var ErrNone = errors.New("it has no volumes")
@@ -96,6 +134,8 @@ func explained(err error, said string) error {
 	switch {
 	case err == nil:
 		return nil
+	case strings.Contains(said, "it is `volume tar FOLDER`"):
+		return ErrOlder
 	case strings.Contains(said, "usage:") || strings.HasPrefix(said, "Usage"):
 		return errors.New("the application's manager is of an older toskose, which cannot copy volumes: package and deploy the application again")
 	case said != "":

@@ -30,9 +30,9 @@ const startingAgain = 5 * time.Minute
 
 // around calls a function while what uses the volumes is stopped, if it is to be, and starts
 // all of it again, whatever comes.
-func (s *session) around(ctx context.Context, p place, all []volumes.Volume, flags copying, do func() error) (err error) {
+func (s *session) around(ctx context.Context, p place, all []volumes.Volume, flags copying, do func(context.Context) error) (err error) {
 	if !flags.stop {
-		return do()
+		return do(ctx)
 	}
 	w := &stopped{s: s, p: p, manager: flags.manager}
 	defer func() {
@@ -43,7 +43,7 @@ func (s *session) around(ctx context.Context, p place, all []volumes.Volume, fla
 	if err := w.stop(ctx, all); err != nil {
 		return err
 	}
-	return do()
+	return do(ctx)
 }
 
 // ask calls a function with a client of the application's manager.

@@ -20,6 +20,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/packager/volumes"
+	"github.com/toskose/toskose/packager/volumes/tree"
 )
 
 // asked is a manager of two components, and an engine with their containers and another,
@@ -142,7 +143,7 @@ func TestWhatWasStoppedIsStartedAgain(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			err = s.around(ctx, place{Place: a, app: "shop"}, all, copying{stop: true}, func() error {
+			err = s.around(ctx, place{Place: a, app: "shop"}, all, copying{stop: true}, func(ctx context.Context) error {
 				a.do("copy")
 				if tt.interrupt {
 					cancel()
@@ -190,5 +191,65 @@ func TestAFileIsWholeOrAsItWas(t *testing.T) {
 		if info, err := os.Stat(path); tt.fails == nil && (err != nil || info.Mode().Perm() != 0o600) {
 			t.Errorf("others may read it: %v, %v", info, err)
 		}
+	}
+}
+
+// TestAPartThatAKilledCommandHasWrittenIsRemoved, and not one of a command that still writes.
+func TestAPartThatAKilledCommandHasWrittenIsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "b.tar")
+	for _, name := range []string{".b.tar-123", ".b.tar-x", ".bb.tar-1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := func() string {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, e := range entries {
+			all = append(all, e.Name())
+		}
+		return strings.Join(all, " ")
+	}
+	err := whole(path, func(*os.File) error {
+		if len(strings.Fields(names())) != 3 {
+			t.Errorf("while one writes: %s", names())
+		}
+		return whole(path, func(*os.File) error { return nil }) // another, meanwhile
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := names(), ".b.tar-x .bb.tar-1 b.tar"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestWhatABackupLacksIsListedAndFails unless it was allowed by name.
+func TestWhatABackupLacksIsListedAndFails(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	s := &session{streams: cli.Streams{Out: &out, Err: &out}, quiet: new(bool)}
+	all := []volumes.Volume{{Name: "data"}}
+	copied := map[string]volumes.Copied{"data": {LeftOut: []tree.LeftOut{
+		{Name: "dev\x1bice", Why: "it is a device"}, {Name: "locked", Why: "permission denied"}, {Name: "lost+found", Why: "permission denied", System: true},
+	}}}
+	for _, tt := range []struct{ allowed, want string }{
+		{"", `"b.tar" lacks 2 entries`},
+		{"data/locked", `"b.tar" lacks 1 entries`},
+		{`data/locked,"data/dev\x1bice"`, ""},
+		{"data/locked,data/dev\x1bice", ""},
+	} {
+		err := s.checkLeftOut("b.tar", all, copied, strings.Split(tt.allowed, ","))
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v, want %q", tt.allowed, err, tt.want)
+		}
+	}
+	if !strings.Contains(out.String(), `"data/dev\x1bice": left out: it is a device`+"\n") {
+		t.Errorf("%q", out.String())
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager/volumes"
+	"github.com/toskose/toskose/packager/volumes/tree"
 )
 
 // copying are the flags of backup and restore.
@@ -22,6 +22,7 @@ type copying struct {
 	names       []string
 	stop, force bool
 	manager     string
+	leftOut     []string // that a backup may lack, as VOLUME/PATH
 }
 
 func (f *copying) register(cmd *cobra.Command, force string) {
@@ -43,7 +44,10 @@ all of it is, and can be read by you only.
 What is written meanwhile may be in it by half. With --stop, nothing is: the
 components of the containers that have the volumes are stopped, and so are
 containers without components (on Kubernetes, their workloads are scaled to none),
-and all of them are started again, even if the backup fails.`,
+and all of them are started again, even if the backup fails.
+
+What cannot be copied, such as a device, is listed, and the exit code is then 1:
+the backup is there, without it. --allow-left-out names what a backup may lack.`,
 		Example: "  toskose volume backup --stop thinking thinking.tar\n  toskose volume backup --volume dbvolume thinking thinking.tar",
 		Args:    cli.Args(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,6 +55,7 @@ and all of them are started again, even if the backup fails.`,
 		},
 	}
 	flags.register(cmd, "replace FILE if it is there")
+	cmd.Flags().StringArrayVar(&flags.leftOut, "allow-left-out", nil, "exit with 0 even if the backup lacks `VOLUME/PATH`, which cannot be copied; may be repeated")
 	return cmd
 }
 
@@ -62,41 +67,31 @@ func (s *session) save(ctx context.Context, p place, path string, flags copying)
 	if err != nil {
 		return err
 	}
-	var sizes map[string]volumes.Size
-	err = s.around(ctx, p, all, flags, func() error {
+	if err := p.Tidy(ctx); err != nil {
+		return err
+	}
+	if err := settled(ctx, p, all, flags); err != nil {
+		return err
+	}
+	var copied map[string]volumes.Copied
+	err = s.around(ctx, p, all, flags, func(ctx context.Context) error {
+		if err := s.finishRestores(ctx, p, all); err != nil {
+			return err
+		}
 		return whole(path, func(f *os.File) error {
 			about := volumes.Backup{Application: p.app, Made: time.Now().UTC()}
-			sizes, err = volumes.Save(ctx, p, about, all, f, s.progress())
+			copied, err = volumes.Save(ctx, p, about, all, f, s.progress())
 			return err
 		})
 	})
-	if err != nil {
+	if copied == nil {
 		return err
 	}
 	for _, v := range all {
-		s.say("%s: %s, from %s", v.Name, shown(sizes[v.Name]), cmp.Or(v.Machine, p.app))
+		s.say("%s: %s, from %s", v.Name, shown(copied[v.Name].Size), cmp.Or(v.Machine, p.app))
 	}
 	s.say("%s has %s of %s", path, strings.Join(namesOf(all), ", "), p.app)
-	return nil
-}
-
-// whole writes a file that is there when all of it is written.
-func whole(path string, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // of mode 0600
-	if err != nil {
-		return fmt.Errorf("cannot write %q: %w", path, err)
-	}
-	err = write(f)
-	if failed := errors.Join(f.Sync(), f.Close()); err == nil {
-		err = failed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return errors.Join(err, s.checkLeftOut(path, all, copied, flags.leftOut))
 }
 
 func (s *session) restore() *cobra.Command {
@@ -109,9 +104,10 @@ func (s *session) restore() *cobra.Command {
 volumes have to be there: deploy the application first.
 
 All of the file is checked before anything is done. In each volume, all of it is
-unpacked beside the old data before that is replaced, which takes room for both:
-if something goes wrong before, the volume is as it was. Volumes are replaced one
-after the other. A volume that a running container has is refused without --stop.`,
+unpacked beside the old data before that is replaced, which takes room for both.
+A volume has its old data or the new, whatever goes wrong, and the command says
+which; where it is killed, the next backup or restore of that volume does. Volumes
+are replaced one after the other. A volume that a running container has is refused without --stop.`,
 		Example: "  toskose volume restore --stop thinking thinking.tar\n  toskose volume restore --stop --volume dbvolume thinking-two thinking.tar",
 		Args:    cli.Args(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -145,29 +141,83 @@ func (s *session) load(ctx context.Context, p place, path string, flags copying)
 	if err != nil {
 		return err
 	}
+	if err := p.Tidy(ctx); err != nil {
+		return err
+	}
 	if err := idle(all); err != nil && !flags.stop && !flags.force {
 		return err
 	}
-	var done []string
-	err = s.around(ctx, p, all, flags, func() error {
-		for _, v := range all {
-			if err := volumes.Load(ctx, p, f, v.Name, v, s.progress()); err != nil {
-				if len(done) > 0 {
-					err = fmt.Errorf("%w; %s was restored before", err, strings.Join(done, ", "))
-				}
-				return err
-			}
-			done = append(done, v.Name)
-		}
-		return nil
-	})
+	err = s.around(ctx, p, all, flags, func(ctx context.Context) error { return s.loadAll(ctx, p, f, all, sizes) })
 	if err != nil {
 		return err
 	}
-	for _, v := range all {
-		s.say("%s: %s, to %s", v.Name, shown(sizes[v.Name]), cmp.Or(v.Machine, p.app))
-	}
 	s.say("%s has what %s had at %s", p.app, about.Application, about.Made.Format(time.RFC3339))
+	return nil
+}
+
+// loadAll restores volumes, and says of each which data it has.
+func (s *session) loadAll(ctx context.Context, p place, f *os.File, all []volumes.Volume, sizes map[string]volumes.Size) error {
+	var done []string
+	for _, v := range all {
+		has, earlier, err := volumes.Load(ctx, p, f, v.Name, v, s.progress())
+		s.sayEarlier(v, earlier)
+		if has == tree.New {
+			done = append(done, v.Name)
+			s.say("%s: %s, to %s", v.Name, shown(sizes[v.Name]), cmp.Or(v.Machine, p.app))
+		}
+		if err == nil {
+			continue
+		}
+		switch has {
+		case tree.Old:
+			err = fmt.Errorf("%w; it has its old data", err)
+		case tree.New:
+			err = fmt.Errorf("%w; it has the data of the backup", err)
+		}
+		if len(done) > 0 {
+			err = fmt.Errorf("%w; restored: %s", err, strings.Join(done, ", "))
+		}
+		return err
+	}
+	return nil
+}
+
+// sayEarlier says which data an earlier restore has left whose command was killed.
+func (s *session) sayEarlier(v volumes.Volume, has tree.Data) {
+	switch has {
+	case tree.Old:
+		s.say("%s: an earlier restore was interrupted and is undone: it had the data from before that", v.Name)
+	case tree.New:
+		s.say("%s: an earlier restore was interrupted and is finished: it had the data of that backup", v.Name)
+	}
+}
+
+// finishRestores finishes or undoes restores whose commands were killed.
+func (s *session) finishRestores(ctx context.Context, p place, all []volumes.Volume) error {
+	for _, v := range all {
+		has, err := volumes.Recover(ctx, p, v)
+		if err != nil {
+			return err
+		}
+		s.sayEarlier(v, has)
+	}
+	return nil
+}
+
+// settled refuses to finish a restore that was interrupted beneath a container that runs.
+func settled(ctx context.Context, p place, all []volumes.Volume, flags copying) error {
+	if flags.stop || idle(all) == nil {
+		return nil
+	}
+	for _, v := range all {
+		n, err := p.Note(ctx, v)
+		if err != nil {
+			return err
+		}
+		if n != (volumes.Note{}) {
+			return fmt.Errorf("a restore of volume %q was interrupted: --stop finishes or undoes it before the backup", v.Name)
+		}
+	}
 	return nil
 }
 

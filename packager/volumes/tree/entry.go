@@ -1,6 +1,8 @@
-// Package tree writes what is in a folder as a tar stream, and puts it back: owners,
-// modes, times, links and extended attributes, too. Nothing that a stream says leads out
-// of the folder, and nothing is replaced before all of it is there. It starts no goroutine.
+// Package tree writes the contents of a folder as a tar stream and restores them: files
+// with their owners, modes, times, links and extended attributes. Both directions work on
+// directory descriptors, never follow a link and never enter another file system. Replace
+// leaves the folder with its old contents or the new, also after a crash. The package
+// starts no goroutines.
 package tree
 
 import (
@@ -12,8 +14,8 @@ import (
 	"strings"
 )
 
-// Check refuses an entry that would be put anywhere but below the folder, or that no volume
-// has. What a symbolic link leads to is data: nothing is put there through it.
+// Check rejects an entry that would be placed outside the folder, or whose type a volume
+// cannot have. The target of a symbolic link is data: Replace never writes through it.
 func Check(h *tar.Header) error {
 	if !local(h.Name) {
 		return fmt.Errorf("entry %q is not below the volume", h.Name)
@@ -30,21 +32,22 @@ func Check(h *tar.Header) error {
 	return fmt.Errorf("entry %q is neither a file, a folder, a link nor a named pipe (type %q)", h.Name, h.Typeflag)
 }
 
-// local reports whether a name of an entry is one below the folder, or the folder.
+// local reports whether an entry's name is the folder itself or a path below it.
 func local(name string) bool {
 	return name != "" && !strings.HasPrefix(name, "/") && !strings.Contains("/"+name+"/", "/../") && !strings.ContainsRune(name, 0)
 }
 
-// ErrCut is why a stream that has ended is not whole.
+// ErrCut is returned for a stream that ends before its end mark.
 var ErrCut = errors.New("it ends in the middle")
 
-// Reader reads a tar stream and knows whether it has come to its end.
+// Reader reads a tar stream and reports whether the stream is complete.
 type Reader struct {
-	tar  *tar.Reader
-	from *counter
+	tar     *tar.Reader
+	from    *counter
+	summary *Summary
 }
 
-// counter counts what was read, and the zeros at the end of it.
+// counter counts the bytes that were read, and the zeros at their end.
 type counter struct {
 	r        io.Reader
 	n, zeros int64
@@ -61,18 +64,34 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// NewReader returns one of a stream.
+// NewReader returns a Reader of a stream.
 func NewReader(r io.Reader) *Reader {
 	c := &counter{r: r}
-	return &Reader{tar.NewReader(c), c}
+	return &Reader{tar: tar.NewReader(c), from: c}
 }
 
-// Read reads what is in the entry.
+// Read reads the contents of the current entry.
 func (r *Reader) Read(p []byte) (int, error) { return r.tar.Read(p) }
 
-// Next returns the next entry; io.EOF only after the mark that ends a stream: two blocks
-// of zeros, which one that was cut off lacks.
+// Summary returns the summary that the stream ended with; nil if it had none. It is valid
+// once Next has returned io.EOF.
+func (r *Reader) Summary() *Summary { return r.summary }
+
+// Next returns the next entry. It returns io.EOF only after the mark that ends a stream:
+// two blocks of zeros, which a stream that was cut off does not have.
 func (r *Reader) Next() (*tar.Header, error) {
+	for {
+		h, err := r.next()
+		if err != nil || h.Typeflag != tar.TypeXGlobalHeader || h.PAXRecords[summaryRecord] == "" {
+			return h, err
+		}
+		if r.summary, err = parseSummary(h.PAXRecords[summaryRecord]); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *Reader) next() (*tar.Header, error) {
 	if _, err := io.Copy(io.Discard, r.tar); err != nil && r.from.n > 0 {
 		return nil, cut(err)
 	}

@@ -2,146 +2,282 @@ package tree
 
 import (
 	"archive/tar"
-	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
+	"path"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// recovered is what a file system puts into the folder by itself.
-const recovered = "lost+found"
-
-// xattrRecord begins the names of extended attributes in a tar.
-const xattrRecord = "SCHILY.xattr."
-
-// Write writes what is in a folder. Sockets are left out: who listens makes them anew.
+// Write writes the contents of a folder. It fails if anything has to be left out: the
+// stream has no place to say so.
 func Write(w io.Writer, dir string) error {
-	t := &writer{tar: tar.NewWriter(w), dir: dir, links: map[file]string{}}
-	if err := filepath.WalkDir(dir, t.add); err != nil {
+	t := tar.NewWriter(w)
+	s, err := write(t, dir)
+	if err != nil {
 		return err
 	}
-	return t.tar.Close()
+	for _, l := range s.LeftOut {
+		if !l.System {
+			return fmt.Errorf("cannot copy %q: %s", l.Name, l.Why)
+		}
+	}
+	return t.Close()
+}
+
+// WriteWithSummary writes the contents of a folder, and at the end of the stream a Summary
+// that names what was left out.
+func WriteWithSummary(w io.Writer, dir string) error {
+	t := tar.NewWriter(w)
+	s, err := write(t, dir)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("cannot encode the summary of the stream: %w", err)
+	}
+	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "toskose", PAXRecords: map[string]string{summaryRecord: string(text)}}); err != nil {
+		return err
+	}
+	return t.Close()
+}
+
+// write walks a folder between two censuses of it, and checks the walk by them.
+func write(w *tar.Writer, dir string) (*Summary, error) {
+	seed := maphash.MakeSeed()
+	before, err := count(dir, seed, nil)
+	if err != nil {
+		return nil, err
+	}
+	top, err := os.OpenFile(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer top.Close()
+	s, err := statOpen(top)
+	if err != nil {
+		return nil, err
+	}
+	t := &writer{tar: w, top: s, census: before, links: map[uint64]string{}, unread: map[uint64]bool{}, summary: &Summary{}}
+	if err := t.folder(top, ".", s); err != nil {
+		return nil, err
+	}
+	after, err := count(dir, seed, before)
+	if err != nil {
+		return nil, err
+	}
+	if after.missed > 0 {
+		return nil, fmt.Errorf("the backup lacks %d of the %d entries of the volume, as %q, and toskose does not know why: please report it", after.missed, after.Entries, after.first)
+	}
+	t.summary.Counted, t.summary.Changed = after.Size, before.digest != after.digest
+	return t.summary, nil
 }
 
 type writer struct {
-	tar   *tar.Writer
-	dir   string
-	links map[file]string // names of files with several
+	tar     *tar.Writer
+	top     unix.Stat_t
+	census  *census
+	links   map[uint64]string // the first names of files with several, by their inodes
+	unread  map[uint64]bool   // files with several names that were left out
+	summary *Summary
 }
 
-// file is which one it is, whatever its name.
-type file struct{ device, inode uint64 }
-
-// add writes what is at a path. What is removed meanwhile, by those who use the volume, is left out.
-func (t *writer) add(path string, d fs.DirEntry, err error) error {
-	name, failed := filepath.Rel(t.dir, path)
-	if err = cmp.Or(err, failed); err == nil {
-		if isOwn(name) {
-			return fs.SkipDir
-		}
-		err = t.entry(path, name, d)
+// folder writes an open folder and all that is in it.
+func (t *writer) folder(dir *os.File, name string, s unix.Stat_t) error {
+	h := header(name+"/", tar.TypeDir, s)
+	if err := t.entry(h, name, s, inProc(dir, ""), true); err != nil {
+		return err
 	}
-	if errors.Is(err, fs.ErrNotExist) && name != "." {
+	names, err := namesIn(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot read folder %q: %w", name, err)
+	}
+	if err == nil {
+		t.census.markWalked(name, s.Ino)
+	}
+	for _, base := range names {
+		if err := t.child(dir, base, path.Join(name, base)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// child writes an entry of a folder. An entry that another process removes or replaces
+// meanwhile is skipped.
+func (t *writer) child(dir *os.File, base, name string) error {
+	s, err := stat(dir, base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read %q: %w", name, err)
+	}
+	switch kind := s.Mode & unix.S_IFMT; {
+	case len(name) > maxPath:
+		t.leaveOut(name, s, fmt.Sprintf("its path has more than %d bytes", maxPath))
+	case s.Dev != t.top.Dev:
+		t.leaveOut(name, s, "another file system is mounted there")
+	case kind == unix.S_IFDIR, kind == unix.S_IFREG:
+		err = t.open(dir, base, name, s)
+	case kind == unix.S_IFLNK:
+		h := header(name, tar.TypeSymlink, s)
+		if h.Linkname, err = readLink(dir, base); err == nil {
+			err = t.entry(h, name, s, inProc(dir, base), false)
+		}
+	case kind == unix.S_IFIFO:
+		err = t.entry(header(name, tar.TypeFifo, s), name, s, inProc(dir, base), false)
+	case kind == unix.S_IFSOCK:
+		h := header(name, tar.TypeFifo, s)
+		h.PAXRecords = map[string]string{socketRecord: "1"}
+		err = t.entry(h, name, s, inProc(dir, base), false)
+	default:
+		t.leaveOut(name, s, "it is a device")
+	}
+	if replaced(err) {
+		t.census.mark(name, s)
 		return nil
 	}
 	return err
 }
 
-func (t *writer) entry(path, name string, d fs.DirEntry) error {
-	info, err := d.Info()
-	if err != nil || info.Mode()&fs.ModeSocket != 0 {
-		return err
+// replaced reports whether an error says that an entry is no longer what it was.
+func replaced(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errReplaced) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR)
+}
+
+var errReplaced = errors.New("another file has taken its place")
+
+// open writes a file or a folder.
+func (t *writer) open(dir *os.File, base, name string, was unix.Stat_t) error {
+	flags := unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+	if was.Mode&unix.S_IFMT == unix.S_IFDIR {
+		flags |= unix.O_DIRECTORY
 	}
-	var content *os.File // open before anything is written, and before another name may link to it
-	if info.Mode().IsRegular() {
-		if content, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0); err != nil {
-			return err
-		}
-		defer content.Close()
+	fd, err := unix.Openat(int(dir.Fd()), base, flags, 0)
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		t.leaveOut(name, was, err.Error())
+		return nil
 	}
-	h, err := t.header(path, name, info)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	s, err := statOpen(f)
 	if err != nil {
 		return err
+	}
+	if s.Ino != was.Ino || s.Dev != was.Dev || s.Mode&unix.S_IFMT != was.Mode&unix.S_IFMT {
+		return errReplaced
+	}
+	if flags&unix.O_DIRECTORY != 0 {
+		return t.folder(f, name, s)
+	}
+	h := header(name, tar.TypeReg, s)
+	h.Size = s.Size
+	if s.Nlink > 1 {
+		if first, ok := t.links[s.Ino]; ok {
+			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, first, 0
+			return t.entry(h, name, s, "", false)
+		}
+	}
+	if err := t.entry(h, name, s, inProc(f, ""), true); err != nil {
+		return err
+	}
+	if s.Nlink > 1 {
+		t.links[s.Ino] = name
+	}
+	return t.content(f, h.Size)
+}
+
+// header describes an entry. Times of a change are the file system's own.
+func header(name string, kind byte, s unix.Stat_t) *tar.Header {
+	return &tar.Header{
+		Name: name, Typeflag: kind, Mode: int64(s.Mode & 0o7777), Uid: int(s.Uid), Gid: int(s.Gid), Format: tar.FormatPAX,
+		ModTime: time.Unix(s.Mtim.Unix()), AccessTime: time.Unix(s.Atim.Unix()),
+	}
+}
+
+func readLink(dir *os.File, base string) (string, error) {
+	target := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(int(dir.Fd()), base, target)
+	if errors.Is(err, unix.EINVAL) {
+		return "", errReplaced // it is no longer a link
+	}
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: base, Err: err}
+	}
+	return string(target[:n]), nil
+}
+
+// entry writes a header with the extended attributes of the file at a path of /proc; empty:
+// it has none of its own.
+func (t *writer) entry(h *tar.Header, name string, s unix.Stat_t, at string, open bool) error {
+	if at != "" {
+		records, problems, err := attributes(at, open)
+		if err != nil {
+			problems = []string{err.Error()}
+		}
+		for key, value := range records {
+			if h.PAXRecords == nil {
+				h.PAXRecords = map[string]string{}
+			}
+			h.PAXRecords[key] = value
+		}
+		for _, why := range problems {
+			t.summary.leaveOut(LeftOut{Name: name, Why: why}, Size{})
+		}
 	}
 	if err := Check(h); err != nil {
 		return err
 	}
-	if err := t.tar.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
-		return err
+	if err := t.tar.WriteHeader(h); err != nil {
+		return fmt.Errorf("cannot write entry %q: %w", name, err)
 	}
-	return t.content(content, h.Size)
+	t.summary.Written.Entries++
+	t.summary.Written.Bytes += h.Size
+	t.census.mark(name, s)
+	return nil
 }
 
-// isOwn reports whether a folder at the top is none of the data.
-func isOwn(name string) bool {
-	return name == recovered || strings.HasPrefix(name, staging)
+// recovered is the folder in which a file system keeps what its check has found.
+const recovered = "lost+found"
+
+// leaveOut lists an entry that is not in the stream.
+func (t *writer) leaveOut(name string, s unix.Stat_t, why string) {
+	size := Size{Entries: 1}
+	if s.Mode&unix.S_IFMT == unix.S_IFREG && !t.unread[s.Ino] && t.links[s.Ino] == "" {
+		size.Bytes = s.Size
+	}
+	if s.Nlink > 1 {
+		t.unread[s.Ino] = true
+	}
+	t.summary.leaveOut(LeftOut{Name: name, Why: why, System: isRecovered(name, s, t.top)}, size)
+	t.census.mark(name, s)
 }
 
-func (t *writer) header(path, name string, info fs.FileInfo) (*tar.Header, error) {
-	target := ""
-	if info.Mode()&fs.ModeSymlink != 0 {
-		var err error
-		if target, err = os.Readlink(path); err != nil {
-			return nil, err
-		}
-	}
-	h, err := tar.FileInfoHeader(info, target)
-	if err != nil {
-		return nil, err
-	}
-	h.Name, h.Uname, h.Gname, h.Format = name, "", "", tar.FormatPAX
-	if info.IsDir() {
-		h.Name += "/"
-	}
-	if h.PAXRecords, err = attributes(path); err != nil {
-		return nil, err
-	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 && h.Typeflag == tar.TypeReg {
-		id := file{stat.Dev, stat.Ino}
-		if first, ok := t.links[id]; ok {
-			h.Typeflag, h.Linkname, h.Size, h.PAXRecords = tar.TypeLink, first, 0, nil
-			return h, nil
-		}
-		t.links[id] = name
-	}
-	return h, nil
+// isRecovered reports whether an entry is the file system's own lost+found. Where the process
+// is not root, neither is a component that uses the volume, and none of them can make a
+// folder that belongs to root. Where it is root, the folder is data like any other.
+func isRecovered(name string, s, top unix.Stat_t) bool {
+	const rootInode, recoveredInode = 2, 11 // of ext2, ext3 and ext4
+	return os.Geteuid() != 0 && name == recovered && s.Mode&unix.S_IFMT == unix.S_IFDIR && s.Uid == 0 && s.Ino == recoveredInode && top.Ino == rootInode
 }
 
-// attributes are the extended ones of a file, as a tar has them.
-func attributes(path string) (map[string]string, error) {
-	names := make([]byte, 64<<10) // the most that Linux has
-	n, err := unix.Llistxattr(path, names)
-	if errors.Is(err, unix.ENOTSUP) || n == 0 {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot list the extended attributes of %q: %w", path, err)
-	}
-	records := map[string]string{}
-	for name := range strings.SplitSeq(strings.TrimRight(string(names[:n]), "\x00"), "\x00") {
-		value := make([]byte, 64<<10)
-		n, err := unix.Lgetxattr(path, name, value)
-		if err != nil {
-			continue // it is another's to read, or gone
-		}
-		records[xattrRecord+name] = string(value[:n])
-	}
-	return records, nil
-}
-
-// content writes a file as long as it was: one that grows is cut, one that has shrunk is
-// filled with zeros.
+// content writes a file with the length that its header has: the stream has no more of a
+// file that has grown since, and zeros at the end of one that has shrunk.
 func (t *writer) content(f *os.File, size int64) error {
 	n, err := io.Copy(t.tar, io.LimitReader(f, size))
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot read %q: %w", f.Name(), err)
 	}
 	_, err = io.CopyN(t.tar, zeros{}, size-n)
 	return err

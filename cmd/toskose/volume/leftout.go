@@ -1,0 +1,54 @@
+package volume
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toskose/toskose/packager/volumes"
+	"github.com/toskose/toskose/tosca/diag"
+)
+
+// checkLeftOut lists what a backup lacks, and what is not known of it. The error names what
+// was not allowed.
+func (s *session) checkLeftOut(path string, all []volumes.Volume, copied map[string]volumes.Copied, allowed []string) error {
+	lacks := 0
+	for _, v := range all {
+		one := copied[v.Name]
+		for _, l := range one.LeftOut {
+			name := v.Name + "/" + l.Name
+			s.warn("%s: left out: %s", quoted(name), strings.ToValidUTF8(l.Why, "?"))
+			if !l.System && !slices.Contains(allowed, name) && !slices.Contains(allowed, quoted(name)) {
+				lacks++
+			}
+		}
+		if one.Unnamed > 0 {
+			s.warn("%s: %d more entries were left out", v.Name, one.Unnamed)
+			lacks += one.Unnamed
+		}
+		if one.Changed {
+			s.warn("%s: another program changed the volume during the backup: what it wrote may be in the backup in part (--stop prevents that)", v.Name)
+		}
+		if one.Unverified {
+			s.warn("%s: not verified: the application's manager is of an older toskose, which does not count what it copies; package and deploy the application again", v.Name)
+		}
+	}
+	if lacks > 0 {
+		return fmt.Errorf("%q lacks %d entries that are listed above as left out: --allow-left-out VOLUME/PATH allows each", path, lacks)
+	}
+	return nil
+}
+
+func (s *session) warn(format string, args ...any) {
+	fmt.Fprintln(s.streams.Err, diag.VisibleLines(fmt.Sprintf(format, args...)))
+}
+
+// quoted is a name as it is printed, and as --allow-left-out takes it: itself, or in quotes
+// where a terminal would not show it as it is.
+func quoted(name string) string {
+	if q := strconv.QuoteToGraphic(name); q != `"`+name+`"` {
+		return q
+	}
+	return name
+}

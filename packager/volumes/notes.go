@@ -1,0 +1,150 @@
+package volumes
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+	"github.com/docker/docker/errdefs"
+
+	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
+)
+
+// An engine keeps a Note as labels of empty volumes beside the volume, since labels cannot
+// be changed. They have the label of the application, too, by which `undeploy --volumes`
+// removes them.
+const (
+	LabelRestore  = "io.toskose.restore"  // the token
+	LabelRestored = "io.toskose.restored" // the volume has its new data
+)
+
+func noteName(v Volume) string     { return v.ID + ".toskose-restore" }
+func restoredName(v Volume) string { return v.ID + ".toskose-restored" }
+
+func (e engine) Note(ctx context.Context, v Volume) (n Note, err error) {
+	token, err := e.docker.VolumeInspect(ctx, noteName(v))
+	if err == nil {
+		n.Token = token.Labels[LabelRestore]
+	} else if !errdefs.IsNotFound(err) {
+		return n, fmt.Errorf("cannot read the note of volume %q: %w", v.Name, err)
+	}
+	done, err := e.docker.VolumeInspect(ctx, restoredName(v))
+	if err == nil {
+		n.Restored = done.Labels[LabelRestored] != ""
+	} else if !errdefs.IsNotFound(err) {
+		return n, fmt.Errorf("cannot read the note of volume %q: %w", v.Name, err)
+	}
+	return n, nil
+}
+
+// SetNote writes the token before the rest, and removes it before the rest: that the volume
+// has its new data is known for as long as there is a token.
+func (e engine) SetNote(ctx context.Context, v Volume, n Note) error {
+	err := e.keep(ctx, noteName(v), LabelRestore, n.Token)
+	restored := ""
+	if n.Restored {
+		restored = "true"
+	}
+	if err == nil {
+		err = e.keep(ctx, restoredName(v), LabelRestored, restored)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the note of volume %q: %w", v.Name, err)
+	}
+	return nil
+}
+
+// keep makes an empty volume with a label, or removes it.
+func (e engine) keep(ctx context.Context, name, label, value string) error {
+	if value == "" {
+		err := e.docker.VolumeRemove(ctx, name, false)
+		if errdefs.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}
+	_, err := e.docker.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: map[string]string{label: value, compose.LabelProject: e.app}})
+	return err
+}
+
+func (e engine) Tidy(ctx context.Context) error { return RemoveContainers(ctx, e.docker, e.app) }
+
+// ending is how long a container of a command that was killed may take to end.
+const ending = 30 * time.Second
+
+// RemoveContainers removes the containers that killed commands have left beside the volumes of
+// an application. One that runs, and goes on running, belongs to a command that is not killed.
+func RemoveContainers(ctx context.Context, docker *client.Client, app string) error {
+	list, err := docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
+		filters.Arg("label", LabelCopies), filters.Arg("label", packager.LabelApp+"="+app),
+	)})
+	if err != nil {
+		return fmt.Errorf("cannot list containers: %w", err)
+	}
+	for _, c := range list {
+		if c.State == container.StateCreated {
+			c.State = awaitStart(ctx, docker, c.ID)
+		}
+		if c.State == container.StateRunning {
+			if err := awaitEnd(ctx, docker, c); err != nil {
+				return err
+			}
+		}
+		err := docker.ContainerRemove(ctx, c.ID, container.RemoveOptions{})
+		if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) { // its command removes it
+			return fmt.Errorf("cannot remove the container beside volume %q: %w", c.Labels[LabelCopies], err)
+		}
+	}
+	return nil
+}
+
+// starting is how long after it made a container a command may take to start it.
+const starting = 5 * time.Second
+
+// awaitStart waits a moment until a container has started, and returns its state.
+func awaitStart(ctx context.Context, docker *client.Client, id string) container.ContainerState {
+	ctx, cancel := context.WithTimeout(ctx, starting)
+	defer cancel()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		now, err := docker.ContainerInspect(ctx, id)
+		if err != nil || now.State == nil || now.State.Status != container.StateCreated {
+			if err != nil || now.State == nil {
+				return container.StateCreated
+			}
+			return now.State.Status
+		}
+		select {
+		case <-ctx.Done():
+			return container.StateCreated
+		case <-ticker.C:
+		}
+	}
+}
+
+func awaitEnd(ctx context.Context, docker *client.Client, c container.Summary) error {
+	waiting, cancel := context.WithTimeout(ctx, ending)
+	defer cancel()
+	ends, failed := docker.ContainerWait(waiting, c.ID, container.WaitConditionNotRunning)
+	select {
+	case <-ends:
+		return nil
+	case err := <-failed:
+		if errdefs.IsNotFound(err) {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if waiting.Err() == nil {
+			return fmt.Errorf("cannot wait for the container beside volume %q: %w", c.Labels[LabelCopies], err)
+		}
+		return fmt.Errorf("another `toskose volume` copies volume %q: its container %.12s still runs", c.Labels[LabelCopies], c.ID)
+	}
+}
