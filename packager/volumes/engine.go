@@ -67,10 +67,13 @@ func (e engine) List(ctx context.Context) ([]Volume, error) {
 	return e.elsewhere(ctx, all, info)
 }
 
-// users are the containers that have a volume.
+// users are the containers of the application that have a volume.
 func users(containers []container.Summary, name string) []User {
 	all := []User{}
 	for _, c := range containers {
+		if c.Labels[LabelCopies] != "" {
+			continue // it copies the volume
+		}
 		if slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Type == mount.TypeVolume && m.Name == name }) {
 			all = append(all, User{
 				Name: strings.TrimPrefix(strings.Join(c.Names, ", "), "/"), ID: c.ID, Node: c.Labels[packager.LabelNode], Running: c.State == container.StateRunning, Service: c.Labels[compose.LabelSwarmService],

@@ -121,8 +121,10 @@ func (l *load) run(ctx context.Context, feed func(io.Writer) error) error {
 func (l *load) confirm(to *io.PipeWriter, ended <-chan error) error {
 	select {
 	case <-l.said:
-		if l.noted == nil {
-			_, _ = to.Write([]byte{'\n'}) // it may have ended
+		if l.noted == nil && l.has == tree.New {
+			if _, err := to.Write([]byte{'\n'}); err != nil { // it has ended, or the command was interrupted
+				l.left = true
+			}
 		}
 		to.Close()
 		return errors.Join(<-ended, l.noted)
@@ -189,8 +191,11 @@ func (l *load) end(ctx context.Context, err error) error {
 			return errors.Join(err, failed, ErrUnknown)
 		}
 		return err
-	case l.left:
-		return errors.Join(err, l.place.SetNote(ctx, l.into, l.note))
+	case l.left && l.noted == nil:
+		_, failed := recoverNoted(ctx, l.place, l.into, l.note)
+		return errors.Join(err, failed)
+	case l.noted != nil: // the next command finds the program's mark
+		return err
 	}
 	return errors.Join(err, l.place.SetNote(ctx, l.into, Note{}))
 }
