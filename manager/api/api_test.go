@@ -164,6 +164,16 @@ func (a *app) EndDrain(node string) error {
 	return a.err
 }
 
+func (a *app) Lease(_ context.Context, req manager.LeaseRequest) (manager.Lease, error) {
+	a.called = fmt.Sprint("lease ", req.ID, req.Components, req.Time)
+	return manager.Lease{ID: req.ID, Components: req.Components, Seconds: req.Time.Seconds(), Goal: true}, a.err
+}
+
+func (a *app) EndLease(_ context.Context, id string) error {
+	a.called = "end of lease " + id
+	return a.err
+}
+
 func (a *app) Log(_ context.Context, node, component, operation, replica string, req manager.LogRequest) ([]outcome.Log, error) {
 	a.log = req
 	a.called = strings.Join([]string{"log", node, component, operation, replica}, " ")
@@ -319,6 +329,8 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 		{"POST", "/api/v1/node/reload", 200, "reload", `"done": true`},
 		{"PUT", "/api/v1/drains/backend", 200, "drain backend 30s", `"empty": true`},
 		{"DELETE", "/api/v1/drains/backend", 200, "end of drain backend", `"node": "backend"`},
+		{"PUT", "/api/v1/app/goal/leases/x", 200, "lease x[] 30s", `"goal": true`},
+		{"DELETE", "/api/v1/app/goal/leases/x", 200, "end of lease x", `"id": "x"`},
 		{"GET", "/api/v1/node/back%20end", 200, "", `"back end"`},
 		{"GET", "/api/v1/node/a%2Fb", 200, "", `"a/b"`},
 		{"DELETE", "/api/v1/node/backend/operations?replica=i1", 200, "stopall backend i1", ""},

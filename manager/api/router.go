@@ -55,6 +55,8 @@ type Goals interface {
 	SetGoal(ctx context.Context, req manager.GoalRequest) (view manager.GoalView, kept bool, err error)
 	ResumeGoal(ctx context.Context, components []string, by string) (view manager.GoalView, kept bool, err error)
 	RestoreGoal(ctx context.Context, g manager.KeptGoal, by string) (view manager.GoalView, kept bool, err error)
+	Lease(ctx context.Context, req manager.LeaseRequest) (manager.Lease, error)
+	EndLease(ctx context.Context, id string) error
 	RunTask(ctx context.Context, task string, again bool, by string) (view manager.GoalView, kept bool, err error)
 	Plan(ctx context.Context, req manager.GoalRequest) manager.PlanView
 }
@@ -180,6 +182,8 @@ func (s *server) table() []route {
 		{"GET", "/app/goal", viewer, s.handle(s.getGoal)},
 		{"PUT", "/app/goal", operator, s.handle(s.putGoal)},
 		{"PATCH", "/app/goal", operator, s.handle(s.patchGoal)},
+		{"PUT", "/app/goal/leases/{lease}", operator, s.handle(s.lease)},
+		{"DELETE", "/app/goal/leases/{lease}", operator, s.handle(s.endLease)},
 		{"POST", "/app/goal/resume", operator, s.takesKey(s.handle(s.resumeGoal))},
 		{"POST", "/app/goal/restore", operator, s.takesKey(s.handle(s.restoreGoal))},
 		{"POST", "/app/tasks/{task}/run", operator, s.takesKey(s.handle(s.runTask))},

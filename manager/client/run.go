@@ -18,6 +18,7 @@ type RunRequest struct {
 	Timeout         time.Duration     // 0: the operation's own limit, or none
 	Force           bool              // even if it requires what nothing offers
 	Strict          bool              // not if it takes from others what they require
+	ID              string            // of the execution; empty: the manager's choice
 }
 
 // Run begins an execution, asks until it has ended on every replica, and returns
@@ -38,8 +39,8 @@ func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (E
 			query.Set(name, "true")
 		}
 	}
-	id := ""
-	if c.patient() { // it may have to be sent to the next manager, too
+	id := r.ID
+	if id == "" && c.patient() { // it may have to be sent to the next manager, too
 		id = rand.Text()
 	}
 	var x Execution

@@ -160,6 +160,7 @@ type Hold struct {
 	At        time.Time `json:"at,omitzero"`
 	Operation string    `json:"operation,omitempty"`
 	State     string    `json:"state,omitempty"`
+	Lease     string    `json:"lease,omitempty"` // with which it ends
 }
 
 // Step is an operation of the goal's that is executing.

@@ -39,6 +39,10 @@ type Document struct {
 	// Tasks are the records of those that were asked for again, or whose containers need not
 	// be asked.
 	Tasks map[string]Record `json:"tasks,omitempty"`
+	// Leases are those of the clients that keep components on hold, by their ids.
+	Leases map[string]Lease `json:"leases,omitempty"`
+	// HoldsAfter is when the last lease ended. Operations until then put nothing on hold.
+	HoldsAfter time.Time `json:"holds_after,omitzero"`
 
 	Unknown Unknown `json:"-"` // what managers of newer versions say in it
 }
@@ -50,6 +54,7 @@ type Hold struct {
 	At        time.Time `json:"at,omitzero"`
 	Operation string    `json:"operation,omitempty"` // what was asked for
 	State     string    `json:"state,omitempty"`     // where that led
+	Lease     string    `json:"lease,omitempty"`     // with which it ends
 
 	Unknown Unknown `json:"-"` // what managers of newer versions say in it
 }

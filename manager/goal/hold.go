@@ -28,7 +28,7 @@ func (m *Model) holds(d *Document, s Situation, targets map[string]string) map[s
 				continue
 			}
 			away := m.distance(name, c.State, target)
-			if since.After(d.At) && away > m.distance(name, from, target) {
+			if since.After(d.holdsAfter()) && away > m.distance(name, from, target) {
 				all = joined(all, map[string]Hold{name: hold})
 			}
 		}

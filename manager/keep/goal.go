@@ -120,7 +120,8 @@ func fits(d *goal.Document) error {
 
 // merge takes over from the document before what is not asked for anew.
 func (o Options) merge(next, before *goal.Document, ask Ask) {
-	next.Tasks = before.Tasks
+	next.Tasks, next.Leases = before.Tasks, before.Leases
+	next.Holds = before.LeasedHolds()
 	if ask.Merge {
 		next.States = maps.Clone(before.States)
 		if next.States == nil {
@@ -139,7 +140,7 @@ func (o Options) merge(next, before *goal.Document, ask Ask) {
 	}
 	named, _ := o.Model.Targets(&goal.Document{States: ask.States})
 	next.Holds = maps.Clone(before.Holds)
-	maps.DeleteFunc(next.Holds, func(component string, _ goal.Hold) bool { return named[component] != "" })
+	maps.DeleteFunc(next.Holds, func(component string, h goal.Hold) bool { return named[component] != "" && h.Lease == "" })
 }
 
 // ErrNoTask says that a component is no Task.

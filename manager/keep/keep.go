@@ -47,6 +47,7 @@ type Keeper struct {
 	nodes     []string // that host components, sorted
 	store     store
 	announcer announcer
+	leases    leases
 	poked     chan struct{}
 
 	mu       sync.Mutex
@@ -93,7 +94,7 @@ func New(opts Options) *Keeper {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	k := &Keeper{
-		opts: opts, poked: make(chan struct{}, 1), flights: map[place]*flight{},
+		opts: opts, poked: make(chan struct{}, 1), leases: leases{}, flights: map[place]*flight{},
 		decision: &goal.Decision{}, changed: make(chan struct{}),
 	}
 	k.store = store{
@@ -175,6 +176,9 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	}
 	if acting && k.store.resign() {
 		k.stale = true
+	}
+	if acting {
+		k.endExpired(s.Now)
 	}
 	defer k.announcer.follow(ctx, s)
 	due := !k.decision.Wake.IsZero() && !s.Now.Before(k.decision.Wake)

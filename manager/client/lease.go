@@ -1,0 +1,35 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Lease is a lease that was begun or renewed.
+type Lease struct {
+	ID         string   `json:"id"`
+	Components []string `json:"components"`
+	Seconds    float64  `json:"seconds"`
+	Renewed    bool     `json:"renewed"` // false: it has begun now, or once more since it had ended
+	Goal       bool     `json:"goal"`    // false: there is no goal, so that nothing starts the components
+}
+
+// Lease begins or renews a lease: the goal leaves components alone until it is not renewed in
+// time, or ends. A manager of a release without leases answers with a Problem of status 404.
+func (c *Client) Lease(ctx context.Context, id string, components []string, lasts time.Duration) (Lease, error) {
+	var l Lease
+	_, err := c.do(ctx, request{
+		method: http.MethodPut, path: "/api/v1/app/goal/leases/" + url.PathEscape(id),
+		body: map[string]any{"components": components, "seconds": lasts.Seconds()},
+	}, &l)
+	return l, err
+}
+
+// EndLease ends a lease.
+func (c *Client) EndLease(ctx context.Context, id string) error {
+	var none struct{}
+	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v1/app/goal/leases/" + url.PathEscape(id)}, &none)
+	return err
+}

@@ -1,0 +1,79 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/keep"
+	"github.com/toskose/toskose/manager/outcome"
+)
+
+// LeaseRequest requests that the goal leaves components alone until the lease ends.
+type LeaseRequest struct {
+	ID         string        // the client's choice; the same id renews the lease
+	Components []string      // none: all
+	Time       time.Duration // after which it ends without a renewal
+	By         string
+}
+
+// Lease is a lease that was begun or renewed.
+type Lease struct {
+	ID         string   `json:"id"`
+	Components []string `json:"components"`
+	Seconds    float64  `json:"seconds"` // after which it ends without a renewal
+	Renewed    bool     `json:"renewed"` // false: it has begun now, or once more since it had ended
+	Goal       bool     `json:"goal"`    // false: there is no goal, so that nothing starts the components
+}
+
+// Lease begins or renews a lease. Where there is no goal, it keeps nothing.
+func (g *Goals) Lease(ctx context.Context, req LeaseRequest) (Lease, error) {
+	if len(req.Components) == 0 {
+		req.Components = slices.Sorted(maps.Keys(g.model.Node))
+	}
+	l := Lease{ID: req.ID, Components: req.Components, Seconds: req.Time.Seconds(), Goal: true}
+	for _, name := range req.Components {
+		if g.model.Node[name] == "" {
+			return l, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("the application has no component %q", name)}
+		}
+	}
+	err := g.revise(ctx, func(ctx context.Context) (err error) {
+		l.Renewed, err = g.keeper.Lease(ctx, req.ID, goal.Lease{By: req.By, Components: req.Components, Seconds: l.Seconds}, g.now())
+		return err
+	})
+	if errors.Is(err, keep.ErrNoGoal) {
+		l.Goal = false
+		return l, nil
+	}
+	return l, err
+}
+
+// EndLease ends a lease: the goal has its components again. It is no error if there is none.
+func (g *Goals) EndLease(ctx context.Context, id string) error {
+	err := g.revise(ctx, func(ctx context.Context) error { return g.keeper.EndLease(ctx, id, g.now()) })
+	if errors.Is(err, keep.ErrNoGoal) {
+		return nil
+	}
+	return err
+}
+
+func (g *Goals) revise(ctx context.Context, change func(context.Context) error) error {
+	ctx, cancel := g.fleet.Detached(ctx)
+	defer cancel()
+	ctx, stop := context.WithTimeout(ctx, spreadTime)
+	defer stop()
+	err := change(ctx)
+	switch {
+	case errors.Is(err, keep.ErrNoEvidence):
+		return &outcome.Error{Kind: outcome.ErrUnreachable, Detail: err.Error(), Cause: err}
+	case errors.Is(err, keep.ErrLeases), errors.Is(err, keep.ErrTooLarge):
+		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: err.Error(), Cause: err}
+	case errors.Is(err, keep.ErrNotKept): // the rest of the replicas gets it later
+		return nil
+	}
+	return err
+}
