@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,6 +24,7 @@ type stopped struct {
 	goal       client.Goal
 	components []client.Component // in the order in which they were stopped
 	containers []volumes.User
+	lease      *lease // nil: nothing would start them meanwhile, or nothing was stopped
 }
 
 // startingAgain is how long that may take.
@@ -35,12 +37,17 @@ func (s *session) around(ctx context.Context, p place, all []volumes.Volume, fla
 		return do(ctx)
 	}
 	w := &stopped{s: s, p: p, manager: flags.manager}
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
 	defer func() {
+		if errors.Is(context.Cause(ctx), errLeaseLost) {
+			err = errors.Join(err, errLeaseLost)
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startingAgain)
 		defer cancel()
 		err = errors.Join(err, w.start(ctx))
 	}()
-	if err := w.stop(ctx, all); err != nil {
+	if err := w.stop(ctx, all, lost); err != nil {
 		return err
 	}
 	return do(ctx)
@@ -67,7 +74,7 @@ func (w *stopped) ask(ctx context.Context, f func(*client.Client) error) error {
 
 // stop stops the components of the containers that have the volumes. A container that has
 // none is stopped itself.
-func (w *stopped) stop(ctx context.Context, all []volumes.Volume) error {
+func (w *stopped) stop(ctx context.Context, all []volumes.Volume, lost context.CancelCauseFunc) error {
 	var users []volumes.User
 	for _, v := range all {
 		for _, u := range v.Users {
@@ -87,13 +94,8 @@ func (w *stopped) stop(ctx context.Context, all []volumes.Volume) error {
 		if w.goal, err = c.Goal(ctx); err != nil {
 			return err
 		}
-		for _, of := range slices.Backward(app.Components) {
-			if slices.ContainsFunc(users, func(u volumes.User) bool { return u.Node == of.Node }) && slices.ContainsFunc(of.Allowed, isStop) {
-				w.components = append(w.components, of)
-				if err := w.run(ctx, c, of, "stop"); err != nil {
-					return err
-				}
-			}
+		if err := w.stopComponents(ctx, c, app, users, lost); err != nil {
+			return err
 		}
 		for _, u := range users {
 			if slices.ContainsFunc(app.Components, func(of client.Component) bool { return of.Node == u.Node }) {
@@ -109,13 +111,71 @@ func (w *stopped) stop(ctx context.Context, all []volumes.Volume) error {
 	})
 }
 
+// stopComponents stops the components of containers, with a lease that keeps the goal from
+// starting them.
+func (w *stopped) stopComponents(ctx context.Context, c *client.Client, app client.App, users []volumes.User, lost context.CancelCauseFunc) error {
+	var toStop []client.Component
+	var names []string
+	for _, of := range slices.Backward(app.Components) {
+		if slices.ContainsFunc(users, func(u volumes.User) bool { return u.Node == of.Node }) && slices.ContainsFunc(of.Allowed, isStop) {
+			toStop, names = append(toStop, of), append(names, of.Name)
+		}
+	}
+	if w.goal.None() {
+		left, err := leftStopped(ctx, c, app)
+		if err != nil {
+			return err
+		}
+		for _, of := range left {
+			w.s.say("%s: an earlier command that was interrupted has stopped it", of.Name)
+		}
+		w.components = left
+	}
+	if len(toStop) == 0 {
+		return nil
+	}
+	if err := w.hold(ctx, c, names, lost); err != nil {
+		return err
+	}
+	for _, of := range toStop {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.components = append(w.components, of)
+		if err := w.stopOne(ctx, c, of); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// stopOne stops a component. If ctx ends meanwhile, it waits for the end of the stop, since
+// the component cannot be started before.
+func (w *stopped) stopOne(ctx context.Context, c *client.Client, of client.Component) error {
+	stopping, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(startingAgain, cancel)
+		context.AfterFunc(stopping, func() { timer.Stop() })
+	})()
+	return w.run(stopping, c, of, "stop")
+}
+
+func isStart(operation string) bool {
+	return operation == "start" || strings.HasSuffix(operation, ".start")
+}
+
 func isStop(operation string) bool {
 	return operation == "stop" || strings.HasSuffix(operation, ".stop")
 }
 
 func (w *stopped) run(ctx context.Context, c *client.Client, of client.Component, operation string) error {
 	w.s.say("%s: %s", of.Name, operation)
-	x, err := c.Run(ctx, client.RunRequest{Node: of.Node, Component: of.Name, Operation: operation}, func(client.Execution) {})
+	req := client.RunRequest{Node: of.Node, Component: of.Name, Operation: operation}
+	if operation == "stop" {
+		req.ID = stopID + rand.Text()
+	}
+	x, err := c.Run(ctx, req, func(client.Execution) {})
 	if err == nil && x.Outcome != client.OutcomeSucceeded {
 		err = fmt.Errorf("it has %s", x.Outcome)
 	}
@@ -137,6 +197,7 @@ func (w *stopped) startOne(ctx context.Context, c *client.Client, of client.Comp
 		switch i := slices.IndexFunc(now.Components, func(o client.Component) bool { return o.Name == of.Name }); {
 		case asked != nil || i < 0:
 			return err
+		case slices.ContainsFunc(now.Components[i].Replicas, func(r client.Replica) bool { return r.Executing != "" }): // such as its stop
 		case slices.ContainsFunc(now.Components[i].Allowed, isStop):
 			return nil // it was not stopped, or somebody else has started it
 		case refused(err, ":not-allowed"): // nor will it be
@@ -163,17 +224,20 @@ func (w *stopped) start(ctx context.Context) error {
 		w.s.say("%s: starting the container", u.Name)
 		failed = append(failed, w.p.Start(ctx, u))
 	}
-	if len(w.components) == 0 {
+	if len(w.components) == 0 && w.lease == nil {
 		return errors.Join(failed...)
+	}
+	if w.lease != nil {
+		defer w.lease.end()
 	}
 	err := w.ask(ctx, func(c *client.Client) error {
 		var failed []error
 		for _, of := range slices.Backward(w.components) {
-			err := w.startOne(ctx, c, of)
-			if err == nil {
-				err = live.Release(ctx, c, of.Name, w.goal)
-			}
-			failed = append(failed, err)
+			failed = append(failed, w.startOne(ctx, c, of))
+		}
+		failed = append(failed, w.release(ctx, c))
+		for _, of := range slices.Backward(w.components) {
+			failed = append(failed, live.Release(ctx, c, of.Name, w.goal))
 		}
 		return errors.Join(failed...)
 	})

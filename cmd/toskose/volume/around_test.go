@@ -31,6 +31,12 @@ type asked struct {
 	did   []string
 	fails map[string]string // what is refused, and why: a kind of problem, or an outcome
 	state map[string]string
+	goal  string
+
+	history   map[string][]client.Execution
+	interrupt func() // called while a component stops, which takes two more requests
+	running   string // the component that stops
+	polls     int
 }
 
 func (a *asked) do(what string) (why string, before int) {
@@ -58,16 +64,43 @@ func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var app client.App
 		for _, name := range []string{"gui", "api"} {
 			allowed := map[string][]string{"started": {"Standard.stop"}, "stopped": {"Standard.start"}}[a.state[name]]
-			app.Components = append(app.Components, client.Component{Name: name, Node: name + "-node", Allowed: allowed})
+			c := client.Component{Name: name, Node: name + "-node", Allowed: allowed, Replicas: []client.Replica{{}}}
+			if a.running == name {
+				c.Replicas[0].Executing = "x"
+			}
+			app.Components = append(app.Components, c)
 		}
 		answer = app
 	case path == "/api/v1/app/goal":
-		answer = client.Goal{}
+		answer = client.Goal{State: a.goal}
+	case strings.HasPrefix(path, "/api/v1/app/goal/leases/"):
+		answer = client.Lease{Goal: a.goal != "", Renewed: true}
+		if a.goal != "" {
+			a.do(r.Method + " lease")
+		}
+	case strings.HasPrefix(path, "/api/v1/executions/"):
+		x := client.Execution{ID: "x", Outcome: client.OutcomeRunning}
+		if a.polls++; a.polls == 3 {
+			a.do("end of stop " + a.running)
+			a.state[a.running], a.running, x.Outcome = "stopped", "", client.OutcomeSucceeded
+		}
+		answer = x
+	case path == "/api/v1/executions":
+		answer = client.History{Executions: a.history[r.URL.Query().Get("component")]}
 	case r.Method == http.MethodPost:
 		parts := strings.Split(path, "/")
 		operation, name := parts[len(parts)-1], parts[len(parts)-2]
 		x := client.Execution{ID: "x", Outcome: client.OutcomeSucceeded}
 		why, before := a.do(operation + " " + name)
+		if operation == "stop" && a.interrupt != nil && a.polls == 0 {
+			a.running = name
+			a.interrupt()
+			answer = client.Execution{ID: "x", Outcome: client.OutcomeRunning}
+			break
+		}
+		if a.running == name {
+			why = "busy"
+		}
 		if state := map[string]string{"start": "stopped", "stop": "started"}[operation]; why == "" && a.state[name] != state {
 			why = "not-allowed"
 		}
@@ -251,5 +284,78 @@ func TestWhatABackupLacksIsListedAndFails(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), `"data/dev\x1bice": left out: it is a device`+"\n") {
 		t.Errorf("%q", out.String())
+	}
+}
+
+// around stops and starts what uses a volume at a fake manager.
+func around(t *testing.T, a *asked, out io.Writer, do func(context.Context) error) error {
+	t.Helper()
+	server := httptest.NewServer(a)
+	defer server.Close()
+	all := []volumes.Volume{{Name: "data"}}
+	for _, node := range []string{"gui-node", "api-node"} {
+		all[0].Users = append(all[0].Users, volumes.User{Name: node, ID: node, Node: node, Running: true})
+	}
+	s := &session{streams: cli.Streams{Out: out, Err: out}, quiet: new(bool), environ: []string{"TOSKOSE_CONFIG=" + t.TempDir()}}
+	store, err := contexts.Find(s.environ)
+	if err == nil {
+		err = store.Put("shop", contexts.Context{Manager: server.URL})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if a.interrupt != nil {
+		a.interrupt = cancel
+	}
+	return s.around(ctx, place{Place: a, app: "shop"}, all, copying{stop: true}, do)
+}
+
+// TestAComponentThatIsInterruptedWhileItStopsIsStartedAgain: it was taken for one that runs.
+func TestAComponentThatIsInterruptedWhileItStopsIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	a := &asked{state: map[string]string{"gui": "started", "api": "started"}, interrupt: func() {}}
+	err := around(t, a, io.Discard, func(context.Context) error {
+		t.Error("the volume is copied")
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"stop api", "end of stop api", "start api"}, a.did); diff != "" {
+		t.Error(diff)
+	}
+	if a.state["api"] != "started" {
+		t.Errorf("api is %s", a.state["api"])
+	}
+}
+
+// TestAGoalStartsNothingMeanwhile: a lease keeps it from that, from before the first stop until
+// all is started again.
+func TestAGoalStartsNothingMeanwhile(t *testing.T) {
+	t.Parallel()
+	a := &asked{state: map[string]string{"gui": "started", "api": "started"}, goal: "up"}
+	if err := around(t, a, io.Discard, func(context.Context) error { a.do("copy"); return nil }); err != nil {
+		t.Error(err)
+	}
+	want := []string{"PUT lease", "stop api", "stop gui", "copy", "start gui", "start api", "DELETE lease"}
+	if diff := cmp.Diff(want, a.did); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWithoutAGoalTheNextCommandStartsWhatAKilledOneHasStopped, and nothing else.
+func TestWithoutAGoalTheNextCommandStartsWhatAKilledOneHasStopped(t *testing.T) {
+	t.Parallel()
+	a := &asked{state: map[string]string{"gui": "stopped", "api": "stopped"}, history: map[string][]client.Execution{
+		"gui": {{ID: stopID + "A"}}, "api": {{ID: "B"}, {ID: stopID + "C"}},
+	}}
+	var out strings.Builder
+	if err := around(t, a, &out, func(context.Context) error { a.do("copy"); return nil }); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"copy", "start gui"}, a.did); diff != "" || !strings.Contains(out.String(), "gui: an earlier command that was interrupted has stopped it") {
+		t.Error(diff, out.String())
 	}
 }

@@ -1,5 +1,5 @@
 // Package volume has the commands that list the volumes of an application, and copy them to
-// a file and back. It starts no goroutines.
+// a file and back. Its goroutines end before a command returns.
 package volume
 
 import (
