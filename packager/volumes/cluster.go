@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
 )
@@ -138,13 +140,38 @@ func (c *cluster) SetNote(ctx context.Context, v Volume, n Note) error {
 	return nil
 }
 
-// Tidy removes pods that have ended. Those that still run end a minute after their command.
-func (c *cluster) Tidy(ctx context.Context) error { return RemovePods(ctx, c.Cluster) }
+// Tidy removes pods, and gives workloads their replicas again.
+func (c *cluster) Tidy(ctx context.Context) (started []string, err error) {
+	if err := RemovePods(ctx, c.Cluster, c.about.App); err != nil {
+		return nil, err
+	}
+	found, err := c.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range found {
+		replicas, err := strconv.Atoi(o.Metadata.Annotations[annotationReplicas])
+		if !isWorkload(o) || err != nil {
+			continue
+		}
+		workload := strings.ToLower(o.Kind) + "/" + o.Metadata.Name
+		c.replicas[workload] = replicas
+		if err := c.Start(ctx, User{Service: workload}); err != nil {
+			return started, err
+		}
+		started = append(started, workload)
+	}
+	return started, nil
+}
 
-// RemovePods removes the pods that killed commands have left beside the volumes in a namespace,
-// once they have ended. A command that still copies is awaited for a moment.
-func RemovePods(ctx context.Context, in kubectl.Cluster) error {
-	pods, err := in.Objects(ctx, "get", "pods", "--selector", LabelCopies)
+// annotationReplicas is how many replicas a workload had that is scaled to none.
+const annotationReplicas = "io.toskose.replicas"
+
+// RemovePods removes the pods that killed commands have left beside the volumes of an
+// application, once they have ended: a minute after their command at most. A command that
+// still copies is awaited for a moment.
+func RemovePods(ctx context.Context, in kubectl.Cluster, app string) error {
+	pods, err := in.Objects(ctx, "get", "pods", "--selector", LabelCopies+","+packager.LabelApp+"="+app)
 	if err != nil {
 		return fmt.Errorf("cannot list the pods beside volumes: %w", err)
 	}
@@ -177,6 +204,9 @@ func (c *cluster) Stop(ctx context.Context, u User) error {
 	}
 	if _, stopped := c.replicas[u.Service]; !stopped {
 		c.replicas[u.Service] = w.Replicas()
+		if err := c.Run(ctx, nil, nil, "annotate", "--overwrite", u.Service, fmt.Sprintf("%s=%d", annotationReplicas, w.Replicas())); err != nil {
+			return fmt.Errorf("cannot note how many replicas %q has: %w", u.Service, err)
+		}
 	}
 	if err := c.scale(ctx, u.Service, 0); err != nil {
 		return fmt.Errorf("cannot stop pod %q: %w", u.Name, err)
@@ -204,7 +234,7 @@ func (c *cluster) Start(ctx context.Context, u User) error {
 	err := c.scale(ctx, u.Service, replicas)
 	if err == nil {
 		delete(c.replicas, u.Service)
-		err = c.Run(ctx, nil, nil, "rollout", "status", u.Service)
+		err = errors.Join(c.Run(ctx, nil, nil, "annotate", u.Service, annotationReplicas+"-"), c.Run(ctx, nil, nil, "rollout", "status", u.Service))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot start %q again: %w", u.Service, err)

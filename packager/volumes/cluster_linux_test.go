@@ -77,6 +77,10 @@ func asKubectl(dir string, args []string) int {
 		err = os.WriteFile(filepath.Join(dir, "made.json"), data, 0o600)
 	case strings.Contains(words, "get pod toskose-volume-"):
 		show("pod.json")
+	case strings.Contains(words, "get pods --selector "+LabelCopies):
+		show("left.json")
+	case strings.Contains(words, "get persistentvolumeclaim "):
+		show("claim.json")
 	case strings.Contains(words, "get events"):
 		show("events.json")
 	case strings.Contains(words, "get statefulset/store"):
@@ -289,12 +293,14 @@ func TestAWorkloadIsStoppedAndHasItsReplicasAgain(t *testing.T) {
 		}
 	}
 	want := `get statefulset/store --output json
+annotate --overwrite statefulset/store io.toskose.replicas=2
 scale statefulset/store --replicas=0
 wait --for=delete pod/store-0 --timeout 5m0s
 get statefulset/store --output json
 scale statefulset/store --replicas=0
 wait --for=delete pod/store-1 --timeout 5m0s
 scale statefulset/store --replicas=2
+annotate statefulset/store io.toskose.replicas-
 rollout status statefulset/store
 `
 	if diff := cmp.Diff(want, called(t, dir)); diff != "" {
@@ -306,5 +312,64 @@ rollout status statefulset/store
 	gone, _ := clusterOf(t, "", map[string]string{"wait": `Error from server (NotFound): pods "store-0" not found`})
 	if err := gone.Stop(t.Context(), User{Name: "store-0", Service: "statefulset/store"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWhatAKilledCommandHasLeftOnAClusterIsUndone: pods beside volumes are removed, one that runs
+// once it has ended, and a workload has its replicas again.
+func TestWhatAKilledCommandHasLeftOnAClusterIsUndone(t *testing.T) {
+	t.Parallel()
+	scaled := strings.Replace(shop, `{"io.toskose.name": "Store"}}, "spec": {"replicas": 2`, `{"io.toskose.name": "Store", "io.toskose.replicas": "2"}}, "spec": {"replicas": 0`, 1)
+	c, dir := clusterOf(t, fmt.Sprintf(scaled, "", ""), map[string]string{
+		"left.json": `{"items": [{"kind": "Pod", "metadata": {"name": "one"}, "status": {"phase": "Failed"}}, {"kind": "Pod", "metadata": {"name": "two"}, "status": {"phase": "Running"}}]}`,
+	})
+	started, err := c.Tidy(t.Context())
+	if err != nil || !slices.Equal(started, []string{"statefulset/store"}) {
+		t.Errorf("%q, %v", started, err)
+	}
+	want := `delete pod one --ignore-not-found --wait
+wait pod/two --for=jsonpath={.status.phase}=Succeeded --timeout 1m30s
+delete pod two --ignore-not-found --wait
+scale statefulset/store --replicas=2
+annotate statefulset/store io.toskose.replicas-
+rollout status statefulset/store
+`
+	var did []string
+	for line := range strings.Lines(called(t, dir)) {
+		if !strings.HasPrefix(line, "get ") {
+			did = append(did, line)
+		}
+	}
+	if diff := cmp.Diff(want, strings.Join(did, "")); diff != "" {
+		t.Error(diff)
+	}
+	busy, _ := clusterOf(t, `{"items": []}`, map[string]string{
+		"left.json": `{"items": [{"kind": "Pod", "metadata": {"name": "two"}, "status": {"phase": "Running"}}]}`, "wait": "error: timed out waiting for the condition on pods/two",
+	})
+	if _, err := busy.Tidy(t.Context()); err == nil || !strings.Contains(err.Error(), "another `toskose volume` copies a volume: pod \"two\" still runs") {
+		t.Error(err)
+	}
+}
+
+// TestANoteOfARestoreIsAnAnnotationOfItsClaim.
+func TestANoteOfARestoreIsAnAnnotationOfItsClaim(t *testing.T) {
+	t.Parallel()
+	c, dir := clusterOf(t, `{"items": []}`, map[string]string{"claim.json": `{"kind": "PersistentVolumeClaim", "metadata": {"name": "data", "annotations": {"io.toskose.restore": "t restored"}}}`})
+	v := Volume{Name: "data", ID: "data"}
+	if n, err := c.Note(t.Context(), v); err != nil || n != (Note{Token: "t", Restored: true}) {
+		t.Errorf("%+v, %v", n, err)
+	}
+	for _, n := range []Note{{Token: "t"}, {Token: "t", Restored: true}, {}} {
+		if err := c.SetNote(t.Context(), v, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `get persistentvolumeclaim data --output json
+annotate --overwrite persistentvolumeclaim data io.toskose.restore=t
+annotate --overwrite persistentvolumeclaim data io.toskose.restore=t restored
+annotate --overwrite persistentvolumeclaim data io.toskose.restore-
+`
+	if diff := cmp.Diff(want, called(t, dir)); diff != "" {
+		t.Error(diff)
 	}
 }

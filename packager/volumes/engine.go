@@ -52,7 +52,7 @@ func (e engine) List(ctx context.Context) ([]Volume, error) {
 			return nil, fmt.Errorf("cannot list volumes: %w", err)
 		}
 		for _, v := range list.Volumes {
-			if v.Labels[LabelRestore] != "" || v.Labels[LabelRestored] != "" {
+			if isNote(v.Labels) {
 				continue
 			}
 			if _, documents := v.Labels[compose.LabelDocuments]; !documents && !slices.ContainsFunc(all, func(o Volume) bool { return o.ID == v.Name }) {
@@ -247,6 +247,9 @@ func (e engine) Stop(ctx context.Context, u User) error {
 	if u.Service != "" {
 		return fmt.Errorf("container %q has no components, and the swarm starts it again when it is stopped: `docker service scale %s=0` takes it away", u.Name, u.Service)
 	}
+	if err := e.keep(ctx, stoppedName(e.app, u.ID), labelStopped, u.ID); err != nil {
+		return fmt.Errorf("cannot note that container %q is stopped: %w", u.Name, err)
+	}
 	if err := e.docker.ContainerStop(ctx, u.ID, container.StopOptions{}); err != nil {
 		return fmt.Errorf("cannot stop container %q: %w", u.Name, err)
 	}
@@ -257,5 +260,5 @@ func (e engine) Start(ctx context.Context, u User) error {
 	if err := e.docker.ContainerStart(ctx, u.ID, container.StartOptions{}); err != nil {
 		return fmt.Errorf("cannot start container %q: %w", u.Name, err)
 	}
-	return nil
+	return e.keep(ctx, stoppedName(e.app, u.ID), labelStopped, "")
 }

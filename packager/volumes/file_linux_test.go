@@ -60,9 +60,9 @@ func (f folders) SetNote(_ context.Context, v Volume, n Note) error {
 	return nil
 }
 
-func (folders) Tidy(context.Context) error        { return nil }
-func (folders) Stop(context.Context, User) error  { return nil }
-func (folders) Start(context.Context, User) error { return nil }
+func (folders) Tidy(context.Context) ([]string, error) { return nil, nil }
+func (folders) Stop(context.Context, User) error       { return nil }
+func (folders) Start(context.Context, User) error      { return nil }
 
 // place is one with two volumes, which have a file.
 func place(t *testing.T, text string) folders {

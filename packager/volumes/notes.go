@@ -23,6 +23,11 @@ const (
 	LabelRestored = "io.toskose.restored" // the volume has its new data
 )
 
+// isNote reports whether a volume is a note of these commands.
+func isNote(labels map[string]string) bool {
+	return labels[LabelRestore] != "" || labels[LabelRestored] != "" || labels[labelStopped] != ""
+}
+
 func noteName(v Volume) string     { return v.ID + ".toskose-restore" }
 func restoredName(v Volume) string { return v.ID + ".toskose-restored" }
 
@@ -72,7 +77,63 @@ func (e engine) keep(ctx context.Context, name, label, value string) error {
 	return err
 }
 
-func (e engine) Tidy(ctx context.Context) error { return RemoveContainers(ctx, e.docker, e.app) }
+// labelStopped is the label of an empty volume that names a container which was stopped.
+const labelStopped = "io.toskose.stopped"
+
+func stoppedName(app, id string) string { return fmt.Sprintf("%s.toskose-stopped-%.12s", app, id) }
+
+func (e engine) Tidy(ctx context.Context) (started []string, err error) {
+	if err := RemoveContainers(ctx, e.docker, e.app); err != nil {
+		return nil, err
+	}
+	list, err := stoppedNotes(ctx, e.docker, e.app)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range list {
+		id := v.Labels[labelStopped]
+		err := e.docker.ContainerStart(ctx, id, container.StartOptions{})
+		if err != nil && !errdefs.IsNotFound(err) { // it may have been replaced
+			return started, fmt.Errorf("cannot start container %.12s, which a killed command has stopped: %w", id, err)
+		}
+		if err == nil {
+			started = append(started, fmt.Sprintf("container %.12s", id))
+		}
+		if err := e.keep(ctx, v.Name, labelStopped, ""); err != nil {
+			return started, err
+		}
+	}
+	return started, nil
+}
+
+// RemoveLeft removes what killed commands have left of an application that is undeployed,
+// except for notes of restores, which belong to its volumes.
+func RemoveLeft(ctx context.Context, docker *client.Client, app string) error {
+	if err := RemoveContainers(ctx, docker, app); err != nil {
+		return err
+	}
+	list, err := stoppedNotes(ctx, docker, app)
+	if err != nil {
+		return err
+	}
+	for _, v := range list {
+		if err := docker.VolumeRemove(ctx, v.Name, false); err != nil && !errdefs.IsNotFound(err) {
+			return fmt.Errorf("cannot remove volume %q: %w", v.Name, err)
+		}
+	}
+	return nil
+}
+
+// stoppedNotes returns the volumes that name containers which were stopped.
+func stoppedNotes(ctx context.Context, docker *client.Client, app string) ([]*volume.Volume, error) {
+	list, err := docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(
+		filters.Arg("label", labelStopped), filters.Arg("label", compose.LabelProject+"="+app),
+	)})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list volumes: %w", err)
+	}
+	return list.Volumes, nil
+}
 
 // ending is how long a container of a command that was killed may take to end.
 const ending = 30 * time.Second

@@ -30,7 +30,7 @@ type values map[string]any
 
 // pod returns one that has a volume, where the volume is in use if it is, with the rights of
 // the containers that have it: those of root, or of the user that they run as.
-func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, p program) values {
+func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, p program, app string) values {
 	from := manager.Spec.Template.Spec
 	spec := values{
 		"restartPolicy": "Never", "automountServiceAccountToken": false, "enableServiceLinks": false, "terminationGracePeriodSeconds": 5,
@@ -75,7 +75,7 @@ func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, 
 	}}
 	return values{
 		"apiVersion": "v1", "kind": "Pod", "spec": spec,
-		"metadata": values{"name": name, "labels": values{"app.kubernetes.io/managed-by": "toskose", LabelCopies: v.ID}},
+		"metadata": values{"name": name, "labels": values{"app.kubernetes.io/managed-by": "toskose", LabelCopies: v.ID, packager.LabelApp: app}},
 	}
 }
 
@@ -98,7 +98,7 @@ func (c *cluster) beside(ctx context.Context, v Volume, p program, do func(pod s
 		return notStarted{err}
 	}
 	name := "toskose-volume-" + v.ID
-	manifest, err := json.Marshal(pod(name, v, manager, users, p))
+	manifest, err := json.Marshal(pod(name, v, manager, users, p, c.about.App))
 	if err != nil {
 		return fmt.Errorf("cannot encode a pod: %w", err)
 	}

@@ -41,9 +41,10 @@ type Place interface {
 	// Stop stops a container that uses a volume, and Start starts it again.
 	Stop(ctx context.Context, u User) error
 	Start(ctx context.Context, u User) error
-	// Tidy removes the containers that killed commands have left. It waits a moment for those
+	// Tidy undoes what killed commands have left: it removes the containers beside volumes, and
+	// starts what Stop has stopped, whose names it returns. It waits a moment for containers
 	// that still run: they end soon after their command.
-	Tidy(ctx context.Context) error
+	Tidy(ctx context.Context) (started []string, err error)
 }
 
 // Copier runs the manager's program beside a volume.

@@ -63,11 +63,11 @@ func (s *session) save(ctx context.Context, p place, path string, flags copying)
 	if _, err := os.Lstat(path); err == nil && !flags.force {
 		return fmt.Errorf("%q is there already: --force replaces it", path)
 	}
-	all, err := chosen(ctx, p, flags.names)
-	if err != nil {
+	if err := s.tidy(ctx, p); err != nil {
 		return err
 	}
-	if err := p.Tidy(ctx); err != nil {
+	all, err := chosen(ctx, p, flags.names)
+	if err != nil {
 		return err
 	}
 	if err := settled(ctx, p, all, flags); err != nil {
@@ -137,11 +137,11 @@ func (s *session) load(ctx context.Context, p place, path string, flags copying)
 			return fmt.Errorf("%q has no volume %q; it has %s", path, name, strings.Join(about.Volumes, ", "))
 		}
 	}
-	all, err := chosen(ctx, p, names)
-	if err != nil {
+	if err := s.tidy(ctx, p); err != nil {
 		return err
 	}
-	if err := p.Tidy(ctx); err != nil {
+	all, err := chosen(ctx, p, names)
+	if err != nil {
 		return err
 	}
 	if err := idle(all); err != nil && !flags.stop && !flags.force {
@@ -202,6 +202,15 @@ func (s *session) finishRestores(ctx context.Context, p place, all []volumes.Vol
 		s.sayEarlier(v, has)
 	}
 	return nil
+}
+
+// tidy undoes what killed commands have left.
+func (s *session) tidy(ctx context.Context, p place) error {
+	started, err := p.Tidy(ctx)
+	for _, name := range started {
+		s.say("%s: an earlier command that was interrupted has stopped it; it is started", name)
+	}
+	return err
 }
 
 // settled refuses to finish a restore that was interrupted beneath a container that runs.

@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/release"
+	"github.com/toskose/toskose/packager/volumes"
 )
 
 // Cluster is an application on Kubernetes.
@@ -146,6 +147,9 @@ func (c *Cluster) prune(ctx context.Context, kinds string) error {
 
 // Down removes the application except for its volumes, and waits for that.
 func (c *Cluster) Down(ctx context.Context) error {
+	if err := volumes.RemovePods(ctx, c.in, c.Info.App); err != nil {
+		return err
+	}
 	if err := c.remove(ctx, runningKinds+","+secretKinds); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/deploy/engine"
 	"github.com/toskose/toskose/packager/release"
+	"github.com/toskose/toskose/packager/volumes"
 )
 
 // Project is an application on one engine.
@@ -108,6 +109,9 @@ func (p *Project) list(ctx context.Context) (containers, error) {
 
 // Down removes containers and networks, and what containers mount.
 func (p *Project) Down(ctx context.Context) error {
+	if err := volumes.RemoveLeft(ctx, p.Docker, p.Info.App); err != nil {
+		return err
+	}
 	list, err := p.Containers(ctx, p.label)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/deploy/engine"
 	"github.com/toskose/toskose/packager/release"
+	"github.com/toskose/toskose/packager/volumes"
 )
 
 // Stack is an application in a swarm.
@@ -114,6 +115,9 @@ func staleServices(list []container.Summary, idOf func(ref string) string) []str
 // Down removes the stack and waits for it: `docker stack rm` does not, and
 // leaves the network where a container was still ending.
 func (s *Stack) Down(ctx context.Context) error {
+	if err := volumes.RemoveLeft(ctx, s.Docker, s.Info.App); err != nil {
+		return err
+	}
 	if err := s.Command(ctx, "docker", "stack", "rm", s.Info.App); err != nil {
 		return err
 	}
