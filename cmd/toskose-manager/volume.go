@@ -23,7 +23,7 @@ const (
 	envSummary = "TOSKOSE_VOLUME_SUMMARY"
 	// envToken is the token of a restore, which its caller keeps. The program then reports
 	// on stdout which data the volume has, and waits for a line that confirms it.
-	envToken = "TOSKOSE_VOLUME_TOKEN"
+	envToken = "TOSKOSE_VOLUME_TOKEN" //nolint:gosec // the name of a variable
 )
 
 // volume writes the contents of a folder as a tar stream, or replaces them by those of one.

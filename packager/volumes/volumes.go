@@ -81,7 +81,7 @@ var (
 // restore. A program of the release before does not read them.
 const (
 	wantsSummary = "TOSKOSE_VOLUME_SUMMARY"
-	hasToken     = "TOSKOSE_VOLUME_TOKEN"
+	hasToken     = "TOSKOSE_VOLUME_TOKEN" //nolint:gosec // the name of a variable
 )
 
 // LabelCopies is the label of containers and pods that run the program: the volume's ID.

@@ -121,7 +121,7 @@ func (c *census) add(name string, info fs.FileInfo, s *syscall.Stat_t, read bool
 		}
 	}
 	id := identity{name, s.Ino, s.Ctim}
-	v := version{identity: id, mode: s.Mode, links: uint64(s.Nlink), written: s.Mtim}
+	v := version{identity: id, mode: s.Mode, links: uint64(s.Nlink), written: s.Mtim} //nolint:unconvert // it has 32 bits on some machines
 	if !info.IsDir() {
 		v.size = s.Size
 	}

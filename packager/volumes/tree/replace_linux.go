@@ -52,10 +52,10 @@ func (r *restorer) replace(in io.Reader, report func(Report) error, confirm func
 	if err := errors.Join(tidied, report(Report{Has: New, Left: tidied != nil})); err != nil {
 		return err
 	}
-	if err := confirm(); err != nil {
-		return nil // the next restore, or Recover, reports New once more
+	if confirm() == nil {
+		return r.end()
 	}
-	return r.end()
+	return nil // the next restore, or Recover, reports New once more
 }
 
 // recover finishes an interrupted restore if its data was complete, and undoes it otherwise,
