@@ -87,7 +87,7 @@ func (w *stopped) stop(ctx context.Context, all []volumes.Volume, lost context.C
 		return nil
 	}
 	return w.ask(ctx, func(c *client.Client) error {
-		app, err := c.App(ctx)
+		app, err := idleApp(ctx, c, users)
 		if err != nil {
 			return err
 		}
@@ -109,6 +109,27 @@ func (w *stopped) stop(ctx context.Context, all []volumes.Volume, lost context.C
 		}
 		return nil
 	})
+}
+
+// idleApp returns the application once no operation runs on the containers of users: a stop
+// that a killed command requested may still run.
+func idleApp(ctx context.Context, c *client.Client, users []volumes.User) (app client.App, err error) {
+	executing := func(of client.Component) bool {
+		return of.Task == nil && slices.ContainsFunc(users, func(u volumes.User) bool { return u.Node == of.Node }) &&
+			slices.ContainsFunc(of.Replicas, func(r client.Replica) bool { return r.Executing != "" })
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startingAgain, errors.New("operations of the components still run"))
+	defer cancel()
+	for {
+		if app, err = c.App(ctx); err != nil || !slices.ContainsFunc(app.Components, executing) {
+			return app, err
+		}
+		select {
+		case <-ctx.Done():
+			return app, context.Cause(ctx)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // stopComponents stops the components of containers, with a lease that keeps the goal from

@@ -265,6 +265,10 @@ func TestAVolumeInUseRaisesNoFalseAlarm(t *testing.T) {
 			}
 		}
 	}()
+	t.Cleanup(func() {
+		close(stop)
+		<-stopped
+	})
 	changed := 0
 	for range 50 {
 		stream, s := summarized(t, dir)
@@ -275,8 +279,6 @@ func TestAVolumeInUseRaisesNoFalseAlarm(t *testing.T) {
 			t.Errorf("%d of 200 files, %+v", n, s)
 		}
 	}
-	close(stop)
-	<-stopped
 	if changed == 0 {
 		t.Error("nothing has changed meanwhile")
 	}
