@@ -71,13 +71,17 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	}
 	d.sayChanges()
 	d.Say("%s: deploying %s", d.Info.App, d.where.Name())
-	log := d.Log.Deployed(d.record())
+	log := d.Log.Begin(d.record())
 	address, err := d.bring(ctx, log, password)
 	if err != nil {
 		return Result{}, d.failed(ctx, err, before)
 	}
-	if err := d.finish(ctx, log, opts.After, password); err != nil {
-		return Result{}, fmt.Errorf("%q is deployed, but %w%s", d.Info.App, err, d.wayBack())
+	err = d.finish(ctx, log, opts.After, password)
+	if ctx.Err() == nil { // an interrupted deployment is resumed
+		err = errors.Join(err, d.where.Record(ctx, log.Complete()))
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("%q is deployed, but %w%s", d.Info.App, err, d.wayBack(log))
 	}
 	if d.where.Forward() != "" { // this call's own way to the manager ends with it
 		address = endpoint.URL(d.Info, endpoint.Local(d.Info))
@@ -140,9 +144,9 @@ func (d *deployer) failed(ctx context.Context, err error, before backend.Earlier
 	case before.Running && errors.Is(err, backend.ErrUntouched):
 		return err
 	case interrupted && before.Running && d.kind == Compose: // which has noted it; elsewhere that may be to come
-		return fmt.Errorf("%w\nit stays as it is: deploying the folder again goes on%s", err, d.wayBack())
+		return fmt.Errorf("%w\nit stays as it is: deploying the folder again resumes it%s", err, d.wayBack(d.Log.Begin(d.record())))
 	case interrupted && before.Running:
-		return fmt.Errorf("%w\nit stays as it is: deploying the folder again goes on", err)
+		return fmt.Errorf("%w\nit stays as it is: deploying the folder again resumes it", err)
 	case d.opts.Keep:
 		return err
 	case before.Running:

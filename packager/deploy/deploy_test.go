@@ -44,7 +44,8 @@ func (f *fakeBackend) Host(context.Context) (string, error) { return f.at, nil }
 func (f *fakeBackend) Forward() string                      { return "" }
 func (f *fakeBackend) Close()                               {}
 
-func (f *fakeBackend) Up(context.Context, release.Log) error { return nil }
+func (f *fakeBackend) Up(context.Context, release.Log) error     { return nil }
+func (f *fakeBackend) Record(context.Context, release.Log) error { return nil }
 func (f *fakeBackend) Down(context.Context) error {
 	f.downs++
 	return nil

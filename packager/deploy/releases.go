@@ -63,15 +63,15 @@ func (d *deployer) remember(ctx context.Context) error {
 // keepGoal keeps the goal with the release that ran, for a rollback.
 func (d *deployer) keepGoal() error {
 	now, ok := d.Log.Current()
-	if !ok || now.Release == d.release || d.opts.Kept == nil {
-		return nil
+	if !ok || now.Pending || now.Release == d.release || d.opts.Kept == nil {
+		return nil // an interrupted deployment has kept the goal of the release that ran before it
 	}
 	return release.KeepGoal(now, d.opts.Kept())
 }
 
 // sayChanges says what this deployment replaces; or why nobody knows, where the files are gone of what runs.
 func (d *deployer) sayChanges() {
-	now, ok := d.Log.Current()
+	now, ok := d.Log.Completed()
 	if !ok || now.Release == d.release {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -129,7 +130,7 @@ func TestARollbackDeploysTheReleaseBefore(t *testing.T) {
 	if _, err := Rollback(t.Context(), nil, opts); err == nil || !strings.Contains(err.Error(), "release "+old.Release+" is the first that was deployed") {
 		t.Errorf("error %v", err)
 	}
-	log := release.Log{old}.Deployed(release.Record{Release: id, At: old.At.Add(time.Hour), Folder: dir})
+	log := release.Log{old}.Begin(release.Record{Release: id, At: old.At.Add(time.Hour), Folder: dir}).Complete()
 	var workload kubectl.Object
 	workload.Kind, workload.Metadata.Annotations = "Deployment", map[string]string{release.Label: log.Encode()}
 	data, err := json.Marshal(map[string]any{"items": []kubectl.Object{workload}})
@@ -153,6 +154,60 @@ func TestARollbackDeploysTheReleaseBefore(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"apply --kustomize " + old.Folder}, changes(calls())); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAnInterruptedRollbackIsResumed interrupts a rollback when its containers run: the same command
+// returns to the same release again, and not to the one before it.
+func TestAnInterruptedRollbackIsResumed(t *testing.T) {
+	manager := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			reply(t, w, nodes("running", "running"))
+		}
+	}))
+	t.Cleanup(manager.Close)
+	third, _ := fakeCluster(t, `
+*annotate*) for word; do case "$word" in io.toskose.releases=*)
+  log=$(printf %s "${word#*=}" | sed 's/"/\\"/g')
+  echo '{"items": [{"kind": "Deployment", "metadata": {"name": "store", "annotations": {"io.toskose.releases": "'"$log"'"}}}]}' >"$(dirname "$0")/../workloads" ;; esac; done ;;
+*"get deployments.apps,statefulsets.apps,jobs.batch --selector"*name) echo deployment.apps/store ;;
+*jobs.batch,pods*) echo '{"items": [`+readyManager+","+readyPod+`]}' ;;
+*port-forward*) echo "Forwarding from `+strings.TrimPrefix(manager.URL, "http://")+` -> 10000"; exec sleep 600 ;;`)
+	first, second := t.TempDir(), t.TempDir()
+	opts := Options{Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ()}
+	for i, dir := range []string{first, second, third} {
+		text := fmt.Sprintf("%s# version %d\n", kustomizationOfShop, i)
+		err := os.WriteFile(filepath.Join(dir, kubernetes.Kustomization), []byte(text), 0o600)
+		if err == nil && dir != third {
+			err = os.CopyFS(filepath.Join(dir, "secrets"), os.DirFS(filepath.Join(third, "secrets")))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Dir, opts.Progress = dir, &bytes.Buffer{}
+		if _, err := Up(t.Context(), nil, opts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	opts.After = func(ctx context.Context, _ endpoint.Access) error {
+		interrupt()
+		return ctx.Err()
+	}
+	if result, err := Rollback(ctx, nil, opts); !errors.Is(err, context.Canceled) {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	var said bytes.Buffer
+	opts.After, opts.Progress = nil, &said
+	result, err := Rollback(t.Context(), nil, opts)
+	if err != nil || result.Dir != second {
+		t.Errorf("the rollback is resumed in %q, want %q: %v", result.Dir, second, err)
+	}
+	if !strings.Contains(said.String(), "Shop: resuming the rollback of 20") {
+		t.Errorf("it says\n%s", said.String())
+	}
+	if result, err = Rollback(t.Context(), nil, opts); err != nil || result.Dir != first {
+		t.Errorf("the next rollback is in %q, want %q: %v", result.Dir, first, err)
 	}
 }
 

@@ -78,7 +78,7 @@ func TestWhatIsInterruptedSaysHowItGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := d.failed(ctx, ctx.Err(), backend.Earlier{Running: true})
-	want := "cannot deploy \"shop\": context canceled\nit stays as it is: deploying the folder again goes on\n`toskose deploy --rollback shop-2` goes back to release before"
+	want := "cannot deploy \"shop\": context canceled\nit stays as it is: deploying the folder again resumes it\n`toskose deploy --rollback shop-2` goes back to release before"
 	if err == nil || err.Error() != want {
 		t.Errorf("it says %v", err)
 	}

@@ -28,7 +28,7 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	switch {
 	case now.Release == "":
 		return Result{}, fmt.Errorf("cannot roll %q back: nothing says what was deployed", all.App)
-	case now.Before == "":
+	case !ok && now.Before == "":
 		return Result{}, fmt.Errorf("cannot roll %q back: release %s is the first that was deployed", all.App, now.Release)
 	case !ok:
 		return Result{}, fmt.Errorf("cannot roll %q back: nothing says any more where release %s was deployed from; deploy its folder", all.App, now.Before)
@@ -36,6 +36,10 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	dir, err := release.Return(to)
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot roll %q back: %w", all.App, err)
+	}
+	if now.Pending && now.Kind == release.Rollback {
+		fmt.Fprintf(opts.Progress, "%s: resuming the rollback of %s, which was interrupted\n", all.App, now.At.UTC().Format(time.RFC3339))
+		now, _ = all.Log.Completed()
 	}
 	fmt.Fprintf(opts.Progress, "%s: back from release %s to %s, of %s\n", all.App, now.Release, to.Release, to.At.UTC().Format(time.RFC3339))
 	if goal := release.Goal(to); goal != nil && opts.Return != nil {
@@ -45,18 +49,18 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	return Up(ctx, engine, opts)
 }
 
-// wayBack says how the release before can be had again, if there is one.
-func (d *deployer) wayBack() string {
-	now, ok := d.Log.Current()
-	if !ok || now.Release == d.release {
+// wayBack names the release that a rollback returns to after a deployment, if there is one.
+func (d *deployer) wayBack(log release.Log) string {
+	to, ok := log.Before()
+	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("\n`toskose deploy --rollback %s` goes back to release %s", d.Dir, now.Release)
+	return fmt.Sprintf("\n`toskose deploy --rollback %s` goes back to release %s", d.Dir, to.Release)
 }
 
 // goBack deploys the release that ran before again, and says so.
 func (d *deployer) goBack(ctx context.Context, failed error) error {
-	to, ok := d.Log.Current()
+	to, ok := d.Log.Completed()
 	switch {
 	case !ok:
 		return fmt.Errorf("%w\nwhat came up stays: nothing says which release ran before", failed)
@@ -93,13 +97,14 @@ func (d *deployer) again(ctx context.Context, r release.Record) error {
 	if _, err := back.where.Before(ctx); err != nil {
 		return err
 	}
-	back.Log, back.replaces = d.Log, true
+	log := d.Log.Abandon()
+	back.Log, back.replaces = log, true
 	password, err := back.password()
 	if err != nil {
 		return err
 	}
-	if _, err := back.bring(ctx, d.Log, password); err != nil {
+	if _, err := back.bring(ctx, log, password); err != nil {
 		return fmt.Errorf("%w%s", err, back.reasons(ctx))
 	}
-	return back.finish(ctx, d.Log, opts.Back, password)
+	return back.finish(ctx, log, opts.Back, password)
 }

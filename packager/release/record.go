@@ -8,24 +8,27 @@ import (
 
 // Record is one deployment of a release.
 type Record struct {
-	Release string    `json:"release"`          // its id
-	At      time.Time `json:"at"`               //
-	By      string    `json:"by"`               // USER@HOST
-	Folder  string    `json:"folder"`           // on that host
-	Before  string    `json:"before,omitempty"` // the release that a rollback leads to; empty: none
-	Kind    string    `json:"kind,omitempty"`   // Rollback; empty: a deployment
+	Release string    `json:"release"`           // its id
+	At      time.Time `json:"at"`                // for people to read; Number decides the order
+	By      string    `json:"by"`                // USER@HOST
+	Folder  string    `json:"folder"`            // on that host
+	Before  string    `json:"before,omitempty"`  // the release that a rollback returns to; empty: none
+	Kind    string    `json:"kind,omitempty"`    // Rollback; empty: a deployment
+	Number  int       `json:"number,omitempty"`  // counts the deployments of the application; 0: an earlier version of toskose wrote it
+	Pending bool      `json:"pending,omitempty"` // the deployment has begun, and nothing says that it ended
 }
 
-// Rollback is the kind of a record of one that led back.
+// Rollback is the kind of a record of a rollback.
 const Rollback = "rollback"
 
-// Log are the records of an application, the newest last.
+// Log are the records of an application, the newest last. The last one may be pending: it states
+// what a deployment intends before the deployment changes a container.
 type Log []Record
 
 // most is how many records a log has: labels are to stay small.
 const most = 10
 
-// Current returns the record of what is deployed.
+// Current returns the newest record, which may be pending.
 func (l Log) Current() (Record, bool) {
 	if len(l) == 0 {
 		return Record{}, false
@@ -33,41 +36,88 @@ func (l Log) Current() (Record, bool) {
 	return l[len(l)-1], true
 }
 
-// Deployed returns the log after a deployment, without the oldest where there are many.
-// The release before is the one that ran; that of a rollback, the one before where it
-// leads to.
-func (l Log) Deployed(r Record) Log {
-	current, ok := l.Current()
-	switch {
-	case r.Kind == Rollback:
-		to, _ := l.Find(r.Release)
-		r.Before = to.Before
-	case ok && current.Release == r.Release:
-		r.Before = current.Before
-	case ok:
-		r.Before = current.Release
-	}
-	l = append(slices.Clone(l), r)
-	return l[max(0, len(l)-most):]
-}
-
-// Find returns the newest record of a release.
-func (l Log) Find(id string) (Record, bool) {
+// Completed returns the newest record that is not pending: the release that ran before a
+// deployment that was interrupted.
+func (l Log) Completed() (Record, bool) {
 	for _, r := range slices.Backward(l) {
-		if r.Release == id {
+		if !r.Pending {
 			return r, true
 		}
 	}
 	return Record{}, false
 }
 
-// Before returns the record of the release before the one that is deployed.
+// Interrupted returns the newest record if it is pending.
+func (l Log) Interrupted() (Record, bool) {
+	r, ok := l.Current()
+	return r, ok && r.Pending
+}
+
+// Begin returns the log with a pending record, without the oldest where there are many, and
+// without pending records of the same release: this deployment resumes them. Before is the
+// release that ran; for a rollback, the one before the release that it returns to.
+func (l Log) Begin(r Record) Log {
+	completed, ok := l.Completed()
+	newest, _ := l.Current()
+	r.Number, r.Pending = newest.Number+1, true
+	switch {
+	case r.Kind == Rollback:
+		to, _ := l.Find(r.Release)
+		r.Before = to.Before
+	case ok && completed.Release == r.Release:
+		r.Before = completed.Before
+	case ok:
+		r.Before = completed.Release
+	}
+	resumed := func(o Record) bool { return o.Pending && o.Release == r.Release }
+	l = append(slices.DeleteFunc(slices.Clone(l), resumed), r)
+	return l[max(0, len(l)-most):]
+}
+
+// Complete returns the log with its newest record no longer pending.
+func (l Log) Complete() Log {
+	l = slices.Clone(l)
+	if len(l) > 0 {
+		l[len(l)-1].Pending = false
+	}
+	return l
+}
+
+// Abandon returns the log without the pending records at its end.
+func (l Log) Abandon() Log {
+	for _, ok := l.Interrupted(); ok; _, ok = l.Interrupted() {
+		l = l[:len(l)-1]
+	}
+	return l
+}
+
+// Find returns the newest record of a release, a completed one if there is one.
+func (l Log) Find(id string) (Record, bool) {
+	var found Record
+	for _, r := range slices.Backward(l) {
+		switch {
+		case r.Release != id:
+		case !r.Pending:
+			return r, true
+		case found.Release == "":
+			found = r
+		}
+	}
+	return found, found.Release != ""
+}
+
+// Before returns the record of the release that a rollback returns to. An interrupted rollback
+// is resumed: it returns to the same release.
 func (l Log) Before() (Record, bool) {
 	current, ok := l.Current()
-	if !ok || current.Before == "" {
+	before := current.Before
+	if current.Pending && current.Kind == Rollback {
+		before = current.Release
+	}
+	if !ok || before == "" {
 		return Record{}, false
 	}
-	return l.Find(current.Before)
+	return l.Find(before)
 }
 
 // Newest returns the log with the newest last record.
@@ -75,11 +125,23 @@ func Newest(logs ...Log) Log {
 	var newest Log
 	for _, l := range logs {
 		a, ok := l.Current()
-		if b, _ := newest.Current(); ok && a.At.After(b.At) {
+		if b, _ := newest.Current(); ok && (len(newest) == 0 || a.isNewer(b)) {
 			newest = l
 		}
 	}
 	return newest
+}
+
+// isNewer compares numbers, which do not depend on clocks. A completed record is newer than the
+// same record while it was pending.
+func (r Record) isNewer(other Record) bool {
+	switch {
+	case r.Number == 0 || other.Number == 0 || r.Number == other.Number && r.Pending == other.Pending:
+		return r.At.After(other.At)
+	case r.Number == other.Number:
+		return other.Pending
+	}
+	return r.Number > other.Number
 }
 
 // Label is what has a log as its value: of a Swarm's services, and, as an annotation, of

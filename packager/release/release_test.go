@@ -75,11 +75,15 @@ func record(id string, hour int) release.Record {
 func deployed(ids ...string) release.Log {
 	var log release.Log
 	for i, id := range ids {
-		r := record(strings.TrimPrefix(id, "back to "), i)
-		if strings.HasPrefix(id, "back to ") {
+		id, interrupted := strings.CutSuffix(id, "!")
+		id, back := strings.CutPrefix(id, "back to ")
+		r := record(id, i)
+		if back {
 			r.Kind = release.Rollback
 		}
-		log = log.Deployed(r)
+		if log = log.Begin(r); !interrupted {
+			log = log.Complete()
+		}
 	}
 	return log
 }
@@ -97,6 +101,16 @@ func TestALogLeadsBackFromReleaseToRelease(t *testing.T) {
 		{"a,b,c,back to b,back to a", ""},
 		{"a,b,back to a,c", "a"},
 		{"a,b,a", "b"}, // deployed by its folder, and not rolled back to
+		{"a!", ""},
+		{"a,b!", "a"}, // interrupted
+		{"a,b!,b", "a"},
+		{"a,b!,b!,b!", "a"},
+		{"a,b,c!,d", "b"}, // c has never run
+		{"a,b,c,back to b!", "b"},
+		{"a,b,c,back to b!,back to b", "a"},
+		{"a,b,c!,back to b", "a"},
+		{"a,b,c,back to b!,c", "b"},
+		{"a,b,b!", "a"},
 	} {
 		log := deployed(strings.FieldsFunc(tt.deployed, func(r rune) bool { return r == ',' })...)
 		if before, ok := log.Before(); before.Release != tt.before || ok != (tt.before != "") {
@@ -126,9 +140,28 @@ func TestALogIsBoundedAndComesBackFromALabel(t *testing.T) {
 			t.Errorf("%q is %+v", text, log)
 		}
 	}
-	older, newer := deployed("a"), deployed("a", "b")
-	if diff := cmp.Diff(newer, release.Newest(older, nil, newer, older)); diff != "" {
-		t.Error(diff)
+}
+
+// TestTheNewestLogDependsOnNoClock: two deployments may begin in the same second, or on machines whose
+// clocks differ.
+func TestTheNewestLogDependsOnNoClock(t *testing.T) {
+	t.Parallel()
+	a, begun, b := deployed("a"), deployed("a", "b!"), deployed("a", "b")
+	for what, at := range map[string]time.Time{"in the same second": a[0].At, "by a clock that is behind": a[0].At.Add(-time.Hour)} {
+		begun[1].At, b[1].At = at, at
+		for _, tt := range []struct {
+			want release.Log
+			of   []release.Log
+		}{
+			{begun, []release.Log{a, begun, nil}},
+			{begun, []release.Log{begun, a}},
+			{b, []release.Log{b, begun, a}},
+			{b, []release.Log{a, begun, b}},
+		} {
+			if diff := cmp.Diff(tt.want, release.Newest(tt.of...)); diff != "" {
+				t.Errorf("%s: %s", what, diff)
+			}
+		}
 	}
 }
 

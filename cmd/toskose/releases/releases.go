@@ -71,7 +71,9 @@ func newRelease(streams cli.Streams, engine Engine) *cobra.Command {
 without DIR, of that in the working directory or of the context in use. A folder is
 a release: its id is a digest of its manifests and its toskose.yml. The last ten
 deployments are kept: on the services of a Swarm, the workloads of Kubernetes, and
-for Compose in the folders that were deployed. undeploy removes them.`,
+for Compose in the folders that were deployed. undeploy removes them. A deployment
+that is under way, or was interrupted, is not completed: deploying the folder again
+resumes it, and deploy --rollback returns to the release before it.`,
 		Example: "  toskose release thinking-toskosed\n  toskose release -o json thinking-toskosed",
 		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -118,6 +120,9 @@ func (l listed) print(w io.Writer) {
 		}
 		if r.Kind != "" {
 			kind = " (" + r.Kind + ")"
+		}
+		if r.Pending {
+			kind += " (not completed)"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", mark, diag.Visible(r.Release), r.At.UTC().Format(time.RFC3339), diag.Visible(r.By+kind), diag.Visible(r.Folder))
 	}

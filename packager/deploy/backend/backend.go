@@ -28,8 +28,10 @@ type Place interface {
 
 // Runner brings an application up and takes it down.
 type Runner interface {
-	// Up leaves the log with what it deploys.
+	// Up records the log before it changes a container.
 	Up(ctx context.Context, log release.Log) error
+	// Record records another log with what is deployed, and replaces no container.
+	Record(ctx context.Context, log release.Log) error
 	Down(ctx context.Context) error
 	// Failures says what is wrong with what was started.
 	Failures(ctx context.Context) ([]Failure, error)

@@ -98,6 +98,9 @@ func (c *Cluster) Before(ctx context.Context) (backend.Earlier, error) {
 // Up applies the manifests, and removes what only an backend.Earlier version of the
 // application had.
 func (c *Cluster) Up(ctx context.Context, log release.Log) error {
+	if err := c.Record(ctx, log); err != nil {
+		return err
+	}
 	out, err := c.all.Output(ctx, "apply", "--kustomize", c.Dir)
 	if err != nil {
 		return err

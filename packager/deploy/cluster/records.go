@@ -19,6 +19,15 @@ func (c *Cluster) Releases(ctx context.Context) (map[string]release.Log, error) 
 	return logs, nil
 }
 
+// Record annotates the workloads that exist.
+func (c *Cluster) Record(ctx context.Context, log release.Log) error {
+	all, err := c.list(ctx, workloadKinds)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	return c.annotate(ctx, log)
+}
+
 // annotate gives all workloads the log. Their pods do not get it, which that would replace.
 func (c *Cluster) annotate(ctx context.Context, log release.Log) error {
 	return c.in.Run(ctx, nil, nil, "annotate", workloadKinds, "--selector", c.info.Selector, "--overwrite", release.Label+"="+log.Encode())

@@ -23,6 +23,9 @@ func (p *Project) Releases(ctx context.Context) (map[string]release.Log, error) 
 	return map[string]release.Log{"": release.Newest(logs...)}, nil
 }
 
+// Record notes the log.
+func (p *Project) Record(_ context.Context, log release.Log) error { return p.Note(log) }
+
 // Note writes the log into the folders that it names: any may be that of a container that
 // was not replaced. If it cannot be written into the folder's own, it stays in all as it was.
 func (p *Project) Note(log release.Log) error {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/docker/docker/api/types/swarm"
+
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -24,6 +26,35 @@ func (s *Stack) Releases(ctx context.Context) (map[string]release.Log, error) {
 		logs[names[service.ID]] = release.Decode(service.Spec.Labels[release.Label])
 	}
 	return logs, nil
+}
+
+// Record sets the label of the stack's services. A label of a service replaces no container.
+func (s *Stack) Record(ctx context.Context, log release.Log) error {
+	services, _, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	for _, service := range services {
+		err := updating(func() error { return s.relabel(ctx, service.ID, release.Label, log.Encode()) })
+		if err != nil {
+			return fmt.Errorf("cannot record the release of service %q: %w", service.Spec.Name, err)
+		}
+	}
+	return nil
+}
+
+// relabel sets a label of a service.
+func (s *Stack) relabel(ctx context.Context, id, label, value string) error {
+	service, _, err := s.Docker.ServiceInspectWithRaw(ctx, id, swarm.ServiceInspectOptions{})
+	if err != nil || service.Spec.Labels[label] == value {
+		return err
+	}
+	if service.Spec.Labels == nil {
+		service.Spec.Labels = map[string]string{}
+	}
+	service.Spec.Labels[label] = value
+	_, err = s.Docker.ServiceUpdate(ctx, service.ID, service.Version, service.Spec, swarm.ServiceUpdateOptions{})
+	return err
 }
 
 // labelled writes a Compose file beside the stack's that gives all services the log as a

@@ -67,16 +67,21 @@ func suffixOf(name string) string { return name[strings.LastIndex(name, "_")+1:]
 // containers call the same, for which the Swarm replaces its containers. Nothing happens where
 // it mounts them already.
 func (s *Stack) Mount(ctx context.Context, name string, secrets map[string]output.Replacement) error {
+	return updating(func() error { return s.mount(ctx, name, secrets) })
+}
+
+// updating retries an update of a service: the swarm writes the progress of updates to the service, too,
+// and refuses an update of a version that it has replaced.
+func updating(update func() error) error {
 	for tries := 0; ; tries++ {
-		err := s.mount(ctx, name, secrets)
-		// The swarm itself notes how far an update is in between.
-		if err == nil || tries == maxMounts || !strings.Contains(err.Error(), "out of sequence") {
+		err := update()
+		if err == nil || tries == maxUpdates || !strings.Contains(err.Error(), "out of sequence") {
 			return err
 		}
 	}
 }
 
-const maxMounts = 10
+const maxUpdates = 10
 
 func (s *Stack) mount(ctx context.Context, name string, secrets map[string]output.Replacement) error {
 	service, _, err := s.Docker.ServiceInspectWithRaw(ctx, s.Info.App+"_"+name, swarm.ServiceInspectOptions{})
