@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/user"
 	"strings"
 	"time"
 
@@ -42,13 +41,20 @@ refused. Package it with --from, which takes them over, or deploy it with
 --new-secrets: a Swarm replaces all containers then, elsewhere manager and units
 read them anew.
 
+deploy, undeploy, rotate and volume change an application one at a time: while one of
+them runs, the others say who has locked the application, and exit with 1. The lock
+of a command that was killed is taken over: at once on the same host, else when it
+has not been renewed for 30 seconds.
+
 With --rollback, it deploys the release before the one that is deployed: its images
-and manifests, and not its data. Without DIR, that is of the application in the
+and manifests, and not its data. A rollback that was interrupted is resumed. Without DIR, that is of the application in the
 working directory or of the context in use.`,
 		Example: "  toskose deploy --up thinking-toskosed\n  toskose deploy thinking-toskosed\n  toskose deploy --timeout 5m --keep thinking-toskosed\n  toskose deploy --target kubernetes --context staging thinking-toskosed",
 		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.opts.Command = cli.Line(cmd, args)
 			if flags.rollback {
+				flags.opts.Command += " --rollback"
 				dir, err := releases.Folder(args, engine.environ(env))
 				if err != nil {
 					return err
@@ -83,6 +89,7 @@ Images, the application's volumes and files stay.`,
 		Example: "  toskose undeploy thinking-toskosed\n  toskose undeploy --images thinking\n  toskose undeploy --volumes thinking-toskosed\n  toskose undeploy --target kubernetes thinking-toskosed\n  toskose undeploy --namespace staging thinking",
 		Args:    cli.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.opts.Command = cli.Line(cmd, args)
 			return flags.run(cmd.Context(), env, engine, args[0], down)
 		},
 	}
@@ -110,6 +117,7 @@ type deployFunc func(context.Context, *client.Client, deploy.Options) (*deployme
 func (f *deployFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.opts.Target, "target", "", "swarm, compose or kubernetes (default: the engine if DIR has Compose files, else Kubernetes)")
 	cmd.Flags().StringVar(&f.opts.Context, "context", "", "kubectl context of the cluster (default: the current one)")
+	cli.StealLock(cmd, &f.opts.StealLock)
 	cmd.Flags().StringVar(&f.progress, "progress", progressAuto, "how to show progress: auto, tty and plain print a line for each step; json, an object per line")
 }
 
@@ -178,7 +186,7 @@ func (f *deployFlags) deploy(ctx context.Context, env environment, engine *engin
 		opts.Progress = jsonSteps{opts.Progress}
 	}
 	carry := &live.Carry{Up: f.up, Timeout: opts.Timeout, Say: func(line string) { fmt.Fprintln(opts.Progress, line) }}
-	opts.Before, opts.After, opts.Back, opts.By = carry.Before, carry.After, carry.Back, who()
+	opts.Before, opts.After, opts.Back, opts.By = carry.Before, carry.After, carry.Back, cli.Identity()
 	opts.Kept, opts.Return = carry.Kept, carry.Return
 	return do(ctx, docker, opts)
 }
@@ -209,18 +217,6 @@ func deployed(opts deploy.Options, result deploy.Result) *deployment {
 		done.Context = result.Info.App
 	}
 	return done
-}
-
-// who deploys: USER@HOST.
-func who() string {
-	name, host := "somebody", "somewhere"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	if h, err := os.Hostname(); err == nil {
-		host = h
-	}
-	return name + "@" + host
 }
 
 func down(ctx context.Context, docker *client.Client, opts deploy.Options) (*deployment, error) {

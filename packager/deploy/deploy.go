@@ -15,6 +15,7 @@ import (
 
 	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -29,6 +30,7 @@ type deployer struct {
 	kind      string                      // Swarm, Compose or Kubernetes
 	otherwise func(context.Context) error // removes what was deployed in another way; nil: there is none
 
+	held     *lock.Lock      // nil: the caller holds it, or there is none
 	silent   []node          // when the time was up
 	release  string          // the folder's
 	past     map[string]bool // instances of replicas that the manager knew before
@@ -46,6 +48,16 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	if err := errors.Join(output.Replacing(d.Dir), d.refuse(ctx)); err != nil {
 		return Result{}, fmt.Errorf("cannot deploy %q: %w", d.Info.App, err)
 	}
+	ctx, unlock, err := d.exclude(ctx, true)
+	if err != nil {
+		return Result{}, fmt.Errorf("cannot deploy %q: %w", d.Info.App, err)
+	}
+	defer unlock()
+	return d.up(ctx)
+}
+
+// up deploys the folder of an application that is locked.
+func (d *deployer) up(ctx context.Context) (Result, error) {
 	before, err := d.where.Before(ctx)
 	if err != nil {
 		return Result{}, err
@@ -63,7 +75,7 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	if err != nil {
 		return Result{}, err
 	}
-	if before.Running && opts.Before != nil && len(d.Info.External) == 0 {
+	if before.Running && d.opts.Before != nil && len(d.Info.External) == 0 {
 		d.askBefore(ctx, password)
 		if err := d.keepGoal(); err != nil {
 			return Result{}, err
@@ -76,7 +88,7 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	if err != nil {
 		return Result{}, d.failed(ctx, err, before)
 	}
-	err = d.finish(ctx, log, opts.After, password)
+	err = d.finish(ctx, log, d.opts.After, password)
 	if ctx.Err() == nil { // an interrupted deployment is resumed
 		err = errors.Join(err, d.where.Record(ctx, log.Complete()))
 	}
@@ -136,8 +148,13 @@ func (d *deployer) finish(ctx context.Context, log release.Log, then func(contex
 // failed adds the reason to an error, and leaves nothing behind: what ran before is
 // deployed again.
 func (d *deployer) failed(ctx context.Context, err error, before backend.Earlier) error {
+	if lost := d.lost(); lost != nil {
+		return fmt.Errorf("cannot deploy %q: %w", d.Info.App, lost)
+	}
 	interrupted := ctx.Err() != nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+	locked, cancel := d.whileLocked(ctx)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(locked, 2*time.Minute)
 	defer cancel()
 	err = fmt.Errorf("cannot deploy %q: %w%s", d.Info.App, err, d.reasons(ctx))
 	switch {
@@ -150,7 +167,7 @@ func (d *deployer) failed(ctx context.Context, err error, before backend.Earlier
 	case d.opts.Keep:
 		return err
 	case before.Running:
-		return d.goBack(context.WithoutCancel(ctx), err)
+		return d.goBack(locked, err)
 	}
 	d.Say("%s: removing what was started (--keep leaves it)", d.Info.App)
 	err = errors.Join(err, d.note(d.Log), d.where.Down(ctx))

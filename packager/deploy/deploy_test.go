@@ -20,6 +20,7 @@ import (
 
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -43,6 +44,7 @@ func (f *fakeBackend) Name() string                         { return "in a test"
 func (f *fakeBackend) Host(context.Context) (string, error) { return f.at, nil }
 func (f *fakeBackend) Forward() string                      { return "" }
 func (f *fakeBackend) Close()                               {}
+func (f *fakeBackend) Lock(bool) lock.Store                 { return nil }
 
 func (f *fakeBackend) Up(context.Context, release.Log) error     { return nil }
 func (f *fakeBackend) Record(context.Context, release.Log) error { return nil }

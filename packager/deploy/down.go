@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -17,12 +18,18 @@ func Down(ctx context.Context, docker *client.Client, opts Options) error {
 	if err != nil {
 		return err
 	}
+	ctx, unlock, err := d.exclude(ctx, false)
+	if err != nil {
+		return fmt.Errorf("cannot undeploy %q: %w", d.Info.App, err)
+	}
+	defer unlock()
 	if opts.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, opts.Timeout)
 		defer cancel()
 	}
 	if err := d.down(ctx); err != nil {
+		err = cmp.Or(d.lost(), err)
 		return fmt.Errorf("cannot undeploy %q: %w", d.Info.App, err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -24,6 +25,8 @@ type Options struct {
 	Keep       bool          // leave what did not come up, for inspection
 	NewSecrets bool          // its secrets may take the place of others, of the application that runs
 	By         string        // who deploys: USER@HOST
+	Command    string        // that deploys, for people whose command finds the application locked
+	StealLock  bool          // take the application's lock over from a command that may still run
 	Volumes    bool          // undeploy: remove the application's volumes, and what is in them
 	Mounted    string        // where containers that Compose runs mount secrets of all applications; empty: in their folders
 	Environ    []string      // of the commands; DOCKER_HOST and KUBECONFIG say where the engine and the cluster are
@@ -43,7 +46,8 @@ type Options struct {
 	Kept   func() []byte
 	Return func([]byte)
 
-	kind string // of the record; see release.Record
+	kind string     // of the record; see release.Record
+	held *lock.Lock // of the command that calls; nil: none yet
 }
 
 // Result says where the deployed application is found.

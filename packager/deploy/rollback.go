@@ -19,7 +19,17 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	if err := output.Replacing(opts.Dir); err != nil {
 		return Result{}, fmt.Errorf("cannot roll back: %w", err)
 	}
-	all, err := Releases(ctx, engine, opts)
+	d, err := open(ctx, engine, opts)
+	if err != nil {
+		return Result{}, err
+	}
+	defer d.where.Close()
+	ctx, unlock, err := d.exclude(ctx, false)
+	if err != nil {
+		return Result{}, fmt.Errorf("cannot roll %q back: %w", d.Info.App, err)
+	}
+	defer unlock()
+	all, err := d.deployed(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -45,7 +55,7 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	if goal := release.Goal(to); goal != nil && opts.Return != nil {
 		opts.Return(goal)
 	}
-	opts.Dir, opts.kind = dir, release.Rollback
+	opts.Dir, opts.kind, opts.held = dir, release.Rollback, d.held
 	return Up(ctx, engine, opts)
 }
 

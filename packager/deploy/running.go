@@ -15,21 +15,23 @@ import (
 // Running is an application that runs, whose secrets are to be replaced.
 type Running struct{ d *deployer }
 
-// Open finds the application of a folder where it runs. Close lets go of it.
+// Open opens the application of a folder where it runs. Close lets go of it.
 func Open(ctx context.Context, engine *client.Client, opts Options) (*Running, error) {
 	d, err := open(ctx, engine, opts)
 	if err != nil {
 		return nil, err
 	}
-	r := &Running{d}
-	if err := r.find(ctx); err != nil {
-		r.Close()
-		return nil, err
-	}
-	return r, nil
+	return &Running{d}, nil
 }
 
-func (r *Running) find(ctx context.Context) error {
+// Exclude acquires the application's lock, and says what it waits for. The context that it returns ends when the lock is
+// lost; release releases it.
+func (r *Running) Exclude(ctx context.Context, say func(line string)) (locked context.Context, release func(), err error) {
+	return r.d.excludeSaying(ctx, false, say)
+}
+
+// Find refuses an application that does not run, or not with the folder's secrets.
+func (r *Running) Find(ctx context.Context) error {
 	d := r.d
 	if len(d.Info.External) > 0 {
 		return fmt.Errorf("the secrets of %q are external: whoever has made them replaces them", d.Info.App)

@@ -35,6 +35,9 @@ YAML
 *"get deployments.apps,statefulsets.apps,jobs.batch --selector"*name) echo deployment.apps/backend ;;
 `)
 	running, err := Open(t.Context(), nil, Options{Dir: dir, Target: Kubernetes, Environ: os.Environ(), Progress: io.Discard})
+	if err == nil {
+		err = running.Find(t.Context())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,9 @@ const NameAnnotation = "io.toskose.name"
 // namespaceFile is the manifest of an application's own namespace.
 const namespaceFile = "namespace"
 
+// NamespaceManifest is that manifest's path in an output folder.
+var NamespaceManifest = path.Join(Folder, namespaceFile+".yaml")
+
 // Info is what a kustomization says of itself, for those who deploy it.
 type Info struct {
 	output.Info
@@ -42,6 +45,14 @@ const Managed = labelManagedBy + "=toskose"
 
 // ApplicationOf is the name of the application that an object with some labels belongs to.
 func ApplicationOf(labels map[string]string) string { return labels[labelPartOf] }
+
+// LabelOf is the name of an application in labels.
+func LabelOf(app string) string { return label(app) }
+
+// LabelsOf are the labels of an object that belongs to an application, and to none of its workloads.
+func LabelsOf(app string) map[string]string {
+	return map[string]string{labelPartOf: label(app), labelManagedBy: "toskose"}
+}
 
 // Named is what is known of an application that runs in a namespace, without its folder.
 func Named(app, namespace string) Info {
@@ -89,7 +100,7 @@ func ReadInfo(dir string) (Info, error) {
 	}
 	info := Info{
 		Namespace:    k.Namespace,
-		OwnNamespace: slices.Contains(k.Resources, path.Join(Folder, namespaceFile+".yaml")),
+		OwnNamespace: slices.Contains(k.Resources, NamespaceManifest),
 		Selector:     selectorOf(k.Metadata.Name),
 	}
 	text := k.Metadata.Annotations[infoAnnotation]

@@ -67,8 +67,12 @@ no operation runs in it; what is asked of it meanwhile waits. Its components are
 created again: by the goal, for which the next service waits, or else by toskose up.`,
 		Example: "  toskose rotate thinking-toskosed\n  toskose rotate --dry-run thinking-toskosed\n  toskose rotate --authority thinking-toskosed",
 		Args:    cli.Args(0, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.deploy.By, c.deploy.Command = cli.Identity(), cli.Line(cmd, args)
+			return c.run(cmd.Context(), args)
+		},
 	}
+	cli.StealLock(cmd, &c.deploy.StealLock)
 	flags := cmd.Flags()
 	flags.BoolVar(&c.rotate.Passwords, "passwords", false, "replace passwords of units and of the manager's own user, and the key that signs tokens")
 	flags.BoolVar(&c.rotate.Certificates, "certificates", false, "replace the certificates of units and of the manager")
@@ -109,9 +113,20 @@ func (c *command) run(ctx context.Context, args []string) error {
 	c.deploy.Mounted = contexts.Mounted(c.deploy.Environ)
 	running, err := deploy.Open(ctx, docker, c.deploy)
 	if err != nil {
-		return fmt.Errorf("%w (--offline changes the folder of an application that does not run)", err)
+		return err
 	}
 	defer running.Close()
+	if !c.dry {
+		locked, release, err := running.Exclude(ctx, c.say)
+		if err != nil {
+			return err
+		}
+		defer release()
+		ctx = locked
+	}
+	if err := running.Find(ctx); err != nil {
+		return fmt.Errorf("%w (--offline changes the folder of an application that does not run)", err)
+	}
 	if running.OnSwarm() {
 		c.components = components{running}
 		c.rotate.Swarm, c.rotate.Components = swarm{running}, c.components

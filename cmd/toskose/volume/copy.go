@@ -23,6 +23,7 @@ type copying struct {
 	stop, force bool
 	manager     string
 	leftOut     []string // that a backup may lack, as VOLUME/PATH
+	locking     locking
 }
 
 func (f *copying) register(cmd *cobra.Command, force string) {
@@ -30,6 +31,7 @@ func (f *copying) register(cmd *cobra.Command, force string) {
 	cmd.Flags().StringVar(&f.manager, "manager", "", "with --stop: the manager's `URL` (default: as the folder or the context says)")
 	cmd.Flags().BoolVar(&f.stop, "stop", false, "stop the components of the containers that have the volumes, and containers without components, and start them again afterwards")
 	cmd.Flags().BoolVar(&f.force, "force", false, force)
+	f.locking.register(cmd)
 }
 
 func (s *session) backup() *cobra.Command {
@@ -51,7 +53,13 @@ the backup is there, without it. --allow-left-out names what a backup may lack.`
 		Example: "  toskose volume backup --stop thinking thinking.tar\n  toskose volume backup --volume dbvolume thinking thinking.tar",
 		Args:    cli.Args(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.at(cmd.Context(), args[0], func(p place) error { return s.save(cmd.Context(), p, args[1], flags) })
+			flags.locking.command = cli.Line(cmd, args)
+			return s.at(cmd.Context(), args[0], func(p place) error {
+				if !flags.stop { // it changes nothing
+					return s.save(cmd.Context(), p, args[1], flags)
+				}
+				return s.exclusively(cmd.Context(), p, flags.locking, func(ctx context.Context) error { return s.save(ctx, p, args[1], flags) })
+			})
 		},
 	}
 	flags.register(cmd, "replace FILE if it is there")
@@ -111,7 +119,13 @@ are replaced one after the other. A volume that a running container has is refus
 		Example: "  toskose volume restore --stop thinking thinking.tar\n  toskose volume restore --stop --volume dbvolume thinking-two thinking.tar",
 		Args:    cli.Args(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.at(cmd.Context(), args[0], func(p place) error { return s.load(cmd.Context(), p, args[1], flags) })
+			flags.locking.command = cli.Line(cmd, args)
+			return s.at(cmd.Context(), args[0], func(p place) error {
+				if _, err := os.Stat(args[1]); err != nil { // before the application is locked
+					return cli.Unopened(fmt.Errorf("cannot read the backup: %w", err))
+				}
+				return s.exclusively(cmd.Context(), p, flags.locking, func(ctx context.Context) error { return s.load(ctx, p, args[1], flags) })
+			})
 		},
 	}
 	flags.register(cmd, "even if a running container has the volume")

@@ -14,6 +14,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/packager/kubectl"
+	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/volumes"
 )
 
@@ -34,6 +35,7 @@ type place struct {
 	name      string // for people
 	onCluster bool
 	unasked   bool // nothing says how the manager there is asked
+	locks     func(context.Context) ([]lock.Store, error)
 }
 
 // at calls a function with the place of an application's volumes.
@@ -75,6 +77,7 @@ func (s *session) onEngine(p place, f func(place) error) error {
 	}
 	defer docker.Close()
 	p.Place, p.name = volumes.OnEngine(docker, p.app), "on the engine"
+	p.locks = locksOnEngine(docker, p.app)
 	return f(p)
 }
 
@@ -86,6 +89,11 @@ func (s *session) cluster() kubectl.Cluster {
 func (s *session) inNamespace(p place, namespace string) place {
 	if its, err := deploy.NamespaceOf(p.dir, deploy.Kubernetes); p.dir != "" && (err != nil || its != namespace) {
 		p.dir, p.unasked = "", true
+	}
+	p.locks = func(context.Context) ([]lock.Store, error) {
+		in := s.cluster()
+		in.Namespace = namespace
+		return []lock.Store{lock.OnCluster(in, p.app, nil)}, nil
 	}
 	p.Place, p.name, p.onCluster = volumes.OnCluster(s.cluster(), p.app, namespace, p.dir), fmt.Sprintf("in namespace %q", namespace), true
 	return p

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/release"
 )
 
@@ -24,6 +25,8 @@ type Place interface {
 	Host(context.Context) (string, error) // where the manager is: HOST:PORT
 	Forward() string                      // the command that brings the manager to this machine; empty: it is there
 	Close()                               // lets go of a port that was forwarded
+	// Lock keeps the lock of the application. first: it may make room for an application that does not exist yet.
+	Lock(first bool) lock.Store
 }
 
 // Runner brings an application up and takes it down.

@@ -14,6 +14,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
+	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/release"
 	"github.com/toskose/toskose/packager/volumes"
 )
@@ -54,6 +55,17 @@ func Open(ctx context.Context, app *backend.Application, info kubernetes.Info, k
 // Name says where it runs.
 func (c *Cluster) Name() string {
 	return fmt.Sprintf("on Kubernetes, in namespace %q", c.info.Namespace)
+}
+
+// Lock is in the application's namespace, which the first deployment may have to make.
+func (c *Cluster) Lock(first bool) lock.Store {
+	var makeNamespace func(context.Context) error
+	if first && c.info.OwnNamespace && c.Dir != "" {
+		makeNamespace = func(ctx context.Context) error {
+			return c.all.Run(ctx, nil, nil, "apply", "--filename", c.File(kubernetes.NamespaceManifest))
+		}
+	}
+	return lock.OnCluster(c.in, c.Info.App, makeNamespace)
 }
 
 func (c *Cluster) reachable(ctx context.Context) error {

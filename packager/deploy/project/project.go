@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/deploy/engine"
+	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/release"
 	"github.com/toskose/toskose/packager/volumes"
 )
@@ -41,6 +42,9 @@ func Of(e *engine.Engine, mounted string) *Project {
 
 // Name says where it runs.
 func (p *Project) Name() string { return "on one engine, by Compose" }
+
+// Lock is on the engine.
+func (p *Project) Lock(bool) lock.Store { return lock.OnEngine(p.Docker, p.Info.App) }
 
 // Before looks for the application on the engine.
 func (p *Project) Before(ctx context.Context) (backend.Earlier, error) {

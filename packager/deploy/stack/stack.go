@@ -17,6 +17,7 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/deploy/engine"
+	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/release"
 	"github.com/toskose/toskose/packager/volumes"
 )
@@ -43,6 +44,9 @@ func Of(e *engine.Engine) *Stack {
 
 // Name says where it runs.
 func (s *Stack) Name() string { return "as a stack of the engine's swarm" }
+
+// Lock is in the swarm.
+func (s *Stack) Lock(bool) lock.Store { return lock.InSwarm(s.Docker, s.Info.App) }
 
 func (s *Stack) mine() filters.Args { return filters.NewArgs(filters.Arg("label", s.label)) }
 

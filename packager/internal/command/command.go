@@ -38,7 +38,7 @@ func Run(cmd *exec.Cmd, debug io.Writer) error {
 	if cmd.WaitDelay == 0 {
 		cmd.WaitDelay = time.Second
 	}
-	if err := cmd.Run(); err != nil {
+	if err := runTogether(cmd); err != nil {
 		return &Error{cmd.Args, strings.TrimSpace(colors.ReplaceAllString(said.String(), "")), err}
 	}
 	return nil

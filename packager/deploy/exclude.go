@@ -1,0 +1,53 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/toskose/toskose/packager/lock"
+)
+
+// exclude acquires the application's lock, unless the command that calls holds it. The context that it returns
+// ends when the lock is lost. first: the application may not exist yet.
+func (d *deployer) exclude(ctx context.Context, first bool) (context.Context, func(), error) {
+	return d.excludeSaying(ctx, first, func(line string) { d.Say("%s", line) })
+}
+
+func (d *deployer) excludeSaying(ctx context.Context, first bool, say func(string)) (context.Context, func(), error) {
+	if d.held = d.opts.held; d.held != nil {
+		return ctx, func() {}, nil
+	}
+	held, err := lock.Acquire(ctx, d.where.Lock(first), lock.Options{
+		App: d.Info.App, Owner: d.opts.By, Command: d.opts.Command, Steal: d.opts.StealLock, Say: say,
+	})
+	switch {
+	case errors.Is(err, lock.ErrNoNamespace) && !first: // no one can change what does not exist
+		return ctx, func() {}, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	d.held = held
+	holding, cancel := held.While(ctx)
+	return holding, func() {
+		held.Release(ctx)
+		cancel()
+	}, nil
+}
+
+// whileLocked returns a context that ends only when the lock is lost.
+func (d *deployer) whileLocked(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx = context.WithoutCancel(ctx)
+	if d.held == nil {
+		return ctx, func() {}
+	}
+	return d.held.While(ctx)
+}
+
+// lost returns why the lock is lost; nil: it is held.
+func (d *deployer) lost() error {
+	if d.held == nil || d.held.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: nothing more was changed", d.held.Err())
+}

@@ -1,0 +1,20 @@
+package command
+
+import (
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// runTogether runs a command that is killed when this process is: otherwise it would continue to change an
+// application while the next command of toskose, which finds that this process has exited, changes it, too. The kernel
+// sends the signal when the thread that has started the command ends, so the goroutine keeps that thread.
+func runTogether(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	return cmd.Run()
+}

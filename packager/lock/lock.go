@@ -1,0 +1,260 @@
+// Package lock excludes commands that change one application at the same time. A lock is kept where the
+// application runs: as a labelled volume of an engine, a labelled config of a swarm, or a Lease of a cluster.
+// A lock that was acquired owns one goroutine, which renews it and ends with Release.
+package lock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// Record says who holds a lock.
+type Record struct {
+	ID      string    `json:"id"`      // of one acquisition; random
+	Owner   string    `json:"owner"`   // USER@HOST
+	Process int       `json:"process"` // its id
+	Command string    `json:"command"`
+	Since   time.Time `json:"since"`            // for people to read
+	Origin  string    `json:"origin,omitempty"` // of the process: where process ids mean the same
+	Started string    `json:"started,omitempty"`
+	Renewed int       `json:"renewed"` // how often
+}
+
+func (r Record) String() string {
+	return fmt.Sprintf("%s, by process %d (`%s`), since %s", r.Owner, r.Process, r.Command, r.Since.UTC().Format(time.RFC3339))
+}
+
+// Store keeps the lock of one application. Each method either succeeds completely or changes nothing. A version
+// is that of a record; no two records that are stored one after the other have the same.
+type Store interface {
+	// Read returns the record, and its version; nil: there is none.
+	Read(ctx context.Context) (held *Record, version string, err error)
+	// Create stores a record where there is none.
+	Create(ctx context.Context, r Record) (version string, err error)
+	// Replace stores a record in the place of a version.
+	Replace(ctx context.Context, r Record, version string) (string, error)
+	// Remove removes a version.
+	Remove(ctx context.Context, version string) error
+}
+
+// ErrChanged is the error of a Store whose record is not of the version that a call expects.
+var ErrChanged = errors.New("another command has changed the lock")
+
+// ErrLost is the cause of the end of a context whose lock is lost.
+var ErrLost = errors.New("the lock is lost")
+
+// HeldError is why a lock cannot be acquired.
+type HeldError struct {
+	App    string
+	Holder Record
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%q is locked by %s: run this command again when that one has ended, or with --steal-lock if it hangs", e.App, e.Holder)
+}
+
+// TTL is how long a lock outlives its last renewal.
+const TTL = 30 * time.Second
+
+// Options says who acquires a lock, and how.
+type Options struct {
+	App     string
+	Owner   string // USER@HOST
+	Command string
+	Steal   bool          // take the lock over from a command that may still run
+	TTL     time.Duration // 0: TTL
+	Say     func(line string)
+}
+
+// Lock is a lock that is held.
+type Lock struct {
+	store   Store
+	opts    Options
+	record  Record
+	version string
+
+	stop, ended chan struct{}
+	lost        context.Context // ends with its cause when the lock is lost
+	lose        context.CancelCauseFunc
+	released    sync.Once
+}
+
+// renewals is how often a lock is renewed in its time to live. A lock that cannot be renewed is given up after
+// two thirds of that time: before another command may take it over.
+const renewals = 6
+
+// Acquire acquires a lock. It fails with a *HeldError where another command holds it. A lock whose process does
+// not exist any more is taken over at once if that is known here, and otherwise when it has not been renewed
+// for its time to live, as measured by the clock of this process: clocks of different machines are not compared.
+func Acquire(ctx context.Context, store Store, opts Options) (*Lock, error) {
+	if opts.TTL == 0 {
+		opts.TTL = TTL
+	}
+	l := &Lock{store: store, opts: opts, stop: make(chan struct{}), ended: make(chan struct{})}
+	l.record = Record{
+		ID: rand.Text(), Owner: opts.Owner, Process: os.Getpid(), Command: opts.Command, Since: time.Now().UTC().Truncate(time.Second),
+		Origin: origin(), Started: startOf(os.Getpid()),
+	}
+	wait, err := l.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.lost, l.lose = context.WithCancelCause(context.Background())
+	go l.renew(time.Now())
+	select {
+	case <-time.After(wait):
+		return l, nil
+	case <-ctx.Done():
+	case <-l.lost.Done():
+	}
+	l.Release(ctx)
+	return nil, errors.Join(context.Cause(ctx), context.Cause(l.lost))
+}
+
+// acquire returns how long to wait before the application may be changed.
+func (l *Lock) acquire(ctx context.Context) (wait time.Duration, err error) {
+	for {
+		held, version, err := l.store.Read(ctx)
+		switch {
+		case err != nil:
+		case held == nil:
+			l.version, err = l.store.Create(ctx, l.record)
+		default:
+			if wait, err = l.judge(ctx, *held, version); err == nil {
+				l.version, err = l.store.Replace(ctx, l.record, version)
+			}
+		}
+		switch {
+		case err == nil:
+			return wait, nil
+		case !errors.Is(err, ErrChanged):
+			return 0, err
+		case ctx.Err() != nil:
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+// judge returns no error if a lock may be taken over, and ErrChanged if it was released meanwhile.
+func (l *Lock) judge(ctx context.Context, held Record, version string) (wait time.Duration, err error) {
+	switch state := stateOf(held); {
+	case state == exited:
+		l.opts.Say(fmt.Sprintf("%s: the command that holds the lock was interrupted: %s", l.opts.App, held))
+		return 0, nil
+	case l.opts.Steal:
+		wait = l.opts.TTL / renewals * 2
+		l.opts.Say(fmt.Sprintf("%s: taking over the lock of %s; waiting %s for that command to stop", l.opts.App, held, wait))
+		return wait, nil
+	case state == running:
+		return 0, &HeldError{l.opts.App, held}
+	}
+	l.opts.Say(fmt.Sprintf("%s: waiting up to %s to see whether the lock is in use: it is held by %s", l.opts.App, l.opts.TTL, held))
+	expired := time.NewTimer(l.opts.TTL)
+	defer expired.Stop()
+	ticker := time.NewTicker(l.opts.TTL / renewals / 2)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-expired.C:
+			return 0, nil
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-ticker.C:
+		}
+		now, is, err := l.store.Read(ctx)
+		switch {
+		case err != nil:
+			return 0, err
+		case now == nil:
+			return 0, ErrChanged
+		case is != version:
+			return 0, &HeldError{l.opts.App, *now}
+		}
+	}
+}
+
+// renew renews the lock until it is released or lost.
+func (l *Lock) renew(good time.Time) {
+	defer close(l.ended)
+	ticker := time.NewTicker(l.opts.TTL / renewals)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-ticker.C:
+		}
+		began := time.Now()
+		ctx, cancel := context.WithDeadline(context.Background(), good.Add(l.opts.TTL*2/3))
+		err := l.renewOnce(ctx)
+		expired := ctx.Err() != nil
+		cancel()
+		switch {
+		case err == nil:
+			good = began
+		case errors.Is(err, ErrLost):
+			l.lose(err)
+			return
+		case expired:
+			l.lose(fmt.Errorf("%w: it cannot be renewed: %w", ErrLost, err))
+			return
+		}
+	}
+}
+
+func (l *Lock) renewOnce(ctx context.Context) error {
+	l.record.Renewed++
+	version, err := l.store.Replace(ctx, l.record, l.version)
+	if err == nil {
+		l.version = version
+	}
+	if !errors.Is(err, ErrChanged) {
+		return err
+	}
+	held, version, err := l.store.Read(ctx)
+	switch {
+	case err != nil:
+		return err
+	case held == nil:
+		return fmt.Errorf("%w: someone has removed it", ErrLost)
+	case held.ID != l.record.ID:
+		return fmt.Errorf("%w: %s has taken it over", ErrLost, held)
+	}
+	l.version = version // the answer to an earlier renewal was lost
+	return nil
+}
+
+// While returns a context that ends when its parent ends, and when the lock is lost.
+func (l *Lock) While(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	stop := context.AfterFunc(l.lost, func() { cancel(context.Cause(l.lost)) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// Err returns why the lock is lost; nil: it is held.
+func (l *Lock) Err() error { return context.Cause(l.lost) }
+
+// releasing is how long it may take to release a lock. What is not released expires.
+const releasing = 10 * time.Second
+
+// Release removes the lock, also where the context has ended. It does nothing where the lock is lost.
+func (l *Lock) Release(ctx context.Context) {
+	l.released.Do(func() {
+		close(l.stop)
+		<-l.ended
+		if l.Err() != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasing)
+		defer cancel()
+		if err := l.store.Remove(ctx, l.version); err != nil && !errors.Is(err, ErrChanged) {
+			l.opts.Say(fmt.Sprintf("%s: the lock cannot be released, and expires in %s: %v", l.opts.App, l.opts.TTL, err))
+		}
+		l.lose(ErrLost)
+	})
+}
