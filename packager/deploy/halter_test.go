@@ -16,7 +16,7 @@ type halting struct {
 	end error
 }
 
-func (h halting) Halted(context.Context) error { return h.end }
+func (h halting) Halt(context.Context) error { return h.end }
 
 // TestNothingIsTakenBackBeforeTheOrchestratorHasEnded with what it does by itself.
 func TestNothingIsTakenBackBeforeTheOrchestratorHasEnded(t *testing.T) {

@@ -78,9 +78,7 @@ func (d *deployer) goBack(ctx context.Context, failed error) error {
 		return failed
 	}
 	if where, ok := d.where.(backend.Halter); ok {
-		ctx, cancel := context.WithTimeout(ctx, d.opts.Timeout)
-		defer cancel()
-		if err := where.Halted(ctx); err != nil {
+		if err := where.Halt(ctx); err != nil {
 			return errors.Join(failed, err)
 		}
 	}
@@ -91,6 +89,10 @@ func (d *deployer) goBack(ctx context.Context, failed error) error {
 	return fmt.Errorf("%w\nrelease %s, which ran before, runs again", failed, to.Release)
 }
 
+// goingBack is how long it may take at least until the release before answers again: a container that hangs is killed only
+// when its grace period is over.
+const goingBack = 2 * time.Minute
+
 // again deploys what was deployed last before this call.
 func (d *deployer) again(ctx context.Context, r release.Record) error {
 	dir, err := release.Return(r)
@@ -98,7 +100,7 @@ func (d *deployer) again(ctx context.Context, r release.Record) error {
 		return err
 	}
 	opts := d.opts
-	opts.Dir = dir
+	opts.Dir, opts.Timeout = dir, max(opts.Timeout, goingBack)
 	back, err := open(ctx, d.engine, opts)
 	if err != nil {
 		return err

@@ -70,8 +70,8 @@ type Noter interface{ Note(release.Log) error }
 // Renewer knows nodes whose containers are all new, where the manager may not know yet.
 type Renewer interface{ Renewed() map[string]bool }
 
-// Halter waits until the orchestrator has ended what it does by itself about an update.
-type Halter interface{ Halted(context.Context) error }
+// Halter pauses the orchestrator's updates that are under way, and waits for its own rollbacks.
+type Halter interface{ Halt(context.Context) error }
 
 // Listener knows why the manager runs and cannot be asked; nil: nobody knows.
 type Listener interface{ Unheard(context.Context) error }

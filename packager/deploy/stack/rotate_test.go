@@ -89,9 +89,10 @@ func (f *fakeSwarm) engine(t *testing.T) *client.Client {
 			if err := json.NewDecoder(r.Body).Decode(&f.services[i].Spec); err != nil {
 				t.Error(err)
 			}
+			f.services[i].UpdateStatus = nil
 			answer = map[string]any{}
 		default: // a service
-			i := slices.IndexFunc(f.services, func(s swarm.Service) bool { return s.Spec.Name == name })
+			i := slices.IndexFunc(f.services, func(s swarm.Service) bool { return s.Spec.Name == name || s.ID == name })
 			if i < 0 {
 				w.WriteHeader(http.StatusNotFound)
 				_, _ = io.WriteString(w, `{"message": "no such service"}`)

@@ -28,40 +28,6 @@ func (s *Stack) look(ctx context.Context) ([]swarm.Service, []swarm.Task, error)
 	return services, tasks, nil
 }
 
-// Halted waits until no service is being updated or taken back, and says which the swarm
-// has taken back.
-func (s *Stack) Halted(ctx context.Context) error {
-	ticker := time.NewTicker(500 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		services, _, err := s.look(ctx)
-		if err != nil {
-			return err
-		}
-		names, busy := s.names(services), false
-		for _, service := range services {
-			busy = busy || isBusy(service.UpdateStatus)
-		}
-		if !busy {
-			for _, service := range services {
-				if u := service.UpdateStatus; u != nil && u.State == swarm.UpdateStateRollbackCompleted {
-					s.Say("%s: the swarm has taken its update back", names[service.ID])
-				}
-			}
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil // what is deployed now takes the place of what is under way
-		case <-ticker.C:
-		}
-	}
-}
-
-func isBusy(u *swarm.UpdateStatus) bool {
-	return u != nil && (u.State == swarm.UpdateStateUpdating || u.State == swarm.UpdateStateRollbackStarted)
-}
-
 // names returns the services' names in the application, by their ids.
 func (s *Stack) names(services []swarm.Service) map[string]string {
 	names := map[string]string{}
