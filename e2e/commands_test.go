@@ -125,6 +125,58 @@ func TestCommandsExcludeEachOtherOnASwarm(t *testing.T) {
 	excludeEachOther(t, onSwarm, forSwarm...)
 }
 
+// TestAnInterruptedUpgradeIsResumedOnASwarm kills deployments early, when the swarm has been told of some of them: the same
+// command again deploys the release that it names, and a rollback returns to the one that ran before.
+func TestAnInterruptedUpgradeIsResumedOnASwarm(t *testing.T) {
+	t.Parallel()
+	engine := dockerEngine(t)
+	joinSwarm(t, engine)
+	if err := bring("busybox:1.36"); err != nil {
+		t.Fatal(err)
+	}
+	app := deploy(t, engine, onSwarm, "testdata/commands", []string{pagesPort}, forSwarm...)
+	must(t, "", "toskose", app.deploying(app.dir, "--up")...)
+	app.shows(t, "one")
+	second := app.packageRelease(t, "two")
+	for _, again := range []bool{true, false, true, false} {
+		killed := inBackground(t, app.deploying(second, "--up")...)
+		eventually(t, "the release is recorded", func() bool { return app.recorded(t) || !isRunning(killed) })
+		killed.signal(t, syscall.SIGKILL)
+		<-killed.ended
+		if again {
+			must(t, "", "toskose", app.deploying(second, "--up")...)
+			if now := app.page(t); now != "two" {
+				t.Errorf("deployed again, the page shows %q", now)
+			}
+		}
+		must(t, "", "toskose", app.deploying(second, "--rollback", "--up")...)
+		if now := app.page(t); now != "one" {
+			t.Errorf("rolled back, the page shows %q", now)
+		}
+	}
+}
+
+func isRunning(b *background) bool {
+	select {
+	case <-b.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// recorded reports whether a service has the record of a deployment that is not completed.
+func (a *application) recorded(t *testing.T) bool {
+	t.Helper()
+	services, err := a.engine.ServiceList(t.Context(), swarm.ServiceListOptions{Filters: filters.NewArgs(filters.Arg("label", "com.docker.stack.namespace="+a.name))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(services, func(s swarm.Service) bool {
+		return strings.Contains(s.Spec.Labels["io.toskose.releases"], `"pending":true`)
+	})
+}
+
 // excludeEachOther has commands begin while another one changes the application: each is refused, and says by whom
 // the application is locked.
 func excludeEachOther(t *testing.T, target string, flags ...string) {

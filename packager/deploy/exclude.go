@@ -19,7 +19,7 @@ func (d *deployer) excludeSaying(ctx context.Context, first bool, say func(strin
 		return ctx, func() {}, nil
 	}
 	held, err := lock.Acquire(ctx, d.where.Lock(first), lock.Options{
-		App: d.Info.App, Owner: d.opts.By, Command: d.opts.Command, Steal: d.opts.StealLock, Say: say,
+		App: d.Info.App, Owner: d.opts.By, Command: d.opts.Command, Intent: d.opts.kind, Steal: d.opts.StealLock, Say: say,
 	})
 	switch {
 	case errors.Is(err, lock.ErrNoNamespace) && !first: // no one can change what does not exist

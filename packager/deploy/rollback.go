@@ -19,6 +19,7 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	if err := output.Replacing(opts.Dir); err != nil {
 		return Result{}, fmt.Errorf("cannot roll back: %w", err)
 	}
+	opts.kind = release.Rollback
 	d, err := open(ctx, engine, opts)
 	if err != nil {
 		return Result{}, err
@@ -33,6 +34,7 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	if err != nil {
 		return Result{}, err
 	}
+	d.reopenRollback(all.Log)
 	now, _ := all.Log.Current()
 	to, ok := all.Log.Before()
 	switch {
@@ -55,8 +57,20 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	if goal := release.Goal(to); goal != nil && opts.Return != nil {
 		opts.Return(goal)
 	}
-	opts.Dir, opts.kind, opts.held = dir, release.Rollback, d.held
+	opts.Dir, opts.held = dir, d.held
 	return Up(ctx, engine, opts)
+}
+
+// reopenRollback marks the newest record as pending if the command that completed it was killed before it said so: whoever
+// runs that command again means the same rollback.
+func (d *deployer) reopenRollback(log release.Log) {
+	if d.held == nil || len(log) == 0 {
+		return
+	}
+	last, by := &log[len(log)-1], d.held.Interrupted()
+	if by != nil && by.Intent == release.Rollback && last.Kind == release.Rollback && last.By == by.Owner && !last.At.Before(by.Since) {
+		last.Pending = true
+	}
 }
 
 // wayBack names the release that a rollback returns to after a deployment, if there is one.

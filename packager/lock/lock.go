@@ -19,6 +19,7 @@ type Record struct {
 	Owner   string    `json:"owner"`   // USER@HOST
 	Process int       `json:"process"` // its id
 	Command string    `json:"command"`
+	Intent  string    `json:"intent,omitempty"` // of the command, for the one that takes its lock over
 	Since   time.Time `json:"since"`            // for people to read
 	Origin  string    `json:"origin,omitempty"` // of the process: where process ids mean the same
 	Started string    `json:"started,omitempty"`
@@ -66,6 +67,7 @@ type Options struct {
 	App     string
 	Owner   string // USER@HOST
 	Command string
+	Intent  string        // see Record
 	Steal   bool          // take the lock over from a command that may still run
 	TTL     time.Duration // 0: TTL
 	Say     func(line string)
@@ -77,6 +79,7 @@ type Lock struct {
 	opts    Options
 	record  Record
 	version string
+	before  *Record // whose lock was taken over; nil: the application was not locked
 
 	stop, ended chan struct{}
 	lost        context.Context // ends with its cause when the lock is lost
@@ -97,7 +100,7 @@ func Acquire(ctx context.Context, store Store, opts Options) (*Lock, error) {
 	}
 	l := &Lock{store: store, opts: opts, stop: make(chan struct{}), ended: make(chan struct{})}
 	l.record = Record{
-		ID: rand.Text(), Owner: opts.Owner, Process: os.Getpid(), Command: opts.Command, Since: time.Now().UTC().Truncate(time.Second),
+		ID: rand.Text(), Owner: opts.Owner, Process: os.Getpid(), Command: opts.Command, Intent: opts.Intent, Since: time.Now().UTC().Truncate(time.Second),
 		Origin: origin(), Started: startOf(os.Getpid()),
 	}
 	wait, err := l.acquire(ctx)
@@ -127,6 +130,7 @@ func (l *Lock) acquire(ctx context.Context) (wait time.Duration, err error) {
 		default:
 			if wait, err = l.judge(ctx, *held, version); err == nil {
 				l.version, err = l.store.Replace(ctx, l.record, version)
+				l.before = held
 			}
 		}
 		switch {
@@ -235,6 +239,9 @@ func (l *Lock) While(parent context.Context) (context.Context, context.CancelFun
 	stop := context.AfterFunc(l.lost, func() { cancel(context.Cause(l.lost)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
+
+// Interrupted returns the record of the command whose lock was taken over; nil: the last command has released its lock.
+func (l *Lock) Interrupted() *Record { return l.before }
 
 // Err returns why the lock is lost; nil: it is held.
 func (l *Lock) Err() error { return context.Cause(l.lost) }

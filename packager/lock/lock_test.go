@@ -200,7 +200,11 @@ func TestTheLockOfAProcessThatWasKilledIsTakenOverAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	acquire(t, store, eve).Release(t.Context())
+	second := acquire(t, store, eve)
+	second.Release(t.Context())
+	if by := second.Interrupted(); by == nil || by.ID != here.ID {
+		t.Errorf("it was interrupted: %+v", by)
+	}
 	if !strings.Contains(said.String(), "the command that holds the lock was interrupted: ada@office") {
 		t.Errorf("it says %q", said)
 	}

@@ -86,6 +86,9 @@ func (s *Stack) failed(services []swarm.Service, tasks []swarm.Task) []backend.F
 			f.addAll(service, tasks, s.past)
 		}
 		f.update(service.UpdateStatus)
+		if f.Why == "" && !isUpdated(service, tasks) {
+			f.Why = "is being updated"
+		}
 		if f.Why == "" && slices.ContainsFunc(tasks, func(t swarm.Task) bool { return t.ServiceID == service.ID && unproven(service, t) }) {
 			f.Why, f.Young = "has only just started", true
 		}

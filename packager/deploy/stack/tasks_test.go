@@ -75,6 +75,9 @@ func testWhatASwarmSaysOfAService(t *testing.T) {
 		service.Spec.TaskTemplate.RestartPolicy = &swarm.RestartPolicy{Condition: c.policy}
 		for i := range c.tasks {
 			c.tasks[i].Spec = service.Spec.TaskTemplate
+			if c.tasks[i].Status.State == swarm.TaskStateRunning {
+				c.tasks[i].DesiredState = swarm.TaskStateRunning
+			}
 		}
 		c.tasks = append([]swarm.Task{stopped}, c.tasks...)
 		s := shop(nil)
