@@ -27,9 +27,12 @@ func (e *Engine) Sees(ctx context.Context, path string) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probing) // who interrupts this leaves no container
 	defer cancel()
+	if err := e.RemoveProbe(ctx); err != nil {
+		return false, err
+	}
 	made, err := e.Docker.ContainerCreate(ctx, &container.Config{Image: of, Cmd: []string{"true"}}, &container.HostConfig{
 		Mounts: []mount.Mount{{Type: mount.TypeBind, Source: path, Target: "/seen", ReadOnly: true}},
-	}, nil, nil, "")
+	}, nil, nil, e.probe())
 	if errdefs.IsInvalidArgument(err) {
 		return false, nil
 	}
@@ -37,10 +40,21 @@ func (e *Engine) Sees(ctx context.Context, path string) (bool, error) {
 		return false, fmt.Errorf("cannot make a container: %w", err)
 	}
 	// Its image may ask for volumes, which are made together with it.
-	if err := e.Docker.ContainerRemove(ctx, made.ID, container.RemoveOptions{RemoveVolumes: true}); err != nil {
-		return false, fmt.Errorf("cannot remove container %q: %w", made.ID, err)
+	return true, e.removeContainer(ctx, made.ID)
+}
+
+// probe is the name of the container that Sees makes.
+func (e *Engine) probe() string { return e.Info.App + "_toskose-probe" }
+
+// RemoveProbe removes the container of a call of Sees that was killed.
+func (e *Engine) RemoveProbe(ctx context.Context) error { return e.removeContainer(ctx, e.probe()) }
+
+func (e *Engine) removeContainer(ctx context.Context, name string) error {
+	err := e.Docker.ContainerRemove(ctx, name, container.RemoveOptions{RemoveVolumes: true})
+	if err != nil && !errdefs.IsNotFound(err) {
+		return fmt.Errorf("cannot remove container %q: %w", name, err)
 	}
-	return true, nil
+	return nil
 }
 
 // anyImage returns the id of one of the engine's images.

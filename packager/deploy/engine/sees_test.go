@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+
 	"github.com/toskose/toskose/packager/deploy/backend"
 	testengine "github.com/toskose/toskose/packager/internal/engine"
 	"github.com/toskose/toskose/packager/output"
@@ -22,6 +25,36 @@ func TestAnEngineSaysWhatItsMachineHas(t *testing.T) {
 	for path, want := range map[string]bool{here: true, filepath.Join(here, "nothing"): false} {
 		if seen, err := e.Sees(t.Context(), path); err != nil || seen != want {
 			t.Errorf("%s is seen: %v, %v", path, seen, err)
+		}
+	}
+}
+
+// TestTheProbeOfACommandThatWasKilledIsRemoved: the kill came between making it and removing it.
+func TestTheProbeOfACommandThatWasKilledIsRemoved(t *testing.T) {
+	t.Parallel()
+	docker := testengine.Connect(t)
+	app := "toskose-test-killed"
+	testengine.Import(t, docker, app+":1", map[string]string{"f": "x"}, "LABEL io.toskose.app="+app)
+	e := &Engine{Application: &backend.Application{Info: output.Info{App: app}}, Docker: docker}
+	left := func() container.CreateResponse {
+		t.Helper()
+		made, err := docker.ContainerCreate(t.Context(), &container.Config{Image: app + ":1", Cmd: []string{"true"}}, nil, nil, nil, e.probe())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	first := left()
+	if seen, err := e.Sees(t.Context(), t.TempDir()); err != nil || !seen {
+		t.Errorf("seen %v, %v", seen, err)
+	}
+	second := left()
+	if err := e.RemoveProbe(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, id := range []string{first.ID, second.ID} {
+		if _, err := docker.ContainerInspect(t.Context(), id); !errdefs.IsNotFound(err) {
+			t.Errorf("container %s is left: %v", id, err)
 		}
 	}
 }

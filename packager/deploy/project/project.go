@@ -121,7 +121,7 @@ func (p *Project) Down(ctx context.Context) error {
 		return err
 	}
 	p.TakenDown(list)
-	if err := p.remove(ctx, list); err != nil {
+	if err := errors.Join(p.remove(ctx, list), p.RemoveProbe(ctx)); err != nil {
 		return err
 	}
 	if secrets, ok := p.mounted(); ok {

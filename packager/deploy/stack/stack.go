@@ -3,6 +3,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -122,7 +123,7 @@ func (s *Stack) Down(ctx context.Context) error {
 	if err := volumes.RemoveLeft(ctx, s.Docker, s.Info.App); err != nil {
 		return err
 	}
-	if err := s.Command(ctx, "docker", "stack", "rm", s.Info.App); err != nil {
+	if err := errors.Join(s.Command(ctx, "docker", "stack", "rm", s.Info.App), s.RemoveProbe(ctx)); err != nil {
 		return err
 	}
 	ticker := time.NewTicker(200 * time.Millisecond)
