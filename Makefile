@@ -125,6 +125,14 @@ CHAOS := go run ./scripts/gotest -count=1 -timeout 30m -tags chaos
 chaos: ## what a goal keeps Thinking through on one engine: containers, manager and machine taken away
 	scripts/lab.sh with 1 $(CHAOS) -run ChaosOnCompose ./e2e
 	@cat build/chaos-compose.md build/chaos-relay.md
+	$(MAKE) chaos-commands
+
+# TOSKOSE_CHAOS_MOMENTS=N interrupts each command N times instead of 30, TOSKOSE_CHAOS_SEED=N repeats the moments of another
+# run, TOSKOSE_CHAOS_COMMANDS=deploy,rotate chooses, and TOSKOSE_CHAOS_TARGET=swarm deploys on a swarm of one machine.
+.PHONY: chaos-commands
+chaos-commands: ## commands interrupted at random moments, and run again: the state that they are for is reached, and nothing is left behind
+	scripts/lab.sh with 1 go run ./scripts/gotest -count=1 -timeout 2h -tags chaos -run InterruptedCommands ./e2e
+	@cat build/chaos-commands-*.md
 
 .PHONY: chaos-swarm
 chaos-swarm: ## the same over a swarm of three machines, with links cut and machines stopped

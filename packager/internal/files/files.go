@@ -3,15 +3,19 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 )
 
 // Stage writes a file beside its place and returns its path there.
 func Stage(path string, mode fs.FileMode, write func(*os.File) error) (staged string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	removeAbandoned(filepath.Dir(path))
+	f, err := os.CreateTemp(filepath.Dir(path), fmt.Sprintf(".%s%s%d-*", filepath.Base(path), stagedBy, os.Getpid()))
 	if err != nil {
 		return "", err
 	}
@@ -23,6 +27,29 @@ func Stage(path string, mode fs.FileMode, write func(*os.File) error) (staged st
 		return "", err
 	}
 	return f.Name(), nil
+}
+
+// stagedBy is in the names of files that are staged, before the id of the process.
+const stagedBy = ".toskose-"
+
+var staged = regexp.MustCompile(`^\..*` + regexp.QuoteMeta(stagedBy) + `([0-9]+)-[0-9]+$`)
+
+// removeAbandoned removes files that a process was staging when it was killed. What cannot be removed stays: the files are
+// in no one's way.
+func removeAbandoned(dir string) {
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, f := range all {
+		m := staged.FindStringSubmatch(f.Name())
+		if m == nil {
+			continue
+		}
+		if pid, err := strconv.Atoi(m[1]); err == nil && hasExited(pid) {
+			_ = os.Remove(filepath.Join(dir, f.Name()))
+		}
+	}
 }
 
 // Create writes a file that everybody may read.

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package files
+
+// hasExited is not known.
+func hasExited(int) bool { return false }
