@@ -107,8 +107,9 @@ func Acquire(ctx context.Context, store Store, opts Options) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.lost, l.lose = context.WithCancelCause(context.Background())
-	go l.renew(time.Now())
+	outliving := context.WithoutCancel(ctx) // what cleans up after an interruption is still excluded
+	l.lost, l.lose = context.WithCancelCause(outliving)
+	go l.renew(outliving, time.Now())
 	select {
 	case <-time.After(wait):
 		return l, nil
@@ -183,7 +184,7 @@ func (l *Lock) judge(ctx context.Context, held Record, version string) (wait tim
 }
 
 // renew renews the lock until it is released or lost.
-func (l *Lock) renew(good time.Time) {
+func (l *Lock) renew(parent context.Context, good time.Time) {
 	defer close(l.ended)
 	ticker := time.NewTicker(l.opts.TTL / renewals)
 	defer ticker.Stop()
@@ -194,7 +195,7 @@ func (l *Lock) renew(good time.Time) {
 		case <-ticker.C:
 		}
 		began := time.Now()
-		ctx, cancel := context.WithDeadline(context.Background(), good.Add(l.opts.TTL*2/3))
+		ctx, cancel := context.WithDeadline(parent, good.Add(l.opts.TTL*2/3))
 		err := l.renewOnce(ctx)
 		expired := ctx.Err() != nil
 		cancel()

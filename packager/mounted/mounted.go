@@ -186,12 +186,21 @@ func (s Secrets) leave() {
 	_ = os.Remove(filepath.Dir(s.dir)) // of the last application of an engine
 }
 
+// removeProbes removes the files of calls of Seen that were killed.
+func (s Secrets) removeProbes() {
+	left, _ := filepath.Glob(filepath.Join(s.dir, ".seen.*")) // the pattern is valid
+	for _, path := range left {
+		_ = os.Remove(path) // it is in no one's way
+	}
+}
+
 // Seen asks with a file that nobody else has whether somebody sees this place.
 func (s Secrets) Seen(by func(path string) bool) bool {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return false
 	}
 	defer s.leave()
+	s.removeProbes()
 	f, err := os.CreateTemp(s.dir, ".seen.*")
 	if err != nil {
 		return false

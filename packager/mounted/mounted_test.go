@@ -215,3 +215,16 @@ secrets:
 	}
 	check("second", true)
 }
+
+// TestTheFileOfAKilledCommandIsRemoved by the next one that asks.
+func TestTheFileOfAKilledCommandIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := Of(t.TempDir(), "engine", "shop")
+	write(t, filepath.Join(s.dir, ".seen.123"), "")
+	if !s.Seen(func(string) bool { return true }) {
+		t.Error("it is not seen")
+	}
+	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
+		t.Errorf("the folder is left: %v", err)
+	}
+}
