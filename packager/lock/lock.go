@@ -117,7 +117,7 @@ func Acquire(ctx context.Context, store Store, opts Options) (*Lock, error) {
 	case <-l.lost.Done():
 	}
 	l.Release(ctx)
-	return nil, errors.Join(context.Cause(ctx), context.Cause(l.lost))
+	return nil, errors.Join(context.Cause(ctx), l.Err())
 }
 
 // acquire returns how long to wait before the application may be changed.
