@@ -55,9 +55,6 @@ the backup is there, without it. --allow-left-out names what a backup may lack.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.locking.command = cli.Line(cmd, args)
 			return s.at(cmd.Context(), args[0], func(p place) error {
-				if !flags.stop { // it changes nothing
-					return s.save(cmd.Context(), p, args[1], flags)
-				}
 				return s.exclusively(cmd.Context(), p, flags.locking, func(ctx context.Context) error { return s.save(ctx, p, args[1], flags) })
 			})
 		},
