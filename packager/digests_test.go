@@ -16,7 +16,7 @@ func TestAnotherScriptIsAnotherVersion(t *testing.T) {
 	archive := sample.Archive()
 	digests := func() map[string]string {
 		t.Helper()
-		p, err := packager.New(sample.App(), archive, config.Config{}, packager.Options{Version: "1.2.3"})
+		p, err := packager.New(sample.App(), archive, config.Config{}, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 		if err != nil {
 			t.Fatal(err)
 		}

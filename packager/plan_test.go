@@ -33,7 +33,7 @@ func TestAPinnedPlanHasOtherImagesAndIsOtherwiseTheSame(t *testing.T) {
 
 func TestOnlyTheUsersOfUnitsAndManagerReadSecrets(t *testing.T) {
 	t.Parallel()
-	p, err := packager.New(sample.App(), sample.Archive(), config.Config{}, packager.Options{Version: "1.2.3"})
+	p, err := packager.New(sample.App(), sample.Archive(), config.Config{}, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}

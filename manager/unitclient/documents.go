@@ -27,7 +27,7 @@ func (c *Client) Document(ctx context.Context, name string) (d wire.Document, er
 	if d.Content, err = c.readAll(ctx, answer.Body); err != nil {
 		return d, r.failed(err)
 	}
-	if d.Revision, err = wire.ParseRevision(answer.Header.Get(revisionHeader)); err != nil {
+	if err = d.Revision.UnmarshalText([]byte(answer.Header.Get(revisionHeader))); err != nil {
 		return d, r.failed(fmt.Errorf("%w: %w", ErrBadAnswer, err))
 	}
 	return d, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -12,6 +13,15 @@ import (
 type SecretFile struct {
 	Path string
 	User string // number of the only user that reads it; empty: all users of the containers do
+}
+
+// Name returns the name of the secret whose file the manifest lists under a key: a secret that
+// several users read has a file for each of them.
+func (f SecretFile) Name(key string) string {
+	if f.User == "" {
+		return key
+	}
+	return strings.TrimSuffix(key, "."+f.User)
 }
 
 // SecretFiles returns the files that the containers of an output folder mount as secrets on

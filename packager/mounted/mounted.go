@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/toskose/toskose/packager/compose"
@@ -129,8 +130,8 @@ func (s Secrets) Follow(folder string) error {
 	return nil
 }
 
-// Differing returns the names of the copies that hold something else than a folder's secrets
-// of the same names; false: there are no copies.
+// Differing returns the names of the secrets whose copies hold something else than the
+// folder's; false: there are no copies.
 func (s Secrets) Differing(folder string) (names []string, ok bool, err error) {
 	sources, err := compose.SecretFiles(folder)
 	if err != nil {
@@ -149,10 +150,11 @@ func (s Secrets) Differing(folder string) (names []string, ok bool, err error) {
 			return nil, false, err
 		}
 		if ok = true; !bytes.Equal(have, want) {
-			names = append(names, name)
+			names = append(names, source.Name(name))
 		}
 	}
-	return names, ok, nil
+	slices.Sort(names)
+	return slices.Compact(names), ok, nil
 }
 
 // Tidy removes the copies that the manifest of their folder has no files of.

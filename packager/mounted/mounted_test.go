@@ -210,6 +210,9 @@ secrets:
 	}
 	check("first", true)
 	write(t, filepath.Join(dir, "secrets", "web"), "second")
+	if names, _, err := s.Differing(dir); err != nil || !slices.Equal(names, []string{"web"}) {
+		t.Errorf("the secrets that differ are %q, %v", names, err)
+	}
 	if err := s.Follow(dir); err != nil {
 		t.Fatal(err)
 	}
