@@ -209,6 +209,8 @@ func (s *Set) watch(component string, opening int) {
 // farewell says how a start's processes ended.
 func farewell(p *process.Program, status process.Status) string {
 	switch {
+	case status.Unproven != "":
+		return fmt.Sprintf("the processes of %s have ended: %s", p.Config().Name, status.Unproven)
 	case status.Last != nil:
 		return fmt.Sprintf("all that %s left has ended; the last was process %d, with %s", p.Config().Name, status.Last.PID, status.Last.Exit)
 	case status.Exit != nil:

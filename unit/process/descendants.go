@@ -33,14 +33,36 @@ func (p *owner) lookForDescendants(ctx context.Context) error {
 		pid = oldest(found).PID
 	}
 	p.publish(func(s *Status) { s.Left, s.PID = true, pid })
-	p.watchDescendants(ctx, func(ctx context.Context) error {
-		if err := p.table.tree.WaitGone(ctx, p.number); err != nil {
-			return err
-		}
-		return p.awaitReaped(ctx)
-	})
+	p.watchDescendants(ctx, p.awaitGone)
 	return p.step(ctx, event{what: leftDescendants})
 }
+
+// reapingTime is how long the state of a program waits for the exit statuses of its
+// processes once all have ended.
+const reapingTime = 500 * time.Millisecond
+
+// awaitGone waits until what the main process left has ended, and until it is known how.
+// The latter is bounded: a program without a process must not be shown as running because
+// the reaper is behind.
+func (p *owner) awaitGone(ctx context.Context) error {
+	err := p.table.tree.WaitGone(ctx, p.number)
+	if err == nil {
+		limited, cancel := context.WithTimeout(ctx, reapingTime)
+		defer cancel()
+		err = p.awaitReaped(limited)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			err = errUnreaped
+		}
+	}
+	if errors.Is(err, proctree.ErrUnproven) || errors.Is(err, errUnreaped) {
+		p.table.log.Warn("what a process left has ended", "process", p.Name(), "unknown", err)
+		p.publish(func(s *Status) { s.Unproven = err.Error() })
+		return nil
+	}
+	return err
+}
+
+var errUnreaped = errors.New("how the last of its processes ended is not known yet: the unit is behind with reaping")
 
 // awaitReaped waits until the reaper has delivered the orphans of a program
 // that have ended, so that it is known how they did, and none is left as a zombie.

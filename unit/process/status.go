@@ -25,6 +25,7 @@ type Status struct {
 	Left     bool    // processes live on after the main process
 	Killed   bool    // this run's grace passed, and KILL was sent
 	Unready  bool    // this run did not become ready, and the unit ended it
+	Unproven string  // what is not known of the end of what it left; empty: all is known
 	Stuck    string  // why the stop under way cannot end it; empty: it can
 	Waits    string  // what its start waits for, as in "waits for db"; empty: nothing
 }

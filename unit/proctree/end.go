@@ -251,18 +251,31 @@ func (t *Tree) Signal(programs []Program, sig syscall.Signal) (reached, refused 
 	return reached, refused, nil
 }
 
+// ErrUnproven says that no process of a program was found for a while, although other
+// processes were forked too fast for an exact look.
+var ErrUnproven = errors.New("no process of it was found, but others are forked faster than they can be seen")
+
+// unprovenTime is how long no process of a program may be found until WaitGone gives up
+// proving that there is none.
+const unprovenTime = 500 * time.Millisecond
+
 // WaitGone returns when an exact look finds no live process of these programs, or
 // with ctx's error when ctx is done. Waiting is free: it looks at /proc again only
-// when all processes that it knew have ended.
+// when all processes that it knew have ended. The error is ErrUnproven if no exact look
+// is possible, but those of unprovenTime found none.
 func (t *Tree) WaitGone(ctx context.Context, programs ...Program) error {
 	w, err := t.newWatch()
 	if err != nil {
 		return err
 	}
 	defer w.close()
+	var unproven time.Time // when the first of the looks in a row began that found none; zero: the last one did
 	for look := 0; ; look++ {
-		began := time.Now()
-		if look > 0 && t.allGone(programs) {
+		began, surveyed := time.Now(), unknown
+		if look > 0 {
+			surveyed = t.presenceOf(programs)
+		}
+		if surveyed == absent {
 			return nil
 		}
 		members, err := t.live(programs)
@@ -274,6 +287,14 @@ func (t *Tree) WaitGone(ctx context.Context, programs ...Program) error {
 			return nil
 		}
 		looked := time.Now()
+		switch {
+		case look == 0 || len(members) > 0 || surveyed == present:
+			unproven = time.Time{}
+		case unproven.IsZero():
+			unproven = began
+		case looked.Sub(unproven) >= unprovenTime:
+			return ErrUnproven
+		}
 		for _, m := range members {
 			w.add(m)
 		}
@@ -282,7 +303,7 @@ func (t *Tree) WaitGone(ctx context.Context, programs ...Program) error {
 				return err
 			}
 		}
-		if look > 0 { // perhaps they end as fast as they are found
+		if look > 0 && unproven.IsZero() { // perhaps they end as fast as they are found
 			pause(ctx, time.Until(looked.Add(share*looked.Sub(began))))
 		}
 		if err := ctx.Err(); err != nil {

@@ -27,6 +27,9 @@ import (
 // another's, may be anybody's, and then nothing is known: a look at all processes has
 // to tell.
 
+// surveyTime bounds a survey, since the reaper waits for its end.
+const surveyTime = 100 * time.Millisecond
+
 // survey is one reading of this process's children, for all who ask.
 type survey struct {
 	done  chan struct{}    // closed when the rest is valid
@@ -46,9 +49,21 @@ type surveys struct {
 // Gone reports that nothing of a program is there: no live process, and none that
 // is still to be reaped. false says nothing. It costs as much as this process
 // has children, once for all who ask at the same time.
-func (t *Tree) Gone(program Program) bool {
+func (t *Tree) Gone(program Program) bool { return t.presence(program) == absent }
+
+// presence is what a survey says about a program.
+type presence int
+
+const (
+	unknown presence = iota // the children of this process do not tell
+	absent                  // neither a live process of it exists nor one that is still to be reaped
+	present                 // one does
+)
+
+// presence surveys this process's children for a program.
+func (t *Tree) presence(program Program) presence {
 	if t.still == nil || program == Unclaimed {
-		return false
+		return unknown
 	}
 	s, first := t.surveys.join(program)
 	if first {
@@ -57,12 +72,27 @@ func (t *Tree) Gone(program Program) bool {
 		})
 	}
 	<-s.done
-	return s.known && !s.asked[program]
+	switch {
+	case !s.known:
+		return unknown
+	case s.asked[program]:
+		return present
+	}
+	return absent
 }
 
-func (t *Tree) allGone(programs []Program) bool {
-	return !slices.ContainsFunc(programs, func(p Program) bool { return !t.Gone(p) })
+// presenceOf surveys this process's children for several programs. It stops at the first
+// that is not absent.
+func (t *Tree) presenceOf(programs []Program) presence {
+	for _, program := range programs {
+		if p := t.presence(program); p != absent {
+			return p
+		}
+	}
+	return absent
 }
+
+func (t *Tree) allGone(programs []Program) bool { return t.presenceOf(programs) == absent }
 
 // join asks the next survey that begins. first reports whether nobody has yet, so that
 // the caller has to begin it.
@@ -100,11 +130,15 @@ func (t *Tree) take(asked map[Program]bool, forked func(pid int) bool) (known bo
 		return false
 	}
 	orphans, present := t.memory.sort(children, forked)
-	const most = 500 // that are worth it: the reaper waits
-	if len(orphans) > most || len(orphans) > 0 && t.unlimited != nil {
+	if len(orphans) > 0 && t.unlimited != nil {
 		return false
 	}
-	for _, pid := range orphans {
+	end := time.Now().Add(surveyTime)
+	for i, pid := range orphans {
+		const often = 64
+		if i%often == often-1 && time.Now().After(end) {
+			return false
+		}
 		program := t.byLimit(pid)
 		if program == Unclaimed || t.deniesCore(pid, program) || t.judgePID(pid, program) != program {
 			return false

@@ -1,6 +1,8 @@
 package proctree
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"syscall"
 	"testing"
@@ -195,6 +197,26 @@ func TestThoseWhoAskAtTheSameTimeShareALook(t *testing.T) {
 		goOn <- struct{}{}
 		asking.Wait() // a third look would wait for ever
 	})
+}
+
+// A storm of forks can prevent every exact look, and where the children of this process do
+// not tell either, a wait for the end of a program must not last as long as the storm.
+func TestAWaitEndsThoughNoLookIsEverExact(t *testing.T) {
+	t.Parallel()
+	tree, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forked := 0
+	tree.allocated = func() (int, bool) {
+		forked++
+		return forked, true
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := tree.WaitGone(ctx, 1); !errors.Is(err, ErrUnproven) {
+		t.Errorf("the wait ended with %v", err)
+	}
 }
 
 func TestWithoutAReaperNothingIsKnownToBeGone(t *testing.T) {

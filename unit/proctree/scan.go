@@ -180,7 +180,7 @@ func (t *Tree) look(asked []Program) (*view, error) {
 	defer t.scan.Unlock()
 	v := &view{look: t.memory.begin()}
 	v.seen, _ = now()
-	before, known := t.proc.lastPID()
+	before, known := t.lastPID()
 	pids, err := t.pids()
 	if err != nil {
 		return nil, fmt.Errorf("cannot see processes: %w", err)

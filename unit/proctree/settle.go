@@ -10,6 +10,10 @@ import (
 	"time"
 )
 
+// settleTime bounds how long a look follows new processes. Processes that are forked
+// faster than they can be read would keep it busy without end.
+const settleTime = 100 * time.Millisecond
+
 // errUnsettled is why a look cannot say that nothing is left: processes were
 // forked faster than they could be read.
 var errUnsettled = errors.New("cannot tell whether processes are left: they are forked faster than they can be seen")
@@ -27,6 +31,8 @@ var errUnsettled = errors.New("cannot tell whether processes are left: they are 
 //     until none is. They are read in ascending order, so that a child is read
 //     after its parent: what is still being forked has a parent that is alive,
 //     and that parent is found.
+//
+// Where that takes longer than settleTime, the look is not exact.
 func (t *Tree) settle(v *view, listed []int, last int, asked []Program) error {
 	if v.missed {
 		again, err := t.pids()
@@ -40,8 +46,9 @@ func (t *Tree) settle(v *view, listed []int, last int, asked []Program) error {
 		}
 	}
 	const rounds, most = 200, 1 << 14 // a container's pids may be no more than that
+	end := time.Now().Add(settleTime)
 	for range rounds {
-		latest, known := t.proc.lastPID()
+		latest, known := t.lastPID()
 		if v.exact = known && latest == last; v.exact {
 			return nil
 		}
@@ -49,13 +56,21 @@ func (t *Tree) settle(v *view, listed []int, last int, asked []Program) error {
 			return nil // the numbers began again, or it is a look's worth
 		}
 		for pid := last + 1; pid <= latest; pid++ {
-			if t.join(v, pid, asked) {
+			if t.join(v, pid, asked) || time.Now().After(end) {
 				return nil
 			}
 		}
 		last = latest
 	}
 	return nil
+}
+
+// lastPID returns the pid that was allocated last; ok is false if the kernel does not show it.
+func (t *Tree) lastPID() (pid int, ok bool) {
+	if t.allocated != nil {
+		return t.allocated()
+	}
+	return t.proc.lastPID()
 }
 
 // join adds a process to a look, if it is alive and belongs to a program asked

@@ -44,6 +44,7 @@ type Tree struct {
 	direct    bool  // the pids in proc are those of system calls
 	unlimited error // why marks cannot be limits; nil: they can
 	core      *coreMark
+	allocated func() (pid int, ok bool) // for tests, instead of procfs.lastPID
 
 	still         func(do func(forked func(pid int) bool))
 	surveys       surveys
