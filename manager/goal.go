@@ -3,11 +3,13 @@ package manager
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
+	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/tosca/protocol/plan"
@@ -43,6 +45,8 @@ type GoalView struct {
 	Ahead     []goal.Ahead           `json:"ahead,omitempty"` // what the plan has after that
 	Obstacles []goal.Obstacle        `json:"obstacles,omitempty"`
 	Notes     []string               `json:"notes,omitempty"`
+
+	Unconfirmed bool `json:"-"` // it would be done, but units do not confirm the states that are known
 }
 
 // RejectedGoal says that a replica keeps a goal which the manager ignores: anyone who knows
@@ -73,8 +77,54 @@ type Goals struct {
 	standard string           // the goal where nobody has set one
 }
 
-// Goal returns where the goal stands.
-func (g *Goals) Goal() GoalView { return goalView(g.keeper.Status()) }
+// Goal returns the state of the goal. Where it would say that the goal is reached, it first
+// makes sure that all units confirm it, for two seconds at most.
+func (g *Goals) Goal() GoalView {
+	const tries, pause = 3, time.Second
+	for try := 1; ; try++ {
+		changed := g.keeper.Changed()
+		s := g.keeper.Status()
+		view := goalView(s)
+		if !view.Done {
+			return view
+		}
+		doubts := g.fleet.Verify(g.fleet.Life())
+		select {
+		case <-s.Superseded:
+		default:
+			view.withdraw(doubts, s.Decision.Targets)
+			return view
+		}
+		if try == tries {
+			view.Done, view.Unconfirmed = false, true
+			view.Obstacles = append(slices.Clone(view.Obstacles), goal.Obstacle{Reason: "the units have just reported changes", Waits: true})
+			return view
+		}
+		select {
+		case <-changed:
+		case <-time.After(pause):
+		case <-g.fleet.Life().Done():
+		}
+	}
+}
+
+// withdraw counts the components of replicas that may no longer be in their states as not
+// reached.
+func (v *GoalView) withdraw(doubts []mirror.Doubt, targets map[string]string) {
+	v.Obstacles = slices.Clone(v.Obstacles)
+	for _, doubt := range doubts {
+		before := v.Reached
+		for _, c := range doubt.Replica.Components {
+			if target := targets[c.Component]; target != "" && c.State == target {
+				v.Reached--
+			}
+		}
+		if v.Reached < before {
+			v.Done, v.Unconfirmed = false, true
+			v.Obstacles = append(v.Obstacles, goal.Obstacle{Node: doubt.Replica.Node, Instance: doubt.Replica.Instance, Reason: doubt.Why})
+		}
+	}
+}
 
 // GoalChanged returns a channel that is closed when Goal may return something else.
 func (g *Goals) GoalChanged() <-chan struct{} { return g.keeper.Changed() }

@@ -22,27 +22,36 @@ const (
 type goalStreams struct {
 	mu      sync.Mutex
 	changed <-chan struct{} // that ends what text says; nil: there is none
+	due     time.Time       // when text has to be made again anyway; zero: never
 	text    string
 }
 
-// now returns the goal as an event, and what is closed when there may be another.
-func (s *goalStreams) now(app Goals) (text string, changed <-chan struct{}) {
+// goalCheck is how often a stream makes sure that a goal is still reached.
+const goalCheck = 5 * time.Second
+
+// now returns the goal as an event, what is closed when there may be another, and when it has
+// to be asked for again even if that is not closed (zero: never).
+func (s *goalStreams) now(app Goals) (text string, changed <-chan struct{}, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
 	case <-s.changed:
 	default:
-		if s.changed != nil {
-			return s.text, s.changed
+		if s.changed != nil && (s.due.IsZero() || time.Now().Before(s.due)) {
+			return s.text, s.changed, s.due
 		}
 	}
 	s.changed = app.GoalChanged() // first: it may change in between
-	data, err := json.Marshal(app.Goal())
+	view := app.Goal()
+	if s.due = (time.Time{}); view.Done || view.Unconfirmed {
+		s.due = time.Now().Add(goalCheck)
+	}
+	data, err := json.Marshal(view)
 	if err != nil {
 		panic(err) // recovered, logged and answered as our mistake
 	}
 	s.text = "event: " + manager.EventGoal + "\ndata: " + string(data) + "\n\n"
-	return s.text, s.changed
+	return s.text, s.changed, s.due
 }
 
 // goalStream is the goal on one stream. It has no id: who comes back is told what it is
@@ -54,6 +63,7 @@ type goalStream struct {
 	said    string
 	at      time.Time
 	changed <-chan struct{}
+	check   time.Time   // when the goal has to be asked for again anyway; zero: never
 	turn    atomic.Bool // it is time to tell of it again
 }
 
@@ -68,7 +78,7 @@ func (s *goalStream) event() string {
 		return ""
 	}
 	var text string
-	text, s.changed = s.of.now(s.app)
+	text, s.changed, s.check = s.of.now(s.app)
 	if text == s.said {
 		return stillHere
 	}
@@ -82,11 +92,16 @@ func (s *goalStream) until(ctx context.Context) context.Context {
 		return ctx
 	}
 	ctx, tell := context.WithCancel(ctx)
-	changed, due := s.changed, s.at.Add(goalPause+time.Duration(len(s.said))*time.Second/goalVolume)
+	changed, check, due := s.changed, s.check, s.at.Add(goalPause+time.Duration(len(s.said))*time.Second/goalVolume)
 	go func() {
 		defer tell()
+		var checking <-chan time.Time
+		if !check.IsZero() {
+			checking = time.After(time.Until(check))
+		}
 		select {
 		case <-changed:
+		case <-checking:
 		case <-ctx.Done():
 			return
 		}

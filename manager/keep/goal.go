@@ -31,8 +31,10 @@ type Status struct {
 	Rejected []Rejection    // replicas that keep one that is ignored
 	Known    bool           // a replica is known, or there is none to know
 	Decision *goal.Decision
-	Underway []goal.Step
-	Tasks    map[string]goal.TaskStatus
+	// Superseded is closed when more is known than the decision was made of.
+	Superseded <-chan struct{}
+	Underway   []goal.Step
+	Tasks      map[string]goal.TaskStatus
 }
 
 // Status returns where the goal stands.
@@ -44,7 +46,7 @@ func (k *Keeper) Status() Status {
 
 func (k *Keeper) status() Status {
 	s := Status{
-		Document: k.store.document, Acting: k.acting, Decision: k.decision,
+		Document: k.store.document, Acting: k.acting, Decision: k.decision, Superseded: k.last,
 		Default:  k.store.document == nil && k.opts.Default != "",
 		Rejected: k.store.rejected(k.observed), Known: k.store.trivial || len(k.observed.Replicas) > 0,
 	}

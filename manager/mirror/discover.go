@@ -37,6 +37,9 @@ type place struct {
 	led      bool          // the node's name leads to it
 	ended    bool          // what was heard of it last shows that its unit has ended
 	replaced bool          // it is silent, and another replica has come in its place
+	answered time.Time     // when its unit answered last
+	verified time.Time     // when Verify asked its unit last
+	doubt    string        // what came of that; empty: all that has happened is known
 }
 
 // show puts another replica, or another view of it, in the place. The caller holds

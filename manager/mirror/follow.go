@@ -210,7 +210,7 @@ func (f *follower) take(r *Replica, events []Event) {
 	}
 	before := f.place.now
 	f.settle()
-	f.place.ended, f.place.replaced = false, false
+	f.place.ended, f.place.replaced, f.place.answered = false, false, time.Now()
 	if before.Instance == "" && !f.node.unmiss(r.Instance) {
 		f.node.replace(f.place)
 	}

@@ -71,6 +71,8 @@ type Mirror struct {
 	opts  Options
 	slots chan struct{} // held while something is asked for the first time
 
+	verifying sync.Mutex // held by Verify
+
 	mu      sync.Mutex
 	nodes   []*node
 	version uint64

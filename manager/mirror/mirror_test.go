@@ -79,6 +79,7 @@ type unit struct {
 	grown      chan struct{}
 	asked      int
 	dismisses  bool // it answers at once, with nothing
+	hangs      bool // it answers nothing, and keeps connections open
 }
 
 func newUnit(instance string, components ...string) *unit {
@@ -133,6 +134,13 @@ func (u *unit) hello() wire.Entry {
 }
 
 func (u *unit) Journal(ctx context.Context, cursor string, wait time.Duration) (unitclient.Page, error) {
+	u.mu.Lock()
+	hangs := u.hangs
+	u.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return unitclient.Page{}, ctx.Err()
+	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	u.mu.Lock()
@@ -141,8 +149,12 @@ func (u *unit) Journal(ctx context.Context, cursor string, wait time.Duration) (
 	for {
 		u.mu.Lock()
 		page, err, grown := u.page(cursor), u.down, u.grown
-		dismisses := u.dismisses
+		dismisses, hangs := u.dismisses, u.hangs
 		u.mu.Unlock()
+		if hangs {
+			page, err, dismisses, grown = unitclient.Page{}, nil, false, nil
+			wait = time.Hour
+		}
 		if err != nil || dismisses || page.Reset || len(page.Entries) > 0 || wait == 0 {
 			return page, err
 		}

@@ -1,0 +1,106 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/toskose/toskose/manager/unitclient"
+)
+
+// Verification bounds.
+const (
+	evidenceAge  = time.Second     // how old the last answer of a unit may be to count as evidence
+	verifyTime   = 2 * time.Second // how long Verify waits for answers
+	verifyAtOnce = 128             // how many units it asks at the same time
+)
+
+// Doubt is why what is known of a replica may no longer be true.
+type Doubt struct {
+	Replica *Replica
+	Why     string
+}
+
+// Verify makes sure that what is known of reachable replicas is no older than a second. It
+// asks units that have not answered for longer whether anything has happened since, and
+// returns the replicas where that is so, or whose units do not answer within two seconds. A
+// long poll proves nothing while it is open: the unit may hang, or be stopped with its
+// connection left open. Callers at the same time share the answers.
+func (m *Mirror) Verify(ctx context.Context) []Doubt {
+	m.verifying.Lock()
+	defer m.verifying.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, verifyTime)
+	defer cancel()
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, verifyAtOnce)
+	stale := m.stale()
+	for _, p := range stale {
+		asking.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			m.verify(ctx, p)
+		})
+	}
+	asking.Wait()
+	return m.doubts()
+}
+
+// stale returns the places of reachable replicas that need to be asked.
+func (m *Mirror) stale() (all []*place) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.nodes {
+		for _, p := range n.replicas {
+			if p.doubtable() && time.Since(p.answered) > evidenceAge && time.Since(p.verified) > evidenceAge {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// doubtable reports whether a place has a replica that is shown as reachable.
+func (p *place) doubtable() bool { return p.now != nil && p.follower != nil && p.now.Reachable() }
+
+// verify asks the unit at a place whether anything has happened that is not known.
+func (m *Mirror) verify(ctx context.Context, p *place) {
+	m.mu.Lock()
+	r, f := p.now, p.follower
+	m.mu.Unlock()
+	if r == nil || f == nil {
+		return
+	}
+	page, err := f.unit.Journal(ctx, unitclient.Cursor(r.Instance, r.Seq), 0)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p.follower != f {
+		return
+	}
+	p.verified, p.doubt = time.Now(), ""
+	switch {
+	case err != nil:
+		p.doubt = fmt.Sprintf("its unit has not answered since %s", r.Heard().UTC().Format(time.TimeOnly))
+	case page.Instance != r.Instance || page.Reset:
+		p.doubt = "its unit has started again, and has not been read yet"
+	case len(page.Entries) > 0 && p.now != nil && p.now.Seq < page.Entries[len(page.Entries)-1].Seq:
+		p.doubt = "its unit has reported more than has been read yet"
+	default:
+		p.answered = p.verified
+		r.heard.Store(time.Now().UnixNano())
+	}
+}
+
+// doubts returns the reachable replicas that could not be verified.
+func (m *Mirror) doubts() (all []Doubt) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.nodes {
+		for _, p := range n.replicas {
+			if p.doubtable() && p.doubt != "" && p.answered.Before(p.verified) {
+				all = append(all, Doubt{Replica: p.now, Why: p.doubt})
+			}
+		}
+	}
+	return all
+}
