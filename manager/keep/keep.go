@@ -169,12 +169,12 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	k.store.follow(ctx, s)
 	waited := k.acted || s.Now.Sub(k.begun) >= k.opts.Patience
 	acting := k.store.enough(s, waited)
-	k.store.adopt(s, k.nodes, acting)
+	k.store.adoptUnsigned(s, k.nodes, acting)
 	if acting != k.acting {
 		k.acting, k.acted, k.stale = acting, true, true
 		k.opts.Logger.Info("the goal", "acting", acting, "replicas", len(s.Replicas), "missing", len(s.Missing))
 	}
-	if acting && k.store.resign() {
+	if acting && k.store.signAnew() {
 		k.stale = true
 	}
 	if acting {

@@ -65,7 +65,7 @@ func (st *store) signed() (wire.Document, error) {
 	return d, err
 }
 
-// take takes in what a replica keeps. A document that is not this manager's counts as
+// take notes what a replica stores. A document that is not this manager's counts as
 // none, and is replaced.
 func (st *store) take(r *goal.Replica, h *held, kept wire.Document, err error) error {
 	if errors.Is(err, ErrNoRoom) {
@@ -75,7 +75,7 @@ func (st *store) take(r *goal.Replica, h *held, kept wire.Document, err error) e
 	if err != nil {
 		return err
 	}
-	before := h.rejected
+	before := *h
 	h.known, h.revision, h.stored, h.unsigned, h.rejected = true, wire.Revision{}, kept.Revision, nil, ""
 	if kept.Content == nil {
 		return nil
@@ -83,11 +83,14 @@ func (st *store) take(r *goal.Replica, h *held, kept wire.Document, err error) e
 	d, key, err := st.verify(kept.Content)
 	switch {
 	case errors.Is(err, signature.ErrUnsigned) && st.document == nil:
-		h.unsigned = &unsigned{d, kept.Content} // see adopt
+		h.unsigned = &unsigned{d, kept.Content} // see adoptUnsigned
+		if h.unsigned.same(before.unsigned) {
+			h.rejected = before.rejected // it was reported
+		}
 		return nil
 	case errors.Is(err, errNotOurs):
-		if h.rejected = err.Error(); h.rejected != before {
-			st.reject(r, kept.Revision, h.rejected)
+		if h.rejected = err.Error(); h.rejected != before.rejected {
+			st.reportRejection(r, kept.Revision, h.rejected)
 		}
 		return nil
 	case err != nil: // perhaps that of a manager of a newer version
@@ -135,7 +138,7 @@ func (st *store) verify(text []byte) (*goal.Document, string, error) {
 	return d, s.Key, nil
 }
 
-func (st *store) reject(r *goal.Replica, stored wire.Revision, why string) {
+func (st *store) reportRejection(r *goal.Replica, stored wire.Revision, why string) {
 	st.log.Warn("a replica keeps a goal that is not this manager's", "node", r.Node, "replica", r.Name, "instance", r.Instance,
 		"revision", stored.String(), "reason", why)
 	st.report(Notice{Kind: GoalRejected, Node: r.Node, Replica: r.Name, Instance: r.Instance, Revision: stored, Why: why})
@@ -155,17 +158,17 @@ func (st *store) rejected(s goal.Situation) []Rejection {
 	return all
 }
 
-// adopt signs the goal of a release that did not sign, once: where no signed document is
+// adoptUnsigned signs the goal of a release that did not sign, once: where no signed document is
 // known, more than half of the replicas keep the same one, and a replica of each node
 // keeps one of the same goal. So the password of one unit is not enough to forge it.
-func (st *store) adopt(s goal.Situation, nodes []string, acting bool) {
+func (st *store) adoptUnsigned(s goal.Situation, nodes []string, acting bool) {
 	if st.document != nil || st.keys() == nil {
 		st.rejectUnsigned(s)
 		return
 	}
 	var best *unsigned
 	for _, candidate := range st.copies {
-		if u := candidate.unsigned; u != nil && 2*st.count(s, u.same) > voters(s) && st.onEach(s, nodes, u) {
+		if u := candidate.unsigned; u != nil && 2*st.countUnsigned(s, u.same) > voters(s) && st.keptOnEach(s, nodes, u) {
 			best = u
 		}
 	}
@@ -192,11 +195,11 @@ func (st *store) rejectUnsigned(s goal.Situation) {
 			continue
 		}
 		h.rejected = fmt.Sprintf("%v: %v, and not all containers keep it", errNotOurs, signature.ErrUnsigned)
-		st.reject(&s.Replicas[i], h.stored, h.rejected)
+		st.reportRejection(&s.Replicas[i], h.stored, h.rejected)
 	}
 }
 
-func (st *store) count(s goal.Situation, like func(*unsigned) bool) (n int) {
+func (st *store) countUnsigned(s goal.Situation, like func(*unsigned) bool) (n int) {
 	for _, r := range s.Replicas {
 		if h := st.copies[r.Instance]; h != nil && h.unsigned != nil && like(h.unsigned) {
 			n++
@@ -205,8 +208,8 @@ func (st *store) count(s goal.Situation, like func(*unsigned) bool) (n int) {
 	return n
 }
 
-// onEach reports whether each node has a replica that keeps a document of the same goal.
-func (st *store) onEach(s goal.Situation, nodes []string, u *unsigned) bool {
+// keptOnEach reports whether each node has a replica that keeps a document of the same goal.
+func (st *store) keptOnEach(s goal.Situation, nodes []string, u *unsigned) bool {
 	for _, node := range nodes {
 		if !slices.ContainsFunc(s.Replicas, func(r goal.Replica) bool {
 			h := st.copies[r.Instance]
@@ -218,9 +221,9 @@ func (st *store) onEach(s goal.Situation, nodes []string, u *unsigned) bool {
 	return true
 }
 
-// resign makes a revision that the current key signs, if another key signed the last one:
+// signAnew makes a revision that the current key signs, if another key signed the last one:
 // the key is being replaced.
-func (st *store) resign() (changed bool) {
+func (st *store) signAnew() (changed bool) {
 	if st.document == nil || st.keys() == nil || st.key == st.keys().Current() {
 		return false
 	}

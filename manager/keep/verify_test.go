@@ -102,6 +102,9 @@ func TestAForgedGoalBeforeAnyGoalIsSetIsIgnored(t *testing.T) {
 		if s := a.settle(k); s.Document != nil || len(s.Rejected) != 1 || a.state(api, "api") == protocol.Running {
 			t.Errorf("%+v", s)
 		}
+		if n := a.noticed(keep.GoalRejected); len(n) != 1 {
+			t.Errorf("it is reported %d times", len(n))
+		}
 	})
 }
 

@@ -30,10 +30,10 @@ func (c *Clock) Now() time.Time { return c.start.Add(time.Since(c.start)) }
 // while it follows the unit.
 const trusted = 5 * time.Second
 
-// place returns when an event happened, by this clock. A unit has given the time by its
+// convert returns when an event happened, by this clock. A unit has given the time by its
 // machine's clock, which is for people to read: an event that the manager has just learned of
 // happened just now, and none happens in the future. A zero time stays zero.
-func (c *Clock) place(at time.Time, live bool) time.Time {
+func (c *Clock) convert(at time.Time, live bool) time.Time {
 	if at.IsZero() {
 		return at
 	}
@@ -61,21 +61,21 @@ func (c *Clock) timesOf(at *mirror.Replica, before times, live bool) times {
 			if known := before[x.ID]; known != nil {
 				t = *known
 			}
-			t.place(c, x, live)
+			t.complete(c, x, live)
 			next[x.ID] = &t
 		}
 	}
 	return next
 }
 
-// place adds what is not known yet.
-func (t *executionTimes) place(c *Clock, x *wire.Execution, live bool) {
+// complete adds the times that are not known yet.
+func (t *executionTimes) complete(c *Clock, x *wire.Execution, live bool) {
 	for _, one := range []struct {
 		known *time.Time
 		at    time.Time
 	}{{&t.started, x.Started}, {&t.ended, x.Ended}, {&t.gone, x.Gone}} {
 		if one.known.IsZero() {
-			*one.known = c.place(one.at, live)
+			*one.known = c.convert(one.at, live)
 		}
 	}
 	if x.Part != nil && t.since.IsZero() {
