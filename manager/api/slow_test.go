@@ -178,11 +178,11 @@ func TestLimitsOfTheRequestAreNoneOfTheAnswer(t *testing.T) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				p := newPatient(1)
-				h, err := api.New(p, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler), AnswerTime: 50 * time.Millisecond})
+				h, err := api.New(p, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler), AnswerTime: 800 * time.Millisecond})
 				if err != nil {
 					t.Fatal(err)
 				}
-				address, _ := serve(t, h, httpserver.Options{Head: 200 * time.Millisecond, Request: 200 * time.Millisecond, TLS: conf})
+				address, _ := serve(t, h, httpserver.Options{Head: time.Second, Request: time.Second, TLS: conf})
 				conn := dial(t, address)
 				if conf != nil {
 					conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})

@@ -8,9 +8,7 @@ import (
 	"testing"
 
 	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/api/types/swarm"
 	"github.com/docker/docker/api/types/volume"
-	"github.com/docker/docker/client"
 
 	"github.com/toskose/toskose/packager/internal/engine"
 )
@@ -119,28 +117,4 @@ func TestAnEngineKeepsALock(t *testing.T) {
 	none()
 	keeps(t, OnEngine(docker, app))
 	none()
-}
-
-// TestASwarmKeepsALock needs an engine that is in a swarm: where there is none, the tests on a swarm in e2e have it.
-func TestASwarmKeepsALock(t *testing.T) {
-	t.Parallel()
-	docker := engine.Connect(t)
-	if !managesSwarm(t, docker) {
-		t.Skip("the engine is not in a swarm")
-	}
-	app := appOf(t)
-	keeps(t, InSwarm(docker, app))
-	left, err := docker.ConfigList(t.Context(), swarm.ConfigListOptions{Filters: filters.NewArgs(filters.Arg("label", labelApp+"="+app))})
-	if err != nil || len(left) > 0 {
-		t.Fatalf("%d configs are left: %v", len(left), err)
-	}
-}
-
-func managesSwarm(t *testing.T, docker *client.Client) bool {
-	t.Helper()
-	info, err := docker.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info.Swarm.ControlAvailable
 }
