@@ -92,6 +92,9 @@ func (n *notes) called(e *cdplog.Entry) string {
 			return found[1] + " " + path
 		}
 		if found := noAnswer.FindString(e.Text); found != "" {
+			if found == "net::ERR_SOCKET_NOT_CONNECTED" { // the same, seen a moment earlier
+				found = "net::ERR_EMPTY_RESPONSE"
+			}
 			return found + " " + path
 		}
 	}

@@ -123,17 +123,24 @@ func (b *Window) load(how func(context.Context) error) {
 	err := b.notes.unchanged(func() error {
 		ctx, cancel := context.WithTimeout(b.ctx, limit)
 		defer cancel()
-		return hung(how(ctx), shared)
+		err := how(ctx)
+		if err == nil && shared { // one of its scripts may have been lost without a word
+			err = chromedp.Do(ctx, chromedp.Poll[chromedp.Void](drawn, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(limit)))
+		}
+		return hung(err, shared)
 	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 }
 
+// drawn reports whether the manager's page has begun; it does of any other page.
+const drawn = `!document.querySelector('#page > .waiting')`
+
 // hung explains the error of a load that did not end: a change of a network that is shared
 // with others may leave it without one.
 func hung(err error, shared bool) error {
-	if shared && errors.Is(err, context.DeadlineExceeded) {
+	if shared && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, chromedp.ErrPollingTimeout)) {
 		return fmt.Errorf("%w, perhaps by %s", err, networkChanged)
 	}
 	return err
