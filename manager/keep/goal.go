@@ -78,7 +78,9 @@ func (k *Keeper) Signing() Signing {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	keys := k.store.keys()
-	current := k.store.document == nil || k.store.key == keys.Current() && len(k.store.lacking(k.observed)) == 0
+	// A unit that has no place for documents has none that another key has signed.
+	lacks := slices.ContainsFunc(k.observed.Replicas, func(r goal.Replica) bool { return !k.store.kept(r.Instance) })
+	current := k.store.document == nil || k.store.key == keys.Current() && !lacks
 	return Signing{Keys: len(keys), Current: current}
 }
 
