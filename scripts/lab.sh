@@ -19,7 +19,7 @@ set -euo pipefail
 
 net=10.97.0
 port=5000
-images=(python:3.11-slim redis:7)
+images=(python:3.11-slim redis:7 busybox:1.36)
 
 say() { printf 'lab: %s\n' "$*" >&2; }
 die() {
