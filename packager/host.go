@@ -13,8 +13,8 @@ import (
 // HostPath is something that belongs to the machine which runs a container: a folder, a
 // device, the engine's socket. Who can write there may take over the machine.
 type HostPath struct {
-	Path string
-	User string // what uses it, for people
+	Path string `yaml:"path" json:"path"`
+	User string `yaml:"user" json:"user"` // the container or volume that uses it, for people
 }
 
 func (h HostPath) String() string { return fmt.Sprintf("%s, by %s", h.Path, h.User) }

@@ -14,6 +14,9 @@ type Info struct {
 
 	// External are the secrets that somebody else makes, as the target names them.
 	External []string `yaml:"external_secrets,omitempty" json:"external_secrets,omitempty"`
+
+	// Host are the paths of the machine that the application uses.
+	Host []packager.HostPath `yaml:"host,omitempty" json:"host,omitempty"`
 }
 
 // Manager says where the manager is found.
@@ -41,7 +44,7 @@ func (m Manager) Host() string { return config.Host(m.Bind) }
 // InfoOf describes a plan, with the name that the target has for the manager's
 // service.
 func InfoOf(plan *packager.Plan, managerService string) Info {
-	info := Info{App: plan.App, Version: plan.Version, Nodes: []string{}, Manager: Manager{
+	info := Info{App: plan.App, Version: plan.Version, Nodes: []string{}, Host: plan.Host, Manager: Manager{
 		Service: managerService, Port: plan.Manager().UnitPort, User: plan.Config.Manager.User, TLS: plan.TLS(),
 	}}
 	if plan.Certificate != nil {

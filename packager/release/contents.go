@@ -34,6 +34,7 @@ type Contents struct {
 	Containers map[string]Container          // by the names of nodes
 	Components map[string]packager.Component //
 	Volumes    map[string]Container          // the application's, and those of units
+	Host       []packager.HostPath           // paths of the machine that the application uses
 
 	// Ending are containers that end by themselves, with those that they are started after.
 	// Compose 1 replaces one that has ended together with any of these.
@@ -74,15 +75,20 @@ func Read(dir string, target Target) (Contents, error) {
 	if c.Release, err = ID(dir); err != nil {
 		return c, err
 	}
+	var info output.Info
 	switch target {
 	case Kubernetes:
-		err = c.readKubernetes(dir)
+		var of kubernetes.Info
+		of, err = kubernetes.ReadInfo(dir)
+		info, err = of.Info, errors.Join(err, c.readKubernetes(dir))
 	case Swarm, Compose:
-		err = c.readCompose(dir, target)
+		info, err = compose.ReadInfo(dir)
+		err = errors.Join(err, c.readCompose(dir, target))
 	}
 	if err != nil {
 		return c, err
 	}
+	c.Host = info.Host
 	return c, readYAML(filepath.Join(dir, output.ComponentsFile), &c.Components, true)
 }
 

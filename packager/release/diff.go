@@ -16,6 +16,13 @@ type Diff struct {
 	Containers []ContainerDiff `json:"containers"`
 	Components []ComponentDiff `json:"components"`
 	Volumes    []VolumeDiff    `json:"volumes"`
+	Host       []HostUse       `json:"host,omitempty"` // what the newer release uses of its machine
+}
+
+// HostUse is a path of the machine that the newer release uses.
+type HostUse struct {
+	packager.HostPath
+	Added bool `json:"added,omitempty"` // the older release does not use it
 }
 
 // What happens to a container, a component or a volume.
@@ -107,6 +114,9 @@ func Compare(from, to Contents) Diff {
 		if change, all, _ := changes(from.Volumes, to.Volumes, name); change != "" {
 			d.Volumes = append(d.Volumes, VolumeDiff{name, change, all})
 		}
+	}
+	for _, used := range to.Host {
+		d.Host = append(d.Host, HostUse{used, !slices.Contains(from.Host, used)})
 	}
 	return d
 }

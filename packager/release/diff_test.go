@@ -203,6 +203,21 @@ func TestContainersAndComponentsComeAndGo(t *testing.T) {
 	}
 }
 
+func TestPathsOfTheHostAreListed(t *testing.T) {
+	t.Parallel()
+	without := shop()
+	without.app.Nodes[0].Shares = nil
+	used := packager.HostPath{Path: "/srv/shop", User: `container "backend" at /etc/shop`}
+	for _, target := range targets {
+		if got, want := difference(t, target, shop(), shop()).Host, []release.HostUse{{HostPath: used}}; !slices.Equal(got, want) {
+			t.Errorf("%s: nothing differs, and it uses %v, want %v", target, got, want)
+		}
+		if got, want := difference(t, target, without, shop()).Host, []release.HostUse{{HostPath: used, Added: true}}; !slices.Equal(got, want) {
+			t.Errorf("%s: it is added, and %v are used, want %v", target, got, want)
+		}
+	}
+}
+
 func TestSecretsDifferByNameOnly(t *testing.T) {
 	t.Parallel()
 	to := shop()

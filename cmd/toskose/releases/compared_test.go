@@ -43,7 +43,8 @@ func engineThat(t *testing.T, is swarm.LocalNodeState) Engine {
 func limited(t *testing.T, limit string, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	text := output.Header + "services:\n  box:\n    image: box\n    deploy:\n      update_config:\n        order: " + limit + "\n"
+	text := output.Header + "services:\n  box:\n    image: box\n    deploy:\n      update_config:\n        order: " + limit + "\n" +
+		"x-toskose:\n  app: shop\n  manager: {port: 10000}\n  host:\n    - {path: /srv, user: volume \"" + limit + "\"}\n    - {path: /dev/dri, user: container \"box\"}\n"
 	for _, name := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -87,6 +88,9 @@ func TestTwoFoldersAreComparedAsTheyAreDeployed(t *testing.T) {
 			cmd.SetArgs(append(tt.args, from, to))
 			if err := cmd.ExecuteContext(t.Context()); err != nil {
 				t.Fatal(err)
+			}
+			if host := "\nIt uses of its host:\n  /srv, by volume \"start-first\" (added)\n  /dev/dri, by container \"box\"\n"; !strings.HasSuffix(out.String(), host) {
+				t.Errorf("it says\n%s\nand does not end with %s", out.String(), host)
 			}
 			if said := out.String(); !strings.Contains(said, tt.says) || !strings.Contains(said, "\nbox         "+tt.change+" ") {
 				t.Errorf("it says\n%s\nwithout %q or %q", said, tt.says, tt.change)

@@ -24,7 +24,8 @@ func newDiff(streams cli.Streams, engine Engine) *cobra.Command {
 is deployed of its application with it: images, environment, ports, mounts, names of
 secrets, volumes, components with their operations and protocols. It says which
 containers are replaced, and which components are to be created again with them.
-Values of secrets are never shown. It exits with 0, whether or not something differs.
+The paths of the machine that the newer release uses are listed, whether or not they
+differ. Values of secrets are never shown. It exits with 0, whether or not something differs.
 
 What replaces a container is another matter on each target. It is the one that
 --target names; else, that by which the application was deployed from one of the
@@ -81,8 +82,24 @@ func (t *target) running(cmd *cobra.Command, engine Engine, dir string) (string,
 	return release.Find(now)
 }
 
-// printDiff prints a table for each kind of thing that differs.
+// printHost lists the paths of the machine that the newer release uses.
+func printHost(w io.Writer, all []release.HostUse) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nIt uses of its host:\n")
+	for _, used := range all {
+		mark := ""
+		if used.Added {
+			mark = " (" + release.Added + ")"
+		}
+		fmt.Fprintf(w, "  %s%s\n", diag.Visible(used.String()), mark)
+	}
+}
+
+// printDiff prints a table for each kind of thing that differs, and what is used of the host.
 func printDiff(w io.Writer, d release.Diff, why string) {
+	defer printHost(w, d.Host)
 	if d.Same() {
 		fmt.Fprintf(w, "%s and %s deploy the same, by %s%s\n", d.From, d.To, names[d.Target], why)
 		return
