@@ -168,12 +168,12 @@ func TestEachRoleMayWhatThePageSays(t *testing.T) {
 		method, path, least := string(row[1]), string(row[2]), string(row[3])
 		path = strings.NewReplacer("{node}", "backend", "{component}", "api", "{operation}", "Standard.start", "{execution}", "x1").Replace(path)
 		for _, role := range users.Roles {
-			want := least == "everybody" || role.Includes(users.Role(least))
+			want := least == "none" || role.Includes(users.Role(least))
 			if w := as(h, string(role)+"-1", method, path); (w.Code < 400) != want || !want && w.Code != 403 {
 				t.Errorf("%s %s as %s: %d, and the page says %s", method, path, role, w.Code, least)
 			}
 		}
-		if w := as(h, "", method, path); (w.Code < 400) != (least == "everybody") || w.Code >= 400 && w.Code != 401 {
+		if w := as(h, "", method, path); (w.Code < 400) != (least == "none") || w.Code >= 400 && w.Code != 401 {
 			t.Errorf("%s %s as nobody: %d", method, path, w.Code)
 		}
 	}
