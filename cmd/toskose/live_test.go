@@ -100,9 +100,9 @@ func TestGoalsFromTheCommandLine(t *testing.T) {
 		{"ps", "", "backend   api         10.0.0.1:9001   running", cli.ExitOK},
 		{"ps too much", "", "2 arguments given", cli.ExitUsage},
 		{"ps load", "", "load: retrying, 3 of 5, 1 failed, next try now\nINDEX   PHASE", cli.ExitOK},
-		{"ps api", "", `component "api" is no task`, cli.ExitFailed},
+		{"ps api", "", `component "api" is not a task`, cli.ExitFailed},
 		{"run load --again", `POST /api/v1/app/tasks/load/run {"again":true}`, `task "load" has failed: index 1 failed 4 times`, 9},
-		{"run api", "", "is no task, which OPERATION", cli.ExitUsage},
+		{"run api", "", "is not a task: name the OPERATION", cli.ExitUsage},
 		{"run api start --again", "", "--again is for a task", cli.ExitUsage},
 		{"wait load --for completed", "", `task "load" has failed`, 9},
 	} {

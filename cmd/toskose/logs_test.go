@@ -87,7 +87,7 @@ func TestLogsHistoryAndTop(t *testing.T) {
 		{"logs --tail 1", "limit=1000&tail=1", "api: 5 bytes were rotated away"},
 		{"logs --tail 1 -o json", "limit=1000&tail=1", `{"kind":"lost"`},
 		{"history", "limit=20&output=false", "Standard.start   ann   10.0.0.1:9001   failed    7      1.5s"},
-		{"history", "limit=20&output=false", "what was executed on 10.0.0.2:9001 of frontend is missing: it sleeps"},
+		{"history", "limit=20&output=false", "executions on 10.0.0.2:9001 of frontend are missing: it sleeps"},
 		{"history api/start -n 3 --by goal --outcome failed -o json", "by=goal&component=api&limit=3&operation=start&outcome=failed&output=true", `"exit_code": 7`},
 		{"top --interval 1ms", "processes=true\nprocesses=true", "2m2s"},
 		{"top backend --interval 1ms -o json", "processes=true\nprocesses=true", `"memory_bytes": 4194304`},
@@ -103,7 +103,7 @@ func TestLogsHistoryAndTop(t *testing.T) {
 	}
 	for args, says := range map[string]string{
 		"logs --since yesterday": "neither a time", "logs --follow --until 1m": "exclude each other", "logs --tail -2": "not a number of lines", "logs --grep (": "missing closing )",
-		"history a b": "arguments given", "history -n 0": "not a number of executions", "top --interval 0s": "not longer than nothing",
+		"history a b": "arguments given", "history -n 0": "not a number of executions", "top --interval 0s": "is not positive",
 	} {
 		var out bytes.Buffer
 		if code := run(t.Context(), append(strings.Fields(args), "--dir", packagedFolder(t)), environment{out: &out, err: &out}); code != cli.ExitUsage || !strings.Contains(out.String(), says) {

@@ -102,16 +102,16 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 	}
 
 	r.want(t, "wait", cli.ExitFailed, "there is no goal")
-	r.want(t, "wait api", cli.ExitFailed, "the goal says nothing")
+	r.want(t, "wait api", cli.ExitFailed, "the goal does not include")
 	r.want(t, "wait --for up", cli.ExitUsage, "--for needs")
 	r.want(t, "wait api --for started --timeout 10ms", cli.ExitFailed, "after 10ms api is configured, not started")
 	r.want(t, "wait api --for flying", cli.ExitFailed, "flying")
-	r.want(t, "wait front", cli.ExitFailed, `the goal says nothing of "front"`)
+	r.want(t, "wait front", cli.ExitFailed, `the goal does not include "front"`)
 	r.want(t, "wait back", cli.ExitFailed, `no component, container or group "back"`)
 	if g := r.want(t, "goal apl=up", cli.ExitOK, `warning: the application has no component, container or group "apl"`); strings.Contains(g, "2 of") {
 		t.Errorf("a goal of what there is not: %s", g)
 	}
-	r.want(t, "wait front", cli.ExitFailed, `the goal says nothing of "front"`)
+	r.want(t, "wait front", cli.ExitFailed, `the goal does not include "front"`)
 	r.want(t, "up", cli.ExitOK, "2 of 2")
 	r.want(t, "wait", cli.ExitOK)
 	r.want(t, "wait api", cli.ExitOK)
@@ -156,7 +156,7 @@ func TestLogsHistoryAndTopOfARunningApplication(t *testing.T) {
 		t.Errorf("top: %+v, %v", usage, err)
 	}
 	r.want(t, "top --interval 1ms", cli.ExitOK, "NODE", "backend   api", "started   1", "MiB")
-	r.want(t, "top nothing", cli.ExitFailed, `nothing named "nothing" runs`)
+	r.want(t, "top nothing", cli.ExitFailed, `"nothing" is neither a running component nor a container with components`)
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

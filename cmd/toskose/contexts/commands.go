@@ -217,7 +217,7 @@ func Completion(environ []string) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		names, _ := store.Names() // nobody reads what a completion says
+		names, _ := store.Names() // a completion prints no errors
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// Warn prints what is to be known of a goal that was set.
+// Warn prints the warnings about a goal that was set.
 func Warn(w io.Writer, g client.Goal, kept bool) {
 	for _, note := range g.Notes {
 		fmt.Fprintln(w, "warning: "+diag.Visible(note))
 	}
 	if !kept {
-		fmt.Fprintf(w, "warning: not more than half of the replicas keep the goal yet; it is lost with the manager until they do: %s\n", strings.Join(g.Lacking, ", "))
+		fmt.Fprintf(w, "warning: until more than half of the replicas have stored the goal, it is lost if the manager exits; missing: %s\n", strings.Join(g.Lacking, ", "))
 	}
 }
 
-// AwaitGoal says what changes until the goal is reached, or the time is up.
+// AwaitGoal prints the progress until the goal is reached or the time limit passes.
 func AwaitGoal(ctx context.Context, c *client.Client, timeout time.Duration, say func(line string)) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -40,10 +40,10 @@ func AwaitGoal(ctx context.Context, c *client.Client, timeout time.Duration, say
 	for _, o := range g.Obstacles {
 		lines = append(lines, "\n"+o.String())
 	}
-	return fmt.Errorf("the goal is not reached after %s: %d of %d components are where they should be%s", timeout, g.Reached, g.Wanted, strings.Join(lines, ""))
+	return fmt.Errorf("the goal is not reached after %s: %d of %d components have reached it%s", timeout, g.Reached, g.Wanted, strings.Join(lines, ""))
 }
 
-// progress is how far a goal is, and what is done for it or in its way.
+// progress is a line with the progress of a goal, running operations and obstacles.
 func progress(g client.Goal) string {
 	now := fmt.Sprintf("%d of %d", g.Reached, g.Wanted)
 	for _, s := range g.Underway {

@@ -16,19 +16,19 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// Carry takes the goal of an application over its deployment: units keep it, but may
-// lose it together with their containers.
+// Carry preserves the goal of an application during a deployment: units store it, but can
+// lose it with their containers.
 type Carry struct {
-	Up      bool // have everything brought up afterwards, and wait for that
+	Up      bool // start all components afterwards, and wait for them
 	Timeout time.Duration
 	Say     func(line string)
 
 	goal client.Goal // before
 	app  client.App  // before
-	then client.Goal // of the release that a rollback leads to, when it was replaced
+	then client.Goal // of the release to roll back to, when it was replaced
 }
 
-// Kept returns the goal that the version had that ran before; nil: none, or it is not known.
+// Kept returns the goal of the previous version; nil: none, or it is not known.
 func (c *Carry) Kept() []byte {
 	if c.goal.None() {
 		return nil
@@ -40,15 +40,15 @@ func (c *Carry) Kept() []byte {
 	return goal
 }
 
-// Return has the goal hold again that Kept has returned when the release was replaced.
+// Return restores a goal that Kept returned when the release was replaced.
 func (c *Carry) Return(goal []byte) {
 	if err := json.Unmarshal(goal, &c.then); err != nil {
 		c.then = client.Goal{}
 	}
 }
 
-// Before asks the manager of the version that runs before. What it does not answer is
-// not carried over.
+// Before reads the state from the manager of the previous version. What it does not return
+// is not preserved.
 func (c *Carry) Before(ctx context.Context, at endpoint.Access) {
 	manager, err := ClientOf(at)
 	var app client.App
@@ -59,17 +59,17 @@ func (c *Carry) Before(ctx context.Context, at endpoint.Access) {
 		c.goal, err = manager.Goal(ctx)
 	}
 	if err != nil {
-		c.Say("the goal before is not known: " + diag.Visible(err.Error()))
+		c.Say("the previous goal is not known: " + diag.Visible(err.Error()))
 		return
 	}
 	c.app = app
 }
 
-// After has the new manager take over what the units have lost.
+// After restores at the new manager what the units have lost.
 func (c *Carry) After(ctx context.Context, at endpoint.Access) error {
 	switch {
 	case at.Password == "" && c.Up:
-		return errors.New("it is not brought up: the password of its manager is an external secret")
+		return errors.New("components are not started: the manager's password is an external secret")
 	case at.Password == "":
 		return nil
 	}
@@ -93,7 +93,7 @@ func (c *Carry) After(ctx context.Context, at endpoint.Access) error {
 		return err
 	}
 	if anew := emptied(c.app, app); len(anew) > 0 {
-		how := "toskose up does that"
+		how := "run toskose up"
 		if c.Up || !now.None() {
 			how = "the goal does that"
 		}
@@ -111,12 +111,11 @@ func (c *Carry) After(ctx context.Context, at endpoint.Access) error {
 	return AwaitGoal(ctx, manager, c.Timeout, c.Say)
 }
 
-// finding is how long a manager is given to find containers without a unit, which it looks
-// for again and again.
+// finding is how long a manager may take to find containers without a unit.
 const finding = 5 * time.Second
 
 // found returns the application once the manager has found all containers that have no
-// unit: until then it refuses what requires something of them.
+// unit: until then it refuses operations that require one.
 func (c *Carry) found(ctx context.Context, manager *client.Client) (app client.App, err error) {
 	waiting, cancel := context.WithTimeout(ctx, finding)
 	defer cancel()
@@ -139,31 +138,31 @@ func (c *Carry) found(ctx context.Context, manager *client.Client) (app client.A
 	return app, nil
 }
 
-// rollBack sets the goal of the release that a rollback leads to, if it is another one.
+// rollBack sets the goal of the release that is restored, if it is another one.
 func (c *Carry) rollBack(ctx context.Context, manager *client.Client, now client.Goal) error {
 	if c.then.None() || c.then.State == now.State && maps.Equal(c.then.States, now.States) {
 		return nil
 	}
 	if _, _, err := manager.SetGoal(ctx, c.then.State, c.then.States); err != nil {
-		return fmt.Errorf("cannot set the goal of before: %w", err)
+		return fmt.Errorf("cannot restore the goal of the release: %w", err)
 	}
-	c.Say("the goal is again the one of this release: " + named(c.then))
+	c.Say("the goal of this release is restored: " + named(c.then))
 	return nil
 }
 
-// Back has the manager of the version before take over what the units have lost, where
-// that is deployed again.
+// Back restores at the previous version's manager what the units have lost, when that
+// version is deployed again.
 func (c *Carry) Back(ctx context.Context, at endpoint.Access) error {
 	again := *c
 	again.Up = false
 	return again.After(ctx, at)
 }
 
-// asking is how long a manager that begins asks all units for the goal, before more
-// than half of the answers are enough for it.
+// asking is how long a new manager waits for the goal of all units, before more than half
+// of them are enough.
 const asking = 30 * time.Second
 
-// settled returns the goal as a manager knows it once the units have answered.
+// settled returns the goal that a manager knows once the units have responded.
 func (c *Carry) settled(ctx context.Context, manager *client.Client) (g client.Goal, err error) {
 	ctx, cancel := context.WithTimeout(ctx, asking+10*time.Second)
 	defer cancel()
@@ -175,16 +174,16 @@ func (c *Carry) settled(ctx context.Context, manager *client.Client) (g client.G
 		return now.Acting, err
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil // not enough units answer: what they know counts when they do
+		err = nil // not enough units respond: their goal applies when they do
 	}
 	return g, err
 }
 
-// restore has the goal before hold again, unless units know it or a newer one.
+// restore restores the previous goal, unless units have it or a newer one.
 func (c *Carry) restore(ctx context.Context, manager *client.Client, now client.Goal) (client.Goal, error) {
 	if c.goal.Revision == "" {
 		if now.Revision != "" && !now.None() {
-			c.Say("units still keep a goal: " + named(now))
+			c.Say("units still have a goal: " + named(now))
 		}
 		return now, nil
 	}
@@ -196,20 +195,20 @@ func (c *Carry) restore(ctx context.Context, manager *client.Client, now client.
 	case err != nil:
 		return now, fmt.Errorf("cannot restore the goal: %w", err)
 	case !sameGoal(holds, c.goal):
-		c.Say("units keep a newer goal: " + named(holds))
+		c.Say("units have a newer goal: " + named(holds))
 	case holds.Revision == now.Revision: // as a later revision
 	case !kept:
-		c.Say("the goal is restored, and not yet kept by more than half of the replicas: " + named(holds))
+		c.Say("the goal is restored, but not yet stored by more than half of the replicas: " + named(holds))
 	default:
 		c.Say("the goal is restored: " + named(holds))
 	}
 	return holds, nil
 }
 
-// sameGoal reports whether two goals ask for the same states.
+// sameGoal reports whether two goals have the same states.
 func sameGoal(a, b client.Goal) bool { return a.State == b.State && maps.Equal(a.States, b.States) }
 
-// named says which goal it is.
+// named describes a goal in a line.
 func named(g client.Goal) string {
 	var states []string
 	if g.State != "" {
@@ -218,11 +217,11 @@ func named(g client.Goal) string {
 	for _, name := range slices.Sorted(maps.Keys(g.States)) {
 		states = append(states, name+"="+g.States[name])
 	}
-	return diag.Visible(fmt.Sprintf("%s, set by %s at %s", strings.Join(states, " "), cmp.Or(g.By, "nobody"), g.At.UTC().Format(time.RFC3339)))
+	return diag.Visible(fmt.Sprintf("%s, set by %s at %s", strings.Join(states, " "), cmp.Or(g.By, "an unknown user"), g.At.UTC().Format(time.RFC3339)))
 }
 
-// emptied returns the components to which something had been done before, and that are
-// in a new container. The goal may have led them back already.
+// emptied returns the components that were created before and are in a new container now.
+// The goal may have restored them already.
 func emptied(before, now client.App) (names []string) {
 	instances, touched := map[string]bool{}, map[string]bool{}
 	for _, c := range before.Components {

@@ -76,7 +76,7 @@ func TestAGoalIsCarriedOverADeployment(t *testing.T) {
 		then          string // the goal of the release that a rollback leads to
 		asked, says   string
 	}{
-		"back to a release that had another goal":  {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: seven, app: api("running", "a")}, then: `{"states": {"api": "down"}, "by": "al", "at": "2026-11-22T11:00:00Z"}`, asked: "PUT goal", says: "the goal is again the one of this release: api=down, set by al at 2026-11-22T11:00:00Z"},
+		"back to a release that had another goal":  {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: seven, app: api("running", "a")}, then: `{"states": {"api": "down"}, "by": "al", "at": "2026-11-22T11:00:00Z"}`, asked: "PUT goal", says: "the goal of this release is restored: api=down, set by al at 2026-11-22T11:00:00Z"},
 		"back to a release that had the same goal": {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: seven, app: api("running", "a")}, then: `{"state": "up"}`},
 		"back to a release without a goal":         {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: seven, app: api("running", "a")}, then: `{"state": "none"}`},
 
@@ -84,13 +84,13 @@ func TestAGoalIsCarriedOverADeployment(t *testing.T) {
 		"all know it":           {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: seven, app: api("running", "a")}},
 		"nobody knows it":       {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: none, app: api("deleted", "b")}, asked: "POST goal/restore", says: "the goal is restored: up, set by jo at 2026-11-22T12:00:00Z\nin new containers, to be created again: api; the goal does that"},
 		"an older one is known": {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: strings.Replace(seven, "7:a", "3:c", 1), app: api("running", "a")}, asked: "POST goal/restore", says: "the goal is restored: up"},
-		"a newer one is known":  {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: eight, app: api("running", "a")}, asked: "POST goal/restore", says: "units keep a newer goal: api=down, set by al"},
-		"nothing ran before":    {after: &kept{goal: eight, app: api("deleted", "b")}, says: "units still keep a goal: api=down, set by al"},
-		"no goal, replaced":     {before: &kept{goal: none, app: api("running", "a")}, after: &kept{goal: none, app: api("deleted", "b")}, says: "in new containers, to be created again: api; toskose up does that"},
+		"a newer one is known":  {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: eight, app: api("running", "a")}, asked: "POST goal/restore", says: "units have a newer goal: api=down, set by al"},
+		"nothing ran before":    {after: &kept{goal: eight, app: api("deleted", "b")}, says: "units still have a goal: api=down, set by al"},
+		"no goal, replaced":     {before: &kept{goal: none, app: api("running", "a")}, after: &kept{goal: none, app: api("deleted", "b")}, says: "in new containers, to be created again: api; run toskose up"},
 		"the goal was faster":   {before: &kept{goal: seven, app: api("running", "a")}, after: &kept{goal: seven, app: api("running", "b")}, says: "in new containers, to be created again: api; the goal does that"},
 		"replaced, but unused":  {before: &kept{goal: none, app: api("deleted", "a")}, after: &kept{goal: none, app: api("deleted", "b")}},
 		"no goal, up":           {after: &kept{goal: none, app: api("deleted", "b")}, up: true, asked: "PUT goal", says: "1 of 1"},
-		"an old manager":        {before: &kept{app: api("running", "a")}, after: &kept{app: api("running", "a")}, says: "the goal before is not known: 404 Not Found\nthe goal is not known: 404 Not Found"},
+		"an old manager":        {before: &kept{app: api("running", "a")}, after: &kept{app: api("running", "a")}, says: "the previous goal is not known: 404 Not Found\nthe goal is not known: 404 Not Found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

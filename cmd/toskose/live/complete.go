@@ -14,22 +14,22 @@ import (
 // completing is how long a shell waits for a manager.
 const completing = 2 * time.Second
 
-// names returns what a shell proposes in a place, after some arguments.
+// names returns the proposals for the next argument after some arguments.
 type names func(app client.App, args []string) []string
 
-// completion has a shell ask the running application for the names of each argument;
-// the last are for all that follow.
+// completion completes each argument with names of the running application; the last
+// function is for all further arguments.
 func (m *Manager) completion(places ...names) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return m.complete(cmd.Context(), places[min(len(args), len(places)-1)], args, begun), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// complete returns the names that begin so. Where no manager answers there are none.
+// complete returns the names with a prefix; none if no manager responds.
 func (m *Manager) complete(ctx context.Context, of names, args []string, begun string) (all []string) {
 	ctx, cancel := context.WithTimeout(ctx, completing)
 	defer cancel()
-	_ = m.Ask(func(c *client.Client) error { // nobody reads what a completion says
+	_ = m.Ask(func(c *client.Client) error { // a completion prints no errors
 		app, err := c.App(ctx)
 		if err == nil {
 			all = of(app, args)
@@ -67,7 +67,7 @@ func allNames(app client.App, _ []string) []string {
 	return all
 }
 
-// operationNames are those of the component that is the first argument.
+// operationNames are the operations of the component in the first argument.
 func operationNames(app client.App, args []string) (all []string) {
 	if len(args) != 1 {
 		return nil
@@ -80,8 +80,7 @@ func operationNames(app client.App, args []string) (all []string) {
 	return all
 }
 
-// replicaNames are the addresses of the replicas of the component that is the first
-// argument.
+// replicaNames are the addresses of the replicas of the component in the first argument.
 func replicaNames(app client.App, args []string) (all []string) {
 	for _, c := range app.Components {
 		for _, r := range c.Replicas {

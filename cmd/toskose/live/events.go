@@ -19,14 +19,14 @@ func newEvents(s *session) *cobra.Command {
 	var since string
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Print what happens to the components of a running application",
-		Long: `Print where components stand, or what has happened since an event: the begin and
-end of operations, processes that ended, how far tasks are, replicas that came and
-went. With --follow,
-go on until an interrupt; when the manager is replaced or cannot be reached for a
-while, what happened meanwhile follows. Each event has an id, which -o json prints,
-an object on each line. Of the last 10,000 events none is missing after --since;
-otherwise an event of the kind "missing" says so, and the states follow.`,
+		Short: "Print events of the components of a running application",
+		Long: `Print the states of components, or the events since --since: the start and end of
+operations, exits of processes, the progress of tasks, replicas that were found or
+lost. With --follow, keep printing until interrupted, and reconnect without a gap
+when the manager is replaced or cannot be reached for a while. With -o json, each
+event is an object on a line, with its id. The manager keeps the last 10,000 events;
+if older ones are missing, an event of kind "missing" comes first, and the states
+follow again.`,
 		Example: "  toskose events --dir thinking-toskosed\n  toskose events --dir thinking-toskosed --follow -o json",
 		Args:    cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,8 +49,8 @@ otherwise an event of the kind "missing" says so, and the states follow.`,
 	}
 	s.Register(cmd)
 	s.output.Register(cmd)
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as it happens")
-	cmd.Flags().StringVar(&since, "since", "", "begin after the event with this `ID`")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new events")
+	cmd.Flags().StringVar(&since, "since", "", "start after the event with this `ID`")
 	return cmd
 }
 

@@ -28,25 +28,25 @@ func (w *waiting) register(cmd *cobra.Command) {
 	w.Register(cmd)
 	w.output.Register(cmd)
 	cmd.ValidArgsFunction = w.completion(allNames)
-	cmd.Flags().DurationVar(&w.timeout, "timeout", 10*time.Minute, "how long to wait until the goal is reached")
-	cmd.Flags().BoolVar(&w.noWait, "no-wait", false, "do not wait until the goal is reached")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 10*time.Minute, "how long to wait for the goal")
+	cmd.Flags().BoolVar(&w.noWait, "no-wait", false, "do not wait for the goal")
 }
 
 func newUp(s *session) *cobra.Command {
-	return newGoalCommand(s, "up", "Bring a running application up, and keep it up",
-		`Set the goal that the whole application is up, or the components, containers or
-groups that are named, and wait until it is reached. The manager then keeps it so:
-what dies is started again, and what is replaced is rebuilt.`)
+	return newGoalCommand(s, "up", "Start a running application's components, and keep them running",
+		`Set the goal that all components are up, or those of the given components,
+containers or groups, and wait until it is reached. The manager then maintains it: it
+restarts components that exit, and creates those of replaced containers again.`)
 }
 
 func newDown(s *session) *cobra.Command {
-	return newGoalCommand(s, "down", "Take the components of a running application down",
-		`Set the goal that all components are deleted, or those of what is named, in the
-order that their requirements need, and wait until it is reached. The containers go
-on running: undeploy removes them.`)
+	return newGoalCommand(s, "down", "Stop and delete the components of a running application",
+		`Set the goal that all components are deleted, or those of the given components,
+containers or groups, in the order of their requirements, and wait until it is
+reached. The containers keep running: undeploy removes them.`)
 }
 
-// newGoalCommand returns the command that asks for a state by its own name.
+// newGoalCommand returns a command that sets the state it is named after as the goal.
 func newGoalCommand(s *session, state, short, long string) *cobra.Command {
 	w := waiting{session: s}
 	cmd := &cobra.Command{
@@ -73,10 +73,10 @@ func newGoal(s *session) *cobra.Command {
 	w := waiting{session: s}
 	cmd := &cobra.Command{
 		Use:   "goal [NAME=STATE...]",
-		Short: "Show where a running application should be, or set it",
-		Long: `Without arguments, show the goal, how far it is, and what is in its way. With
-arguments, ask for states of components, containers or groups: a state of the
-component's protocol, up, down or none, and wait until they are reached.`,
+		Short: "Show or set the goal of a running application",
+		Long: `Without arguments, show the goal, its progress, and obstacles. With arguments, set
+the states of components, containers or groups: a state of the component's protocol,
+up, down or none. Then wait until the goal is reached.`,
 		Example: "  toskose goal --dir thinking-toskosed\n  toskose goal --dir thinking-toskosed gui=configured\n  toskose goal --dir thinking-toskosed resume api",
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if len(given) > 0 {
@@ -109,9 +109,9 @@ func newResume(s *session) *cobra.Command {
 	w := waiting{session: s}
 	cmd := &cobra.Command{
 		Use:   "resume [COMPONENT...]",
-		Short: "Let the goal have components again that it leaves alone",
-		Long: `An operation that leads a component away from the goal puts it on hold. Resume
-ends that, of the components given or of all, and waits until the goal is reached.`,
+		Short: "Resume reconciling components that were put on hold",
+		Long: `An operation that moves a component away from the goal puts it on hold. Resume ends
+the hold of the given components, or of all, and waits until the goal is reached.`,
 		RunE: func(cmd *cobra.Command, components []string) error {
 			return w.set(cmd.Context(), func(ctx context.Context, c *client.Client) (client.Goal, bool, error) {
 				return c.ResumeGoal(ctx, components)
@@ -156,7 +156,7 @@ func (w *waiting) set(ctx context.Context, set func(context.Context, *client.Cli
 	})
 }
 
-// tell prints how far a goal is, beside the JSON that programs read.
+// tell prints the progress of a goal, beside the JSON for programs.
 func (w *waiting) tell(line string) {
 	if w.output == cli.FormJSON {
 		w.say("%s", line)
@@ -169,11 +169,11 @@ func (w *waiting) tell(line string) {
 func printGoal(w io.Writer, g client.Goal) {
 	switch {
 	case g.State == "" && len(g.States) == 0 && !g.Default:
-		fmt.Fprintln(w, "There is no goal: the manager observes.")
+		fmt.Fprintln(w, "There is no goal: the manager only observes.")
 	case g.Default:
-		fmt.Fprintln(w, "The goal is that of toskose.yml, since nobody has set another.")
+		fmt.Fprintln(w, "The goal is from toskose.yml; no client has set another.")
 	default:
-		fmt.Fprintf(w, "The goal %s, of %s at %s:\n", g.Revision, cmp.Or(g.By, "nobody"), g.At.UTC().Format(time.RFC3339))
+		fmt.Fprintf(w, "The goal %s, set by %s at %s:\n", g.Revision, cmp.Or(g.By, "an unknown user"), g.At.UTC().Format(time.RFC3339))
 	}
 	if g.State != "" {
 		fmt.Fprintf(w, "  all components: %s\n", g.State)
@@ -181,17 +181,17 @@ func printGoal(w io.Writer, g client.Goal) {
 	for _, name := range slices.Sorted(maps.Keys(g.States)) {
 		fmt.Fprintf(w, "  %s: %s\n", name, g.States[name])
 	}
-	fmt.Fprintf(w, "%d of %d components on replicas are where they should be.\n", g.Reached, g.Wanted)
+	fmt.Fprintf(w, "%d of %d components on replicas have reached the goal.\n", g.Reached, g.Wanted)
 	for _, s := range g.Underway {
-		fmt.Fprintf(w, "  %s:%s is executing on %s\n", s.Component, operationOf(s.Operation.Interface, s.Operation.Name, s.Part), s.Instance)
+		fmt.Fprintf(w, "  %s:%s is running on %s\n", s.Component, operationOf(s.Operation.Interface, s.Operation.Name, s.Part), s.Instance)
 	}
 	for _, o := range g.Obstacles {
 		fmt.Fprintf(w, "  %s\n", diag.Visible(o.String()))
 	}
 	for _, r := range g.Rejected {
-		fmt.Fprintf(w, "  %s\n", diag.Visible(fmt.Sprintf("the unit of %s at %s keeps a goal that the manager has not signed (%s): %s", r.Node, r.Replica, r.Revision, r.Why)))
+		fmt.Fprintf(w, "  %s\n", diag.Visible(fmt.Sprintf("the unit of %s at %s has a goal that the manager has not signed (%s): %s", r.Node, r.Replica, r.Revision, r.Why)))
 	}
 	if !g.Acting {
-		fmt.Fprintln(w, "The manager observes: not enough replicas have said which goal they keep.")
+		fmt.Fprintln(w, "The manager only observes: it does not know the goal of enough replicas.")
 	}
 }

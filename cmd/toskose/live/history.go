@@ -22,10 +22,9 @@ func newHistory(s *session) *cobra.Command {
 	var index int
 	cmd := &cobra.Command{
 		Use:   "history [COMPONENT[/OPERATION]]",
-		Short: "List what was executed in a running application",
-		Long: `List executions of operations, the latest first: who asked for them (a user, or the
-goal), when, on which replica, and how they ended. They are read from the journals of
-the containers that are there, and go back as far as these.`,
+		Short: "List the executions of a running application",
+		Long: `List executions of operations, newest first, with their author (a user, or goal), time,
+replica and result. They are read from the journals of the existing containers.`,
 		Example: "  toskose history --dir thinking-toskosed\n  toskose history --dir thinking-toskosed api/push_default --limit 5\n  toskose history --dir thinking-toskosed api --outcome failed -o json\n  toskose history --dir pipeline-toskosed import --index 2 --printed",
 		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,7 +44,7 @@ the containers that are there, and go back as far as these.`,
 					return err
 				}
 				for _, m := range h.Missing {
-					s.say("what was executed on %s of %s is missing: %s", m.Replica, m.Node, m.Why)
+					s.say("executions on %s of %s are missing: %s", m.Replica, m.Node, m.Why)
 				}
 				return s.output.Show(s.streams.Out, h, func(w io.Writer) { printHistory(w, h) })
 			})
@@ -54,18 +53,18 @@ the containers that are there, and go back as far as these.`,
 	s.Register(cmd)
 	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(componentNames)
-	cmd.Flags().IntVarP(&q.Limit, "limit", "n", 20, "the latest so many (`N`)")
-	cmd.Flags().BoolVar(&printed, "printed", false, "show the end of what each printed, too, as -o json does")
+	cmd.Flags().IntVarP(&q.Limit, "limit", "n", 20, "only the last `N` executions")
+	cmd.Flags().BoolVar(&printed, "printed", false, "also print the end of the output of each, as -o json does")
 	cmd.Flags().StringVar(&q.Node, "node", "", "only on this container (`NODE`)")
 	cmd.Flags().IntVar(&index, "index", 0, "only this index of a task (`INDEX`)")
-	cmd.Flags().StringVar(&q.By, "by", "", "only what this `USER` asked for, or goal")
-	cmd.Flags().StringVar(&q.Outcome, "outcome", "", "only what ended so: succeeded, failed, cancelled, timeout, lost or running")
+	cmd.Flags().StringVar(&q.By, "by", "", "only executions of this `USER`, or goal")
+	cmd.Flags().StringVar(&q.Outcome, "outcome", "", "only executions with this outcome: succeeded, failed, cancelled, timeout, lost or running")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions([]string{"succeeded", "failed", "cancelled", "timeout", "lost", "running"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
 }
 
-// printHistory prints a line for each run of an execution and, below it, the end of what
-// it printed, if that was asked for.
+// printHistory prints a line for each run of an execution and, if requested, the end of its
+// output below.
 func printHistory(w io.Writer, h client.History) {
 	var lines bytes.Buffer
 	below := []string{""}
@@ -106,7 +105,7 @@ func operationOf(iface, name string, part *client.Part) string {
 	return full
 }
 
-// endOf is the end of what a run printed, indented.
+// endOf is the end of a run's output, indented.
 func endOf(r client.Run) string {
 	var text strings.Builder
 	if r.Truncated {

@@ -1,6 +1,5 @@
-// Package live has the commands that ask the manager of a running application:
-// what is there, what should be, what is done and what happens. It starts no
-// goroutines.
+// Package live has the commands that use the manager of a running application: states,
+// goal, operations, events and logs. It starts no goroutines.
 package live
 
 import (
@@ -19,7 +18,7 @@ import (
 )
 
 // Commands returns the commands of a process with an environment. They print to
-// streams, and what is only for people nowhere while quiet is true.
+// streams; messages for people are suppressed while quiet is true.
 func Commands(streams cli.Streams, environ []string, quiet *bool) []*cobra.Command {
 	all := []func(*session) *cobra.Command{newPs, newUp, newDown, newGoal, newRun, newRestart, newWait, newEvents, newLogs, newHistory, newTop}
 	commands := make([]*cobra.Command, 0, len(all))
@@ -29,7 +28,7 @@ func Commands(streams cli.Streams, environ []string, quiet *bool) []*cobra.Comma
 	return commands
 }
 
-// Manager says which manager a command asks; see contexts.Choose.
+// Manager selects the manager of a command; see contexts.Choose.
 type Manager struct {
 	Dir, Context, Address string
 	Environ               []string
@@ -37,15 +36,15 @@ type Manager struct {
 
 // Register adds its flags to a command.
 func (m *Manager) Register(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&m.Dir, "dir", "C", "", "the folder `DIR` that the application was packaged in (default: the working directory if it is one, else the context in use)")
+	cmd.Flags().StringVarP(&m.Dir, "dir", "C", "", "the folder `DIR` that the application was packaged in (default: the working directory if it is one, else the current context)")
 	cmd.Flags().StringVar(&m.Context, "context", "", "the `NAME` of the manager, as `toskose context ls` has it")
-	cmd.Flags().StringVar(&m.Address, "manager", "", "the manager's `URL` (default: as the folder or the context says)")
+	cmd.Flags().StringVar(&m.Address, "manager", "", "the manager's `URL` (default: from the folder or the context)")
 	_ = cmd.MarkFlagDirname("dir") // the flag is there
 	_ = cmd.RegisterFlagCompletionFunc("context", contexts.Completion(m.Environ))
 }
 
-// Ask calls a function with a client of the manager, and explains its error to
-// people where that concerns the way to the manager.
+// Ask calls a function with a client of the manager, and explains errors of the connection
+// to it.
 func (m *Manager) Ask(f func(*client.Client) error) error {
 	at, err := contexts.Choose(m.Environ, m.Dir, m.Context)
 	if err != nil {
@@ -60,16 +59,16 @@ func (m *Manager) Ask(f func(*client.Client) error) error {
 	var problem *client.Problem
 	switch {
 	case errors.Is(err, client.ErrNoAnswer) && at.Forward != "" && m.Address == "":
-		return fmt.Errorf("%w; it runs on Kubernetes, and is there only while a port is forwarded:\n%s", err, at.Forward)
+		return fmt.Errorf("%w; it runs on Kubernetes, and needs a forwarded port:\n%s", err, at.Forward)
 	case errors.Is(err, client.ErrNoAnswer):
 		return fmt.Errorf("%w; `toskose deploy` runs the application of %s, and --manager names another address", err, at.Source)
 	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
-		return fmt.Errorf("the manager at %s refuses the %s of %s: it is that of another application, or of another time (%w)", at.Address, shown(at.Access), at.Source, err)
+		return fmt.Errorf("the manager at %s refuses the %s of %s: it belongs to another application, or was replaced (%w)", at.Address, shown(at.Access), at.Source, err)
 	}
 	return err
 }
 
-// shown is what shows a manager who asks.
+// shown names the credential of a request.
 func shown(at endpoint.Access) string {
 	switch {
 	case at.TokenFile != "":
@@ -81,7 +80,7 @@ func shown(at endpoint.Access) string {
 	}
 }
 
-// ClientOf returns what asks a manager.
+// ClientOf returns a client of a manager.
 func ClientOf(at endpoint.Access) (*client.Client, error) {
 	config, err := at.TLS()
 	opts := client.Options{Address: at.Address, User: at.User, Password: at.Password, TLS: config}
@@ -94,7 +93,7 @@ func ClientOf(at endpoint.Access) (*client.Client, error) {
 	return client.With(opts), err
 }
 
-// session is what the commands share: where they print, and whom they ask.
+// session is shared by the commands: their output and their manager.
 type session struct {
 	Manager
 	streams cli.Streams
@@ -102,7 +101,7 @@ type session struct {
 	output  cli.Form
 }
 
-// say prints a line for people, beside what a command is for.
+// say prints a message for people, on standard error.
 func (s *session) say(format string, args ...any) {
 	if !*s.quiet {
 		fmt.Fprintln(s.streams.Err, diag.VisibleLines(fmt.Sprintf(format, args...)))

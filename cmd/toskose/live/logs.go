@@ -27,14 +27,13 @@ func newLogs(s *session) *cobra.Command {
 	l := logging{session: s}
 	cmd := &cobra.Command{
 		Use:   "logs [NAME...]",
-		Short: "Print what the operations of a running application print",
-		Long: `Print the lines of all operations of the application, on all replicas and in the
-order in which they were written, or of what is named: a container (NODE), a component
+		Short: "Print the output of the operations of a running application",
+		Long: `Print the output of all operations of the application, on all replicas and in the
+order in which the lines were written, or only that of a container (NODE), a component
 (COMPONENT or NODE/COMPONENT), or an operation (COMPONENT/OPERATION or
-NODE/COMPONENT/OPERATION). With --follow, go on until an interrupt; when the
-connection is lost or the manager is replaced, what was printed meanwhile follows, no
-line twice and none missing. What is not text for a terminal is shown escaped; -o json
-has all of it, an object on each line.`,
+NODE/COMPONENT/OPERATION). With --follow, keep printing until interrupted; after a
+lost connection or a replaced manager, continue without losing or repeating a line.
+Control characters are escaped; -o json prints each line as an object.`,
 		Example: `  toskose logs --dir thinking-toskosed --follow --tail 20
   toskose logs --dir thinking-toskosed api gui/start --since 10m
   toskose logs --dir thinking-toskosed backend --stderr --grep '[Ee]rror' -o json`,
@@ -50,23 +49,23 @@ has all of it, an object on each line.`,
 	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(logNames)
 	flags := cmd.Flags()
-	flags.BoolVarP(&l.follow, "follow", "f", false, "go on with what is printed")
-	flags.IntVarP(&l.query.Tail, "tail", "n", -1, "only the last so many lines (`N`) of what there is")
-	flags.StringVar(&l.since, "since", "", "only what was printed since a time, or for so long (`TIME`): 2026-11-22T12:00:00Z, 10m")
-	flags.StringVar(&l.until, "until", "", "only what was printed before a time, or until so long ago (`TIME`)")
-	flags.StringVar(&l.query.Match, "grep", "", "only lines that a regular expression (`RE`) matches")
-	flags.BoolVar(&l.errors, "stderr", false, "only what is printed to the standard error")
-	flags.StringVar(&l.query.Replica, "replica", "", "only of the replica with this address or instance (`REPLICA`)")
+	flags.BoolVarP(&l.follow, "follow", "f", false, "keep printing new lines")
+	flags.IntVarP(&l.query.Tail, "tail", "n", -1, "only the last `N` existing lines")
+	flags.StringVar(&l.since, "since", "", "only lines since a `TIME` or duration: 2026-11-22T12:00:00Z, 10m")
+	flags.StringVar(&l.until, "until", "", "only lines before a `TIME`, or older than a duration")
+	flags.StringVar(&l.query.Match, "grep", "", "only lines that match a regular expression (`RE`)")
+	flags.BoolVar(&l.errors, "stderr", false, "only standard error")
+	flags.StringVar(&l.query.Replica, "replica", "", "only the replica with this address or instance (`REPLICA`)")
 	flags.BoolVarP(&l.times, "timestamps", "t", false, "print the time of each line")
-	flags.BoolVar(&l.noPrefix, "no-prefix", false, "do not print which operation a line is of")
+	flags.BoolVar(&l.noPrefix, "no-prefix", false, "do not prefix lines with their operation")
 	_ = cmd.RegisterFlagCompletionFunc("replica", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return s.complete(cmd.Context(), replicaNames, nil, begun), cobra.ShellCompDirectiveNoFileComp
 	}) // the flag is there
 	return cmd
 }
 
-// logNames are all names of nodes and components, and of the operations of components that
-// are proposed once their name is there.
+// logNames are the names of nodes and components, and of the operations of a component once
+// its name is complete.
 func logNames(app client.App, args []string) []string {
 	all := allNames(app, args)
 	for _, c := range app.Components {
@@ -77,7 +76,7 @@ func logNames(app client.App, args []string) []string {
 	return all
 }
 
-// check reads the times, and what the manager would refuse.
+// check parses the times, and refuses what the manager would refuse.
 func (l *logging) check(now time.Time) error {
 	for _, t := range []struct {
 		flag, text string
@@ -140,8 +139,7 @@ func (l *logging) printJSON(line client.LogLine) error {
 	return cli.WriteJSON(l.streams.Out, line, "")
 }
 
-// printer prints lines for people. Where a component has several replicas, it says
-// which it is.
+// printer prints lines for people, with the replica if a component has several.
 func (l *logging) printer(app client.App) func(client.LogLine) error {
 	several := map[string]bool{}
 	for _, c := range app.Components {

@@ -13,8 +13,8 @@ import (
 	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
-// Plan prints the way of the running application from where it is to a goal: a
-// state of all components, and states by name.
+// Plan prints the operations that bring the running application to a goal: a state of all
+// components, and states by name.
 func (m *Manager) Plan(ctx context.Context, streams cli.Streams, state string, states map[string]string, format string) error {
 	return m.Ask(func(c *client.Client) error {
 		app, err := c.App(ctx)
@@ -26,7 +26,7 @@ func (m *Manager) Plan(ctx context.Context, streams cli.Streams, state string, s
 			return err
 		}
 		for _, o := range answer.Obstacles {
-			fmt.Fprintln(streams.Err, "in the way: "+diag.Visible(o.String()))
+			fmt.Fprintln(streams.Err, "obstacle: "+diag.Visible(o.String()))
 		}
 		if answer.Plan == nil {
 			return fmt.Errorf("there is no plan\n%s", strings.Join(answer.Notes, "\n"))
@@ -45,7 +45,7 @@ func (m *Manager) Plan(ctx context.Context, streams cli.Streams, state string, s
 	})
 }
 
-// steps returns a plan as the planner has it, from the JSON that both are in.
+// steps converts a plan of the manager to one of the planner; both have the same JSON.
 func steps(from *client.Steps) (*plan.Plan, error) {
 	text, err := json.Marshal(from)
 	var made plan.Plan

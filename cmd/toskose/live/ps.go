@@ -49,7 +49,7 @@ func (s *session) showTask(app client.App, name string) error {
 		return err
 	}
 	if of.Task == nil {
-		return fmt.Errorf("component %q is no task: only tasks have indexes", name)
+		return fmt.Errorf("component %q is not a task: only tasks have indexes", name)
 	}
 	return s.output.Show(s.streams.Out, of.Task, func(w io.Writer) {
 		fmt.Fprintf(w, "%s: %s, %s\n", name, of.Task.Phase, counted(of.Task, time.Now()))
@@ -57,8 +57,8 @@ func (s *session) showTask(app client.App, name string) error {
 	})
 }
 
-// printComponents prints a line for each component on each replica, and for each
-// container whose components, if any, are not the manager's.
+// printComponents prints a line for each component on each replica, and for each container
+// that the manager does not operate.
 func printComponents(w io.Writer, app client.App) {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "NODE\tCOMPONENT\tREPLICA\tSTATE\tSINCE\tWHY")
@@ -82,10 +82,10 @@ func printComponents(w io.Writer, app client.App) {
 				for i, l := range r.Lacks {
 					lacks[i] = fmt.Sprintf("%s of %s", l.Requirement, l.Provider)
 				}
-				why = fmt.Sprintf("degraded, without %s: %s", strings.Join(lacks, ", "), why)
+				why = fmt.Sprintf("degraded, unmet %s: %s", strings.Join(lacks, ", "), why)
 			}
 			if r.Outdated {
-				why = "outdated, left alone: " + why
+				why = "outdated, not operated: " + why
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Node, c.Name, r.Address, r.State, since, diag.Visible(why))
 		}

@@ -17,10 +17,10 @@ func newRestart(s *session) *cobra.Command {
 	var replica string
 	cmd := &cobra.Command{
 		Use:   "restart COMPONENT...",
-		Short: "Stop components of a running application, and start them again",
+		Short: "Stop and start components of a running application",
 		Long: `Stop components and start them again, one after the other, on all replicas or on
-one. A component that is not started is only started. Those that require it keep
-running. Where the goal has it, it stays the goal's.`,
+one. A stopped component is only started. Dependents keep running, and the component
+is not put on hold.`,
 		Example: "  toskose restart --dir thinking-toskosed api\n  toskose restart --dir thinking-toskosed api gui",
 		Args:    cli.Args(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -30,7 +30,7 @@ running. Where the goal has it, it stays the goal's.`,
 					return err
 				}
 				components := make([]client.Component, 0, len(names))
-				for _, name := range names { // all of them are there, before anything is done
+				for _, name := range names { // check all names before the first operation
 					of, err := component(app, name)
 					if err != nil {
 						return err
@@ -75,7 +75,7 @@ func (s *session) restart(ctx context.Context, c *client.Client, of client.Compo
 	return release(ctx, c, of.Name, before)
 }
 
-// onlyStarts reports whether a component may be started, and not stopped.
+// onlyStarts reports whether a component can be started but not stopped.
 func onlyStarts(of client.Component, replica string) bool {
 	allows := func(allowed []string, operation string) bool {
 		return slices.ContainsFunc(allowed, func(name string) bool { return strings.HasSuffix(name, "."+operation) })
@@ -89,14 +89,13 @@ func onlyStarts(of client.Component, replica string) bool {
 	return allows(allowed, "start") && !allows(allowed, "stop")
 }
 
-// Release ends the hold that a stop has put a component on, which the goal that was before
-// did not, when it was started again.
+// Release ends the hold that a stop has put on a component, unless it was on hold before.
 func Release(ctx context.Context, c *client.Client, name string, before client.Goal) error {
 	return release(ctx, c, name, before)
 }
 
-// release ends the hold that the stop of a restart has put a component on, and that
-// its start does not end where another replica is not as the goal wants it.
+// release ends the hold that the stop of a restart has put on a component. Its start does not
+// end the hold if another replica has not reached the goal.
 func release(ctx context.Context, c *client.Client, name string, before client.Goal) error {
 	if _, was := before.Holds[name]; was {
 		return nil
@@ -108,7 +107,7 @@ func release(ctx context.Context, c *client.Client, name string, before client.G
 	_, _, failed := c.ResumeGoal(ctx, []string{name})
 	now, err = c.Goal(ctx)
 	if _, is := now.Holds[name]; err == nil && !is {
-		return nil // whoever ended it
+		return nil // another client ended it
 	}
 	return errors.Join(failed, err)
 }

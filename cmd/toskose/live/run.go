@@ -17,21 +17,20 @@ import (
 )
 
 const runHelp = `Run an operation of a component of a running application, on all of its replicas
-or on one, and wait until it has ended. OPERATION is INTERFACE.OPERATION, or the
-bare name where one interface only has it. The end of its output is printed when
-it has ended, and how it ended on each replica goes to stderr. An interrupt does
-not end it.
+or on one, and wait for its end. OPERATION is INTERFACE.OPERATION, or the bare name
+if only one interface has it. The end of its output is printed to standard output,
+and the result on each replica to standard error. An interrupt does not end the
+operation.
 
-The exit code is 0 if it has succeeded everywhere. Otherwise it is that of the
-operation, on the first replica where it has failed, and 1 where the operation
-has none: it was not allowed, or ended by a signal or its time limit, or its
-replica cannot be reached.
+The exit code is 0 if it has succeeded on all replicas. Otherwise it is the exit
+code of the operation on the first replica where it failed, or 1 if there is none,
+because it was not allowed, was ended by a signal or its time limit, or the replica
+cannot be reached.
 
-Without OPERATION, COMPONENT is a task: its end becomes a part of the goal, what
-failed of it is tried once more, and the command follows it. With --again all of it
-is run once more, whatever was completed. The exit code is then that of the first
-index that failed, 124 where the deadline or a time limit has ended that, 128 and the
-number of the signal where one has, or 1.`
+Without OPERATION, COMPONENT is a task: its completion becomes part of the goal,
+failed indexes are retried, and the command follows it. With --again, all indexes
+run again. The exit code is then that of the first failed index: 124 if the
+deadline or a time limit ended it, 128+n after signal n, or 1.`
 
 func newRun(s *session) *cobra.Command {
 	var req client.RunRequest
@@ -39,7 +38,7 @@ func newRun(s *session) *cobra.Command {
 	var again bool
 	cmd := &cobra.Command{
 		Use:   "run COMPONENT [OPERATION]",
-		Short: "Run an operation of a component, and print what it prints; or a task, to its end",
+		Short: "Run an operation of a component and print its output, or run a task to completion",
 		Long:  runHelp,
 		Example: `  toskose run --dir thinking-toskosed api push_default
   toskose run --dir thinking-toskosed api api_interface.push_default --timeout 1m
@@ -85,11 +84,11 @@ func newRun(s *session) *cobra.Command {
 	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(componentNames, operationNames)
 	cmd.Flags().StringVar(&req.Replica, "replica", "", "the replica to run it on, by `ADDRESS` or instance (default all)")
-	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "override an input of the operation, as `NAME=VALUE`, or as NAME=@FILE with what a file holds; may be repeated")
-	cmd.Flags().DurationVar(&req.Timeout, "timeout", 0, "end it after this time (default its own limit)")
-	cmd.Flags().BoolVar(&again, "again", false, "run all of a task once more, whatever was completed")
-	cmd.Flags().BoolVar(&req.Force, "force", false, "run it even if it requires what nothing offers")
-	cmd.Flags().BoolVar(&req.Strict, "strict", false, "refuse it if it takes from others what they require")
+	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "override an input of the operation by `NAME=VALUE`, or by NAME=@FILE from a file; may be repeated")
+	cmd.Flags().DurationVar(&req.Timeout, "timeout", 0, "time limit (default: that of the operation)")
+	cmd.Flags().BoolVar(&again, "again", false, "run all indexes of a task again")
+	cmd.Flags().BoolVar(&req.Force, "force", false, "run it even if requirements are not met")
+	cmd.Flags().BoolVar(&req.Strict, "strict", false, "refuse it if it withdraws a capability that others require")
 	_ = cmd.RegisterFlagCompletionFunc("replica", s.completion(replicaNames)) // the flag is there
 	return cmd
 }
@@ -131,13 +130,13 @@ func component(app client.App, name string) (client.Component, error) {
 	}
 	for _, n := range app.Nodes {
 		if slices.Contains(n.Job, name) {
-			return client.Component{}, fmt.Errorf("component %q is run by its orchestrator: container %q is a job, which is %s, and in which the manager has no part", name, n.Name, n.State)
+			return client.Component{}, fmt.Errorf("component %q is run by its orchestrator: container %q is a job, which is %s", name, n.Name, n.State)
 		}
 	}
 	return client.Component{}, fmt.Errorf("%q is not a component of %q, which has %s", name, app.Name, strings.Join(names, ", "))
 }
 
-// execute runs an operation, and says how it ends on each replica when it does.
+// execute runs an operation, and prints its result on each replica.
 func (s *session) execute(ctx context.Context, c *client.Client, req client.RunRequest) (client.Execution, error) {
 	said := map[string]bool{}
 	x, err := c.Run(ctx, req, func(x client.Execution) {
@@ -150,16 +149,16 @@ func (s *session) execute(ctx context.Context, c *client.Client, req client.RunR
 	})
 	if err == nil {
 		for _, l := range x.Degraded {
-			s.say("%s is left without %s of %s: it %s", l.Component, l.Requirement, l.Provider, l.Why)
+			s.say("%s loses %s of %s: it %s", l.Component, l.Requirement, l.Provider, l.Why)
 		}
 	}
 	if errors.Is(err, context.Canceled) && x.ID != "" {
-		return x, fmt.Errorf("execution %s goes on: %w", x.ID, err)
+		return x, fmt.Errorf("execution %s continues: %w", x.ID, err)
 	}
 	return x, err
 }
 
-// sentence says how an execution ended in a container.
+// sentence describes the result of an execution in a container.
 func sentence(r client.Run) string {
 	text := r.Outcome
 	switch {
@@ -174,29 +173,27 @@ func sentence(r client.Run) string {
 	if r.Reason != "" {
 		text += ": " + r.Reason
 	}
-	if !r.Ended.IsZero() && !r.Started.IsZero() { // what is refused never starts
+	if !r.Ended.IsZero() && !r.Started.IsZero() { // a refused one never starts
 		text += fmt.Sprintf(" (%s)", r.Ended.Sub(r.Started).Round(time.Millisecond))
 	}
 	return text
 }
 
-// printOutput prints what an operation printed, with a heading for each replica if
-// there are several.
+// printOutput prints the output of an operation, with a heading for each of several replicas.
 func (s *session) printOutput(x client.Execution) {
 	for _, r := range x.Runs {
 		if len(x.Runs) > 1 && r.Stdout+r.Stderr != "" {
 			fmt.Fprintf(s.streams.Out, "==> %s <==\n", r.Replica)
 		}
 		if r.Truncated {
-			s.say("what it printed first is left out: see toskose logs %s/%s.%s", x.Component, x.Interface, x.Operation)
+			s.say("earlier output is left out: see toskose logs %s/%s.%s", x.Component, x.Interface, x.Operation)
 		}
 		fmt.Fprint(s.streams.Out, diag.VisibleLines(r.Stdout))
 		fmt.Fprint(s.streams.Err, diag.VisibleLines(r.Stderr))
 	}
 }
 
-// failure returns an error with the exit code of an execution, unless it has
-// succeeded.
+// failure returns an error with the exit code of an execution that has not succeeded.
 func failure(x client.Execution) error {
 	if x.Outcome == client.OutcomeSucceeded {
 		return nil

@@ -14,11 +14,10 @@ import (
 	"github.com/toskose/toskose/manager/client"
 )
 
-// runTask makes the end of a task part of the goal, and follows it until it is completed or
-// has failed.
+// runTask makes the completion of a task part of the goal, and follows it to its end.
 func (s *session) runTask(ctx context.Context, c *client.Client, of client.Component, again bool) error {
 	if of.Task == nil {
-		return cli.Misuse(fmt.Errorf("component %q is no task, which OPERATION of it is to run? It has %s", of.Name, strings.Join(operations(of), ", ")))
+		return cli.Misuse(fmt.Errorf("component %q is not a task: name the OPERATION to run: %s", of.Name, strings.Join(operations(of), ", ")))
 	}
 	g, kept, err := c.RunTask(ctx, of.Name, again)
 	if err != nil {
@@ -28,13 +27,13 @@ func (s *session) runTask(ctx context.Context, c *client.Client, of client.Compo
 	said := ""
 	now, err := awaitTask(ctx, c, of, func(ctx context.Context, t *client.Task) {
 		way := inTheWay(ctx, c, of.Name, t)
-		if now := fmt.Sprint(t.Completed, t.Running, t.Failed, t.Until, way); now != said { // not whenever a second less is left
+		if now := fmt.Sprint(t.Completed, t.Running, t.Failed, t.Until, way); now != said { // not for every second of the delay
 			said = now
 			s.say("%s: %s%s", of.Name, counted(t, time.Now()), way)
 		}
 	})
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("task %q goes on: %w", of.Name, err)
+		return fmt.Errorf("task %q continues: %w", of.Name, err)
 	}
 	if err != nil {
 		return err
@@ -53,7 +52,7 @@ func operations(of client.Component) []string {
 	return names
 }
 
-// awaitTask asks until a task is completed or has failed.
+// awaitTask waits until a task is completed or has failed.
 func awaitTask(ctx context.Context, c *client.Client, of client.Component, tell func(context.Context, *client.Task)) (last *client.Task, err error) {
 	err = client.Await(ctx, func(ctx context.Context) (bool, error) {
 		now, err := c.Component(ctx, of.Node, of.Name)
@@ -61,7 +60,7 @@ func awaitTask(ctx context.Context, c *client.Client, of client.Component, tell 
 			return false, err
 		}
 		if last = now.Task; last == nil {
-			return false, fmt.Errorf("component %q is no task any more", of.Name)
+			return false, fmt.Errorf("component %q is no longer a task", of.Name)
 		}
 		tell(ctx, last)
 		return last.Phase == client.TaskCompleted || last.Phase == client.TaskFailed, nil
@@ -69,14 +68,14 @@ func awaitTask(ctx context.Context, c *client.Client, of client.Component, tell 
 	return last, err
 }
 
-// inTheWay says why nothing of a task runs that has not failed yet.
+// inTheWay returns the obstacles of a task that has not failed yet.
 func inTheWay(ctx context.Context, c *client.Client, name string, t *client.Task) (all string) {
 	if t.Phase != client.TaskWaiting {
 		return ""
 	}
 	g, err := c.Goal(ctx)
 	if err != nil {
-		return "" // it is asked for again
+		return "" // it is requested again
 	}
 	for _, o := range g.Obstacles {
 		if o.Component == name {
@@ -86,8 +85,8 @@ func inTheWay(ctx context.Context, c *client.Client, name string, t *client.Task
 	return all
 }
 
-// ended returns an error with the exit code of a task that has failed: that of its first index
-// that did, 128 and the signal's number where a signal has ended that, else 1.
+// ended returns an error with the exit code of a failed task: that of its first failed index,
+// 128+n after signal n, else 1.
 func ended(name string, t *client.Task) error {
 	if t.Phase != client.TaskFailed {
 		return nil
@@ -102,13 +101,13 @@ func ended(name string, t *client.Task) error {
 	return exit
 }
 
-// signals are the numbers of those that end programs on Linux, wherever this runs.
+// signals are the numbers of Linux' terminating signals, on every platform of this command.
 var signals = map[string]int{
 	"SIGHUP": 1, "SIGINT": 2, "SIGQUIT": 3, "SIGILL": 4, "SIGTRAP": 5, "SIGABRT": 6, "SIGBUS": 7, "SIGFPE": 8, "SIGKILL": 9,
 	"SIGUSR1": 10, "SIGSEGV": 11, "SIGUSR2": 12, "SIGPIPE": 13, "SIGALRM": 14, "SIGTERM": 15, "SIGXCPU": 24, "SIGXFSZ": 25, "SIGSYS": 31,
 }
 
-// counted says how far a task is: "3 of 5, 1 failed, next try in 8 s".
+// counted describes the progress of a task: "3 of 5, 1 failed, next try in 8 s".
 func counted(t *client.Task, now time.Time) string {
 	parts := []string{fmt.Sprintf("%d of %d", t.Completed, t.Completions)}
 	if t.Running > 0 {
@@ -123,7 +122,7 @@ func counted(t *client.Task, now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// nextTry says when something is tried again; empty: it is not.
+// nextTry is the time until the next attempt; empty: there is none.
 func nextTry(until, now time.Time) string {
 	switch left := until.Sub(now); {
 	case until.IsZero():
@@ -159,8 +158,7 @@ func orDash(text string) string {
 	return text
 }
 
-// awaitCompleted waits for a task to be completed, and ends at once with its exit code where it
-// has failed.
+// awaitCompleted waits until a task is completed, and returns its exit code at once if it has failed.
 func awaitCompleted(ctx context.Context, c *client.Client, of client.Component, timeout time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -34,17 +34,17 @@ func newTop(s *session) *cobra.Command {
 	var interval time.Duration
 	cmd := &cobra.Command{
 		Use:   "top [NAME...]",
-		Short: "Show the processes, processor time and memory of a running application's components",
-		Long: `Show for each component on each replica, or for the components and containers that
-are named, how many processes it has, with all that its operations left, which part of
-a processor they took meanwhile and since they began, and their resident memory.
-Processes of no component are in a line of their own. It looks twice, --interval apart;
-with --follow again and again until an interrupt: in the same place on a terminal, else
-one table after the other. -o json has each process.`,
+		Short: "Show processes, processor time and memory of a running application's components",
+		Long: `Show, for each component on each replica or only for the named components and
+containers, the number of its processes, their use of a processor in the last
+interval and since they started, and their resident memory. Processes that belong to
+no component are on a line of their own. It measures twice, --interval apart; with
+--follow, it repeats until interrupted: in place on a terminal, otherwise one table
+after the other. -o json has each process.`,
 		Example: "  toskose top --dir thinking-toskosed\n  toskose top --dir thinking-toskosed backend --follow --interval 5s\n  toskose top --dir thinking-toskosed api -o json",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if interval <= 0 {
-				return cli.Misuse(fmt.Errorf("--interval %s is not longer than nothing", interval))
+				return cli.Misuse(fmt.Errorf("--interval %s is not positive", interval))
 			}
 			ctx := cmd.Context()
 			return s.Ask(func(c *client.Client) error {
@@ -59,8 +59,8 @@ one table after the other. -o json has each process.`,
 	s.Register(cmd)
 	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(allNames)
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "look again and again")
-	cmd.Flags().DurationVar(&interval, "interval", time.Second, "how long after a look comes the next")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "repeat until interrupted")
+	cmd.Flags().DurationVar(&interval, "interval", time.Second, "the time between two measurements")
 	return cmd
 }
 
@@ -108,14 +108,14 @@ func (s *session) showUsage(now []usage, follow bool, at time.Time) error {
 	})
 }
 
-// repaint writes a page over the one before, line by line, so that nothing flickers: what
-// was longer, and what was below, is erased.
+// repaint writes a page over the previous one, line by line so that it does not flicker, and
+// erases the rest.
 func repaint(w io.Writer, page string) {
 	const home, eraseLine, eraseBelow = "\x1b[H", "\x1b[K", "\x1b[J"
 	_, _ = io.WriteString(w, home+strings.ReplaceAll(page, "\n", eraseLine+"\n")+eraseBelow)
 }
 
-// look asks once, for what has one of the names; without any, for all.
+// look takes one measurement of the components with the given names, or of all.
 func look(ctx context.Context, c *client.Client, names []string) ([]usage, error) {
 	nodes, err := c.Processes(ctx)
 	if err != nil {
@@ -155,14 +155,14 @@ func look(ctx context.Context, c *client.Client, names []string) ([]usage, error
 	}
 	for _, name := range names {
 		if !wanted[name] {
-			return nil, fmt.Errorf("nothing named %q runs: it is neither a component nor a container that has some", name)
+			return nil, fmt.Errorf("%q is neither a running component nor a container with components", name)
 		}
 	}
 	return all, nil
 }
 
-// compare works out which part of a processor each took between two looks. A process
-// that has ended meanwhile does not count.
+// compare computes the use of a processor between two measurements. Processes that have
+// exited meanwhile do not count.
 func compare(before, now []usage, apart time.Duration) {
 	type process struct {
 		replica string
@@ -191,7 +191,7 @@ func printUsage(w io.Writer, all []usage) {
 	for _, u := range all {
 		name, state := u.Component, u.State
 		if name == "" {
-			name, state = "(of none)", "-"
+			name, state = "(none)", "-"
 		}
 		if u.Problem != "" {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t-\t-\t-\t-\t%s\n", u.Node, name, u.Replica, state, diag.Visible(u.Problem))

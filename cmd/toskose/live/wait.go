@@ -21,15 +21,15 @@ func newWait(s *session) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "wait [NAME...]",
-		Short: "Wait until parts of a running application are in a state, or in that of the goal",
-		Long: `Wait until components, containers or groups are in a state, on all replicas: with
---for, in a state of the component's protocol, or up or down; without, where the
-goal has them. A container is running, degraded, stopped or unreachable; for any
-other state, its components are meant. Without a NAME, wait for the whole goal.
+		Short: "Wait until components of a running application reach a state, or the goal",
+		Long: `Wait until components, containers or groups are in a state on all replicas: with
+--for, a state of the component's protocol, or up or down; otherwise their state in
+the goal. The states of a container are running, degraded, stopped and unreachable;
+any other state applies to its components. Without a NAME, wait for the whole goal.
 
-For one task that is to be completed, the exit code is that of the task: the command
-ends as soon as it has failed, with the code of its first index that did, and 124 where
-the deadline or a time limit has ended that.`,
+When waiting for one task to be completed, the exit code is that of the task: the
+command exits as soon as the task has failed, with the code of its first failed
+index, or 124 if the deadline or a time limit ended it.`,
 		Example: `  toskose wait --dir thinking-toskosed
   toskose wait --dir thinking-toskosed api --for running --timeout 30s
   toskose wait --dir thinking-toskosed backend --for running
@@ -48,12 +48,12 @@ the deadline or a time limit has ended that.`,
 	}
 	s.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(allNames)
-	cmd.Flags().StringVar(&state, "for", "", "the `STATE` to wait for (default that of the goal)")
+	cmd.Flags().StringVar(&state, "for", "", "the `STATE` to wait for (default: the state in the goal)")
 	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait")
 	return cmd
 }
 
-// awaitGoal waits for a goal that there is.
+// awaitGoal waits for the current goal.
 func (s *session) awaitGoal(ctx context.Context, c *client.Client, timeout time.Duration) error {
 	g, err := c.Goal(ctx)
 	switch {
@@ -68,7 +68,7 @@ func (s *session) awaitGoal(ctx context.Context, c *client.Client, timeout time.
 // The states of a container.
 var nodeStates = []string{"running", "degraded", "stopped", "unreachable"}
 
-// awaitStates waits until what is named is in a state; empty: in that of the goal.
+// awaitStates waits until the named nodes and components are in a state; empty: in their state of the goal.
 func awaitStates(ctx context.Context, c *client.Client, names []string, state string, timeout time.Duration) error {
 	app, err := c.App(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func awaitStates(ctx context.Context, c *client.Client, names []string, state st
 // waited has the states to wait for, by name.
 type waited struct{ nodes, components map[string]string }
 
-// missed says what is not in its state.
+// missed lists what is not in its state.
 func (w waited) missed(app client.App) (all []string) {
 	for _, n := range app.Nodes {
 		if want := w.nodes[n.Name]; want != "" && n.State != want {
@@ -118,7 +118,7 @@ func (w waited) missed(app client.App) (all []string) {
 	return all
 }
 
-// targets asks the manager what names and a state mean.
+// targets resolves names and a state, with the manager's help.
 func targets(ctx context.Context, c *client.Client, app client.App, names []string, state string) (waited, error) {
 	w := waited{map[string]string{}, map[string]string{}}
 	for _, name := range names {
@@ -136,7 +136,7 @@ func targets(ctx context.Context, c *client.Client, app client.App, names []stri
 		}
 		asked := concerned(app, name, plan.Targets, state != "")
 		if len(asked) == 0 && state == "" {
-			// A group, if anything: what it asks to be down requires nothing, so that these are its members.
+			// It may be a group: a plan for down has no dependents, so its targets are the members.
 			members, err := c.Plan(ctx, "", map[string]string{name: "down"})
 			if err != nil {
 				return w, err
@@ -145,7 +145,7 @@ func targets(ctx context.Context, c *client.Client, app client.App, names []stri
 			asked, plan.Notes = plan.Targets, members.Notes
 		}
 		if len(asked) == 0 {
-			return w, errors.New(cmp.Or(strings.Join(plan.Notes, "; "), fmt.Sprintf("the goal says nothing of %q: --for waits for a state", name)))
+			return w, errors.New(cmp.Or(strings.Join(plan.Notes, "; "), fmt.Sprintf("the goal does not include %q: --for waits for a state", name)))
 		}
 		maps.Copy(w.components, asked)
 	}
@@ -156,8 +156,8 @@ func isNode(app client.App, name string) bool {
 	return slices.ContainsFunc(app.Nodes, func(n client.Node) bool { return n.Name == name })
 }
 
-// concerned returns those of the targets that a name stands for: of a component or
-// a container, without what others offer it; of a group, if the targets are its own.
+// concerned returns the targets that a name stands for: a component or the components of a
+// container, without their dependencies; for a group, its own members.
 func concerned(app client.App, name string, targets map[string]string, own bool) map[string]string {
 	of := map[string]string{}
 	known := isNode(app, name)

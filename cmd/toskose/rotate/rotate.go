@@ -1,5 +1,5 @@
-// Package rotate has the command that replaces the passwords and certificates of an application
-// while it runs. It starts no goroutines.
+// Package rotate has the command that replaces the passwords and certificates of a running
+// application. It starts no goroutines.
 package rotate
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// Engine is how the command comes to an engine: what it needs of the flags that all share.
+// Engine connects the command to an engine, by the global flags.
 type Engine struct {
 	Connect func() (*client.Client, error)
 	Environ func() []string // of Docker's and Kubernetes' commands
@@ -48,23 +48,23 @@ func Command(streams cli.Streams, engine Engine, quiet *bool) *cobra.Command {
 	c := &command{streams: streams, engine: engine, quiet: quiet}
 	cmd := &cobra.Command{
 		Use:   "rotate [DIR | NAME]",
-		Short: "Replace the passwords and certificates of an application while it runs",
-		Long: `Replace the passwords and certificates of the application that was packaged in DIR,
-or that was deployed by the NAME that ` + "`toskose ls`" + ` shows, while it runs; without
-either, of that in the working directory or of the context in use. Nothing that
-it is asked meanwhile is refused: what is new is accepted beside what is old, then
-it is used, then what is old is refused, each when manager and units say that they
-have come so far. What was interrupted goes on with the same command.
+		Short: "Replace the passwords and certificates of a running application",
+		Long: `Replace the passwords and certificates of the running application that was packaged
+in DIR, or deployed under the NAME that ` + "`toskose ls`" + ` shows; by default, of the one
+in the working directory or the current context. No request is refused meanwhile: the
+new secret is accepted beside the old one, then used, and then the old one is revoked.
+Each step runs once the manager and all units have confirmed the previous one. If the
+command is interrupted, run it again to continue.
 
 Without --passwords, --certificates and --authority, passwords and certificates are
-replaced, and the authority that signs certificates stays. What was not generated
-stays as well: passwords of toskose.yml, users, the certificate of manager.tls,
-external secrets.
+replaced, and the certificate authority stays. Secrets that were not generated stay,
+too: passwords in toskose.yml, users, the certificate of manager.tls, external
+secrets.
 
-Secrets of a Swarm cannot change: there, containers are replaced, the manager's first
-and last, and those of one service after the other in between. Each is replaced when
-no operation runs in it; what is asked of it meanwhile waits. Its components are
-created again: by the goal, for which the next service waits, or else by toskose up.`,
+Secrets of a Swarm are immutable: there, containers are replaced, first and last the
+manager's, and in between those of one service after the other. Each is replaced when
+no operation runs in it; requests wait meanwhile. Its components are created again by
+the goal, for which the next service waits, or else by toskose up.`,
 		Example: "  toskose rotate thinking-toskosed\n  toskose rotate --dry-run thinking-toskosed\n  toskose rotate --authority thinking-toskosed",
 		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,12 +74,12 @@ created again: by the goal, for which the next service waits, or else by toskose
 	}
 	cli.StealLock(cmd, &c.deploy.StealLock)
 	flags := cmd.Flags()
-	flags.BoolVar(&c.rotate.Passwords, "passwords", false, "replace passwords of units and of the manager's own user, and the key that signs tokens")
+	flags.BoolVar(&c.rotate.Passwords, "passwords", false, "replace the passwords of units and of the manager's own user, and the key that signs tokens")
 	flags.BoolVar(&c.rotate.Certificates, "certificates", false, "replace the certificates of units and of the manager")
-	flags.BoolVar(&c.rotate.Authority, "authority", false, "replace the authority of certificates, and all of them")
+	flags.BoolVar(&c.rotate.Authority, "authority", false, "replace the certificate authority, and all certificates")
 	flags.BoolVar(&c.dry, "dry-run", false, "print what would be replaced")
-	flags.BoolVar(&c.rotate.Offline, "offline", false, "the application does not run: change the folder only")
-	flags.DurationVar(&c.rotate.Timeout, "timeout", 3*time.Minute, "how long to wait until all have seen a step")
+	flags.BoolVar(&c.rotate.Offline, "offline", false, "only change the folder, of an application that is not running")
+	flags.DurationVar(&c.rotate.Timeout, "timeout", 3*time.Minute, "how long to wait for the manager and all units to confirm a step")
 	flags.StringVar(&c.deploy.Target, "target", "", "swarm, compose or kubernetes (default: as deploy chooses)")
 	flags.StringVar(&c.deploy.Context, "context", "", "kubectl context of the cluster (default: the current one)")
 	cmd.ValidArgsFunction = contexts.Completion(engine.Environ())
@@ -125,7 +125,7 @@ func (c *command) run(ctx context.Context, args []string) error {
 		ctx = locked
 	}
 	if err := running.Find(ctx); err != nil {
-		return fmt.Errorf("%w (--offline changes the folder of an application that does not run)", err)
+		return fmt.Errorf("%w (--offline changes the folder of an application that is not running)", err)
 	}
 	if running.OnSwarm() {
 		c.components = components{running}

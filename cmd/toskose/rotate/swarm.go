@@ -14,10 +14,10 @@ import (
 	"github.com/toskose/toskose/packager/rotate"
 )
 
-// swarm is where an application runs.
+// swarm gives rotate.Rotate the services of an application in a swarm.
 type swarm struct{ *deploy.Running }
 
-// Services are those that mount secrets.
+// Services returns the services that mount secrets.
 func (s swarm) Services(ctx context.Context) ([]rotate.Service, error) {
 	found, err := s.Running.Services(ctx)
 	all := make([]rotate.Service, len(found))
@@ -27,7 +27,7 @@ func (s swarm) Services(ctx context.Context) ([]rotate.Service, error) {
 	return all, err
 }
 
-// jobs are the containers that end by themselves.
+// jobs returns the names of the containers that exit when they are done.
 func (s swarm) jobs(ctx context.Context) (names []string, err error) {
 	all, err := s.Running.Services(ctx)
 	for _, one := range all {
@@ -38,7 +38,7 @@ func (s swarm) jobs(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// components are what the manager knows of them, by what the folder has at that time.
+// components asks the manager about components, with the folder's current credentials.
 type components struct{ running *deploy.Running }
 
 func (c components) client(ctx context.Context) (*manager.Client, error) {
@@ -50,11 +50,11 @@ func (c components) client(ctx context.Context) (*manager.Client, error) {
 }
 
 const (
-	drained = time.Minute      // unless it is asked for again
-	settled = 10 * time.Second // after which what somebody has stopped counts as stopped
+	drained = time.Minute      // unless the drain is renewed
+	settled = 10 * time.Second // after which a component on hold counts as stopped
 )
 
-// Drain has nothing begin on a node's containers.
+// Drain blocks new operations on a node's containers.
 func (c components) Drain(ctx context.Context, node string) (waits []string, err error) {
 	asking, err := c.client(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c components) Drain(ctx context.Context, node string) (waits []string, err
 	return waiting(now), err
 }
 
-// waiting says what has not ended on a node that is drained.
+// waiting lists what keeps a drained node busy.
 func waiting(now manager.Drain) (waits []string) {
 	for _, x := range now.Underway {
 		waits = append(waits, fmt.Sprintf("%s of %s runs", x.Operation, x.Component))
@@ -74,12 +74,12 @@ func waiting(now manager.Drain) (waits []string) {
 		waits = append(waits, "no answer: "+name)
 	}
 	if len(waits) == 0 && !now.Empty {
-		waits = append(waits, "an operation begins")
+		waits = append(waits, "an operation is starting")
 	}
 	return waits
 }
 
-// Undrain has operations begin again.
+// Undrain ends the drain of a node.
 func (c components) Undrain(ctx context.Context, node string) error {
 	asking, err := c.client(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c components) Undrain(ctx context.Context, node string) error {
 	return asking.EndDrain(ctx, node)
 }
 
-// can reports whether the manager knows how to drain nodes.
+// can returns an error if the manager does not support draining.
 func (c components) can(ctx context.Context, nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
@@ -97,12 +97,12 @@ func (c components) can(ctx context.Context, nodes []string) error {
 	err := c.Undrain(ctx, nodes[0])
 	var problem *manager.Problem
 	if errors.As(err, &problem) && problem.Status == http.StatusNotFound {
-		return fmt.Errorf("the manager is of an earlier version, which cannot have containers be replaced: package the application again and deploy it first (%w)", err)
+		return fmt.Errorf("the manager is of an earlier version, which does not support draining: package the application again and deploy it first (%w)", err)
 	}
 	return err
 }
 
-// Stand says where the components of a node are.
+// Stand returns the states of the components of a node.
 func (c components) Stand(ctx context.Context, node string) (rotate.Standing, error) {
 	asking, err := c.client(ctx)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestWhatAReplacementWaitsFor(t *testing.T) {
 		want []string
 	}{
 		{manager.Drain{Empty: true}, nil},
-		{manager.Drain{}, []string{"an operation begins"}},
+		{manager.Drain{}, []string{"an operation is starting"}},
 		{manager.Drain{Underway: []manager.Busy{{Component: "api", Operation: "Standard.start"}}, Silent: []string{"10.0.0.1:9001"}}, []string{"Standard.start of api runs", "no answer: 10.0.0.1:9001"}},
 	} {
 		if got := waiting(tt.now); !slices.Equal(got, tt.want) {

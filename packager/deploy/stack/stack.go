@@ -65,14 +65,22 @@ func (s *Stack) Up(ctx context.Context, log release.Log) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Command(ctx, "docker", "stack", "deploy", "--resolve-image", "never", "--prune", "--with-registry-auth",
-		"-c", s.File(compose.SwarmFile), "-c", labels, s.Info.App); err != nil {
+	if err := s.deploy(ctx, labels); err != nil {
 		return err
 	}
 	if err := s.retryJobs(ctx, failedJobs(services, tasks)); err != nil {
 		return err
 	}
 	return s.replaceStale(ctx)
+}
+
+// deploy deploys the stack's file with the labels of the release. Docker's command fails where the swarm changes a service
+// while it runs, as after an interrupted deployment; it can be repeated.
+func (s *Stack) deploy(ctx context.Context, labels string) error {
+	return updating(func() error {
+		return s.Command(ctx, "docker", "stack", "deploy", "--resolve-image", "never", "--prune", "--with-registry-auth",
+			"-c", s.File(compose.SwarmFile), "-c", labels, s.Info.App)
+	})
 }
 
 // replaceStale restarts the containers whose images were built again under the

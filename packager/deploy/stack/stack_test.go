@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,6 +35,29 @@ func TestAnImageBuiltAgainReplacesItsContainers(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{"changed", "nameless"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAStackIsDeployedWhileTheSwarmChangesItsServices has Docker's command fail as it does beside an update of the swarm.
+func TestAStackIsDeployedWhileTheSwarmChangesItsServices(t *testing.T) {
+	dir := t.TempDir()
+	script := `#!/bin/sh
+echo "$@" >>` + dir + `/called
+[ $(wc -l <` + dir + `/called) -gt 2 ] && exit 0
+echo "failed to update service shop_web: Error response from daemon: rpc error: code = Unknown desc = update out of sequence" >&2
+exit 1
+`
+	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	s := shop(nil)
+	if err := s.deploy(t.Context(), "labels.yml"); err != nil {
+		t.Error(err)
+	}
+	called, err := os.ReadFile(filepath.Join(dir, "called"))
+	if n := strings.Count(string(called), "stack deploy"); err != nil || n != 3 {
+		t.Errorf("docker stack deploy ran %d times, want 3: %v", n, err)
 	}
 }
 
