@@ -23,7 +23,7 @@ func rotated(t *testing.T, app *application, component, certificate string, ids 
 	defer end()
 	for _, args := range rotations {
 		r := must(t, "", "toskose", args...)
-		if !strings.Contains(r.stdout, "refuse what was before: ") || !strings.Contains(r.stdout, certificate) {
+		if !strings.Contains(r.stdout, "refuse the old secrets: ") || !strings.Contains(r.stdout, certificate) {
 			t.Errorf("rotate: %v", r)
 		}
 	}
@@ -108,7 +108,7 @@ func rotatedOnASwarm(t *testing.T, app *application, what, nodes, components []s
 	defer end()
 	r := command(t, "", "toskose", app.there(app.dir, "rotate", what...)...)
 	rounds := end()
-	if r.code != 0 || !strings.Contains(r.stdout, "refuse what was before: ") || !strings.Contains(r.stdout, "created again in new containers, by the goal: "+strings.Join(components, ", ")) {
+	if r.code != 0 || !strings.Contains(r.stdout, "refuse the old secrets: ") || !strings.Contains(r.stdout, "created again in new containers, by the goal: "+strings.Join(components, ", ")) {
 		t.Fatalf("rotate: %v", r)
 	}
 	t.Logf("%d rounds meanwhile\n%s", rounds, r.stdout)

@@ -45,7 +45,7 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 		return Result{}, err
 	}
 	defer d.where.Close()
-	if err := errors.Join(output.Replacing(d.Dir), d.refuse(ctx)); err != nil {
+	if err := errors.Join(output.UnfinishedRotation(d.Dir), d.refuse(ctx)); err != nil {
 		return Result{}, fmt.Errorf("cannot deploy %q: %w", d.Info.App, err)
 	}
 	ctx, unlock, err := d.exclude(ctx, true)

@@ -16,7 +16,7 @@ import (
 // Rollback deploys the release before the one that is deployed. It says first what that
 // means.
 func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result, error) {
-	if err := output.Replacing(opts.Dir); err != nil {
+	if err := output.UnfinishedRotation(opts.Dir); err != nil {
 		return Result{}, fmt.Errorf("cannot roll back: %w", err)
 	}
 	opts.kind = release.Rollback

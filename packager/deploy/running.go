@@ -51,7 +51,7 @@ func (r *Running) Find(ctx context.Context) error {
 	if now, ok := d.Log.Current(); ok && now.Folder != d.Dir && d.kind == Compose {
 		return fmt.Errorf("%q runs with the secrets of the folder %q: name that", d.Info.App, now.Folder)
 	}
-	if output.Replacing(d.Dir) == nil { // else they differ
+	if output.UnfinishedRotation(d.Dir) == nil { // else they differ
 		return d.checkSecrets(ctx)
 	}
 	return nil

@@ -48,7 +48,7 @@ func (a Access) PasswordNow() (string, error) { return output.PasswordIn(a.Passw
 // Replacing reports whether the secrets of its folder are being replaced right now, for which
 // a Swarm replaces the manager, too.
 func (a Access) Replacing() bool {
-	return a.PasswordFile != "" && output.Beats(filepath.Dir(filepath.Dir(a.PasswordFile)))
+	return a.PasswordFile != "" && output.IsRotating(filepath.Dir(filepath.Dir(a.PasswordFile)))
 }
 
 // ReadInfo reads what an output folder is for. The namespace is empty where it is not for

@@ -19,39 +19,38 @@ import (
 	"github.com/toskose/toskose/packager/internal/files"
 )
 
-// Replacing says that the secrets of a folder are being replaced, and what finishes that.
-func Replacing(dir string) error {
+// UnfinishedRotation returns an error if a rotation of the folder's secrets is in progress or was interrupted.
+func UnfinishedRotation(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, SecretsDir, packager.RotationFile)); dir == "" || err != nil {
-		return nil //nolint:nilerr // nobody replaces them
+		return nil //nolint:nilerr // there is no rotation
 	}
-	return fmt.Errorf("the secrets of %q are being replaced: `toskose rotate %s` goes on with that", dir, dir)
+	return fmt.Errorf("the secrets of %q are being replaced: run `toskose rotate %s` to finish", dir, dir)
 }
 
-// Beat says that somebody is about to replace the secrets of a folder, right now.
-func Beat(dir string) error {
+// MarkRotating records that a rotation of the folder's secrets is running now.
+func MarkRotating(dir string) error {
 	now := time.Now()
 	return os.Chtimes(filepath.Join(dir, SecretsDir, packager.RotationFile), now, now)
 }
 
-// beats is how long that counts.
-const beats = 30 * time.Second
+// markLasts is how long a mark of MarkRotating is valid.
+const markLasts = 30 * time.Second
 
-// Beats reports whether somebody is about to replace the secrets of a folder: what was
-// interrupted may not be gone on with for days.
-func Beats(dir string) bool {
+// IsRotating reports whether a rotation of the folder's secrets is running. An interrupted one
+// is not, and may be resumed days later.
+func IsRotating(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, SecretsDir, packager.RotationFile))
-	return err == nil && time.Since(info.ModTime()) < beats
+	return err == nil && time.Since(info.ModTime()) < markLasts
 }
 
-// Replacement is a secret that takes the place of another of the same name.
+// Replacement is the new value of a secret.
 type Replacement struct {
 	Value  string `json:"value"`
-	Before string `json:"before"` // the suffix of the one before
-	Suffix string `json:"suffix"` // its own
+	Before string `json:"before"` // the old suffix of its name in a Swarm
+	Suffix string `json:"suffix"` // the new suffix
 }
 
-// Replacements returns what takes the place of secrets of a folder, with names for a Swarm
-// that are drawn from random.
+// Replacements returns replacements of secrets of a folder, with random suffixes.
 func Replacements(dir string, values map[string]string, random io.Reader) (map[string]Replacement, error) {
 	names, err := readNames(dir)
 	if err != nil {
@@ -68,9 +67,9 @@ func Replacements(dir string, values map[string]string, random io.Reader) (map[s
 	return all, nil
 }
 
-// Replace has a folder, or a copy of a release, hold other secrets where it has those that
-// they take the place of: their values, what a Swarm calls them, and both in manifests. What
-// was replaced before stays so.
+// Replace replaces secrets of a folder, or of a copy of a release: their values, their names in
+// a Swarm, and both in manifests. Secrets that the folder does not have, or has already
+// replaced, are left alone.
 func Replace(dir string, secrets map[string]Replacement) error {
 	names, err := readNames(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +82,7 @@ func Replace(dir string, secrets map[string]Replacement) error {
 	for name, r := range secrets {
 		was, ok := names[name]
 		if !ok || was.Suffix != r.Before && was.Suffix != r.Suffix {
-			continue // it is another application's, or of another time
+			continue // another application's secret, or another version of it
 		}
 		if err := Overwrite(filepath.Join(dir, SecretsDir, name), r.Value); err != nil {
 			return fmt.Errorf("cannot replace secret %q: %w", name, err)
@@ -111,9 +110,9 @@ func Replace(dir string, secrets map[string]Replacement) error {
 	return WriteSecret(dir, packager.SecretNamesFile, append(data, '\n'))
 }
 
-// Follow has a copy of a release hold the secrets that the folder has by now, as [Replace]
-// does: a Swarm gives no other value to a secret of the same name.
-func Follow(copied, dir string) error {
+// UpdateCopy replaces the secrets of a copy of a release by the folder's current ones, like
+// [Replace]: secrets of a Swarm are immutable.
+func UpdateCopy(copied, dir string) error {
 	then, err := readNames(copied)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -143,7 +142,7 @@ func Follow(copied, dir string) error {
 	return Replace(copied, secrets)
 }
 
-// rename puts other suffixes into the manifests of a folder.
+// rename replaces suffixes in the manifests of a folder.
 func rename(dir string, suffixes map[string]string) error {
 	all, err := manifestsIn(dir)
 	if err != nil {
@@ -168,7 +167,7 @@ func rename(dir string, suffixes map[string]string) error {
 	return nil
 }
 
-// renamed returns a manifest with other suffixes: NAME_SUFFIX for a Swarm, NAME=SUFFIX on
+// renamed replaces suffixes in a manifest: NAME_SUFFIX for a Swarm, NAME=SUFFIX for
 // Kubernetes.
 func renamed(manifest []byte, suffixes map[string]string) []byte {
 	for before, now := range suffixes {
@@ -179,8 +178,8 @@ func renamed(manifest []byte, suffixes map[string]string) []byte {
 	return manifest
 }
 
-// AsPackaged returns what a manifest of a folder would be if none of its secrets had been
-// replaced since.
+// AsPackaged returns a function that restores a manifest of the folder as it was packaged, before
+// any rotation.
 func AsPackaged(dir string) (func(manifest []byte) []byte, error) {
 	names, err := readNames(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -195,8 +194,8 @@ func AsPackaged(dir string) (func(manifest []byte) []byte, error) {
 	return func(manifest []byte) []byte { return renamed(manifest, first) }, err
 }
 
-// Overwrite changes a file in its place, as containers may have it mounted. Its time is
-// that of after all of it was there, for those who read it again by that.
+// Overwrite changes a file in place, because containers may mount it. It sets the modification
+// time afterwards, by which readers detect a complete change.
 func Overwrite(path, text string) (err error) {
 	if have, err := os.ReadFile(path); err == nil && string(have) == text {
 		return nil
@@ -219,13 +218,12 @@ func Overwrite(path, text string) (err error) {
 	return os.Chtimes(path, now, now)
 }
 
-// WriteSecret writes a file of the folder of secrets that no container has, for nobody else
-// to read.
+// WriteSecret writes a file in the folder of secrets that no container mounts, with mode 0600.
 func WriteSecret(dir, name string, data []byte) error {
 	return files.Write(filepath.Join(dir, SecretsDir, name), 0o600, data)
 }
 
-// Netrc returns curl's file with another password for the same machines.
+// Netrc returns curl's netrc file with another password for the same machines.
 func Netrc(old, password string) string {
 	var b strings.Builder
 	for line := range strings.Lines(old) {

@@ -162,7 +162,7 @@ func differing(dir string, files []File) []File {
 // name them. unused are the secrets that were written before, and no container has now.
 func gather(dir string, plan *packager.Plan, opts Options) (files []File, unused []string, err error) {
 	secrets := Secrets{External: true}
-	if err := errors.Join(Replacing(dir), Replacing(opts.From)); err != nil {
+	if err := errors.Join(UnfinishedRotation(dir), UnfinishedRotation(opts.From)); err != nil {
 		return nil, nil, err
 	}
 	if !opts.External {

@@ -122,7 +122,7 @@ func Return(r Record) (dir string, err error) {
 	if err != nil || from == r.Folder {
 		return r.Folder, err
 	}
-	if err := output.Follow(from, r.Folder); err != nil {
+	if err := output.UpdateCopy(from, r.Folder); err != nil {
 		return "", fmt.Errorf("cannot return to release %s: %w", r.Release, err)
 	}
 	was, err := output.Files(r.Folder)

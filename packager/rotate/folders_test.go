@@ -30,7 +30,7 @@ func offline(t *testing.T, dir string, others ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := output.Replacing(dir); err == nil || !strings.Contains(err.Error(), "toskose rotate") {
+	if err := output.UnfinishedRotation(dir); err == nil || !strings.Contains(err.Error(), "toskose rotate") {
 		t.Errorf("packaging is told: %v", err)
 	}
 	if err := r.Run(t.Context()); err != nil {
@@ -162,8 +162,8 @@ func TestUnitsOfBeforeAreRefused(t *testing.T) {
 		{Node: "backend", Replica: "10.0.0.2:9001", Passwords: 1, Known: 1, Accepted: true},
 		{Node: "frontend", Replica: "10.0.0.3:9001", Problem: "it does not answer"},
 	}})
-	if err == nil || !strings.Contains(err.Error(), `the unit of "backend" at 10.0.0.1:9001 does not read its password again`) ||
-		!strings.Contains(err.Error(), "10.0.0.3:9001 cannot be asked: it does not answer") || strings.Contains(err.Error(), "10.0.0.2") {
+	if err == nil || !strings.Contains(err.Error(), `the unit of "backend" at 10.0.0.1:9001 does not reload its password`) ||
+		!strings.Contains(err.Error(), "10.0.0.3:9001 cannot be reached: it does not answer") || strings.Contains(err.Error(), "10.0.0.2") {
 		t.Errorf("error %v", err)
 	}
 }

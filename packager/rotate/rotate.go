@@ -1,8 +1,7 @@
-// Package rotate replaces the passwords and certificates of an application while it runs, so
-// that nothing it is asked meanwhile is refused: first what is new is accepted beside what
-// is old, then it is used, then what is old is refused. Each step waits until manager and
-// units say that it has come about; what was interrupted goes on where it was. It starts no
-// goroutine.
+// Package rotate replaces the passwords and certificates of a running application without
+// refusing any request: the new secrets are accepted beside the old ones, then used, and then
+// the old ones are revoked. Each step waits until the manager and all units have confirmed it,
+// and an interrupted rotation can be resumed. It starts no goroutine.
 package rotate
 
 import (
@@ -19,56 +18,55 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// Options say what is replaced, and how what runs is reached.
+// Options select the secrets, and connect the rotation to the running application.
 type Options struct {
-	Dir          string // what toskose has packaged
+	Dir          string // the packaged folder
 	Nodes        []string
 	Passwords    bool // of units and of the manager's own user, and the key that signs tokens
 	Certificates bool // of units and of the manager, by the same authority
 	Authority    bool // of certificates, and all of those
-	Offline      bool // the application does not run: nobody is asked
+	Offline      bool // the application is not running: only the folder changes
 
-	Timeout time.Duration // for a step to be seen by all
-	Poll    time.Duration // between two looks
+	Timeout time.Duration // for all units to confirm a step
+	Poll    time.Duration // between two requests for the state
 	Random  io.Reader
 	Now     time.Time
 	Say     func(line string)
 
-	// Ask asks the manager, by what the folder has at that time.
+	// Ask reads the state from the manager, with the folder's current credentials.
 	Ask func(context.Context) (State, error)
-	// Publish hands the folder's secrets to what runs; nil: it reads the files themselves.
+	// Publish copies the folder's secrets to the running application; nil: it reads the folder's files.
 	Publish func(context.Context) error
-	// Where the application runs on a Swarm: what replaces its containers, and what is in them.
-	// nil: it runs elsewhere.
+	// For an application on a Swarm, whose containers are replaced; otherwise nil.
 	Swarm      Swarm
 	Components Components
-	Jobs       []string // containers that would run once more for a certificate that nobody asks for
+	Jobs       []string // containers that would run again for a certificate that nothing uses
 	// Others are folders that other releases of the application were deployed from.
 	Others []string
 }
 
-// The steps. Each may be taken again.
+// The steps. Each can be repeated.
 const (
-	accept = 1 + iota // what is new, beside what is old
-	use               // it
-	refuse            // what is old
-	follow            // in other folders and in copies of releases
+	stepAccept = 1 + iota // accept new secrets beside the old ones
+	stepUse               // use the new secrets
+	stepRevoke            // revoke the old secrets
+	stepCopies            // update other folders and copies of releases
 )
 
-// Run replaces what is to be, or goes on with what was interrupted.
+// Run replaces the secrets, or resumes an interrupted rotation.
 func (r *Rotation) Run(ctx context.Context) error {
-	if err := r.beat(); err != nil {
+	if err := r.markInProgress(); err != nil {
 		return err
 	}
 	for _, step := range []struct {
 		number int
 		take   func(context.Context) error
-	}{{accept, r.accept}, {use, r.use}, {refuse, r.refuse}, {follow, r.follow}} {
+	}{{stepAccept, r.addNewSecrets}, {stepUse, r.switchToNew}, {stepRevoke, r.removeOldSecrets}, {stepCopies, r.updateCopies}} {
 		if step.number <= r.Done {
 			continue
 		}
 		if err := step.take(ctx); err != nil {
-			return fmt.Errorf("%w\n`toskose rotate %s` goes on from here", err, r.opts.Dir)
+			return fmt.Errorf("%w\nrun `toskose rotate %s` to resume", err, r.opts.Dir)
 		}
 		r.Done = step.number
 		if err := r.save(); err != nil {
@@ -76,36 +74,36 @@ func (r *Rotation) Run(ctx context.Context) error {
 		}
 	}
 	if _, ok := r.Secrets[packager.ManagerSecretKey]; ok && r.opts.Offline {
-		r.say("the goal that the application's volumes keep was signed with the secret key of before, and is ignored from now on; set it again with `toskose goal set`")
+		r.say("the goal in the application's volumes was signed with the old secret key, and is ignored from now on: set it again with `toskose goal`")
 	}
 	return os.Remove(r.file(packager.RotationFile))
 }
 
-func (r *Rotation) accept(ctx context.Context) error {
+func (r *Rotation) addNewSecrets(ctx context.Context) error {
 	for _, name := range r.overlapping() {
 		if err := output.Overwrite(r.file(name), r.old(name)+r.Secrets[name].Value); err != nil {
 			return fmt.Errorf("cannot add to secret %q: %w", name, err)
 		}
 	}
 	if r.opts.Swarm != nil {
-		if err := r.offer(ctx); err != nil {
+		if err := r.mountBothAtManager(ctx); err != nil {
 			return err
 		}
-		if err := r.seen(ctx, r.notOffered); err != nil {
+		if err := r.waitUntil(ctx, r.notAcceptedByManager); err != nil {
 			return err
 		}
-		r.say("the manager accepts what is new, beside what is old: %s", strings.Join(r.overlapping(), ", "))
+		r.say("the manager accepts new and old secrets: %s", strings.Join(r.overlapping(), ", "))
 		return nil
 	}
-	if err := r.seen(ctx, r.notAccepted); err != nil {
+	if err := r.waitUntil(ctx, r.notAccepted); err != nil {
 		return err
 	}
-	r.say("manager and units accept what is new, beside what is old: %s", strings.Join(r.overlapping(), ", "))
+	r.say("manager and units accept new and old secrets: %s", strings.Join(r.overlapping(), ", "))
 	return nil
 }
 
-func (r *Rotation) use(ctx context.Context) error {
-	if err := r.prefer(); err != nil {
+func (r *Rotation) switchToNew(ctx context.Context) error {
+	if err := r.useNewPasswords(); err != nil {
 		return err
 	}
 	var names []string
@@ -123,7 +121,7 @@ func (r *Rotation) use(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.seen(ctx, r.notUsed); err != nil {
+	if err := r.waitUntil(ctx, r.notUsed); err != nil {
 		return err
 	}
 	if len(names) > 0 {
@@ -132,10 +130,10 @@ func (r *Rotation) use(ctx context.Context) error {
 	return nil
 }
 
-// prefer has passwords be used that are accepted by now. Whoever reads a file while it is
-// written finds both in it: each write leaves two lines alone, or cuts off what is there
-// twice.
-func (r *Rotation) prefer() error {
+// useNewPasswords moves the new passwords, which are accepted by now, to the first line. A
+// concurrent reader finds both in the file at any time: each write leaves two of the lines
+// unchanged, or removes a duplicate.
+func (r *Rotation) useNewPasswords() error {
 	for _, name := range r.overlapping() {
 		if name == packager.TLSAuthority {
 			continue
@@ -153,31 +151,31 @@ func (r *Rotation) prefer() error {
 	return nil
 }
 
-func (r *Rotation) refuse(ctx context.Context) error {
-	if err := r.hold(r.opts.Dir); err != nil {
+func (r *Rotation) removeOldSecrets(ctx context.Context) error {
+	if err := r.writeNewSecrets(r.opts.Dir); err != nil {
 		return err
 	}
 	if r.opts.Swarm != nil {
-		if err := r.settle(ctx); err != nil {
+		if err := r.mountNewAtManager(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.seen(ctx, r.notRefused); err != nil {
+	if err := r.waitUntil(ctx, r.notRefused); err != nil {
 		return err
 	}
 	if names := r.overlapping(); len(names) > 0 {
-		r.say("manager and units refuse what was before: %s", strings.Join(names, ", "))
+		r.say("manager and units refuse the old secrets: %s", strings.Join(names, ", "))
 	}
 	return nil
 }
 
-// follow has copies of releases, and other folders with theirs, hold what is new: what is
-// deployed from there, or goes back there, has the application's secrets.
-func (r *Rotation) follow(ctx context.Context) error {
+// updateCopies writes the new secrets to copies of releases and to other folders, so that a
+// deployment from there, or a rollback, has the application's secrets.
+func (r *Rotation) updateCopies(ctx context.Context) error {
 	var problems []error
 	if r.opts.Swarm != nil {
-		problems = append(problems, r.tidy(ctx))
-		r.anew()
+		problems = append(problems, r.removeOldSwarmSecrets(ctx))
+		r.reportRecreated()
 	}
 	for _, dir := range append([]string{r.opts.Dir}, r.opts.Others...) {
 		copies, err := filepath.Glob(filepath.Join(literal(dir), "releases", "*", output.SecretsDir))
@@ -187,7 +185,7 @@ func (r *Rotation) follow(ctx context.Context) error {
 			all = append(all, filepath.Dir(c))
 		}
 		for _, one := range all {
-			if err := r.hold(one); err != nil {
+			if err := r.writeNewSecrets(one); err != nil {
 				problems = append(problems, fmt.Errorf("%q: %w", one, err))
 			}
 		}
@@ -195,13 +193,13 @@ func (r *Rotation) follow(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// literal keeps a folder's name from being a pattern.
+// literal escapes a folder's name for a glob pattern.
 func literal(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// hold has a folder hold what is new, for good.
-func (r *Rotation) hold(dir string) error {
+// writeNewSecrets leaves only the new secrets in a folder.
+func (r *Rotation) writeNewSecrets(dir string) error {
 	if err := output.Replace(dir, r.Secrets); err != nil {
 		return err
 	}
@@ -227,7 +225,7 @@ func (r *Rotation) hold(dir string) error {
 func (r *Rotation) netrc(dir string) error {
 	old, err := os.ReadFile(filepath.Join(dir, output.SecretsDir, packager.NetrcFile))
 	if err != nil {
-		return nil //nolint:nilerr // somebody has removed it
+		return nil //nolint:nilerr // the user has removed it
 	}
 	return output.WriteSecret(dir, packager.NetrcFile, []byte(output.Netrc(string(old), r.Secrets[packager.ManagerPassword].Value)))
 }

@@ -12,51 +12,51 @@ import (
 	"github.com/toskose/toskose/unit/certs"
 )
 
-// State is what manager and units use now.
+// State is the current credentials of manager and units.
 type State struct {
 	Manager Manager
 	Units   []Unit
 }
 
-// Manager is what the manager uses.
+// Manager has the manager's current credentials.
 type Manager struct {
-	Passwords   int    // that it accepts of its own user
-	Keys        int    // that verify documents; 0: it does not sign them
-	Signed      bool   // all units store documents that the first key has signed
+	Passwords   int    // valid passwords of its own user
+	Keys        int    // keys that verify documents; 0: it does not sign them
+	Signed      bool   // all units store documents signed by the first key
 	Certificate string // SHA-256
 	Authorities []string
 }
 
-// Unit is what a unit uses.
+// Unit has a unit's current credentials.
 type Unit struct {
 	Node, Replica string
-	Passwords     int    // that it accepts; 0: it does not read them again
-	Known         int    // that the manager has for it
+	Passwords     int    // valid passwords; 0: it does not reload them
+	Known         int    // passwords that the manager has for it
 	Accepted      bool   // it accepts the newest of those
 	Certificate   string // SHA-256
 	Authorities   []string
-	Problem       string // why it cannot be asked
+	Problem       string // the reason why it cannot be reached
 }
 
 func (u Unit) String() string { return fmt.Sprintf("the unit of %q at %s", u.Node, u.Replica) }
 
-// Check refuses what runs if it could not be seen to follow.
+// Check returns an error if a unit could not confirm the steps.
 func (r *Rotation) Check(s State) error {
 	var problems []error
 	for _, u := range s.Units {
 		switch {
 		case u.Problem != "":
-			problems = append(problems, fmt.Errorf("%s cannot be asked: %s", u, u.Problem))
+			problems = append(problems, fmt.Errorf("%s cannot be reached: %s", u, u.Problem))
 		case u.Passwords == 0:
-			problems = append(problems, fmt.Errorf("%s does not read its password again, as it is of an earlier version: "+
+			problems = append(problems, fmt.Errorf("%s does not reload its password, because it is of an earlier version: "+
 				"package the application again and deploy it, then rotate", u))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// seen hands on what the folder has, and waits until nothing is missing any more.
-func (r *Rotation) seen(ctx context.Context, missing func(State) []string) error {
+// waitUntil publishes the folder's secrets, and waits until the state lacks nothing.
+func (r *Rotation) waitUntil(ctx context.Context, missing func(State) []string) error {
 	if r.opts.Offline {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (r *Rotation) seen(ctx context.Context, missing func(State) []string) error
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
 	for {
-		if err := r.beat(); err != nil {
+		if err := r.markInProgress(); err != nil {
 			return err
 		}
 		var yet []string
@@ -82,14 +82,14 @@ func (r *Rotation) seen(ctx context.Context, missing func(State) []string) error
 		case <-time.After(r.opts.Poll):
 		case <-ctx.Done():
 			if err != nil {
-				return fmt.Errorf("the manager cannot be asked: %w", err)
+				return fmt.Errorf("cannot reach the manager: %w", err)
 			}
-			return fmt.Errorf("not everybody has seen it in %s: %s", r.opts.Timeout, strings.Join(yet, "; "))
+			return fmt.Errorf("not confirmed after %s: %s", r.opts.Timeout, strings.Join(yet, "; "))
 		}
 	}
 }
 
-// passwords says who has not a number of passwords, of those that are replaced.
+// passwords lists the manager and units that do not have the wanted number of valid passwords.
 func (r *Rotation) passwords(s State, want int) (missing []string) {
 	if _, ok := r.Old[packager.ManagerPassword]; ok && s.Manager.Passwords != want {
 		missing = append(missing, fmt.Sprintf("the manager accepts %d passwords", s.Manager.Passwords))
@@ -98,7 +98,7 @@ func (r *Rotation) passwords(s State, want int) (missing []string) {
 		_, ok := r.Old[packager.UnitPassword(u.Node)]
 		switch {
 		case u.Problem != "":
-			missing = append(missing, fmt.Sprintf("%s cannot be asked: %s", u, u.Problem))
+			missing = append(missing, fmt.Sprintf("%s cannot be reached: %s", u, u.Problem))
 		case !ok:
 		case u.Known != want:
 			missing = append(missing, fmt.Sprintf("the manager has %d passwords for %s", u.Known, u))
@@ -109,8 +109,8 @@ func (r *Rotation) passwords(s State, want int) (missing []string) {
 	return missing
 }
 
-// keys returns what the manager has not done yet with the key that signs documents. A
-// manager of an earlier release signs none.
+// keys lists the unfinished changes of the key that signs documents. A manager of an earlier
+// release signs none.
 func (r *Rotation) keys(s State, want int, signed bool) (missing []string) {
 	if _, ok := r.Old[packager.ManagerSecretKey]; !ok || s.Manager.Keys == 0 {
 		return nil
@@ -119,47 +119,47 @@ func (r *Rotation) keys(s State, want int, signed bool) (missing []string) {
 		missing = append(missing, fmt.Sprintf("the manager has %d secret keys instead of %d", s.Manager.Keys, want))
 	}
 	if signed && !s.Manager.Signed {
-		missing = append(missing, "not all units store the goal as the new secret key has signed it")
+		missing = append(missing, "not all units store the goal signed with the new secret key")
 	}
 	return missing
 }
 
-// trust says who does not trust the authorities that they should.
-func (r *Rotation) trust(s State, right func(authorities []string) bool) (missing []string) {
+// authorities lists the manager and units that trust other authorities than they should.
+func (r *Rotation) authorities(s State, right func(authorities []string) bool) (missing []string) {
 	if _, ok := r.Old[packager.TLSAuthority]; !ok {
 		return nil
 	}
 	if !right(s.Manager.Authorities) {
-		missing = append(missing, "the manager knows other authorities")
+		missing = append(missing, "the manager trusts other authorities")
 	}
 	for _, u := range s.Units {
 		if u.Problem == "" && !right(u.Authorities) {
-			missing = append(missing, fmt.Sprintf("%s knows other authorities", u))
+			missing = append(missing, fmt.Sprintf("%s trusts other authorities", u))
 		}
 	}
 	return missing
 }
 
 func (r *Rotation) notAccepted(s State) []string {
-	now := r.print(packager.TLSAuthority)
+	now := r.fingerprint(packager.TLSAuthority)
 	missing := append(r.passwords(s, 2), r.keys(s, 2, false)...)
-	return append(missing, r.trust(s, func(all []string) bool { return slices.Contains(all, now) })...)
+	return append(missing, r.authorities(s, func(all []string) bool { return slices.Contains(all, now) })...)
 }
 
-// notOffered says who does not know what is new beside what is old: units do not yet.
-func (r *Rotation) notOffered(s State) (missing []string) {
-	now := r.print(packager.TLSAuthority)
+// notAcceptedByManager lists where the manager does not accept both old and new secrets yet.
+func (r *Rotation) notAcceptedByManager(s State) (missing []string) {
+	now := r.fingerprint(packager.TLSAuthority)
 	missing = r.keys(s, 2, true)
 	if _, ok := r.Old[packager.ManagerPassword]; ok && s.Manager.Passwords != 2 {
 		missing = append(missing, fmt.Sprintf("the manager accepts %d passwords", s.Manager.Passwords))
 	}
 	if _, ok := r.Old[packager.TLSAuthority]; ok && !slices.Contains(s.Manager.Authorities, now) {
-		missing = append(missing, "the manager knows other authorities")
+		missing = append(missing, "the manager trusts other authorities")
 	}
 	for _, u := range s.Units {
 		switch _, ok := r.Old[packager.UnitPassword(u.Node)]; {
 		case u.Problem != "":
-			missing = append(missing, fmt.Sprintf("%s cannot be asked: %s", u, u.Problem))
+			missing = append(missing, fmt.Sprintf("%s cannot be reached: %s", u, u.Problem))
 		case ok && u.Known != 2:
 			missing = append(missing, fmt.Sprintf("the manager has %d passwords for %s", u.Known, u))
 		}
@@ -167,10 +167,10 @@ func (r *Rotation) notOffered(s State) (missing []string) {
 	return missing
 }
 
-// notReplaced says which units of a node do not use what is new, and only that.
+// notReplaced lists the units of a node that do not use exactly the new secrets.
 func (r *Rotation) notReplaced(s State, node string) (missing []string) {
 	there := false
-	now := r.print(packager.TLSAuthority)
+	now := r.fingerprint(packager.TLSAuthority)
 	for _, u := range s.Units {
 		if u.Node != node {
 			continue
@@ -178,44 +178,44 @@ func (r *Rotation) notReplaced(s State, node string) (missing []string) {
 		there = true
 		_, password := r.Old[packager.UnitPassword(node)]
 		_, authority := r.Old[packager.TLSAuthority]
-		cert := r.print(node + certSuffix)
+		cert := r.fingerprint(node + certSuffix)
 		switch {
 		case u.Problem != "":
-			missing = append(missing, fmt.Sprintf("%s cannot be asked: %s", u, u.Problem))
+			missing = append(missing, fmt.Sprintf("%s cannot be reached: %s", u, u.Problem))
 		case password && (u.Passwords != 1 || !u.Accepted):
 			missing = append(missing, fmt.Sprintf("%s has another password", u))
 		case cert != "" && u.Certificate != cert:
 			missing = append(missing, fmt.Sprintf("%s has another certificate", u))
 		case authority && !slices.Equal(u.Authorities, []string{now}):
-			missing = append(missing, fmt.Sprintf("%s knows other authorities", u))
+			missing = append(missing, fmt.Sprintf("%s trusts other authorities", u))
 		}
 	}
 	if !there {
-		missing = append(missing, fmt.Sprintf("no unit of %q answers", node))
+		missing = append(missing, fmt.Sprintf("no unit of %q responds", node))
 	}
 	return missing
 }
 
 func (r *Rotation) notRefused(s State) []string {
-	now := r.print(packager.TLSAuthority)
+	now := r.fingerprint(packager.TLSAuthority)
 	missing := append(r.passwords(s, 1), r.keys(s, 1, true)...)
-	return append(missing, r.trust(s, func(all []string) bool { return slices.Equal(all, []string{now}) })...)
+	return append(missing, r.authorities(s, func(all []string) bool { return slices.Equal(all, []string{now}) })...)
 }
 
 func (r *Rotation) notUsed(s State) (missing []string) {
 	missing = r.keys(s, 2, true)
-	prints := map[string]string{} // by the service that they are of
+	prints := map[string]string{} // by service
 	units := map[string]bool{}
 	for _, name := range r.names() {
 		if service, ok := strings.CutSuffix(name, certSuffix); ok {
-			prints[service] = r.print(name)
+			prints[service] = r.fingerprint(name)
 		}
 	}
 	for _, u := range s.Units {
 		units[u.Node] = true
 		switch want, ok := prints[u.Node]; {
 		case u.Problem != "":
-			missing = append(missing, fmt.Sprintf("%s cannot be asked: %s", u, u.Problem))
+			missing = append(missing, fmt.Sprintf("%s cannot be reached: %s", u, u.Problem))
 		case ok && u.Certificate != want:
 			missing = append(missing, fmt.Sprintf("%s has another certificate", u))
 		}
@@ -234,8 +234,8 @@ func (r *Rotation) notUsed(s State) (missing []string) {
 	return missing
 }
 
-// print is the SHA-256 of a new certificate; empty: there is none.
-func (r *Rotation) print(name string) string {
+// fingerprint returns the SHA-256 of a new certificate, or "".
+func (r *Rotation) fingerprint(name string) string {
 	if all := certs.Fingerprints([]byte(r.Secrets[name].Value)); len(all) > 0 {
 		return all[0]
 	}

@@ -14,54 +14,53 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// Swarm is where an application runs whose secrets cannot change: containers are replaced by
-// others that have other secrets.
+// Swarm replaces the containers of an application, because the secrets of a Swarm are immutable.
 type Swarm interface {
-	// Services are those that mount secrets.
+	// Services returns the services that mount secrets.
 	Services(ctx context.Context) ([]Service, error)
-	// Mount has a service mount other secrets, if it does not.
+	// Mount makes a service mount the given secrets; it does nothing if the service already does.
 	Mount(ctx context.Context, service string, secrets map[string]output.Replacement) error
-	// Settled says what the Swarm still does for that, or that it will not come about.
+	// Settled returns what the Swarm is still doing for that, or an error if it has failed.
 	Settled(ctx context.Context, service string) (waits string, err error)
-	// Tidy removes secrets that nobody mounts, by name and suffix.
+	// Tidy removes secrets that no service mounts, by name and suffix.
 	Tidy(ctx context.Context, names map[string][]string) error
 }
 
-// Components are what a manager knows of the containers of its nodes.
+// Components operates the components in the containers of nodes, through the manager.
 type Components interface {
-	// Drain has nothing begin on a node's containers for a while, and says what has not ended.
+	// Drain blocks new operations on a node's containers for a while, and returns what keeps the node busy.
 	Drain(ctx context.Context, node string) (waits []string, err error)
-	// Undrain has operations begin again.
+	// Undrain ends the drain.
 	Undrain(ctx context.Context, node string) error
-	// Stand says where the components of a node are.
-	Stand(ctx context.Context, node string) (Standing, error)
+	// State returns the states of the components of a node.
+	State(ctx context.Context, node string) (NodeState, error)
 }
 
-// Service is one of a Swarm's, with the secrets that it mounts.
+// Service is a service of a Swarm with the secrets that it mounts.
 type Service struct {
 	Name    string
-	Node    string            // of the application that it runs; empty: none
+	Node    string            // the node of the application that it runs, or ""
 	Manager bool              // it is the manager's
 	Managed bool              // the manager operates its units
-	Secrets map[string]string // what ends their names, by what its containers call them
+	Secrets map[string]string // suffixes of their names in the Swarm, by their names in containers
 }
 
-// job reports whether its containers end by themselves.
+// job reports whether its containers exit when they are done.
 func (s Service) job() bool { return !s.Manager && !s.Managed }
 
-// Standing is where the components of a node are.
-type Standing struct {
+// NodeState has the states of the components of a node.
+type NodeState struct {
 	Goal   bool              // the application has one
-	Done   bool              // which is reached
-	States map[string]string // of the components that the goal does not leave alone
+	Done   bool              // the goal is reached
+	States map[string]string // of the components that are not on hold
 
-	Touched  []string // components to which something was done
-	Restless []string // those that somebody has just taken from the goal, perhaps to give them back
+	Created  []string `json:"Touched"`  // components with executions
+	Changing []string `json:"Restless"` // components that were just put on hold, perhaps by a restart
 }
 
-// share draws what the manager mounts on a Swarm while units are replaced one after the
-// other: what some of them use beside what the others do.
-func (r *Rotation) share() error {
+// makeSharedSecrets makes the secrets that the manager mounts while the units of a Swarm are
+// replaced one after the other: old and new values together.
+func (r *Rotation) makeSharedSecrets() error {
 	values := map[string]string{}
 	for name := range r.Old {
 		values[name] = r.old(name) + r.Secrets[name].Value
@@ -87,7 +86,7 @@ func (r *Rotation) share() error {
 	return err
 }
 
-// services are those that have any of the secrets, in the order in which they are replaced.
+// services returns the services with replaced secrets, in the order of replacement.
 func (r *Rotation) services(ctx context.Context) (manager Service, others []Service, err error) {
 	all, err := r.opts.Swarm.Services(ctx)
 	if err != nil {
@@ -102,7 +101,7 @@ func (r *Rotation) services(ctx context.Context) (manager Service, others []Serv
 		}
 	}
 	if manager.Name == "" {
-		return manager, nil, errors.New("the swarm does not run its manager")
+		return manager, nil, errors.New("the manager is not running in the swarm")
 	}
 	slices.SortStableFunc(others, func(a, b Service) int { return cmp.Compare(number(a.job()), number(b.job())) })
 	return manager, others, nil
@@ -115,8 +114,8 @@ func number(b bool) int {
 	return 0
 }
 
-// lacks reports whether a service mounts others than these.
-func (s Service) lacks(secrets map[string]output.Replacement) bool {
+// needsUpdate reports whether a service mounts other secrets than these.
+func (s Service) needsUpdate(secrets map[string]output.Replacement) bool {
 	for name, suffix := range s.Secrets {
 		if now, ok := secrets[name]; ok && now.Suffix != suffix {
 			return true
@@ -125,7 +124,7 @@ func (s Service) lacks(secrets map[string]output.Replacement) bool {
 	return false
 }
 
-// Plan says which containers a Swarm replaces.
+// Plan describes the containers that a Swarm replaces.
 func (r *Rotation) Plan(ctx context.Context) ([]string, error) {
 	if r.opts.Swarm == nil {
 		return nil, nil
@@ -143,18 +142,18 @@ func (r *Rotation) Plan(ctx context.Context) ([]string, error) {
 		order, units = append(order, s.Name), append(units, s.Name)
 	}
 	order = append(order, manager.Name)
-	lines := []string{"a swarm's secrets cannot change, so containers are replaced, one service after the other: " + strings.Join(order, ", ")}
+	lines := []string{"a swarm's secrets are immutable, so containers are replaced, one service after the other: " + strings.Join(order, ", ")}
 	if len(units) > 0 {
-		lines = append(lines, fmt.Sprintf("new containers of %s start empty, on their volumes as they are: components are created again, by the goal or, without one, by `toskose up`", strings.Join(units, ", ")))
+		lines = append(lines, fmt.Sprintf("new containers of %s start empty, with their existing volumes: components are created again by the goal or, without one, by `toskose up`", strings.Join(units, ", ")))
 	}
 	if len(jobs) > 0 {
-		lines = append(lines, "jobs that run once more: "+strings.Join(jobs, ", "))
+		lines = append(lines, "jobs that run again: "+strings.Join(jobs, ", "))
 	}
 	return lines, nil
 }
 
-// offer has the manager accept what is new beside what is old, and know both of units.
-func (r *Rotation) offer(ctx context.Context) error {
+// mountBothAtManager makes the manager accept old and new secrets, and use both with units.
+func (r *Rotation) mountBothAtManager(ctx context.Context) error {
 	manager, _, err := r.services(ctx)
 	if err != nil {
 		return err
@@ -164,8 +163,8 @@ func (r *Rotation) offer(ctx context.Context) error {
 	return r.mount(ctx, manager, secrets)
 }
 
-// settle has the manager know only what is new.
-func (r *Rotation) settle(ctx context.Context) error {
+// mountNewAtManager leaves only the new secrets to the manager.
+func (r *Rotation) mountNewAtManager(ctx context.Context) error {
 	manager, _, err := r.services(ctx)
 	if err != nil {
 		return err
@@ -173,18 +172,18 @@ func (r *Rotation) settle(ctx context.Context) error {
 	return r.mount(ctx, manager, r.Secrets)
 }
 
-// mount replaces the containers of a service, and waits until the Swarm has.
+// mount replaces the containers of a service, and waits for the Swarm to finish.
 func (r *Rotation) mount(ctx context.Context, s Service, secrets map[string]output.Replacement) error {
-	if s.lacks(secrets) {
+	if s.needsUpdate(secrets) {
 		r.say("replacing %s", s.Name)
 	}
 	if err := r.opts.Swarm.Mount(ctx, s.Name, secrets); err != nil || s.job() {
 		return err
 	}
-	return r.until(ctx, func(ctx context.Context) ([]string, error) { return r.unsettled(ctx, s) })
+	return r.poll(ctx, func(ctx context.Context) ([]string, error) { return r.pendingUpdate(ctx, s) })
 }
 
-func (r *Rotation) unsettled(ctx context.Context, s Service) ([]string, error) {
+func (r *Rotation) pendingUpdate(ctx context.Context, s Service) ([]string, error) {
 	waits, err := r.opts.Swarm.Settled(ctx, s.Name)
 	if waits == "" || err != nil {
 		return nil, err
@@ -192,13 +191,13 @@ func (r *Rotation) unsettled(ctx context.Context, s Service) ([]string, error) {
 	return []string{s.Name + ": " + waits}, nil
 }
 
-// until asks again and again, until nothing is waited for. An error ends it.
-func (r *Rotation) until(ctx context.Context, ask func(context.Context) (waits []string, err error)) error {
+// poll repeats ask until it returns nothing to wait for, an error, or the time limit passes.
+func (r *Rotation) poll(ctx context.Context, ask func(context.Context) (waits []string, err error)) error {
 	limited, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
 	var last []string
 	for {
-		if err := r.beat(); err != nil {
+		if err := r.markInProgress(); err != nil {
 			return err
 		}
 		waits, err := ask(limited)
@@ -214,7 +213,7 @@ func (r *Rotation) until(ctx context.Context, ask func(context.Context) (waits [
 		select {
 		case <-time.After(r.opts.Poll):
 		case <-limited.Done():
-			return errors.Join(ctx.Err(), fmt.Errorf("not after %s: %s", r.opts.Timeout, strings.Join(last, "; ")))
+			return errors.Join(ctx.Err(), fmt.Errorf("not done after %s: %s", r.opts.Timeout, strings.Join(last, "; ")))
 		}
 	}
 }
@@ -238,8 +237,8 @@ func (r *Rotation) rollUnits(ctx context.Context) error {
 	return nil
 }
 
-// replace replaces the containers of a service when nothing runs in them, and returns when
-// the goal has brought their components back.
+// replace drains a service and replaces its containers, and returns when the goal has restored
+// their components.
 func (r *Rotation) replace(ctx context.Context, s Service) (err error) {
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -248,8 +247,8 @@ func (r *Rotation) replace(ctx context.Context, s Service) (err error) {
 			err = failed
 		}
 	}()
-	if s.lacks(r.Secrets) {
-		if err := r.empty(ctx, s); err != nil {
+	if s.needsUpdate(r.Secrets) {
+		if err := r.drain(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -258,55 +257,55 @@ func (r *Rotation) replace(ctx context.Context, s Service) (err error) {
 		return err
 	}
 	before := r.Before[s.Node]
-	err = r.until(ctx, func(ctx context.Context) ([]string, error) {
-		_, _ = r.opts.Components.Drain(ctx, s.Node) // it would end by itself
-		if waits, err := r.unsettled(ctx, s); len(waits) > 0 || err != nil {
+	err = r.poll(ctx, func(ctx context.Context) ([]string, error) {
+		_, _ = r.opts.Components.Drain(ctx, s.Node) // otherwise the drain expires
+		if waits, err := r.pendingUpdate(ctx, s); len(waits) > 0 || err != nil {
 			return waits, err
 		}
 		state, err := r.opts.Ask(ctx)
 		if err != nil {
-			return []string{err.Error()}, nil //nolint:nilerr // it is asked again, until the time is up
+			return []string{err.Error()}, nil //nolint:nilerr // retried until the time limit
 		}
 		if missing := r.notReplaced(state, s.Node); len(missing) > 0 {
 			return missing, nil
 		}
-		return r.away(ctx, s.Node, before), nil
+		return r.notRestored(ctx, s.Node, before), nil
 	})
 	if err == nil {
-		r.say("%s runs with what is new", s.Name)
+		r.say("%s runs with the new secrets", s.Name)
 	}
 	return err
 }
 
-// empty waits until nothing runs on a node, and nothing begins any more. What somebody has
-// only just stopped may be about to be started again.
-func (r *Rotation) empty(ctx context.Context, s Service) error {
-	if err := r.opts.Components.Undrain(ctx, s.Node); err != nil { // somebody may have drained what was there before
+// drain waits until no operation runs on a node, and none can start. A component that a user
+// has just stopped may be part of a restart.
+func (r *Rotation) drain(ctx context.Context, s Service) error {
+	if err := r.opts.Components.Undrain(ctx, s.Node); err != nil { // another command may have drained the previous containers
 		return err
 	}
-	return r.until(ctx, func(ctx context.Context) ([]string, error) {
+	return r.poll(ctx, func(ctx context.Context) ([]string, error) {
 		waits, err := r.opts.Components.Drain(ctx, s.Node)
 		if err != nil || len(waits) > 0 {
 			return waits, err
 		}
-		now, err := r.opts.Components.Stand(ctx, s.Node)
+		now, err := r.opts.Components.State(ctx, s.Node)
 		if err != nil {
 			return nil, err
 		}
-		if len(now.Restless) > 0 {
-			return now.Restless, r.opts.Components.Undrain(ctx, s.Node)
+		if len(now.Changing) > 0 {
+			return now.Changing, r.opts.Components.Undrain(ctx, s.Node)
 		}
 		if r.Before == nil {
-			r.Before = map[string]Standing{}
+			r.Before = map[string]NodeState{}
 		}
 		r.Before[s.Node] = now
 		return nil, r.save()
 	})
 }
 
-// away says which components of a node the goal has not brought back.
-func (r *Rotation) away(ctx context.Context, node string, before Standing) (names []string) {
-	now, err := r.opts.Components.Stand(ctx, node)
+// notRestored lists the components of a node that the goal has not restored.
+func (r *Rotation) notRestored(ctx context.Context, node string, before NodeState) (names []string) {
+	now, err := r.opts.Components.State(ctx, node)
 	switch {
 	case err != nil:
 		return []string{err.Error()}
@@ -324,12 +323,12 @@ func (r *Rotation) away(ctx context.Context, node string, before Standing) (name
 	return names
 }
 
-// anew says which components are in containers that were replaced.
-func (r *Rotation) anew() {
+// reportRecreated prints the components in replaced containers.
+func (r *Rotation) reportRecreated() {
 	var names []string
 	goal := false
 	for _, s := range r.Before {
-		names, goal = append(names, s.Touched...), goal || s.Goal
+		names, goal = append(names, s.Created...), goal || s.Goal
 	}
 	slices.Sort(names)
 	switch names = slices.Compact(names); {
@@ -337,12 +336,12 @@ func (r *Rotation) anew() {
 	case goal:
 		r.say("created again in new containers, by the goal: %s", strings.Join(names, ", "))
 	default:
-		r.say("in new containers, to be created again: %s; `toskose up` does that", strings.Join(names, ", "))
+		r.say("in new containers, to be created again: %s; run `toskose up`", strings.Join(names, ", "))
 	}
 }
 
-// tidy removes what nobody mounts any more.
-func (r *Rotation) tidy(ctx context.Context) error {
+// removeOldSwarmSecrets removes secrets that no service mounts any more.
+func (r *Rotation) removeOldSwarmSecrets(ctx context.Context) error {
 	old := map[string][]string{}
 	for name, s := range r.Secrets {
 		old[name] = append(old[name], s.Before)

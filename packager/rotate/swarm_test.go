@@ -85,7 +85,7 @@ func (s *swarm) file(name string) string {
 
 // call counts one, and breaks off the whole at one of them.
 func (s *swarm) call() error {
-	if rotate.Begun(s.dir) && !output.Beats(s.dir) {
+	if rotate.Begun(s.dir) && !output.IsRotating(s.dir) {
 		s.t.Error("whoever asks the manager does not learn that it may be replaced")
 	}
 	if s.calls++; s.calls == s.breakAt {
@@ -157,11 +157,11 @@ func (s *swarm) Undrain(ctx context.Context, node string) error {
 	return s.call()
 }
 
-func (s *swarm) Stand(_ context.Context, node string) (rotate.Standing, error) {
-	is := rotate.Standing{Goal: s.goal, Done: true, States: map[string]string{node + "s": "running"}, Touched: []string{node + "s"}}
+func (s *swarm) State(_ context.Context, node string) (rotate.NodeState, error) {
+	is := rotate.NodeState{Goal: s.goal, Done: true, States: map[string]string{node + "s": "running"}, Created: []string{node + "s"}}
 	if s.stopped[node] > 0 && s.drained[node] {
 		s.stopped[node]--
-		is.Restless = []string{node + "s has just been stopped"}
+		is.Changing = []string{node + "s has just been stopped"}
 	}
 	if !s.goal {
 		is.States[node+"s"] = ""
@@ -251,7 +251,7 @@ func (s *swarm) rotate(choose func(*rotate.Options), breakAt int) (said []string
 	begun := rotate.Begun(s.dir)
 	if begun { // it was interrupted a while ago
 		then := time.Now().Add(-time.Hour)
-		if err := os.Chtimes(filepath.Join(s.dir, output.SecretsDir, packager.RotationFile), then, then); err != nil || output.Beats(s.dir) {
+		if err := os.Chtimes(filepath.Join(s.dir, output.SecretsDir, packager.RotationFile), then, then); err != nil || output.IsRotating(s.dir) {
 			s.t.Errorf("%v; it counts as being replaced", err)
 		}
 	}
@@ -294,7 +294,7 @@ func TestOnASwarmContainersAreReplacedOnceWhereverItIsInterrupted(t *testing.T) 
 				}
 				_, err := s.rotate(tt.choose, at)
 				if broken = err != nil; broken {
-					if !rotate.Begun(s.dir) || !strings.Contains(err.Error(), "goes on from here") {
+					if !rotate.Begun(s.dir) || !strings.Contains(err.Error(), " to resume") {
 						t.Fatalf("broken off at call %d: %v", at, err)
 					}
 					if _, err = s.rotate(tt.choose, 0); err != nil {
@@ -347,10 +347,10 @@ func TestOnASwarmItIsSaidWhatIsReplaced(t *testing.T) {
 	}
 	lines, err := r.Plan(t.Context())
 	if said := strings.Join(lines, "\n"); err != nil || !strings.Contains(said, "toskose-manager, backend, frontend, toskose-manager") ||
-		!strings.Contains(said, "new containers of backend, frontend start empty") || !strings.Contains(said, "run once more: job") {
+		!strings.Contains(said, "new containers of backend, frontend start empty") || !strings.Contains(said, "run again: job") {
 		t.Errorf("%v, it says\n%s", err, said)
 	}
-	for goal, want := range map[bool]string{true: "by the goal: backends, frontends", false: "to be created again: backends, frontends; `toskose up` does that"} {
+	for goal, want := range map[bool]string{true: "by the goal: backends, frontends", false: "to be created again: backends, frontends; run `toskose up`"} {
 		s := onSwarm(t, false)
 		s.goal = goal
 		said, err := s.rotate(func(o *rotate.Options) { o.Passwords = true }, 0)
@@ -377,7 +377,7 @@ func TestASwarmThatDoesNotUpdateEndsTheRotation(t *testing.T) {
 		passwords(o)
 		o.Timeout = 10 * time.Millisecond
 	}
-	if _, err := s.rotate(impatient, 0); err == nil || !strings.Contains(err.Error(), "not after 10ms") {
+	if _, err := s.rotate(impatient, 0); err == nil || !strings.Contains(err.Error(), "not done after 10ms") {
 		t.Errorf("error %v", err)
 	}
 	s.settles["backend"] = 0

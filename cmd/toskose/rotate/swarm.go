@@ -102,38 +102,38 @@ func (c components) can(ctx context.Context, nodes []string) error {
 	return err
 }
 
-// Stand returns the states of the components of a node.
-func (c components) Stand(ctx context.Context, node string) (rotate.Standing, error) {
+// State returns the states of the components of a node.
+func (c components) State(ctx context.Context, node string) (rotate.NodeState, error) {
 	asking, err := c.client(ctx)
 	if err != nil {
-		return rotate.Standing{}, err
+		return rotate.NodeState{}, err
 	}
 	defer asking.Close()
 	goal, err := asking.Goal(ctx)
 	if err != nil {
-		return rotate.Standing{}, err
+		return rotate.NodeState{}, err
 	}
 	app, err := asking.App(ctx)
 	return standing(node, app, goal, time.Now()), err
 }
 
-func standing(node string, app manager.App, goal manager.Goal, now time.Time) rotate.Standing {
-	s := rotate.Standing{Goal: !goal.None(), Done: goal.Done && goal.Acting, States: map[string]string{}}
+func standing(node string, app manager.App, goal manager.Goal, now time.Time) rotate.NodeState {
+	s := rotate.NodeState{Goal: !goal.None(), Done: goal.Done && goal.Acting, States: map[string]string{}}
 	if !goal.Acting {
-		s.Restless = append(s.Restless, "the manager does not know the goal yet")
+		s.Changing = append(s.Changing, "the manager does not know the goal yet")
 	}
 	for _, of := range app.Components {
 		if of.Node != node {
 			continue
 		}
 		if slices.ContainsFunc(of.Replicas, func(r manager.Replica) bool { return r.Why != manager.Untouched }) {
-			s.Touched = append(s.Touched, of.Name)
+			s.Created = append(s.Created, of.Name)
 		}
 		switch hold, held := goal.Holds[of.Name]; {
 		case !held:
 			s.States[of.Name] = of.State
 		case now.Sub(hold.At) < settled:
-			s.Restless = append(s.Restless, fmt.Sprintf("%s has just been stopped by %s", of.Name, hold.By))
+			s.Changing = append(s.Changing, fmt.Sprintf("%s has just been stopped by %s", of.Name, hold.By))
 		}
 	}
 	return s

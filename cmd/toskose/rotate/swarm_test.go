@@ -27,14 +27,14 @@ func TestWhereComponentsStand(t *testing.T) {
 	goal := manager.Goal{State: "up", Acting: true, Done: true, Holds: map[string]manager.Hold{
 		"stopped": {By: "jo", At: now.Add(-time.Minute)}, "stopping": {By: "jo", At: now.Add(-time.Second)},
 	}}
-	want := rotate.Standing{
+	want := rotate.NodeState{
 		Goal: true, Done: true, States: map[string]string{"api": "running", "cache": "deleted"},
-		Touched: []string{"api", "stopped", "stopping"}, Restless: []string{"stopping has just been stopped by jo"},
+		Created: []string{"api", "stopped", "stopping"}, Changing: []string{"stopping has just been stopped by jo"},
 	}
 	if diff := cmp.Diff(want, standing("backend", app, goal, now)); diff != "" {
 		t.Error(diff)
 	}
-	if is := standing("frontend", app, manager.Goal{State: "none"}, now); is.Goal || is.Done || !slices.Equal(is.Restless, []string{"the manager does not know the goal yet"}) {
+	if is := standing("frontend", app, manager.Goal{State: "none"}, now); is.Goal || is.Done || !slices.Equal(is.Changing, []string{"the manager does not know the goal yet"}) {
 		t.Errorf("a manager that has just begun: %+v", is)
 	}
 }
