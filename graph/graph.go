@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // Options choose what is drawn.

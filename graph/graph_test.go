@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/graph"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")

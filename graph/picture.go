@@ -1,8 +1,8 @@
 package graph
 
 import (
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // Room is what a program needs, beside names, in the box of a component: it is at

@@ -3,7 +3,7 @@ package graph
 import (
 	"strings"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // The measures of a state diagram.

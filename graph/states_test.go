@@ -11,9 +11,9 @@ import (
 
 	"github.com/toskose/toskose/graph"
 	"github.com/toskose/toskose/internal/dice"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // point is one of a line.

@@ -12,7 +12,7 @@ import (
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/view"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
 )
 
 // GoalRequest asks for a goal.

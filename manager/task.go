@@ -11,8 +11,8 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // RunTask makes it part of the goal that a Task is completed. What failed of it is tried once

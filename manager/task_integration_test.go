@@ -16,8 +16,8 @@ import (
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // loading manages an application of the task load alone, of three indexes, on some units.

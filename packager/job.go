@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // unitJob is what a container's unit runs by itself (toskose_job).

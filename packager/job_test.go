@@ -12,8 +12,8 @@ import (
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
 	"github.com/toskose/toskose/packager/output"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 	unit "github.com/toskose/toskose/unit/config"
 )
 

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // What is valid in a section of supervisord.conf, in a list of programs, as a

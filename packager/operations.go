@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // components returns what toskose.yml may say of components.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // What toskose.yml lists under `secrets:` reaches containers as files, as

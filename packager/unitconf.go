@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/templates"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // unitConf is the data of the template of supervisord.conf.

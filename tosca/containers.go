@@ -10,6 +10,7 @@ import (
 
 	"github.com/distribution/reference"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/check"
 	"github.com/toskose/toskose/tosca/internal/code"
@@ -17,7 +18,6 @@ import (
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/resolve"
 	"github.com/toskose/toskose/tosca/internal/source"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // container makes the model of a container.

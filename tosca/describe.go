@@ -9,9 +9,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/data"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // Describe writes an application as text for people, in the order of the model.

@@ -11,8 +11,8 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/diag"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // Application is a validated and resolved topology: every function is

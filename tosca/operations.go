@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/check"
 	"github.com/toskose/toskose/tosca/internal/code"
@@ -18,7 +19,6 @@ import (
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/internal/source"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // component makes the model of a component.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toskose/toskose/spec/plan"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
 // TestDocumentsArePlannedUpAndDown plans each document from nothing to

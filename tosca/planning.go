@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // PlanElements returns the application as plans know it, sorted by name. A

@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
 func TestPlansKnowWhoFulfilsWhat(t *testing.T) {

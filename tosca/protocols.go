@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/internal/resolve"
 	"github.com/toskose/toskose/tosca/internal/source"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // protocolReader reads a protocol for one node: every name in it must be one

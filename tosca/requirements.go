@@ -4,12 +4,12 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/internal/resolve"
 	"github.com/toskose/toskose/tosca/internal/source"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // classes are what relationships mean to TosKer, whatever a requirement is

@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/internal/resolve"
 	"github.com/toskose/toskose/tosca/internal/source"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 const typeTask = "toskose.nodes.Task"

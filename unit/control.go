@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/component"
 	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"

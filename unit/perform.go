@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/order"
 	"github.com/toskose/toskose/unit/process"
 )

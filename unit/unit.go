@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/component"
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/documents"

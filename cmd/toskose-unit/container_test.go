@@ -23,7 +23,7 @@ import (
 
 	"github.com/toskose/toskose/internal/freeport"
 	"github.com/toskose/toskose/internal/testunit"
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/reaper/reapertest"
 	"github.com/toskose/toskose/unit/wire"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/image"
 	"github.com/toskose/toskose/packager/kubernetes"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
 )
 
 // flagValues are the values that shells propose for a flag. Where commands differ,

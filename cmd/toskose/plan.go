@@ -16,10 +16,10 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/spec/plan"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
-	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
 // planFlags are the flags of planning.

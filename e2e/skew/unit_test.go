@@ -13,7 +13,7 @@ import (
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/unitclient"
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/documents"
 	"github.com/toskose/toskose/unit/journal"

@@ -20,8 +20,8 @@ import (
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // Shop is the model of the application: api, as testunit.API configures it, in the

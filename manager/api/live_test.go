@@ -14,8 +14,8 @@ import (
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/unitclient"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // live is an application of its own whose units are servers that tests can do with

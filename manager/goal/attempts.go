@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // retry says when an operation of a component may be tried, and why not before.

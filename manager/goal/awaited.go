@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // Awaited returns, by container, the components that have to be in their targets

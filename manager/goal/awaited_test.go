@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 func TestClientsWaitForWhatIsWantedUpAndNotForThemselves(t *testing.T) {

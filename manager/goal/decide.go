@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // falling returns the components of a replica that must leave their state, with

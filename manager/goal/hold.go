@@ -1,6 +1,6 @@
 package goal
 
-import "github.com/toskose/toskose/tosca/protocol"
+import "github.com/toskose/toskose/spec/protocol"
 
 // holds returns the components that somebody led away from their targets since
 // the goal was set: by an operation that is not the goal's, or by stopping the

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // ledWithin is how long the network may take to lead clients to a provider that has

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // TestWhoRequiresAnotherContainerWaitsUntilTheNetworkLeadsThere, and not for ever:

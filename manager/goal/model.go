@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // Policy is how a component is kept as it should be.

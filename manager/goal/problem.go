@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // class is replicas of one node that stand alike: one plan serves all of them.

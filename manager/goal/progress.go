@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // progress is how far a Task is.

@@ -3,7 +3,7 @@ package goal
 import (
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // Targets returns the state that a document asks of each component, without

@@ -12,8 +12,8 @@ import (
 
 	"github.com/toskose/toskose/internal/dice"
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // variedProtocol has two to four states that require and offer some words, operations

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
 )
 
 // walk is a plan, and how far each replica has come along it. It serves as long as

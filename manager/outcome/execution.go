@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
 

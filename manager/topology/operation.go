@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // Operation is an operation of a component.

@@ -13,9 +13,9 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/diag"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // Node is a container of the model with what is needed to reach it.

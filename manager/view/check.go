@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // Request is an operation that is to be run on replicas of its node.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
 

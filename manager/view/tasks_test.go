@@ -10,8 +10,8 @@ import (
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
 

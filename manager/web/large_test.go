@@ -23,8 +23,8 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/internal/testbrowser"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // Every view, at three widths, in the light and in the dark: what each test looks at is kept

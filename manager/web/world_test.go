@@ -26,9 +26,9 @@ import (
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // world is the model of an example over real units, which run something else in the place

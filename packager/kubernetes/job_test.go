@@ -12,8 +12,8 @@ import (
 
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // withTask adds a Task in a container of its own, which is run without the manager.

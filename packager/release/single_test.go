@@ -18,8 +18,8 @@ import (
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/release"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // pinned names images by what is in them, as packaging does.

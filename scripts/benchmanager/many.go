@@ -13,8 +13,8 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // many measures a manager beside many units, which keeps a goal over them.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/discovery"
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 const (

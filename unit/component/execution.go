@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )

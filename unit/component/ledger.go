@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/broadcast"
 	"github.com/toskose/toskose/unit/wire"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/internal/dice"
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/journal"
 	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/internal/dice"
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/journal"
 	"github.com/toskose/toskose/unit/reaper"
 	"github.com/toskose/toskose/unit/wire"

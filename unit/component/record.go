@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )

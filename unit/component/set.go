@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/journal"
 	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // Config is a complete configuration: every default filled in, every name

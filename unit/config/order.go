@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/order"
 )
 

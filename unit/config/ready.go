@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // The defaults of toskose_ready_timeout and toskose_ready_interval, and the minimum

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // maxTimeout bounds toskose_timeout, in seconds: about thirty years.

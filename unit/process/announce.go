@@ -3,7 +3,7 @@ package process
 import (
 	"slices"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/events"
 	"github.com/toskose/toskose/unit/wire"
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/wire"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/toskose/toskose/internal/dice"
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/wire"
 )

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/logs"
 	"github.com/toskose/toskose/unit/reaper"
 	"github.com/toskose/toskose/unit/wire"

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/proctree"
 	"github.com/toskose/toskose/unit/reaper"

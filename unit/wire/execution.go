@@ -3,7 +3,7 @@ package wire
 import (
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // ExecuteRequest asks a unit to run one operation of a component once. It is

@@ -9,8 +9,8 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/spec/plan"
 	"github.com/toskose/toskose/tosca/diag"
-	"github.com/toskose/toskose/tosca/protocol/plan"
 )
 
 // Plan prints the operations that bring the running application to a goal: a state of all

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/logs"
 	"github.com/toskose/toskose/unit/rpc"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/logs"
 	"github.com/toskose/toskose/unit/wire"

@@ -7,8 +7,8 @@ import (
 
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // Containers finds what the test says there is.

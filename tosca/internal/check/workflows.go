@@ -3,13 +3,13 @@ package check
 import (
 	"slices"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/internal/resolve"
 	"github.com/toskose/toskose/tosca/internal/source"
-	"github.com/toskose/toskose/tosca/protocol"
 )
 
 // checkWorkflows checks what imperative workflows name.

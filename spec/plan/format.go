@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // Formats are the formats of Format.

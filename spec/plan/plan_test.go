@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")

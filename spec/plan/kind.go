@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // set is a set of requirements or of capabilities of one kind, by index.

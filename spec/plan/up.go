@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // Up returns the goal that everything is up: for each element the state that its

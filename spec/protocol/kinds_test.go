@@ -3,7 +3,7 @@ package protocol_test
 import (
 	"testing"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 func TestAKindOfItsOwnWinsOverTheName(t *testing.T) {

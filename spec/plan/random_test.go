@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // randomProblem makes a small topology in which anything may happen: offers

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // TestUpIsWhereAStartLeads has the states of protocols that are up, and what is

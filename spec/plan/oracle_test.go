@@ -3,8 +3,8 @@ package plan_test
 import (
 	"slices"
 
-	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // oracle plays by the rules that the package's documentation gives, by brute

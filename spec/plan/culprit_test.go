@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toskose/toskose/tosca/protocol/plan"
+	"github.com/toskose/toskose/spec/plan"
 )
 
 // culprit is a sentence that names a requirement as a reason.

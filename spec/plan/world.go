@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/protocol"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // link is the other end of a binding: an element, and its capability that
