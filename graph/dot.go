@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/internal/visible"
+	"github.com/toskose/toskose/spec"
 )
 
 // DOT draws for Graphviz.
-func DOT(app *tosca.Application, opts Options) []byte {
+func DOT(app *spec.Application, opts Options) []byte {
 	d := &dotWriter{}
 	t := newTopology(app)
 	d.line("digraph %s {", dotText(app.Name))
@@ -42,7 +42,7 @@ var dotEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", 
 // the beginning of an escape (DOT language, "escString").
 func dotText(lines ...string) string {
 	for i := range lines {
-		lines[i] = diag.VisibleLines(dotEscape.Replace(lines[i]))
+		lines[i] = visible.Lines(dotEscape.Replace(lines[i]))
 	}
 	return `"` + strings.Join(lines, `\n`) + `"`
 }

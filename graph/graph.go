@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // Options choose what is drawn.
@@ -18,13 +18,13 @@ type Options struct {
 }
 
 // Formats returns the functions that draw, by format.
-func Formats() map[string]func(*tosca.Application, Options) []byte {
-	return map[string]func(*tosca.Application, Options) []byte{"svg": SVG, "dot": DOT, "mermaid": Mermaid}
+func Formats() map[string]func(*spec.Application, Options) []byte {
+	return map[string]func(*spec.Application, Options) []byte{"svg": SVG, "dot": DOT, "mermaid": Mermaid}
 }
 
 // Small reports whether an application is so small that its protocols fit beside
 // its topology.
-func Small(app *tosca.Application) bool { return len(app.Components) <= 4 }
+func Small(app *spec.Application) bool { return len(app.Components) <= 4 }
 
 // kind is what a box stands for.
 type kind uint8
@@ -99,7 +99,7 @@ type topology struct {
 	byName map[string]*box
 }
 
-func newTopology(app *tosca.Application) *topology {
+func newTopology(app *spec.Application) *topology {
 	t := &topology{byName: map[string]*box{}}
 	t.place(app)
 	t.connectAll(app)
@@ -138,7 +138,7 @@ func (t *topology) summary() string {
 }
 
 // place makes the boxes and nests each in the one that hosts it.
-func (t *topology) place(app *tosca.Application) {
+func (t *topology) place(app *spec.Application) {
 	for _, n := range app.Nodes {
 		t.add(&box{kind: container, name: n.Name, lines: containerLines(n), tip: n.Type + "\n" + n.Image.Name})
 	}
@@ -177,7 +177,7 @@ func (t *topology) nest(name, on string) {
 	}
 }
 
-func (t *topology) connectAll(app *tosca.Application) {
+func (t *topology) connectAll(app *spec.Application) {
 	each := func(from string, connections, depends []string) {
 		for _, to := range connections {
 			t.connect(from, connection, to, "")
@@ -212,7 +212,7 @@ func (t *topology) connect(from string, r relation, to, label string) {
 
 // containerLines returns the image and the ports of a container, as they are
 // written for Docker: host:container.
-func containerLines(n tosca.Node) []string {
+func containerLines(n spec.Node) []string {
 	lines := []string{shorten(n.Image.Name, 44)}
 	var ports []string
 	for _, p := range n.Ports {
@@ -247,7 +247,7 @@ type sharedProtocol struct {
 }
 
 // protocols returns the different protocols of components, each once.
-func protocols(app *tosca.Application) []sharedProtocol {
+func protocols(app *spec.Application) []sharedProtocol {
 	var all []sharedProtocol
 next:
 	for _, m := range app.Components {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/graph"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
@@ -24,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-func load(t *testing.T, path string) *tosca.Application {
+func load(t *testing.T, path string) *spec.Application {
 	t.Helper()
 	a, err := csar.Open(path)
 	if err != nil {
@@ -110,7 +111,7 @@ func TestPictures(t *testing.T) {
 func TestSmallApplicationsShowTheirProtocols(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]bool{0: true, 4: true, 5: false} {
-		if got := graph.Small(&tosca.Application{Components: make([]tosca.Component, n)}); got != want {
+		if got := graph.Small(&spec.Application{Components: make([]spec.Component, n)}); got != want {
 			t.Errorf("%d components: %v", n, got)
 		}
 	}
@@ -119,14 +120,14 @@ func TestSmallApplicationsShowTheirProtocols(t *testing.T) {
 func TestNoTextBecomesMarkup(t *testing.T) {
 	t.Parallel()
 	evil := `</text><script>"x" & 'y' \ #; end` + "\n\x01]]>"
-	app := &tosca.Application{
+	app := &spec.Application{
 		Name:  evil,
-		Nodes: []tosca.Node{{Name: evil, Type: evil, Image: tosca.Image{Name: evil}, Storage: []tosca.Storage{{Volume: "v", Location: evil}}}},
-		Components: []tosca.Component{{Name: "c", Type: evil, Host: evil, Node: evil, Protocol: protocol.Protocol{
+		Nodes: []spec.Node{{Name: evil, Type: evil, Image: spec.Image{Name: evil}, Storage: []spec.Storage{{Volume: "v", Location: evil}}}},
+		Components: []spec.Component{{Name: "c", Type: evil, Host: evil, Node: evil, Protocol: protocol.Protocol{
 			Initial: evil, States: []protocol.State{{Name: evil, Offers: []string{evil}}},
 			Transitions: []protocol.Transition{{Source: evil, Target: evil, Operation: protocol.Operation{Interface: evil, Name: evil}}},
 		}}},
-		Volumes: []tosca.Volume{{Name: "v", Type: evil}},
+		Volumes: []spec.Volume{{Name: "v", Type: evil}},
 	}
 	opts := graph.Options{Protocols: true}
 	parse(t, graph.SVG(app, opts)).walk(func(e element) {
@@ -160,7 +161,7 @@ func TestMermaidNamesAreNamesToIt(t *testing.T) {
 // Names that look the same are still of different nodes.
 func TestHiddenCharactersKeepNodesApart(t *testing.T) {
 	t.Parallel()
-	app := &tosca.Application{Name: "x", Nodes: []tosca.Node{{Name: "a\x1b", Connections: []string{"a\u009b"}}, {Name: "a\u009b"}}}
+	app := &spec.Application{Name: "x", Nodes: []spec.Node{{Name: "a\x1b", Connections: []string{"a\u009b"}}, {Name: "a\u009b"}}}
 	for format, draw := range graph.Formats() {
 		if got := string(draw(app, graph.Options{})); strings.ContainsAny(got, "\x1b\u009b") {
 			t.Errorf("%s: %q", format, got)
@@ -173,17 +174,17 @@ func TestHiddenCharactersKeepNodesApart(t *testing.T) {
 
 func TestOddTopologiesAreDrawn(t *testing.T) {
 	t.Parallel()
-	apps := map[string]*tosca.Application{
+	apps := map[string]*spec.Application{
 		"nothing": {Name: "nothing"},
 		"a component that dials its own container, and its host": {
-			Nodes: []tosca.Node{{Name: "n", Connections: []string{"inner"}}},
-			Components: []tosca.Component{
+			Nodes: []spec.Node{{Name: "n", Connections: []string{"inner"}}},
+			Components: []spec.Component{
 				{Name: "host", Host: "n", Node: "n", Connections: []string{"inner"}},
 				{Name: "inner", Host: "host", Node: "n", Connections: []string{"host", "n"}},
 			},
 		},
-		"a component without a host": {Components: []tosca.Component{{Name: "c", Connections: []string{"gone"}}}},
-		"a cycle": {Nodes: []tosca.Node{
+		"a component without a host": {Components: []spec.Component{{Name: "c", Connections: []string{"gone"}}}},
+		"a cycle": {Nodes: []spec.Node{
 			{Name: "a", Connections: []string{"b"}}, {Name: "b", Connections: []string{"c"}}, {Name: "c", Connections: []string{"a"}},
 		}},
 	}
@@ -257,14 +258,14 @@ func TestALargeTopologyIsDrawn(t *testing.T) {
 
 // generated makes containers of two components each, the second of which
 // connects to three others.
-func generated(n int) *tosca.Application {
-	app := &tosca.Application{Name: "generated"}
+func generated(n int) *spec.Application {
+	app := &spec.Application{Name: "generated"}
 	for i := range n {
 		box := fmt.Sprintf("box%d", i)
-		app.Nodes = append(app.Nodes, tosca.Node{Name: box, Image: tosca.Image{Name: "busybox"}})
+		app.Nodes = append(app.Nodes, spec.Node{Name: box, Image: spec.Image{Name: "busybox"}})
 		app.Components = append(app.Components,
-			tosca.Component{Name: fmt.Sprintf("a%d", i), Host: box, Node: box},
-			tosca.Component{Name: fmt.Sprintf("b%d", i), Host: fmt.Sprintf("a%d", i), Node: box, Connections: []string{
+			spec.Component{Name: fmt.Sprintf("a%d", i), Host: box, Node: box},
+			spec.Component{Name: fmt.Sprintf("b%d", i), Host: fmt.Sprintf("a%d", i), Node: box, Connections: []string{
 				fmt.Sprintf("a%d", (i*7+3)%n), fmt.Sprintf("b%d", (i*5+1)%n), fmt.Sprintf("box%d", (i*3+2)%n),
 			}})
 	}
@@ -273,12 +274,12 @@ func generated(n int) *tosca.Application {
 
 func TestPicturesOfDeepHostsGrowWithTheirNumber(t *testing.T) {
 	t.Parallel()
-	deep := func(n int) *tosca.Application {
-		app := &tosca.Application{Name: "deep", Nodes: []tosca.Node{{Name: "h"}}}
+	deep := func(n int) *spec.Application {
+		app := &spec.Application{Name: "deep", Nodes: []spec.Node{{Name: "h"}}}
 		on := "h"
 		for i := range n {
 			name := fmt.Sprintf("s%04d", i)
-			app.Components = append(app.Components, tosca.Component{Name: name, Host: on, Node: "h"})
+			app.Components = append(app.Components, spec.Component{Name: name, Host: on, Node: "h"})
 			on = name
 		}
 		return app

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toskose/toskose/graph"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 type area struct{ x, y, w, h float64 }
@@ -17,29 +17,29 @@ func (a area) overlaps(b area) bool {
 
 // labelled has what makes labels meet: volumes that many use, nodes that depend
 // on each other both ways, and on neighbours in one host.
-func labelled() *tosca.Application {
-	uses := func(all ...string) (storage []tosca.Storage) {
+func labelled() *spec.Application {
+	uses := func(all ...string) (storage []spec.Storage) {
 		for i := 0; i < len(all); i += 2 {
-			storage = append(storage, tosca.Storage{Volume: all[i], Location: all[i+1]})
+			storage = append(storage, spec.Storage{Volume: all[i], Location: all[i+1]})
 		}
 		return storage
 	}
-	needs := func(all ...string) (required []tosca.Reach) {
+	needs := func(all ...string) (required []spec.Reach) {
 		for _, name := range all {
-			required = append(required, tosca.Reach{Name: "dependency", Target: name})
+			required = append(required, spec.Reach{Name: "dependency", Target: name})
 		}
 		return required
 	}
-	return &tosca.Application{
+	return &spec.Application{
 		Name: "shop", Version: "1",
-		Nodes: []tosca.Node{
+		Nodes: []spec.Node{
 			{Name: "a", Storage: uses("data", "/a", "logs", "/var/log")},
 			{Name: "b", Storage: uses("data", "/b")},
 			{Name: "c", Storage: uses("data", "/c", "logs", "/l")},
 		},
-		Components: []tosca.Component{{Name: "s", Host: "a", Node: "a", Connections: []string{"t"}}, {Name: "t", Host: "b", Node: "b"}},
-		Volumes:    []tosca.Volume{{Name: "data"}, {Name: "logs"}},
-		Others: []tosca.Other{
+		Components: []spec.Component{{Name: "s", Host: "a", Node: "a", Connections: []string{"t"}}, {Name: "t", Host: "b", Node: "b"}},
+		Volumes:    []spec.Volume{{Name: "data"}, {Name: "logs"}},
+		Others: []spec.Other{
 			{Name: "h"},
 			{Name: "i", Host: "h", Requirements: needs("j")},
 			{Name: "j", Host: "h", Requirements: needs("x")},
@@ -91,12 +91,12 @@ func TestLabelsHaveAPlaceOfTheirOwn(t *testing.T) {
 // Who cannot see the picture is told what it is of (SVG 2, 5.7 and 14).
 func TestAPictureIsDescribed(t *testing.T) {
 	t.Parallel()
-	for want, app := range map[string]*tosca.Application{
+	for want, app := range map[string]*spec.Application{
 		"A topology: 3 containers, 2 components, 2 volumes, 6 node templates, 1 connection, 8 dependencies, 5 uses of volumes.": labelled(),
-		"A topology: 1 container.":          {Nodes: []tosca.Node{{Name: "n"}}},
+		"A topology: 1 container.":          {Nodes: []spec.Node{{Name: "n"}}},
 		"There is nothing in the topology.": {},
 		"A topology: 1 container, 1 volume, 1 use of a volume.": {
-			Nodes: []tosca.Node{{Name: "n", Storage: []tosca.Storage{{Volume: "v"}}}}, Volumes: []tosca.Volume{{Name: "v"}},
+			Nodes: []spec.Node{{Name: "n", Storage: []spec.Storage{{Volume: "v"}}}}, Volumes: []spec.Volume{{Name: "v"}},
 		},
 	} {
 		root := parse(t, graph.SVG(app, graph.Options{}))

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/internal/visible"
+	"github.com/toskose/toskose/spec"
 )
 
 // Mermaid draws a flowchart for Mermaid, as many pages render it.
-func Mermaid(app *tosca.Application, opts Options) []byte {
+func Mermaid(app *spec.Application, opts Options) []byte {
 	m := &mermaidWriter{ids: map[*box]string{}}
 	t := newTopology(app)
 	m.line("flowchart LR")
@@ -49,7 +49,7 @@ func mermaidText(lines ...string) string {
 		if i > 0 {
 			b.WriteString("<br/>")
 		}
-		for _, r := range diag.VisibleLines(line) {
+		for _, r := range visible.Lines(line) {
 			switch {
 			case strings.ContainsRune("\"#&<>`\\;|{}[]", r):
 				fmt.Fprintf(&b, "#%d;", r)

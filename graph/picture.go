@@ -1,8 +1,8 @@
 package graph
 
 import (
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // Room is what a program needs, beside names, in the box of a component: it is at
@@ -50,7 +50,7 @@ type Label struct {
 }
 
 // Lay lays a topology out.
-func Lay(app *tosca.Application, room Room) Picture {
+func Lay(app *spec.Application, room Room) Picture {
 	t := newTopology(app)
 	for _, b := range t.boxes {
 		switch b.kind {

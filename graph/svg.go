@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // style is plain: shades that stay apart in print, and dashes that tell the
@@ -30,7 +30,7 @@ const style = `
 `
 
 // SVG draws a picture that needs no other file.
-func SVG(app *tosca.Application, opts Options) []byte {
+func SVG(app *spec.Application, opts Options) []byte {
 	t := newTopology(app)
 	s := &svgWriter{}
 	w, h := t.layout()

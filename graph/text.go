@@ -3,7 +3,7 @@ package graph
 import (
 	"strings"
 
-	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/internal/visible"
 )
 
 // widths are those of Helvetica's characters from the space on, in thousandths
@@ -42,4 +42,4 @@ func width(text string, size float64, bold bool) float64 {
 var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
 // escape returns a text as XML character data.
-func escape(s string) string { return markup.Replace(diag.VisibleLines(s)) }
+func escape(s string) string { return markup.Replace(visible.Lines(s)) }

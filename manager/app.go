@@ -16,8 +16,7 @@ import (
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/manager/view"
-	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -32,12 +31,11 @@ type Options struct {
 	// first is the current one. nil: documents are neither signed nor verified.
 	SecretKey func() ([]byte, error)
 	// Audit is called with what belongs in the audit log and is not a request; nil: nothing is.
-	Audit   func(keep.Notice)
-	Clock   *view.Clock       // that decisions are made by; nil: one that begins now
-	Digests map[string]string // of the configuration that each node's unit should have
-	Limits  unitclient.Limits
-	TLS     *tls.Config // for requests to units; nil: plain HTTP
-	Logger  *slog.Logger
+	Audit  func(keep.Notice)
+	Clock  *view.Clock // that decisions are made by; nil: one that begins now
+	Limits unitclient.Limits
+	TLS    *tls.Config // for requests to units; nil: plain HTTP
+	Logger *slog.Logger
 
 	Poll     time.Duration // how long one request to a unit waits for something to happen; 50 s
 	Patience time.Duration // how long a unit may be silent while it executes; 30 s
@@ -87,19 +85,19 @@ type App struct {
 	drawing Drawing
 }
 
-// New returns the application of a model and its completed configuration.
-func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error) {
+// New returns the manager of an application whose document is valid.
+func New(app *spec.Application, opts Options) (*App, error) {
 	opts = opts.withDefaults()
 	if opts.Containers == nil {
 		return nil, errors.New("manager: Options.Containers is missing")
 	}
-	model, err := topology.New(app, conf, opts.Passwords)
+	model, err := topology.New(app, opts.Passwords)
 	if err != nil {
 		return nil, err
 	}
-	goals := goalModel(app, conf)
+	goals := goalModel(app)
 	a := &App{model: model, drawing: newDrawing(app)}
-	a.rules = view.NewRules(goals, opts.Digests, func() *goal.Document { return a.keeper.Document() }, opts.Clock)
+	a.rules = view.NewRules(goals, digests(app), func() *goal.Document { return a.keeper.Document() }, opts.Clock)
 	a.fleet = fleet.New(fleet.Options{
 		Nodes: model.Nodes, Containers: opts.Containers, Limits: opts.Limits, TLS: opts.TLS, Logger: opts.Logger,
 		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,
@@ -109,9 +107,7 @@ func New(app *tosca.Application, conf *config.Config, opts Options) (*App, error
 	a.Control = Control{model, a.fleet}
 	a.Logs = Logs{model, a.fleet, logs.New(model, a.fleet)}
 	a.Goals = Goals{model: goals, fleet: a.fleet, rules: a.rules, now: opts.Clock.Now}
-	if conf.Manager.Goal != config.GoalNone {
-		a.standard = conf.Manager.Goal
-	}
+	a.standard = app.Goal
 	w := world{model, a.fleet, a.rules, a.engine}
 	a.keeper = keep.New(keep.Options{
 		Model: goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),

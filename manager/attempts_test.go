@@ -7,7 +7,7 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
-	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -15,17 +15,15 @@ import (
 // executions, but not the last of an operation.
 func TestWhatMustNotRunTwiceDoesNotHoweverMuchElseRuns(t *testing.T) {
 	t.Parallel()
-	if config.MaxAttempts > wire.MaxAttempts {
-		t.Errorf("%d attempts can be asked for, and %d are remembered", config.MaxAttempts, wire.MaxAttempts)
+	if spec.MaxAttempts > wire.MaxAttempts {
+		t.Errorf("%d attempts can be asked for, and %d are remembered", spec.MaxAttempts, wire.MaxAttempts)
 	}
 	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"})
 	u.Operations["api"]["Standard.configure"] = fakeunit.Operation{From: []string{"created"}, End: fakeunit.End{Outcome: wire.OutcomeFailed, ExitCode: 1}}
 	u.Operations["api"]["api_interface.push_default"] = fakeunit.Operation{From: []string{"created"}}
-	conf := fakeunit.Config()
-	backend := conf.Nodes["backend"]
-	backend.Components = map[string]config.Component{"api": {Operations: map[string]config.Operation{"Standard.configure": {Attempts: 1}}}}
-	conf.Nodes["backend"] = backend
-	app, err := manager.New(fakeunit.Thinking(), conf, manager.Options{
+	model := fakeunit.Thinking()
+	model.Components[0].Policy = &spec.Policy{Attempts: map[string]int{"Standard.configure": 1}}
+	app, err := manager.New(model, manager.Options{
 		Containers: fakeunit.Containers{"backend": {u.Start(t, map[string]string{"api": "created"})}}, Passwords: fakeunit.PasswordOf,
 		Patience: 100 * time.Millisecond, Backoff: time.Millisecond,
 	})

@@ -20,21 +20,20 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
-	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/unit/wire"
 )
 
 // twoContainers is an application with the component api in the container backend and gui in
 // frontend, and no requirement between them.
-func twoContainers() *tosca.Application {
-	app := &tosca.Application{Name: "two"}
+func twoContainers() *spec.Application {
+	app := &spec.Application{Name: "two"}
 	for component, node := range map[string]string{"api": "backend", "gui": "frontend"} {
-		app.Nodes = append(app.Nodes, tosca.Node{Name: node, Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()})
-		app.Components = append(app.Components, tosca.Component{
+		app.Nodes = append(app.Nodes, spec.Node{Name: node, Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Unit: &spec.Unit{Port: 9001, User: "admin"}})
+		app.Components = append(app.Components, spec.Component{
 			Name: component, Host: node, Node: node, Protocol: testunit.Lifecycle(),
-			Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{{Name: "configure", Script: "c.sh"}, {Name: "start", Script: "s.sh"}, {Name: "stop"}}}},
+			Interfaces: []spec.Interface{{Name: "Standard", Operations: []spec.Operation{{Name: "configure", Script: "c.sh"}, {Name: "start", Script: "s.sh"}, {Name: "stop"}}}},
 		})
 	}
 	return app
@@ -181,7 +180,7 @@ func TestAPasswordOfOneUnitDoesNoHarmInAnotherContainer(t *testing.T) {
 		return bytes.ReplaceAll(testunit.API(folder, port), []byte("api"), []byte("gui"))
 	})
 	begin := func() *manager.App {
-		app, err := manager.New(twoContainers(), &config.Config{Nodes: map[string]config.Node{"backend": {Port: 9001, User: "admin"}, "frontend": {Port: 9002, User: "admin"}}}, manager.Options{
+		app, err := manager.New(twoContainers(), manager.Options{
 			Containers: fakeunit.Containers{"backend": {backend.Addr}, "frontend": {frontend.Addr}}, Backoff: time.Millisecond,
 			SecretKey: func() ([]byte, error) { return []byte("secret\n"), nil },
 			Passwords: func(node string) []string {

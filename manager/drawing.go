@@ -2,7 +2,7 @@ package manager
 
 import (
 	"github.com/toskose/toskose/graph"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // Drawing is the topology and the protocols of its components, laid out for pages that
@@ -18,7 +18,7 @@ type Drawing struct {
 // roomForNumbers is what a component's box has for its state and its numbers.
 var roomForNumbers = graph.Room{Width: 196, Height: 36}
 
-func newDrawing(app *tosca.Application) Drawing {
+func newDrawing(app *spec.Application) Drawing {
 	d := Drawing{
 		Name: app.Name, Version: app.Version, Topology: graph.Lay(app, roomForNumbers),
 		Protocols: map[string]graph.Diagram{}, Groups: map[string][]string{},
@@ -26,7 +26,7 @@ func newDrawing(app *tosca.Application) Drawing {
 	for _, c := range app.Components {
 		d.Protocols[c.Name] = graph.States(c.Protocol)
 	}
-	for _, u := range app.Units {
+	for _, u := range app.Groups {
 		d.Groups[u.Name] = u.Members
 	}
 	return d

@@ -32,7 +32,7 @@ func withJob(t *testing.T, found manager.Containers) *manager.App {
 	t.Helper()
 	model := fakeunit.Thinking()
 	model.Nodes[2].Job = []string{"tool", "load"}
-	app, err := manager.New(model, fakeunit.Config(), manager.Options{
+	app, err := manager.New(model, manager.Options{
 		Containers: found, Passwords: fakeunit.PasswordOf, Patience: 100 * time.Millisecond, Backoff: time.Millisecond,
 	})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -27,6 +28,11 @@ import (
 func TestMain(m *testing.M) { leak.Main(m) }
 
 func application(t *testing.T, found fakeunit.Containers, opts manager.Options) *manager.App {
+	t.Helper()
+	return managerOf(t, fakeunit.Thinking(), found, opts)
+}
+
+func managerOf(t *testing.T, model *spec.Application, found fakeunit.Containers, opts manager.Options) *manager.App {
 	t.Helper()
 	opts.Containers = found
 	opts.Passwords = fakeunit.PasswordOf
@@ -37,7 +43,7 @@ func application(t *testing.T, found fakeunit.Containers, opts manager.Options) 
 		opts.Backoff = time.Millisecond
 	}
 	opts.Limits = unitclient.Limits{Call: time.Minute, Connect: time.Minute}
-	app, err := manager.New(fakeunit.Thinking(), fakeunit.Config(), opts)
+	app, err := manager.New(model, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -583,7 +589,9 @@ func TestAReplicaOfAnotherVersionIsLeftAlone(t *testing.T) {
 	ours, other := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"}), fakeunit.Backend("i2", nil, fakeunit.End{Target: "started"})
 	ours.Digest, other.Digest = "new", "old"
 	found := fakeunit.Containers{"backend": {ours.Start(t, configured), other.Start(t, configured)}}
-	app := application(t, found, manager.Options{Digests: map[string]string{"backend": "new"}})
+	model := fakeunit.Thinking()
+	model.Nodes[0].Unit.Digest = "new"
+	app := managerOf(t, model, found, manager.Options{})
 	if _, err := run(t, app, startAPI); !errors.Is(err, outcome.ErrOutdated) || len(ours.Executed())+len(other.Executed()) != 0 {
 		t.Errorf("on both: %v", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // RunTask makes it part of the goal that a Task is completed. What failed of it is tried once
@@ -52,7 +52,7 @@ func (a *App) index(run *execute.Request, now view.Look, named bool) error {
 // indexOf reads which index of a Task is meant.
 func indexOf(inputs map[string]string, c *topology.Component) (int, error) {
 	task := c.Model.Task
-	text, given := inputs[tosca.TaskIndex]
+	text, given := inputs[spec.TaskIndex]
 	if !given && task.Completions == 1 {
 		return 0, nil
 	}
@@ -66,5 +66,5 @@ func indexOf(inputs map[string]string, c *topology.Component) (int, error) {
 	}
 	return 0, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(
 		"the input %s says which index is run, from 0 to %d, %s; `toskose run %s`, or POST /api/v1/app/tasks/%s/run, runs all of them",
-		tosca.TaskIndex, task.Completions-1, what, c.Name(), c.Name())}
+		spec.TaskIndex, task.Completions-1, what, c.Name(), c.Name())}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // stuck is a unit with the task load whose index 1 does not end before the unit, but for
@@ -100,7 +100,7 @@ func newUnit(t *testing.T, config func(string, uint16) []byte) *testunit.Unit {
 
 func TestATaskFailsOnARealUnitWithAnExitCodeThatIsFinal(t *testing.T) {
 	u := newUnit(t, testunit.Task)
-	app := loadingAs(t, tosca.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3, FailOn: []int{9}}, fakeunit.Containers{"backend": {u.Addr}})
+	app := loadingAs(t, spec.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3, FailOn: []int{9}}, fakeunit.Containers{"backend": {u.Addr}})
 	ask(t, app, false)
 	st := awaitLoad(t, app, "over", over)
 	if st.Phase != goal.TaskFailed || st.Completed != 2 || st.Failed != 1 || *st.ExitCode != 9 || st.Reason != "index 1 ended with code 9, after which it is not tried again" {
@@ -113,7 +113,7 @@ func TestATaskFailsOnARealUnitWithAnExitCodeThatIsFinal(t *testing.T) {
 
 func TestATaskFailsOnARealUnitWhenItsDeadlinePasses(t *testing.T) {
 	u := newUnit(t, stuck("100"))
-	app := loadingAs(t, tosca.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3, Deadline: 2}, fakeunit.Containers{"backend": {u.Addr}})
+	app := loadingAs(t, spec.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3, Deadline: 2}, fakeunit.Containers{"backend": {u.Addr}})
 	ask(t, app, false)
 	st := awaitLoad(t, app, "over", over)
 	if st.Phase != goal.TaskFailed || *st.ExitCode != 124 || st.Reason != "its deadline of 2s has passed" || !st.Indexes[1].TimedOut || st.Indexes[1].Execution == "" {
@@ -127,7 +127,7 @@ func TestATaskFailsOnARealUnitWhenItsDeadlinePasses(t *testing.T) {
 func TestADeadlineDoesNotPassBeforeThereIsAReplica(t *testing.T) {
 	u := newUnit(t, testunit.Task)
 	containers := &scaled{}
-	app := loadingAs(t, tosca.Task{Completions: 1, Parallelism: 1, Deadline: 1}, containers)
+	app := loadingAs(t, spec.Task{Completions: 1, Parallelism: 1, Deadline: 1}, containers)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // nobody is there to keep the goal
 	if _, _, err := app.RunTask(ctx, "load", false, "jo"); !errors.Is(err, outcome.ErrUnreachable) {
@@ -145,7 +145,7 @@ func TestADeadlineDoesNotPassBeforeThereIsAReplica(t *testing.T) {
 
 func TestATaskOfManyIndexesOnOneRealUnitIsRememberedThroughRounds(t *testing.T) {
 	u := newUnit(t, testunit.Task)
-	task, containers := tosca.Task{Completions: 32, Parallelism: 40, BackoffLimit: 3}, fakeunit.Containers{"backend": {u.Addr}}
+	task, containers := spec.Task{Completions: 32, Parallelism: 40, BackoffLimit: 3}, fakeunit.Containers{"backend": {u.Addr}}
 	app := loadingAs(t, task, containers)
 	for round := range 3 {
 		ask(t, app, round > 0)
@@ -168,7 +168,7 @@ func TestATaskOfManyIndexesOnOneRealUnitIsRememberedThroughRounds(t *testing.T) 
 
 func TestATaskIsAskedForAgainTwiceAtOnce(t *testing.T) {
 	u := newUnit(t, testunit.Task)
-	app := loadingAs(t, tosca.Task{Completions: 3, Parallelism: 3, BackoffLimit: 3}, fakeunit.Containers{"backend": {u.Addr}})
+	app := loadingAs(t, spec.Task{Completions: 3, Parallelism: 3, BackoffLimit: 3}, fakeunit.Containers{"backend": {u.Addr}})
 	ask(t, app, false)
 	awaitLoad(t, app, "over", over)
 	var both sync.WaitGroup
@@ -188,7 +188,7 @@ func TestATaskIsAskedForAgainTwiceAtOnce(t *testing.T) {
 
 func TestAManagerThatEndsBetweenAttemptsLeavesTheirNumberToTheNext(t *testing.T) {
 	u := newUnit(t, testunit.Task)
-	task, containers := tosca.Task{Completions: 3, Parallelism: 3, BackoffLimit: 1}, fakeunit.Containers{"backend": {u.Addr}}
+	task, containers := spec.Task{Completions: 3, Parallelism: 3, BackoffLimit: 1}, fakeunit.Containers{"backend": {u.Addr}}
 	app := loadingAs(t, task, containers)
 	ask(t, app, false)
 	awaitLoad(t, app, "tried again soon", func(st *goal.TaskStatus) bool { return st.Indexes[1].Phase == goal.TaskRetrying })
@@ -206,7 +206,7 @@ func TestAManagerThatEndsBetweenAttemptsLeavesTheirNumberToTheNext(t *testing.T)
 
 func TestAContainerThatIsRestartedDuringAnIndexCountsForNothing(t *testing.T) {
 	u := newUnit(t, stuck("1"))
-	app := loadingAs(t, tosca.Task{Completions: 3, Parallelism: 3}, fakeunit.Containers{"backend": {u.Addr}})
+	app := loadingAs(t, spec.Task{Completions: 3, Parallelism: 3}, fakeunit.Containers{"backend": {u.Addr}})
 	ask(t, app, false)
 	awaitLoad(t, app, "running", func(st *goal.TaskStatus) bool {
 		tries, err := os.Stat(filepath.Join(u.Folder, "tries-1")) // by which the next attempt knows that there was one
@@ -224,7 +224,7 @@ func TestReplicasThatLeaveInTheMiddleLeaveTheirIndexesToTheOthers(t *testing.T) 
 	other := testunit.Run(t, fakeunit.Password, stuck("100"))
 	containers := &scaled{units: []netip.AddrPort{u.Addr, other.Addr}}
 	slices.SortFunc(containers.units, netip.AddrPort.Compare) // as replicas are numbered
-	app := loadingAs(t, tosca.Task{Completions: 4, Parallelism: 4, BackoffLimit: 3}, containers)
+	app := loadingAs(t, spec.Task{Completions: 4, Parallelism: 4, BackoffLimit: 3}, containers)
 	ask(t, app, false)
 	awaitLoad(t, app, "halfway", func(st *goal.TaskStatus) bool { return st.Completed >= 2 })
 	other.Kill()
@@ -242,7 +242,7 @@ func TestReplicasThatLeaveInTheMiddleLeaveTheirIndexesToTheOthers(t *testing.T) 
 
 func TestAGoalThatIsChangedInTheMiddleEndsATask(t *testing.T) {
 	u := newUnit(t, stuck("1"))
-	app := loadingAs(t, tosca.Task{Completions: 3, Parallelism: 1, BackoffLimit: 3}, fakeunit.Containers{"backend": {u.Addr}})
+	app := loadingAs(t, spec.Task{Completions: 3, Parallelism: 1, BackoffLimit: 3}, fakeunit.Containers{"backend": {u.Addr}})
 	ask(t, app, false)
 	st := awaitLoad(t, app, "running", func(st *goal.TaskStatus) bool { return st.Indexes[1].Phase == goal.TaskRunning })
 	if _, kept, err := app.SetGoal(t.Context(), manager.GoalRequest{State: goal.Down}); err != nil || !kept {

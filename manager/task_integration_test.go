@@ -15,33 +15,31 @@ import (
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/outcome"
-	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // loading manages an application of the task load alone, of three indexes, on some units.
 func loading(t *testing.T, units ...netip.AddrPort) *manager.App {
 	t.Helper()
-	return loadingAs(t, tosca.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3}, fakeunit.Containers{"backend": units})
+	return loadingAs(t, spec.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3}, fakeunit.Containers{"backend": units})
 }
 
 // loadingAs manages an application of a task alone, which is called load.
-func loadingAs(t *testing.T, task tosca.Task, containers manager.Containers) *manager.App {
+func loadingAs(t *testing.T, task spec.Task, containers manager.Containers) *manager.App {
 	t.Helper()
-	model := &tosca.Application{
+	model := &spec.Application{
 		Name:  "loading",
-		Nodes: []tosca.Node{{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()}},
-		Components: []tosca.Component{{
+		Nodes: []spec.Node{{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Unit: &spec.Unit{Port: 9001, User: fakeunit.User}}},
+		Components: []spec.Component{{
 			Name: "load", Type: "toskose.nodes.Task", Host: "backend", Node: "backend", Protocol: protocol.Task(),
-			Interfaces: []tosca.Interface{{Name: "Task", Operations: []tosca.Operation{{
-				Name: "run", Script: "run.sh", Inputs: []tosca.OperationInput{{Name: tosca.TaskIndex, Value: "0"}},
+			Interfaces: []spec.Interface{{Name: "Task", Operations: []spec.Operation{{
+				Name: "run", Script: "run.sh", Inputs: []spec.OperationInput{{Name: spec.TaskIndex, Value: "0"}},
 			}}}},
 			Task: &task,
 		}},
 	}
-	conf := &config.Config{Nodes: map[string]config.Node{"backend": fakeunit.Config().Nodes["backend"]}}
-	app, err := manager.New(model, conf, manager.Options{
+	app, err := manager.New(model, manager.Options{
 		Containers: containers, Passwords: fakeunit.PasswordOf, Patience: 100 * time.Millisecond, Backoff: time.Millisecond,
 	})
 	if err != nil {

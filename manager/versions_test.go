@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/view"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -23,11 +23,14 @@ func version(t *testing.T, found fakeunit.Containers, newer bool) *manager.App {
 	if newer {
 		digest = "new"
 		cache := model.Components[0]
-		cache.Name, cache.Interfaces = "cache", []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{{Name: "start", Script: "scripts/cache.sh"}}}}
+		cache.Name, cache.Interfaces = "cache", []spec.Interface{{Name: "Standard", Operations: []spec.Operation{{Name: "start", Script: "scripts/cache.sh"}}}}
 		model.Components = append(model.Components, cache)
 	}
-	app, err := manager.New(model, fakeunit.Config(), manager.Options{
-		Containers: found, Passwords: fakeunit.PasswordOf, Digests: map[string]string{"backend": digest, "frontend": digest},
+	for _, i := range []int{0, 1} {
+		model.Nodes[i].Unit.Digest = digest
+	}
+	app, err := manager.New(model, manager.Options{
+		Containers: found, Passwords: fakeunit.PasswordOf,
 		Patience: 100 * time.Millisecond, Backoff: time.Millisecond, Discover: 20 * time.Millisecond,
 	})
 	if err != nil {

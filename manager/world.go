@@ -12,7 +12,7 @@ import (
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -41,7 +41,7 @@ func (w world) execute(ctx context.Context, step goal.Step) (seq uint64, err err
 		Part: step.Part, Timeout: step.Timeout.Seconds(),
 	}
 	if step.Part != nil {
-		request.Inputs = map[string]string{tosca.TaskIndex: strconv.Itoa(step.Part.Index)}
+		request.Inputs = map[string]string{spec.TaskIndex: strconv.Itoa(step.Part.Index)}
 	}
 	x, err := w.engine.Run(ctx, r, request)
 	return x.Seq, err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 )
 
@@ -45,7 +46,7 @@ func (t *tree) data(at string, data []byte) {
 
 // component adds the files of a component at their paths in the archive: the
 // whole folder of each script, artifacts, and what operations depend on.
-func (t *tree) component(c tosca.Component) error {
+func (t *tree) component(c spec.Component) error {
 	root := appPath(c.Name, "")
 	t.folder(root)
 	var problems []error

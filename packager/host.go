@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/diag"
 )
@@ -22,7 +23,7 @@ func (h HostPath) String() string { return fmt.Sprintf("%s, by %s", h.Path, h.Us
 // hostPaths finds what the application uses of its host. An archive decides nothing about
 // machines: each path must be allowed by who packages it, on the command line or in
 // toskose.yml.
-func (p *planner) hostPaths(volumes []tosca.Volume) {
+func (p *planner) hostPaths(volumes []spec.Volume) {
 	for _, n := range p.app.Nodes {
 		for _, share := range n.Shares {
 			p.hostPath(HostPath{share.Host, fmt.Sprintf("container %q at %s", n.Name, share.Container)}, p.opts.Places[tosca.ShareOf(n.Name, share.Container)])

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // unitJob is what a container's unit runs by itself (toskose_job).
@@ -25,12 +25,12 @@ type unitStep struct {
 
 // jobOf returns the Task that a container is there for, where toskose.yml says that it
 // is run without the manager; nil: it is not.
-func (p *planner) jobOf(node string) *tosca.Component {
+func (p *planner) jobOf(node string) *spec.Component {
 	if !p.plan.Config.Nodes[node].Job {
 		return nil
 	}
 	components := p.components(node)
-	i := slices.IndexFunc(components, func(c tosca.Component) bool { return c.Task != nil })
+	i := slices.IndexFunc(components, func(c spec.Component) bool { return c.Task != nil })
 	if i < 0 {
 		return nil // said so
 	}
@@ -44,7 +44,7 @@ func (p *planner) checkJobs() {
 		if !cfg.Job {
 			continue
 		}
-		var tasks []tosca.Component
+		var tasks []spec.Component
 		components := p.components(n.Name)
 		for _, c := range components {
 			if c.Task != nil {
@@ -82,7 +82,7 @@ func (p *planner) checkAlone(node string, own []string) {
 			if c.Node != node && slices.Contains(own, to) {
 				p.report("container %q: nodes.%s.job: component %q depends on %q, so the manager must run it", node, node, c.Name, to)
 			}
-			if c.Node == node && !slices.Contains(own, to) && slices.ContainsFunc(p.app.Components, func(o tosca.Component) bool { return o.Name == to }) {
+			if c.Node == node && !slices.Contains(own, to) && slices.ContainsFunc(p.app.Components, func(o spec.Component) bool { return o.Name == to }) {
 				p.report("container %q: nodes.%s.job: component %q depends on %q, which may not be up when the container starts, so the manager must run it", node, node, c.Name, to)
 			}
 		}
@@ -90,10 +90,10 @@ func (p *planner) checkAlone(node string, own []string) {
 }
 
 // hostsOf returns the components that one is hosted on, the outermost first.
-func (p *planner) hostsOf(c tosca.Component) []string {
+func (p *planner) hostsOf(c spec.Component) []string {
 	var all []string
 	for i := 0; i >= 0; {
-		if i = slices.IndexFunc(p.app.Components, func(o tosca.Component) bool { return o.Name == c.Host }); i >= 0 {
+		if i = slices.IndexFunc(p.app.Components, func(o spec.Component) bool { return o.Name == c.Host }); i >= 0 {
 			c = p.app.Components[i]
 			all = append(all, c.Name)
 		}
@@ -103,7 +103,7 @@ func (p *planner) hostsOf(c tosca.Component) []string {
 }
 
 // stepsTo returns the operations of a Task that come before the first run.
-func stepsTo(c tosca.Component) (steps []protocol.Operation, ok bool) {
+func stepsTo(c spec.Component) (steps []protocol.Operation, ok bool) {
 	implemented := func(o protocol.Operation) bool { return isImplemented(c, o) }
 	type place struct {
 		state string
@@ -127,7 +127,7 @@ func stepsTo(c tosca.Component) (steps []protocol.Operation, ok bool) {
 	return nil, false
 }
 
-func isImplemented(c tosca.Component, o protocol.Operation) bool {
+func isImplemented(c spec.Component, o protocol.Operation) bool {
 	for name, operation := range c.Operations() {
 		if name == o {
 			return operation.Script != ""
@@ -146,11 +146,11 @@ func (p *planner) unitJob(node string) *unitJob {
 		return unitStep{Component: component, Operation: o.String()}
 	}
 	job := unitJob{
-		Task: step(c.Name, protocol.TaskRun), Input: tosca.TaskIndex, Completions: c.Task.Completions,
+		Task: step(c.Name, protocol.TaskRun), Input: spec.TaskIndex, Completions: c.Task.Completions,
 		Deadline: c.Task.Deadline, FailOn: c.Task.FailOn,
 	}
 	for _, host := range p.hostsOf(*c) {
-		i := slices.IndexFunc(p.app.Components, func(o tosca.Component) bool { return o.Name == host })
+		i := slices.IndexFunc(p.app.Components, func(o spec.Component) bool { return o.Name == host })
 		for _, name := range []string{"create", "configure"} {
 			if o := (protocol.Operation{Interface: protocol.Standard, Name: name}); isImplemented(p.app.Components[i], o) {
 				job.Steps = append(job.Steps, step(host, o))
@@ -165,7 +165,7 @@ func (p *planner) unitJob(node string) *unitJob {
 }
 
 // asJob has an orchestrator run a container until it ends with 0.
-func (s *Service) asJob(c *tosca.Component) {
+func (s *Service) asJob(c *spec.Component) {
 	task := *c.Task
 	s.Job = &Job{Name: c.Name, Task: task}
 	if r := &s.Deploy.RestartPolicy; *r == (config.RestartPolicy{}) {
@@ -178,9 +178,9 @@ func (s *Service) asJob(c *tosca.Component) {
 
 // withoutJobs leaves out the components that no manager runs: to it, their containers
 // are the orchestrator's, like those without components.
-func (p *planner) withoutJobs(app *tosca.Application) {
+func (p *planner) withoutJobs(app *spec.Application) {
 	gone := map[string]bool{}
-	app.Components = slices.DeleteFunc(app.Components, func(c tosca.Component) bool {
+	app.Components = slices.DeleteFunc(app.Components, func(c spec.Component) bool {
 		gone[c.Name] = gone[c.Name] || p.plan.Config.Nodes[c.Node].Job
 		return gone[c.Name]
 	})
@@ -191,8 +191,8 @@ func (p *planner) withoutJobs(app *tosca.Application) {
 			}
 		}
 	}
-	app.Units = slices.Clone(app.Units)
-	for i := range app.Units {
-		app.Units[i].Members = slices.DeleteFunc(slices.Clone(app.Units[i].Members), func(name string) bool { return gone[name] })
+	app.Groups = slices.Clone(app.Groups)
+	for i := range app.Groups {
+		app.Groups[i].Members = slices.DeleteFunc(slices.Clone(app.Groups[i].Members), func(name string) bool { return gone[name] })
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
 	"github.com/toskose/toskose/packager/output"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 	unit "github.com/toskose/toskose/unit/config"
 )
 
 // tasks has a Task in a container of its own, hosted on a tool that is only installed.
-func tasks(t *testing.T) *tosca.Application {
+func tasks(t *testing.T) *spec.Application {
 	t.Helper()
 	app := sample.App()
 	script := app.Components[1].Interfaces[0].Operations[0].Script
@@ -27,25 +27,25 @@ func tasks(t *testing.T) *tosca.Application {
 			script = o.Script
 		}
 	}
-	operations := func(of string, names ...string) (all tosca.Interface) {
+	operations := func(of string, names ...string) (all spec.Interface) {
 		all.Name = of
 		for _, name := range names {
-			all.Operations = append(all.Operations, tosca.Operation{Name: name, Script: script})
+			all.Operations = append(all.Operations, spec.Operation{Name: name, Script: script})
 		}
 		return all
 	}
-	app.Nodes = append(app.Nodes, tosca.Node{Name: "toolbox", Type: "tosker.nodes.Container", Image: app.Nodes[0].Image, Protocol: protocol.Container()})
+	app.Nodes = append(app.Nodes, spec.Node{Name: "toolbox", Type: "tosker.nodes.Container", Image: app.Nodes[0].Image, Protocol: protocol.Container()})
 	app.Components = append(app.Components,
-		tosca.Component{
+		spec.Component{
 			Name: "tool", Type: "tosker.nodes.Software", Host: "toolbox", Node: "toolbox", Protocol: protocol.Software(),
-			Interfaces: []tosca.Interface{operations("Standard", "create")},
+			Interfaces: []spec.Interface{operations("Standard", "create")},
 		},
-		tosca.Component{
+		spec.Component{
 			Name: "migrate", Type: "toskose.nodes.Task", Host: "tool", Node: "toolbox", Protocol: protocol.Task(),
-			Interfaces: []tosca.Interface{operations("Standard", "configure"), operations("Task", "run")},
-			Task:       &tosca.Task{Completions: 3, Parallelism: 2, BackoffLimit: 4, Deadline: 60, Rerun: tosca.RerunReplaced, FailOn: []int{3, 64}},
+			Interfaces: []spec.Interface{operations("Standard", "configure"), operations("Task", "run")},
+			Task:       &spec.Task{Completions: 3, Parallelism: 2, BackoffLimit: 4, Deadline: 60, Rerun: spec.RerunReplaced, FailOn: []int{3, 64}},
 		})
-	app.Units = append(app.Units, tosca.Unit{Name: "all", Members: []string{"migrate", "tool", "toolbox"}})
+	app.Groups = append(app.Groups, spec.Group{Name: "all", Members: []string{"migrate", "tool", "toolbox"}})
 	return app
 }
 
@@ -69,7 +69,7 @@ func TestAContainerOfOneTaskIsRunWithoutTheManager(t *testing.T) {
 		t.Errorf("the service is %+v, restarted %+v", s.Job, r)
 	}
 	model := fileOf(t, image(t, p, ""), func(f packager.File) bool { return strings.HasSuffix(f.Path, "/app.json") })
-	var app tosca.Application
+	var app spec.Application
 	if err := json.Unmarshal([]byte(model), &app); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestAContainerOfOneTaskIsRunWithoutTheManager(t *testing.T) {
 			t.Errorf("what the manager knows of the job of %q is %q", n.Name, n.Job)
 		}
 	}
-	if members := app.Units[len(app.Units)-1].Members; !cmp.Equal(members, []string{"toolbox"}) {
+	if members := app.Groups[len(app.Groups)-1].Members; !cmp.Equal(members, []string{"toolbox"}) {
 		t.Errorf("the manager's group has %q", members)
 	}
 	if readByTheUnit(t, plan(t, tasks(t), config.Config{}), "toolbox").Supervisord.Job != nil {
@@ -98,29 +98,29 @@ func TestAContainerOfOneTaskIsRunWithoutTheManager(t *testing.T) {
 func TestWhatOnlyTheManagerCanRunIsNoJob(t *testing.T) {
 	t.Parallel()
 	two := 2
-	for want, change := range map[string]func(app *tosca.Application, cfg *config.Node){
-		`it hosts 2 Tasks, and has to host exactly one`: func(app *tosca.Application, _ *config.Node) {
+	for want, change := range map[string]func(app *spec.Application, cfg *config.Node){
+		`it hosts 2 Tasks, and has to host exactly one`: func(app *spec.Application, _ *config.Node) {
 			other := app.Components[4]
 			other.Name = "other"
 			app.Components = append(app.Components, other)
 		},
-		`it hosts 0 Tasks, and has to host exactly one`: func(app *tosca.Application, _ *config.Node) { app.Components[4].Task = nil },
-		`each of 2 replicas would run the whole Task "migrate": leave out deploy.replicas`: func(_ *tosca.Application, cfg *config.Node) {
+		`it hosts 0 Tasks, and has to host exactly one`: func(app *spec.Application, _ *config.Node) { app.Components[4].Task = nil },
+		`each of 2 replicas would run the whole Task "migrate": leave out deploy.replicas`: func(_ *spec.Application, cfg *config.Node) {
 			cfg.Deploy.Replicas = &two
 		},
-		`it hosts component "tool", too, which the manager must run: only what Task "migrate" is hosted on may be there`: func(app *tosca.Application, _ *config.Node) {
+		`it hosts component "tool", too, which the manager must run: only what Task "migrate" is hosted on may be there`: func(app *spec.Application, _ *config.Node) {
 			app.Components[4].Host = "toolbox"
 		},
-		`component "tool" is started, so the manager must run it`: func(app *tosca.Application, _ *config.Node) {
+		`component "tool" is started, so the manager must run it`: func(app *spec.Application, _ *config.Node) {
 			app.Components[3].Interfaces[0].Operations[0].Name = "start"
 		},
-		`component "api" depends on "migrate", so the manager must run it`: func(app *tosca.Application, _ *config.Node) {
+		`component "api" depends on "migrate", so the manager must run it`: func(app *spec.Application, _ *config.Node) {
 			app.Components[0].Depends = []string{"migrate"}
 		},
-		`component "migrate" depends on "api", which may not be up when the container starts, so the manager must run it`: func(app *tosca.Application, _ *config.Node) {
+		`component "migrate" depends on "api", which may not be up when the container starts, so the manager must run it`: func(app *spec.Application, _ *config.Node) {
 			app.Components[4].Connections = []string{"api"}
 		},
-		`the protocol of Task "migrate" leads from "deleted" to no Task.run`: func(app *tosca.Application, _ *config.Node) {
+		`the protocol of Task "migrate" leads from "deleted" to no Task.run`: func(app *spec.Application, _ *config.Node) {
 			app.Components[4].Protocol.Transitions = nil
 		},
 	} {

@@ -1,13 +1,11 @@
 package packager
 
 import (
-	"encoding/json"
 	"path"
 	"slices"
 	"strconv"
 
-	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // manager plans the manager's image and service.
@@ -42,22 +40,16 @@ func (p *planner) manager() {
 	p.checkImageNames()
 }
 
-// managerFiles are those of the manager's image: the model, the configuration, and the
-// digests of what units are configured to do.
+// managerFiles are those of the manager's image: the document of the application, and the
+// authorities of users' certificates.
 func (p *planner) managerFiles() []File {
 	t := newTree(p.archive)
-	add := func(path string, data []byte, err error) {
-		if err != nil {
-			p.problems = append(p.problems, err)
-		}
-		t.data(path, data)
+	p.plan.Document = p.document()
+	document, err := spec.Encode(p.plan.Document)
+	if err != nil {
+		p.problems = append(p.problems, err)
 	}
-	model, err := tosca.Encode(p.public())
-	add(path.Join(ManagerFolder, "app.json"), model, err)
-	public, err := config.Encode(p.plan.Config)
-	add(path.Join(ManagerFolder, "toskose.yml"), public, err)
-	digests, err := json.MarshalIndent(p.plan.Digests, "", "  ")
-	add(DigestsPath, append(digests, '\n'), err)
+	t.data(ApplicationPath, document)
 	if ca := p.plan.Config.Manager.ClientCA; ca != "" {
 		t.data(ClientCAPath, []byte(ca))
 	}

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // What is valid in a section of supervisord.conf, in a list of programs, as a
@@ -47,7 +47,7 @@ func (p *planner) checkName(what, name string, routes []string) {
 	}
 }
 
-func (p *planner) checkOperations(c tosca.Component, programs map[string]string) {
+func (p *planner) checkOperations(c spec.Component, programs map[string]string) {
 	for name := range c.Operations() {
 		if !nameForm.MatchString(name.Interface) || !nameForm.MatchString(name.Name) {
 			p.report("component %q: operation %q: the name cannot be used for programs: only %s", c.Name, name, nameRule)
@@ -65,7 +65,7 @@ func (p *planner) checkOperations(c tosca.Component, programs map[string]string)
 
 // processName is an operation's bare name where one interface of the component
 // only has it, otherwise `interface.operation`.
-func processName(c tosca.Component, operation protocol.Operation) string {
+func processName(c spec.Component, operation protocol.Operation) string {
 	for other := range c.Operations() {
 		if other.Name == operation.Name && other != operation {
 			return operation.String()

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // aliases returns each node's names on the network besides its own: the alias
@@ -58,7 +58,7 @@ func (p *planner) aliases() map[string][]string {
 // dependsOn orders services after what their containers and components depend
 // on and dial. An edge that would close a cycle is left out, which engines
 // refuse: an order between containers that need each other there is none.
-func dependsOn(app *tosca.Application, services []Service) {
+func dependsOn(app *spec.Application, services []Service) {
 	nodeOf := map[string]string{}
 	for _, n := range app.Nodes {
 		nodeOf[n.Name] = n.Name

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 )
 
@@ -29,7 +30,7 @@ type Options struct {
 }
 
 // TargetOf says what a toskose.yml for the application may name.
-func TargetOf(app *tosca.Application) config.Target {
+func TargetOf(app *spec.Application) config.Target {
 	name, _ := projectName(app.Name)
 	target := config.Target{App: name}
 	for _, n := range app.Nodes {
@@ -51,18 +52,18 @@ func TargetOf(app *tosca.Application) config.Target {
 }
 
 // isBuilt reports whether a container's image is built from the archive.
-func isBuilt(n tosca.Node) bool {
-	return n.Image.Kind == tosca.ImageFile || n.Image.Kind == tosca.ImageFileService
+func isBuilt(n spec.Node) bool {
+	return n.Image.Kind == spec.ImageFile || n.Image.Kind == spec.ImageFileService
 }
 
-func hosts(app *tosca.Application, node string) bool {
-	return slices.ContainsFunc(app.Components, func(c tosca.Component) bool { return c.Node == node })
+func hosts(app *spec.Application, node string) bool {
+	return slices.ContainsFunc(app.Components, func(c spec.Component) bool { return c.Node == node })
 }
 
 // New makes the plan for an application. archive holds its files at their
 // paths; cfg is what config.Decode returned for TargetOf(app), or empty. The
 // error joins all that cannot be packaged.
-func New(app *tosca.Application, archive fs.FS, cfg config.Config, opts Options) (*Plan, error) {
+func New(app *spec.Application, archive fs.FS, cfg config.Config, opts Options) (*Plan, error) {
 	name, err := projectName(app.Name)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func New(app *tosca.Application, archive fs.FS, cfg config.Config, opts Options)
 
 // planner gathers a plan and the problems with it.
 type planner struct {
-	app      *tosca.Application
+	app      *spec.Application
 	archive  fs.FS
 	opts     Options
 	plan     *Plan
@@ -117,8 +118,8 @@ func (p *planner) warn(format string, args ...any) {
 }
 
 // components returns a node's components.
-func (p *planner) components(node string) []tosca.Component {
-	var cs []tosca.Component
+func (p *planner) components(node string) []spec.Component {
+	var cs []spec.Component
 	for _, c := range p.app.Components {
 		if c.Node == node {
 			cs = append(cs, c)
@@ -157,7 +158,7 @@ func Shorten(name, of string, length int) string {
 }
 
 // volume plans a volume; toskose.yml wins over the application.
-func volume(v tosca.Volume, cfg config.Volume) Volume {
+func volume(v spec.Volume, cfg config.Volume) Volume {
 	out := Volume{Name: v.Name}
 	for _, key := range slices.Sorted(maps.Keys(v.Options)) {
 		if key == "driver" {

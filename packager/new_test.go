@@ -12,10 +12,10 @@ import (
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
-func plan(t *testing.T, app *tosca.Application, cfg config.Config) *packager.Plan {
+func plan(t *testing.T, app *spec.Application, cfg config.Config) *packager.Plan {
 	t.Helper()
 	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	if err != nil {
@@ -167,99 +167,99 @@ func TestNoImageHoldsASecret(t *testing.T) {
 func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		change func(*tosca.Application)
+		change func(*spec.Application)
 		want   string
 	}{
 		"a name that no program can have": {
-			func(a *tosca.Application) { a.Components[0].Name = "a:b" },
+			func(a *spec.Application) { a.Components[0].Name = "a:b" },
 			`component "a:b": the name cannot be used for containers and programs`,
 		},
 		"a component named like a route": {
-			func(a *tosca.Application) { a.Components[2].Name = "log" },
+			func(a *spec.Application) { a.Components[2].Name = "log" },
 			`component "log": the name is a route of the manager's API; rename the component`,
 		},
 		"an operation named like a route": {
-			func(a *tosca.Application) { a.Components[0].Interfaces[1].Operations[0].Name = "operations" },
+			func(a *spec.Application) { a.Components[0].Interfaces[1].Operations[0].Name = "operations" },
 			`operation "api_interface.operations": the name is a route of the manager's API`,
 		},
 		"a container named like a route": {
-			func(a *tosca.Application) { a.Nodes[2].Name = "reload" },
+			func(a *spec.Application) { a.Nodes[2].Name = "reload" },
 			`container "reload": the name is a route`,
 		},
 		"a container with the manager's name": {
-			func(a *tosca.Application) { a.Nodes[2].Name = "toskose-manager" },
+			func(a *spec.Application) { a.Nodes[2].Name = "toskose-manager" },
 			`container "toskose-manager": the name is reserved for the manager`,
 		},
 		"two programs of one name": {
-			func(a *tosca.Application) {
+			func(a *spec.Application) {
 				a.Components[1].Name, a.Components[1].Connections = "api.Standard", nil
 			},
 			`its program "api.Standard.start" is already that of "api Standard.start"`,
 		},
 		"an image by the name of another's base": {
-			func(a *tosca.Application) {
-				a.Nodes[0].Image = tosca.Image{Kind: tosca.ImageFile, Name: "api/Dockerfile"}
+			func(a *spec.Application) {
+				a.Nodes[0].Image = spec.Image{Kind: spec.ImageFile, Name: "api/Dockerfile"}
 				a.Nodes[2].Name = "backend-base"
-				a.Nodes[2].Image = tosca.Image{Kind: tosca.ImageFileService, Name: "store/Dockerfile"}
+				a.Nodes[2].Image = spec.Image{Kind: spec.ImageFileService, Name: "store/Dockerfile"}
 				a.Components[0].Connections = nil
 			},
 			`image "my-shop-backend-base:latest": two containers would have this image`,
 		},
 		"a script that is not in the archive": {
-			func(a *tosca.Application) { a.Components[1].Interfaces[0].Operations[0].Script = "gui/none.sh" },
+			func(a *spec.Application) { a.Components[1].Interfaces[0].Operations[0].Script = "gui/none.sh" },
 			`component "gui": script "gui/none.sh": is not in the archive`,
 		},
 		"two containers on one port of the host": {
-			func(a *tosca.Application) {
-				a.Nodes[2].Ports = []tosca.Port{{Container: 1, Host: 8080, Protocol: "tcp"}}
+			func(a *spec.Application) {
+				a.Nodes[2].Ports = []spec.Port{{Container: 1, Host: 8080, Protocol: "tcp"}}
 			},
 			`container "store": port 8080 of the host is already published by the container backend`,
 		},
 		"a variable that is the unit's": {
-			func(a *tosca.Application) { a.Nodes[0].Env["SUPERVISORD_PORT"] = "1" },
+			func(a *spec.Application) { a.Nodes[0].Env["SUPERVISORD_PORT"] = "1" },
 			`environment variable "SUPERVISORD_PORT": the name is reserved for the unit`,
 		},
 		"a folder in the place of the unit's documents": {
-			func(a *tosca.Application) {
-				a.Nodes[0].Shares = []tosca.Share{{Container: "/toskose/documents/", Host: "/srv"}}
+			func(a *spec.Application) {
+				a.Nodes[0].Shares = []spec.Share{{Container: "/toskose/documents/", Host: "/srv"}}
 			},
 			`container "backend": nothing can be mounted at /toskose/documents/, where the unit has a volume of its own`,
 		},
 		"a volume in the place of the unit's documents": {
-			func(a *tosca.Application) {
-				a.Nodes[0].Storage = []tosca.Storage{{Volume: "dbvolume", Location: "/toskose/documents"}}
+			func(a *spec.Application) {
+				a.Nodes[0].Storage = []spec.Storage{{Volume: "dbvolume", Location: "/toskose/documents"}}
 			},
 			`container "backend": nothing can be mounted at /toskose/documents, where`,
 		},
 		"a command with an open quotation": {
-			func(a *tosca.Application) { a.Nodes[2].Command = `sh -c "x` },
+			func(a *spec.Application) { a.Nodes[2].Command = `sh -c "x` },
 			`container "store": command "sh -c \"x": a quotation mark is not closed`,
 		},
 		"a component that is dialled by a container's name": {
-			func(a *tosca.Application) {
+			func(a *spec.Application) {
 				a.Components[0].Name, a.Components[1].Connections = "store", []string{"store"}
 				a.Components[0].Connections = nil
 			},
 			`container "backend": component "store" is also the name of store on the network`,
 		},
 		"containers whose names differ by case only": {
-			func(a *tosca.Application) { a.Nodes[2].Name, a.Components[0].Connections = "BACKEND", nil },
+			func(a *spec.Application) { a.Nodes[2].Name, a.Components[0].Connections = "BACKEND", nil },
 			`container "BACKEND": its name differs from that of backend only by case`,
 		},
 		"a component that is dialled by a container's name in other letters": {
-			func(a *tosca.Application) {
+			func(a *spec.Application) {
 				a.Components[0].Name, a.Components[1].Connections = "Store", []string{"Store"}
 			},
 			`container "backend": component "Store" is also the name of store on the network`,
 		},
 		"a name without a letter": {
-			func(a *tosca.Application) { a.Name = "***" },
+			func(a *spec.Application) { a.Name = "***" },
 			`the application's name "***" has no letter or digit`,
 		},
 		"inputs that differ by case only": {
-			func(a *tosca.Application) {
+			func(a *spec.Application) {
 				o := &a.Components[0].Interfaces[0].Operations[1]
-				o.Inputs = append(o.Inputs, tosca.OperationInput{Name: "PORT", Value: "1"})
+				o.Inputs = append(o.Inputs, spec.OperationInput{Name: "PORT", Value: "1"})
 			},
 			`input "PORT": is the variable INPUT_PORT, which "port" is too`,
 		},
@@ -280,7 +280,7 @@ func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 func TestWhatIsLostIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	app := sample.App()
-	app.Nodes[1].Image.Kind = tosca.ImageService
+	app.Nodes[1].Image.Kind = spec.ImageService
 	warnings := strings.Join(plan(t, app, config.Config{}).Warnings, "\n")
 	for _, want := range []string{`container "backend": its command is not run`, `container "frontend": the command of image`} {
 		if !strings.Contains(warnings, want) {
@@ -312,8 +312,8 @@ func TestServicesThatNeedEachOtherAreOrderedWithoutACycle(t *testing.T) {
 func TestImagesOfDockerfilesAreBuiltFromTheArchive(t *testing.T) {
 	t.Parallel()
 	app := sample.App()
-	app.Nodes[0].Image = tosca.Image{Kind: tosca.ImageFile, Name: "api/Dockerfile"}
-	app.Nodes[2].Image = tosca.Image{Kind: tosca.ImageFileService, Name: "store/Dockerfile.prod"}
+	app.Nodes[0].Image = spec.Image{Kind: spec.ImageFile, Name: "api/Dockerfile"}
+	app.Nodes[2].Image = spec.Image{Kind: spec.ImageFileService, Name: "store/Dockerfile.prod"}
 	plan := func(yml string) (*packager.Plan, error) {
 		target := packager.TargetOf(app)
 		cfg, err := config.Decode("toskose.yml", []byte(yml), &target)

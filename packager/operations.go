@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // components returns what toskose.yml may say of components.
-func components(app *tosca.Application) map[string]config.TargetComponent {
+func components(app *spec.Application) map[string]config.TargetComponent {
 	all := map[string]config.TargetComponent{}
 	for _, c := range app.Components {
 		t := config.TargetComponent{Node: c.Node, Operations: operations(c), Port: declaredPort(app, c)}
@@ -33,7 +33,7 @@ func components(app *tosca.Application) map[string]config.TargetComponent {
 }
 
 // operations returns the operations of a component that have a script.
-func operations(c tosca.Component) map[string]config.TargetOperation {
+func operations(c spec.Component) map[string]config.TargetOperation {
 	all := map[string]config.TargetOperation{}
 	for name, o := range c.Operations() {
 		if o.Script == "" {
@@ -52,7 +52,7 @@ func operations(c tosca.Component) map[string]config.TargetOperation {
 // is started; 0: none is declared. It is that of its own endpoint. A container speaks for
 // a component only where no other is started in it: by its endpoint or, where it
 // has none, by its only port.
-func declaredPort(app *tosca.Application, c tosca.Component) int {
+func declaredPort(app *spec.Application, c spec.Component) int {
 	if c.Endpoint != 0 {
 		return c.Endpoint
 	}
@@ -61,7 +61,7 @@ func declaredPort(app *tosca.Application, c tosca.Component) int {
 			return 0
 		}
 	}
-	i := slices.IndexFunc(app.Nodes, func(n tosca.Node) bool { return n.Name == c.Node })
+	i := slices.IndexFunc(app.Nodes, func(n spec.Node) bool { return n.Name == c.Node })
 	switch {
 	case i < 0: // a draft
 		return 0
@@ -82,7 +82,7 @@ func declaredPort(app *tosca.Application, c tosca.Component) int {
 }
 
 // starts reports whether an operation with a script starts a component.
-func starts(c tosca.Component) bool {
+func starts(c spec.Component) bool {
 	for name, o := range c.Operations() {
 		if o.Script != "" && c.Protocol.KindOf(name) == protocol.KindStart {
 			return true
@@ -93,7 +93,7 @@ func starts(c tosca.Component) bool {
 
 // Configured returns the application with what toskose.yml says of operations: their
 // kinds, and the states of those that no transition names.
-func Configured(app *tosca.Application, cfg config.Config) *tosca.Application {
+func Configured(app *spec.Application, cfg config.Config) *spec.Application {
 	changed := *app
 	changed.Components = slices.Clone(app.Components)
 	for i := range changed.Components {

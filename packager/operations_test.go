@@ -13,8 +13,8 @@ import (
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 	unit "github.com/toskose/toskose/unit/config"
 )
 
@@ -157,30 +157,30 @@ func readByTheUnit(t *testing.T, p *packager.Plan, node string) *unit.Config {
 
 func TestTheDeclaredPortIsWhatAStartIsReadyAt(t *testing.T) {
 	t.Parallel()
-	tcp := func(ports ...int) (all []tosca.Port) {
+	tcp := func(ports ...int) (all []spec.Port) {
 		for _, p := range ports {
-			all = append(all, tosca.Port{Container: p, Protocol: "tcp"})
+			all = append(all, spec.Port{Container: p, Protocol: "tcp"})
 		}
 		return all
 	}
 	for name, tt := range map[string]struct {
-		change func(app *tosca.Application) // of frontend, with gui in it
+		change func(app *spec.Application) // of frontend, with gui in it
 		cfg    config.Readiness
 		want   string
 	}{
-		"no port":                       {func(*tosca.Application) {}, config.Readiness{}, ""},
-		"its endpoint":                  {func(app *tosca.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{}, "127.0.0.1:81"},
-		"the container's only port":     {func(app *tosca.Application) { app.Nodes[1].Ports = tcp(82) }, config.Readiness{}, "127.0.0.1:82"},
-		"one of several":                {func(app *tosca.Application) { app.Nodes[1].Ports = tcp(82, 83) }, config.Readiness{}, ""},
-		"the container's endpoint":      {func(app *tosca.Application) { app.Nodes[1].Ports, app.Nodes[1].Endpoint = tcp(82, 83), 83 }, config.Readiness{}, "127.0.0.1:83"},
-		"its endpoint before its ports": {func(app *tosca.Application) { app.Nodes[1].Ports, app.Components[1].Endpoint = tcp(82), 81 }, config.Readiness{}, "127.0.0.1:81"},
-		"a port that two could have": {func(app *tosca.Application) {
+		"no port":                       {func(*spec.Application) {}, config.Readiness{}, ""},
+		"its endpoint":                  {func(app *spec.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{}, "127.0.0.1:81"},
+		"the container's only port":     {func(app *spec.Application) { app.Nodes[1].Ports = tcp(82) }, config.Readiness{}, "127.0.0.1:82"},
+		"one of several":                {func(app *spec.Application) { app.Nodes[1].Ports = tcp(82, 83) }, config.Readiness{}, ""},
+		"the container's endpoint":      {func(app *spec.Application) { app.Nodes[1].Ports, app.Nodes[1].Endpoint = tcp(82, 83), 83 }, config.Readiness{}, "127.0.0.1:83"},
+		"its endpoint before its ports": {func(app *spec.Application) { app.Nodes[1].Ports, app.Components[1].Endpoint = tcp(82), 81 }, config.Readiness{}, "127.0.0.1:81"},
+		"a port that two could have": {func(app *spec.Application) {
 			app.Nodes[1].Ports, app.Components[2].Node = tcp(82), "frontend"
 		}, config.Readiness{}, ""},
-		"switched off":    {func(app *tosca.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{None: true}, ""},
-		"with a timeout":  {func(app *tosca.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{Timeout: "5s"}, "127.0.0.1:81"},
-		"something else":  {func(app *tosca.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{Log: "ready"}, ""},
-		"another address": {func(app *tosca.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{TCP: "gui:84"}, "gui:84"},
+		"switched off":    {func(app *spec.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{None: true}, ""},
+		"with a timeout":  {func(app *spec.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{Timeout: "5s"}, "127.0.0.1:81"},
+		"something else":  {func(app *spec.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{Log: "ready"}, ""},
+		"another address": {func(app *spec.Application) { app.Components[1].Endpoint = 81 }, config.Readiness{TCP: "gui:84"}, "gui:84"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // Plan is what is built and run for an application. Slices are
@@ -21,6 +21,7 @@ type Plan struct {
 	Volumes     []Volume          //
 	Secrets     []Secret          //
 	Config      config.Config     // completed
+	Document    *spec.Application // as the manager reads it
 	Digests     map[string]string // of the configurations of the units, by node, as these report them
 	Certificate *x509.Certificate // the user's own, of the manager's API; nil: there is none
 	Host        []HostPath        // what it uses of its host
@@ -94,7 +95,7 @@ type Service struct {
 // Job is the Task that a container is there for, without the manager.
 type Job struct {
 	Name string
-	tosca.Task
+	spec.Task
 }
 
 // Port is a container's port, published by one of the host.
@@ -191,8 +192,8 @@ const (
 	SecretsPath   = "/run/secrets"
 	ManagerPath   = "/toskose/manager/toskose-manager"
 	ManagerFolder = "/toskose/manager"
-	// DigestsPath is a JSON object with the digest of each node's unit.
-	DigestsPath = ManagerFolder + "/digests.json"
+	// ApplicationPath is the document of the application, which the manager reads.
+	ApplicationPath = ManagerFolder + "/app.json"
 	// ClientCAPath has the authorities of users' certificates.
 	ClientCAPath = ManagerFolder + "/client-ca.crt"
 )

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // What toskose.yml lists under `secrets:` reaches containers as files, as
@@ -15,7 +15,7 @@ import (
 // A unit reads them when an operation starts; a standalone container has to.
 
 // values lists what a secret may be: COMPONENT.INPUT, CONTAINER.VARIABLE.
-func values(app *tosca.Application) []string {
+func values(app *spec.Application) []string {
 	var all []string
 	for _, n := range app.Nodes {
 		for name := range n.Env {
@@ -70,7 +70,7 @@ func (p *planner) checkSecrets() {
 
 // secretInputs returns the files of an operation's secret inputs by the names of
 // their variables, without INPUT_.
-func (p *planner) secretInputs(c tosca.Component, name protocol.Operation, o tosca.Operation) map[string]string {
+func (p *planner) secretInputs(c spec.Component, name protocol.Operation, o spec.Operation) map[string]string {
 	files := map[string]string{}
 	for _, in := range o.Inputs {
 		if p.hidden(c.Name, in.Name) {
@@ -82,7 +82,7 @@ func (p *planner) secretInputs(c tosca.Component, name protocol.Operation, o tos
 
 // secretName is that of an input, which is one secret wherever it has the same
 // value.
-func (p *planner) secretName(c tosca.Component, name protocol.Operation, in tosca.OperationInput) string {
+func (p *planner) secretName(c spec.Component, name protocol.Operation, in spec.OperationInput) string {
 	for _, other := range c.Operations() {
 		for _, same := range other.Inputs {
 			if same.Name == in.Name && p.inputValue(c, same) != p.inputValue(c, in) {
@@ -111,7 +111,7 @@ func (p *planner) secretVariables(s *Service) map[string]string {
 
 // secretFiles adds the secret inputs of a container's components to its
 // secrets.
-func (p *planner) secretFiles(s *Service, components []tosca.Component) {
+func (p *planner) secretFiles(s *Service, components []spec.Component) {
 	for _, c := range components {
 		for name, o := range c.Operations() {
 			for _, file := range p.secretInputs(c, name, o) {
@@ -125,7 +125,7 @@ func (p *planner) secretFiles(s *Service, components []tosca.Component) {
 
 // public returns the application without its secrets, for the manager, which
 // does not need the values of the topology's inputs: secrets come from them.
-func (p *planner) public() *tosca.Application {
+func (p *planner) public() *spec.Application {
 	app := *p.app
 	app.Nodes = slices.Clone(app.Nodes)
 	for i := range app.Nodes {
@@ -148,7 +148,7 @@ func (p *planner) public() *tosca.Application {
 }
 
 // publicInputs keeps only the names of a component's secret inputs.
-func (p *planner) publicInputs(c *tosca.Component) {
+func (p *planner) publicInputs(c *spec.Component) {
 	c.Interfaces = slices.Clone(c.Interfaces)
 	for i := range c.Interfaces {
 		operations := slices.Clone(c.Interfaces[i].Operations)
@@ -156,7 +156,7 @@ func (p *planner) publicInputs(c *tosca.Component) {
 			inputs := slices.Clone(operations[j].Inputs)
 			for k, in := range inputs {
 				if p.hidden(c.Name, in.Name) {
-					inputs[k] = tosca.OperationInput{Name: in.Name, FromInput: in.FromInput}
+					inputs[k] = spec.OperationInput{Name: in.Name, FromInput: in.FromInput}
 				}
 			}
 			operations[j].Inputs = inputs

@@ -11,24 +11,24 @@ import (
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // hushed is the sample with values that nobody may see, and the configuration
 // that says so.
-func hushed() (*tosca.Application, config.Config) {
+func hushed() (*spec.Application, config.Config) {
 	app := sample.App()
-	app.Inputs = []tosca.Input{{Name: "key", Type: "string", Value: "hush-input"}, {Name: "port", Type: "integer", Value: 8000}}
+	app.Inputs = []spec.Input{{Name: "key", Type: "string", Value: "hush-input"}, {Name: "port", Type: "integer", Value: 8000}}
 	app.Nodes[0].Env["DB_PASSWORD"] = "hush-variable"
 	app.Nodes[2].Env = map[string]string{"REDIS_PASSWORD": "hush-standalone"}
 	standard := app.Components[0].Interfaces[0].Operations
 	for i, value := range []string{"", "hush-input", "hush-input"} {
 		if value != "" {
-			standard[i].Inputs = append(standard[i].Inputs, tosca.OperationInput{Name: "key", Value: value, FromInput: "key"})
+			standard[i].Inputs = append(standard[i].Inputs, spec.OperationInput{Name: "key", Value: value, FromInput: "key"})
 		}
 	}
-	standard[1].Inputs = append(standard[1].Inputs, tosca.OperationInput{Name: "salt", Value: "hush-one"})
-	standard[2].Inputs = append(standard[2].Inputs, tosca.OperationInput{Name: "salt", Value: "hush-two"})
+	standard[1].Inputs = append(standard[1].Inputs, spec.OperationInput{Name: "salt", Value: "hush-one"})
+	standard[2].Inputs = append(standard[2].Inputs, spec.OperationInput{Name: "salt", Value: "hush-two"})
 	return app, config.Config{Secrets: []string{"api.key", "api.salt", "backend.DB_PASSWORD", "store.REDIS_PASSWORD"}}
 }
 
@@ -129,7 +129,7 @@ func TestTheValuesThatSecretsAreMadeOfStayWithThem(t *testing.T) {
 func TestTheManagerDoesNotKnowTheInputsThatAreGivenAsSecrets(t *testing.T) {
 	t.Parallel()
 	app := sample.App()
-	app.Inputs = []tosca.Input{{Name: "key", Type: "string", Value: "hush-key", Secret: true}, {Name: "size", Type: "string", Value: "open-size"}}
+	app.Inputs = []spec.Input{{Name: "key", Type: "string", Value: "hush-key", Secret: true}, {Name: "size", Type: "string", Value: "open-size"}}
 	of := plan(t, app, config.Config{})
 	model := fileOf(t, image(t, of, ""), func(f packager.File) bool { return bytes.Contains(f.Data, []byte("open-size")) })
 	if strings.Contains(model, "hush-key") || app.Inputs[0].Value != "hush-key" {
@@ -157,7 +157,7 @@ func TestASecretThatIsElsewhereInTheClearIsWarnedOf(t *testing.T) {
 	}
 	app.Nodes[2].Env["URL"] = "redis://:hush-standalone@store"
 	app.Nodes[2].Command = "redis-server --requirepass hush-standalone"
-	app.Components[2].Interfaces[0].Operations[0].Inputs = append(app.Components[2].Interfaces[0].Operations[0].Inputs, tosca.OperationInput{Name: "token", Value: "hush-input"})
+	app.Components[2].Interfaces[0].Operations[0].Inputs = append(app.Components[2].Interfaces[0].Operations[0].Inputs, spec.OperationInput{Name: "token", Value: "hush-input"})
 	app.Volumes[0].Options["o"] = "password=hush-variable"
 	var got []string
 	for _, warning := range plan(t, app, cfg).Warnings {
@@ -178,24 +178,24 @@ func TestASecretThatIsElsewhereInTheClearIsWarnedOf(t *testing.T) {
 
 func TestTwoSecretsOfOneNameAreRefused(t *testing.T) {
 	t.Parallel()
-	input := func(o *tosca.Operation, name string) {
-		o.Inputs = append(o.Inputs, tosca.OperationInput{Name: name, Value: "hush"})
+	input := func(o *spec.Operation, name string) {
+		o.Inputs = append(o.Inputs, spec.OperationInput{Name: name, Value: "hush"})
 	}
 	for name, test := range map[string]struct {
 		secret string
-		change func(*tosca.Application)
+		change func(*spec.Application)
 	}{
-		"a unit's password": {"api.x-password", func(a *tosca.Application) {
+		"a unit's password": {"api.x-password", func(a *spec.Application) {
 			a.Nodes[0].Name, a.Components[0].Node, a.Components[0].Host, a.Components[2].Node, a.Nodes[1].Depends = "api.x", "api.x", "api.x", "api.x", nil
 			input(&a.Components[0].Interfaces[0].Operations[1], "x-password")
 		}},
-		"another component's": {"api.a.b", func(a *tosca.Application) {
+		"another component's": {"api.a.b", func(a *spec.Application) {
 			input(&a.Components[0].Interfaces[0].Operations[1], "a.b")
 			a.Components[2].Name = "api.a"
 			input(&a.Components[2].Interfaces[0].Operations[0], "b")
 			a.Components[2].Interfaces[0].Operations[0].Inputs[3].Value = "hush, too"
 		}},
-		"what lies beside them": {"names.json", func(a *tosca.Application) {
+		"what lies beside them": {"names.json", func(a *spec.Application) {
 			a.Components[1].Name = "names"
 			input(&a.Components[1].Interfaces[0].Operations[0], "json")
 		}},

@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // node plans a container: its service, and its image where it is toskosed.
-func (p *planner) node(n *tosca.Node, aliases []string) {
+func (p *planner) node(n *spec.Node, aliases []string) {
 	s := Service{
 		Name: n.Name, Image: n.Image.Name, Aliases: aliases, Env: map[string]string{},
 		Deploy: p.plan.Config.Nodes[n.Name].Deploy,
@@ -54,7 +54,7 @@ func (p *planner) node(n *tosca.Node, aliases []string) {
 
 // alone plans the image of a standalone container, where it is built from the
 // archive.
-func (p *planner) alone(s *Service, n *tosca.Node) {
+func (p *planner) alone(s *Service, n *spec.Node) {
 	if !isBuilt(*n) {
 		return
 	}
@@ -68,7 +68,7 @@ func (p *planner) alone(s *Service, n *tosca.Node) {
 
 // base returns what the image of a toskosed container is built on, and the
 // Dockerfile in the archive that makes it; a base in toskose.yml wins.
-func (p *planner) base(n *tosca.Node) (ref, dockerfile string) {
+func (p *planner) base(n *spec.Node) (ref, dockerfile string) {
 	cfg := p.plan.Config.Nodes[n.Name].Docker
 	if isBuilt(*n) && cfg.BaseImage == "" {
 		if cfg.BaseTag != "" {
@@ -84,7 +84,7 @@ func (p *planner) base(n *tosca.Node) (ref, dockerfile string) {
 }
 
 // toskosed adds to a service what a unit in it needs, and plans its image.
-func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Component, secrets map[string]string) {
+func (p *planner) toskosed(s *Service, n *spec.Node, components []spec.Component, secrets map[string]string) {
 	cfg := p.plan.Config.Nodes[n.Name]
 	for name := range n.Env {
 		if strings.HasPrefix(name, "SUPERVISORD_") || strings.HasPrefix(name, "TOSKOSE_") {
@@ -97,7 +97,7 @@ func (p *planner) toskosed(s *Service, n *tosca.Node, components []tosca.Compone
 	if n.Command != "" {
 		p.warn("container %q: its command is not run: its main process is the unit, because it hosts components", n.Name)
 	}
-	if n.Image.Kind == tosca.ImageService || n.Image.Kind == tosca.ImageFileService {
+	if n.Image.Kind == spec.ImageService || n.Image.Kind == spec.ImageFileService {
 		p.warn("container %q: the command of image %q is not run: the main process is the unit, because the container hosts components", n.Name, n.Image.Name)
 	}
 	p.checkMounts(*s)
@@ -140,7 +140,7 @@ func (p *planner) checkMounts(s Service) {
 }
 
 // scripts are what the operations of components run.
-func scripts(components []tosca.Component) []string {
+func scripts(components []spec.Component) []string {
 	var all []string
 	for _, c := range components {
 		for _, o := range c.Operations() {
@@ -170,7 +170,7 @@ func (p *planner) labels(node string) map[string]string {
 	return labels
 }
 
-func (p *planner) nodeFiles(node string, components []tosca.Component, secrets map[string]string) []File {
+func (p *planner) nodeFiles(node string, components []spec.Component, secrets map[string]string) []File {
 	t := newTree(p.archive)
 	t.folder(AppsPath)
 	t.folder(DocumentsPath)
@@ -197,7 +197,7 @@ func (p *planner) nodeFiles(node string, components []tosca.Component, secrets m
 }
 
 // borrow adds the artifacts that a component's inputs name, wherever they are.
-func (p *planner) borrow(t *tree, c tosca.Component) {
+func (p *planner) borrow(t *tree, c spec.Component) {
 	for name, o := range c.Operations() {
 		for _, in := range o.Inputs {
 			in.Resolve(func(owner, artifact string) string {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/templates"
 	"github.com/toskose/toskose/tosca"
@@ -49,7 +50,7 @@ type unitProgram struct {
 type unitKey struct{ Name, Value string }
 
 // unitConf renders the unit's configuration for a node.
-func (p *planner) unitConf(node string, components []tosca.Component, files []File, secrets map[string]string) ([]byte, error) {
+func (p *planner) unitConf(node string, components []spec.Component, files []File, secrets map[string]string) ([]byte, error) {
 	mark := p.plan.Config.Nodes[node].CoredumpMark
 	conf := unitConf{
 		App: p.plan.App, Node: node, Output: config.DefaultOutput, Unmarked: mark != nil && !*mark, TLS: p.unitTLS(node),
@@ -89,7 +90,7 @@ func (p *planner) unitConf(node string, components []tosca.Component, files []Fi
 }
 
 // logFiles returns when the log files of a node's operations rotate.
-func (p *planner) logFiles(node string, components []tosca.Component) map[[2]string]config.LogFile {
+func (p *planner) logFiles(node string, components []spec.Component) map[[2]string]config.LogFile {
 	var operations [][2]string
 	for _, c := range components {
 		for name, o := range c.Operations() {
@@ -106,7 +107,7 @@ func (p *planner) logFiles(node string, components []tosca.Component) map[[2]str
 	return rotation
 }
 
-func (p *planner) program(c tosca.Component, name protocol.Operation, o tosca.Operation, secrets map[string]string) (unitProgram, error) {
+func (p *planner) program(c spec.Component, name protocol.Operation, o spec.Operation, secrets map[string]string) (unitProgram, error) {
 	process, cfg := processName(c, name), p.plan.Config.Nodes[c.Node].Components[c.Name]
 	program := unitProgram{
 		Name: c.Name + "." + process, Process: process, Component: c.Name, Interface: name.Interface,
@@ -201,7 +202,7 @@ func scriptCommand(archive fs.FS, at, script string) (string, error) {
 
 // inputs returns an operation's INPUT_ variables, without that prefix, but for
 // the secret ones.
-func (p *planner) inputs(c tosca.Component, o tosca.Operation) map[string]string {
+func (p *planner) inputs(c spec.Component, o spec.Operation) map[string]string {
 	values := map[string]string{}
 	for _, in := range o.Inputs {
 		if !p.hidden(c.Name, in.Name) {
@@ -212,7 +213,7 @@ func (p *planner) inputs(c tosca.Component, o tosca.Operation) map[string]string
 }
 
 // inputValue is an input's value; an artifact's is its path in the container.
-func (p *planner) inputValue(c tosca.Component, in tosca.OperationInput) string {
+func (p *planner) inputValue(c spec.Component, in spec.OperationInput) string {
 	return in.Resolve(func(owner, artifact string) string {
 		return appPath(p.keeper(c, owner), artifact)
 	})
@@ -221,8 +222,8 @@ func (p *planner) inputValue(c tosca.Component, in tosca.OperationInput) string 
 // keeper is the component in whose folder an artifact lies that an input
 // names: its owner's where that is in the same container, otherwise the
 // component's own, which gets a copy.
-func (p *planner) keeper(c tosca.Component, owner string) string {
-	i := slices.IndexFunc(p.app.Components, func(o tosca.Component) bool { return o.Name == owner })
+func (p *planner) keeper(c spec.Component, owner string) string {
+	i := slices.IndexFunc(p.app.Components, func(o spec.Component) bool { return o.Name == owner })
 	if i >= 0 && p.app.Components[i].Node == c.Node {
 		return owner
 	}
@@ -231,7 +232,7 @@ func (p *planner) keeper(c tosca.Component, owner string) string {
 
 // checkInputs refuses inputs that share a variable, and those that cannot be
 // one.
-func (p *planner) checkInputs(c tosca.Component) {
+func (p *planner) checkInputs(c spec.Component) {
 	for name, o := range c.Operations() {
 		seen := map[string]string{}
 		for _, in := range o.Inputs {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
@@ -147,7 +148,7 @@ func TestEveryFieldOfTheModelIsDocumented(t *testing.T) {
 			t.Errorf("docs/model.md has %d fields of %s, and there are %d", got, of.Name(), fields)
 		}
 	}
-	look(reflect.TypeFor[tosca.Application]())
+	look(reflect.TypeFor[spec.Application]())
 	if len(seen) != len(sections) {
 		t.Errorf("docs/model.md has %d sections, and there are %d types", len(sections), len(seen))
 	}

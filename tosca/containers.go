@@ -10,6 +10,7 @@ import (
 
 	"github.com/distribution/reference"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/check"
@@ -21,8 +22,8 @@ import (
 )
 
 // container makes the model of a container.
-func (c *compiler) container(n *node, policies *policies) Node {
-	m := Node{Name: n.Name, Type: n.Type.Name}
+func (c *compiler) container(n *node, policies *policies) spec.Node {
+	m := spec.Node{Name: n.Name, Type: n.Type.Name}
 	m.Image = c.image(n)
 	m.Ports = c.ports(n)
 	m.Endpoint = c.endpoint(n)
@@ -45,8 +46,8 @@ func (c *compiler) container(n *node, policies *policies) Node {
 
 // volume makes the model of a volume. Its options are its properties, those in
 // driver_opts beside them.
-func (c *compiler) volume(n *node, policies *policies) Volume {
-	m := Volume{Name: n.Name, Type: n.Type.Name, Protocol: policies.of(n)}
+func (c *compiler) volume(n *node, policies *policies) spec.Volume {
+	m := spec.Volume{Name: n.Name, Type: n.Type.Name, Protocol: policies.of(n)}
 	set := func(name string, v *source.Node) {
 		if m.Options == nil {
 			m.Options = map[string]string{}
@@ -72,14 +73,14 @@ func (c *compiler) volume(n *node, policies *policies) Volume {
 }
 
 // imageKinds are TosKer's artifact types for images.
-var imageKinds = map[string]ImageKind{
-	"tosker.artifacts.Image":              ImageBase,
-	"tosker.artifacts.Image.Service":      ImageService,
-	"tosker.artifacts.Dockerfile":         ImageFile,
-	"tosker.artifacts.Dockerfile.Service": ImageFileService,
+var imageKinds = map[string]spec.ImageKind{
+	"tosker.artifacts.Image":              spec.ImageBase,
+	"tosker.artifacts.Image.Service":      spec.ImageService,
+	"tosker.artifacts.Dockerfile":         spec.ImageFile,
+	"tosker.artifacts.Dockerfile.Service": spec.ImageFileService,
 }
 
-func imageKind(chain []*grammar.Type) ImageKind {
+func imageKind(chain []*grammar.Type) spec.ImageKind {
 	for _, t := range chain {
 		if k := imageKinds[t.Name]; k != "" {
 			return k
@@ -90,7 +91,7 @@ func imageKind(chain []*grammar.Type) ImageKind {
 
 // image finds the one artifact of a container that it is made from: a
 // template's wins over those of its type.
-func (c *compiler) image(n *node) Image {
+func (c *compiler) image(n *node) spec.Image {
 	check.ArtifactTypes(c.Graph, n.Node)
 	var images []resolve.Artifact
 	for _, a := range c.Artifacts(n.Node) {
@@ -107,21 +108,21 @@ func (c *compiler) image(n *node) Image {
 		if !c.unknownArtifact(n) {
 			c.Errorf(n.Pos, code.ImageMissing, "%s has no artifact that is an image or a Dockerfile (tosker.artifacts.Image, Image.Service, Dockerfile or Dockerfile.Service)", n.Of())
 		}
-		return Image{}
+		return spec.Image{}
 	default:
 		c.Errorf(images[1].Pos, code.ImageMany, "%s has two images, artifacts %q and %q: it needs exactly one", n.Of(), images[0].Name, images[1].Name)
-		return Image{}
+		return spec.Image{}
 	}
 	a := images[0]
 	kind, of := imageKind(a.Chain), n.Of()+": artifact "+quote(a.Name)
 	if !check.Written(c.Graph, a.Artifact, of) {
-		return Image{Kind: kind}
+		return spec.Image{Kind: kind}
 	}
-	if kind == ImageFile || kind == ImageFileService {
+	if kind == spec.ImageFile || kind == spec.ImageFileService {
 		name, _ := c.File(a.In, a.File, of)
-		return Image{Kind: kind, Name: name}
+		return spec.Image{Kind: kind, Name: name}
 	}
-	return Image{Kind: kind, Name: c.imageName(a, of)}
+	return spec.Image{Kind: kind, Name: c.imageName(a, of)}
 }
 
 // unknownArtifact reports whether an artifact's type was found unknown: it may
@@ -183,9 +184,9 @@ func registryOf(url string) string {
 
 // ports reads `ports`: host ports by container port, which may say its
 // protocol, as in "53/udp".
-func (c *compiler) ports(n *node) []Port {
-	var all []Port
-	taken := map[Port]bool{} // without those of the host
+func (c *compiler) ports(n *node) []spec.Port {
+	var all []spec.Port
+	taken := map[spec.Port]bool{} // without those of the host
 	of := n.Of() + ": ports"
 	for k, v := range n.Property("ports").Node.Pairs() {
 		number, proto, has := strings.Cut(k.Text, "/")
@@ -202,8 +203,8 @@ func (c *compiler) ports(n *node) []Port {
 			c.Errorf(v.Pos(), code.ContainerValue, "%s: %s is not a host port: a number from 1 to 65535, or 0 for none", of, data.Show(v))
 			continue
 		}
-		made := Port{Container: inside, Host: outside, Protocol: proto}
-		key := Port{Container: inside, Protocol: proto}
+		made := spec.Port{Container: inside, Host: outside, Protocol: proto}
+		key := spec.Port{Container: inside, Protocol: proto}
 		if taken[key] {
 			c.Errorf(k.Pos(), code.ContainerValue, "%s: port %d/%s is there twice", of, inside, proto)
 			continue
@@ -211,7 +212,7 @@ func (c *compiler) ports(n *node) []Port {
 		taken[key] = true
 		all = append(all, made)
 	}
-	slices.SortFunc(all, func(a, b Port) int {
+	slices.SortFunc(all, func(a, b spec.Port) int {
 		return cmp.Or(cmp.Compare(a.Container, b.Container), cmp.Compare(a.Protocol, b.Protocol))
 	})
 	return all
@@ -224,7 +225,7 @@ func port(text string) (int, bool) {
 
 // checkPorts warns of one port of the host for two containers: on one host
 // that cannot be, on several it can.
-func (c *compiler) checkPorts(nodes []Node) {
+func (c *compiler) checkPorts(nodes []spec.Node) {
 	type hostPort struct {
 		port  int
 		proto string
@@ -258,8 +259,8 @@ func (c *compiler) environment(n *node) map[string]string {
 	return env
 }
 
-func (c *compiler) shares(n *node) []Share {
-	var all []Share
+func (c *compiler) shares(n *node) []spec.Share {
+	var all []spec.Share
 	for k, v := range n.Property("share_data").Node.Pairs() {
 		host := data.Text(v)
 		if !path.IsAbs(k.Text) {
@@ -271,15 +272,15 @@ func (c *compiler) shares(n *node) []Share {
 			continue
 		}
 		c.note(ShareOf(n.Name, path.Clean(k.Text)), v.Pos())
-		all = append(all, Share{Container: path.Clean(k.Text), Host: host})
+		all = append(all, spec.Share{Container: path.Clean(k.Text), Host: host})
 	}
-	slices.SortFunc(all, func(a, b Share) int { return strings.Compare(a.Container, b.Container) })
+	slices.SortFunc(all, func(a, b spec.Share) int { return strings.Compare(a.Container, b.Container) })
 	return all
 }
 
 // storage evaluates where volumes are attached: no two at one place.
-func (c *compiler) storage(n *node) []Storage {
-	var all []Storage
+func (c *compiler) storage(n *node) []spec.Storage {
+	var all []spec.Storage
 	volumes := map[string]string{} // by location
 	for _, e := range n.edges {
 		if e.class != protocol.Storage || e.location == nil {
@@ -304,9 +305,9 @@ func (c *compiler) storage(n *node) []Storage {
 			continue
 		}
 		volumes[at] = e.target.Name
-		all = append(all, Storage{Volume: e.target.Name, Location: at})
+		all = append(all, spec.Storage{Volume: e.target.Name, Location: at})
 	}
-	slices.SortFunc(all, func(a, b Storage) int {
+	slices.SortFunc(all, func(a, b spec.Storage) int {
 		return cmp.Or(strings.Compare(a.Volume, b.Volume), strings.Compare(a.Location, b.Location))
 	})
 	return all
@@ -314,9 +315,9 @@ func (c *compiler) storage(n *node) []Storage {
 
 // componentArtifacts makes the model's artifacts of a component: each must be
 // a file of the archive.
-func (c *compiler) componentArtifacts(n *node) []Artifact {
+func (c *compiler) componentArtifacts(n *node) []spec.Artifact {
 	check.ArtifactTypes(c.Graph, n.Node)
-	var all []Artifact
+	var all []spec.Artifact
 	for _, a := range c.Artifacts(n.Node) {
 		what := n.Of() + ": artifact " + quote(a.Name)
 		if a.Repository.Name != "" {
@@ -327,7 +328,7 @@ func (c *compiler) componentArtifacts(n *node) []Artifact {
 			continue
 		}
 		if p, ok := c.File(a.In, a.File, what); ok {
-			all = append(all, Artifact{Name: a.Name, Type: a.Type.Name, Path: p})
+			all = append(all, spec.Artifact{Name: a.Name, Type: a.Type.Name, Path: p})
 		}
 	}
 	return all

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/toskose/toskose/internal/visible"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/data"
 )
 
 // Describe writes an application as text for people, in the order of the model.
-func Describe(app *Application) []byte {
+func Describe(app *spec.Application) []byte {
 	d := &description{}
 	d.line(0, "%s", strings.TrimSpace(app.Name+" "+app.Version))
 	if app.Description != "" {
@@ -35,7 +36,7 @@ func Describe(app *Application) []byte {
 	for _, v := range app.Volumes {
 		d.volume(v)
 	}
-	for _, u := range app.Units {
+	for _, u := range app.Groups {
 		d.title("deployment unit %s", u.Name)
 		d.list("members", u.Members)
 	}
@@ -49,7 +50,7 @@ type description struct{ bytes.Buffer }
 
 func (d *description) line(depth int, format string, args ...any) {
 	d.WriteString(strings.Repeat("  ", depth))
-	d.WriteString(diag.Visible(fmt.Sprintf(format, args...)))
+	d.WriteString(visible.Text(fmt.Sprintf(format, args...)))
 	d.WriteByte('\n')
 }
 
@@ -74,7 +75,7 @@ func (d *description) field(name string, values ...string) {
 // list writes names in one line.
 func (d *description) list(name string, values []string) { d.field(name, strings.Join(values, ", ")) }
 
-func (d *description) inputs(inputs []Input) {
+func (d *description) inputs(inputs []spec.Input) {
 	if len(inputs) == 0 {
 		return
 	}
@@ -85,16 +86,16 @@ func (d *description) inputs(inputs []Input) {
 		if in.Secret {
 			value = "(secret)"
 		}
-		fmt.Fprintf(tab, "  %s\t%s\t%s", diag.Visible(in.Name), diag.Visible(in.Type), diag.Visible(value))
+		fmt.Fprintf(tab, "  %s\t%s\t%s", visible.Text(in.Name), visible.Text(in.Type), visible.Text(value))
 		if in.Description != "" {
-			fmt.Fprintf(tab, "\t%s", diag.Visible(oneLine(in.Description)))
+			fmt.Fprintf(tab, "\t%s", visible.Text(oneLine(in.Description)))
 		}
 		fmt.Fprintln(tab)
 	}
 	tab.Flush()
 }
 
-func (d *description) node(n Node, hosts []string) {
+func (d *description) node(n spec.Node, hosts []string) {
 	d.title("container %s", n.Name)
 	d.field("type", n.Type)
 	d.field("image", fmt.Sprintf("%s (%s)", n.Image.Name, n.Image.Kind))
@@ -125,7 +126,7 @@ func (d *description) node(n Node, hosts []string) {
 	d.protocol(n.Protocol, protocol.Container())
 }
 
-func (d *description) component(m Component) {
+func (d *description) component(m spec.Component) {
 	d.title("component %s", m.Name)
 	d.field("type", m.Type)
 	host := m.Host
@@ -151,7 +152,7 @@ func (d *description) component(m Component) {
 	d.protocol(m.Protocol, usual)
 }
 
-func (d *description) task(t Task) {
+func (d *description) task(t spec.Task) {
 	text := fmt.Sprintf("%d to complete, %d at a time, each tried again %d times", t.Completions, t.Parallelism, t.BackoffLimit)
 	if t.Deadline > 0 {
 		text += fmt.Sprintf(", all within %d s", t.Deadline)
@@ -163,7 +164,7 @@ func (d *description) task(t Task) {
 	}
 }
 
-func (d *description) operation(name protocol.Operation, o Operation) {
+func (d *description) operation(name protocol.Operation, o spec.Operation) {
 	if o.Script == "" && len(o.Inputs) == 0 {
 		return // it changes the state and does nothing
 	}
@@ -184,14 +185,14 @@ func (d *description) operation(name protocol.Operation, o Operation) {
 	}
 }
 
-func (d *description) volume(v Volume) {
+func (d *description) volume(v spec.Volume) {
 	d.title("volume %s", v.Name)
 	d.field("type", v.Type)
 	d.field("options", pairs(v.Options)...)
 	d.protocol(v.Protocol, protocol.Volume())
 }
 
-func (d *description) other(o Other) {
+func (d *description) other(o spec.Other) {
 	d.title("node template %s (not to be packaged)", o.Name)
 	d.field("type", o.Type)
 	d.field("host", o.Host)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 )
@@ -35,7 +36,7 @@ func TestTheExampleIsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, filepath.Join("testdata", "thinking.txt"), tosca.Describe(app))
-	data, err := tosca.Encode(app)
+	data, err := spec.Encode(app)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestEqualDocumentsInDifferentNotationsGiveEqualJSON(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%v", entry, err, list)
 		}
-		data, err := tosca.Encode(app)
+		data, err := spec.Encode(app)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +102,7 @@ func TestDocumentsOfAGroupGiveEqualJSON(t *testing.T) {
 			t.Errorf("%s: %v\n%v", f.Name, err, list)
 			continue
 		}
-		data, err := tosca.Encode(app)
+		data, err := spec.Encode(app)
 		if err != nil {
 			t.Fatal(err)
 		}

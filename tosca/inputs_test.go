@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 )
 
@@ -48,7 +49,7 @@ topology_template:
 
 // typed loads the application of typedInputs; nobody uses its inputs, and
 // warnings of that are left out.
-func typed(t *testing.T, opts tosca.Options) (*tosca.Application, string) {
+func typed(t *testing.T, opts tosca.Options) (*spec.Application, string) {
 	t.Helper()
 	opts.Draft = true
 	app, list, _ := tosca.Load(t.Context(), zipped(t, map[string]string{"app.yaml": typedInputs}), opts)

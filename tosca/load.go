@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/check"
@@ -81,7 +82,7 @@ func (f *InputFile) HasSecrets() bool { return (*resolve.InputFile)(f).HasSecret
 // error is not; the error is the list when that holds an error, and otherwise
 // says why the archive could not be read or that ctx ended. The archive stays
 // open.
-func Load(ctx context.Context, archive *csar.Archive, opts Options) (*Application, diag.List, error) {
+func Load(ctx context.Context, archive *csar.Archive, opts Options) (*spec.Application, diag.List, error) {
 	var found diag.Collector
 	docs, err := grammar.Load(ctx, archive, archive.Entry(), &found)
 	if err != nil || len(docs) == 0 {
@@ -137,7 +138,7 @@ type compiler struct {
 	images  map[string]bool // names of images that are right
 }
 
-func (c *compiler) compile(ctx context.Context) (*Application, error) {
+func (c *compiler) compile(ctx context.Context) (*spec.Application, error) {
 	if err := check.Document(ctx, c.Graph); err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (c *compiler) compile(ctx context.Context) (*Application, error) {
 }
 
 // application makes the model of what the steps before found.
-func (c *compiler) application(ctx context.Context) (*Application, error) {
+func (c *compiler) application(ctx context.Context) (*spec.Application, error) {
 	app := c.emptyApplication()
 	c.makeRoom(app)
 	policies := c.protocols()
@@ -180,28 +181,28 @@ func (c *compiler) application(ctx context.Context) (*Application, error) {
 	}
 	c.checkPorts(app.Nodes)
 	c.checkComponentPorts()
-	app.Units = c.units()
+	app.Groups = c.units()
 	for _, in := range c.InputValues() {
-		app.Inputs = append(app.Inputs, Input{
+		app.Inputs = append(app.Inputs, spec.Input{
 			Name: in.Name, Type: in.Type.Name, Description: in.Description, Value: data.Any(in.Value), Secret: in.Secret,
 		})
 	}
-	sortBy(app.Nodes, func(n *Node) string { return n.Name })
-	sortBy(app.Components, func(m *Component) string { return m.Name })
-	sortBy(app.Others, func(o *Other) string { return o.Name })
-	sortBy(app.Volumes, func(v *Volume) string { return v.Name })
+	sortBy(app.Nodes, func(n *spec.Node) string { return n.Name })
+	sortBy(app.Components, func(m *spec.Component) string { return m.Name })
+	sortBy(app.Others, func(o *spec.Other) string { return o.Name })
+	sortBy(app.Volumes, func(v *spec.Volume) string { return v.Name })
 	return app, nil
 }
 
 // makeRoom returns the lists of the model their sizes: their elements are large.
-func (c *compiler) makeRoom(app *Application) {
+func (c *compiler) makeRoom(app *spec.Application) {
 	var count [volume + 1]int
 	for _, n := range c.nodes {
 		count[n.kind]++
 	}
-	app.Nodes = make([]Node, 0, count[container])
-	app.Components = make([]Component, 0, count[software])
-	app.Volumes = make([]Volume, 0, count[volume])
+	app.Nodes = make([]spec.Node, 0, count[container])
+	app.Components = make([]spec.Component, 0, count[software])
+	app.Volumes = make([]spec.Volume, 0, count[volume])
 }
 
 // sortBy sorts by names. The elements are large, so each is moved only once.
@@ -222,10 +223,11 @@ func sortBy[T any](all []T, name func(*T) string) {
 }
 
 // emptyApplication is what the document says of the application as a whole.
-func (c *compiler) emptyApplication() *Application {
-	app := &Application{
-		Name: c.Doc.Name, Version: c.Doc.AppVersion, Description: strings.TrimSpace(c.Doc.Description),
-		Nodes: []Node{}, Components: []Component{}, Volumes: []Volume{},
+func (c *compiler) emptyApplication() *spec.Application {
+	app := &spec.Application{
+		Format: spec.FormatVersion,
+		Name:   c.Doc.Name, Version: c.Doc.AppVersion, Description: strings.TrimSpace(c.Doc.Description),
+		Nodes: []spec.Node{}, Components: []spec.Component{}, Volumes: []spec.Volume{},
 	}
 	if app.Name == "" {
 		base := path.Base(c.Doc.File)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
@@ -171,7 +172,7 @@ func TestLoadMakesTheModelOfValidDocuments(t *testing.T) {
 			t.Fatalf("refused:\n%v", err)
 		}
 		c.expect(t, list)
-		data, err := tosca.Encode(app)
+		data, err := spec.Encode(app)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +299,7 @@ func TestOneArchiveGivesTheSameModelEachTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := tosca.Encode(app)
+		data, err := spec.Encode(app)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -457,7 +458,7 @@ topology_template:
     api: {type: tosker.nodes.Software, requirements: [{host: {node_filter: {properties: [{supported_sw: [{node: 6.x}]}]}}}]}
     gui: {type: tosker.nodes.Software, requirements: [{host: {node_filter: {properties: [{ports: [{80: 8080}]}]}}}]}
 `
-	load := func(hosts map[string]string) (*tosca.Application, error) {
+	load := func(hosts map[string]string) (*spec.Application, error) {
 		app, _, err := tosca.Load(t.Context(), zipped(t, map[string]string{"app.yaml": doc}), tosca.Options{Hosts: hosts})
 		return app, err
 	}

@@ -13,27 +13,28 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 )
 
 // decode reads what Encode wrote, as programs that read the output of inspect do.
-func decode(data []byte) (*tosca.Application, error) {
+func decode(data []byte) (*spec.Application, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	dec.UseNumber()
-	var app tosca.Application
+	var app spec.Application
 	return &app, dec.Decode(&app)
 }
 
 func TestAnInputKnowsItsValueWhereThePathsAreKnown(t *testing.T) {
 	t.Parallel()
 	pathOf := func(owner, artifact string) string { return "/apps/" + owner + "/" + artifact }
-	for want, in := range map[string]tosca.OperationInput{
+	for want, in := range map[string]spec.OperationInput{
 		"plain":                 {Value: "plain"},
 		"":                      {},
 		"/apps/api/a.csv":       {Artifact: "a.csv", Owner: "api"},
-		"file:///apps/api/a?x=": {Parts: []tosca.InputPart{{Text: "file://"}, {Artifact: "a", Owner: "api"}, {Text: "?x="}}},
+		"file:///apps/api/a?x=": {Parts: []spec.InputPart{{Text: "file://"}, {Artifact: "a", Owner: "api"}, {Text: "?x="}}},
 	} {
 		if got := in.Resolve(pathOf); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -224,7 +225,7 @@ func FuzzLoad(f *testing.F) {
 		if app == nil {
 			return
 		}
-		data, err := tosca.Encode(app)
+		data, err := spec.Encode(app)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +233,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			t.Fatalf("cannot decode %s: %v", data, err)
 		}
-		if twice, err := tosca.Encode(again); err != nil || !bytes.Equal(data, twice) {
+		if twice, err := spec.Encode(again); err != nil || !bytes.Equal(data, twice) {
 			t.Fatalf("JSON changes:\n%s\n%s", data, twice)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/check"
@@ -22,8 +23,8 @@ import (
 )
 
 // component makes the model of a component.
-func (c *compiler) component(n *node, policies *policies) Component {
-	m := Component{Name: n.Name, Type: n.Type.Name}
+func (c *compiler) component(n *node, policies *policies) spec.Component {
+	m := spec.Component{Name: n.Name, Type: n.Type.Name}
 	if n.host != nil {
 		m.Host = n.host.Name
 	}
@@ -37,7 +38,7 @@ func (c *compiler) component(n *node, policies *policies) Component {
 	m.Endpoint = c.endpoint(n)
 	m.Artifacts = c.componentArtifacts(n)
 	ifaces := check.Interfaces(c.Graph, n.Node)
-	m.Interfaces = make([]Interface, 0, len(ifaces))
+	m.Interfaces = make([]spec.Interface, 0, len(ifaces))
 	for _, name := range inherit.Keys(ifaces) {
 		m.Interfaces = append(m.Interfaces, c.modelInterface(n, name, ifaces[name]))
 	}
@@ -46,7 +47,7 @@ func (c *compiler) component(n *node, policies *policies) Component {
 	}
 	m.Protocol = c.withFree(n, policies, m, ifaces)
 	if _, own := policies.own[n]; own {
-		idle := unimplemented(m)
+		idle := m.Unimplemented()
 		for _, d := range m.Protocol.Doubts(func(op protocol.Operation) bool { return !slices.Contains(idle, op) }) {
 			c.Warnf(n.Pos, code.PolicyDoubt, "%s: from state %q operation %q may lead to %q as well as to %q, skipping operations that are not implemented: %q is taken",
 				n.Of(), d.State, d.Operation, d.Taken, d.Other, d.Taken)
@@ -57,7 +58,7 @@ func (c *compiler) component(n *node, policies *policies) Component {
 
 // withFree returns a component's protocol with what is implemented and no
 // transition names, in interfaces of its own: it may run, but it changes no state.
-func (c *compiler) withFree(n *node, policies *policies, m Component, ifaces map[string]*inherit.Interface) protocol.Protocol {
+func (c *compiler) withFree(n *node, policies *policies, m spec.Component, ifaces map[string]*inherit.Interface) protocol.Protocol {
 	p := policies.of(n)
 	named := p.Operations()
 	for name, o := range m.Operations() {
@@ -81,14 +82,14 @@ func (c *compiler) withFree(n *node, policies *policies, m Component, ifaces map
 	return p
 }
 
-func (c *compiler) modelInterface(n *node, name string, i *inherit.Interface) Interface {
-	m := Interface{Name: name, Operations: make([]Operation, 0, len(i.Operations))}
+func (c *compiler) modelInterface(n *node, name string, i *inherit.Interface) spec.Interface {
+	m := spec.Interface{Name: name, Operations: make([]spec.Operation, 0, len(i.Operations))}
 	if !isName(name) {
 		c.Errorf(n.Pos, code.OpName, "%s: interface %q cannot have this name: %s", n.Of(), name, nameSentence)
 	}
 	for _, op := range inherit.Keys(i.Operations) {
 		o := i.Operations[op]
-		made := Operation{Name: op, Timeout: o.At.Timeout}
+		made := spec.Operation{Name: op, Timeout: o.At.Timeout}
 		if len(o.Inputs) == 0 && o.At.Implementation.Name == "" && o.At.Primary == nil && len(o.At.Dependencies) == 0 && isWord(op, "_-") {
 			m.Operations = append(m.Operations, made) // as most are
 			continue
@@ -134,11 +135,11 @@ var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // operationInputs evaluates the inputs of an operation. Each is an environment
 // variable, INPUT_ and its name in capitals.
-func (c *compiler) operationInputs(n *node, o *inherit.Operation, of string) []OperationInput {
+func (c *compiler) operationInputs(n *node, o *inherit.Operation, of string) []spec.OperationInput {
 	if len(o.Inputs) == 0 {
 		return nil
 	}
-	all := make([]OperationInput, 0, len(o.Inputs))
+	all := make([]spec.OperationInput, 0, len(o.Inputs))
 	variables := make(map[string]string, len(o.Inputs))
 	for _, name := range inherit.Keys(o.Inputs) {
 		p := o.Inputs[name]
@@ -162,7 +163,7 @@ func (c *compiler) operationInputs(n *node, o *inherit.Operation, of string) []O
 	return all
 }
 
-func (c *compiler) operationInput(n *node, name string, p inherit.Parameter, of string) (OperationInput, bool) {
+func (c *compiler) operationInput(n *node, name string, p inherit.Parameter, of string) (spec.OperationInput, bool) {
 	written := p.Value
 	if written.IsNull() && p.Def != nil {
 		written = p.Def.Fallback()
@@ -172,29 +173,29 @@ func (c *compiler) operationInput(n *node, name string, p inherit.Parameter, of 
 			c.Errorf(p.At.Pos, code.OpMissing, "%s is required, and has neither a value nor a default", of)
 		}
 		// An empty value that was written is one; one that nobody wrote is none.
-		return OperationInput{Name: name}, p.Value != nil
+		return spec.OperationInput{Name: name}, p.Value != nil
 	}
 	at := n.Place(of)
 	at.Artifacts = true
 	r := c.Values.Eval(written, at)
 	if r.OK && r.Later != nil {
 		c.RunTimeOnly(r, of)
-		return OperationInput{}, false
+		return spec.OperationInput{}, false
 	}
 	if !r.OK || !c.Spend(r.Size) || !c.Values.Check(r.Node, p.Def, at) {
-		return OperationInput{}, false
+		return spec.OperationInput{}, false
 	}
 	text := data.Text(c.Values.Meant(r.Node, p.Def))
 	if len(text) > data.MaxText || !c.Spend(len(text)) {
 		c.Errorf(p.At.Pos, code.ValueLarge, "%s is longer than the %d bytes that a variable can hold", of, data.MaxText)
-		return OperationInput{}, false
+		return spec.OperationInput{}, false
 	}
-	return c.withArtifacts(n, OperationInput{Name: name, FromInput: r.Input}, text, of, written.Pos())
+	return c.withArtifacts(n, spec.OperationInput{Name: name, FromInput: r.Input}, text, of, written.Pos())
 }
 
 // withArtifacts turns the markers of get_artifact into what they stand for; ok
 // is false where that is not a file in the component's container.
-func (c *compiler) withArtifacts(n *node, in OperationInput, text, of string, at diag.Position) (_ OperationInput, ok bool) {
+func (c *compiler) withArtifacts(n *node, in spec.OperationInput, text, of string, at diag.Position) (_ spec.OperationInput, ok bool) {
 	pieces := strings.Split(text, data.Marker)
 	if len(pieces) == 1 {
 		in.Value = text
@@ -203,7 +204,7 @@ func (c *compiler) withArtifacts(n *node, in OperationInput, text, of string, at
 	for i, piece := range pieces {
 		if i%2 == 0 {
 			if piece != "" {
-				in.Parts = append(in.Parts, InputPart{Text: piece})
+				in.Parts = append(in.Parts, spec.InputPart{Text: piece})
 			}
 			continue
 		}
@@ -218,7 +219,7 @@ func (c *compiler) withArtifacts(n *node, in OperationInput, text, of string, at
 			c.Errorf(at, code.FunctionEntity, "%s: get_artifact names %q, which is in another container", of, owner.Name)
 			return in, false
 		default:
-			in.Parts = append(in.Parts, InputPart{Artifact: ref.Path, Owner: owner.Name})
+			in.Parts = append(in.Parts, spec.InputPart{Artifact: ref.Path, Owner: owner.Name})
 		}
 	}
 	if len(in.Parts) == 1 {
@@ -249,29 +250,29 @@ func (n *node) targets(class string) []string {
 }
 
 // namedRequirements returns the requirements with names of their own, by name and target.
-func (n *node) namedRequirements() []Requirement {
-	var all []Requirement
+func (n *node) namedRequirements() []spec.Requirement {
+	var all []spec.Requirement
 	for _, e := range n.edges {
 		if e.Name != e.class {
-			all = append(all, Requirement{Name: e.Name, Class: e.class, Target: e.target.Name})
+			all = append(all, spec.Requirement{Name: e.Name, Class: e.class, Target: e.target.Name})
 		}
 	}
-	slices.SortFunc(all, func(a, b Requirement) int {
+	slices.SortFunc(all, func(a, b spec.Requirement) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Target, b.Target))
 	})
 	return slices.Compact(all)
 }
 
 // other makes the model of what is shown, but cannot be packaged.
-func (n *node) other() Other {
-	m := Other{Name: n.Name, Type: n.Type.Name, Properties: n.Values()}
+func (n *node) other() spec.Other {
+	m := spec.Other{Name: n.Name, Type: n.Type.Name, Properties: n.Values()}
 	if n.Host != nil {
 		m.Host = n.Host.Name
 	}
 	for _, e := range n.Edges {
-		m.Requirements = append(m.Requirements, Reach{Name: e.Name, Target: e.Target.Name})
+		m.Requirements = append(m.Requirements, spec.Reach{Name: e.Name, Target: e.Target.Name})
 	}
-	slices.SortFunc(m.Requirements, func(a, b Reach) int {
+	slices.SortFunc(m.Requirements, func(a, b spec.Reach) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Target, b.Target))
 	})
 	m.Requirements = slices.Compact(m.Requirements)

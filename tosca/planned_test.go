@@ -23,7 +23,7 @@ func TestDocumentsArePlannedUpAndDown(t *testing.T) {
 		}
 		c.expect(t, list)
 		var out bytes.Buffer
-		elements := tosca.PlanElements(app)
+		elements := plan.Elements(app)
 		up, notes := plan.Up(elements, nil)
 		out.WriteString(planText(t, plan.Problem{Elements: elements, Goal: up, Notes: notes}))
 		out.WriteString(planText(t, plan.Problem{Elements: elements, From: up, Goal: plan.Down(elements)}))

@@ -20,7 +20,7 @@ func TestPlansKnowWhoFulfilsWhat(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string][]plan.Binding{}
-	for _, e := range tosca.PlanElements(app) {
+	for _, e := range plan.Elements(app) {
 		got[e.Name] = e.Bindings
 		if want := []protocol.Operation{{Interface: "Standard", Name: "stop"}}; e.Name == "web" && !cmp.Equal(want, e.Unimplemented[len(e.Unimplemented)-1:]) {
 			t.Errorf("of web %v are not implemented", e.Unimplemented)
@@ -65,7 +65,7 @@ func TestThePlansOfThinking(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elements := tosca.PlanElements(app)
+	elements := plan.Elements(app)
 	running, notes := plan.Up(elements, nil)
 	if len(notes) > 0 {
 		t.Error(notes)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/inherit"
@@ -197,21 +198,21 @@ const (
 )
 
 // units makes the model of the deployment units.
-func (c *compiler) units() []Unit {
-	var all []Unit
+func (c *compiler) units() []spec.Group {
+	var all []spec.Group
 	for _, t := range c.Topo.Groups {
 		g := c.Groups[t.Name]
 		if !inherit.ChainHas(c.Chain(g.Typ), typeUnit) {
 			continue
 		}
-		u := Unit{Name: g.Name}
+		u := spec.Group{Name: g.Name}
 		for _, n := range c.Members(t) {
 			u.Members = append(u.Members, n.Name)
 		}
 		slices.Sort(u.Members)
 		all = append(all, u)
 	}
-	sortBy(all, func(u *Unit) string { return u.Name })
+	sortBy(all, func(u *spec.Group) string { return u.Name })
 	return all
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/data"
@@ -20,14 +21,14 @@ func (n *node) isTask() bool { return n.Typ != nil && n.Typ.Is(typeTask) }
 
 // task makes the model of a Task; nil of another component. That its values are in
 // range is checked against the type, so what is not there is a draft's.
-func (c *compiler) task(n *node, ifaces map[string]*inherit.Interface) *Task {
+func (c *compiler) task(n *node, ifaces map[string]*inherit.Interface) *spec.Task {
 	if !n.isTask() {
 		return nil
 	}
 	c.checkTaskRun(n, ifaces)
-	t := &Task{
+	t := &spec.Task{
 		Completions: number(n, "completions", 1), Parallelism: number(n, "parallelism", 1), BackoffLimit: number(n, "backoff_limit", 3),
-		Deadline: number(n, "deadline", 0), Rerun: cmp.Or(data.Text(n.Property("rerun").Node), RerunReplaced),
+		Deadline: number(n, "deadline", 0), Rerun: cmp.Or(data.Text(n.Property("rerun").Node), spec.RerunReplaced),
 	}
 	t.Parallelism = min(t.Parallelism, t.Completions)
 	if codes := n.Property("fail_on").Node; !codes.IsNull() {
@@ -63,7 +64,7 @@ func (c *compiler) checkTaskRun(n *node, ifaces map[string]*inherit.Interface) {
 		return
 	}
 	for _, name := range inherit.Keys(run.Inputs) {
-		if upper := strings.ToUpper(name); upper == TaskIndex || upper == TaskCompletions {
+		if upper := strings.ToUpper(name); upper == spec.TaskIndex || upper == spec.TaskCompletions {
 			c.Errorf(run.Inputs[name].At.Pos, code.TaskInput, "%s: operation %q: input %q is one that every Task has, so it cannot be declared", n.Of(), protocol.TaskRun, name)
 		}
 	}
@@ -71,13 +72,13 @@ func (c *compiler) checkTaskRun(n *node, ifaces map[string]*inherit.Interface) {
 
 // declareParts gives Task.run the inputs that every Task has: which part it is, unless
 // the caller says so, and of how many.
-func declareParts(interfaces []Interface, completions int) {
+func declareParts(interfaces []spec.Interface, completions int) {
 	for _, i := range interfaces {
 		for j := range i.Operations {
 			if o := &i.Operations[j]; (protocol.Operation{Interface: i.Name, Name: o.Name}) == protocol.TaskRun {
 				o.Inputs = append(o.Inputs,
-					OperationInput{Name: TaskCompletions, Value: strconv.Itoa(completions)}, OperationInput{Name: TaskIndex, Value: "0"})
-				sortBy(o.Inputs, func(in *OperationInput) string { return in.Name })
+					spec.OperationInput{Name: spec.TaskCompletions, Value: strconv.Itoa(completions)}, spec.OperationInput{Name: spec.TaskIndex, Value: "0"})
+				sortBy(o.Inputs, func(in *spec.OperationInput) string { return in.Name })
 			}
 		}
 	}

@@ -30,7 +30,6 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 	flags.Usage = func() { fmt.Fprint(errOut, usage) }
 	files := paths{resolver: "/etc/resolv.conf"}
 	flags.StringVar(&files.app, "app", "/toskose/manager/app.json", "")
-	flags.StringVar(&files.config, "config", "/toskose/manager/toskose.yml", "")
 	showVersion := flags.Bool("version", false, "")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0

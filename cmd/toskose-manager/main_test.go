@@ -13,14 +13,15 @@ import (
 	"github.com/toskose/toskose/internal/freeport"
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/internal/testunit"
+	"github.com/toskose/toskose/spec"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
 
 const (
-	appJSON = `{"name":"thinking","nodes":[{"name":"backend","type":"tosker.nodes.Container","image":{"kind":"Image","name":"x"},"protocol":{"initial":"","states":null,"transitions":null}}],
-		"components":[{"name":"api","type":"Api","host":"backend","node":"backend","interfaces":[{"name":"Standard","operations":[{"name":"start","script":"s.sh"}]}]}],"volumes":[]}`
-	configYAML = "nodes:\n  backend: {alias: backend, port: 9001, user: admin}\nmanager: {alias: manager, port: 10000, user: admin}\n"
+	appJSON = `{"format":1,"name":"thinking","version":"","nodes":[{"name":"backend","type":"tosker.nodes.Container","image":{"kind":"Image","name":"x"},"protocol":` + oneState + `,"unit":{"port":9001,"user":"admin"}}],
+		"components":[{"name":"api","type":"Api","host":"backend","node":"backend","protocol":` + oneState + `,"interfaces":[{"name":"Standard","operations":[{"name":"start","script":"s.sh"}]}]}],"volumes":[]}`
+	oneState = `{"initial":"on","states":[{"name":"on"}],"transitions":[]}`
 )
 
 // image lays out what the manager's image and container have, and gives the
@@ -29,13 +30,13 @@ func image(t *testing.T) (args []string, env map[string]string) {
 	t.Helper()
 	folder := t.TempDir()
 	for name, content := range map[string]string{
-		"app.json": appJSON, "toskose.yml": configYAML, "backend-password": "unit's\n", "manager-password": "ours\n", "manager-secret-key": "key",
+		"app.json": appJSON, "backend-password": "unit's\n", "manager-password": "ours\n", "manager-secret-key": "key",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return []string{"--app", filepath.Join(folder, "app.json"), "--config", filepath.Join(folder, "toskose.yml")}, map[string]string{
+	return []string{"--app", filepath.Join(folder, "app.json")}, map[string]string{
 		"TOSKOSE_MANAGER_PORT": strconv.Itoa(freeport.Find(t)), "TOSKOSE_APP_MODE": "testing", "TOSKOSE_DISCOVERY": "alias",
 		"TOSKOSE_MANAGER_USER": "admin", "TOSKOSE_MANAGER_PASSWORD_FILE": filepath.Join(folder, "manager-password"),
 		"SECRET_KEY_FILE": filepath.Join(folder, "manager-secret-key"), "TOSKOSE_SECRETS": folder,
@@ -96,9 +97,59 @@ func TestMissingFilesAreNamed(t *testing.T) {
 	t.Parallel()
 	_, env := image(t)
 	var out, errOut testunit.Output
-	code := run(t.Context(), []string{"--app", "/no/app.json", "--config", "/no/toskose.yml"}, get(env), &out, &errOut)
-	if code != 1 || !strings.Contains(errOut.String(), "/no/app.json") || !strings.Contains(errOut.String(), "/no/toskose.yml") {
+	code := run(t.Context(), []string{"--app", "/no/app.json"}, get(env), &out, &errOut)
+	if code != 1 || !strings.Contains(errOut.String(), "/no/app.json") {
 		t.Errorf("%d: %s", code, errOut.String())
+	}
+}
+
+// TestAnApplicationThatCannotRunIsRefused: the document may come from anywhere.
+func TestAnApplicationThatCannotRunIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ document, want string }{
+		"a later format":           {strings.Replace(appJSON, `"format":1`, `"format":2`, 1), "it has format 2, and this version reads format 1: package the application again"},
+		"an earlier release's":     {strings.Replace(appJSON, `"format":1,`, "", 1), "package the application again with this version of toskose"},
+		"another document":         {`{"a": 1}`, `there is no "format" in it`},
+		"no JSON":                  {"name: thinking", "line 1: it is not valid JSON"},
+		"a key that is not known":  {strings.Replace(appJSON, `"host"`, `"hosts"`, 1), `unknown field "hosts"`},
+		"a name that is not known": {strings.Replace(appJSON, `"node":"backend"`, `"node":"bakcend"`, 1), `component "api": node names "bakcend", which the application does not have (did you mean "backend"?)`},
+		"no unit":                  {strings.Replace(appJSON, `,"unit":{"port":9001,"user":"admin"}`, "", 1), `node "backend" hosts components, but the application does not say how to reach its unit: set "unit" of the node`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args, env := image(t)
+			if err := os.WriteFile(args[1], []byte(c.document), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out, errOut testunit.Output
+			if code := run(t.Context(), args, get(env), &out, &errOut); code != 1 || !strings.Contains(errOut.String(), c.want) {
+				t.Errorf("%d: %s", code, errOut.String())
+			}
+		})
+	}
+}
+
+// TestAnApplicationOfAnEarlierReleaseIsServed: its image has toskose.yml beside it.
+func TestAnApplicationOfAnEarlierReleaseIsServed(t *testing.T) {
+	t.Parallel()
+	args, env := image(t)
+	folder := filepath.Dir(args[1])
+	for file, content := range map[string]string{
+		"app.json":     strings.NewReplacer(`"format":1,`, "", `,"unit":{"port":9001,"user":"admin"}`, "").Replace(appJSON),
+		"toskose.yml":  "nodes:\n  backend: {alias: back, port: 9001, user: admin, components: {api: {restart: {stable: 5s}}}}\nmanager: {alias: manager, port: 10000, user: admin, goal: up}\n",
+		"digests.json": `{"backend": "abc"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := readSettings(paths{app: args[1]}, get(env))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, c := s.app.Nodes[0], s.app.Components[0]
+	if n.Alias != "back" || *n.Unit != (spec.Unit{Port: 9001, User: "admin", Digest: "abc"}) || c.Policy.Stable != spec.Duration(5*time.Second) || s.app.Goal != spec.GoalUp {
+		t.Errorf("node %+v, policy %+v, goal %q", n, c.Policy, s.app.Goal)
 	}
 }
 

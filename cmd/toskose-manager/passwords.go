@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -26,7 +26,7 @@ func newPasswords(folder string) *passwords {
 }
 
 // readAll reads the password of each node that hosts components.
-func (p *passwords) readAll(app *tosca.Application) error {
+func (p *passwords) readAll(app *spec.Application) error {
 	var problems []error
 	tried := map[string]bool{}
 	for _, c := range app.Components {

@@ -76,7 +76,7 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 // manager returns the application, whose units are spoken to from now on.
 func (s *settings) manager(logger *slog.Logger, log *audit.Log) (*manager.App, error) {
 	opts := manager.Options{
-		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords.of, Digests: s.digests, Logger: logger,
+		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords.of, Logger: logger,
 		SecretKey: s.access.SecretKey, Audit: func(n keep.Notice) { log.NoteGoal(goalLine(n)) },
 	}
 	s.passwords.logger = logger
@@ -86,7 +86,7 @@ func (s *settings) manager(logger *slog.Logger, log *audit.Log) (*manager.App, e
 			return nil, err
 		}
 	}
-	return manager.New(&s.app, &s.config, opts)
+	return manager.New(s.app, opts)
 }
 
 // health asks the manager of this container whether it works.

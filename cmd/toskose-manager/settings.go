@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,27 +9,28 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/discovery"
-	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/manager/legacy"
+	"github.com/toskose/toskose/spec"
 )
 
-const usage = `usage: toskose-manager [--app FILE] [--config FILE] [--version] [serve|health]
+const usage = `usage: toskose-manager [--app FILE] [--version] [serve|health]
 
 serve   serves the API on TOSKOSE_MANAGER_PORT (the default)
 health  asks the manager that serves on TOSKOSE_MANAGER_PORT; exits 0 if it works, else 1
+
+--app FILE  the application, as toskose inspect --json prints it, with the units of
+            its nodes; default: /toskose/manager/app.json
 
 The log goes to the standard error. The audit log, JSON lines of who did what and
 who was refused, goes to the standard output, or where TOSKOSE_AUDIT_LOG says:
 stdout, stderr or a FILE.
 `
 
-// paths are the files that the manager reads: two of its image, and how its
-// container resolves names.
-type paths struct{ app, config, resolver string }
+// paths are the files that the manager reads: the application, and how its container
+// resolves names.
+type paths struct{ app, resolver string }
 
 // settings is what the environment and the files that it names say.
 type settings struct {
@@ -42,10 +42,8 @@ type settings struct {
 	door      *doorFiles // of the API's own TLS; nil: it is served in the clear
 	access    access.Options
 	audit     string // where the audit log goes
-	app       tosca.Application
-	config    config.Config
-	passwords *passwords        // of units
-	digests   map[string]string // of their configurations, by node; none: not known
+	app       *spec.Application
+	passwords *passwords // of units
 }
 
 // readSettings reports everything that is missing or wrong, not only the first problem.
@@ -69,10 +67,10 @@ func readSettings(files paths, getenv func(string) string) (*settings, error) {
 	note(err)
 	s.access, err = readAccess(getenv)
 	note(err)
-	note(readApp(files.app, &s.app))
-	note(readConfig(files.config, &s.config))
-	note(s.readDigests(filepath.Join(filepath.Dir(files.app), "digests.json")))
-	note(s.passwords.readAll(&s.app))
+	if s.app, err = readApp(files.app); err == nil {
+		err = s.passwords.readAll(s.app)
+	}
+	note(err)
 	return s, errors.Join(problems...)
 }
 
@@ -111,33 +109,32 @@ func secret(variable, file string) (string, error) {
 	return value, nil
 }
 
-func readApp(file string, app *tosca.Application) error {
+// readApp reads the document of the application. It does not matter who wrote it, as long as
+// it is valid.
+func readApp(file string) (*spec.Application, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("cannot read the application: %w", err)
+		return nil, fmt.Errorf("cannot read the application: %w", err)
 	}
-	return wrap(file, json.Unmarshal(data, app))
+	if legacy.Is(data) {
+		app, err := readLegacy(data, filepath.Dir(file))
+		return app, wrap("cannot read the application of an earlier release in "+file, err)
+	}
+	app, err := spec.Decode(data)
+	return app, wrap("cannot read the application in "+file, err)
 }
 
-// readDigests reads what the packager says of the units' configurations. A model that
-// was put there by hand has none.
-func (s *settings) readDigests(file string) error {
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+// readLegacy reads the application with the other files of an earlier release's image.
+func readLegacy(document []byte, folder string) (*spec.Application, error) {
+	config, err := os.ReadFile(filepath.Join(folder, "toskose.yml"))
 	if err != nil {
-		return fmt.Errorf("cannot read the digests of units: %w", err)
+		return nil, fmt.Errorf("it has no format, and %w: package the application again with this version of toskose", err)
 	}
-	return wrap(file, json.Unmarshal(data, &s.digests))
-}
-
-func readConfig(file string, conf *config.Config) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("cannot read the configuration: %w", err)
+	digests, err := os.ReadFile(filepath.Join(folder, "digests.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	return wrap(file, yaml.Unmarshal(data, conf))
+	return legacy.Decode(document, config, digests)
 }
 
 func wrap(subject string, err error) error {

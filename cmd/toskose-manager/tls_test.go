@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/toskose/toskose/internal/testunit"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/certs"
 )
 
@@ -117,7 +117,7 @@ func TestAChangedPasswordOfAUnitCountsForTheNextRequest(t *testing.T) {
 	var logs testunit.Output
 	p := newPasswords(folder)
 	p.logger = slog.New(slog.NewTextHandler(&logs, nil))
-	if err := p.readAll(&tosca.Application{Components: []tosca.Component{{Node: "backend"}}}); err != nil {
+	if err := p.readAll(&spec.Application{Components: []spec.Component{{Node: "backend"}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range [][2]string{{"first\n", "first"}, {"", "first"}, {"", "first"}, {"first\nsecond", "first second"}, {"second", "second"}, {"\n", "second"}} {

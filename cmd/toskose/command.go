@@ -20,6 +20,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/rotate"
 	"github.com/toskose/toskose/cmd/toskose/user"
 	"github.com/toskose/toskose/cmd/toskose/volume"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca/diag"
 )
@@ -39,15 +40,15 @@ func run(ctx context.Context, args []string, env environment) int {
 	case errors.Is(err, errInvalid):
 		return cli.ExitFailed // the report says it
 	case errors.As(err, &unopened):
-		fmt.Fprintln(env.err, diag.VisibleLines(message(err)))
+		fmt.Fprintln(env.err, visible.Lines(message(err)))
 		return cli.ExitUnopened
 	case errors.As(err, &usage):
-		fmt.Fprintln(env.err, diag.VisibleLines(fmt.Sprintf("toskose: %v\nTry `%s --help`.", err, called.CommandPath())))
+		fmt.Fprintln(env.err, visible.Lines(fmt.Sprintf("toskose: %v\nTry `%s --help`.", err, called.CommandPath())))
 		return cli.ExitUsage
 	case ctx.Err() != nil:
-		fmt.Fprintln(env.err, diag.VisibleLines(fmt.Sprintf("toskose: interrupted: %v", err)))
+		fmt.Fprintln(env.err, visible.Lines(fmt.Sprintf("toskose: interrupted: %v", err)))
 	default:
-		fmt.Fprintln(env.err, diag.VisibleLines(message(err)))
+		fmt.Fprintln(env.err, visible.Lines(message(err)))
 	}
 	return cli.CodeOf(err)
 }

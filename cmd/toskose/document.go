@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 	"github.com/toskose/toskose/tosca/diag"
@@ -20,7 +21,7 @@ var errInvalid = errors.New("the document is not valid")
 
 // document is a FILE that a command inspects.
 type document struct {
-	app  *tosca.Application // nil if it is invalid; list says why
+	app  *spec.Application // nil if it is invalid; list says why
 	list diag.List
 	opts report.Options
 	file *csar.Archive // nil if it is not an archive

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // hostile is a manager whose every text is one that someone else has chosen.
@@ -111,7 +111,7 @@ func FuzzHostileManager(f *testing.F) {
 		} {
 			var out bytes.Buffer
 			run(ctx, append(strings.Fields(command), "--dir", folder, "--manager", server.URL), environment{out: &out, err: &out})
-			if shown := out.String(); shown != diag.VisibleLines(shown) {
+			if shown := out.String(); shown != visible.Lines(shown) {
 				t.Errorf("%s with %q prints %q", command, text, shown)
 			}
 			if strings.Contains(out.String(), "unknown flag") || strings.Contains(out.String(), "unknown command") {

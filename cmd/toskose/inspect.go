@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 )
 
@@ -34,7 +35,7 @@ Exit codes are those of ` + "`toskose validate`" + `. Problems are printed to st
 			}
 			text := tosca.Describe(doc.app)
 			if asJSON {
-				if text, err = tosca.Encode(doc.app); err != nil {
+				if text, err = spec.Encode(doc.app); err != nil {
 					return err
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/plan"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
@@ -139,7 +140,7 @@ func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flag
 	if err != nil {
 		return err
 	}
-	problem, err := flags.problem(tosca.PlanElements(app))
+	problem, err := flags.problem(plan.Elements(app))
 	if err != nil {
 		return cli.Misuse(err)
 	}
@@ -178,7 +179,7 @@ func (f *planFlags) validate() error {
 
 // loadToPlan loads the application of a FILE, with what a configuration says of its
 // operations; warnings are printed.
-func loadToPlan(ctx context.Context, env environment, engine *engineFlags, inputs *inputFlags, path string, configs []string) (*tosca.Application, error) {
+func loadToPlan(ctx context.Context, env environment, engine *engineFlags, inputs *inputFlags, path string, configs []string) (*spec.Application, error) {
 	opts, err := inputs.options()
 	if err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/moby/term"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/packager/image/event"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // The values of --progress.
@@ -149,10 +149,10 @@ func (p *terminalProgress) draw(stays string) {
 	if p.drawn > 0 {
 		fmt.Fprintf(&s, "\x1b[%dA\r\x1b[J", p.drawn) // up to the first of them, and clear from there
 	}
-	s.WriteString(diag.VisibleLines(stays))
+	s.WriteString(visible.Lines(stays))
 	for _, e := range p.active {
 		line := []rune(activity(e))
-		s.WriteString(diag.Visible(string(line[:min(len(line), p.width-1)])) + "\n")
+		s.WriteString(visible.Text(string(line[:min(len(line), p.width-1)])) + "\n")
 	}
 	p.drawn = len(p.active)
 	fmt.Fprint(p.w, s.String())

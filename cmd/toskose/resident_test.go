@@ -33,6 +33,7 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/output"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 )
@@ -101,8 +102,8 @@ func settle(t *testing.T, archive, dir string) *resident {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := testapp.Serve(t, packager.Configured(app, plan.Config), testapp.Options{
-		Config: &plan.Config, Found: r.units, Passwords: func(node string) []string { return []string{password(node)} }, Listen: listener,
+	server := testapp.Serve(t, plan.Document, testapp.Options{
+		Found: r.units, Passwords: func(node string) []string { return []string{password(node)} }, Listen: listener,
 		Access: access.Options{First: "admin", Password: read("manager-password"), Users: users, SecretKey: read("manager-secret-key")},
 	})
 	t.Cleanup(server.CloseClientConnections)
@@ -147,7 +148,7 @@ func (r *resident) serveTLS(t *testing.T, authority string) (address string) {
 }
 
 // packaged writes an application's folder without an engine.
-func packaged(t *testing.T, archive, dir string, cfg config.Config) (*tosca.Application, *packager.Plan) {
+func packaged(t *testing.T, archive, dir string, cfg config.Config) (*spec.Application, *packager.Plan) {
 	t.Helper()
 	files, err := csar.Open(archive)
 	if err != nil {

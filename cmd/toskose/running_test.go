@@ -22,7 +22,7 @@ import (
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // running is an application with a component on two replicas: two real units, and
@@ -42,7 +42,7 @@ func newRunning(t *testing.T) *running {
 		units, found = append(units, u), append(found, u.Addr)
 	}
 	model := testapp.Shop()
-	model.Units = []tosca.Unit{{Name: "front", Members: []string{"api"}}}
+	model.Groups = []spec.Group{{Name: "front", Members: []string{"api"}}}
 	server := testapp.Serve(t, model, testapp.Options{
 		Units: found, Passwords: func(string) []string { return []string{"unit's"} },
 		Access: access.Options{First: "admin", Password: access.Always("pw")},

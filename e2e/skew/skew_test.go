@@ -18,7 +18,7 @@ import (
 	"github.com/toskose/toskose/internal/testapp"
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/packager/output"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // versions are folders with binaries, by what people call them.
@@ -55,7 +55,9 @@ func application(t *testing.T, unit, manager string) (dir string, replace func(u
 	at := func(port int) netip.AddrPort {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port))
 	}
-	model, err := tosca.Encode(testapp.Shop())
+	app := testapp.Shop()
+	app.Nodes[0].Alias, app.Nodes[0].Unit = "127.0.0.1", &spec.Unit{Port: unitPort, User: "admin"}
+	model, err := spec.Encode(app)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +75,14 @@ func application(t *testing.T, unit, manager string) (dir string, replace func(u
 		return process
 	}
 	first := run(unit)
+	options := []string{filepath.Join(manager, "toskose-manager"), "--app", filepath.Join(dir, "app.json")}
+	if manager == versions(t)["before"] { // it has its settings in a file of their own
+		options = append(options, "--config", filepath.Join(dir, "manager.yml"))
+	}
 	testunit.Start(t, []string{
 		"TOSKOSE_MANAGER_PORT=" + strconv.Itoa(managerPort), "TOSKOSE_DISCOVERY=alias", "TOSKOSE_MANAGER_USER=admin", "TOSKOSE_SECRETS=" + filepath.Join(dir, "secrets"),
 		"TOSKOSE_MANAGER_PASSWORD_FILE=" + secret("manager-password"), "SECRET_KEY_FILE=" + secret("manager-secret-key"),
-	}, filepath.Join(manager, "toskose-manager"), "--app", filepath.Join(dir, "app.json"), "--config", filepath.Join(dir, "manager.yml"))
+	}, options...)
 	testunit.AwaitHealth(t, at(managerPort))
 	return dir, func(unit string) { first.Stop(); run(unit) }
 }

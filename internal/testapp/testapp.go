@@ -19,20 +19,19 @@ import (
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/unitclient"
-	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // Shop is the model of the application: api, as testunit.API configures it, in the
 // container backend.
-func Shop() *tosca.Application {
-	return &tosca.Application{
+func Shop() *spec.Application {
+	return &spec.Application{
 		Name:  "shop",
-		Nodes: []tosca.Node{{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()}},
-		Components: []tosca.Component{{
-			Name: "api", Host: "backend", Node: "backend", Protocol: testunit.Lifecycle(), Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
-				{Name: "configure", Script: "configure.sh", Inputs: []tosca.OperationInput{{Name: "port"}, {Name: "code"}}},
+		Nodes: []spec.Node{{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Unit: &spec.Unit{Port: 9001, User: "admin"}}},
+		Components: []spec.Component{{
+			Name: "api", Host: "backend", Node: "backend", Protocol: testunit.Lifecycle(), Interfaces: []spec.Interface{{Name: "Standard", Operations: []spec.Operation{
+				{Name: "configure", Script: "configure.sh", Inputs: []spec.OperationInput{{Name: "port"}, {Name: "code"}}},
 				{Name: "start", Script: "start.sh"},
 				{Name: "stop"},
 			}}},
@@ -42,7 +41,6 @@ func Shop() *tosca.Application {
 
 // Options say who the manager talks to.
 type Options struct {
-	Config    *config.Config    // nil: that of Shop
 	Units     []netip.AddrPort  // the replicas of every container
 	Found     mirror.Containers // nil: Units
 	Passwords func(node string) []string
@@ -55,15 +53,12 @@ type Options struct {
 }
 
 // Serve runs the manager of an application until the test ends.
-func Serve(t testing.TB, model *tosca.Application, o Options) *httptest.Server {
+func Serve(t testing.TB, model *spec.Application, o Options) *httptest.Server {
 	t.Helper()
-	if o.Config == nil {
-		o.Config = &config.Config{Nodes: map[string]config.Node{"backend": {Port: 9001, User: "admin"}}}
-	}
 	if o.Found == nil {
 		o.Found = replicas(o.Units)
 	}
-	app, err := manager.New(model, o.Config, manager.Options{
+	app, err := manager.New(model, manager.Options{
 		Containers: o.Found, Passwords: o.Passwords, TLS: o.UnitTLS, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
 	})
 	if err != nil {

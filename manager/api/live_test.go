@@ -14,8 +14,8 @@ import (
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/unitclient"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // live is an application of its own whose units are servers that tests can do with
@@ -57,13 +57,13 @@ func (l *live) manage() {
 	}
 	model := fakeunit.Thinking()
 	if l.task {
-		model.Components = append(model.Components, tosca.Component{
+		model.Components = append(model.Components, spec.Component{
 			Name: "load", Type: "toskose.nodes.Task", Host: "frontend", Node: "frontend", Protocol: protocol.Task(),
-			Interfaces: []tosca.Interface{{Name: "Task", Operations: []tosca.Operation{{Name: "run", Script: "run.sh"}}}},
-			Task:       &tosca.Task{Completions: 2, Parallelism: 1},
+			Interfaces: []spec.Interface{{Name: "Task", Operations: []spec.Operation{{Name: "run", Script: "run.sh"}}}},
+			Task:       &spec.Task{Completions: 2, Parallelism: 1},
 		})
 	}
-	app, err := manager.New(model, fakeunit.Config(), manager.Options{
+	app, err := manager.New(model, manager.Options{
 		Containers: l.found, Passwords: fakeunit.PasswordOf, Patience: 100 * time.Millisecond, Backoff: time.Millisecond,
 		Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
 	})

@@ -65,7 +65,7 @@ func (f *Fleet) newMirror() *mirror.Mirror {
 		Containers: f.opts.Containers, Logger: f.opts.Logger, Poll: f.opts.Poll, Backoff: f.opts.Backoff, Discover: f.opts.Discover,
 	}
 	for _, n := range f.opts.Nodes {
-		spec := mirror.Spec{Name: n.Name(), Alias: n.Conf.Alias, Port: n.Conf.Port}
+		spec := mirror.Spec{Name: n.Name(), Alias: n.Alias(), Port: n.Port()}
 		if n.Toskosed {
 			spec.Unit = func(addr netip.AddrPort) mirror.Unit { return f.pool.Client(addr, n.Credentials) }
 		}

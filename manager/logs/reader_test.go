@@ -80,7 +80,7 @@ func newWorld(t *testing.T, o unitlogs.Options, wrap func(http.Handler) http.Han
 		w.units = append(w.units, u)
 		w.found[node] = append(w.found[node], u.Start(t, map[string]string{"api": "configured"}))
 	}
-	app, err := topology.New(fakeunit.Thinking(), fakeunit.Config(), fakeunit.PasswordOf)
+	app, err := topology.New(fakeunit.Thinking(), fakeunit.PasswordOf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/internal/suggest"
 	"github.com/toskose/toskose/manager/outcome"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Choose returns the operations with a script that a name stands for: of a node, of a
@@ -86,7 +86,7 @@ func (a *Application) nothing(name string) error {
 	}
 	return &outcome.Error{
 		Kind: outcome.ErrUnknownComponent, Detail: fmt.Sprintf("the application has no node and no component %q", name),
-		Candidates: names, Suggestion: diag.Nearest(name, names),
+		Candidates: names, Suggestion: suggest.Nearest(name, names),
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestAKindOfItsOwnCountsWhileItExecutes(t *testing.T) {
 	t.Parallel()
 	op := func(name string) protocol.Operation { return protocol.Operation{Interface: "own", Name: name} }
-	c := &Component{Model: &tosca.Component{Name: "api", Protocol: protocol.Protocol{
+	c := &Component{Model: &spec.Component{Name: "api", Protocol: protocol.Protocol{
 		Initial: "down", States: []protocol.State{{Name: "down"}, {Name: "up"}},
 		Transitions: []protocol.Transition{
 			{Source: "down", Target: "up", Operation: op("serve")},
@@ -24,7 +24,7 @@ func TestAKindOfItsOwnCountsWhileItExecutes(t *testing.T) {
 		Kinds: map[string]protocol.Kind{"own.serve": protocol.KindStart, "own.end": protocol.KindStop, "own.stop": protocol.KindRun},
 	}}}
 	for _, name := range []string{"serve", "end", "stop"} {
-		c.Operations = append(c.Operations, Operation{Component: c, Name: op(name), Model: tosca.Operation{Name: name, Script: name}})
+		c.Operations = append(c.Operations, Operation{Component: c, Name: op(name), Model: spec.Operation{Name: name, Script: name}})
 	}
 	executing := func(name string) *wire.Checkpointed {
 		return &wire.Checkpointed{State: "down", Recent: []wire.Execution{{Interface: "own", Operation: name, Outcome: wire.OutcomeRunning}}}

@@ -7,15 +7,15 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // Operation is an operation of a component.
 type Operation struct {
 	Component *Component
 	Name      protocol.Operation
-	Model     tosca.Operation
+	Model     spec.Operation
 }
 
 // Process is its name as a process of the unit.

@@ -4,27 +4,37 @@
 package topology
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/internal/suggest"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/unitclient"
-	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Node is a container of the model with what is needed to reach it.
 type Node struct {
-	Model       *tosca.Node
-	Conf        config.Node
+	Model       *spec.Node
 	Toskosed    bool // it hosts components, so it has a unit
 	Credentials unitclient.Credentials
 	Components  []*Component
+}
+
+// Alias is the node's name on the network.
+func (n *Node) Alias() string { return cmp.Or(n.Model.Alias, n.Name()) }
+
+// Port is the port of the API of the node's unit; 0: it has no unit.
+func (n *Node) Port() int {
+	if n.Model.Unit == nil {
+		return 0
+	}
+	return n.Model.Unit.Port
 }
 
 // Name is its name in the model.
@@ -55,7 +65,7 @@ func (n *Node) runsByItself(component string) error {
 
 // Component is a component of the model on its node.
 type Component struct {
-	Model      *tosca.Component
+	Model      *spec.Component
 	Node       *Node
 	Operations []Operation
 	Models     []OperationModel // these, as they are shown
@@ -68,21 +78,18 @@ func (c *Component) Name() string { return c.Model.Name }
 
 // Application is the model of an application, by names.
 type Application struct {
-	*tosca.Application
+	*spec.Application
 	Toskosed []*Node // those with a unit
 	Nodes    []*Node // all
 }
 
-// New joins a model and its configuration, and reports all that is missing.
-func New(app *tosca.Application, conf *config.Config, passwords func(node string) []string) (*Application, error) {
+// New indexes an application, and returns an error that names every node whose unit cannot be reached.
+func New(app *spec.Application, passwords func(node string) []string) (*Application, error) {
 	var problems []error
 	nodes := make([]*Node, 0, len(app.Nodes))
 	byName := map[string]*Node{}
 	for i := range app.Nodes {
-		n := &Node{Model: &app.Nodes[i], Conf: conf.Nodes[app.Nodes[i].Name]}
-		if n.Conf.Alias == "" {
-			n.Conf.Alias = n.Name()
-		}
+		n := &Node{Model: &app.Nodes[i]}
 		nodes, byName[n.Name()] = append(nodes, n), n
 	}
 	for i := range app.Components {
@@ -109,13 +116,14 @@ func New(app *tosca.Application, conf *config.Config, passwords func(node string
 	return a, errors.Join(problems...)
 }
 
+// credential sets the credentials of the node's unit.
 func (n *Node) credential(passwords func(node string) []string) error {
-	n.Credentials = unitclient.Credentials{User: n.Conf.User, Passwords: func() []string { return passwords(n.Name()) }, Name: n.Name()}
-	if n.Conf.Port < 1 || n.Conf.Port > 65535 {
-		return fmt.Errorf("node %q: port %d of its unit in toskose.yml is not valid", n.Name(), n.Conf.Port)
+	if n.Model.Unit == nil {
+		return fmt.Errorf(`node %q hosts components, but the application does not say how to reach its unit: set "unit" of the node`, n.Name())
 	}
-	if n.Conf.User == "" || len(n.Credentials.Passwords()) == 0 {
-		return fmt.Errorf("node %q: its unit's user or password is missing", n.Name())
+	n.Credentials = unitclient.Credentials{User: n.Model.Unit.User, Passwords: func() []string { return passwords(n.Name()) }, Name: n.Name()}
+	if len(n.Credentials.Passwords()) == 0 {
+		return fmt.Errorf("node %q: the password of its unit is missing", n.Name())
 	}
 	return nil
 }
@@ -195,7 +203,7 @@ func (a *Application) Operation(nodeName, componentName, name string) (Operation
 }
 
 func unknown(kind error, detail, name string, names []string) *outcome.Error {
-	return &outcome.Error{Kind: kind, Detail: detail, Candidates: names, Suggestion: diag.Nearest(name, names)}
+	return &outcome.Error{Kind: kind, Detail: detail, Candidates: names, Suggestion: suggest.Nearest(name, names)}
 }
 
 // nearestBare returns the operation whose bare name is most likely meant.
@@ -209,5 +217,5 @@ func nearestBare(c *Component, name string) string {
 	if parsed, err := protocol.ParseOperation(name); err == nil {
 		name = parsed.Name
 	}
-	return full[diag.Nearest(name, names)]
+	return full[suggest.Nearest(name, names)]
 }

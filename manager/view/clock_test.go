@@ -8,8 +8,9 @@ import (
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/spec"
+	"github.com/toskose/toskose/spec/plan"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -59,12 +60,12 @@ func TestAClockThatJumpsDelaysNoRetry(t *testing.T) {
 }
 
 func webRules(wall func() time.Time) *Rules {
-	model := &tosca.Application{
+	model := &spec.Application{
 		Name:       "web",
-		Nodes:      []tosca.Node{{Name: "box", Protocol: protocol.Container().Hosting()}},
-		Components: []tosca.Component{{Name: "api", Node: "box", Host: "box", Protocol: protocol.Software()}},
+		Nodes:      []spec.Node{{Name: "box", Protocol: protocol.Container().Hosting()}},
+		Components: []spec.Component{{Name: "api", Node: "box", Host: "box", Protocol: protocol.Software()}},
 	}
-	return NewRules(goal.NewModel(goal.Model{Elements: tosca.PlanElements(model), Node: map[string]string{"api": "box"}}),
+	return NewRules(goal.NewModel(goal.Model{Elements: plan.Elements(model), Node: map[string]string{"api": "box"}}),
 		nil, func() *goal.Document { return nil }, NewClock(wall))
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -48,7 +48,7 @@ func OfApp(app *topology.Application, nodes []Node) App {
 	for _, v := range app.Volumes {
 		volume := Volume{Name: v.Name, Type: v.Type, State: StateUnknown, Nodes: []string{}}
 		for _, n := range app.Nodes {
-			if slices.ContainsFunc(n.Model.Storage, func(s tosca.Storage) bool { return s.Volume == v.Name }) {
+			if slices.ContainsFunc(n.Model.Storage, func(s spec.Storage) bool { return s.Volume == v.Name }) {
 				volume.Nodes = append(volume.Nodes, n.Name())
 				if running[n.Name()] {
 					volume.State = "created"

@@ -9,9 +9,9 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/topology"
-	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
+	"github.com/toskose/toskose/spec/plan"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -19,19 +19,17 @@ import (
 // of it.
 func pipeline(t *testing.T, deadline time.Duration, holds *goal.Document) (*Rules, *topology.Application) {
 	t.Helper()
-	model := &tosca.Application{Name: "pipeline"}
-	conf := &config.Config{Nodes: map[string]config.Node{}}
+	model := &spec.Application{Name: "pipeline"}
 	for component, node := range map[string]string{"load": "box", "api": "web"} {
-		model.Nodes = append(model.Nodes, tosca.Node{Name: node, Protocol: protocol.Container().Hosting()})
-		model.Components = append(model.Components, tosca.Component{Name: component, Node: node, Host: node, Protocol: protocol.Task()})
-		conf.Nodes[node] = config.Node{Port: 9001, User: "admin"}
+		model.Nodes = append(model.Nodes, spec.Node{Name: node, Protocol: protocol.Container().Hosting(), Unit: &spec.Unit{Port: 9001, User: "admin"}})
+		model.Components = append(model.Components, spec.Component{Name: component, Node: node, Host: node, Protocol: protocol.Task()})
 	}
-	app, err := topology.New(model, conf, func(string) []string { return []string{"pw"} })
+	app, err := topology.New(model, func(string) []string { return []string{"pw"} })
 	if err != nil {
 		t.Fatal(err)
 	}
 	rules := NewRules(goal.NewModel(goal.Model{
-		Elements: tosca.PlanElements(model), Node: map[string]string{"load": "box", "api": "web"},
+		Elements: plan.Elements(model), Node: map[string]string{"load": "box", "api": "web"},
 		Tasks: map[string]goal.Task{"load": {Completions: 2, Parallelism: 2, BackoffLimit: 6, Deadline: deadline}},
 	}), nil, func() *goal.Document { return holds }, NewClock(nil))
 	return rules, app

@@ -23,8 +23,8 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -32,7 +32,7 @@ import (
 type large struct {
 	api.Application // nothing else is asked of it
 
-	model *tosca.Application
+	model *spec.Application
 	mu    sync.Mutex
 	state map[string]string
 	heard chan manager.Event
@@ -48,16 +48,16 @@ type large struct {
 const perContainer = 10
 
 func newLarge(components int) *large {
-	l := &large{model: &tosca.Application{Name: "large"}, state: map[string]string{}, tasks: map[string]*goal.TaskStatus{}, heard: make(chan manager.Event), changed: make(chan struct{})}
+	l := &large{model: &spec.Application{Name: "large"}, state: map[string]string{}, tasks: map[string]*goal.TaskStatus{}, heard: make(chan manager.Event), changed: make(chan struct{})}
 	for i := range components {
 		node := fmt.Sprintf("container%03d", i/perContainer)
 		if i/perContainer == 49 {
 			node += "-with-a-name-as-long-as-somebody-may-choose-it"
 		}
 		if i%perContainer == 0 {
-			l.model.Nodes = append(l.model.Nodes, tosca.Node{Name: node, Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()})
+			l.model.Nodes = append(l.model.Nodes, spec.Node{Name: node, Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()})
 		}
-		c := tosca.Component{Name: fmt.Sprintf("component%03d", i), Host: node, Node: node, Protocol: protocol.Software()}
+		c := spec.Component{Name: fmt.Sprintf("component%03d", i), Host: node, Node: node, Protocol: protocol.Software()}
 		if i >= perContainer {
 			c.Connections = []string{fmt.Sprintf("component%03d", i-perContainer)}
 		}
@@ -142,7 +142,7 @@ func (l *large) turn(name, state string) {
 	l.mu.Lock()
 	l.state[name] = state
 	l.mu.Unlock()
-	i := slices.IndexFunc(l.model.Components, func(c tosca.Component) bool { return c.Name == name })
+	i := slices.IndexFunc(l.model.Components, func(c spec.Component) bool { return c.Name == name })
 	l.heard <- manager.Event{ID: "e:1", Kind: "stop", Time: time.Now(), Node: l.model.Components[i].Node, Replica: "10.0.0.1:9001", Component: name, State: state}
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/toskose/toskose/internal/testbrowser"
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 func TestMain(m *testing.M) { testbrowser.Main(m) }
@@ -198,7 +198,7 @@ func TestThePageShowsTasks(t *testing.T) {
 }
 
 func TestThePageShowsAJobAsItsOrchestrators(t *testing.T) {
-	world := newWorld(t, "thinking", func(app *tosca.Application) {
+	world := newWorld(t, "thinking", func(app *spec.Application) {
 		for i := range app.Nodes {
 			if n := &app.Nodes[i]; n.Name == "store" {
 				n.Job = []string{"load"}

@@ -25,7 +25,7 @@ import (
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/manager/users"
-	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
@@ -101,7 +101,7 @@ func (c *containers) Running(context.Context, string, []int) ([]netip.Addr, erro
 	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 }
 
-func load(t testing.TB, folder string) *tosca.Application {
+func load(t testing.TB, folder string) *spec.Application {
 	t.Helper()
 	archive, err := csar.Open(folder)
 	if err != nil {
@@ -117,7 +117,7 @@ func load(t testing.TB, folder string) *tosca.Application {
 
 func newThinking(t testing.TB) *world { return newWorld(t, "thinking") }
 
-func newWorld(t testing.TB, example string, changes ...func(*tosca.Application)) *world {
+func newWorld(t testing.TB, example string, changes ...func(*spec.Application)) *world {
 	t.Helper()
 	model := load(t, "../../examples/"+example)
 	for _, change := range changes {
@@ -125,19 +125,19 @@ func newWorld(t testing.TB, example string, changes ...func(*tosca.Application))
 	}
 	found := &containers{of: map[string][]netip.AddrPort{}}
 	units, fails := map[string]*testunit.Unit{}, filepath.Join(t.TempDir(), "fails")
-	conf := config.Config{Nodes: map[string]config.Node{}}
-	for _, n := range model.Nodes {
-		hosted := slices.DeleteFunc(slices.Clone(model.Components), func(c tosca.Component) bool { return c.Node != n.Name })
-		conf.Nodes[n.Name] = config.Node{Port: 9001, User: "admin"}
+	for i := range model.Nodes {
+		n := &model.Nodes[i]
+		hosted := slices.DeleteFunc(slices.Clone(model.Components), func(c spec.Component) bool { return c.Node != n.Name })
 		if len(hosted) == 0 {
 			continue
 		}
+		n.Unit = &spec.Unit{Port: 9001, User: "admin"}
 		units[n.Name] = testunit.Run(t, "unit's", func(folder string, port uint16) []byte {
 			return unitConfig(t, folder, fails, port, hosted)
 		})
 		found.of[n.Name] = []netip.AddrPort{units[n.Name].Addr}
 	}
-	app, err := manager.New(model, &conf, manager.Options{
+	app, err := manager.New(model, manager.Options{
 		Containers: found, Passwords: func(string) []string { return []string{"unit's"} }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
 	})
 	if err != nil {
@@ -188,7 +188,7 @@ func serveTo(t testing.TB, all *accounts, app api.Application, away *atomic.Bool
 }
 
 // unitConfig is that of a unit whose operations say what they are; a start stays.
-func unitConfig(t testing.TB, folder, fails string, port uint16, components []tosca.Component) []byte {
+func unitConfig(t testing.TB, folder, fails string, port uint16, components []spec.Component) []byte {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "[supervisord]\nnodaemon=true\nlogfile=%[1]s/unit.log\npidfile=%[1]s/unit.pid\nchildlogdir=%[1]s\ntoskose_journal=%[1]s/journal\ntoskose_documents=%[1]s/documents\n\n"+

@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // TestEachToskosedServiceHasAVolumeForDocuments: a named one that can be told
@@ -18,8 +18,8 @@ import (
 func TestEachToskosedServiceHasAVolumeForDocuments(t *testing.T) {
 	t.Parallel()
 	app := sample.App()
-	app.Volumes = append(app.Volumes, tosca.Volume{Name: "backend-documents"})
-	app.Nodes[0].Storage = []tosca.Storage{{Volume: "backend-documents", Location: "/files"}}
+	app.Volumes = append(app.Volumes, spec.Volume{Name: "backend-documents"})
+	app.Nodes[0].Storage = []spec.Storage{{Volume: "backend-documents", Location: "/files"}}
 	made, err := packager.New(app, sample.Archive(), config.Config{}, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)

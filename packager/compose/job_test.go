@@ -8,7 +8,7 @@ import (
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // TestTheContainerOfAJobSaysSoAndIsNotTakenBack where it has ended soon after an update.
@@ -17,7 +17,7 @@ func TestTheContainerOfAJobSaysSoAndIsNotTakenBack(t *testing.T) {
 	p := plan(t, config.Config{})
 	for i := range p.Services {
 		if s := &p.Services[i]; s.Name == "backend" {
-			s.Job = &packager.Job{Name: "migrate", Task: tosca.Task{Completions: 1}}
+			s.Job = &packager.Job{Name: "migrate", Task: spec.Task{Completions: 1}}
 		}
 	}
 	dir := t.TempDir()

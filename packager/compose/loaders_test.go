@@ -22,7 +22,7 @@ import (
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
 	"github.com/toskose/toskose/packager/output"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // hostile is the sample with values that a reader of Compose files may take
@@ -35,7 +35,7 @@ func hostile(t *testing.T) *packager.Plan {
 		"SECRET": "hush", "I": "'\"\\",
 	}
 	app.Nodes[2].Command = `redis-server --save "" --requirepass '$PASS ${X}' yes 010`
-	app.Nodes[2].Shares = []tosca.Share{{Container: "/etc/a b", Host: "/srv/$x/a:b"}}
+	app.Nodes[2].Shares = []spec.Share{{Container: "/etc/a b", Host: "/srv/$x/a:b"}}
 	two := 2
 	update := config.Update{Parallelism: &two, Order: "start-first", Delay: "10s", Monitor: "1m", FailureAction: "pause"}
 	deploy := config.Deploy{
@@ -270,12 +270,12 @@ func TestServicesHaveNamesThatASwarmTakesAndAreFoundByTheirOwn(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 70)
 	names := []string{"first", "my.node", "my-node", "My.Node", "end-", "7", "a_b", long + "1", long + "2"}
-	app := &tosca.Application{Name: strings.Repeat("shop", 20)}
+	app := &spec.Application{Name: strings.Repeat("shop", 20)}
 	for _, name := range names[:3] {
-		app.Nodes = append(app.Nodes, tosca.Node{Name: name, Image: tosca.Image{Kind: tosca.ImageService, Name: "a:1"}})
+		app.Nodes = append(app.Nodes, spec.Node{Name: name, Image: spec.Image{Kind: spec.ImageService, Name: "a:1"}})
 	}
 	for _, name := range names[4:] {
-		app.Nodes = append(app.Nodes, tosca.Node{Name: name, Depends: []string{"my.node"}, Image: tosca.Image{Kind: tosca.ImageService, Name: "a:1"}})
+		app.Nodes = append(app.Nodes, spec.Node{Name: name, Depends: []string{"my.node"}, Image: spec.Image{Kind: spec.ImageService, Name: "a:1"}})
 	}
 	p, err := packager.New(app, sample.Archive(), config.Config{}, packager.Options{AllowHost: sample.Host})
 	if err != nil {

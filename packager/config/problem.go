@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/internal/suggest"
 )
 
 // Problem is one thing wrong with a toskose.yml.
@@ -48,7 +48,7 @@ func keysOf[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 
 // didYouMean returns a suggestion to end a message with, or nothing.
 func didYouMean(word string, known []string) string {
-	if best := diag.Nearest(word, known); best != "" {
+	if best := suggest.Nearest(word, known); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
 	return ""

@@ -12,23 +12,23 @@ import (
 
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // withTask adds a Task in a container of its own, which is run without the manager.
-func withTask(task tosca.Task) (*tosca.Application, config.Config) {
+func withTask(task spec.Task) (*spec.Application, config.Config) {
 	app := sample.App()
-	run := tosca.Operation{Name: "run"}
+	run := spec.Operation{Name: "run"}
 	for _, o := range app.Components[0].Operations() {
 		if o.Script != "" {
 			run.Script = o.Script
 		}
 	}
-	app.Nodes = append(app.Nodes, tosca.Node{Name: "toolbox", Type: "tosker.nodes.Container", Image: app.Nodes[0].Image, Protocol: protocol.Container()})
-	app.Components = append(app.Components, tosca.Component{
+	app.Nodes = append(app.Nodes, spec.Node{Name: "toolbox", Type: "tosker.nodes.Container", Image: app.Nodes[0].Image, Protocol: protocol.Container()})
+	app.Components = append(app.Components, spec.Component{
 		Name: "migrate", Type: "toskose.nodes.Task", Host: "toolbox", Node: "toolbox", Protocol: protocol.Task(),
-		Interfaces: []tosca.Interface{{Name: "Task", Operations: []tosca.Operation{run}}}, Task: &task,
+		Interfaces: []spec.Interface{{Name: "Task", Operations: []spec.Operation{run}}}, Task: &task,
 	})
 	return app, config.Config{Nodes: map[string]config.Node{"toolbox": {Job: true}}}
 }
@@ -50,19 +50,19 @@ func TestAJobHasTheNumbersOfItsTask(t *testing.T) {
 	number := func(n int32) *int32 { return &n }
 	names := map[string]bool{}
 	for name, tt := range map[string]struct {
-		task tosca.Task
+		task spec.Task
 		want batchv1.JobSpec
 	}{
 		"one": {
-			tosca.Task{Completions: 1, Parallelism: 1, BackoffLimit: 3, FailOn: []int{3, 64}},
+			spec.Task{Completions: 1, Parallelism: 1, BackoffLimit: 3, FailOn: []int{3, 64}},
 			batchv1.JobSpec{Completions: number(1), Parallelism: number(1), BackoffLimit: number(3)},
 		},
 		"several, all at once": {
-			tosca.Task{Completions: 5, Parallelism: 5, BackoffLimit: 0, Deadline: 60, FailOn: []int{7}},
+			spec.Task{Completions: 5, Parallelism: 5, BackoffLimit: 0, Deadline: 60, FailOn: []int{7}},
 			batchv1.JobSpec{Completions: number(5), Parallelism: number(5), BackoffLimitPerIndex: number(0)},
 		},
 		"no code is final": {
-			tosca.Task{Completions: 2, Parallelism: 1, BackoffLimit: 1},
+			spec.Task{Completions: 2, Parallelism: 1, BackoffLimit: 1},
 			batchv1.JobSpec{Completions: number(2), Parallelism: number(1), BackoffLimitPerIndex: number(1)},
 		},
 	} {
@@ -114,7 +114,7 @@ func TestAJobHasTheNumbersOfItsTask(t *testing.T) {
 // TestAJobOfTheSameIsTheSameJob packages one twice: what has run is not run again.
 func TestAJobOfTheSameIsTheSameJob(t *testing.T) {
 	t.Parallel()
-	app, cfg := withTask(tosca.Task{Completions: 1, Parallelism: 1})
+	app, cfg := withTask(spec.Task{Completions: 1, Parallelism: 1})
 	name := func() string {
 		return jobIn(t, packaged(t, plan(t, app, cfg), defaults(), false)).Name
 	}

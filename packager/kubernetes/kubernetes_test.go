@@ -32,7 +32,7 @@ import (
 	"github.com/toskose/toskose/packager/internal/sample"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/output"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 func defaults() kubernetes.Options {
@@ -44,7 +44,7 @@ func by(user string, p *packager.Plan) *packager.Plan {
 	return p.Pinned(func(ref string) (string, string) { return ref, user })
 }
 
-func plan(t *testing.T, app *tosca.Application, cfg config.Config) *packager.Plan {
+func plan(t *testing.T, app *spec.Application, cfg config.Config) *packager.Plan {
 	t.Helper()
 	p, err := packager.New(app, sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, Version: "1.2.3"})
 	if err != nil {
@@ -319,7 +319,7 @@ func TestAVolumeIsWrittenToByOnePodAtATime(t *testing.T) {
 func TestAVolumeOfSeveralContainersMayBeMountedBySeveralNodes(t *testing.T) {
 	t.Parallel()
 	app := sample.App()
-	app.Nodes[1].Storage = []tosca.Storage{{Volume: "dbvolume", Location: "/shared"}}
+	app.Nodes[1].Storage = []spec.Storage{{Volume: "dbvolume", Location: "/shared"}}
 	app.Volumes[0].Options = map[string]string{"size": "5Gi"}
 	all := built(t, packaged(t, plan(t, app, config.Config{}), defaults(), false))
 	claim := get[*corev1.PersistentVolumeClaim](t, all, "PersistentVolumeClaim/dbvolume")
@@ -493,12 +493,12 @@ func TestAPathOfTheNodeTakesAPrivilegedNamespaceAndIsWarnedOf(t *testing.T) {
 func TestNamesAreValidAndNoTwoTheSame(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 70)
-	app := &tosca.Application{Name: "9 Lives", Nodes: []tosca.Node{{Name: "first", Image: tosca.Image{Kind: tosca.ImageService, Name: "a:1"}}}}
+	app := &spec.Application{Name: "9 Lives", Nodes: []spec.Node{{Name: "first", Image: spec.Image{Kind: spec.ImageService, Name: "a:1"}}}}
 	for _, name := range []string{"My_Node", "my-node", "My.Node", "2nd", long + "1", long + "2", "end-", "first-public"} {
-		app.Nodes = append(app.Nodes, tosca.Node{Name: name, Image: tosca.Image{Kind: tosca.ImageService, Name: "a:1"}})
+		app.Nodes = append(app.Nodes, spec.Node{Name: name, Image: spec.Image{Kind: spec.ImageService, Name: "a:1"}})
 	}
-	app.Nodes[0].Ports = []tosca.Port{{Container: 80, Host: 8080, Protocol: "tcp"}}
-	app.Volumes = []tosca.Volume{{Name: "a_b"}, {Name: "a.b"}, {Name: "A"}}
+	app.Nodes[0].Ports = []spec.Port{{Container: 80, Host: 8080, Protocol: "tcp"}}
+	app.Volumes = []spec.Volume{{Name: "a_b"}, {Name: "a.b"}, {Name: "A"}}
 	p := plan(t, app, config.Config{})
 	all := built(t, packaged(t, p, defaults(), false))
 	counts := map[string]int{}

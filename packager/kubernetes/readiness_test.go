@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // TestNamesLeadToPodsThatAreReadyAndTheManagerToAll: only the manager has
@@ -46,7 +46,7 @@ func TestNamesLeadToPodsThatAreReadyAndTheManagerToAll(t *testing.T) {
 func TestAPodThatIsNotReadyIsReplacedByWhatMendsIt(t *testing.T) {
 	t.Parallel()
 	app := sample.App()
-	app.Nodes[0].Storage = []tosca.Storage{{Volume: "dbvolume", Location: "/shared"}}
+	app.Nodes[0].Storage = []spec.Storage{{Volume: "dbvolume", Location: "/shared"}}
 	all := built(t, packaged(t, plan(t, app, config.Config{}), defaults(), false))
 	for _, name := range []string{app.Nodes[0].Name, "store"} {
 		if got := get[*appsv1.StatefulSet](t, all, "StatefulSet/"+name).Spec.PodManagementPolicy; got != appsv1.ParallelPodManagement {

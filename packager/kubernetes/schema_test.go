@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"k8s.io/kube-openapi/pkg/validation/spec"
+	kubespec "k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
@@ -21,17 +21,17 @@ import (
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
 	"github.com/toskose/toskose/packager/kubernetes"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 // schemas are Kubernetes' own, for each kind, with what they refer to in them.
 // kyaml reads its schemas once and has no lock, so this has.
 var schemas = struct {
 	sync.Mutex
-	of map[string]*spec.Schema
-}{of: map[string]*spec.Schema{}}
+	of map[string]*kubespec.Schema
+}{of: map[string]*kubespec.Schema{}}
 
-func schemaOf(t *testing.T, apiVersion, kind string) *spec.Schema {
+func schemaOf(t *testing.T, apiVersion, kind string) *kubespec.Schema {
 	t.Helper()
 	schemas.Lock()
 	defer schemas.Unlock()
@@ -49,7 +49,7 @@ func schemaOf(t *testing.T, apiVersion, kind string) *spec.Schema {
 
 // expanded puts what a schema refers to into it, and takes no property that it
 // does not name.
-func expanded(t *testing.T, s spec.Schema) spec.Schema {
+func expanded(t *testing.T, s kubespec.Schema) kubespec.Schema {
 	t.Helper()
 	if s.Ref.String() != "" {
 		to, err := openapi.Resolve(&s.Ref, openapi.Schema())
@@ -66,14 +66,14 @@ func expanded(t *testing.T, s spec.Schema) spec.Schema {
 		for name, p := range s.Properties {
 			s.Properties[name] = expanded(t, p)
 		}
-		s.AdditionalProperties = &spec.SchemaOrBool{Allows: false}
+		s.AdditionalProperties = &kubespec.SchemaOrBool{Allows: false}
 	} else if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
 		values := expanded(t, *s.AdditionalProperties.Schema)
-		s.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: &values}
+		s.AdditionalProperties = &kubespec.SchemaOrBool{Allows: true, Schema: &values}
 	}
 	if s.Items != nil && s.Items.Schema != nil {
 		items := expanded(t, *s.Items.Schema)
-		s.Items = &spec.SchemaOrArray{Schema: &items}
+		s.Items = &kubespec.SchemaOrArray{Schema: &items}
 	}
 	return s
 }
@@ -97,11 +97,11 @@ func invalid(t *testing.T, text string) []string {
 }
 
 // many are applications that have between them all that a manifest may say.
-func many() map[string]func() (*tosca.Application, config.Config) {
+func many() map[string]func() (*spec.Application, config.Config) {
 	three, two := 3, 2
-	return map[string]func() (*tosca.Application, config.Config){
-		"the sample": func() (*tosca.Application, config.Config) { return sample.App(), config.Config{} },
-		"Compose's words": func() (*tosca.Application, config.Config) {
+	return map[string]func() (*spec.Application, config.Config){
+		"the sample": func() (*spec.Application, config.Config) { return sample.App(), config.Config{} },
+		"Compose's words": func() (*spec.Application, config.Config) {
 			return sample.App(), config.Config{Nodes: map[string]config.Node{"backend": {Deploy: config.Deploy{
 				Replicas: &three,
 				Resources: config.Resources{
@@ -115,13 +115,13 @@ func many() map[string]func() (*tosca.Application, config.Config) {
 				Labels:       map[string]string{"team": "1"},
 			}}}}
 		},
-		"shared volumes": func() (*tosca.Application, config.Config) {
+		"shared volumes": func() (*spec.Application, config.Config) {
 			app := sample.App()
-			app.Nodes[1].Storage = []tosca.Storage{{Volume: "dbvolume", Location: "/shared"}}
+			app.Nodes[1].Storage = []spec.Storage{{Volume: "dbvolume", Location: "/shared"}}
 			app.Volumes[0].Options = map[string]string{"size": "5Gi"}
 			return app, config.Config{}
 		},
-		"values that look like others": func() (*tosca.Application, config.Config) {
+		"values that look like others": func() (*spec.Application, config.Config) {
 			app := sample.App()
 			app.Nodes[0].Env = map[string]string{"A": "true", "B": "1", "C": "", "D": "null", "E": "2001-01-01", "F": "a: b # c"}
 			return app, config.Config{}
@@ -146,7 +146,7 @@ func plans(t *testing.T) map[string]*packager.Plan {
 	return all
 }
 
-func planned(t *testing.T, app *tosca.Application, archive fs.FS, cfg config.Config) *packager.Plan {
+func planned(t *testing.T, app *spec.Application, archive fs.FS, cfg config.Config) *packager.Plan {
 	t.Helper()
 	p, err := packager.New(app, archive, cfg, packager.Options{AllowHost: []string{"/", "./backup"}, Version: "1.2.3", TLS: true})
 	if err != nil {

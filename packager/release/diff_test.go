@@ -17,7 +17,7 @@ import (
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
-	"github.com/toskose/toskose/tosca"
+	"github.com/toskose/toskose/spec"
 )
 
 type zeros struct{}
@@ -29,7 +29,7 @@ func (zeros) Read(p []byte) (int, error) {
 
 // version is an application with its files and configuration.
 type version struct {
-	app     *tosca.Application
+	app     *spec.Application
 	archive fstest.MapFS
 	cfg     config.Config
 	tls     bool
@@ -186,7 +186,7 @@ func TestContainersAndComponentsComeAndGo(t *testing.T) {
 	t.Parallel()
 	without := shop()
 	without.app.Nodes = without.app.Nodes[:1]
-	without.app.Volumes, without.app.Components = nil, []tosca.Component{without.app.Components[0]}
+	without.app.Volumes, without.app.Components = nil, []spec.Component{without.app.Components[0]}
 	without.app.Components[0].Connections = nil
 	for _, target := range targets {
 		gone, came := lines(difference(t, target, shop(), without)), lines(difference(t, target, without, shop()))

@@ -18,8 +18,8 @@ import (
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/release"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // pinned names images by what is in them, as packaging does.
@@ -47,12 +47,12 @@ func pinned(plan *packager.Plan, archive fstest.MapFS) *packager.Plan {
 func full() version {
 	v := shop()
 	v.pinned = true
-	script := tosca.Operation{Name: "run", Script: "viewer.sh"}
-	v.app.Nodes = append(v.app.Nodes, tosca.Node{Name: "toolbox", Type: "tosker.nodes.Container", Image: v.app.Nodes[0].Image, Protocol: protocol.Container(), Depends: []string{"store"}})
-	v.app.Components = append(v.app.Components, tosca.Component{
+	script := spec.Operation{Name: "run", Script: "viewer.sh"}
+	v.app.Nodes = append(v.app.Nodes, spec.Node{Name: "toolbox", Type: "tosker.nodes.Container", Image: v.app.Nodes[0].Image, Protocol: protocol.Container(), Depends: []string{"store"}})
+	v.app.Components = append(v.app.Components, spec.Component{
 		Name: "migrate", Type: "toskose.nodes.Task", Host: "toolbox", Node: "toolbox", Protocol: protocol.Task(),
-		Interfaces: []tosca.Interface{{Name: "Task", Operations: []tosca.Operation{script}}},
-		Task:       &tosca.Task{Completions: 3, Parallelism: 2, BackoffLimit: 4, Rerun: tosca.RerunReplaced},
+		Interfaces: []spec.Interface{{Name: "Task", Operations: []spec.Operation{script}}},
+		Task:       &spec.Task{Completions: 3, Parallelism: 2, BackoffLimit: 4, Rerun: spec.RerunReplaced},
 	})
 	v.app.Nodes[0].Env["TOKEN"] = "hush-token"
 	v.cfg.Secrets = []string{"backend.TOKEN"}
@@ -134,7 +134,7 @@ func singles() map[string]single {
 		},
 		"another port inside": {func(v *version) { v.app.Nodes[0].Ports[0].Container = 8001 }, everywhere("backend port 8001/tcp | 8080", "backend port 8000/tcp | 8080")},
 		"a port came": {func(v *version) {
-			v.app.Nodes[2].Ports = []tosca.Port{{Container: 6379, Host: 6379, Protocol: "tcp"}}
+			v.app.Nodes[2].Ports = []spec.Port{{Container: 6379, Host: 6379, Protocol: "tcp"}}
 		}, everywhere("store port 6379/tcp | 6379")},
 		"a port went":      {func(v *version) { v.app.Nodes[1].Ports = nil }, everywhere("frontend port 53/udp | 5353")},
 		"another protocol": {func(v *version) { v.app.Nodes[1].Ports[0].Protocol = "tcp" }, everywhere("frontend port 53/tcp | 5353", "frontend port 53/udp | 5353")},
@@ -208,8 +208,8 @@ func singles() map[string]single {
 		}},
 		"a place of a volume": {func(v *version) { v.app.Nodes[2].Storage[0].Location = "/var/data" }, everywhere("store mount /var/data", "store mount /data")},
 		"a volume came": {func(v *version) {
-			v.app.Volumes = append(v.app.Volumes, tosca.Volume{Name: "more"})
-			v.app.Nodes[0].Storage = []tosca.Storage{{Volume: "more", Location: "/more"}}
+			v.app.Volumes = append(v.app.Volumes, spec.Volume{Name: "more"})
+			v.app.Nodes[0].Storage = []spec.Storage{{Volume: "more", Location: "/more"}}
 		}, everywhere("backend mount /more", "volume more added")},
 		"a share":    {func(v *version) { v.app.Nodes[0].Shares[0].Host = "/srv/other" }, three("backend mount /etc/shop | /srv/shop | /srv/other", "backend mount /etc/shop | /srv/shop | /srv/other", "backend volume host-0.hostPath.path")},
 		"encryption": {func(v *version) { v.compose.Encrypted = true }, nil},

@@ -69,9 +69,9 @@ func (b *bench) requestsBeside(binary string, count int) error {
 	if err := d.units.start(binary, count); err != nil {
 		return err
 	}
-	app, conf := model(count)
+	app := model(count)
 	logger := slog.New(slog.DiscardHandler)
-	m, err := manager.New(app, conf, manager.Options{Containers: d.units, Passwords: passwordOf, Logger: logger})
+	m, err := manager.New(app, manager.Options{Containers: d.units, Passwords: passwordOf, Logger: logger})
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -40,7 +39,7 @@ var staged = protocol.Protocol{
 // reachGoal leads an application of 1,000 components to a goal, by operations that
 // sleep, and tells how long that took beside the longest chain of them.
 func (b *bench) reachGoal(binary string, each time.Duration) error {
-	app, conf := chains()
+	app := chains()
 	units := &fleet{dir: b.dir, perNode: 1, configuration: func(dir string, addr netip.AddrPort, node int) string {
 		var text strings.Builder
 		text.WriteString(server(dir, addr))
@@ -56,7 +55,7 @@ func (b *bench) reachGoal(binary string, each time.Duration) error {
 	if err := units.start(binary, containers); err != nil {
 		return err
 	}
-	m, err := manager.New(app, conf, manager.Options{Containers: units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler)})
+	m, err := manager.New(app, manager.Options{Containers: units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -118,7 +117,7 @@ func watch(ctx context.Context, m *manager.App) <-chan wire.Execution {
 }
 
 // critical returns how long the longest chain of operations took.
-func critical(app *tosca.Application, runs map[string]wire.Execution) (longest time.Duration) {
+func critical(app *spec.Application, runs map[string]wire.Execution) (longest time.Duration) {
 	took := func(component, operation string) time.Duration {
 		x := runs[component+"."+operation]
 		return x.Ended.Sub(x.Started)
@@ -138,17 +137,15 @@ func critical(app *tosca.Application, runs map[string]wire.Execution) (longest t
 
 // chains is an application in which each component connects to one of the container
 // before, but for the first of each chain.
-func chains() (*tosca.Application, *config.Config) {
-	app := &tosca.Application{Name: "chains"}
-	conf := &config.Config{Nodes: map[string]config.Node{}}
+func chains() *spec.Application {
+	app := &spec.Application{Name: "chains"}
 	for node := range containers {
 		n := fmt.Sprintf("n%d", node)
-		app.Nodes = append(app.Nodes, tosca.Node{Name: n, Type: "tosker.nodes.Container", Protocol: protocol.Container()})
-		conf.Nodes[n] = config.Node{Alias: n, Port: port, User: user}
+		app.Nodes = append(app.Nodes, spec.Node{Name: n, Type: "tosker.nodes.Container", Protocol: protocol.Container(), Unit: unit()})
 		for c := range components {
-			made := tosca.Component{
+			made := spec.Component{
 				Name: name(node, c), Type: "tosker.nodes.Software", Host: n, Node: n, Protocol: staged,
-				Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
+				Interfaces: []spec.Interface{{Name: "Standard", Operations: []spec.Operation{
 					{Name: "create", Script: "create"}, {Name: "configure", Script: "configure"},
 				}}},
 			}
@@ -158,7 +155,7 @@ func chains() (*tosca.Application, *config.Config) {
 			app.Components = append(app.Components, made)
 		}
 	}
-	return app, conf
+	return app
 }
 
 // single is an application of one component on one unit that a goal keeps up.
@@ -179,7 +176,7 @@ var mortal = protocol.Protocol{
 
 // runSingle runs a unit with one component, of which program has the start, and a
 // manager. A start that lasts for stable is one that succeeded.
-func runSingle(dir, binary, stable string, program func(dir string) string) (*single, error) {
+func runSingle(dir, binary string, stable time.Duration, program func(dir string) string) (*single, error) {
 	s := &single{units: &fleet{dir: dir, perNode: 1, configuration: func(dir string, addr netip.AddrPort, _ int) string {
 		return server(dir, addr) + program(dir) + component("n0c0", mortal, "start")
 	}}}
@@ -187,20 +184,16 @@ func runSingle(dir, binary, stable string, program func(dir string) string) (*si
 		s.units.stop()
 		return nil, err
 	}
-	app := &tosca.Application{
+	app := &spec.Application{
 		Name:  "single",
-		Nodes: []tosca.Node{{Name: "n0", Type: "tosker.nodes.Container", Protocol: protocol.Container()}},
-		Components: []tosca.Component{{
-			Name: "n0c0", Type: "tosker.nodes.Software", Host: "n0", Node: "n0", Protocol: mortal,
-			Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{{Name: "start", Script: "start"}, {Name: "stop"}}}},
+		Nodes: []spec.Node{{Name: "n0", Type: "tosker.nodes.Container", Protocol: protocol.Container(), Unit: unit()}},
+		Components: []spec.Component{{
+			Name: "n0c0", Type: "tosker.nodes.Software", Host: "n0", Node: "n0", Protocol: mortal, Policy: &spec.Policy{Stable: spec.Duration(stable)},
+			Interfaces: []spec.Interface{{Name: "Standard", Operations: []spec.Operation{{Name: "start", Script: "start"}, {Name: "stop"}}}},
 		}},
 	}
-	conf := &config.Config{Nodes: map[string]config.Node{"n0": {
-		Alias: "n0", Port: port, User: user,
-		Components: map[string]config.Component{"n0c0": {Restart: config.Restart{Stable: stable}}},
-	}}}
 	var err error
-	s.app, err = manager.New(app, conf, manager.Options{
+	s.app, err = manager.New(app, manager.Options{
 		Containers: s.units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -211,7 +204,7 @@ func runSingle(dir, binary, stable string, program func(dir string) string) (*si
 }
 
 // keepUp is runSingle of a component that a goal keeps up, and whose start is a command.
-func keepUp(dir, binary, stable, command string) (*single, error) {
+func keepUp(dir, binary string, stable time.Duration, command string) (*single, error) {
 	s, err := runSingle(dir, binary, stable, func(string) string { return program("n0c0", "start", command) })
 	if err != nil {
 		return nil, err
@@ -233,7 +226,7 @@ func (s *single) stop() {
 // crashLoop is the processor time of manager and unit while a component dies at every
 // start.
 func (b *bench) crashLoop(binary string, d time.Duration) error {
-	s, err := keepUp(b.dir, binary, "", "/bin/false")
+	s, err := keepUp(b.dir, binary, 0, "/bin/false")
 	if err != nil {
 		return err
 	}

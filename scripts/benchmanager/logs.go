@@ -53,7 +53,7 @@ func (b *bench) readLogs(binary string, megabytes int) error {
 // print runs a component that prints, and a manager with its API.
 func (b *bench) print(binary string) (*printer, error) {
 	var dir string
-	s, err := runSingle(b.dir, binary, "", func(at string) string {
+	s, err := runSingle(b.dir, binary, 0, func(at string) string {
 		dir = at
 		return strings.Replace(program("n0c0", "start", "/bin/cat "+filepath.Join(at, "printed")),
 			"stdout_logfile=NONE", "stdout_logfile="+filepath.Join(at, "log")+"\nstdout_logfile_maxbytes=0", 1)

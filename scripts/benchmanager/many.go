@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // many measures a manager beside many units, which keeps a goal over them.
@@ -49,10 +48,10 @@ func (b *bench) begin() error {
 
 // start starts a manager, and returns how long it took until it knew all.
 func (b *bench) start() (time.Duration, error) {
-	app, conf := model(len(b.units.addrs))
+	app := model(len(b.units.addrs))
 	begun := time.Now()
 	var err error
-	b.app, err = manager.New(app, conf, manager.Options{Containers: b.units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler)})
+	b.app, err = manager.New(app, manager.Options{Containers: b.units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return 0, err
 	}
@@ -254,20 +253,21 @@ func (b *bench) idle(d time.Duration) error {
 // passwordOf is that of each unit.
 func passwordOf(string) []string { return []string{password} }
 
+// unit is how the manager reaches the units of every node.
+func unit() *spec.Unit { return &spec.Unit{Port: port, User: user} }
+
 // model is an application of so many units, a hundred to a node.
-func model(units int) (*tosca.Application, *config.Config) {
-	app := &tosca.Application{Name: "bench"}
-	conf := &config.Config{Nodes: map[string]config.Node{}}
+func model(units int) *spec.Application {
+	app := &spec.Application{Name: "bench"}
 	for node := range (units + perNode - 1) / perNode {
 		n := fmt.Sprintf("n%d", node)
-		app.Nodes = append(app.Nodes, tosca.Node{Name: n, Type: "tosker.nodes.Container", Protocol: protocol.Container()})
-		conf.Nodes[n] = config.Node{Alias: n, Port: port, User: user}
+		app.Nodes = append(app.Nodes, spec.Node{Name: n, Type: "tosker.nodes.Container", Protocol: protocol.Container(), Unit: unit()})
 		for c := range components {
-			app.Components = append(app.Components, tosca.Component{
+			app.Components = append(app.Components, spec.Component{
 				Name: name(node, c), Type: "tosker.nodes.Software", Host: n, Node: n, Protocol: quick,
-				Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{{Name: "create"}, {Name: "delete"}}}},
+				Interfaces: []spec.Interface{{Name: "Standard", Operations: []spec.Operation{{Name: "create"}, {Name: "delete"}}}},
 			})
 		}
 	}
-	return app, conf
+	return app
 }

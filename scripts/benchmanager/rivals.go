@@ -110,7 +110,7 @@ func (b *bench) restarts(binary string) error {
 
 func (b *bench) byGoal(binary string) ([]time.Duration, error) {
 	p := phoenix{file: filepath.Join(b.dir, "goal"), pid: itself}
-	s, err := keepUp(b.dir, binary, "50ms", p.command())
+	s, err := keepUp(b.dir, binary, 50*time.Millisecond, p.command())
 	if err != nil {
 		return nil, err
 	}

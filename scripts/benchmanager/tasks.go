@@ -12,9 +12,8 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 const (
@@ -52,17 +51,16 @@ func runTask(dir, binary string, replicas int) (time.Duration, error) {
 	if err := units.start(binary, replicas); err != nil {
 		return 0, err
 	}
-	app := &tosca.Application{
+	app := &spec.Application{
 		Name:  "tasks",
-		Nodes: []tosca.Node{{Name: "n0", Type: "tosker.nodes.Container", Protocol: protocol.Container()}},
-		Components: []tosca.Component{{
+		Nodes: []spec.Node{{Name: "n0", Type: "tosker.nodes.Container", Protocol: protocol.Container(), Unit: unit()}},
+		Components: []spec.Component{{
 			Name: "n0c0", Type: "toskose.nodes.Task", Host: "n0", Node: "n0", Protocol: protocol.Task(),
-			Interfaces: []tosca.Interface{{Name: protocol.TaskRun.Interface, Operations: []tosca.Operation{{Name: protocol.TaskRun.Name, Script: "run"}}}},
-			Task:       &tosca.Task{Completions: indexes, Parallelism: abreast, Rerun: tosca.RerunReplaced},
+			Interfaces: []spec.Interface{{Name: protocol.TaskRun.Interface, Operations: []spec.Operation{{Name: protocol.TaskRun.Name, Script: "run"}}}},
+			Task:       &spec.Task{Completions: indexes, Parallelism: abreast, Rerun: spec.RerunReplaced},
 		}},
 	}
-	conf := &config.Config{Nodes: map[string]config.Node{"n0": {Alias: "n0", Port: port, User: user}}}
-	m, err := manager.New(app, conf, manager.Options{Containers: units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler)})
+	m, err := manager.New(app, manager.Options{Containers: units, Passwords: passwordOf, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return 0, err
 	}

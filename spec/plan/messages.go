@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/internal/suggest"
 )
 
 func lowest(s set) int { return bits.TrailingZeros64(uint64(s)) }
@@ -16,7 +16,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 // suggestion returns what to add to a message about an unknown name.
 func suggestion(name string, known []string) string {
-	if near := diag.Nearest(name, known); near != "" {
+	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return ""

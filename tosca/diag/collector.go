@@ -3,6 +3,8 @@ package diag
 import (
 	"fmt"
 	"slices"
+
+	"github.com/toskose/toskose/internal/suggest"
 )
 
 // The bounds of suggestions, each of which costs a comparison with all
@@ -45,14 +47,14 @@ func (c *Collector) Warnf(at Position, code, format string, args ...any) {
 // gathers candidates in vain.
 func (c *Collector) Suggesting() bool { return c.suggested < maxSuggested && c.compared < maxCompared }
 
-// Nearest is Nearest as long as there are suggestions, and counts for their bounds.
+// Nearest is suggest.Nearest as long as there are suggestions, and counts for their bounds.
 func (c *Collector) Nearest(name string, candidates []string) string {
 	if !c.Suggesting() {
 		return ""
 	}
 	c.suggested++
 	c.compared += len(candidates)
-	return Nearest(name, candidates)
+	return suggest.Nearest(name, candidates)
 }
 
 // Unknown adds an error about a name that none of the candidates has, and

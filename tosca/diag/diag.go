@@ -11,9 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+
 	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/toskose/toskose/internal/visible"
 )
 
 // Severity says whether a document can be used in spite of a diagnostic.
@@ -102,13 +103,13 @@ type Diagnostic struct {
 func (d Diagnostic) Error() string {
 	var b strings.Builder
 	if at := d.String(); at != "" {
-		b.WriteString(Visible(at))
+		b.WriteString(visible.Text(at))
 		b.WriteString(": ")
 	}
 	if d.Severity == Warning {
 		b.WriteString("warning: ")
 	}
-	b.WriteString(Visible(d.Message))
+	b.WriteString(visible.Text(d.Message))
 	if d.Suggestion != "" {
 		fmt.Fprintf(&b, " (did you mean %q?)", d.Suggestion)
 	}
@@ -187,55 +188,3 @@ var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u
 
 // Lines returns the lines of a file, without their ends.
 func Lines(data []byte) []string { return strings.Split(lineEnds.Replace(string(UTF8(data))), "\n") }
-
-// Visible replaces in a text what would make a terminal do something else than
-// show it: control characters but tabs, what turns the direction of a text, and
-// what nobody sees. What joins letters stays.
-func Visible(s string) string { return shown(s, "\t") }
-
-// VisibleLines is Visible for a text of several lines.
-func VisibleLines(s string) string { return shown(s, "\t\n") }
-
-func shown(s, kept string) string {
-	return strings.Map(func(r rune) rune {
-		if hidden(r) && !strings.ContainsRune(kept, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
-
-func hidden(r rune) bool {
-	const nonJoiner, joiner, lines, paragraphs = '\u200c', '\u200d', '\u2028', '\u2029'
-	switch {
-	case r < 0x7f:
-		return r < ' '
-	case r == lines || r == paragraphs || r == 0xfffe || r == 0xffff: // the last two are not characters, and not for XML
-		return true
-	}
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner && r != nonJoiner
-}
-
-// VisibleJSON writes such characters in JSON as escapes, so that it means the
-// same and can be looked at.
-func VisibleJSON(data []byte) []byte {
-	if bytes.IndexFunc(data, escaped) < 0 {
-		return data
-	}
-	var b bytes.Buffer
-	for _, r := range string(data) {
-		switch {
-		case !escaped(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.Bytes()
-}
-
-// escaped are the hidden characters that encoding/json leaves as they are.
-func escaped(r rune) bool { return r >= 0x7f && r != utf8.RuneError && hidden(r) }

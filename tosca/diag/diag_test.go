@@ -78,35 +78,8 @@ func TestADiagnosticSurvivesJSON(t *testing.T) {
 	}
 }
 
-func TestNearestFindsMisspellings(t *testing.T) {
+func TestUnknownSuggestsTheNearestName(t *testing.T) {
 	t.Parallel()
-	names := []string{"backend", "frontend", "store", "db"}
-	for name, want := range map[string]string{
-		"bakcend": "backend", "Backend": "backend", "frontned": "frontend", "stores": "store",
-		"web": "", "": "", "dp": "db", "x": "", "completely": "", "backend": "",
-	} {
-		if got := diag.Nearest(name, names); got != want {
-			t.Errorf("%q: got %q, want %q", name, got, want)
-		}
-	}
-}
-
-// Where more than two are equally near, a suggestion would be a guess.
-func TestNothingIsSuggestedWhereAnythingMayBeMeant(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		names []string
-		want  string
-	}{
-		{[]string{"my.A", "my.B", "my.C"}, ""},
-		{[]string{"my.A", "my.B"}, "my.A"},
-		{[]string{"my.A", "my.B", "my.C", "my.DD"}, ""},
-		{[]string{"my.AA", "my.BB", "my.CC", "my.C"}, "my.C"},
-	} {
-		if got := diag.Nearest("my.D", tt.names); got != tt.want {
-			t.Errorf("%v: got %q, want %q", tt.names, got, tt.want)
-		}
-	}
 	var c diag.Collector
 	if got := c.Unknown(at("a", 1, 1), "X-1", "storr", []string{"store", "other"}, "unknown"); got != "store" {
 		t.Errorf("Unknown gives %q", got)
@@ -160,36 +133,6 @@ func TestQuoteIsThatOfTheLanguage(t *testing.T) {
 		if got, want := diag.Quote(name), strconv.Quote(name); got != want {
 			t.Errorf("%s, not %s", got, want)
 		}
-	}
-}
-
-func TestWhatIsHiddenIsMadeVisible(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"plain, caf\u00e9, \u65e5\u672c": "plain, caf\u00e9, \u65e5\u672c",
-		"a\x1b[31m\tb\n":                 "a\ufffd[31m\tb\ufffd",
-		"\u009b\x7f\u202e\u2028\u200b":   "\ufffd\ufffd\ufffd\ufffd\ufffd",
-		"\u0645\u06cc\u200c\u062e":       "\u0645\u06cc\u200c\u062e",
-		"\U0001f469\u200d\U0001f680":     "\U0001f469\u200d\U0001f680",
-	} {
-		if got := diag.Visible(text); got != want {
-			t.Errorf("%q became %q, not %q", text, got, want)
-		}
-		data, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen := diag.VisibleJSON(data)
-		var again string
-		if err := json.Unmarshal(seen, &again); err != nil || again != text {
-			t.Errorf("%s is %q, %v", seen, again, err)
-		}
-		if got := diag.Visible(string(seen)); got != string(seen) {
-			t.Errorf("%q is not visible", seen)
-		}
-	}
-	if got, want := string(diag.VisibleJSON([]byte("\"\U000e0001\""))), `"\udb40\udc01"`; got != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/packager/running"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Command returns `toskose ls`.
@@ -38,7 +38,7 @@ where that is known.`,
 				return err
 			}
 			for _, problem := range problems {
-				fmt.Fprintln(streams.Err, diag.VisibleLines("warning: "+problem.Error()))
+				fmt.Fprintln(streams.Err, visible.Lines("warning: "+problem.Error()))
 			}
 			return output.Show(streams.Out, all, func(w io.Writer) { table(w, all) })
 		},
@@ -59,7 +59,7 @@ func table(w io.Writer, all []running.Application) {
 		if a.Forward != "" {
 			manager = "service in namespace " + a.Namespace
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d/%d\t%s\t%s\n", diag.Visible(a.Name), a.Target, a.Up, a.Of, diag.Visible(manager), diag.Visible(cmp.Or(a.Dir, "-")))
+		fmt.Fprintf(t, "%s\t%s\t%d/%d\t%s\t%s\n", visible.Text(a.Name), a.Target, a.Up, a.Of, visible.Text(manager), visible.Text(cmp.Or(a.Dir, "-")))
 	}
 	_ = t.Flush() // what cannot be printed is nobody's to know
 }

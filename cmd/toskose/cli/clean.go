@@ -6,7 +6,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/internal/visible"
 )
 
 // Clean returns a writer for text that may contain what others have written: names, log
@@ -37,7 +37,7 @@ func (c *cleaner) Write(text []byte) (int, error) {
 		}
 	}
 	c.rest = append([]byte(nil), all[end:]...)
-	if _, err := io.WriteString(c.w, diag.VisibleLines(string(all[:end]))); err != nil {
+	if _, err := io.WriteString(c.w, visible.Lines(string(all[:end]))); err != nil {
 		return 0, err
 	}
 	return len(text), nil
@@ -53,6 +53,6 @@ func WriteJSON(w io.Writer, value any, indent string) error {
 	if err := encoder.Encode(value); err != nil {
 		return err
 	}
-	_, err := w.Write(diag.VisibleJSON(text.Bytes()))
+	_, err := w.Write(visible.JSON(text.Bytes()))
 	return err
 }

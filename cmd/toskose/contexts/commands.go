@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
-	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/internal/visible"
 )
 
 // Command returns `toskose context`.
@@ -104,7 +104,7 @@ func (k *keeper) all() ([]listed, error) {
 		l := listed{Name: name, Current: name == current}
 		if l.Context, err = store.Get(name); err == nil {
 			at, failed := l.Access()
-			l.Manager, l.User, err = diag.Visible(at.Address), diag.Visible(at.User), failed
+			l.Manager, l.User, err = visible.Text(at.Address), visible.Text(at.User), failed
 		}
 		if err != nil {
 			l.Problem = err.Error()

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Warn prints the warnings about a goal that was set.
 func Warn(w io.Writer, g client.Goal, kept bool) {
 	for _, note := range g.Notes {
-		fmt.Fprintln(w, "warning: "+diag.Visible(note))
+		fmt.Fprintln(w, "warning: "+visible.Text(note))
 	}
 	if !kept {
 		fmt.Fprintf(w, "warning: until more than half of the replicas have stored the goal, it is lost if the manager exits; missing: %s\n", strings.Join(g.Lacking, ", "))
@@ -54,5 +54,5 @@ func progress(g client.Goal) string {
 			now += "; " + o.String()
 		}
 	}
-	return diag.Visible(now)
+	return visible.Text(now)
 }

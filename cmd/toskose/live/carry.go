@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/packager/endpoint"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Carry preserves the goal of an application during a deployment: units store it, but can
@@ -59,7 +59,7 @@ func (c *Carry) Before(ctx context.Context, at endpoint.Access) {
 		c.goal, err = manager.Goal(ctx)
 	}
 	if err != nil {
-		c.Say("the previous goal is not known: " + diag.Visible(err.Error()))
+		c.Say("the previous goal is not known: " + visible.Text(err.Error()))
 		return
 	}
 	c.app = app
@@ -79,7 +79,7 @@ func (c *Carry) After(ctx context.Context, at endpoint.Access) error {
 	}
 	now, err := c.settled(ctx, manager)
 	if err != nil && c.goal.Revision == "" && !c.Up {
-		c.Say("the goal is not known: " + diag.Visible(err.Error()))
+		c.Say("the goal is not known: " + visible.Text(err.Error()))
 		return nil
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *Carry) After(ctx context.Context, at endpoint.Access) error {
 		return err
 	}
 	for _, note := range now.Notes {
-		c.Say("warning: " + diag.Visible(note))
+		c.Say("warning: " + visible.Text(note))
 	}
 	return AwaitGoal(ctx, manager, c.Timeout, c.Say)
 }
@@ -132,7 +132,7 @@ func (c *Carry) found(ctx context.Context, manager *client.Client) (app client.A
 	}
 	for _, n := range app.Nodes {
 		if away(n) {
-			c.Say(diag.Visible(fmt.Sprintf("warning: %s: %s; %s", n.Name, n.State, n.Why)))
+			c.Say(visible.Text(fmt.Sprintf("warning: %s: %s; %s", n.Name, n.State, n.Why)))
 		}
 	}
 	return app, nil
@@ -217,7 +217,7 @@ func named(g client.Goal) string {
 	for _, name := range slices.Sorted(maps.Keys(g.States)) {
 		states = append(states, name+"="+g.States[name])
 	}
-	return diag.Visible(fmt.Sprintf("%s, set by %s at %s", strings.Join(states, " "), cmp.Or(g.By, "an unknown user"), g.At.UTC().Format(time.RFC3339)))
+	return visible.Text(fmt.Sprintf("%s, set by %s at %s", strings.Join(states, " "), cmp.Or(g.By, "an unknown user"), g.At.UTC().Format(time.RFC3339)))
 }
 
 // emptied returns the components that were created before and are in a new container now.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 func newEvents(s *session) *cobra.Command {
@@ -74,6 +74,6 @@ func (s *session) printEvent(e client.Event) error {
 	} else {
 		what = slices.DeleteFunc([]string{e.State, e.Why}, func(text string) bool { return text == "" })
 	}
-	_, err := io.WriteString(s.streams.Out, diag.Visible(fmt.Sprintf("%s  %-11s  %s  %s", e.Time.UTC().Format(time.RFC3339), e.Kind, where, strings.Join(what, ": ")))+"\n")
+	_, err := io.WriteString(s.streams.Out, visible.Text(fmt.Sprintf("%s  %-11s  %s  %s", e.Time.UTC().Format(time.RFC3339), e.Kind, where, strings.Join(what, ": ")))+"\n")
 	return err
 }

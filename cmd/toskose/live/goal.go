@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // waiting is a session that sets a goal and waits until it is reached.
@@ -186,10 +186,10 @@ func printGoal(w io.Writer, g client.Goal) {
 		fmt.Fprintf(w, "  %s:%s is running on %s\n", s.Component, operationOf(s.Operation.Interface, s.Operation.Name, s.Part), s.Instance)
 	}
 	for _, o := range g.Obstacles {
-		fmt.Fprintf(w, "  %s\n", diag.Visible(o.String()))
+		fmt.Fprintf(w, "  %s\n", visible.Text(o.String()))
 	}
 	for _, r := range g.Rejected {
-		fmt.Fprintf(w, "  %s\n", diag.Visible(fmt.Sprintf("the unit of %s at %s has a goal that the manager has not signed (%s): %s", r.Node, r.Replica, r.Revision, r.Why)))
+		fmt.Fprintf(w, "  %s\n", visible.Text(fmt.Sprintf("the unit of %s at %s has a goal that the manager has not signed (%s): %s", r.Node, r.Replica, r.Revision, r.Why)))
 	}
 	if !g.Acting {
 		fmt.Fprintln(w, "The manager only observes: it does not know the goal of enough replicas.")

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 func newHistory(s *session) *cobra.Command {
@@ -85,7 +85,7 @@ func printHistory(w io.Writer, h client.History) {
 				took = r.Ended.Sub(started).Round(time.Millisecond).String()
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", started.UTC().Format(time.RFC3339), x.Component, operationOf(x.Interface, x.Operation, x.Part),
-				cmp.Or(diag.Visible(x.By), "-"), cmp.Or(r.Replica, r.Instance), r.Outcome, exit, took)
+				cmp.Or(visible.Text(x.By), "-"), cmp.Or(r.Replica, r.Instance), r.Outcome, exit, took)
 			below = append(below, endOf(r))
 		}
 	}
@@ -112,7 +112,7 @@ func endOf(r client.Run) string {
 		text.WriteString("    …\n")
 	}
 	for _, stream := range []string{r.Stdout, r.Stderr} {
-		for line := range strings.Lines(diag.VisibleLines(stream)) {
+		for line := range strings.Lines(visible.Lines(stream)) {
 			text.WriteString("    " + strings.TrimSuffix(line, "\n") + "\n")
 		}
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/packager/endpoint"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Commands returns the commands of a process with an environment. They print to
@@ -104,6 +104,6 @@ type session struct {
 // say prints a message for people, on standard error.
 func (s *session) say(format string, args ...any) {
 	if !*s.quiet {
-		fmt.Fprintln(s.streams.Err, diag.VisibleLines(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(s.streams.Err, visible.Lines(fmt.Sprintf(format, args...)))
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // logging are the flags of logs.
@@ -164,7 +164,7 @@ func (l *logging) printer(app client.App) func(client.LogLine) error {
 			}
 			prefix += " | "
 		}
-		_, err := io.WriteString(l.streams.Out, prefix+diag.Visible(line.Text())+"\n")
+		_, err := io.WriteString(l.streams.Out, prefix+visible.Text(line.Text())+"\n")
 		return err
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/spec/plan"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Plan prints the operations that bring the running application to a goal: a state of all
@@ -26,7 +26,7 @@ func (m *Manager) Plan(ctx context.Context, streams cli.Streams, state string, s
 			return err
 		}
 		for _, o := range answer.Obstacles {
-			fmt.Fprintln(streams.Err, "obstacle: "+diag.Visible(o.String()))
+			fmt.Fprintln(streams.Err, "obstacle: "+visible.Text(o.String()))
 		}
 		if answer.Plan == nil {
 			return fmt.Errorf("there is no plan\n%s", strings.Join(answer.Notes, "\n"))

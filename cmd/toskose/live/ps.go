@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 func newPs(s *session) *cobra.Command {
@@ -87,12 +87,12 @@ func printComponents(w io.Writer, app client.App) {
 			if r.Outdated {
 				why = "outdated, not operated: " + why
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Node, c.Name, r.Address, r.State, since, diag.Visible(why))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Node, c.Name, r.Address, r.State, since, visible.Text(why))
 		}
 	}
 	for _, n := range app.Nodes {
 		if !hosts[n.Name] {
-			fmt.Fprintf(table, "%s\t%s\t-\t%s\t-\t%s\n", n.Name, orDash(strings.Join(n.Job, ", ")), n.State, diag.Visible(n.Why))
+			fmt.Fprintf(table, "%s\t%s\t-\t%s\t-\t%s\n", n.Name, orDash(strings.Join(n.Job, ", ")), n.State, visible.Text(n.Why))
 		}
 	}
 	table.Flush()

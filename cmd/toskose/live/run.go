@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 const runHelp = `Run an operation of a component of a running application, on all of its replicas
@@ -188,8 +188,8 @@ func (s *session) printOutput(x client.Execution) {
 		if r.Truncated {
 			s.say("earlier output is left out: see toskose logs %s/%s.%s", x.Component, x.Interface, x.Operation)
 		}
-		fmt.Fprint(s.streams.Out, diag.VisibleLines(r.Stdout))
-		fmt.Fprint(s.streams.Err, diag.VisibleLines(r.Stderr))
+		fmt.Fprint(s.streams.Out, visible.Lines(r.Stdout))
+		fmt.Fprint(s.streams.Err, visible.Lines(r.Stderr))
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // usage is what a component uses on a replica.
@@ -101,7 +101,7 @@ func (s *session) showUsage(now []usage, follow bool, at time.Time) error {
 		fmt.Fprintf(&page, "%s\n", at.UTC().Format(time.RFC3339))
 		printUsage(&page, now)
 		if s.streams.Screen {
-			repaint(s.streams.Raw, diag.VisibleLines(page.String()))
+			repaint(s.streams.Raw, visible.Lines(page.String()))
 		} else {
 			fmt.Fprintln(w, page.String())
 		}
@@ -194,7 +194,7 @@ func printUsage(w io.Writer, all []usage) {
 			name, state = "(none)", "-"
 		}
 		if u.Problem != "" {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t-\t-\t-\t-\t%s\n", u.Node, name, u.Replica, state, diag.Visible(u.Problem))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t-\t-\t-\t-\t%s\n", u.Node, name, u.Replica, state, visible.Text(u.Problem))
 			continue
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%.1f\t%s\t%s\t\n", u.Node, name, u.Replica, state, len(u.Processes), u.CPU,

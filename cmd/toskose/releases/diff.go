@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/packager/release"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 func newDiff(streams cli.Streams, engine Engine) *cobra.Command {
@@ -93,7 +93,7 @@ func printHost(w io.Writer, all []release.HostUse) {
 		if used.Added {
 			mark = " (" + release.Added + ")"
 		}
-		fmt.Fprintf(w, "  %s%s\n", diag.Visible(used.String()), mark)
+		fmt.Fprintf(w, "  %s%s\n", visible.Text(used.String()), mark)
 	}
 }
 
@@ -122,7 +122,7 @@ func printDiff(w io.Writer, d release.Diff, why string) {
 		if c.Again && change == release.Changed {
 			change += ", " + release.Again
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", diag.Visible(c.Name), diag.Visible(c.Container), change, diag.Visible(strings.Join(c.What, "; ")))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", visible.Text(c.Name), visible.Text(c.Container), change, visible.Text(strings.Join(c.What, "; ")))
 	}
 	table.Flush()
 	if len(d.Volumes) > 0 {
@@ -140,10 +140,10 @@ func printDiff(w io.Writer, d release.Diff, why string) {
 // printChanges prints a line for each change of one thing, or one line.
 func printChanges(w io.Writer, name, change string, all []release.Change) {
 	if len(all) == 0 {
-		fmt.Fprintf(w, "%s\t%s\t\t\t\n", diag.Visible(name), change)
+		fmt.Fprintf(w, "%s\t%s\t\t\t\n", visible.Text(name), change)
 	}
 	for _, c := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", diag.Visible(name), change, short(c.What), short(c.From), short(c.To))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", visible.Text(name), change, short(c.What), short(c.From), short(c.To))
 		name, change = "", ""
 	}
 }
@@ -155,5 +155,5 @@ func short(text string) string {
 	if runes := []rune(text); len(runes) > widest {
 		text = string(runes[:widest-1]) + "…"
 	}
-	return diag.Visible(text)
+	return visible.Text(text)
 }

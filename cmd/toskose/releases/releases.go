@@ -15,9 +15,9 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/packager/release"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Engine is how the commands come to an engine: what they need of the flags that all share.
@@ -108,7 +108,7 @@ func Folder(args []string, environ []string) (string, error) {
 // print prints a line for each deployment.
 func (l listed) print(w io.Writer) {
 	if len(l.Releases) == 0 {
-		fmt.Fprintf(w, "nothing says what was deployed of %s\n", diag.Visible(l.Application))
+		fmt.Fprintf(w, "nothing says what was deployed of %s\n", visible.Text(l.Application))
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
@@ -124,10 +124,10 @@ func (l listed) print(w io.Writer) {
 		if r.Pending {
 			kind += " (not completed)"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", mark, diag.Visible(r.Release), r.At.UTC().Format(time.RFC3339), diag.Visible(r.By+kind), diag.Visible(r.Folder))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", mark, visible.Text(r.Release), r.At.UTC().Format(time.RFC3339), visible.Text(r.By+kind), visible.Text(r.Folder))
 	}
 	table.Flush()
 	for _, service := range slices.Sorted(maps.Keys(l.Others)) {
-		fmt.Fprintf(w, "%s is at release %s\n", diag.Visible(service), diag.Visible(l.Others[service]))
+		fmt.Fprintf(w, "%s is at release %s\n", visible.Text(service), visible.Text(l.Others[service]))
 	}
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
+	"github.com/toskose/toskose/internal/visible"
 	manager "github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/packager/rotate"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Engine connects the command to an engine, by the global flags.
@@ -213,7 +213,7 @@ func (c *command) replace(ctx context.Context) error {
 // say prints a line for people.
 func (c *command) say(line string) {
 	if !*c.quiet {
-		fmt.Fprintln(c.streams.Out, diag.VisibleLines(line))
+		fmt.Fprintln(c.streams.Out, visible.Lines(line))
 	}
 }
 

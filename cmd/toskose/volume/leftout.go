@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/packager/volumes"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // checkLeftOut lists what a backup lacks, and what is not known of it. The error names what
@@ -41,7 +41,7 @@ func (s *session) checkLeftOut(path string, all []volumes.Volume, copied map[str
 }
 
 func (s *session) warn(format string, args ...any) {
-	fmt.Fprintln(s.streams.Err, diag.VisibleLines(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(s.streams.Err, visible.Lines(fmt.Sprintf(format, args...)))
 }
 
 // quoted is a name as it is printed, and as --allow-left-out takes it: itself, or in quotes

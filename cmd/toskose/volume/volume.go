@@ -17,8 +17,8 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/packager/volumes"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
 // Command returns `toskose volume`.
@@ -67,7 +67,7 @@ type session struct {
 
 func (s *session) say(format string, args ...any) {
 	if !*s.quiet {
-		fmt.Fprintln(s.streams.Out, diag.VisibleLines(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(s.streams.Out, visible.Lines(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -109,7 +109,7 @@ func table(w io.Writer, all []volumes.Volume) {
 			}
 			users = append(users, name)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", diag.Visible(v.Name), diag.Visible(strings.Join(machines, ", ")), diag.Visible(cmp.Or(strings.Join(users, ", "), "-")))
+		fmt.Fprintf(t, "%s\t%s\t%s\n", visible.Text(v.Name), visible.Text(strings.Join(machines, ", ")), visible.Text(cmp.Or(strings.Join(users, ", "), "-")))
 	}
 	_ = t.Flush() // what cannot be printed is nobody's to know
 }

@@ -6,9 +6,8 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/manager/discovery"
-	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 // Containers finds what the test says there is.
@@ -38,11 +37,11 @@ func (c Containers) Running(ctx context.Context, alias string, _ []int) ([]netip
 
 // Thinking is a small application: backend hosts api, frontend hosts gui, store
 // is standalone.
-func Thinking() *tosca.Application {
-	script := func(name string, inputs ...string) tosca.Operation {
-		op := tosca.Operation{Name: name, Script: "scripts/" + name + ".sh"}
+func Thinking() *spec.Application {
+	script := func(name string, inputs ...string) spec.Operation {
+		op := spec.Operation{Name: name, Script: "scripts/" + name + ".sh"}
 		for _, input := range inputs {
-			op.Inputs = append(op.Inputs, tosca.OperationInput{Name: input})
+			op.Inputs = append(op.Inputs, spec.OperationInput{Name: input})
 		}
 		return op
 	}
@@ -61,32 +60,24 @@ func Thinking() *tosca.Application {
 	page.Transitions = slices.DeleteFunc(slices.Clone(page.Transitions), func(t protocol.Transition) bool { return t.Interface != "Standard" })
 	page.States = []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started", Requires: []string{protocol.Connection}}}
 	lifecycle.States = []protocol.State{{Name: "configured"}, {Name: "created"}, {Name: "started", Offers: []string{protocol.Endpoint}}}
-	return &tosca.Application{
+	return &spec.Application{
 		Name: "thinking",
-		Nodes: []tosca.Node{
-			{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
-			{Name: "frontend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting()},
-			{Name: "store", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}}},
+		Nodes: []spec.Node{
+			{Name: "backend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Unit: &spec.Unit{Port: 9001, User: User}},
+			{Name: "frontend", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Unit: &spec.Unit{Port: 9002, User: User}},
+			{Name: "store", Type: "tosker.nodes.Container", Protocol: protocol.Container().Hosting(), Storage: []spec.Storage{{Volume: "dbvolume", Location: "/data"}}},
 		},
-		Components: []tosca.Component{
-			{Name: "api", Type: "thinking.Api", Host: "backend", Node: "backend", Protocol: lifecycle, Interfaces: []tosca.Interface{
-				{Name: "Standard", Operations: []tosca.Operation{script("configure", "port", "code"), script("start", "port"), {Name: "stop"}}},
-				{Name: "api_interface", Operations: []tosca.Operation{script("push_default"), script("start")}},
+		Components: []spec.Component{
+			{Name: "api", Type: "thinking.Api", Host: "backend", Node: "backend", Protocol: lifecycle, Interfaces: []spec.Interface{
+				{Name: "Standard", Operations: []spec.Operation{script("configure", "port", "code"), script("start", "port"), {Name: "stop"}}},
+				{Name: "api_interface", Operations: []spec.Operation{script("push_default"), script("start")}},
 			}},
-			{Name: "gui", Type: "thinking.Gui", Host: "frontend", Node: "frontend", Protocol: page, Connections: []string{"api"}, Interfaces: []tosca.Interface{
-				{Name: "Standard", Operations: []tosca.Operation{script("start")}},
+			{Name: "gui", Type: "thinking.Gui", Host: "frontend", Node: "frontend", Protocol: page, Connections: []string{"api"}, Interfaces: []spec.Interface{
+				{Name: "Standard", Operations: []spec.Operation{script("start")}},
 			}},
 		},
-		Volumes: []tosca.Volume{{Name: "dbvolume", Type: "tosker.nodes.Volume", Protocol: protocol.Volume()}},
+		Volumes: []spec.Volume{{Name: "dbvolume", Type: "tosker.nodes.Volume", Protocol: protocol.Volume()}},
 	}
-}
-
-// Config is the configuration of Thinking.
-func Config() *config.Config {
-	return &config.Config{Nodes: map[string]config.Node{
-		"backend":  {Port: 9001, User: User},
-		"frontend": {Port: 9002, User: User},
-	}}
 }
 
 // PasswordOf has the passwords of Thinking's units.

@@ -8,13 +8,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/csar"
 )
 
 // Packaged is an application as it comes out of an archive.
 type Packaged struct {
-	App     *tosca.Application
+	App     *spec.Application
 	Archive *csar.Archive
 }
 

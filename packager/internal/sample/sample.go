@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -61,36 +61,36 @@ func Archive() fstest.MapFS {
 var Host = []string{"/srv"}
 
 // App is the application: two toskosed containers, a standalone one, a volume.
-func App() *tosca.Application {
-	return &tosca.Application{
+func App() *spec.Application {
+	return &spec.Application{
 		Name: "My Shop", Version: "1.0",
 		Nodes: nodes(), Components: components(),
-		Volumes: []tosca.Volume{{Name: "dbvolume", Options: map[string]string{"driver": "local", "type": "tmpfs"}}},
+		Volumes: []spec.Volume{{Name: "dbvolume", Options: map[string]string{"driver": "local", "type": "tmpfs"}}},
 	}
 }
 
-func nodes() []tosca.Node {
-	return []tosca.Node{
+func nodes() []spec.Node {
+	return []spec.Node{
 		{
-			Name: "backend", Image: tosca.Image{Kind: tosca.ImageBase, Name: "python:3.11-slim"},
-			Ports:   []tosca.Port{{Container: 8000, Host: 8080, Protocol: "tcp"}, {Container: 9001, Protocol: "tcp"}},
+			Name: "backend", Image: spec.Image{Kind: spec.ImageBase, Name: "python:3.11-slim"},
+			Ports:   []spec.Port{{Container: 8000, Host: 8080, Protocol: "tcp"}, {Container: 9001, Protocol: "tcp"}},
 			Env:     map[string]string{"MODE": "yes", "PRICE": "$5 \"net\""},
-			Shares:  []tosca.Share{{Container: "/etc/shop", Host: "/srv/shop"}},
+			Shares:  []spec.Share{{Container: "/etc/shop", Host: "/srv/shop"}},
 			Command: "sleep infinity",
 		},
 		{
-			Name: "frontend", Image: tosca.Image{Kind: tosca.ImageBase, Name: "registry.example:5000/team/web@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
-			Ports: []tosca.Port{{Container: 53, Host: 5353, Protocol: "udp"}}, Depends: []string{"backend"},
+			Name: "frontend", Image: spec.Image{Kind: spec.ImageBase, Name: "registry.example:5000/team/web@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
+			Ports: []spec.Port{{Container: 53, Host: 5353, Protocol: "udp"}}, Depends: []string{"backend"},
 		},
 		{
-			Name: "store", Image: tosca.Image{Kind: tosca.ImageService, Name: "redis:7"},
+			Name: "store", Image: spec.Image{Kind: spec.ImageService, Name: "redis:7"},
 			Command: `redis-server --requirepass 'a $b'`,
-			Storage: []tosca.Storage{{Volume: "dbvolume", Location: "/data"}},
+			Storage: []spec.Storage{{Volume: "dbvolume", Location: "/data"}},
 		},
 	}
 }
 
-func components() []tosca.Component {
+func components() []spec.Component {
 	standard := []protocol.Transition{
 		{Source: "deleted", Target: "created", Operation: protocol.Operation{Interface: "Standard", Name: "create"}},
 		{Source: "created", Target: "running", Operation: protocol.Operation{Interface: "Standard", Name: "start"}},
@@ -101,20 +101,20 @@ func components() []tosca.Component {
 		States:      []protocol.State{{Name: "created"}, {Name: "deleted"}, {Name: "running"}},
 		Transitions: standard,
 	}
-	return []tosca.Component{
+	return []spec.Component{
 		{
 			Name: "api", Host: "backend", Node: "backend", Connections: []string{"store"},
-			Artifacts: []tosca.Artifact{{Name: "defaults", Path: "data/defaults.csv"}},
-			Interfaces: []tosca.Interface{
-				{Name: "Standard", Operations: []tosca.Operation{
+			Artifacts: []spec.Artifact{{Name: "defaults", Path: "data/defaults.csv"}},
+			Interfaces: []spec.Interface{
+				{Name: "Standard", Operations: []spec.Operation{
 					{Name: "configure"},
-					{Name: "create", Script: "api/install.sh", Inputs: []tosca.OperationInput{{Name: "port", Value: "8000"}}},
-					{Name: "start", Script: "api/start.sh", Inputs: []tosca.OperationInput{{Name: "port", Value: "8000"}, {Name: "greeting", Value: "100% ;-) #1"}}},
+					{Name: "create", Script: "api/install.sh", Inputs: []spec.OperationInput{{Name: "port", Value: "8000"}}},
+					{Name: "start", Script: "api/start.sh", Inputs: []spec.OperationInput{{Name: "port", Value: "8000"}, {Name: "greeting", Value: "100% ;-) #1"}}},
 				}},
-				{Name: "api_interface", Operations: []tosca.Operation{
-					{Name: "push_default", Script: "api/push 100%; done.sh", Timeout: 60, Inputs: []tosca.OperationInput{
+				{Name: "api_interface", Operations: []spec.Operation{
+					{Name: "push_default", Script: "api/push 100%; done.sh", Timeout: 60, Inputs: []spec.OperationInput{
 						{Name: "file", Artifact: "data/defaults.csv", Owner: "api"},
-						{Name: "url", Parts: []tosca.InputPart{{Text: "file://"}, {Artifact: "data/defaults.csv", Owner: "api"}}},
+						{Name: "url", Parts: []spec.InputPart{{Text: "file://"}, {Artifact: "data/defaults.csv", Owner: "api"}}},
 					}},
 					{Name: "start", Script: "api/start.sh"},
 				}},
@@ -126,15 +126,15 @@ func components() []tosca.Component {
 		},
 		{
 			Name: "gui", Host: "frontend", Node: "frontend", Connections: []string{"api"},
-			Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
-				{Name: "start", Script: "gui/start.sh", Inputs: []tosca.OperationInput{{Name: "defaults", Artifact: "data/defaults.csv", Owner: "api"}}},
+			Interfaces: []spec.Interface{{Name: "Standard", Operations: []spec.Operation{
+				{Name: "start", Script: "gui/start.sh", Inputs: []spec.OperationInput{{Name: "defaults", Artifact: "data/defaults.csv", Owner: "api"}}},
 			}}},
 			Protocol: usual,
 		},
 		{
 			Name: "viewer", Host: "api", Node: "backend", Depends: []string{"gui"},
-			Interfaces: []tosca.Interface{{Name: "Standard", Operations: []tosca.Operation{
-				{Name: "start", Script: "viewer.sh", Inputs: []tosca.OperationInput{{Name: "port", Value: "8000"}, {Name: "greeting", Value: "hello"}, {Name: "level", Value: "3"}}},
+			Interfaces: []spec.Interface{{Name: "Standard", Operations: []spec.Operation{
+				{Name: "start", Script: "viewer.sh", Inputs: []spec.OperationInput{{Name: "port", Value: "8000"}, {Name: "greeting", Value: "hello"}, {Name: "level", Value: "3"}}},
 			}}},
 			Protocol: usual,
 		},
@@ -144,23 +144,23 @@ func components() []tosca.Component {
 // Everything is App with a container and a volume more, whose names not every
 // target can have, and a configuration that uses every word that toskose.yml
 // has. What is a secret begins with "hush".
-func Everything() (*tosca.Application, config.Config) {
+func Everything() (*spec.Application, config.Config) {
 	app := App()
-	app.Inputs = []tosca.Input{{Name: "key", Type: "string", Value: "hush-input"}, {Name: "salt", Type: "string", Value: "hush-one"}}
+	app.Inputs = []spec.Input{{Name: "key", Type: "string", Value: "hush-input"}, {Name: "salt", Type: "string", Value: "hush-one"}}
 	app.Nodes[0].Env["DB_PASSWORD"] = "hush-variable"
 	for i, salt := range []string{"", "hush-one and more", "hush-two"} {
 		if o := &app.Components[0].Interfaces[0].Operations[i]; salt != "" {
 			o.Inputs = append(o.Inputs,
-				tosca.OperationInput{Name: "key", Value: "hush-input", FromInput: "key"}, tosca.OperationInput{Name: "salt", Value: salt})
+				spec.OperationInput{Name: "key", Value: "hush-input", FromInput: "key"}, spec.OperationInput{Name: "salt", Value: salt})
 		}
 	}
-	app.Nodes = append([]tosca.Node{{
-		Name: "My.Queue_", Image: tosca.Image{Kind: tosca.ImageService, Name: "registry.example:5000/team/queue@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
-		Ports:   []tosca.Port{{Container: 5672, Host: 5672, Protocol: "tcp"}, {Container: 5673, Host: 5673, Protocol: "udp"}},
+	app.Nodes = append([]spec.Node{{
+		Name: "My.Queue_", Image: spec.Image{Kind: spec.ImageService, Name: "registry.example:5000/team/queue@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
+		Ports:   []spec.Port{{Container: 5672, Host: 5672, Protocol: "tcp"}, {Container: 5673, Host: 5673, Protocol: "udp"}},
 		Env:     map[string]string{"QUEUE_PASSWORD": "hush-standalone", "$A": "${HOME} $(id) yes"},
-		Command: `run --price "$5"`, Storage: []tosca.Storage{{Volume: "queue.data", Location: "/var/queue"}},
+		Command: `run --price "$5"`, Storage: []spec.Storage{{Volume: "queue.data", Location: "/var/queue"}},
 	}}, app.Nodes...)
-	app.Volumes = append(app.Volumes, tosca.Volume{Name: "queue.data", Options: map[string]string{"size": "5Gi"}})
+	app.Volumes = append(app.Volumes, spec.Volume{Name: "queue.data", Options: map[string]string{"size": "5Gi"}})
 	app.Components[1].Connections = append(app.Components[1].Connections, "My.Queue_")
 	update := config.Update{
 		Parallelism: ptr(2), Delay: "10s", Order: "start-first", FailureAction: "pause", Monitor: "1m", MaxFailureRatio: ptr(0.5),

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/tosca/diag"
 )
 
@@ -36,9 +37,9 @@ func Count(list diag.List) (errors, warnings int) {
 // much there is to say about it.
 func Summary(subject string, list diag.List) string {
 	errors, warnings := Count(list)
-	verdict := diag.Visible(subject) + " is valid"
+	verdict := visible.Text(subject) + " is valid"
 	if errors > 0 {
-		verdict = diag.Visible(subject) + " is not valid"
+		verdict = visible.Text(subject) + " is not valid"
 	}
 	var counted []string
 	if errors > 0 {
@@ -82,7 +83,7 @@ func write(w io.Writer, v any) error {
 	enc.SetIndent("", "  ")
 	err := enc.Encode(v)
 	if err == nil {
-		_, err = w.Write(diag.VisibleJSON(b.Bytes()))
+		_, err = w.Write(visible.JSON(b.Bytes()))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the report: %w", err)

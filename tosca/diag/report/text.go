@@ -6,6 +6,7 @@ import (
 	"io"
 	"unicode"
 
+	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/tosca/diag"
 )
 
@@ -56,13 +57,13 @@ func (p *printer) colour(code, text string) string {
 
 func (p *printer) diagnostic(d diag.Diagnostic) {
 	if at := d.String(); at != "" {
-		p.out.WriteString(p.colour(bold, diag.Visible(at)) + ": ")
+		p.out.WriteString(p.colour(bold, visible.Text(at)) + ": ")
 	}
 	shade := red
 	if d.Severity == diag.Warning {
 		shade = yellow
 	}
-	fmt.Fprintf(&p.out, "%s: %s [%s]\n", p.colour(shade, d.Severity.String()), shorten(diag.Visible(d.Message)), d.Code)
+	fmt.Fprintf(&p.out, "%s: %s [%s]\n", p.colour(shade, d.Severity.String()), shorten(visible.Text(d.Message)), d.Code)
 	p.line(d, shade)
 	if d.Suggestion != "" {
 		fmt.Fprintf(&p.out, "        did you mean %q?\n", d.Suggestion)
@@ -105,7 +106,7 @@ func (p *printer) line(d diag.Diagnostic, shade string) {
 		text, after = text[:widest], "…"
 	}
 	shown := []rune(before + string(text) + after)
-	fmt.Fprintf(&p.out, "%s %s\n", p.colour(blue, fmt.Sprintf("%5d |", d.Line)), diag.Visible(string(shown)))
+	fmt.Fprintf(&p.out, "%s %s\n", p.colour(blue, fmt.Sprintf("%5d |", d.Line)), visible.Text(string(shown)))
 	if column < 1 {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/internal/suggest"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -76,7 +76,7 @@ func (e *Evaluator) checkType(n *source.Node, t *Type, p Place) bool {
 func (e *Evaluator) misfit(n *source.Node, p Place, want string) {
 	if n.Kind == source.Map && len(n.Keys) == 1 && e.quiet == 0 && e.Suggesting() {
 		known := functionNames(p.Doc)
-		if near := diag.Nearest(n.Keys[0].Text, known); e.spend(len(known)) && near != "" {
+		if near := suggest.Nearest(n.Keys[0].Text, known); e.spend(len(known)) && near != "" {
 			e.unknown(n.Pos(), code.ValueType, n.Keys[0].Text, []string{near}, "%s must be %s", p.Of, want)
 			return
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/internal/suggest"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
@@ -70,7 +70,7 @@ func nearestValue(n *source.Node, k *grammar.Constraint) string {
 			valid = append(valid, item.Text)
 		}
 	}
-	return diag.Nearest(n.Text, valid)
+	return suggest.Nearest(n.Text, valid)
 }
 
 // keeps reports whether a value keeps a constraint; sensible is false where that

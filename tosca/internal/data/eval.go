@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/internal/suggest"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/source"
@@ -186,7 +186,7 @@ func (e *Evaluator) slipped(n *source.Node, p Place) bool {
 			}
 			continue
 		}
-		if known := slices.Sorted(maps.Keys(firstFunctions)); diag.Nearest(k.Text, known) != "" {
+		if known := slices.Sorted(maps.Keys(firstFunctions)); suggest.Nearest(k.Text, known) != "" {
 			e.unknown(k.Pos(), code.FunctionUnknown, k.Text, known, "%s: unknown function %q", p.Of, k.Text)
 			return true
 		}
@@ -255,7 +255,7 @@ func (e *Evaluator) foreign(c *call) Value {
 		return Value{}
 	}
 	if len(name) > shortName {
-		near = diag.Nearest(name, known)
+		near = suggest.Nearest(name, known)
 	}
 	if near != "" || name == "" {
 		var suggested []string

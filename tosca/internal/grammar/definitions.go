@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/tosca/diag"
+	"github.com/toskose/toskose/internal/suggest"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/source"
 )
@@ -138,7 +138,7 @@ func isDefinition(n *source.Node) bool {
 	for k, v := range n.Pairs() {
 		word := k.Text
 		if _, known := parameterKeywords[word]; !known {
-			word = diag.Nearest(word, tellingKeywords)
+			word = suggest.Nearest(word, tellingKeywords)
 		}
 		tells, known := parameterKeywords[word]
 		if !known {

@@ -1,39 +1,41 @@
-// Package tosca turns a TOSCA service template into the model of an
-// application: containers, components, volumes and their protocols. It knows
-// nothing of Docker, reports every problem with file, line and column, and
-// starts no goroutine.
-package tosca
+// Package spec holds the application as it runs: plain data that says which nodes,
+// components, operations and volumes it has, what they require of each other, and how a
+// manager and its units run them. An Application is what the manager reads, a Container
+// what the unit of one container reads. Neither says how the application was written
+// down: package tosca makes an Application from TOSCA documents, and package packager
+// completes it from toskose.yml. The package does no input or output and starts no goroutine.
+package spec
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/tosca/diag"
 )
 
-// Application is a validated and resolved topology: every function is
-// evaluated, every default filled in, every name checked. It is made once by
-// Load and only read from then on. All slices are sorted by name unless a
-// comment says otherwise, so that the same archive gives the same model.
+// Application is a resolved topology: every function is evaluated, every default filled
+// in, every name checked. It is made once and only read from then on. All slices are sorted
+// by name unless a comment says otherwise, so that the same archive gives the same document.
 type Application struct {
-	Name        string      `json:"name"`    // the metadata's template_name, else the entry file's base name
-	Version     string      `json:"version"` // template_version, or empty
+	Format      int         `json:"format"`         // FormatVersion; Encode sets it
+	Goal        string      `json:"goal,omitempty"` // the goal while no client has set one: GoalUp; empty: none
+	Name        string      `json:"name"`           // the metadata's template_name, else the entry file's base name
+	Version     string      `json:"version"`        // template_version, or empty
 	Description string      `json:"description,omitempty"`
 	Nodes       []Node      `json:"nodes"`
 	Components  []Component `json:"components"`
 	Volumes     []Volume    `json:"volumes"`
-	Units       []Unit      `json:"units,omitempty"`
+	Groups      []Group     `json:"units,omitempty"`
 	Inputs      []Input     `json:"inputs,omitempty"` // of the topology
 	Others      []Other     `json:"others,omitempty"` // of a draft: what cannot be packaged, or not yet
 }
 
-// Unit is what its author deploys as one (a group of tosker.groups.DeploymentUnit).
+// Group is what its author deploys as one (a group of tosker.groups.DeploymentUnit).
 // Nothing here depends on it.
-type Unit struct {
+type Group struct {
 	Name    string   `json:"name"`
 	Members []string `json:"members,omitempty"` // nodes, components and volumes; of groups in it, too
 }
@@ -79,9 +81,22 @@ type Node struct {
 	Named       []Requirement     `json:"named,omitempty"`
 	Protocol    protocol.Protocol `json:"protocol"`
 
-	// Job are the components that the container runs by itself, to their end: a manager does
-	// not know them. Packaging says so.
+	// Job are the components that the container runs to their end without the manager.
+	// The document lists none of them under Components.
 	Job []string `json:"job,omitempty"`
+
+	// The following fields come from packaging.
+
+	Alias          string `json:"alias,omitempty"`           // its name on the network; empty: Name
+	MaxUnavailable int    `json:"max_unavailable,omitempty"` // how many replicas operations may make unavailable at the same time; 0: 1
+	Unit           *Unit  `json:"unit,omitempty"`            // of each replica; nil: the node is standalone or a job
+}
+
+// Unit says how a manager reaches the unit in each container of a node.
+type Unit struct {
+	Port   int    `json:"port"`             // of its API
+	User   string `json:"user"`             // of its API; the password is a secret
+	Digest string `json:"digest,omitempty"` // of its configuration, as the unit reports it; empty: not known, and not compared
 }
 
 // Requirement is a requirement with a name of its own, which protocols know it
@@ -149,7 +164,32 @@ type Component struct {
 	Artifacts   []Artifact        `json:"artifacts,omitempty"`
 	Interfaces  []Interface       `json:"interfaces"`
 	Protocol    protocol.Protocol `json:"protocol"`
-	Task        *Task             `json:"task,omitempty"` // nil: it does not finish
+	Task        *Task             `json:"task,omitempty"`   // nil: it does not finish
+	Policy      *Policy           `json:"policy,omitempty"` // from packaging; nil: the defaults
+}
+
+// Policy says how a goal keeps a component in the desired state.
+type Policy struct {
+	Stable   Duration       `json:"stable,omitzero"`     // a start that ends sooner has failed; 0: 60 s
+	MaxDelay Duration       `json:"max_delay,omitzero"`  // the longest delay before a retry; 0: 300 s
+	Attempts map[string]int `json:"attempts,omitempty"`  // how often an operation is tried, by its full name; missing: start and stop without limit, others three times
+	TakeDown []string       `json:"take_down,omitempty"` // names of the requirements whose loss stops the component; host and alive always do
+}
+
+// Duration is a time.Duration that is written as Go writes it, such as "1m30s".
+type Duration time.Duration
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not a duration such as \"1m30s\"", text)
+	}
+	*d = Duration(parsed)
+	return nil
 }
 
 // Task says how a component that finishes (toskose.nodes.Task) is run: its operation
@@ -201,6 +241,21 @@ func (c Component) Operations() iter.Seq2[protocol.Operation, Operation] {
 	}
 }
 
+// Unimplemented lists the operations of the component's protocol that have no script.
+func (c Component) Unimplemented() []protocol.Operation {
+	scripts := map[protocol.Operation]bool{}
+	for name, o := range c.Operations() {
+		scripts[name] = o.Script != ""
+	}
+	var all []protocol.Operation
+	for _, t := range c.Protocol.Transitions {
+		if !scripts[t.Operation] && !slices.Contains(all, t.Operation) {
+			all = append(all, t.Operation)
+		}
+	}
+	return all
+}
+
 // Operation is one operation; without a Script it changes the state and does
 // nothing.
 type Operation struct {
@@ -249,17 +304,4 @@ func (in OperationInput) Resolve(pathOf func(owner, artifact string) string) str
 	default:
 		return in.Value
 	}
-}
-
-// Encode writes an application as indented JSON. The same application gives
-// the same bytes.
-func Encode(app *Application) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(app); err != nil {
-		return nil, fmt.Errorf("cannot encode application %q: %w", app.Name, err)
-	}
-	return diag.VisibleJSON(b.Bytes()), nil
 }

@@ -1,27 +1,27 @@
-package tosca
+package plan
 
 import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// PlanElements returns the application as plans know it, sorted by name. A
+// Elements returns an application as plans know it, sorted by name. A
 // component's operations are implemented where they have a script; those of
 // containers and volumes are the orchestrator's and always are.
-func PlanElements(app *Application) []plan.Element {
-	var all []plan.Element
+func Elements(app *spec.Application) []Element {
+	var all []Element
 	offers := map[string]map[string]bool{}
-	add := func(name string, p protocol.Protocol) *plan.Element {
+	add := func(name string, p protocol.Protocol) *Element {
 		offers[name] = map[string]bool{}
 		for _, s := range p.States {
 			for _, c := range s.Offers {
 				offers[name][c] = true
 			}
 		}
-		all = append(all, plan.Element{Name: name, Protocol: p})
+		all = append(all, Element{Name: name, Protocol: p})
 		return &all[len(all)-1]
 	}
 	for _, v := range app.Volumes {
@@ -41,9 +41,9 @@ func PlanElements(app *Application) []plan.Element {
 		bindAll(e, protocol.Alive, []string{c.Host})
 		bindAll(e, protocol.Connection, c.Connections)
 		bindAll(e, protocol.Dependency, c.Depends)
-		e.Unimplemented = unimplemented(c)
+		e.Unimplemented = c.Unimplemented()
 	}
-	byName := map[string]*plan.Element{}
+	byName := map[string]*Element{}
 	for i := range all {
 		byName[all[i].Name] = &all[i]
 	}
@@ -53,41 +53,25 @@ func PlanElements(app *Application) []plan.Element {
 	for _, c := range app.Components {
 		bindNamed(byName[c.Name], c.Named, offers)
 	}
-	slices.SortFunc(all, func(a, b plan.Element) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b Element) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
-func bindAll(e *plan.Element, requirement string, targets []string) {
+func bindAll(e *Element, requirement string, targets []string) {
 	for _, t := range targets {
-		e.Bindings = append(e.Bindings, plan.Binding{Requirement: requirement, Target: t, Capability: protocol.Offering(requirement)})
+		e.Bindings = append(e.Bindings, Binding{Requirement: requirement, Target: t, Capability: protocol.Offering(requirement)})
 	}
 }
 
 // bindNamed binds requirements with names of their own: to the capability of
 // that name where the target's protocol knows one, else to that of what they
 // are to TosKer.
-func bindNamed(e *plan.Element, named []Requirement, offers map[string]map[string]bool) {
+func bindNamed(e *Element, named []spec.Requirement, offers map[string]map[string]bool) {
 	for _, r := range named {
 		capability := r.Name
 		if !offers[r.Target][capability] {
 			capability = protocol.Offering(r.Class)
 		}
-		e.Bindings = append(e.Bindings, plan.Binding{Requirement: r.Name, Target: r.Target, Capability: capability})
+		e.Bindings = append(e.Bindings, Binding{Requirement: r.Name, Target: r.Target, Capability: capability})
 	}
-}
-
-// unimplemented lists the operations of a component's protocol that have no
-// script.
-func unimplemented(c Component) []protocol.Operation {
-	scripts := map[protocol.Operation]bool{}
-	for name, o := range c.Operations() {
-		scripts[name] = o.Script != ""
-	}
-	var all []protocol.Operation
-	for _, t := range c.Protocol.Transitions {
-		if !scripts[t.Operation] && !slices.Contains(all, t.Operation) {
-			all = append(all, t.Operation)
-		}
-	}
-	return all
 }

@@ -1,4 +1,5 @@
-package diag
+// Package suggest finds the name that a misspelled one was probably meant to be. It starts no goroutine.
+package suggest
 
 import (
 	"math/bits"

@@ -1,4 +1,4 @@
-package diag
+package suggest
 
 import (
 	"math/rand/v2"
@@ -58,5 +58,36 @@ func TestDistancesBelowTheLimitAreExact(t *testing.T) {
 	}
 	if near < 1000 {
 		t.Errorf("only %d pairs are near", near)
+	}
+}
+
+func TestNearestFindsMisspellings(t *testing.T) {
+	t.Parallel()
+	names := []string{"backend", "frontend", "store", "db"}
+	for name, want := range map[string]string{
+		"bakcend": "backend", "Backend": "backend", "frontned": "frontend", "stores": "store",
+		"web": "", "": "", "dp": "db", "x": "", "completely": "", "backend": "",
+	} {
+		if got := Nearest(name, names); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Where more than two are equally near, a suggestion would be a guess.
+func TestNothingIsSuggestedWhereAnythingMayBeMeant(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"my.A", "my.B", "my.C"}, ""},
+		{[]string{"my.A", "my.B"}, "my.A"},
+		{[]string{"my.A", "my.B", "my.C", "my.DD"}, ""},
+		{[]string{"my.AA", "my.BB", "my.CC", "my.C"}, "my.C"},
+	} {
+		if got := Nearest("my.D", tt.names); got != tt.want {
+			t.Errorf("%v: got %q, want %q", tt.names, got, tt.want)
+		}
 	}
 }

@@ -1,0 +1,63 @@
+// Package visible makes texts from elsewhere safe to print on a terminal. It starts no goroutine.
+package visible
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Text replaces in a text what would make a terminal do something else than
+// show it: control characters but tabs, what turns the direction of a text, and
+// what nobody sees. What joins letters stays.
+func Text(s string) string { return shown(s, "\t") }
+
+// Lines is Text for a text of several lines.
+func Lines(s string) string { return shown(s, "\t\n") }
+
+func shown(s, kept string) string {
+	return strings.Map(func(r rune) rune {
+		if hidden(r) && !strings.ContainsRune(kept, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+func hidden(r rune) bool {
+	const nonJoiner, joiner, lines, paragraphs = '\u200c', '\u200d', '\u2028', '\u2029'
+	switch {
+	case r < 0x7f:
+		return r < ' '
+	case r == lines || r == paragraphs || r == 0xfffe || r == 0xffff: // the last two are not characters, and not for XML
+		return true
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner && r != nonJoiner
+}
+
+// JSON writes such characters in JSON as escapes, so that it means the
+// same and can be looked at.
+func JSON(data []byte) []byte {
+	if bytes.IndexFunc(data, escaped) < 0 {
+		return data
+	}
+	var b bytes.Buffer
+	for _, r := range string(data) {
+		switch {
+		case !escaped(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.Bytes()
+}
+
+// escaped are the hidden characters that encoding/json leaves as they are.
+func escaped(r rune) bool { return r >= 0x7f && r != utf8.RuneError && hidden(r) }

@@ -1,0 +1,208 @@
+package spec_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/toskose/toskose/spec"
+	"github.com/toskose/toskose/spec/protocol"
+)
+
+var update = flag.Bool("update", false, "rewrite the schemas in docs")
+
+// schemas are the published JSON Schemas by their files in docs.
+var schemas = map[string]struct {
+	title string
+	of    reflect.Type
+}{
+	"application.schema.json": {"The application that a manager reads", reflect.TypeFor[spec.Application]()},
+}
+
+// enums are the values of strings that are not free.
+var enums = map[reflect.Type][]any{
+	reflect.TypeFor[spec.ImageKind](): {string(spec.ImageBase), string(spec.ImageService), string(spec.ImageFile), string(spec.ImageFileService)},
+	reflect.TypeFor[protocol.Kind]():  {string(protocol.KindRun), string(protocol.KindStart), string(protocol.KindStop)},
+}
+
+// generator makes a JSON Schema of Go types. Comments of fields become descriptions.
+type generator struct {
+	comments map[string]string // by Type.Field
+	defs     map[string]any
+}
+
+func (g *generator) read(t *testing.T, folder string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			of, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if structure, ok := of.Type.(*ast.StructType); ok {
+				for _, field := range structure.Fields.List {
+					for _, name := range field.Names {
+						g.comments[of.Name.Name+"."+name.Name] = strings.Join(strings.Fields(field.Doc.Text()+field.Comment.Text()), " ")
+					}
+				}
+			}
+			return true
+		})
+	}
+}
+
+func (g *generator) schema(of reflect.Type) map[string]any {
+	if values := enums[of]; values != nil {
+		return map[string]any{"enum": values}
+	}
+	if of == reflect.TypeFor[spec.Duration]() {
+		return map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`}
+	}
+	switch of.Kind() {
+	case reflect.Pointer:
+		return g.schema(of.Elem())
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Int:
+		return map[string]any{"type": "integer"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": g.schema(of.Elem())}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": g.schema(of.Elem())}
+	case reflect.Struct:
+		if _, known := g.defs[of.Name()]; !known {
+			g.defs[of.Name()] = nil // a type may contain itself
+			g.defs[of.Name()] = g.object(of)
+		}
+		return map[string]any{"$ref": "#/$defs/" + of.Name()}
+	default: // any
+		return map[string]any{}
+	}
+}
+
+func (g *generator) object(of reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for _, f := range reflect.VisibleFields(of) {
+		if f.Anonymous {
+			continue // its fields are visible, too
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		property := g.schema(f.Type)
+		owner := of
+		if len(f.Index) > 1 {
+			owner = of.FieldByIndex(f.Index[:1]).Type
+		}
+		if comment := g.comments[owner.Name()+"."+f.Name]; comment != "" {
+			property["description"] = comment
+		}
+		if !strings.Contains(options, "omit") {
+			required = append(required, name)
+			if f.Type.Kind() == reflect.Slice { // nil is null
+				property["type"] = []string{"array", "null"}
+			}
+		}
+		if of == reflect.TypeFor[spec.Application]() && name == "format" {
+			property["const"] = spec.FormatVersion
+		}
+		properties[name] = property
+	}
+	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties, "required": required}
+}
+
+// TestTheSchemasMatchTheTypes: -update writes them.
+func TestTheSchemasMatchTheTypes(t *testing.T) {
+	t.Parallel()
+	for name, s := range schemas {
+		g := generator{comments: map[string]string{}, defs: map[string]any{}}
+		g.read(t, ".")
+		g.read(t, "protocol")
+		schema := g.schema(s.of)
+		schema["$schema"], schema["title"], schema["$defs"] = "https://json-schema.org/draft/2020-12/schema", s.title, g.defs
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(schema); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join("..", "docs", name)
+		if *update {
+			if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		published, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(published, b.Bytes()) {
+			t.Errorf("docs/%s does not match the types; go test ./spec -update rewrites it", name)
+		}
+	}
+}
+
+func validate(t *testing.T, schema string, document []byte) error {
+	t.Helper()
+	compiled, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "docs", schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled.Validate(value)
+}
+
+// TestTheSchemaAcceptsWhatIsWritten, and refuses a field that no reader knows.
+func TestTheSchemaAcceptsWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	valid, err := filepath.Glob("../tosca/testdata/valid/*.json")
+	if err != nil || len(valid) < 5 {
+		t.Fatalf("%d documents, %v", len(valid), err)
+	}
+	for _, file := range valid {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(t, "application.schema.json", data); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	document, err := spec.Encode(shop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate(t, "application.schema.json", document); err != nil {
+		t.Error(err)
+	}
+	for _, change := range [][2]string{{`"format": 1`, `"format": 2`}, {`"user"`, `"usr"`}, {`"1m0s"`, `"a minute"`}} {
+		if !bytes.Contains(document, []byte(change[0])) {
+			t.Fatalf("there is no %s in the document", change[0])
+		}
+		if validate(t, "application.schema.json", bytes.Replace(document, []byte(change[0]), []byte(change[1]), 1)) == nil {
+			t.Errorf("it is valid with %s", change[1])
+		}
+	}
+}
