@@ -12,7 +12,7 @@ ARCH := $(shell go env GOARCH)
 MODULE := github.com/toskose/toskose
 UNIT_COLD := compress/... context crypto/... encoding/... flag fmt golang.org/x/sys/unix hash/... html/... io/... log/... math/big mime/... net/... os/... path/... reflect \
 	regexp/... sort text/... time vendor/... \
-	$(MODULE)/cmd/toskose-unit $(MODULE)/spec/protocol $(MODULE)/unit $(MODULE)/unit/certs $(MODULE)/unit/component $(MODULE)/unit/config $(MODULE)/unit/documents $(MODULE)/unit/events $(MODULE)/unit/journal \
+	$(MODULE)/cmd/toskose-unit $(MODULE)/internal/visible $(MODULE)/spec $(MODULE)/spec/protocol $(MODULE)/unit $(MODULE)/unit/certs $(MODULE)/unit/component $(MODULE)/unit/config $(MODULE)/unit/documents $(MODULE)/unit/events $(MODULE)/unit/journal \
 	$(MODULE)/unit/limits/... $(MODULE)/unit/metrics $(MODULE)/unit/order $(MODULE)/unit/ready $(MODULE)/unit/rpc $(MODULE)/unit/safepath $(MODULE)/unit/sigaction $(MODULE)/unit/wire
 UNIT_TAGS := nethttpomithttp2
 UNIT_FLAGS := -tags $(UNIT_TAGS) $(UNIT_COLD:%=-gcflags=%=-l)

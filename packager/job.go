@@ -8,21 +8,6 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// unitJob is what a container's unit runs by itself (toskose_job).
-type unitJob struct {
-	Steps       []unitStep `json:"steps,omitempty"`
-	Task        unitStep   `json:"task"`
-	Input       string     `json:"input"`
-	Completions int        `json:"completions"`
-	Deadline    int        `json:"deadline,omitempty"`
-	FailOn      []int      `json:"fail_on,omitempty"`
-}
-
-type unitStep struct {
-	Component string `json:"component"`
-	Operation string `json:"operation"`
-}
-
 // jobOf returns the Task that a container is there for, where toskose.yml says that it
 // is run without the manager; nil: it is not.
 func (p *planner) jobOf(node string) *spec.Component {
@@ -137,15 +122,15 @@ func isImplemented(c spec.Component, o protocol.Operation) bool {
 }
 
 // unitJob returns what a container's unit runs by itself; nil: nothing.
-func (p *planner) unitJob(node string) *unitJob {
+func (p *planner) unitJob(node string) *spec.Job {
 	c := p.jobOf(node)
 	if c == nil {
 		return nil
 	}
-	step := func(component string, o protocol.Operation) unitStep {
-		return unitStep{Component: component, Operation: o.String()}
+	step := func(component string, o protocol.Operation) spec.JobStep {
+		return spec.JobStep{Component: component, Operation: o.String()}
 	}
-	job := unitJob{
+	job := spec.Job{
 		Task: step(c.Name, protocol.TaskRun), Input: spec.TaskIndex, Completions: c.Task.Completions,
 		Deadline: c.Task.Deadline, FailOn: c.Task.FailOn,
 	}

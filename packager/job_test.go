@@ -14,7 +14,6 @@ import (
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
-	unit "github.com/toskose/toskose/unit/config"
 )
 
 // tasks has a Task in a container of its own, hosted on a tool that is only installed.
@@ -57,9 +56,9 @@ func TestAContainerOfOneTaskIsRunWithoutTheManager(t *testing.T) {
 	t.Parallel()
 	p := plan(t, tasks(t), asJob())
 	job := readByTheUnit(t, p, "toolbox").Supervisord.Job
-	want := &unit.Job{
-		Steps: []unit.JobStep{{Component: "tool", Operation: "Standard.create"}, {Component: "migrate", Operation: "Standard.configure"}},
-		Task:  unit.JobStep{Component: "migrate", Operation: "Task.run"}, Input: "TASK_INDEX", Completions: 3, Deadline: 60, FailOn: []int{3, 64},
+	want := &spec.Job{
+		Steps: []spec.JobStep{{Component: "tool", Operation: "Standard.create"}, {Component: "migrate", Operation: "Standard.configure"}},
+		Task:  spec.JobStep{Component: "migrate", Operation: "Task.run"}, Input: "TASK_INDEX", Completions: 3, Deadline: 60, FailOn: []int{3, 64},
 	}
 	if diff := cmp.Diff(want, job); diff != "" {
 		t.Errorf("the unit's job (-want +got):\n%s", diff)

@@ -51,8 +51,11 @@ func TestTheUnitsConfigurationHasEveryOperation(t *testing.T) {
 	p := plan(t, sample.App(), config.Config{})
 	for _, node := range []string{"backend", "frontend"} {
 		for _, f := range image(t, p, node).Files {
-			if f.Path == packager.UnitConfPath {
+			switch f.Path {
+			case packager.UnitConfPath:
 				sample.Golden(t, node+".supervisord.conf", f.Data)
+			case packager.ContainerPath:
+				sample.Golden(t, node+".container.json", f.Data)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package packager_test
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -60,12 +61,11 @@ func TestOperationsAreWhatToskoseYmlSays(t *testing.T) {
 			t.Errorf("%s: kinds are %s", name, got)
 		}
 		free := `"free":[{"interface":"api_interface","operation":"push_default","states":` + tt.states
-		if !strings.Contains(conf, free) {
-			t.Errorf("%s: the unit does not have %s:\n%s", name, free, conf)
+		for _, node := range []string{"backend", ""} {
+			fileOf(t, image(t, p, node), func(f packager.File) bool {
+				return strings.Contains(strings.Join(strings.Fields(string(f.Data)), ""), free)
+			})
 		}
-		fileOf(t, image(t, p, ""), func(f packager.File) bool {
-			return strings.Contains(strings.Join(strings.Fields(string(f.Data)), ""), free)
-		})
 	}
 	if diff := cmp.Diff([]string{"created", "running"}, app.Components[0].Protocol.Free[0].States); diff != "" {
 		t.Errorf("the application has changed (-want +got):\n%s", diff)
@@ -144,8 +144,12 @@ func TestTheUnitGetsWhatToskoseYmlSaysOfComponents(t *testing.T) {
 func readByTheUnit(t *testing.T, p *packager.Plan, node string) *unit.Config {
 	t.Helper()
 	text := fileOf(t, image(t, p, node), func(f packager.File) bool { return f.Path == packager.UnitConfPath })
+	document := fileOf(t, image(t, p, node), func(f packager.File) bool { return f.Path == packager.ContainerPath })
 	file := filepath.Join(t.TempDir(), "supervisord.conf")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), path.Base(packager.ContainerPath)), []byte(document), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, _, err := unit.Load(file, service(t, p, node).Env)

@@ -182,6 +182,8 @@ func (p *Plan) OtherNames(nameOf func(service, alias string) string) string {
 const (
 	UnitPath     = "/toskose/unit/toskose-unit"
 	UnitConfPath = "/toskose/unit/supervisord.conf"
+	// ContainerPath is the document of the container, which its unit reads beside supervisord.conf.
+	ContainerPath = "/toskose/unit/container.json"
 	// BaseCommandPath is a script that runs what the base runs by itself.
 	BaseCommandPath = "/toskose/unit/base-command"
 	AppsPath        = "/toskose/apps"

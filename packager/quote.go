@@ -1,8 +1,6 @@
 package packager
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -63,15 +61,3 @@ func pattern(text string) string {
 
 // percent keeps a value of supervisord.conf from being expanded.
 func percent(s string) string { return strings.ReplaceAll(s, "%", "%%") }
-
-var commentSigns = strings.NewReplacer(";", `\u003b`, "#", `\u0023`)
-
-// jsonValue writes a value of supervisord.conf as JSON. ";" and "#" begin
-// comments there, and can stand in JSON's strings only.
-func jsonValue(v any) (string, error) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return "", fmt.Errorf("cannot encode as JSON: %w", err)
-	}
-	return percent(commentSigns.Replace(string(data))), nil
-}

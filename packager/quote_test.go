@@ -9,14 +9,6 @@ func TestACommandSurvivesSupervisorsComments(t *testing.T) {
 	}
 }
 
-func TestJSONSurvivesSupervisorsComments(t *testing.T) {
-	t.Parallel()
-	got, err := jsonValue(map[string]string{"A": "50% ;b #c\n"})
-	if want := `{"A":"50%% \u003bb \u0023c\n"}`; err != nil || got != want {
-		t.Errorf("got %s, %v; want %s", got, err, want)
-	}
-}
-
 func TestAPatternSurvivesSupervisorsComments(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{

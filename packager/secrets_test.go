@@ -85,8 +85,11 @@ func TestEachContainerGetsItsOwnSecrets(t *testing.T) {
 		}
 	}
 	for _, f := range image(t, p, "backend").Files {
-		if f.Path == packager.UnitConfPath {
+		switch f.Path {
+		case packager.UnitConfPath:
 			sample.Golden(t, "secrets.supervisord.conf", f.Data)
+		case packager.ContainerPath:
+			sample.Golden(t, "secrets.container.json", f.Data)
 		}
 	}
 }

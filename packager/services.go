@@ -186,12 +186,17 @@ func (p *planner) nodeFiles(node string, components []spec.Component, secrets ma
 		p.borrow(t, c)
 	}
 	if ok { // or a missing script would be reported twice
-		conf, err := p.unitConf(node, components, t.sorted(), secrets)
+		conf, err := p.unitConf(node, components)
+		if err != nil {
+			p.report("container %q: %w", node, err)
+		}
+		document, err := p.containerDocument(node, components, t.sorted(), secrets)
 		if err != nil {
 			p.report("container %q: %w", node, err)
 		}
 		t.data(UnitConfPath, conf)
-		p.plan.Digests[node] = fmt.Sprintf("%x", sha256.Sum256(conf))
+		t.data(ContainerPath, document)
+		p.plan.Digests[node] = fmt.Sprintf("%x", sha256.Sum256(slices.Concat(conf, document)))
 	}
 	return t.sorted()
 }

@@ -23,21 +23,18 @@ type unitConf struct {
 	Unmarked   bool   // in their coredump_filter
 	TLS        *unitTLS
 	UnitLog    config.LogFile
-	Job        string // JSON; empty: operations run on request
 	Components []unitComponent
 }
 
 type unitComponent struct {
-	Name, Protocol string
-	Files          string // a digest of its files, so that other files make another version
-	Programs       []unitProgram
+	Name     string
+	Programs []unitProgram
 }
 
 type unitProgram struct {
 	Name, Process, Command, Directory string
 	Component, Interface              string
 	Kind                              protocol.Kind
-	Inputs, SecretInputs, SecretEnv   string
 	Log, Output, User                 string
 	LogFile                           config.LogFile
 	StopSignal                        string
@@ -49,35 +46,21 @@ type unitProgram struct {
 // unitKey is a key of a program with its value.
 type unitKey struct{ Name, Value string }
 
-// unitConf renders the unit's configuration for a node.
-func (p *planner) unitConf(node string, components []spec.Component, files []File, secrets map[string]string) ([]byte, error) {
+// unitConf renders the supervisord.conf of a node's unit.
+func (p *planner) unitConf(node string, components []spec.Component) ([]byte, error) {
 	mark := p.plan.Config.Nodes[node].CoredumpMark
 	conf := unitConf{
 		App: p.plan.App, Node: node, Output: config.DefaultOutput, Unmarked: mark != nil && !*mark, TLS: p.unitTLS(node),
 		UnitLog: config.UnitLog,
 	}
-	if job := p.unitJob(node); job != nil {
-		var err error
-		if conf.Job, err = jsonValue(job); err != nil {
-			return nil, fmt.Errorf("job: %w", err)
-		}
-	}
 	rotation := p.logFiles(node, components)
 	for _, c := range components {
-		protocol, err := jsonValue(c.Protocol)
-		if err != nil {
-			return nil, fmt.Errorf("component %q: protocol: %w", c.Name, err)
-		}
-		digest, err := filesDigest(p.archive, files, c.Name)
-		if err != nil {
-			return nil, fmt.Errorf("component %q: %w", c.Name, err)
-		}
-		uc := unitComponent{Name: c.Name, Protocol: protocol, Files: digest}
+		uc := unitComponent{Name: c.Name}
 		for name, o := range c.Operations() {
 			if o.Script == "" {
 				continue
 			}
-			program, err := p.program(c, name, o, secrets)
+			program, err := p.program(c, name, o)
 			if err != nil {
 				return nil, fmt.Errorf("component %q: operation %q: %w", c.Name, name, err)
 			}
@@ -87,6 +70,28 @@ func (p *planner) unitConf(node string, components []spec.Component, files []Fil
 		conf.Components = append(conf.Components, uc)
 	}
 	return templates.Render(templates.SupervisordConf, conf)
+}
+
+// containerDocument returns what the unit of a node reads beside its supervisord.conf. secrets are the files
+// of the container's secret variables.
+func (p *planner) containerDocument(node string, components []spec.Component, files []File, secrets map[string]string) ([]byte, error) {
+	document := spec.Container{Application: p.app.Name, Node: node, Job: p.unitJob(node), Components: []spec.Hosted{}}
+	for _, c := range components {
+		digest, err := filesDigest(p.archive, files, c.Name)
+		if err != nil {
+			return nil, fmt.Errorf("component %q: %w", c.Name, err)
+		}
+		hosted := spec.Hosted{Name: c.Name, Protocol: c.Protocol, Files: digest}
+		for name, o := range c.Operations() {
+			if o.Script != "" {
+				hosted.Operations = append(hosted.Operations, spec.Program{
+					Operation: name, Inputs: p.inputs(c, o), SecretInputs: p.secretInputs(c, name, o), SecretEnvironment: secrets,
+				})
+			}
+		}
+		document.Components = append(document.Components, hosted)
+	}
+	return spec.EncodeContainer(&document)
 }
 
 // logFiles returns when the log files of a node's operations rotate.
@@ -107,7 +112,7 @@ func (p *planner) logFiles(node string, components []spec.Component) map[[2]stri
 	return rotation
 }
 
-func (p *planner) program(c spec.Component, name protocol.Operation, o spec.Operation, secrets map[string]string) (unitProgram, error) {
+func (p *planner) program(c spec.Component, name protocol.Operation, o spec.Operation) (unitProgram, error) {
 	process, cfg := processName(c, name), p.plan.Config.Nodes[c.Node].Components[c.Name]
 	program := unitProgram{
 		Name: c.Name + "." + process, Process: process, Component: c.Name, Interface: name.Interface,
@@ -133,17 +138,6 @@ func (p *planner) program(c spec.Component, name protocol.Operation, o spec.Oper
 		return unitProgram{}, err
 	}
 	program.Command = script
-	for _, set := range []struct {
-		into   *string
-		values map[string]string
-	}{{&program.Inputs, p.inputs(c, o)}, {&program.SecretInputs, p.secretInputs(c, name, o)}, {&program.SecretEnv, secrets}} {
-		if len(set.values) == 0 {
-			continue
-		}
-		if *set.into, err = jsonValue(set.values); err != nil {
-			return unitProgram{}, err
-		}
-	}
 	return program, nil
 }
 

@@ -27,6 +27,7 @@ var schemas = map[string]struct {
 	of    reflect.Type
 }{
 	"application.schema.json": {"The application that a manager reads", reflect.TypeFor[spec.Application]()},
+	"container.schema.json":   {"The container that a unit reads", reflect.TypeFor[spec.Container]()},
 }
 
 // enums are the values of strings that are not free.
@@ -121,7 +122,7 @@ func (g *generator) object(of reflect.Type) map[string]any {
 				property["type"] = []string{"array", "null"}
 			}
 		}
-		if of == reflect.TypeFor[spec.Application]() && name == "format" {
+		if name == "format" {
 			property["const"] = spec.FormatVersion
 		}
 		properties[name] = property
@@ -196,6 +197,15 @@ func TestTheSchemaAcceptsWhatIsWritten(t *testing.T) {
 	}
 	if err := validate(t, "application.schema.json", document); err != nil {
 		t.Error(err)
+	}
+	if document, err = spec.EncodeContainer(backend()); err != nil {
+		t.Fatal(err)
+	}
+	if err := validate(t, "container.schema.json", document); err != nil {
+		t.Error(err)
+	}
+	if document, err = spec.Encode(shop()); err != nil {
+		t.Fatal(err)
 	}
 	for _, change := range [][2]string{{`"format": 1`, `"format": 2`}, {`"user"`, `"usr"`}, {`"1m0s"`, `"a minute"`}} {
 		if !bytes.Contains(document, []byte(change[0])) {

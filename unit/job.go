@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/component"
-	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -29,7 +29,7 @@ const (
 // job runs the operations of a container that is there for one Task, without a manager.
 type job struct {
 	*core
-	config.Job
+	spec.Job
 	indexes []int
 }
 
@@ -112,7 +112,7 @@ func (j *job) perform(r wire.ExecuteRequest) (wire.Execution, error) {
 }
 
 // allows reports whether the protocol of a component allows an operation now.
-func (j *job) allows(o config.JobStep) bool {
+func (j *job) allows(o spec.JobStep) bool {
 	_, all := j.components.Components()
 	return slices.ContainsFunc(all, func(c wire.Component) bool {
 		return c.Name == o.Component && slices.Contains(c.Allowed, o.Operation)
@@ -141,7 +141,7 @@ func (j *job) remembered(index int) (last wire.Execution, since time.Time, err e
 }
 
 // failed says what a container ends with whose operation did not succeed.
-func (j *job) failed(o config.JobStep, x wire.Execution, err error) *EssentialError {
+func (j *job) failed(o spec.JobStep, x wire.Execution, err error) *EssentialError {
 	if err != nil {
 		return &EssentialError{Code: jobFailed, Why: fmt.Sprintf("cannot execute %s: %v", o, err)}
 	}

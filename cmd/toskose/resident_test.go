@@ -102,6 +102,11 @@ func settle(t *testing.T, archive, dir string) *resident {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, n := range plan.Document.Nodes {
+		if n.Unit != nil {
+			n.Unit.Digest = "" // the configurations are adapted to this machine
+		}
+	}
 	server := testapp.Serve(t, plan.Document, testapp.Options{
 		Found: r.units, Passwords: func(node string) []string { return []string{password(node)} }, Listen: listener,
 		Access: access.Options{First: "admin", Password: read("manager-password"), Users: users, SecretKey: read("manager-secret-key")},
@@ -182,7 +187,7 @@ func (r *resident) container(t *testing.T, archive string, image packager.Image,
 			t.Fatal(err)
 		}
 	}
-	var conf string
+	var conf, document string
 	for _, f := range image.Files {
 		text, path := string(f.Data), filepath.Join(top, f.Path)
 		if f.Source != "" {
@@ -198,6 +203,8 @@ func (r *resident) container(t *testing.T, archive string, image packager.Image,
 			err = os.MkdirAll(path, 0o755)
 		case f.Path == packager.UnitConfPath:
 			conf = strings.NewReplacer("/toskose/", top+"/toskose/", "toskose_ready_tcp=8000", "toskose_ready_tcp="+open).Replace(text)
+		case f.Path == packager.ContainerPath:
+			document = strings.ReplaceAll(text, "/toskose/", top+"/toskose/")
 		case standsIn(archive) && strings.HasSuffix(path, ".sh"):
 			err = os.WriteFile(path, []byte(standIn(f.Source, top)), 0o755)
 		default:
@@ -210,7 +217,10 @@ func (r *resident) container(t *testing.T, archive string, image packager.Image,
 	if standsIn(archive) {
 		conf = regexp.MustCompile(`(?m)^toskose_ready_.*\n`).ReplaceAllString(conf, "")
 	}
-	return testunit.RunWith(t, func(_ string, port uint16) []byte {
+	return testunit.RunWith(t, func(folder string, port uint16) []byte {
+		if err := os.WriteFile(filepath.Join(folder, "container.json"), []byte(document), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		conf := strings.Replace(conf, "*:%(ENV_SUPERVISORD_PORT)s", fmt.Sprintf("127.0.0.1:%d", port), 1)
 		return []byte(strings.Replace(conf, "[supervisord]\n", "[supervisord]\ntoskose_documents="+top+"/toskose/documents\n", 1))
 	}, "SUPERVISORD_LOG_LEVEL=INFO", "SUPERVISORD_USER=admin", "SUPERVISORD_PASSWORD="+password).Addr

@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/toskose/toskose/spec"
 )
 
 // Options are what a configuration depends on besides its files.
@@ -56,7 +58,7 @@ func LoadFrom(dir, file string, env, overrides map[string]string) (*Config, []Wa
 func Parse(file string, o Options) (*Config, []Warning, error) {
 	p := &parser{
 		o: o, file: path.Clean(file), doc: newDocument(), report: &report{},
-		env: maps.Clone(o.Env), users: readUsers(o.FS), config: &Config{File: path.Clean(file)}, digest: sha256.New(),
+		env: maps.Clone(o.Env), users: readUsers(o.FS), config: &Config{File: path.Clean(file)}, digest: sha256.New(), container: &spec.Container{},
 	}
 	if p.env == nil {
 		p.env = map[string]string{}
@@ -65,6 +67,7 @@ func Parse(file string, o Options) (*Config, []Warning, error) {
 		return nil, nil, fmt.Errorf("cannot read %s: %w", p.file, reason(err))
 	}
 	p.include()
+	p.readContainer()
 	p.doc.finish()
 	p.sections()
 	warnings, err := p.report.result()

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 )
 
@@ -14,7 +15,7 @@ import (
 // changes, but for the digest.
 type Config struct {
 	File        string         // absolute path of the file that was read
-	Digest      string         `json:"-"` // SHA-256 of its content and that of the files that it includes, in hexadecimal
+	Digest      string         `json:"-"` // SHA-256 of its content, of the files that it includes and of the container's document, in hexadecimal
 	Supervisord Supervisord    //
 	Inet        []InetServer   // by section name
 	Unix        []UnixServer   // by section name
@@ -58,32 +59,12 @@ type Supervisord struct {
 	StripANSI   bool
 	Environment map[string]string // already part of each Program's
 	Identifier  string
-	CoreMark    bool   // toskose_coredump_mark: processes are marked in their coredump_filter, too
-	Journal     string // toskose_journal: folder of the journal; empty: kept in memory
-	Documents   string // toskose_documents: folder of the documents that the unit keeps for the manager
-	Output      Output `json:",omitempty"` // toskose_output: already that of each Program without its own
-	Job         *Job   `json:",omitempty"` // toskose_job; nil: operations run on request
+	CoreMark    bool      // toskose_coredump_mark: processes are marked in their coredump_filter, too
+	Journal     string    // toskose_journal: folder of the journal; empty: kept in memory
+	Documents   string    // toskose_documents: folder of the documents that the unit keeps for the manager
+	Output      Output    `json:",omitempty"` // toskose_output: already that of each Program without its own
+	Job         *spec.Job `json:",omitempty"` // of the container's document, or toskose_job; nil: operations run on request
 }
-
-// Job is what a container runs by itself that is there for one Task: Steps, as far as
-// the protocols of components allow them, and Task for each index.
-type Job struct {
-	Steps       []JobStep `json:"steps,omitempty"` // in order
-	Task        JobStep   `json:"task"`
-	Input       string    `json:"input"`              // of Task: the index
-	Completions int       `json:"completions"`        // indexes
-	Deadline    int       `json:"deadline,omitempty"` // seconds for all, from the first run on; 0: any time
-	FailOn      []int     `json:"fail_on,omitempty"`  // exit codes after which an index is not run again
-}
-
-// JobStep names an operation of a component.
-type JobStep struct {
-	Component string `json:"component"`
-	Operation string `json:"operation"` // interface.operation
-}
-
-// String returns "component:interface.operation".
-func (j JobStep) String() string { return j.Component + ":" + j.Operation }
 
 // LogToSyslog stands for /dev/log in the place of a file.
 const LogToSyslog = "syslog"

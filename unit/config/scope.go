@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/toskose/toskose/spec"
 )
 
 // parser is one run of Parse.
@@ -23,7 +25,9 @@ type parser struct {
 	users  *users
 	config *Config
 	digest hash.Hash // of what was read
-	ties   []tie
+
+	container *spec.Container // the document beside the main file; empty: there is none
+	ties      []tie
 }
 
 // scope reads the keys of one section, with the names that expand in it. A wrong

@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -45,13 +46,16 @@ func (p *parser) supervisord(sec *section) {
 	}
 	d.Documents = s.path(s.textOr("toskose_documents", "/toskose/documents"))
 	if text, ok := s.text("toskose_job"); ok {
-		var job Job
+		var job spec.Job
 		if s.json("toskose_job", text, &job) {
 			d.Job = &job
 		}
 		if job.Completions < 1 || job.Completions > wire.MaxIndexes {
 			s.problem("toskose_job", "toskose_job has completions %d, and not 1 to %d", job.Completions, wire.MaxIndexes)
 		}
+	}
+	if p.container.Job != nil {
+		d.Job = p.container.Job
 	}
 	d.Environment = s.environment("environment")
 	s.finish()

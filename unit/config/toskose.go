@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 )
 
@@ -46,6 +47,7 @@ func (s *scope) toskose(p *Program, grouped bool, count int) {
 		return
 	}
 	s.operation(p, count)
+	s.describe(p)
 	for name, file := range p.SecretInputs {
 		if _, ok := p.Inputs[name]; ok {
 			s.problem("toskose_secret_inputs", "toskose_secret_inputs names %s, and so does toskose_inputs", name)
@@ -178,6 +180,9 @@ func (p *parser) toskoseSection(sec *section, name string) {
 	s := p.scope(sec)
 	if why := checkName(component); why != "" {
 		s.problem("", "has a name that %s", why)
+	}
+	if slices.ContainsFunc(p.container.Components, func(of spec.Hosted) bool { return of.Name == component }) {
+		s.problem("", "is in %s, too", ContainerFile)
 	}
 	c := Component{Name: component}
 	if text, ok := s.text("toskose_protocol"); ok {
