@@ -79,6 +79,7 @@ func TestTheReleaseBeforeIsRecorded(t *testing.T) {
 
 	docker := found(t, "docker")
 	for container, paths := range map[string][]string{
+		// Add /toskose/unit/container.json, and read it in e2e/skew, once the release before writes it.
 		backend:                           {"/toskose/unit/supervisord.conf", "/toskose/state/journal", "/toskose/documents"},
 		s.container(t, "toskose-manager"): {"/toskose/manager/app.json", "/toskose/manager/toskose.yml"},
 	} {

@@ -84,6 +84,11 @@
 // section has no protocol: its states are unknown, and all of its operations
 // are allowed.
 //
+// The folder of the file may have a container.json, a spec.Container, which packaged
+// images use in the place of toskose_protocol, toskose_files, toskose_inputs,
+// toskose_secret_inputs, toskose_secret_environment and toskose_job. Nothing in it is
+// expanded. An operation or component is described in one of the two files, not in both.
+//
 // An [eventlistener:x] cannot be an operation. Its result_handler is a Python
 // function and is not loaded: the rules of Supervisor's default are built in. With
 // any other, a result accepts the event, and is copied to the container's output.
