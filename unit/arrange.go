@@ -1,8 +1,9 @@
 package unit
 
 import (
+	"cmp"
 	"reflect"
-	"sort"
+	"slices"
 
 	"github.com/toskose/toskose/unit/config"
 )
@@ -34,9 +35,8 @@ func groupConfigs(c *config.Config) []*groupConfig {
 		}
 		all = append(all, &groupConfig{group: config.Group{Name: component.Name, Priority: 999}, component: component})
 	}
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := &all[i].group, &all[j].group
-		return a.Priority < b.Priority || a.Priority == b.Priority && a.Name < b.Name
+	slices.SortStableFunc(all, func(a, b *groupConfig) int {
+		return cmp.Or(cmp.Compare(a.group.Priority, b.group.Priority), cmp.Compare(a.group.Name, b.group.Name))
 	})
 	return all
 }

@@ -1,7 +1,8 @@
 package unit
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -116,9 +117,8 @@ func (d *directory) all() []*process.Program {
 	for _, g := range d.every() {
 		all = append(all, g.programs...)
 	}
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := all[i].Config(), all[j].Config()
-		return a.Group < b.Group || a.Group == b.Group && a.Name < b.Name
+	slices.SortFunc(all, func(a, b *process.Program) int {
+		return cmp.Or(cmp.Compare(a.Config().Group, b.Config().Group), cmp.Compare(a.Config().Name, b.Config().Name))
 	})
 	return all
 }

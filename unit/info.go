@@ -1,9 +1,10 @@
 package unit
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"sort"
+	"slices"
 	"syscall"
 
 	"github.com/toskose/toskose/unit/process"
@@ -55,7 +56,7 @@ func (u *Groups) AllConfigInfo() ([]wire.ConfigInfo, error) {
 			infos = append(infos, inUse[c.Group+":"+c.Name].ConfigInfo(c, a.group.Priority))
 		}
 	}
-	sort.SliceStable(infos, func(i, j int) bool { return infos[i].Name < infos[j].Name })
+	slices.SortStableFunc(infos, func(a, b wire.ConfigInfo) int { return cmp.Compare(a.Name, b.Name) })
 	return infos, nil
 }
 

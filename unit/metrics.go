@@ -1,12 +1,12 @@
 package unit
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"os"
 	"runtime"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -178,12 +178,9 @@ func writeRuns(w *metrics.Writer, programs []programMetrics) {
 
 // exitsOf returns the ways in which a program ended, those by a signal last.
 func exitsOf(c process.Counts) []process.Exit {
-	exits := slices.Collect(maps.Keys(c.Exits))
-	sort.SliceStable(exits, func(i, j int) bool {
-		a, b := exits[i], exits[j]
-		return a.Signal < b.Signal || a.Signal == b.Signal && a.Code < b.Code
+	return slices.SortedFunc(maps.Keys(c.Exits), func(a, b process.Exit) int {
+		return cmp.Or(cmp.Compare(a.Signal, b.Signal), cmp.Compare(a.Code, b.Code))
 	})
-	return exits
 }
 
 func (m programMetrics) with(labels ...string) []string { return slices.Concat(m.labels, labels) }

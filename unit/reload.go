@@ -6,7 +6,6 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"sort"
 
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/process"
@@ -131,17 +130,15 @@ func (u *Groups) adjust(after []*groupConfig) {
 
 func inStartOrder(programs []*process.Program) []*process.Program {
 	programs = slices.Clone(programs)
-	sort.SliceStable(programs, func(i, j int) bool {
-		a, b := programs[i], programs[j]
-		return cmp.Or(cmp.Compare(a.Settings().Priority, b.Settings().Priority), cmp.Compare(a.Config().Name, b.Config().Name)) < 0
+	slices.SortStableFunc(programs, func(a, b *process.Program) int {
+		return cmp.Or(cmp.Compare(a.Settings().Priority, b.Settings().Priority), cmp.Compare(a.Config().Name, b.Config().Name))
 	})
 	return programs
 }
 
 func byPriority(groups []*group) []*group {
-	sort.SliceStable(groups, func(i, j int) bool {
-		a, b := groups[i], groups[j]
-		return a.priority < b.priority || a.priority == b.priority && a.name < b.name
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.name, b.name))
 	})
 	return groups
 }

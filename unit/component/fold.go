@@ -1,8 +1,8 @@
 package component
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/toskose/toskose/unit/wire"
@@ -75,6 +75,6 @@ func checkpoint(all map[string]standing) []wire.Checkpointed {
 		c.Recent = slices.Clone(s.recent)
 		components = append(components, c)
 	}
-	sort.SliceStable(components, func(i, j int) bool { return components[i].Component < components[j].Component })
+	slices.SortFunc(components, func(a, b wire.Checkpointed) int { return cmp.Compare(a.Component, b.Component) })
 	return components
 }

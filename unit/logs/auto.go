@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/toskose/toskose/unit/safepath"
@@ -49,33 +50,17 @@ func CleanAuto(dir, identifier string) error {
 	if err != nil {
 		errs = append(errs, fmt.Errorf("cannot clean the logs in %s: %w", dir, err))
 	}
+	auto := autoName(identifier)
 	for _, entry := range entries {
-		if entry.Type().IsRegular() && isAuto(entry.Name(), "---"+identifier+"-") {
+		name := strings.TrimSuffix(strings.TrimSuffix(entry.Name(), thinnedSuffix), timesSuffix)
+		if entry.Type().IsRegular() && auto.MatchString(name) {
 			errs = append(errs, safepath.Remove(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// isAuto reports whether a name is one of AutoFile, or of its rotated backups.
-// mark stands between the process's name and the random part. (Without regexp
-// the binary is 100 KB smaller.)
-func isAuto(name, mark string) bool {
-	name = strings.TrimSuffix(strings.TrimSuffix(name, thinnedSuffix), timesSuffix)
-	for i := 1; i < len(name); i++ {
-		if !strings.HasPrefix(name[i:], mark) {
-			continue
-		}
-		rest := name[i+len(mark):]
-		base := strings.TrimRight(rest, "0123456789")
-		const digits = 4
-		if len(rest)-len(base) > digits {
-			return false
-		}
-		random, ok := strings.CutSuffix(strings.TrimSuffix(base, "."), ".log")
-		if ok && random != "" && !strings.ContainsAny(random, " \t\n\f\r") {
-			return true
-		}
-	}
-	return false
+// autoName matches the names of [AutoFile]'s files and of their rotated backups.
+func autoName(identifier string) *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^.+---` + regexp.QuoteMeta(identifier) + `-[^ \t\n\f\r]+\.log\.?[0-9]{0,4}$`)
 }

@@ -1,12 +1,13 @@
 package rpc
 
 import (
+	"cmp"
 	"bytes"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
-	"sort"
+	"slices"
 	"strconv"
 	"sync"
 	"unicode/utf8"
@@ -114,7 +115,7 @@ func encodeMap(b *bytes.Buffer, v reflect.Value) error {
 		return fmt.Errorf("XML-RPC has no value for a %s", v.Type())
 	}
 	keys := v.MapKeys()
-	sort.SliceStable(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
 	b.WriteString("<struct>")
 	for _, key := range keys {
 		if err := encodeMember(b, key.String(), v.MapIndex(key)); err != nil {
