@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/unit/order"
+	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/process"
 )
 
@@ -142,7 +142,7 @@ func (u *Processes) required(programs []*process.Program) []*process.Program {
 
 // tiedTo returns, in the order in which they are started, what a graph ties to those
 // of some programs that are eligible, as far as it is eligible itself.
-func (u *Processes) tiedTo(programs []*process.Program, ties order.Graph, eligible func(*process.Program) bool) []*process.Program {
+func (u *Processes) tiedTo(programs []*process.Program, ties config.Graph, eligible func(*process.Program) bool) []*process.Program {
 	if len(ties) == 0 {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/unit/config"
-	"github.com/toskose/toskose/unit/order"
 	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -156,7 +155,7 @@ func notYetStarted(q *sequence, p *process.Program) hindrance {
 
 // notYetStopped hinders the stop of a process while something that comes after it
 // has not ended.
-func notYetStopped(dependents order.Graph) func(*sequence, *process.Program) hindrance {
+func notYetStopped(dependents config.Graph) func(*sequence, *process.Program) hindrance {
 	return func(q *sequence, p *process.Program) hindrance {
 		for _, name := range dependents[p.Name()] {
 			after := q.u.names.process(name)
@@ -182,8 +181,8 @@ func after(p *config.Program) []string    { return p.After }
 func requires(p *config.Program) []string { return p.Requires }
 
 // graph returns how the processes in use are tied.
-func (u *core) graph(by func(*config.Program) []string) order.Graph {
-	g := order.Graph{}
+func (u *core) graph(by func(*config.Program) []string) config.Graph {
+	g := config.Graph{}
 	for _, p := range u.names.inOrder() {
 		if ties := by(p.Settings()); len(ties) > 0 {
 			g[p.Name()] = ties

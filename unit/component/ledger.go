@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/unit/broadcast"
+	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -41,7 +41,7 @@ type ledger struct {
 	booted     bool                  // the boot is in the journal
 	closing    bool                  // the container ends, and with it what starts have left
 	openings   map[string]int        // how often a start has opened the component in this life
-	changed    broadcast.Broadcast
+	changed    process.Broadcast
 }
 
 // newLedger makes a ledger whose journal is set by attach.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/tosca/protocol"
-	"github.com/toskose/toskose/unit/broadcast"
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/events"
 	"github.com/toskose/toskose/unit/logs"
@@ -51,10 +50,10 @@ type Table struct {
 	log     *slog.Logger
 	reaper  *reaper.Reaper
 	tree    *proctree.Tree
-	console *logs.Console       // where output is copied to
-	opening sync.Mutex          // held while the pipes of one start are opened
-	drained broadcast.Broadcast // children were reaped
-	changes broadcast.Broadcast // the status of a program is another one
+	console *logs.Console // where output is copied to
+	opening sync.Mutex    // held while the pipes of one start are opened
+	drained Broadcast     // children were reaped
+	changes Broadcast     // the status of a program is another one
 	files   logs.Set
 
 	mu       sync.Mutex

@@ -68,7 +68,7 @@ func (s *server) dispatch(ctx context.Context, c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !m.always && s.unit.State() < wire.DaemonRunning {
+	if !m.always && s.state() < wire.DaemonRunning {
 		return nil, wire.NewFault(wire.ShutdownState, "")
 	}
 	s.logger.Debug("call", "method", c.method)

@@ -1,8 +1,8 @@
 package rpc
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/unit/certs"
+	"github.com/toskose/toskose/internal/certs"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -23,12 +23,12 @@ import (
 const maxID = 200
 
 // postExecution begins an operation: 201, or 200 where the id was known.
-func (s *server) postExecution(a *answer, r *http.Request) error {
-	request, err := s.executeRequest(a, r)
+func (h executionHandler) postExecution(a *answer, r *http.Request) error {
+	request, err := h.executeRequest(a, r)
 	if err != nil {
 		return err
 	}
-	x, begun, err := s.unit.Execute(r.Context(), request)
+	x, begun, err := h.unit.Execute(r.Context(), request)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *server) postExecution(a *answer, r *http.Request) error {
 		status = http.StatusCreated
 	}
 	a.Header().Set("Location", "/executions/"+url.PathEscape(x.ID))
-	return s.answerJSON(a, status, x)
+	return h.answerJSON(a, status, x)
 }
 
 func (s *server) executeRequest(a *answer, r *http.Request) (request wire.ExecuteRequest, err error) {
@@ -96,48 +96,48 @@ func checkRequest(r wire.ExecuteRequest) error {
 }
 
 // getExecution answers with an execution once it has ended or the wait is over.
-func (s *server) getExecution(a *answer, r *http.Request) error {
+func (h executionHandler) getExecution(a *answer, r *http.Request) error {
 	wait, err := waitOf(r)
 	if err != nil {
 		return err
 	}
-	x, err := s.unit.Execution(r.Context(), executionID(r), wait)
+	x, err := h.unit.Execution(r.Context(), executionID(r), wait)
 	if err != nil {
 		return err
 	}
-	return s.answerJSON(a, http.StatusOK, x)
+	return h.answerJSON(a, http.StatusOK, x)
 }
 
 // deleteExecution cancels an execution and answers with it as it ended.
-func (s *server) deleteExecution(a *answer, r *http.Request) error {
-	x, err := s.unit.Cancel(r.Context(), executionID(r))
+func (h executionHandler) deleteExecution(a *answer, r *http.Request) error {
+	x, err := h.unit.Cancel(r.Context(), executionID(r))
 	if err != nil {
 		return err
 	}
-	return s.answerJSON(a, http.StatusOK, x)
+	return h.answerJSON(a, http.StatusOK, x)
 }
 
 func executionID(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/executions/") }
 
 // getComponents answers with the components' states and, if asked to, their
 // processes.
-func (s *server) getComponents(a *answer, r *http.Request) error {
+func (h componentHandler) getComponents(a *answer, r *http.Request) error {
 	text := r.URL.Query().Get("processes")
 	processes, err := strconv.ParseBool(text)
 	if err != nil && text != "" {
 		return statusErrorf(http.StatusBadRequest, "processes is neither true nor false: %q", clip(text))
 	}
-	snapshot, err := s.unit.Components(processes)
+	snapshot, err := h.unit.Components(processes)
 	if err != nil {
 		return err
 	}
-	return s.answerJSON(a, http.StatusOK, snapshot)
+	return h.answerJSON(a, http.StatusOK, snapshot)
 }
 
-func (s *server) getInstance(a *answer, _ *http.Request) error {
-	id := s.unit.Identity()
-	id.Credentials = s.credentials()
-	return s.answerJSON(a, http.StatusOK, id)
+func (h componentHandler) getInstance(a *answer, _ *http.Request) error {
+	id := h.unit.Identity()
+	id.Credentials = h.credentials()
+	return h.answerJSON(a, http.StatusOK, id)
 }
 
 // credentials says what counts of those that may change, for the next connection.

@@ -6,11 +6,11 @@ import (
 )
 
 // getHealth says whether the unit works.
-func (s *server) getHealth(a *answer, _ *http.Request) error {
+func (h healthHandler) getHealth(a *answer, _ *http.Request) error {
 	switch {
-	case s.unit.State() < 1:
+	case h.unit.State() < 1:
 		return a.openly(http.StatusServiceUnavailable, "shutting down")
-	case s.unit.Healthy() != nil:
+	case h.unit.Healthy() != nil:
 		return a.openly(http.StatusServiceUnavailable, "unhealthy")
 	}
 	return a.openly(http.StatusOK, "ok")
@@ -18,9 +18,9 @@ func (s *server) getHealth(a *answer, _ *http.Request) error {
 
 // getReadiness says whether clients should be led to the container, and not why:
 // it takes no password.
-func (s *server) getReadiness(a *answer, _ *http.Request) error {
-	if err := s.unit.Ready(); err != nil {
-		s.logger.Debug("not ready", "why", err)
+func (h healthHandler) getReadiness(a *answer, _ *http.Request) error {
+	if err := h.unit.Ready(); err != nil {
+		h.logger.Debug("not ready", "why", err)
 		return a.openly(http.StatusServiceUnavailable, "not ready")
 	}
 	return a.openly(http.StatusOK, "ready")

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // Options configure a server.
@@ -27,7 +29,7 @@ type Options struct {
 
 // server answers requests. After New it is only read.
 type server struct {
-	unit    Unit
+	state   func() wire.DaemonState // of the unit
 	auth    *authenticator
 	tls     *TLSFiles
 	version string
@@ -46,32 +48,44 @@ func New(o Options) http.Handler {
 		o.Now = time.Now
 	}
 	s := &server{
-		unit:    o.Unit,
+		state:   o.Unit.State,
 		auth:    newAuthenticator(o),
 		tls:     o.TLS,
 		version: cmp.Or(o.Version, "dev"),
 		limits:  o.Limits.withDefaults(),
 		logger:  o.Logger,
 	}
+	s.fillMethods(o.Unit)
+	s.fillRoutes(o.Unit)
+	return s
+}
+
+// fillRoutes fills the route table.
+func (s *server) fillRoutes(u Unit) {
+	execution := executionHandler{s, u}
+	component := componentHandler{s, u}
+	health := healthHandler{s, u}
+	tail := tailHandler{s, u}
+	page := pageHandler{s, u}
+	merge := mergeHandler{s, u}
+	document := documentHandler{s, u}
 	s.routes = []route{
 		{path: "/RPC2", supervisors: true, post: s.serveRPC},
-		{path: "/logtail/", supervisors: true, get: s.serveLogTail},
-		{path: "/mainlogtail", supervisors: true, exact: true, get: s.serveMainLogTail},
-		{path: "/log/", get: s.getLog},
-		{path: "/mainlog", exact: true, get: s.getMainLog},
-		{path: "/logs", exact: true, post: s.postLogs},
-		{path: "/executions", exact: true, post: s.postExecution},
-		{path: "/executions/", get: s.getExecution, del: s.deleteExecution},
-		{path: "/components", exact: true, get: s.getComponents},
-		{path: "/instance", exact: true, get: s.getInstance},
-		{path: "/documents/", get: s.getDocument, put: s.putDocument},
-		{path: "/journal", exact: true, get: s.getJournal},
-		{path: "/metrics", exact: true, get: s.getMetrics},
-		{path: "/healthz", exact: true, open: true, get: s.getHealth},
-		{path: "/readyz", exact: true, open: true, get: s.getReadiness},
+		{path: "/logtail/", supervisors: true, get: tail.serveLogTail},
+		{path: "/mainlogtail", supervisors: true, exact: true, get: tail.serveMainLogTail},
+		{path: "/log/", get: page.getLog},
+		{path: "/mainlog", exact: true, get: page.getMainLog},
+		{path: "/logs", exact: true, post: merge.postLogs},
+		{path: "/executions", exact: true, post: execution.postExecution},
+		{path: "/executions/", get: execution.getExecution, del: execution.deleteExecution},
+		{path: "/components", exact: true, get: component.getComponents},
+		{path: "/instance", exact: true, get: component.getInstance},
+		{path: "/documents/", get: document.getDocument, put: document.putDocument},
+		{path: "/journal", exact: true, get: component.getJournal},
+		{path: "/metrics", exact: true, get: health.getMetrics},
+		{path: "/healthz", exact: true, open: true, get: health.getHealth},
+		{path: "/readyz", exact: true, open: true, get: health.getReadiness},
 	}
-	s.fillMethods()
-	return s
 }
 
 // route is one row of the table of paths.

@@ -19,21 +19,21 @@ const (
 )
 
 // postLogs answers with several logs as one.
-func (s *server) postLogs(a *answer, r *http.Request) error {
+func (h mergeHandler) postLogs(a *answer, r *http.Request) error {
 	var request wire.LogsRequest
-	if err := s.readJSON(a, r, "a request for logs", &request); err != nil {
+	if err := h.readJSON(a, r, "a request for logs", &request); err != nil {
 		return err
 	}
 	if len(request.Logs) > maxLogs {
 		return statusErrorf(http.StatusBadRequest, "at most %d logs are read at once", maxLogs)
 	}
-	merger, err := s.unit.MergeLogs(request)
+	merger, err := h.unit.MergeLogs(request)
 	if err != nil {
 		return err
 	}
 	defer merger.Close()
-	if c := connectionOf(r); c != nil && request.Follow && !c.follow(!s.auth.required) {
-		return statusErrorf(http.StatusServiceUnavailable, "at most %d logs are followed at the same time", s.limits.Tails)
+	if c := connectionOf(r); c != nil && request.Follow && !c.follow(!h.auth.required) {
+		return statusErrorf(http.StatusServiceUnavailable, "at most %d logs are followed at the same time", h.limits.Tails)
 	}
 	a.Header().Set("Content-Type", "application/vnd.toskose.logs")
 	a.Header().Set("X-Accel-Buffering", "no")
@@ -42,7 +42,7 @@ func (s *server) postLogs(a *answer, r *http.Request) error {
 	}
 	a.WriteHeader(http.StatusOK)
 	if err := sendLogs(r.Context(), a, merger, request.Follow); err != nil && !errors.Is(err, io.EOF) && r.Context().Err() == nil {
-		s.logger.Debug("logs no longer delivered", "error", err)
+		h.logger.Debug("logs no longer delivered", "error", err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ const maxWait = time.Minute
 
 // serveLogTail follows a log of a process. Names contain no slash, so what
 // follows one is the stream.
-func (s *server) serveLogTail(a *answer, r *http.Request) error {
+func (h tailHandler) serveLogTail(a *answer, r *http.Request) error {
 	name, stream, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/logtail/"), "/")
 	if !ok {
 		stream = string(wire.Stdout)
@@ -26,11 +26,11 @@ func (s *server) serveLogTail(a *answer, r *http.Request) error {
 	if stream != string(wire.Stdout) && stream != string(wire.Stderr) {
 		return statusErrorf(http.StatusNotFound, "a process has no log %q", clip(stream))
 	}
-	return s.follow(a, r, func() (unit.Follow, error) { return s.unit.FollowProcessLog(name, wire.Stream(stream)) })
+	return h.follow(a, r, func() (unit.Follow, error) { return h.unit.FollowProcessLog(name, wire.Stream(stream)) })
 }
 
-func (s *server) serveMainLogTail(a *answer, r *http.Request) error {
-	return s.follow(a, r, s.unit.FollowLog)
+func (h tailHandler) serveMainLogTail(a *answer, r *http.Request) error {
+	return h.follow(a, r, h.unit.FollowLog)
 }
 
 // follow sends a log until the client or the unit ends it.
@@ -72,7 +72,7 @@ func (f flusher) Write(p []byte) (int, error) {
 
 // getJournal answers with the entries after a cursor, and waits for the first if
 // asked to.
-func (s *server) getJournal(a *answer, r *http.Request) error {
+func (h componentHandler) getJournal(a *answer, r *http.Request) error {
 	after := r.URL.Query().Get("after")
 	if !validCursor(after) {
 		return statusErrorf(http.StatusBadRequest, "after is neither a cursor INSTANCE:SEQ nor now: %q", clip(after))
@@ -81,7 +81,7 @@ func (s *server) getJournal(a *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.unit.Journal(r.Context(), after, wait)
+	page, err := h.unit.Journal(r.Context(), after, wait)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *server) getJournal(a *answer, r *http.Request) error {
 	}
 	a.WriteHeader(http.StatusOK)
 	if err := writeLines(a, page.Entries); err != nil {
-		s.logger.Debug("journal not delivered", "error", err)
+		h.logger.Debug("journal not delivered", "error", err)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/toskose/toskose/unit/certs"
+	"github.com/toskose/toskose/internal/certs"
 )
 
 // TLSFiles are the files of a server that speaks TLS, in PEM.

@@ -16,12 +16,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toskose/toskose/internal/testunit"
 )
 
 // worldEnv tells the executed test binary which world it is in.
 const worldEnv = "REAPERTEST_WORLD"
+
+// noExitDelay keeps the race detector from sleeping for a second when the process exits.
+const noExitDelay = "GORACE=atexit_sleep_ms=0"
 
 const (
 	asInit      = "PID 1"
@@ -87,7 +88,7 @@ func elsewhere(t *testing.T, world string) {
 	t.Parallel()
 	name, _, _ := strings.Cut(t.Name(), "/")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+name+"$", "-test.v", "-test.count=1", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), worldEnv+"="+world, testunit.EndsAtOnce)
+	cmd.Env = append(os.Environ(), worldEnv+"="+world, noExitDelay)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -1,15 +1,15 @@
-// Package broadcast wakes everyone who waits for a change.
-package broadcast
+package process
 
 import "sync"
 
-// Broadcast wakes all who wait on it. Its zero value is ready.
+// Broadcast notifies any number of waiting goroutines of a change. The zero value is
+// ready for use, and all methods are safe for concurrent use.
 type Broadcast struct {
 	mu sync.Mutex
 	ch chan struct{}
 }
 
-// Next returns a channel that the next Wake closes.
+// Next returns a channel that the next call of Wake closes.
 func (b *Broadcast) Next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -19,7 +19,7 @@ func (b *Broadcast) Next() <-chan struct{} {
 	return b.ch
 }
 
-// Wake wakes those who wait now.
+// Wake closes the channel that Next returned last.
 func (b *Broadcast) Wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
