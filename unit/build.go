@@ -145,7 +145,7 @@ func (u *Groups) build() error {
 		u.events.Emit(events.GroupAdded(g.name))
 	}
 	u.names.replace(groups)
-	u.programs.Enlist(u.names.inOrder())
+	u.programs.Register(u.names.inOrder())
 	return nil
 }
 

@@ -163,15 +163,15 @@ func (u *Processes) starting(ctx context.Context, p *process.Program) (completio
 	case err != nil:
 		return nil, faulty(err)
 	}
-	if s := p.Status(); !s.Arrived && s.SpawnErr != "" && s.Exit == nil { // it was never started
+	if s := p.Status(); !s.ReachedRunning && s.SpawnErr != "" && s.Exit == nil { // it was never started
 		return nil, wire.NewFault(wire.SpawnError, p.Namespec())
 	}
 	return func(ctx context.Context) error {
-		s, err := p.Await(ctx, func(s process.Status) bool { return s.Arrived || s.State != wire.Starting })
+		s, err := p.Await(ctx, func(s process.Status) bool { return s.ReachedRunning || s.State != wire.Starting })
 		switch {
 		case err != nil:
 			return faulty(err)
-		case s.Arrived:
+		case s.ReachedRunning:
 			return nil
 		case s.SpawnErr != "":
 			return wire.NewFault(wire.SpawnError, p.Namespec())
@@ -235,7 +235,7 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 			}, nil
 		}
 	}
-	if p.StopWaiting() && p.Status().Startable() {
+	if p.CancelPendingStarts() && p.Status().Startable() {
 		return nil, nil
 	}
 	if s := p.Status(); !s.Stoppable() {

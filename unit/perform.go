@@ -137,7 +137,7 @@ func (u *Processes) startPatiently(programs []*process.Program) {
 // required returns what programs require and is not there yet.
 func (u *Processes) required(programs []*process.Program) []*process.Program {
 	found := u.tiedTo(programs, u.graph(requires), startable)
-	return slices.DeleteFunc(found, func(p *process.Program) bool { return p.Standing() != process.AtRest })
+	return slices.DeleteFunc(found, func(p *process.Program) bool { return p.Progress() != process.NotStarting })
 }
 
 // tiedTo returns, in the order in which they are started, what a graph ties to those
@@ -168,7 +168,7 @@ func (u *Processes) followers(programs []*process.Program) []*process.Program {
 			continue
 		}
 		u.tied.started(p)
-		if p.Standing() == process.AtRest {
+		if p.Progress() == process.NotStarting {
 			found = append(found, p)
 		}
 	}

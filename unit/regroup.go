@@ -143,9 +143,9 @@ func (u *Groups) exchange(name string, before *group, after *groupConfig) error 
 		return errors.Join(err, closeLogs(coming))
 	}
 	u.names.replace(byPriority(groups))
-	u.programs.Wake()
+	u.programs.Notify()
 	u.retire(leaving)
-	u.programs.Enlist(coming)
+	u.programs.Register(coming)
 	for _, p := range coming {
 		p.LimitLogs()
 	}

@@ -125,7 +125,7 @@ func (u *Groups) adjust(after []*groupConfig) {
 		groups[i] = &adjusted
 	}
 	u.names.replace(byPriority(groups))
-	u.programs.Wake()
+	u.programs.Notify()
 }
 
 func inStartOrder(programs []*process.Program) []*process.Program {

@@ -26,7 +26,7 @@ type sequence struct {
 
 // turn is a process that is still to be begun with.
 type turn struct {
-	*process.Waiting
+	*process.PendingStart
 	deferred bool
 }
 
@@ -39,7 +39,7 @@ type hindrance struct {
 func (u *Processes) sequence(programs []*process.Program) *sequence {
 	q := &sequence{u: u, pending: map[string]bool{}, together: map[string]bool{}, refused: map[string]bool{}}
 	for _, p := range programs {
-		q.waiting = append(q.waiting, &turn{Waiting: p.Waiting()})
+		q.waiting = append(q.waiting, &turn{PendingStart: p.PendingStart()})
 		q.together[p.Name()], q.pending[p.Name()] = true, true
 	}
 	return q
@@ -89,7 +89,7 @@ func (q *sequence) take(ctx context.Context, t *turn, why error) {
 		q.refused[t.Name()] = true
 	}
 	if t.deferred && q.starts {
-		t.Show("") // unless it was started
+		t.SetReason("") // unless it was started
 	}
 }
 
@@ -101,7 +101,7 @@ func (q *sequence) turnOf(t *turn) (its bool, why error) {
 			return true, err
 		case t.deferred && t.Status().State.InRunningSet():
 			return true, wire.NewFault(wire.AlreadyStarted, t.Namespec())
-		case t.deferred && (t.Void() || q.u.names.process(t.Name()) != t.Program):
+		case t.deferred && (t.Canceled() || q.u.names.process(t.Name()) != t.Program):
 			return true, wire.NewFault(wire.SpawnError, t.Namespec()+": it was stopped before its turn came")
 		}
 	}
@@ -116,7 +116,7 @@ func (q *sequence) turnOf(t *turn) (its bool, why error) {
 		return true, wire.NewFault(wire.SpawnError, t.Namespec()+" "+h.why)
 	}
 	t.deferred = true
-	if q.starts && t.Show(h.why) {
+	if q.starts && t.SetReason(h.why) {
 		log := q.u.log.Info
 		if h.hopeless {
 			log = q.u.log.Error
@@ -138,9 +138,9 @@ func notYetStarted(q *sequence, p *process.Program) hindrance {
 		case q.pending[name]:
 		case before == nil && (needed || q.patient):
 			h = hindrance{h.why + ", which is not in use", true}
-		case before == nil, before.Standing() == process.Arrived:
+		case before == nil, before.Progress() == process.Reached:
 			continue
-		case before.Standing() == process.Coming, q.patient && !q.together[name] && before.Settings().Autostart && before.Status().Run == 0:
+		case before.Progress() == process.InProgress, q.patient && !q.together[name] && before.Settings().Autostart && before.Status().Run == 0:
 		case needed:
 			h = hindrance{h.why + ", which is " + before.Status().State.String(), true}
 		default:

@@ -229,7 +229,7 @@ func (u *Unit) finish(state wire.DaemonState, fate *EssentialError) {
 		u.state.Store(int64(state))
 		u.events.Emit(events.Event{Type: events.SupervisorStateChangeStopping})
 		close(u.ended)
-		u.programs.Wake()
+		u.programs.Notify()
 	})
 }
 

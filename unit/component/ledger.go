@@ -123,7 +123,7 @@ func (l *ledger) append(e wire.Entry) error {
 	}
 	l.log.Info("journal", "kind", string(written.Kind), "component", written.Component,
 		"state", written.State, "why", written.Why, "seq", written.Seq)
-	l.changed.Wake()
+	l.changed.Notify()
 	return nil
 }
 

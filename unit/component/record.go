@@ -139,7 +139,7 @@ func (l *ledger) finish(ctx context.Context, x *execution, end ending) (opening 
 	defer l.mu.Unlock()
 	delete(l.live, x.id)
 	close(x.done)
-	l.changed.Wake()
+	l.changed.Notify()
 	return opening
 }
 
@@ -273,7 +273,7 @@ func (l *ledger) endStop(ctx context.Context, component, why string, nothingLeft
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stops[component]--
-	l.changed.Wake()
+	l.changed.Notify()
 }
 
 // running returns an execution that has not ended.

@@ -75,7 +75,7 @@ func (l *ledger) redefine(component string, life lifecycle) error {
 		return err
 	}
 	l.standing[component], l.lifecycles[component] = s, life
-	l.changed.Wake()
+	l.changed.Notify()
 	l.reloaded(component + " has another definition")
 	return nil
 }

@@ -20,7 +20,7 @@ func (b *Broadcast) Next() <-chan struct{} {
 }
 
 // Wake closes the channel that Next returned last.
-func (b *Broadcast) Wake() {
+func (b *Broadcast) Notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ch != nil {
