@@ -51,13 +51,13 @@ const (
 // that of a listener that has just been started. It holds a bounded number of
 // bytes, whatever a listener writes.
 type Conversation struct {
-	state   State
-	pending string // an incomplete READY or header
-	body    bool   // of Busy: the header of the result has been read
-	length  int    // of the result, in bytes
-	left    int    // how many of them are still to come
-	result  string // the beginning of what has come of it
-	keep    int    // how many bytes of it at most; 0: keptResult
+	state     State
+	pending   string // an incomplete READY or header
+	body      bool   // of Busy: the header of the result has been read
+	length    int    // of the result, in bytes
+	remaining int    // how many of them are still to come
+	result    string // the beginning of what has come of it
+	maxResult int    // how many bytes of it at most; 0: keptResult
 }
 
 // State returns the listener's state.
@@ -72,7 +72,7 @@ func (c Conversation) Send() (Conversation, error) {
 	if c.state != Ready {
 		return c, fmt.Errorf("cannot send an event to a listener that is %s", c.state)
 	}
-	return Conversation{state: Busy, keep: c.keep}, nil
+	return Conversation{state: Busy, maxResult: c.maxResult}, nil
 }
 
 // Receive returns the conversation after the listener has written data, and the
@@ -94,12 +94,12 @@ func (c Conversation) Receive(data []byte) (Conversation, Answer, error) {
 			} else {
 				rest = c.receiveBody(rest)
 			}
-			if err == nil && c.body && c.left == 0 {
+			if err == nil && c.body && c.remaining == 0 {
 				answer = Rejected
 				if c.result == resultOK {
 					answer = Accepted
 				}
-				c = Conversation{state: Acknowledged, length: c.length, result: c.result, keep: c.keep}
+				c = Conversation{state: Acknowledged, length: c.length, result: c.result, maxResult: c.maxResult}
 			}
 		case Unknown:
 			return c, answer, nil
@@ -115,7 +115,7 @@ func (c *Conversation) receiveReady(said string) (rest string, err error) {
 	said = c.pending + said
 	switch {
 	case strings.HasPrefix(said, sayReady):
-		*c = Conversation{state: Ready, length: c.length, result: c.result, keep: c.keep}
+		*c = Conversation{state: Ready, length: c.length, result: c.result, maxResult: c.maxResult}
 		return said[len(sayReady):], nil
 	case strings.HasPrefix(sayReady, said):
 		c.pending = said
@@ -136,14 +136,14 @@ func (c *Conversation) receiveHeader(said string) (rest string, err error) {
 	if !complete || !ok || err != nil || length < 0 {
 		return "", violation(c.state, said)
 	}
-	c.pending, c.body, c.length, c.left = "", true, length, length
+	c.pending, c.body, c.length, c.remaining = "", true, length, length
 	return rest, nil
 }
 
 func (c *Conversation) receiveBody(said string) (rest string) {
-	n := min(len(said), c.left)
-	c.result += said[:min(n, cmp.Or(c.keep, keptResult)-len(c.result))]
-	c.left -= n
+	n := min(len(said), c.remaining)
+	c.result += said[:min(n, cmp.Or(c.maxResult, keptResult)-len(c.result))]
+	c.remaining -= n
 	return said[n:]
 }
 

@@ -59,7 +59,7 @@ func (h *Hub) Emit(e Event) {
 	}
 	type delivery struct {
 		pool    *Pool
-		reports []report
+		reports []logMessage
 	}
 	var deliveries []delivery
 	h.mu.Lock()

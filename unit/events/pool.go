@@ -10,7 +10,7 @@ import (
 )
 
 // notice is an event on its way to a listener.
-type notice struct {
+type queuedEvent struct {
 	Event
 	Serial     uint64 // among all events that any pool accepted into its buffer
 	PoolSerial uint64 // among those of its pool
@@ -20,7 +20,7 @@ type notice struct {
 }
 
 // encode returns the event as a listener reads it.
-func (n notice) encode(server, pool string) []byte {
+func (n queuedEvent) encode(server, pool string) []byte {
 	return fmt.Appendf(nil, "ver:3.0 server:%s serial:%d pool:%s poolserial:%d eventname:%s len:%d\n%s",
 		server, n.Serial, pool, n.PoolSerial, n.Type, len(n.Payload), n.Payload)
 }
@@ -45,7 +45,7 @@ type Pool struct {
 
 	mu        sync.Mutex
 	serial    uint64 // of the next notice
-	buffer    []notice
+	buffer    []queuedEvent
 	listeners []*Listener // that have joined and not left
 	dropped   int         // events, since the last one was sent
 	accepted  int
@@ -68,7 +68,7 @@ type Listener struct {
 	send    func([]byte) bool
 	talk    Conversation
 	running bool
-	current *notice // sent and not answered
+	current *queuedEvent // sent and not answered
 }
 
 // Join adds a listener. send passes an event on to the process without waiting;
@@ -77,9 +77,9 @@ type Listener struct {
 func (p *Pool) Join(send func([]byte) bool) *Listener {
 	l := &Listener{pool: p, send: send}
 	if p.o.Relay != nil {
-		l.talk.keep = maxRelayed
+		l.talk.maxResult = maxRelayed
 	}
-	p.change(func() []report {
+	p.update(func() []logMessage {
 		p.listeners = append(p.listeners, l)
 		return nil
 	})
@@ -89,7 +89,7 @@ func (p *Pool) Join(send func([]byte) bool) *Listener {
 // Running sets whether the listener's process is in state RUNNING: only then
 // does it get events.
 func (l *Listener) Running(running bool) {
-	l.pool.change(func() []report {
+	l.pool.update(func() []logMessage {
 		l.running = running
 		return nil
 	})
@@ -99,14 +99,14 @@ func (l *Listener) Running(running bool) {
 func (l *Listener) Receive(data []byte) {
 	p := l.pool
 	relayed := ""
-	p.change(func() []report {
+	p.update(func() []logMessage {
 		if !slices.Contains(p.listeners, l) {
 			return nil // written by a descendant that outlived the process
 		}
 		var answer Answer
 		var err error
 		l.talk, answer, err = l.talk.Receive(data)
-		var reports []report
+		var reports []logMessage
 		if p.o.Relay != nil && answer != NoAnswer {
 			answer = Accepted
 			relayed, reports = l.relay()
@@ -121,7 +121,7 @@ func (l *Listener) Receive(data []byte) {
 		case NoAnswer:
 		}
 		if err != nil {
-			reports = append(reports, p.abandon(l, err)...)
+			reports = append(reports, p.stopSending(l, err)...)
 		}
 		return reports
 	})
@@ -132,12 +132,12 @@ func (l *Listener) Receive(data []byte) {
 
 // Unreachable marks that nothing can be sent to the listener's process any more.
 func (l *Listener) Unreachable(why error) {
-	l.pool.change(func() []report {
+	l.pool.update(func() []logMessage {
 		if l.talk.State() == Unknown || !slices.Contains(l.pool.listeners, l) {
 			return nil
 		}
 		l.talk = Conversation{state: Unknown}
-		return l.pool.abandon(l, why)
+		return l.pool.stopSending(l, why)
 	})
 }
 
@@ -145,7 +145,7 @@ func (l *Listener) Unreachable(why error) {
 // it has not answered goes to another listener. send is not called any more.
 func (l *Listener) Leave() {
 	p := l.pool
-	p.change(func() []report {
+	p.update(func() []logMessage {
 		p.listeners = slices.DeleteFunc(p.listeners, func(other *Listener) bool { return other == l })
 		return p.requeue(l, "it ended before it answered")
 	})
@@ -192,10 +192,10 @@ func (p *Pool) Quiet(ctx context.Context, idle time.Duration) {
 func (p *Pool) wants(t Type) bool { return slices.ContainsFunc(p.o.Events, t.is) }
 
 // offer buffers an event for the listeners. The caller logs what it returns.
-func (p *Pool) offer(e Event, serial uint64) []report {
+func (p *Pool) offer(e Event, serial uint64) []logMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := notice{Event: e, Serial: serial, PoolSerial: p.serial}
+	n := queuedEvent{Event: e, Serial: serial, PoolSerial: p.serial}
 	p.serial++
 	reports := p.makeRoom()
 	p.buffer = append(p.buffer, n)
@@ -204,7 +204,7 @@ func (p *Pool) offer(e Event, serial uint64) []report {
 
 // change calls do with the lock held, sends what can then be sent, and logs the
 // reports after releasing the lock.
-func (p *Pool) change(do func() []report) {
+func (p *Pool) update(do func() []logMessage) {
 	p.mu.Lock()
 	reports := append(do(), p.dispatch()...)
 	if p.changed != nil {
@@ -216,8 +216,8 @@ func (p *Pool) change(do func() []report) {
 }
 
 // dispatch sends buffered events to listeners that are ready.
-func (p *Pool) dispatch() []report {
-	var reports []report
+func (p *Pool) dispatch() []logMessage {
+	var reports []logMessage
 	for _, l := range p.listeners {
 		if len(p.buffer) == 0 {
 			break
@@ -235,13 +235,13 @@ func (p *Pool) dispatch() []report {
 		}
 		if !l.send(n.encode(p.o.Server, p.o.Name)) {
 			l.talk = Conversation{state: Unknown}
-			reports = append(reports, p.abandon(l, fmt.Errorf("%w: it answers events that it has not read", ErrProtocol))...)
+			reports = append(reports, p.stopSending(l, fmt.Errorf("%w: it answers events that it has not read", ErrProtocol))...)
 			continue
 		}
 		p.buffer = slices.Delete(p.buffer, 0, 1)
 		l.talk, l.current = talk, &n
 		if p.dropped > 1 {
-			reports = append(reports, report{true, "events were dropped", []any{"events", p.dropped}})
+			reports = append(reports, logMessage{true, "events were dropped", []any{"events", p.dropped}})
 		}
 		p.dropped = 0
 	}
@@ -251,7 +251,7 @@ func (p *Pool) dispatch() []report {
 // makeRoom drops the oldest event if the buffer is full. Until a listener takes
 // an event again only the first loss is logged, so that a listener that takes
 // none cannot flood the log.
-func (p *Pool) makeRoom() []report {
+func (p *Pool) makeRoom() []logMessage {
 	if len(p.buffer) < p.o.BufferSize {
 		return nil
 	}
@@ -261,12 +261,12 @@ func (p *Pool) makeRoom() []report {
 	if p.dropped > 1 {
 		return nil
 	}
-	return []report{{true, "the event buffer is full; the oldest event was dropped", []any{"event", string(oldest.Type), "serial", oldest.Serial}}}
+	return []logMessage{{true, "the event buffer is full; the oldest event was dropped", []any{"event", string(oldest.Type), "serial", oldest.Serial}}}
 }
 
 // requeue returns an event that a listener did not accept to its place in the
 // buffer.
-func (p *Pool) requeue(l *Listener, why string) []report {
+func (p *Pool) requeue(l *Listener, why string) []logMessage {
 	if l.current == nil {
 		return nil
 	}
@@ -274,13 +274,13 @@ func (p *Pool) requeue(l *Listener, why string) []report {
 	l.current = nil
 	reports := p.makeRoom()
 	if !n.returned { // logged once: it may be rejected for ever
-		reports = append(reports, report{
+		reports = append(reports, logMessage{
 			false, "a listener did not accept an event; it will be delivered again",
 			[]any{"event", string(n.Type), "serial", n.Serial, "why", why},
 		})
 	}
 	n.returned = true
-	at := slices.IndexFunc(p.buffer, func(other notice) bool { return other.PoolSerial > n.PoolSerial })
+	at := slices.IndexFunc(p.buffer, func(other queuedEvent) bool { return other.PoolSerial > n.PoolSerial })
 	if at < 0 {
 		at = len(p.buffer)
 	}
@@ -289,9 +289,9 @@ func (p *Pool) requeue(l *Listener, why string) []report {
 }
 
 // abandon stops sending events to a listener for the rest of its run.
-func (p *Pool) abandon(l *Listener, why error) []report {
-	gone := report{false, "a listener will get no more events", []any{"error", why}}
-	return append([]report{gone}, p.requeue(l, "it violates the protocol")...)
+func (p *Pool) stopSending(l *Listener, why error) []logMessage {
+	gone := logMessage{false, "a listener will get no more events", []any{"error", why}}
+	return append([]logMessage{gone}, p.requeue(l, "it violates the protocol")...)
 }
 
 // isQuiet reports whether no further event will be accepted.
@@ -306,13 +306,13 @@ func (p *Pool) isQuiet() bool {
 }
 
 // report is a message to log once the lock is released.
-type report struct {
+type logMessage struct {
 	loss bool // an event was lost
 	text string
 	args []any
 }
 
-func (p *Pool) log(reports []report) {
+func (p *Pool) log(reports []logMessage) {
 	for _, r := range reports {
 		log := p.o.Logger.Warn
 		if r.loss {

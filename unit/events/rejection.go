@@ -10,7 +10,7 @@ const (
 )
 
 // reject notes that a listener has rejected the event.
-func (n *notice) reject() {
+func (n *queuedEvent) reject() {
 	pause := longestPause
 	if n.rejections < 10 { // which keeps the shift from overflowing
 		pause = min(firstPause<<n.rejections, longestPause)
@@ -21,13 +21,13 @@ func (n *notice) reject() {
 
 // postpone reports whether the first event of the buffer has to wait, and sees to
 // it that it is delivered then. Those behind it wait, too: events keep their order.
-func (p *Pool) postpone(first notice) bool {
+func (p *Pool) postpone(first queuedEvent) bool {
 	wait := time.Until(first.due)
 	if first.due.IsZero() || wait <= 0 {
 		return false
 	}
 	if p.retry == nil {
-		p.retry = time.AfterFunc(wait, func() { p.change(func() []report { return nil }) })
+		p.retry = time.AfterFunc(wait, func() { p.update(func() []logMessage { return nil }) })
 	} else {
 		p.retry.Reset(wait)
 	}
@@ -38,11 +38,11 @@ func (p *Pool) postpone(first notice) bool {
 const maxRelayed = 1 << 20
 
 // relay takes the result that has just become complete.
-func (l *Listener) relay() (body string, reports []report) {
+func (l *Listener) relay() (body string, reports []logMessage) {
 	body = l.talk.result
 	l.talk.result = ""
 	if lost := l.talk.length - len(body); lost > 0 {
-		reports = append(reports, report{true, "a result is too long to be relayed to its end", []any{"lost", lost}})
+		reports = append(reports, logMessage{true, "a result is too long to be relayed to its end", []any{"lost", lost}})
 	}
 	return body, reports
 }

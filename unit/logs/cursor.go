@@ -115,22 +115,22 @@ func (f *File) from(after string) (at cursor, gap bool, err error) {
 
 // extract is a part of one file of a log. If it has no data, next is where the next
 // bytes will be.
-type extract struct {
-	data     []byte
-	at, next cursor
-	gap      bool  // something is missing before it, or may be
-	lost     int64 // how many bytes; 0: unknown
-	lacks    int64 // those of them that could not be written
+type logPart struct {
+	data      []byte
+	at, next  cursor
+	gap       bool  // something is missing before it, or may be
+	lost      int64 // how many bytes; 0: unknown
+	unwritten int64 // those of them that could not be written
 }
 
 // readAfter returns the next bytes.
-func (f *File) readAfter(at cursor, most int64) (p extract, err error) {
+func (f *File) readAfter(at cursor, most int64) (p logPart, err error) {
 	asked := at
 	defer func() {
 		if p.gap {
 			p.lost = f.distance(asked, p.at)
 		}
-		p.gap, p.lost = p.gap || p.lacks > 0, p.lost+p.lacks
+		p.gap, p.lost = p.gap || p.unwritten > 0, p.lost+p.unwritten
 	}()
 	for {
 		p.at, p.next = at, at
@@ -150,14 +150,14 @@ func (f *File) readAfter(at cursor, most int64) (p extract, err error) {
 				asked = at                 // nobody knows by how much
 				continue
 			}
-			if f.wasCut(at.gen) {
+			if f.truncatedSince(at.gen) {
 				continue // these bytes may have been written after the cut
 			}
-			if n := f.toHole(at); n < int64(len(data)) {
+			if n := f.bytesToHole(at); n < int64(len(data)) {
 				data, last = data[:n], false
 			}
 			if len(data) > 0 {
-				p.lacks = f.lacking(at)
+				p.unwritten = f.missingBefore(at)
 			}
 			if len(data) > 0 || current {
 				p.data, p.next.offset = data, at.offset+int64(len(data))
@@ -225,7 +225,7 @@ func (f *File) complete(at cursor) bool {
 	return at.gen+1 == f.gen-uint64(f.kept) && at.offset == f.ended
 }
 
-func (f *File) wasCut(gen uint64) bool {
+func (f *File) truncatedSince(gen uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return gen < f.cut

@@ -44,7 +44,7 @@ func openDevices() []*outlet {
 }
 
 // retire closes the file once all that is queued was taken, or when that takes too long.
-func (o *outlet) retire() {
+func (o *outlet) closeWhenEmpty() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.retired = true

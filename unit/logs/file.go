@@ -41,26 +41,26 @@ type File struct {
 	path string
 	o    Options
 
-	mu     sync.Mutex
-	out    *os.File // nil: not open
-	odd    bool     // out is not a regular file: it does not rotate
-	device *Spool   // of a pipe or terminal, which out is; nil: it is neither
-	std    *Spool   // of the unit's own output; nil: it is a file
-	size   int64    // of the open file
-	gen    uint64   // how often the path got another file, or the file was truncated
-	cut    uint64   // the last gen that began with a truncation: what was there before is gone
-	kept   int      // how many gens before this one are kept as backups
-	sizes  []int64  // of those, the oldest first
-	ended  int64    // the size of the gen before the oldest that is kept; -1: unknown
-	life   string   // identifies this File: gens of another one do not apply to it
-	stats  Stats
-	holes  []hole // the last ones
-	closed bool
-	change chan struct{} // closed at the next change; nil: nobody waits
+	mu         sync.Mutex
+	out        *os.File // nil: not open
+	notRegular bool     // out is not a regular file: it does not rotate
+	device     *Spool   // of a pipe or terminal, which out is; nil: it is neither
+	std        *Spool   // of the unit's own output; nil: it is a file
+	size       int64    // of the open file
+	gen        uint64   // how often the path got another file, or the file was truncated
+	cut        uint64   // the last gen that began with a truncation: what was there before is gone
+	kept       int      // how many gens before this one are kept as backups
+	sizes      []int64  // of those, the oldest first
+	ended      int64    // the size of the gen before the oldest that is kept; -1: unknown
+	life       string   // identifies this File: gens of another one do not apply to it
+	stats      Stats
+	holes      []hole // the last ones
+	closed     bool
+	change     chan struct{} // closed at the next change; nil: nobody waits
 	times
 
 	version uint64          // how often it has changed
-	bells   []chan struct{} // of those who read several logs
+	mergers []chan struct{} // of those who read several logs
 }
 
 // New returns the log at a path without touching the file.
@@ -137,7 +137,7 @@ func (f *File) open(how int) error {
 		out.Close()
 		return err
 	}
-	f.out, f.size, f.odd, f.device = out, info.Size(), !info.Mode().IsRegular(), nil
+	f.out, f.size, f.notRegular, f.device = out, info.Size(), !info.Mode().IsRegular(), nil
 	if to := openDevice(out, info); to != nil {
 		f.device = &Spool{to: to}
 	}
@@ -157,17 +157,17 @@ func (f *File) Write(p []byte) (int, error) {
 	f.stats.Dropped += uint64(len(p) - n)
 	f.stats.Err = err
 	if n < len(p) {
-		f.lack(int64(len(p) - n))
+		f.recordHole(int64(len(p) - n))
 	}
 	if n > 0 {
-		f.wake()
+		f.notifyFollowers()
 	}
 	return n, err
 }
 
 func (f *File) write(p []byte) (int, error) {
 	if f.device != nil && f.device.to.failed() {
-		f.leave()
+		f.closeFile()
 	}
 	if err := f.open(os.O_APPEND); err != nil {
 		return 0, err
@@ -176,12 +176,12 @@ func (f *File) write(p []byte) (int, error) {
 		if s == nil {
 			continue
 		}
-		if !s.to.put(part{spool: s, at: time.Now()}, p) {
+		if !s.to.enqueue(part{spool: s, at: time.Now()}, p) {
 			return 0, errStalled
 		}
 		return len(p), nil
 	}
-	if f.odd {
+	if f.notRegular {
 		return f.out.Write(p)
 	}
 	n, err := f.out.Write(p)
@@ -197,9 +197,9 @@ func (f *File) write(p []byte) (int, error) {
 }
 
 // leave gives up the open file.
-func (f *File) leave() {
+func (f *File) closeFile() {
 	if f.device != nil {
-		f.device.to.retire()
+		f.device.to.closeWhenEmpty()
 	} else if f.out != nil {
 		f.out.Close()
 	}
@@ -287,7 +287,7 @@ func (f *File) reopen() error {
 		if now, err := safepath.Stat(f.path); f.device != nil && err == nil && os.SameFile(before, now) {
 			return nil // what waits for its reader comes first
 		}
-		defer (&File{out: f.out, device: f.device}).leave() // not yet: the new file might get its inode
+		defer (&File{out: f.out, device: f.device}).closeFile() // not yet: the new file might get its inode
 		f.out, f.device = nil, nil
 	}
 	err := f.open(os.O_APPEND)
@@ -298,7 +298,7 @@ func (f *File) reopen() error {
 	}
 	// The backups may no longer be those of this log.
 	f.begin(ended)
-	f.wake()
+	f.notifyFollowers()
 	return err
 }
 
@@ -331,15 +331,15 @@ func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
-	f.wake()
-	f.leave()
+	f.notifyFollowers()
+	f.closeFile()
 	return nil
 }
 
 // wake wakes followers. The caller holds the lock.
-func (f *File) wake() {
+func (f *File) notifyFollowers() {
 	f.version++
-	for _, bell := range f.bells {
+	for _, bell := range f.mergers {
 		select {
 		case bell <- struct{}{}:
 		default: // it rings

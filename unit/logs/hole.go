@@ -12,7 +12,7 @@ type hole struct {
 const mostHoles = 64
 
 // lack notes bytes that could not be written. The caller holds the lock.
-func (f *File) lack(bytes int64) {
+func (f *File) recordHole(bytes int64) {
 	if n := len(f.holes); n > 0 && f.holes[n-1].gen == f.gen && f.holes[n-1].offset == f.size {
 		f.holes[n-1].bytes += bytes
 		return
@@ -24,7 +24,7 @@ func (f *File) lack(bytes int64) {
 }
 
 // toHole returns how many bytes there are from a position to the next hole.
-func (f *File) toHole(at cursor) int64 {
+func (f *File) bytesToHole(at cursor) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, h := range f.holes {
@@ -36,7 +36,7 @@ func (f *File) toHole(at cursor) int64 {
 }
 
 // lacking returns how many bytes are missing just before a position.
-func (f *File) lacking(at cursor) int64 {
+func (f *File) missingBefore(at cursor) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, h := range f.holes {

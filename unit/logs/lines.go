@@ -134,7 +134,7 @@ func (l *Lines) Spool() *Spool { return l.spool }
 // Write takes all of p. An incomplete line is kept until it ends, grows too long,
 // or is flushed.
 func (l *Lines) Write(p []byte) (int, error) {
-	if !l.spool.to.put(part{spool: l.spool, lines: l, at: l.now()}, p) {
+	if !l.spool.to.enqueue(part{spool: l.spool, lines: l, at: l.now()}, p) {
 		l.spool.dropped.Add(uint64(len(p)))
 	}
 	return len(p), nil
@@ -142,7 +142,7 @@ func (l *Lines) Write(p []byte) (int, error) {
 
 // Flush ends an incomplete line.
 func (l *Lines) Flush() {
-	l.spool.to.put(part{spool: l.spool, lines: l, at: l.now(), flush: true}, nil)
+	l.spool.to.enqueue(part{spool: l.spool, lines: l, at: l.now(), flush: true}, nil)
 }
 
 // format writes the lines of a part.

@@ -35,17 +35,17 @@ const (
 // Merger reads several logs in the order in which they were written, as far as the
 // indexes of their times say, and each in its own. It is not safe for concurrent use.
 type Merger struct {
-	logs  []*tributary
+	logs  []*mergedLog
 	bell  chan struct{}
 	share int64 // of mergeBytes for each log that has something
 }
 
 // tributary is a log of a Merger.
-type tributary struct {
+type mergedLog struct {
 	f       *File
 	next    cursor // after what is held
 	at      cursor // of what is held
-	held    []byte // and was not returned
+	data    []byte // and was not returned
 	marks   []mark // of what is held
 	start   bool   // where it begins was not told
 	gap     bool   // before what is held
@@ -60,7 +60,7 @@ type tributary struct {
 func Merge(files []*File, after []string, begin Begin) (*Merger, error) {
 	m := &Merger{bell: make(chan struct{}, 1)}
 	for i, f := range files {
-		t := &tributary{f: f}
+		t := &mergedLog{f: f}
 		m.logs = append(m.logs, t)
 		if f == nil || f.std != nil {
 			t.f = nil
@@ -81,7 +81,7 @@ func Merge(files []*File, after []string, begin Begin) (*Merger, error) {
 	}
 	for _, t := range m.logs {
 		if t.f != nil {
-			t.f.ring(m.bell, true)
+			t.f.registerMerger(m.bell, true)
 		}
 	}
 	m.divide()
@@ -92,18 +92,18 @@ func Merge(files []*File, after []string, begin Begin) (*Merger, error) {
 func (m *Merger) Close() {
 	for _, t := range m.logs {
 		if t.f != nil {
-			t.f.ring(m.bell, false)
+			t.f.registerMerger(m.bell, false)
 		}
 	}
 }
 
 // ring adds or removes a bell.
-func (f *File) ring(bell chan struct{}, on bool) {
+func (f *File) registerMerger(bell chan struct{}, on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.bells = slices.DeleteFunc(f.bells, func(b chan struct{}) bool { return b == bell })
+	f.mergers = slices.DeleteFunc(f.mergers, func(b chan struct{}) bool { return b == bell })
 	if on {
-		f.bells = append(f.bells, bell)
+		f.mergers = append(f.mergers, bell)
 	}
 }
 
@@ -111,7 +111,7 @@ func (f *File) ring(bell chan struct{}, on bool) {
 func (m *Merger) divide() {
 	n := 1
 	for _, t := range m.logs {
-		if len(t.held) > 0 {
+		if len(t.data) > 0 {
 			n++
 		}
 	}
@@ -123,7 +123,7 @@ func (m *Merger) divide() {
 // is io.EOF when a log was closed and is read to its end: the unit ends, or its
 // configuration changed.
 func (m *Merger) Next() (*Chunk, error) {
-	var first *tributary
+	var first *mergedLog
 	index := 0
 	for i, t := range m.logs {
 		if t.f == nil {
@@ -133,9 +133,9 @@ func (m *Merger) Next() (*Chunk, error) {
 			return nil, err
 		}
 		if t.start || t.gap {
-			return t.tell(i), nil
+			return t.announceGap(i), nil
 		}
-		if len(t.held) == 0 {
+		if len(t.data) == 0 {
 			continue
 		}
 		if first == nil || t.marks[0].at < first.marks[0].at {
@@ -146,13 +146,13 @@ func (m *Merger) Next() (*Chunk, error) {
 		m.divide()
 		return nil, nil //nolint:nilnil // there is neither
 	}
-	return first.take(index), nil
+	return first.takeEarliest(index), nil
 }
 
 // tell returns what is to be known before any data.
-func (t *tributary) tell(i int) *Chunk {
+func (t *mergedLog) announceGap(i int) *Chunk {
 	at := t.next
-	if len(t.held) > 0 {
+	if len(t.data) > 0 {
 		at = t.at
 	}
 	c := &Chunk{Log: i, At: at.String(), Gap: t.gap, Lost: t.lost}
@@ -161,13 +161,13 @@ func (t *tributary) tell(i int) *Chunk {
 }
 
 // take returns what is held of the earliest time.
-func (t *tributary) take(i int) *Chunk {
-	n := len(t.held)
+func (t *mergedLog) takeEarliest(i int) *Chunk {
+	n := len(t.data)
 	if len(t.marks) > 1 {
 		n = int(t.marks[1].offset - t.at.offset)
 	}
-	c := &Chunk{Log: i, At: t.at.String(), Data: t.held[:n], Time: time.Unix(0, t.marks[0].at)}
-	t.held = t.held[n:]
+	c := &Chunk{Log: i, At: t.at.String(), Data: t.data[:n], Time: time.Unix(0, t.marks[0].at)}
+	t.data = t.data[n:]
 	t.at.offset += int64(n)
 	if len(t.marks) > 1 {
 		t.marks = t.marks[1:]
@@ -176,11 +176,11 @@ func (t *tributary) take(i int) *Chunk {
 }
 
 // fill reads on once all that was held is taken.
-func (t *tributary) fill(most int64) error {
-	if len(t.held) > 0 {
+func (t *mergedLog) fill(most int64) error {
+	if len(t.data) > 0 {
 		return nil
 	}
-	t.held, t.marks = nil, nil
+	t.data, t.marks = nil, nil
 	t.f.mu.Lock()
 	version, closed := t.f.version, t.f.closed
 	t.f.mu.Unlock()
@@ -191,7 +191,7 @@ func (t *tributary) fill(most int64) error {
 	if err != nil {
 		return err
 	}
-	t.at, t.next, t.held = p.at, p.next, p.data
+	t.at, t.next, t.data = p.at, p.next, p.data
 	t.gap, t.lost = t.gap || p.gap, t.lost+p.lost
 	if t.read, t.version = len(p.data) == 0, version; t.read {
 		if closed && !t.gap {
@@ -220,7 +220,7 @@ func (f *File) marksOf(at cursor, length int64) []mark {
 	if !current {
 		path = f.backup(int(f.gen - at.gen))
 	}
-	marked, wrote := f.marked, f.wrote
+	marked, wrote := f.marked, f.lastWrite
 	f.mu.Unlock()
 	var marks []mark
 	if current && marked.at > 0 && at.offset >= marked.offset {

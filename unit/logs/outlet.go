@@ -42,7 +42,7 @@ type outlet struct {
 	queue   []byte
 	parts   []part        // of the queue, in order
 	writing bool          // the goroutine lives
-	empty   chan struct{} // closed when the queue is empty; nil: nobody waits for that
+	drained chan struct{} // closed when the queue is empty; nil: nobody waits for that
 	retired bool          // the file is closed when the queue is empty
 	stats   Stats
 
@@ -109,7 +109,7 @@ func (o *outlet) flush(deadline time.Time, after func(time.Duration) <-chan time
 	for {
 		before := o.taken.Load()
 		select {
-		case <-o.emptied():
+		case <-o.waitDrained():
 			return
 		case <-after(min(flushPatience, time.Until(deadline))):
 			if o.taken.Load() == before || time.Now().After(deadline) {
@@ -120,22 +120,22 @@ func (o *outlet) flush(deadline time.Time, after func(time.Duration) <-chan time
 }
 
 // emptied returns a channel that is closed when nothing is queued.
-func (o *outlet) emptied() <-chan struct{} {
+func (o *outlet) waitDrained() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.empty == nil {
-		o.empty = make(chan struct{})
+	if o.drained == nil {
+		o.drained = make(chan struct{})
 	}
-	empty := o.empty
+	empty := o.drained
 	if !o.writing {
-		close(o.empty)
-		o.empty = nil
+		close(o.drained)
+		o.drained = nil
 	}
 	return empty
 }
 
 // put queues a part with its data. It never waits for the reader.
-func (o *outlet) put(p part, data []byte) (ok bool) {
+func (o *outlet) enqueue(p part, data []byte) (ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := p.spool
@@ -163,8 +163,8 @@ func (o *outlet) add(p part) {
 	p.missed, s.missed = s.missed, missed{}
 	o.parts = append(o.parts, p)
 	s.waiting += p.size
-	if s.waiting >= spoolFull && s.room == nil {
-		s.room = make(chan struct{})
+	if s.waiting >= spoolFull && s.notFull == nil {
+		s.notFull = make(chan struct{})
 	}
 }
 
@@ -190,9 +190,9 @@ func (o *outlet) next() ([]byte, []part) {
 	queue, parts := o.queue, o.parts
 	if len(parts) == 0 {
 		o.writing = false
-		if o.empty != nil {
-			close(o.empty)
-			o.empty = nil
+		if o.drained != nil {
+			close(o.drained)
+			o.drained = nil
 		}
 		if o.retired {
 			o.close()
@@ -213,7 +213,7 @@ func (o *outlet) deliver(p part, data []byte) {
 		if p.lines != nil {
 			p.lines.end()
 		}
-		o.text = append(o.text, p.spool.note(p.at, p.missed)...)
+		o.text = append(o.text, p.spool.droppedNote(p.at, p.missed)...)
 	}
 	if p.lines == nil {
 		o.send()
@@ -226,9 +226,9 @@ func (o *outlet) deliver(p part, data []byte) {
 	defer o.mu.Unlock()
 	s := p.spool
 	s.waiting -= p.size
-	if s.room != nil && s.waiting <= spoolFull/2 {
-		close(s.room)
-		s.room = nil
+	if s.notFull != nil && s.waiting <= spoolFull/2 {
+		close(s.notFull)
+		s.notFull = nil
 	}
 	if s.waiting == 0 && s.missed.bytes > 0 {
 		o.add(part{spool: s, at: p.at}) // nothing follows what was dropped: note it now

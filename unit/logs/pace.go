@@ -12,7 +12,7 @@ const (
 )
 
 // pace decides how long a pipe is left alone.
-type pace struct {
+type pacer struct {
 	pause  time.Duration // 0: it is waited for
 	streak int           // of short reads, or of pauses without a line
 	last   time.Time     // when it was read last
@@ -21,9 +21,9 @@ type pace struct {
 
 // next notes a read of n bytes from a pipe of a size, and returns how long to leave
 // the pipe alone; 0: it is read again as soon as there is something.
-func (c *pace) next(n, size int, now time.Time) time.Duration {
+func (c *pacer) next(n, size int, now time.Time) time.Duration {
 	if c.pause == 0 {
-		c.gather(n, size, now)
+		c.detectStreak(n, size, now)
 	} else {
 		c.adapt(n, size)
 	}
@@ -35,7 +35,7 @@ func (c *pace) next(n, size int, now time.Time) time.Duration {
 }
 
 // adapt makes the pause longer or shorter, by how much of the pipe is used.
-func (c *pace) adapt(n, size int) {
+func (c *pacer) adapt(n, size int) {
 	c.read += n
 	if n >= min(size, largeRead) {
 		return // there is more
@@ -52,12 +52,12 @@ func (c *pace) adapt(n, size int) {
 	}
 	c.read = 0
 	if c.streak >= paceIdle {
-		*c = pace{}
+		*c = pacer{}
 	}
 }
 
 // gather looks for a streak of short reads.
-func (c *pace) gather(n, size int, now time.Time) {
+func (c *pacer) detectStreak(n, size int, now time.Time) {
 	if n < size/4 && now.Sub(c.last) < paceMost {
 		c.streak++
 	} else {
@@ -65,9 +65,9 @@ func (c *pace) gather(n, size int, now time.Time) {
 	}
 	c.last = now
 	if c.streak >= paceStreak {
-		*c = pace{pause: paceLeast}
+		*c = pacer{pause: paceLeast}
 	}
 }
 
 // busy reports whether the pipe is read without waiting for it.
-func (c *pace) busy() bool { return c.pause > 0 }
+func (c *pacer) busy() bool { return c.pause > 0 }

@@ -39,7 +39,7 @@ var (
 )
 
 // heldLong is how long a process is held before that is worth saying.
-const heldLong = time.Second
+const blockedWarning = time.Second
 
 // Pump copies one output stream of a process and its descendants from a pipe to a
 // writer. It keeps the last bytes of the stream.
@@ -63,9 +63,9 @@ type Pump struct {
 type PumpOptions struct {
 	// Holders are what the writer adds to. While one of them is full, the pipe is
 	// not read, so that the process waits when that is full, too.
-	Holders []Holder
+	Spools []Blocker
 	// Held is called when it has not been read for a second. May be nil.
-	Held func()
+	Blocked func()
 }
 
 // Start creates a pipe and a goroutine that copies it into to; nil discards. The
@@ -94,7 +94,7 @@ func (p *Pump) run() {
 	defer close(p.done)
 	defer p.Flush()
 	defer p.release()
-	var c pace
+	var c pacer
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -184,7 +184,7 @@ func (p *Pump) release() {
 // room returns a channel that is closed when a spool that is full has room again;
 // nil: none is full.
 func (p *Pump) room() <-chan struct{} {
-	for _, s := range p.o.Holders {
+	for _, s := range p.o.Spools {
 		if room := s.full(); room != nil {
 			return room
 		}
@@ -200,15 +200,15 @@ func (p *Pump) awaitRoom() {
 		if room == nil {
 			return
 		}
-		if timer == nil && p.o.Held != nil {
-			timer = time.After(heldLong)
+		if timer == nil && p.o.Blocked != nil {
+			timer = time.After(blockedWarning)
 		}
 		select {
 		case <-room:
 		case <-p.over:
 			return
 		case <-timer:
-			p.o.Held()
+			p.o.Blocked()
 		}
 	}
 }

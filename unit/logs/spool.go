@@ -23,7 +23,7 @@ var errStalled = errors.New("nobody reads it")
 
 // Holder is what output is written to and may have to wait for its reader: a Spool
 // or a File.
-type Holder interface {
+type Blocker interface {
 	// full returns a channel that is closed when there is room again; nil: there is room.
 	full() <-chan struct{}
 }
@@ -37,7 +37,7 @@ type Spool struct {
 
 	// Guarded by the outlet's lock.
 	waiting int           // bytes
-	room    chan struct{} // closed when there is room again; nil: there is room
+	notFull chan struct{} // closed when there is room again; nil: there is room
 	missed  missed        // since the last part was queued
 
 	written, dropped atomic.Uint64 // bytes of lines
@@ -51,8 +51,8 @@ func (s *Spool) full() <-chan struct{} {
 	}
 	s.to.mu.Lock()
 	defer s.to.mu.Unlock()
-	return s.room
+	return s.notFull
 }
 
 // note returns the line that says that some are missing.
-func (s *Spool) note(at time.Time, m missed) []byte { return s.style.dropped(at, s.stream, m) }
+func (s *Spool) droppedNote(at time.Time, m missed) []byte { return s.style.dropped(at, s.stream, m) }

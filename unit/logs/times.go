@@ -38,13 +38,13 @@ type mark struct{ offset, at int64 }
 
 // times is a log's index as it is written, and what is known of its last bytes.
 type times struct {
-	adopted bool    // an earlier life was looked for
-	length  int64   // of the index of the current file; 0: it is not begun
-	marked  mark    // the last one in it
-	apart   int64   // nanoseconds between its marks, where that is more than markEvery
-	wrote   mark    // the last write, which need not be in it
-	base    int64   // the bytes of all files of the log before the current one
-	past    []int64 // the same of those before, the newest last
+	adopted   bool    // an earlier life was looked for
+	length    int64   // of the index of the current file; 0: it is not begun
+	marked    mark    // the last one in it
+	minGap    int64   // nanoseconds between its marks, where that is more than markEvery
+	lastWrite mark    // the last write, which need not be in it
+	base      int64   // the bytes of all files of the log before the current one
+	bases     []int64 // the same of those before, the newest last
 }
 
 // pastMost is of how many files the log knows how many bytes came before.
@@ -53,15 +53,15 @@ const pastMost = 1024
 // nextFile begins the index of the next file; ended is the size of the one before, -1:
 // unknown. The caller holds the File's lock.
 func (t *times) nextFile(ended int64) {
-	t.past = append(t.past, t.base)
-	if len(t.past) > pastMost {
-		t.past = t.past[1:]
+	t.bases = append(t.bases, t.base)
+	if len(t.bases) > pastMost {
+		t.bases = t.bases[1:]
 	}
 	if t.base += max(ended, 0); ended < 0 {
-		t.past = nil
+		t.bases = nil
 	}
 	t.length, t.marked = 0, mark{}
-	t.wrote.offset = 0
+	t.lastWrite.offset = 0
 }
 
 // mark notes when what follows an offset of the current file was written. The
@@ -70,22 +70,22 @@ func (f *File) mark(offset int64) {
 	if f.o.Now == nil {
 		return
 	}
-	f.wrote = mark{offset, max(f.o.Now().UnixNano(), f.wrote.at)}
-	if f.length > 0 && !f.toMark() {
+	f.lastWrite = mark{offset, max(f.o.Now().UnixNano(), f.lastWrite.at)}
+	if f.length > 0 && !f.needsMark() {
 		return
 	}
-	if f.writeIndex(f.wrote) {
-		f.marked = f.wrote
+	if f.writeIndex(f.lastWrite) {
+		f.marked = f.lastWrite
 	}
 }
 
 // toMark reports whether the last write is far enough from the last mark and the index has
 // room for it, for which it is thinned if need be. A third of the room is for the one that
 // takes its place then.
-func (f *File) toMark() bool {
+func (f *File) needsMark() bool {
 	third := max(timesFree, min(f.size/timesShare, timesMost)) / 3
 	if f.length <= third/2 {
-		f.apart = 0 // there is much room, as the file is new or has grown
+		f.minGap = 0 // there is much room, as the file is new or has grown
 	}
 	if !f.isApart() {
 		return false
@@ -93,11 +93,11 @@ func (f *File) toMark() bool {
 	if f.length+markBytes <= 2*third {
 		return true
 	}
-	f.apart = 2 * max(f.apart, int64(markEvery)) // also where that fails: it is tried again later
+	f.minGap = 2 * max(f.minGap, int64(markEvery)) // also where that fails: it is tried again later
 	return f.thin(int(third-headBytes)/markBytes) && f.isApart()
 }
 
-func (f *File) isApart() bool { return f.wrote.at-f.marked.at >= max(f.apart, int64(markEvery)) }
+func (f *File) isApart() bool { return f.lastWrite.at-f.marked.at >= max(f.minGap, int64(markEvery)) }
 
 // thin leaves so many marks at most in the index, as far apart as they have to be.
 func (f *File) thin(most int) bool {
@@ -106,9 +106,9 @@ func (f *File) thin(most int) bool {
 		return false
 	}
 	defer x.Close()
-	text, last := x.thinned(f.apart, most)
-	for ; text == nil && f.apart > 0; text, last = x.thinned(f.apart, most) {
-		f.apart *= 2
+	text, last := x.thinned(f.minGap, most)
+	for ; text == nil && f.minGap > 0; text, last = x.thinned(f.minGap, most) {
+		f.minGap *= 2
 	}
 	thinned := f.path + timesSuffix + thinnedSuffix
 	if text == nil || x.broken || replaceFile(thinned, text) != nil || safepath.Rename(thinned, f.path+timesSuffix) != nil {
@@ -131,7 +131,7 @@ func replaceFile(path string, text []byte) error {
 
 // beginIndex begins the index of a file that is empty. The caller holds the lock.
 func (f *File) beginIndex() {
-	if f.o.Now != nil && f.out != nil && !f.odd {
+	if f.o.Now != nil && f.out != nil && !f.notRegular {
 		f.writeIndex()
 	}
 }
@@ -210,7 +210,7 @@ func (f *File) adopt() {
 		return
 	}
 	f.life, f.gen, f.base = x.life, x.gen, x.base
-	f.length, f.marked, f.wrote = headBytes+int64(x.marks)*markBytes, last, last
+	f.length, f.marked, f.lastWrite = headBytes+int64(x.marks)*markBytes, last, last
 	for f.kept < f.o.Backups && f.adoptBackup(f.kept+1) {
 		f.kept++
 	}
@@ -228,7 +228,7 @@ func (f *File) adoptBackup(i int) bool {
 	if err != nil || inode(info) != x.inode || x.life != f.life || x.gen != f.gen-uint64(i) {
 		return false
 	}
-	f.sizes, f.past = append([]int64{info.Size()}, f.sizes...), append([]int64{x.base}, f.past...)
+	f.sizes, f.bases = append([]int64{info.Size()}, f.sizes...), append([]int64{x.base}, f.bases...)
 	return true
 }
 
@@ -237,12 +237,12 @@ func (f *File) adoptBackup(i int) bool {
 func (f *File) position(c cursor) int64 {
 	back := int(f.gen - c.gen)
 	switch {
-	case c.life != f.life || c.gen > f.gen || back > len(f.past):
+	case c.life != f.life || c.gen > f.gen || back > len(f.bases):
 		return -1
 	case back == 0:
 		return f.base + c.offset
 	}
-	return f.past[len(f.past)-back] + c.offset
+	return f.bases[len(f.bases)-back] + c.offset
 }
 
 // index is one that is read.

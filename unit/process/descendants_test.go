@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { reapertest.Main(m) }
 func TestWhatAFailedRunLeftIsReapedBeforeThatIsAnswered(t *testing.T) {
 	reapertest.InWorlds(t, func(t *testing.T) {
 		table := &Table{log: slog.New(slog.DiscardHandler)}
-		tree, err := proctree.New(proctree.Options{Still: func(do func(func(int) bool)) { table.reaper.Still(do) }})
+		tree, err := proctree.New(proctree.Options{Freeze: func(do func(func(int) bool)) { table.reaper.Freeze(do) }})
 		if err != nil {
 			t.Fatal(err)
 		}

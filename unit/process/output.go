@@ -59,7 +59,7 @@ func (o *Output) start(p *owner) (childOut, childErr *os.File, err error) {
 // pump creates the pump of one stream. While a copy waits for the reader of the container's output,
 // a pipe or a terminal, the program's output blocks.
 func (o *Output) pump(p *owner, file *logs.File, stream wire.Stream) (*logs.Pump, *os.File, error) {
-	var holders []logs.Holder
+	var holders []logs.Blocker
 	if file != nil {
 		holders = append(holders, file)
 	}
@@ -69,7 +69,7 @@ func (o *Output) pump(p *owner, file *logs.File, stream wire.Stream) (*logs.Pump
 		}
 	}
 	to, copied := p.withCopy(o.writer(p, file, stream), stream)
-	return logs.Start(to, logs.PumpOptions{Holders: append(holders, copied), Held: func() {
+	return logs.Start(to, logs.PumpOptions{Spools: append(holders, copied), Blocked: func() {
 		p.table.log.Warn("blocked: its output is not being read", "process", p.Name(), "stream", string(stream))
 	}})
 }

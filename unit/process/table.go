@@ -63,8 +63,8 @@ type Table struct {
 // NewTable makes this process a subreaper unless it is PID 1. A process can have one Table only.
 func NewTable(o Options) (*Table, error) {
 	t := &Table{opts: o, log: o.Logger, console: logs.NewConsole(o.Now), relaySpools: map[string][]*logs.Spool{}}
-	still := func(do func(forked func(pid int) bool)) { t.reaper.Still(do) }
-	tree, err := proctree.New(proctree.Options{NoCoreMark: o.NoCoreMark, Still: still})
+	still := func(do func(forked func(pid int) bool)) { t.reaper.Freeze(do) }
+	tree, err := proctree.New(proctree.Options{NoCoreMark: o.NoCoreMark, Freeze: still})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ type Line struct {
 	pattern *regexp.Regexp
 	found   chan struct{}
 	once    sync.Once
-	over    atomic.Bool // found, or no longer waited for
+	stopped atomic.Bool // found, or no longer waited for
 }
 
 // NewLine returns a check that waits for a line matching a regular expression.
@@ -40,7 +40,7 @@ func (l *Line) Wait(ctx context.Context) error {
 	if l.Met() {
 		return nil
 	}
-	l.over.Store(true)
+	l.stopped.Store(true)
 	return errors.New("no such line appeared")
 }
 
@@ -69,7 +69,7 @@ type tap struct {
 
 func (t *tap) Write(p []byte) (int, error) {
 	n, err := t.to.Write(p)
-	if t.line.over.Load() {
+	if t.line.stopped.Load() {
 		t.rest = nil
 		return n, err
 	}
@@ -86,7 +86,7 @@ func (t *tap) search(p []byte) {
 		}
 		t.keep(p[:end])
 		if t.line.pattern.Match(bytes.TrimSuffix(t.rest, []byte{'\r'})) {
-			t.line.over.Store(true)
+			t.line.stopped.Store(true)
 			t.line.once.Do(func() { close(t.line.found) })
 			t.rest = nil
 			return

@@ -34,7 +34,7 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, plain(err)
+		return nil, trimmedError(err)
 	}
 	if conn.LocalAddr().String() == conn.RemoteAddr().String() {
 		conn.Close()
@@ -44,7 +44,7 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // plain strips what the message says already: the operation and the address.
-func plain(err error) error {
+func trimmedError(err error) error {
 	var operation *net.OpError
 	if errors.As(err, &operation) {
 		err = operation.Err
@@ -85,14 +85,14 @@ func get(ctx context.Context, u *url.URL) error {
 	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: toskose-unit\r\nAccept: */*\r\nConnection: close\r\n\r\n",
 		u.RequestURI(), u.Host)
 	if err != nil {
-		return fmt.Errorf("cannot ask: %w", plain(err))
+		return fmt.Errorf("cannot ask: %w", trimmedError(err))
 	}
 	line, err := bufio.NewReader(io.LimitReader(conn, statusBytes)).ReadString('\n')
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return errors.New("it does not answer in time")
 	case err != nil:
-		return fmt.Errorf("it does not answer: %w", plain(err))
+		return fmt.Errorf("it does not answer: %w", trimmedError(err))
 	}
 	line = strings.TrimSpace(line)
 	fields := strings.Fields(line)

@@ -85,7 +85,7 @@ func (p *Poll) Wait(ctx context.Context) error {
 			p.met.Store(true)
 			return nil
 		}
-		if last == nil || !over(ctx) {
+		if last == nil || !isDone(ctx) {
 			last = err // an attempt that ctx cut short says less than those before
 		}
 		timer := time.NewTimer(p.interval)
@@ -103,7 +103,7 @@ func (p *Poll) Wait(ctx context.Context) error {
 
 // over reports whether ctx is done, or about to be: an operation that ctx cuts
 // short may see the deadline pass a moment earlier.
-func over(ctx context.Context) bool {
+func isDone(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
