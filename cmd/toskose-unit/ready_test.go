@@ -217,7 +217,7 @@ func TestAProgramThatSaysItIsStoppingIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	c := newContainer(t, plain("stopping", os.Args[0], "toskose_ready_notify=true\nenvironment="+notifyEnv+`="STOPPING=1"`)).boot()
 	fault(t, c.call(nil, "supervisor.startProcess", "stopping"), wire.SpawnError)
-	if info := c.untilState("stopping", wire.Fatal); info.SpawnErr != "not ready: notification: it said that it is stopping" {
+	if info := c.untilState("stopping", wire.Fatal); info.SpawnErr != "not ready: notification: it reported that it is stopping" {
 		t.Errorf("%+v", info)
 	}
 }

@@ -2,25 +2,25 @@ package events
 
 import "time"
 
-// An event that was rejected waits before it is delivered again, each time twice
-// as long, so that a listener that never accepts it costs next to nothing.
+// A rejected event is delivered again after a delay that doubles each time, so that a listener that
+// never accepts it costs little.
 const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = 10 * time.Second
 )
 
-// reject notes that a listener has rejected the event.
+// reject records that a listener has rejected the event.
 func (n *queuedEvent) reject() {
 	pause := longestPause
-	if n.rejections < 10 { // which keeps the shift from overflowing
+	if n.rejections < 10 { // which prevents an overflow of the shift
 		pause = min(firstPause<<n.rejections, longestPause)
 	}
 	n.rejections++
 	n.due = time.Now().Add(pause)
 }
 
-// postpone reports whether the first event of the buffer has to wait, and sees to
-// it that it is delivered then. Those behind it wait, too: events keep their order.
+// postpone reports whether the first event of the buffer has to wait, and schedules its delivery.
+// Later events wait too, to keep the order.
 func (p *Pool) postpone(first queuedEvent) bool {
 	wait := time.Until(first.due)
 	if first.due.IsZero() || wait <= 0 {
@@ -34,10 +34,10 @@ func (p *Pool) postpone(first queuedEvent) bool {
 	return true
 }
 
-// maxRelayed is how many bytes of a result are relayed.
+// maxRelayed is the maximum number of relayed bytes of a result.
 const maxRelayed = 1 << 20
 
-// relay takes the result that has just become complete.
+// relay returns the result that has just been completed.
 func (l *Listener) relay() (body string, reports []logMessage) {
 	body = l.talk.result
 	l.talk.result = ""

@@ -16,8 +16,8 @@ import (
 // autoLength is the length of the random part of an AUTO log's name.
 const autoLength = 10
 
-// AutoFile creates the file of an AUTO log under a new name, formed as Supervisor
-// does, and returns its path. channel is stdout or stderr.
+// AutoFile creates the file of an AUTO log under a new name of Supervisor's form and returns its
+// path. channel is stdout or stderr.
 func AutoFile(dir, process, channel, identifier string) (string, error) {
 	if err := safepath.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("cannot create the log of %s %s: %w", process, channel, err)
@@ -35,7 +35,7 @@ func AutoFile(dir, process, channel, identifier string) (string, error) {
 	}
 }
 
-// CleanAuto removes the AUTO logs of an earlier run, rotated ones too.
+// CleanAuto removes the AUTO logs and backups of an earlier run.
 func CleanAuto(dir, identifier string) error {
 	folder, err := safepath.Open(dir)
 	if errors.Is(err, os.ErrNotExist) {

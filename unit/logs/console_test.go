@@ -299,7 +299,7 @@ func TestWhatNoSpoolCanHoldIsNotDroppedInSilence(t *testing.T) {
 	finish()
 	read.Wait()
 	for _, note := range []string{
-		"toskose-unit | 60000 lines of 6000000 bytes were dropped here: nobody read the output\n",
+		"toskose-unit | 60000 lines of 6000000 bytes were dropped here: the output was not read\n",
 		`{"time":"2026-01-02T12:00:00.000000005Z","stream":"stdout","dropped_lines":60000,"dropped_bytes":6000000}` + "\n",
 	} {
 		if strings.Count(got, note) != 1 {

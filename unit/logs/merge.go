@@ -7,56 +7,56 @@ import (
 	"time"
 )
 
-// Begin says where a reader of a log begins that has no cursor: the last of what is
-// given. The zero value is the oldest byte that is kept.
+// Begin is the start position of a reader without a cursor: the later of both fields. The zero
+// value is the oldest byte kept.
 type Begin struct {
-	Since time.Time // what was written then or later
-	Last  int       // so many lines before the end, of 10,000; -1: the end
+	Since time.Time // data written at this time or later
+	Last  int       // number of lines before the end, up to 10,000; -1: the end
 }
 
-// lastMost is the most lines that Begin.Last goes back.
+// lastMost is the maximum of Begin.Last.
 const lastMost = 10_000
 
 // Chunk is a part of one of several logs that was written at one time.
 type Chunk struct {
-	Log  int    // which
-	At   string // the cursor of its first byte
+	Log  int    // index of the log
+	At   string // cursor of its first byte
 	Data []byte
 	Time time.Time
-	Gap  bool  // something before it is missing, or may be
-	Lost int64 // how many bytes; 0: unknown
+	Gap  bool  // data before it is missing, or may be
+	Lost int64 // number of missing bytes; 0: unknown
 }
 
 const (
-	mergeBytes = 64 << 10 // that a Merger holds of all logs
-	mergeLeast = 4 << 10  // and of one log
+	mergeBytes = 64 << 10 // the memory of a Merger for all logs
+	mergeLeast = 4 << 10  // its minimum for one log
 )
 
-// Merger reads several logs in the order in which they were written, as far as the
-// indexes of their times say, and each in its own. It is not safe for concurrent use.
+// Merger reads several logs in the order of writing, as far as their indexes of times tell, and
+// each log in its own order. It is not safe for concurrent use.
 type Merger struct {
 	logs  []*mergedLog
 	bell  chan struct{}
-	share int64 // of mergeBytes for each log that has something
+	share int64 // the share of mergeBytes per log with data
 }
 
-// tributary is a log of a Merger.
+// mergedLog is a log of a Merger.
 type mergedLog struct {
 	f       *File
-	next    cursor // after what is held
-	at      cursor // of what is held
-	data    []byte // and was not returned
-	marks   []mark // of what is held
-	start   bool   // where it begins was not told
-	gap     bool   // before what is held
-	lost    int64  // of bytes
-	version uint64 // of the File when nothing came after next
-	read    bool   // version counts
+	next    cursor // position after data
+	at      cursor // position of data
+	data    []byte // read but not returned
+	marks   []mark // times of data
+	start   bool   // its start was not announced
+	gap     bool   // there is a gap before data
+	lost    int64  // number of bytes in the gap
+	version uint64 // of the File when nothing was found after next
+	read    bool   // version is valid
 }
 
-// Merge reads logs, each from its cursor, or from where begin says. Logs that cannot
-// be read, such as the container's own output, have nothing. The fault is BAD_ARGUMENTS
-// for what is not a cursor. The caller closes the Merger.
+// Merge reads logs, each from its cursor, or from begin. Logs that cannot be read, such as the
+// container's own output, are empty. A malformed cursor is the fault BAD_ARGUMENTS. The caller
+// closes the Merger.
 func Merge(files []*File, after []string, begin Begin) (*Merger, error) {
 	m := &Merger{bell: make(chan struct{}, 1)}
 	for i, f := range files {
@@ -97,7 +97,7 @@ func (m *Merger) Close() {
 	}
 }
 
-// ring adds or removes a bell.
+// registerMerger adds or removes a channel to notify.
 func (f *File) registerMerger(bell chan struct{}, on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,7 +107,7 @@ func (f *File) registerMerger(bell chan struct{}, on bool) {
 	}
 }
 
-// divide shares the memory among the logs that have something.
+// divide divides the memory among the logs that have data.
 func (m *Merger) divide() {
 	n := 1
 	for _, t := range m.logs {
@@ -118,10 +118,9 @@ func (m *Merger) divide() {
 	m.share = max(mergeBytes/int64(n), mergeLeast)
 }
 
-// Next returns the next chunk; nil: there is nothing more now. A chunk without data
-// says where a log begins whose beginning is not read, or what is missing from it. The error
-// is io.EOF when a log was closed and is read to its end: the unit ends, or its
-// configuration changed.
+// Next returns the next chunk, or nil if there is none now. A chunk without data announces the
+// start position of a log, or a gap. The error is io.EOF when a log was closed and read completely,
+// because the unit ends or its configuration changed.
 func (m *Merger) Next() (*Chunk, error) {
 	var first *mergedLog
 	index := 0
@@ -149,7 +148,7 @@ func (m *Merger) Next() (*Chunk, error) {
 	return first.takeEarliest(index), nil
 }
 
-// tell returns what is to be known before any data.
+// announceGap returns a chunk that precedes any data, or nil.
 func (t *mergedLog) announceGap(i int) *Chunk {
 	at := t.next
 	if len(t.data) > 0 {
@@ -160,7 +159,7 @@ func (t *mergedLog) announceGap(i int) *Chunk {
 	return c
 }
 
-// take returns what is held of the earliest time.
+// takeEarliest returns the earliest part of the data.
 func (t *mergedLog) takeEarliest(i int) *Chunk {
 	n := len(t.data)
 	if len(t.marks) > 1 {
@@ -175,7 +174,7 @@ func (t *mergedLog) takeEarliest(i int) *Chunk {
 	return c
 }
 
-// fill reads on once all that was held is taken.
+// fill reads more once all data was returned.
 func (t *mergedLog) fill(most int64) error {
 	if len(t.data) > 0 {
 		return nil
@@ -203,7 +202,7 @@ func (t *mergedLog) fill(most int64) error {
 	return nil
 }
 
-// Wait waits until a log has changed, or ctx ends.
+// Wait blocks until a log has changed or ctx ends.
 func (m *Merger) Wait(ctx context.Context) {
 	select {
 	case <-m.bell:
@@ -211,8 +210,8 @@ func (m *Merger) Wait(ctx context.Context) {
 	}
 }
 
-// marksOf returns when a part of one of the files was written: at least one mark, the
-// first of which is of its first byte.
+// marksOf returns when a part of a file was written: at least one mark, the first of which is for
+// its first byte.
 func (f *File) marksOf(at cursor, length int64) []mark {
 	end := at.offset + length
 	f.mu.Lock()

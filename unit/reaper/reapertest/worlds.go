@@ -1,7 +1,6 @@
-// Package reapertest runs tests where the unit runs: as PID 1 of a pid
-// namespace with a /proc of its own, and as a subreaper. The test binary
-// executes itself there, since only one place in a process may wait for
-// children. It also has the helper programs that such tests start.
+// Package reapertest runs tests as the unit runs: as PID 1 of a pid namespace with its own /proc,
+// and as a subreaper. The test binary executes itself there, since only one place in a process may
+// wait for children. The package also has helper programs for such tests.
 package reapertest
 
 import (
@@ -29,7 +28,7 @@ const (
 	asSubreaper = "subreaper"
 )
 
-// Main is for TestMain: it runs the package's tests, or a helper program.
+// Main is a TestMain function: it runs the package's tests, or a helper program.
 func Main(m *testing.M) {
 	Help()
 	if os.Getenv(worldEnv) == asInit {
@@ -41,8 +40,8 @@ func Main(m *testing.M) {
 	os.Exit(m.Run()) //nolint:revive // it stands for main
 }
 
-// Help ends this process as a helper program, if it was executed as one. [Main]
-// calls it; so does the TestMain of a package that needs nothing but helpers.
+// Help runs a helper program and exits if this process was executed as one. [Main] calls it; a
+// TestMain that needs only helpers may call it directly.
 func Help() {
 	if len(os.Args) < 2 {
 		return
@@ -55,7 +54,7 @@ func Help() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(125) //nolint:revive // it stands for main
 	}
-	// Unlike os.Exit, without a second of sleep where the race detector is.
+	// Unlike os.Exit, it does not sleep for a second with the race detector.
 	syscall.Exit(0) //nolint:revive // it stands for main
 }
 
