@@ -20,14 +20,14 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// usage is what the processes of one program use now.
+// usage is the current resource usage of a program's processes.
 type usage struct {
 	cpu       time.Duration
 	memory    int64
 	processes int
 }
 
-// programMetrics is a program with all its numbers.
+// programMetrics is a program with its measurements.
 type programMetrics struct {
 	*process.Program
 	labels []string
@@ -36,8 +36,7 @@ type programMetrics struct {
 	usage  usage
 }
 
-// WriteMetrics writes what is known of the unit, its programs and components as
-// OpenMetrics text.
+// WriteMetrics writes the metrics of the unit, its programs and components as OpenMetrics text.
 func (u *Unit) WriteMetrics(to io.Writer) error {
 	programs, unclaimed, err := u.measure()
 	if err != nil {
@@ -53,8 +52,8 @@ func (u *Unit) WriteMetrics(to io.Writer) error {
 	return err
 }
 
-// measure takes the counts first: a process that ends meanwhile is then missing
-// for a moment, and not there twice.
+// measure reads the counters first, so that a process that ends meanwhile is missing for a moment
+// rather than counted twice.
 func (u *Unit) measure() (programs []programMetrics, unclaimed int, err error) {
 	index := map[*process.Program]int{}
 	for i, p := range u.names.all() {
@@ -89,7 +88,7 @@ func (m *usage) add(p proctree.Process) {
 }
 
 func (u *Unit) writeUnit(w *metricWriter, unclaimed int) {
-	w.begin(metricFamily{Name: "toskose_unit", Kind: infoKind, Help: "The unit and the journal that it keeps."})
+	w.begin(metricFamily{Name: "toskose_unit", Kind: infoKind, Help: "The unit and its journal."})
 	w.add(1, "version", u.version, "go", runtime.Version(), "identifier", u.Identification(), "instance", u.components.Instance())
 	w.begin(metricFamily{Name: "toskose_unit_start_time_seconds", Kind: gauge, Unit: "seconds", Help: "When the unit started, since 1970."})
 	w.add(seconds(u.booted))
@@ -102,16 +101,16 @@ func (u *Unit) writeUnit(w *metricWriter, unclaimed int) {
 		w.begin(metricFamily{Name: "toskose_unit_resident_memory_bytes", Kind: gauge, Unit: "bytes", Help: "Resident memory of the unit itself."})
 		w.add(float64(resident))
 	}
-	w.begin(metricFamily{Name: "toskose_unit_journal_entries", Kind: counter, Help: "Entries that were written to the journal, in all lives of the container."})
+	w.begin(metricFamily{Name: "toskose_unit_journal_entries", Kind: counter, Help: "Entries written to the journal since the container was created."})
 	w.add(float64(u.components.Seq()))
 	w.begin(metricFamily{Name: "toskose_unit_unclaimed_processes", Kind: gauge, Help: "Processes of the container that belong to no program."})
 	w.add(float64(unclaimed))
 	streams := []wire.Stream{wire.Stdout, wire.Stderr}
-	w.begin(metricFamily{Name: "toskose_unit_output_bytes", Kind: counter, Unit: "bytes", Help: "Bytes that the container's output took."})
+	w.begin(metricFamily{Name: "toskose_unit_output_bytes", Kind: counter, Unit: "bytes", Help: "Bytes that the container's output accepted."})
 	for _, stream := range streams {
 		w.add(float64(u.programs.ConsoleStats(stream).Written), "stream", string(stream))
 	}
-	w.begin(metricFamily{Name: "toskose_unit_output_dropped_bytes", Kind: counter, Unit: "bytes", Help: "Bytes that it did not take."})
+	w.begin(metricFamily{Name: "toskose_unit_output_dropped_bytes", Kind: counter, Unit: "bytes", Help: "Bytes that the container's output did not accept."})
 	for _, stream := range streams {
 		w.add(float64(u.programs.ConsoleStats(stream).Dropped), "stream", string(stream))
 	}
@@ -150,7 +149,7 @@ func writeRuns(w *metricWriter, programs []programMetrics) {
 	for _, p := range programs {
 		w.add(float64(p.counts.Starts), p.labels...)
 	}
-	w.begin(metricFamily{Name: "toskose_program_restarts", Kind: counter, Help: "Those of the starts that nobody asked for: retries, and restarts after an exit."})
+	w.begin(metricFamily{Name: "toskose_program_restarts", Kind: counter, Help: "Starts that were not requested: retries, and restarts after an exit."})
 	for _, p := range programs {
 		w.add(float64(p.counts.Restarts), p.labels...)
 	}
@@ -172,7 +171,7 @@ func writeRuns(w *metricWriter, programs []programMetrics) {
 	}
 }
 
-// exitsOf returns the ways in which a program ended, those by a signal last.
+// exitsOf returns the ways in which a program ended, signals last.
 func exitsOf(c process.Counts) []process.Exit {
 	return slices.SortedFunc(maps.Keys(c.Exits), func(a, b process.Exit) int {
 		return cmp.Or(cmp.Compare(a.Signal, b.Signal), cmp.Compare(a.Code, b.Code))
@@ -182,7 +181,7 @@ func exitsOf(c process.Counts) []process.Exit {
 func (m programMetrics) with(labels ...string) []string { return slices.Concat(m.labels, labels) }
 
 func writeUse(w *metricWriter, programs []programMetrics) {
-	w.begin(metricFamily{Name: "toskose_program_cpu_seconds", Kind: counter, Unit: "seconds", Help: "CPU time of the program's processes, those that have ended too."})
+	w.begin(metricFamily{Name: "toskose_program_cpu_seconds", Kind: counter, Unit: "seconds", Help: "CPU time of the program's processes, including ended ones."})
 	for _, p := range programs {
 		w.add(p.CPU(p.counts.CPU+p.usage.cpu).Seconds(), p.labels...)
 	}
@@ -196,8 +195,8 @@ func writeUse(w *metricWriter, programs []programMetrics) {
 	}
 }
 
-// writeLogs tells of log files, and of copies to the container's output. Streams
-// that share a file have one number for both.
+// writeLogs writes the metrics of log files and of copies to the container's output. Streams that
+// share a file have the same values.
 func writeLogs(w *metricWriter, programs []programMetrics) {
 	type stream struct {
 		labels []string
@@ -224,14 +223,14 @@ func writeLogs(w *metricWriter, programs []programMetrics) {
 	written := func(s logs.Stats) uint64 { return s.Written }
 	dropped := func(s logs.Stats) uint64 { return s.Dropped }
 	family("toskose_program_log_bytes", "Bytes written to the log.", files, written)
-	family("toskose_program_log_dropped_bytes", "Bytes that the log did not take, as on a full disk.", files, dropped)
+	family("toskose_program_log_dropped_bytes", "Bytes that could not be written to the log, for example because of a full disk.", files, dropped)
 	family("toskose_program_output_bytes", "Bytes of lines copied to the container's output.", copied, written)
-	family("toskose_program_output_dropped_bytes", "Bytes of lines for which that had no room.", copied, dropped)
+	family("toskose_program_output_dropped_bytes", "Bytes of lines that were dropped because the container's output was not read.", copied, dropped)
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// ownMemory is the unit's resident memory in bytes (proc_pid_statm(5)).
+// ownMemory returns the unit's resident memory in bytes (proc_pid_statm(5)).
 func ownMemory() (int64, bool) {
 	text, err := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(text))

@@ -66,7 +66,7 @@ func parse(args []string) (command string, rest []string) {
 
 // accept reads the flags of run, health, pulse or ready. If they are wrong, or ask for something
 // else, it answers that, and ok is false.
-func accept(command string, args []string, s system) (f flags, code int, ok bool) {
+func parseCommandFlags(command string, args []string, s system) (f flags, code int, ok bool) {
 	f, err := parseFlags(args)
 	switch {
 	case err != nil:
@@ -93,7 +93,7 @@ func check(args []string, s system) int {
 		fmt.Fprintf(s.stdout, "%s (warning)\n", w)
 	}
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitConfig
 	}
 	fmt.Fprintf(s.stdout, "%s is valid\n", args[0])
@@ -101,7 +101,7 @@ func check(args []string, s system) int {
 }
 
 // complain prints an error, every line of it.
-func complain(s system, err error) {
+func printError(s system, err error) {
 	var problems config.Problems
 	if errors.As(err, &problems) {
 		fmt.Fprintln(s.stderr, problems.Error())

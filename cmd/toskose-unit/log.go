@@ -15,7 +15,7 @@ import (
 // configuration's warnings.
 func openLog(d config.Supervisord, warnings []config.Warning) (*slog.Logger, *logs.File) {
 	const stderr = "/dev/stderr"
-	var to fan
+	var to multiWriter
 	if !d.Silent && d.LogFile != stderr {
 		to = append(to, logs.New(stderr, logs.Options{}))
 	}
@@ -41,9 +41,9 @@ func openLog(d config.Supervisord, warnings []config.Warning) (*slog.Logger, *lo
 }
 
 // fan writes to all of its writers, whether or not one of them fails.
-type fan []io.Writer
+type multiWriter []io.Writer
 
-func (f fan) Write(p []byte) (int, error) {
+func (f multiWriter) Write(p []byte) (int, error) {
 	for _, w := range f {
 		_, _ = w.Write(p)
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	young = 5 * time.Second // is a container whose engine waits for its first answer
-	beat  = 4 * time.Second // how long the answer of another takes
+	startPeriod = 5 * time.Second // is a container whose engine waits for its first answer
+	answerDelay = 4 * time.Second // how long the answer of another takes
 )
 
 // pulse is health for an engine that asks again soon. A Swarm leads to a container
@@ -18,8 +18,8 @@ const (
 // costs a process of the engine's, so later ones last.
 func pulse(ctx context.Context, args []string, s system) int {
 	code := ask(ctx, "pulse", "/healthz", args, s)
-	if code == exitOK && age("/proc") >= young {
-		time.Sleep(beat)
+	if code == exitOK && age("/proc") >= startPeriod {
+		time.Sleep(answerDelay)
 	}
 	return code
 }

@@ -21,18 +21,18 @@ import (
 // supervise runs the unit until it ends.
 func supervise(ctx context.Context, args []string, s system) int {
 	debug.SetGCPercent(gcPercent)
-	f, code, ok := accept("run", args, s)
+	f, code, ok := parseCommandFlags("run", args, s)
 	if !ok {
 		return code
 	}
 	file, err := f.configuration(s)
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitConfig
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitFailed
 	}
 	read := func() (*config.Config, []config.Warning, error) {
@@ -40,11 +40,11 @@ func supervise(ctx context.Context, args []string, s system) int {
 	}
 	c, warnings, err := read()
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitConfig
 	}
 	if err := checkDirectory(c.Supervisord.Directory); err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitConfig
 	}
 	debug.SetGCPercent(gcPercentOf(c))
@@ -53,12 +53,12 @@ func supervise(ctx context.Context, args []string, s system) int {
 	defer logs.Flush()
 	servers, err := listenAll(ctx, c, s.env, logger)
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitConfig
 	}
 	defer servers.close()
-	if err := become(c.Supervisord.User); err != nil {
-		complain(s, err)
+	if err := switchUser(c.Supervisord.User); err != nil {
+		printError(s, err)
 		return exitFailed
 	}
 	if err := limits.Raise(c.Supervisord.MinFDs, c.Supervisord.MinProcs); err != nil {
@@ -68,7 +68,7 @@ func supervise(ctx context.Context, args []string, s system) int {
 		Config: c, Env: s.env, Logger: logger, Log: ownLog, Version: version, Reread: read,
 	})
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitFailed
 	}
 	logger.Info("toskose-unit started", "version", version, "pid", os.Getpid(), "configuration", c.File)
@@ -108,7 +108,7 @@ func checkDirectory(dir string) error {
 }
 
 // become switches from root to a user.
-func become(user *config.User) error {
+func switchUser(user *config.User) error {
 	if user == nil || os.Geteuid() == user.UID {
 		return nil
 	}

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// revisionHeader has the revision of the document in a body.
+	// revisionHeader is the revision of the document in the body.
 	revisionHeader = "Toskose-Revision"
-	// replacesHeader has the revision that the document replaces, even if it is higher.
+	// replacesHeader is the revision that the document replaces even if it is higher.
 	replacesHeader = "Toskose-Replaces"
 )
 
 func documentName(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/documents/") }
 
-// getDocument answers with a document as it was given.
+// getDocument returns a document unchanged.
 func (h documentHandler) getDocument(a *answer, r *http.Request) error {
 	d, err := h.unit.Document(documentName(r))
 	if err != nil {
@@ -36,7 +36,7 @@ func (h documentHandler) getDocument(a *answer, r *http.Request) error {
 	return nil
 }
 
-// putDocument keeps a document: 201, or 200 where it was kept already.
+// putDocument stores a document: 201, or 200 if it was stored already.
 func (h documentHandler) putDocument(a *answer, r *http.Request) error {
 	revision, err := wire.ParseRevision(r.Header.Get(revisionHeader))
 	if err != nil {

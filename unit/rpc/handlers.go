@@ -7,7 +7,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// apiVersion is the one that supervisorctl insists on.
+// apiVersion is the version that supervisorctl requires.
 const apiVersion = "3.0"
 
 func (h daemonMethods) getAPIVersion(context.Context, args) (any, error) { return apiVersion, nil }
@@ -66,7 +66,7 @@ func (h infoMethods) sendProcessStdin(ctx context.Context, a args) (any, error) 
 	return true, h.unit.SendProcessStdin(ctx, a.str(0), a.str(1))
 }
 
-// trueOr returns Supervisor's true for one process, statuses for `group:*`.
+// trueOr returns true for one process, and the statuses for `group:*`, as Supervisor does.
 func trueOr(name string, statuses []wire.ProcessStatus, err error) (any, error) {
 	if strings.HasSuffix(name, ":*") || strings.HasSuffix(name, ":") {
 		return statuses, err

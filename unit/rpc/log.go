@@ -12,7 +12,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// getLog answers with a piece of a process's log.
+// getLog returns a piece of a process's log.
 func (h pageHandler) getLog(a *answer, r *http.Request) error {
 	name, stream, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/log/"), "/")
 	if stream != string(wire.Stdout) && stream != string(wire.Stderr) {
@@ -23,7 +23,7 @@ func (h pageHandler) getLog(a *answer, r *http.Request) error {
 	})
 }
 
-// getMainLog answers with a piece of the unit's own log.
+// getMainLog returns a piece of the unit's own log.
 func (h pageHandler) getMainLog(a *answer, r *http.Request) error {
 	return h.logPage(a, r, h.unit.LogAfter)
 }
@@ -51,7 +51,7 @@ func (s *server) logPage(a *answer, r *http.Request, read func(context.Context, 
 	return nil
 }
 
-// getMetrics answers with all that is measured, or with an error.
+// getMetrics returns all metrics, or an error.
 func (h healthHandler) getMetrics(a *answer, _ *http.Request) error {
 	var text bytes.Buffer
 	if err := h.unit.WriteMetrics(&text); err != nil {

@@ -25,7 +25,7 @@ func (s *server) fillMethods(u Unit) {
 	s.names = slices.Sorted(maps.Keys(s.methods))
 }
 
-// The parameters that several methods have.
+// Parameters shared by several methods.
 var (
 	processName = param{name: "name", kind: "string"}
 	groupName   = param{name: "name", kind: "string"}

@@ -13,11 +13,11 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// maxWait bounds how long one request waits for something to happen.
+// maxWait bounds how long a request waits for an event.
 const maxWait = time.Minute
 
-// serveLogTail follows a log of a process. Names contain no slash, so what
-// follows one is the stream.
+// serveLogTail follows a log of a process. Names contain no slash, so the text after one is the
+// stream.
 func (h tailHandler) serveLogTail(a *answer, r *http.Request) error {
 	name, stream, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/logtail/"), "/")
 	if !ok {
@@ -33,10 +33,10 @@ func (h tailHandler) serveMainLogTail(a *answer, r *http.Request) error {
 	return h.follow(a, r, h.unit.FollowLog)
 }
 
-// follow sends a log until the client or the unit ends it.
+// follow sends a log until the client hangs up or the unit ends.
 func (s *server) follow(a *answer, r *http.Request, open func() (unit.Follow, error)) error {
 	if c := connectionOf(r); c != nil && !c.follow(!s.auth.required) {
-		return statusErrorf(http.StatusServiceUnavailable, "at most %d logs are followed at the same time", s.limits.Tails)
+		return statusErrorf(http.StatusServiceUnavailable, "at most %d logs are followed at the same time", s.limits.Followers)
 	}
 	follow, err := open()
 	if code, isFault := wire.FaultCodeOf(err); isFault && code != wire.ShutdownState {
@@ -47,7 +47,7 @@ func (s *server) follow(a *answer, r *http.Request, open func() (unit.Follow, er
 	}
 	a.Header().Set("Content-Type", "text/plain;charset=utf-8")
 	a.Header().Set("X-Accel-Buffering", "no")
-	a.Header().Set("Connection", "close") // supervisorctl leaves only when the connection does
+	a.Header().Set("Connection", "close") // supervisorctl ends only when the connection is closed
 	a.WriteHeader(http.StatusOK)
 	if err := a.flush(); err != nil {
 		return nil //nolint:nilerr // the client went away: nobody is left to tell
@@ -59,7 +59,7 @@ func (s *server) follow(a *answer, r *http.Request, open func() (unit.Follow, er
 	return nil
 }
 
-// flusher sends each piece at once.
+// flusher flushes every write.
 type flusher struct{ a *answer }
 
 func (f flusher) Write(p []byte) (int, error) {
@@ -70,8 +70,7 @@ func (f flusher) Write(p []byte) (int, error) {
 	return n, f.a.flush()
 }
 
-// getJournal answers with the entries after a cursor, and waits for the first if
-// asked to.
+// getJournal returns the entries after a cursor, optionally waiting for the first one.
 func (h componentHandler) getJournal(a *answer, r *http.Request) error {
 	after := r.URL.Query().Get("after")
 	if !validCursor(after) {
@@ -108,7 +107,7 @@ func writeLines(w io.Writer, entries []wire.Entry) error {
 	return nil
 }
 
-// validCursor reports whether text is a cursor; an empty one is the beginning.
+// validCursor reports whether text is a cursor; the empty one is the beginning.
 func validCursor(text string) bool {
 	if text == "" || text == unit.Now {
 		return true
@@ -118,7 +117,7 @@ func validCursor(text string) bool {
 	return instance != "" && err == nil
 }
 
-// waitOf returns how long a request is ready to wait.
+// waitOf returns the wait parameter of a request.
 func waitOf(r *http.Request) (time.Duration, error) {
 	text := r.URL.Query().Get("wait")
 	if text == "" {
@@ -131,7 +130,7 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	return min(wait, maxWait), nil
 }
 
-// nextCursor returns where to go on after this page.
+// nextCursor returns the cursor after a page.
 func nextCursor(page unit.JournalPage, after string) string {
 	if n := len(page.Entries); n > 0 {
 		return fmt.Sprintf("%s:%d", page.Instance, page.Entries[n-1].Seq)
