@@ -17,13 +17,20 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// receiveSignals subscribes to the unit's signals: TERM, INT and QUIT end it, HUP restarts it, USR2
-// reopens its logs, as with Supervisor. USR1, WINCH and CONT are forwarded to the main processes
-// that have a handler for them; for all others they would be useless or fatal.
+// ReceiveTermination subscribes to TERM, INT and QUIT, which end a unit. Call it first in a process:
+// until then such a signal is lost, and PID 1 does not end.
+func ReceiveTermination() chan os.Signal {
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	return received
+}
+
+// receiveSignals subscribes to the unit's other signals: HUP restarts it and USR2 reopens its logs, as
+// with Supervisor. USR1, WINCH and CONT are forwarded to the main processes that have a handler for
+// them; for all others they would be useless or fatal.
 func receiveSignals() chan os.Signal {
 	received := make(chan os.Signal, 16)
-	signal.Notify(received, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP,
-		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT)
+	signal.Notify(received, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT)
 	return received
 }
 

@@ -33,6 +33,8 @@ type Options struct {
 
 	Version string // of the unit, for its metrics
 
+	// Terminated receives the signals that end the unit, from [ReceiveTermination]; nil: New subscribes.
+	Terminated <-chan os.Signal
 	// Reread reads the configuration again; nil if there is no file. Its error is returned to
 	// clients.
 	Reread func() (*config.Config, []config.Warning, error)
@@ -69,7 +71,8 @@ type Unit struct {
 	Executions
 
 	version     string
-	signals     chan os.Signal // subscribed from New on: a signal before Run must not end the process
+	terminated  <-chan os.Signal // see Options
+	signals     chan os.Signal   // subscribed from New on: a signal before Run must not end the process
 	endLifetime context.CancelFunc
 	ended       chan struct{} // closed when the unit begins to end
 	once        sync.Once
@@ -106,11 +109,14 @@ func New(o Options) (*Unit, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Terminated == nil {
+		o.Terminated = ReceiveTermination()
+	}
 	c := &core{log: o.Logger, now: o.Now, config: o.Config, booted: o.Now()}
 	c.digest.Store(o.Config.Digest)
 	u := &Unit{
 		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env), newDocumentStore(documents.Folder{Path: o.Config.Supervisord.Documents, Owner: owner(o.Env)})},
-		version: o.Version, signals: receiveSignals(), ended: make(chan struct{}),
+		version: o.Version, signals: receiveSignals(), terminated: o.Terminated, ended: make(chan struct{}),
 	}
 	u.job = newJob(c, o.Env)
 	u.Groups = Groups{
@@ -212,6 +218,8 @@ func (u *Unit) handleSignals(ctx context.Context) {
 			return
 		case <-u.ended:
 			return
+		case sig := <-u.terminated:
+			u.handle(sig)
 		case sig := <-u.signals:
 			u.handle(sig)
 		}

@@ -15,11 +15,11 @@ import (
 	"github.com/toskose/toskose/unit/config"
 )
 
-// healthTime is how long the answer may take.
+// healthTime bounds the wait for a response.
 const healthTime = 2 * time.Second
 
-// ask asks the unit of this container, for the commands health and pulse whether it works, and
-// for ready whether clients should be led to it.
+// ask queries the unit of this container: the commands health and pulse ask whether it works, and
+// ready whether it is ready for clients.
 func ask(ctx context.Context, command, path string, args []string, s system) int {
 	f, code, ok := parseCommandFlags(command, args, s)
 	if !ok {
@@ -39,14 +39,14 @@ func ask(ctx context.Context, command, path string, args []string, s system) int
 	return exitOK
 }
 
-// door is an address of the unit.
+// endpoint is an address of the unit.
 type endpoint struct {
 	network, address string
 	tls              *config.TLS
 }
 
-// findDoor returns where the unit listens: by the configuration, or, if none was
-// given and there is none at the default path, by SUPERVISORD_PORT.
+// findEndpoint returns the unit's address from the configuration or, if none was given and the
+// default does not exist, from SUPERVISORD_PORT.
 func findEndpoint(f flags, s system) (endpoint, error) {
 	port, given := s.env["SUPERVISORD_PORT"], f.file != ""
 	file, err := f.configuration(s)
@@ -78,8 +78,7 @@ func findEndpoint(f flags, s system) (endpoint, error) {
 	return endpoint{}, fmt.Errorf("%s has no [inet_http_server] and no [unix_http_server]", file)
 }
 
-// ask writes the request itself: the HTTP client of the standard library would be
-// a quarter of the binary.
+// ask writes the request itself: net/http's client would add a quarter to the size of the binary.
 func (d endpoint) ask(ctx context.Context, path string) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, d.network, d.address)
@@ -111,8 +110,8 @@ func (d endpoint) ask(ctx context.Context, path string) error {
 	return nil
 }
 
-// toItself is the TLS configuration for a connection of the unit to itself: both
-// ends have the same certificate, whatever its name and validity.
+// selfTLSConfig returns the TLS configuration for a connection of the unit to itself: both ends
+// have the same certificate, so name and validity are irrelevant.
 func selfTLSConfig(own tls.Certificate) *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS12,
