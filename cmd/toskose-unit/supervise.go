@@ -87,7 +87,11 @@ func conclude(err error, terminated <-chan os.Signal, logger *slog.Logger) int {
 	var essential *unit.EssentialError
 	switch {
 	case errors.As(err, &essential):
-		logger.Info("ended", "because", err)
+		level := slog.LevelInfo
+		if essential.Code != exitOK {
+			level = slog.LevelError
+		}
+		logger.Log(context.Background(), level, "ended", "because", err)
 		return essential.Code
 	case errors.Is(err, unit.ErrRestart):
 		return restart(terminated, logger)

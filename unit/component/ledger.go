@@ -253,7 +253,7 @@ func (l *ledger) component(name string) wire.Component {
 	}
 	if x := s.executing(); x != nil {
 		c.Executing = x.ID
-		if s.why == wire.Untouched {
+		if s.unmoved && !slices.ContainsFunc(s.recent, func(x wire.Execution) bool { return x.Outcome.Done() }) {
 			c.Why = x.Operation + " is executing; nothing was done to it before"
 		}
 	}

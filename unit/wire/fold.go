@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Untouched is the reason of a component's initial state. unchanged is appended to the reason after
 // an execution that left a component in it.
@@ -16,12 +13,18 @@ const (
 // keeps, without their output. The unit and all readers of its journal use this rule. After does
 // not modify its arguments.
 func (c Checkpointed) After(e Entry, keep int) Checkpointed {
+	unmoved := c.Seq == 0 || c.Unmoved
 	switch {
-	case c.Since.IsZero() || e.State != c.State:
+	case c.Since.IsZero():
 		c.Since, c.Why = e.Time, e.Why
-	case e.Kind == EntryExit && (c.Why == Untouched || strings.HasSuffix(c.Why, unchanged)):
+		unmoved = e.Kind == EntryStart // the first entry of a component that was unknown
+	case e.State != c.State:
+		c.Since, c.Why = e.Time, e.Why
+		unmoved = false
+	case e.Kind == EntryExit && unmoved:
 		c.Why = e.Why + unchanged
 	}
+	c.Unmoved = unmoved
 	if c.Open() && e.StartedFrom == "" {
 		c.Recent = markEnded(c.Recent, e)
 	}

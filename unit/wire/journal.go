@@ -53,12 +53,15 @@ type Entry struct {
 
 // Checkpointed is a component in a checkpoint.
 type Checkpointed struct {
-	Component   string      `json:"component"`
-	Replica     int         `json:"replica"`
-	State       string      `json:"state"`
-	StartedFrom string      `json:"started_from,omitempty"` // the state it falls back to when the processes of its start have ended
-	Since       time.Time   `json:"since"`
-	Why         string      `json:"why,omitempty"`
-	Seq         uint64      `json:"seq"`
-	Recent      []Execution `json:"recent,omitempty"` // executions whose ids must still be known, with their outcomes
+	Component   string    `json:"component"`
+	Replica     int       `json:"replica"`
+	State       string    `json:"state"`
+	StartedFrom string    `json:"started_from,omitempty"` // the state it falls back to when the processes of its start have ended
+	Since       time.Time `json:"since"`
+	Why         string    `json:"why,omitempty"`
+	Seq         uint64    `json:"seq"`
+	// Unmoved reports that the component has entries but has not left its initial state yet. Units of
+	// earlier releases never set it.
+	Unmoved bool        `json:"unmoved,omitempty"`
+	Recent  []Execution `json:"recent,omitempty"` // executions whose ids must still be known, with their outcomes
 }
