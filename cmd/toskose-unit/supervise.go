@@ -79,11 +79,11 @@ func supervise(ctx context.Context, args []string, s system) int {
 	stopServing := servers.serve(ctx, u, idle, logger)
 	err = u.Run(ctx)
 	stopServing()
-	return conclude(err, terminated, logger)
+	return conclude(ctx, err, terminated, logger)
 }
 
 // conclude logs how the unit ended and returns the exit code.
-func conclude(err error, terminated <-chan os.Signal, logger *slog.Logger) int {
+func conclude(ctx context.Context, err error, terminated <-chan os.Signal, logger *slog.Logger) int {
 	var essential *unit.EssentialError
 	switch {
 	case errors.As(err, &essential):
@@ -91,7 +91,7 @@ func conclude(err error, terminated <-chan os.Signal, logger *slog.Logger) int {
 		if essential.Code != exitOK {
 			level = slog.LevelError
 		}
-		logger.Log(context.Background(), level, "ended", "because", err)
+		logger.Log(ctx, level, "ended", "because", err)
 		return essential.Code
 	case errors.Is(err, unit.ErrRestart):
 		return restart(terminated, logger)

@@ -31,7 +31,7 @@ func (p *Program) PendingStart() *PendingStart {
 func (w *PendingStart) Canceled() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.status.Run != w.run || w.stops != w.Program.stopCount || w.status.State.InRunningSet()
+	return w.status.Run != w.run || w.stops != w.stopCount || w.status.State.InRunningSet()
 }
 
 // SetReason sets what the start waits for, or clears it, and reports whether that changed. It
