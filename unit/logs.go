@@ -15,7 +15,7 @@ type Logs struct {
 	own *logs.File // the unit's own; may be nil
 }
 
-// Follow writes the last 1,024 bytes of a log, then what is added to it, until ctx ends or w fails.
+// Follow writes the last 1,024 bytes of a log, then its additions, until ctx ends or w fails.
 // It follows rotation, and writes "==> File truncated <==" when the file shrinks.
 type Follow func(ctx context.Context, w io.Writer) error
 

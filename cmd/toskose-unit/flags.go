@@ -181,7 +181,7 @@ func (f *flags) configuration(s system) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("there is no configuration: none of %s exists; use -c FILE", strings.Join(paths, ", "))
+	return "", fmt.Errorf("cannot find a configuration: none of %s exists; use -c FILE", strings.Join(paths, ", "))
 }
 
 // executable returns the path by which this program was called.

@@ -92,7 +92,7 @@ func (l *ledger) Withdraw(component string) error {
 	return nil
 }
 
-// Reloaded tells readers of the journal to read the components again.
+// Reloaded makes readers of the journal read the components again.
 func (l *ledger) Reloaded(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

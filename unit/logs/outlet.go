@@ -254,7 +254,7 @@ func (o *outlet) write(text []byte) {
 			// Another process sharing it has made it non-blocking.
 			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLOUT}}, -1)
 		case err != nil && !errors.Is(err, unix.EINTR):
-			failed = fmt.Errorf("cannot write what is printed: %w", err)
+			failed = fmt.Errorf("cannot write the output: %w", err)
 		}
 	}
 	o.mu.Lock()

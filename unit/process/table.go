@@ -39,7 +39,7 @@ type Options struct {
 	Ended func(p *Program, state wire.ProcessState, code int)
 }
 
-// Table holds the programs of one container and what they share. It resolves the marks of
+// Table holds the programs of one container and their shared state. It resolves the marks of
 // processes: a program name keeps its number for the life of the unit, even after a reload removes
 // or replaces the program, since marked processes may still exist.
 type Table struct {

@@ -159,12 +159,12 @@ func (h processLogMethods) table() []method {
 		},
 		{
 			name: "supervisor.tailProcessStdoutLog", aliases: []string{"supervisor.tailProcessLog"}, params: read, returns: "array",
-			help: "Returns what was added to a process's standard output since offset, at most length bytes, the next offset, and whether there was more.",
+			help: "Returns the additions to a process's standard output since offset, at most length bytes, the next offset, and whether there was more.",
 			do:   h.tailProcessLog(wire.Stdout),
 		},
 		{
 			name: "supervisor.tailProcessStderrLog", params: read, returns: "array",
-			help: "Returns what was added to a process's standard error since offset, at most length bytes, the next offset, and whether there was more.",
+			help: "Returns the additions to a process's standard error since offset, at most length bytes, the next offset, and whether there was more.",
 			do:   h.tailProcessLog(wire.Stderr),
 		},
 	}

@@ -13,7 +13,7 @@ import (
 
 // Errors for refused paths.
 var (
-	errLink     = errors.New("it is a symbolic link in a folder that other users can write; replace it with what it points to")
+	errLink     = errors.New("it is a symbolic link in a folder that other users can write; replace it with its target")
 	errHardLink = errors.New("it has a second hard link, in a folder that other users can write; remove one of them")
 	errOwner    = errors.New("it belongs to another user, in a folder that other users can write; remove it, or change its owner")
 )
