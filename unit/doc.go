@@ -6,7 +6,7 @@
 //
 // New makes a Unit from a configuration and records the boot. Run supervises until a signal or
 // Shutdown ends it, or returns ErrRestart. The other methods, which unit/rpc serves, are safe for
-// concurrent use. Their parameters are those of the wire; an error to be reported to the client has
+// concurrent use. Their parameters match the wire; an error to be reported to the client has
 // a *wire.Fault in its chain.
 //
 //   - Processes, Groups and Logs have Supervisor's methods for processes. StartProcess, StopProcess

@@ -37,7 +37,7 @@ func (u *Processes) start(programs []*process.Program) batch {
 	return v
 }
 
-// stop returns the stop of processes and of those that require them.
+// stop returns the stop of processes and their dependents.
 func (u *Processes) stop(programs []*process.Program) batch {
 	v := batch{begin: u.stopping, eligible: withStatus(process.Status.Stoppable), blockedBy: notYetStopped(u.graph(after).Reversed())}
 	v.with = u.related(programs, u.graph(requires).Reversed(), v.eligible)

@@ -81,7 +81,7 @@ type Unit struct {
 	done        atomic.Bool     // the job is completed
 }
 
-// ErrRestart is returned by Run when the unit has to be executed again.
+// ErrRestart is returned by Run when the unit must be executed again.
 var ErrRestart = errors.New("a restart was requested")
 
 // EssentialError is returned by Run when the unit ended because an essential program exited, or

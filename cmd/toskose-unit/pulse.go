@@ -14,7 +14,7 @@ const (
 )
 
 // pulse is health for an engine that checks frequently. A Swarm routes to a container only after
-// its first successful check, one interval after the start, so the interval has to be short; but
+// its first successful check, one interval after the start, so the interval must be short; but
 // each check costs a process, so later checks are delayed.
 func pulse(ctx context.Context, args []string, s system) int {
 	code := ask(ctx, "pulse", "/healthz", args, s)

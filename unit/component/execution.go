@@ -64,7 +64,7 @@ func (x *execution) writeProblem() string {
 	return fmt.Sprintf("the end of %s of %s cannot be written to the journal yet: %v", x.operation, x.component, x.cause)
 }
 
-// progress returns what is known while the execution runs.
+// progress returns the pid and the output while the execution runs.
 func (x *execution) progress() (pid int, end wire.Output) {
 	x.mu.Lock()
 	out := x.output

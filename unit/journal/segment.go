@@ -111,7 +111,7 @@ type damage struct {
 	torn  int64 // bytes after the last valid line
 }
 
-// scan finds the valid lines of a segment: those that are complete, that check
+// scan finds the valid lines of a segment: complete lines that check
 // accepts, and whose numbers ascend and stay below the next segment's.
 func scan(name string, data []byte, below uint64, check func(line []byte) (uint64, bool)) (*segment, damage) {
 	s := &segment{name: name}

@@ -60,7 +60,7 @@ type part struct {
 	missed missed
 }
 
-// missed counts what was dropped before a part.
+// missed counts the output dropped before a part.
 type missed struct{ lines, bytes int }
 
 // outlets returns the unit's stdout and stderr. They are shared by all writers, and identical if

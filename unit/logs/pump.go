@@ -59,7 +59,7 @@ type Pump struct {
 
 // PumpOptions configure a Pump.
 type PumpOptions struct {
-	// Spools are those that the writer adds to. While one of them is full, the pipe is not read, so
+	// Spools are the spools of the writer. While one of them is full, the pipe is not read, so
 	// that the process blocks when the pipe is full too.
 	Spools []Blocker
 	// Blocked is called when the pipe has not been read for a second. May be nil.

@@ -136,7 +136,7 @@ func (p *owner) killAll() {
 const descendantsRetry = time.Second
 
 // watchDescendants runs a wait for the descendants in its own goroutine until it succeeds, and
-// reports the result to the owner. Meanwhile Status.Stuck tells clients why a stop cannot complete.
+// reports the result to the owner. Meanwhile Status.Stuck explains why a stop cannot complete.
 func (p *owner) watchDescendants(ctx context.Context, wait func(context.Context) error) {
 	p.stopWatch()
 	ctx, cancel := context.WithCancel(ctx)
@@ -232,7 +232,7 @@ func processList(processes []proctree.Process) string {
 }
 
 // EndDescendants ends and reaps the processes left by a failed run, within the grace period, so
-// that they do not disturb the next start. It returns a description of what was ended, or "".
+// that they do not disturb the next start. It returns a description of the ended processes, or "".
 func (p *Program) EndDescendants(ctx context.Context) string {
 	ended, err := p.table.tree.End(ctx, []proctree.Program{p.number}, p.StopWait())
 	if err == nil && len(ended.Left) == 0 {

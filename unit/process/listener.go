@@ -69,7 +69,7 @@ func (a *outputSource) set(pid int, c *connection) {
 	})
 }
 
-// eventWriter turns what is written to a log into events, or into the answers of an event listener.
+// eventWriter turns writes to a log into events, or into the answers of an event listener.
 type eventWriter struct {
 	io.Writer
 	source  *outputSource

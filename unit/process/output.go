@@ -141,7 +141,7 @@ func (o Output) close() {
 	}
 }
 
-// End returns the end of each stream, including what is still in its pipe unless output is blocked.
+// End returns the end of each stream, including the rest in its pipe unless output is blocked.
 func (o Output) End() (end wire.Output) {
 	of := func(p *logs.Pump) string {
 		if p == nil {

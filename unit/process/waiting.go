@@ -34,7 +34,7 @@ func (w *PendingStart) Canceled() bool {
 	return w.status.Run != w.run || w.stops != w.stopCount || w.status.State.InRunningSet()
 }
 
-// SetReason sets what the start waits for, or clears it, and reports whether that changed. It
+// SetReason sets or clears the reason for waiting, and reports whether that changed. It
 // leaves the reason of another pending start of the program alone.
 func (w *PendingStart) SetReason(what string) bool {
 	now, before := w.Status().WaitsFor, w.reason

@@ -128,7 +128,7 @@ func (e *endCall) throttle(ctx context.Context, chase int, sig syscall.Signal) {
 // processor used for looking.
 const share = 4
 
-// look finds the live members and drops those that have ended. Only if it is settled is an empty
+// look finds the live members and drops ended ones. Only if it is settled is an empty
 // result conclusive.
 func (e *endCall) look() (members []*entry, settled bool, err error) {
 	began := time.Now()

@@ -48,7 +48,7 @@ type surveys struct {
 // by concurrent callers.
 func (t *Tree) Gone(program Program) bool { return t.presence(program) == absent }
 
-// presence is what a survey found about a program.
+// presence is the result of a survey for a program.
 type presence int
 
 const (

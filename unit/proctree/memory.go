@@ -198,7 +198,7 @@ func (m *memory) byGroupOrSession(pgid, sid int, leader func(pid int) (stat, boo
 	return Unclaimed
 }
 
-// update stores the results of a look and drops what has ended.
+// update stores the results of a look and drops ended processes.
 func (m *memory) update(v *view) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

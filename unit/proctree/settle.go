@@ -89,7 +89,7 @@ func (t *Tree) addIfMember(v *view, pid int, asked []Program) bool {
 	return true
 }
 
-// isThread reports whether a number is that of a secondary thread. Threads share the number space
+// isThread reports whether a number identifies a secondary thread. Threads share the number space
 // of processes but are not listed.
 func (t *Tree) isThread(pid int) bool {
 	text, err := t.proc.read(pid, "status", make([]byte, 1024))

@@ -94,7 +94,7 @@ func (w *watch) drop(h *handle) {
 }
 
 // wait returns when at least one of the held processes has ended, when ctx is
-// done, or spuriously. It drops those that have ended.
+// done, or spuriously. It drops ended processes.
 func (w *watch) wait(ctx context.Context) error {
 	if ctx.Err() != nil || len(w.handles) == 0 {
 		return nil

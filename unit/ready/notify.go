@@ -42,7 +42,7 @@ type Notify struct {
 }
 
 // Listen opens the socket. trusted reports whether a process belongs to the program; refused, if
-// not nil, is called for those that do not. Both are called by the reading goroutine, which Close
+// not nil, is called for other processes. Both are called by the reading goroutine, which Close
 // ends.
 func Listen(trusted func(pid int) bool, refused func(pid int)) (*Notify, error) {
 	name := "@toskose/notify/" + rand.Text()

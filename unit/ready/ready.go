@@ -75,7 +75,7 @@ func NewPoll(name string, interval time.Duration, try func(ctx context.Context) 
 	return &Poll{name: name, interval: interval, try: try}
 }
 
-// Wait retries until an attempt succeeds. Its error is that of the last attempt.
+// Wait retries until an attempt succeeds. It returns the error of the last attempt.
 func (p *Poll) Wait(ctx context.Context) error {
 	var last error
 	for ctx.Err() == nil {

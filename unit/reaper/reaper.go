@@ -224,7 +224,7 @@ func (c *Child) Exit() Exit {
 	}
 }
 
-// CPU returns the user and system time of the child, including that of the children it waited for.
+// CPU returns the user and system time of the child and of the children it waited for.
 // It is valid once Done is closed.
 func (c *Child) CPU() time.Duration {
 	select {

@@ -23,10 +23,10 @@ type Spec struct {
 	Env  []string // the complete environment, as NAME=value
 	Dir  string   // its working directory; empty: this process's
 
-	// Credential is the user, group and supplementary groups; nil: those of this process.
+	// Credential is the user, group and supplementary groups; nil: inherited.
 	Credential *syscall.Credential
 
-	// Umask of the child; nil: that of this process. The umask belongs to the whole process, so
+	// Umask of the child; nil: inherited. The umask belongs to the whole process, so
 	// during the fork it also applies to files created by other goroutines.
 	Umask *int
 

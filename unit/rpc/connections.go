@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// kind is the kind of a connection, each of which has its own limit.
+// kind is the kind of a connection. Each kind has its own limit.
 type kind int
 
 const (

@@ -118,7 +118,7 @@ func (r route) handler(method string) (h handler, allow string) {
 	return nil, strings.Join(allowed, ", ")
 }
 
-// head returns the handler of HEAD: that of GET, whose body net/http omits. Supervisor's routes
+// head returns the handler of HEAD: the handler of GET, with its body omitted by net/http. Supervisor's routes
 // have none.
 func (r route) head() handler {
 	if r.supervisors {

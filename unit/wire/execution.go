@@ -134,7 +134,7 @@ type Component struct {
 	Seq       uint64    `json:"seq"`                 // its last journal entry
 	Processes []Process `json:"processes,omitzero"`  // nil unless requested
 
-	// Executions are those that have not ended: two while a stop waits for the start that it has
+	// Executions are the running executions: two while a stop waits for the start that it has
 	// cancelled.
 	Executions []Execution `json:"executions,omitempty"`
 }

@@ -78,7 +78,7 @@ func remember(recent []Execution, x Execution, keep int) []Execution {
 // independent of executions of other operations, so that attempts can be counted.
 const MaxAttempts = 16
 
-// Bounded returns the last keep executions. Of earlier ones it keeps those that have not ended, the
+// Bounded returns the last keep executions. Of earlier ones it keeps the running ones, the
 // last of each index of a Task, and for each other operation the last one and the unsuccessful
 // series that it ends.
 func Bounded(recent []Execution, keep int) []Execution {

@@ -19,7 +19,7 @@ type LogWanted struct {
 }
 
 // LogChunk begins each part of the response: a line of JSON, followed by the given number of bytes
-// of a log. They are from one file, so the cursor of each byte is that of the first plus its
+// of a log. They are from one file, so the cursor of each byte is the first cursor plus its
 // distance.
 type LogChunk struct {
 	Log   int       `json:"log"` // index in the request

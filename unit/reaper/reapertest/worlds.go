@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// worldEnv tells the executed test binary which world it is in.
+// worldEnv is the variable with the world of the executed test binary.
 const worldEnv = "REAPERTEST_WORLD"
 
 // noExitDelay keeps the race detector from sleeping for a second when the process exits.
