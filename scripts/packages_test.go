@@ -85,6 +85,8 @@ func roomOf(pkg string) int {
 	switch {
 	case pkg == "cmd/toskose" || strings.HasPrefix(pkg, "cmd/toskose/") || top == "templates" || top == "graph":
 		top = "packager"
+	case top == "internal": // shared with the manager and the packager, and below all of them
+		top = "unit"
 	case top == "cmd":
 		top = strings.TrimPrefix(rest, "toskose-")
 	}

@@ -1,23 +1,24 @@
 package unit
 
 import (
+	"cmp"
 	"reflect"
-	"sort"
+	"slices"
 
 	"github.com/toskose/toskose/unit/config"
 )
 
-// groupConfig is a group as a configuration has it, with the component of that
-// name, if there is one: protocol and programs come into use together, so that
-// no operation is ever taken for one without an implementation.
+// groupConfig is the configuration of a group and of the component with the same name, if any.
+// Protocol and programs are put in use together, so that an operation is never found without its
+// implementation.
 type groupConfig struct {
 	group     config.Group
 	component *config.Component
-	listener  *config.Listener // nil: its processes are not event listeners
+	listener  *config.Listener // nil unless its processes are event listeners
 }
 
-// groupConfigs returns the groups of a configuration in the order in which they
-// are started. A component without programs is a group without processes.
+// groupConfigs returns the groups of a configuration in starting order. A component without
+// programs is a group without processes.
 func groupConfigs(c *config.Config) []*groupConfig {
 	all := make([]*groupConfig, 0, len(c.Groups))
 	for _, g := range c.Groups {
@@ -34,14 +35,13 @@ func groupConfigs(c *config.Config) []*groupConfig {
 		}
 		all = append(all, &groupConfig{group: config.Group{Name: component.Name, Priority: 999}, component: component})
 	}
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := &all[i].group, &all[j].group
-		return a.Priority < b.Priority || a.Priority == b.Priority && a.Name < b.Name
+	slices.SortStableFunc(all, func(a, b *groupConfig) int {
+		return cmp.Or(cmp.Compare(a.group.Priority, b.group.Priority), cmp.Compare(a.group.Name, b.group.Name))
 	})
 	return all
 }
 
-// configOf finds a group by its name; nil: there is none.
+// configOf returns the group with a name, or nil.
 func configOf(all []*groupConfig, name string) *groupConfig {
 	for _, a := range all {
 		if a.group.Name == name {
@@ -51,7 +51,7 @@ func configOf(all []*groupConfig, name string) *groupConfig {
 	return nil
 }
 
-// program finds a program of the group by its name; nil: there is none.
+// program returns the group's program with a name, or nil.
 func (a *groupConfig) program(name string) *config.Program {
 	for i := range a.group.Programs {
 		if p := &a.group.Programs[i]; p.Name == name {
@@ -61,8 +61,7 @@ func (a *groupConfig) program(name string) *config.Program {
 	return nil
 }
 
-// subscription is what makes the group's processes event listeners, nil: they
-// are not.
+// subscription returns the event listener settings that its processes depend on, or nil.
 func (a *groupConfig) subscription() *config.Listener {
 	if a.listener == nil {
 		return nil
@@ -72,19 +71,19 @@ func (a *groupConfig) subscription() *config.Listener {
 	return &l
 }
 
-// change is what becomes of a group's processes when another configuration of
-// it comes into use, by their names.
+// change lists what happens to the processes of a group, by name, when another configuration is put
+// in use.
 type change struct {
-	kept     []string // run on; what differs, if anything, takes no restart
+	kept     []string // continue to run; differences, if any, require no restart
 	replaced []string
 	removed  []string
 	added    []string
 	protocol bool // the component's protocol differs
-	pool     bool // what is told to event listeners differs, or whether they are any
+	pool     bool // the event listener settings differ
 }
 
-// between compares two configurations of a group.
-func between(before, after *groupConfig) change {
+// compareGroups compares two configurations of a group.
+func compareGroups(before, after *groupConfig) change {
 	c := change{
 		protocol: !reflect.DeepEqual(before.component, after.component),
 		pool:     !reflect.DeepEqual(before.subscription(), after.subscription()),
@@ -94,7 +93,7 @@ func between(before, after *groupConfig) change {
 		switch is := after.program(was.Name); {
 		case is == nil:
 			c.removed = append(c.removed, was.Name)
-		case !c.pool && reflect.DeepEqual(rigid(was), rigid(is)):
+		case !c.pool && reflect.DeepEqual(restartSettings(was), restartSettings(is)):
 			c.kept = append(c.kept, was.Name)
 		default:
 			c.replaced = append(c.replaced, was.Name)
@@ -108,18 +107,18 @@ func between(before, after *groupConfig) change {
 	return c
 }
 
-// none reports that nothing has to come into use.
-func (c change) none() bool {
+// isEmpty reports whether there is nothing to change.
+func (c change) isEmpty() bool {
 	return !c.protocol && !c.pool && len(c.replaced)+len(c.removed)+len(c.added) == 0
 }
 
-// whole reports that no process of the group could go on.
-func (c change) whole() bool { return len(c.kept) == 0 && len(c.replaced)+len(c.removed) > 0 }
+// affectsAll reports whether no process of the group can continue.
+func (c change) affectsAll() bool { return len(c.kept) == 0 && len(c.replaced)+len(c.removed) > 0 }
 
-// rigid is what of a process's configuration only a start of it can change.
-// The rest, which the package documentation lists, is left out: it may change
-// while the process runs. What this function does not name is rigid.
-func rigid(cfg *config.Program) *config.Program {
+// restartSettings returns the settings of a process that only a restart applies, by clearing all
+// others; the package documentation lists those. A setting that is not named here requires a
+// restart.
+func restartSettings(cfg *config.Program) *config.Program {
 	p := *cfg
 	p.Section, p.Number, p.Priority = "", 0, 0
 	p.Autostart, p.Autorestart, p.ExitCodes = false, "", nil
@@ -133,15 +132,15 @@ func rigid(cfg *config.Program) *config.Program {
 	return &p
 }
 
-// Differences are what a reload found, as names of groups.
+// Differences are the results of a reload, as names of groups.
 type Differences struct {
-	Added   []string // to be added; those that are in use already keep the processes that did not change
+	Added   []string // to be added; groups in use keep their unchanged processes
 	Changed []string // to be stopped, removed and added
 	Removed []string // to be stopped and removed
 }
 
-// differences is what a reload finds. A group that could keep some of its
-// processes is not among the changed ones, whose clients stop all of it.
+// differences compares all groups. A group that can keep some of its processes is not among the
+// changed ones, which clients stop entirely.
 func differences(before, after []*groupConfig) Differences {
 	r := Differences{Added: []string{}, Changed: []string{}, Removed: []string{}}
 	for _, a := range after {
@@ -150,9 +149,9 @@ func differences(before, after []*groupConfig) Differences {
 			r.Added = append(r.Added, a.group.Name)
 			continue
 		}
-		switch c := between(b, a); {
-		case c.none():
-		case c.whole():
+		switch c := compareGroups(b, a); {
+		case c.isEmpty():
+		case c.affectsAll():
 			r.Changed = append(r.Changed, a.group.Name)
 		default:
 			r.Added = append(r.Added, a.group.Name)

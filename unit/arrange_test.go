@@ -98,7 +98,7 @@ func TestWhichKeysTakeARestart(t *testing.T) {
 			if reflect.DeepEqual(before, after) {
 				t.Fatal("the key changes nothing at all")
 			}
-			if got := !between(before[0], after[0]).none(); got != restarts {
+			if got := !compareGroups(before[0], after[0]).isEmpty(); got != restarts {
 				t.Errorf("takes a restart: %v, want %v", got, restarts)
 			}
 		})

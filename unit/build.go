@@ -17,17 +17,16 @@ import (
 	"github.com/toskose/toskose/unit/process"
 )
 
-// Credentials of the unit in its environment, which no child inherits.
+// The unit's own credentials in its environment, which children do not inherit.
 const (
 	envPassword     = "SUPERVISORD_PASSWORD"
 	envPasswordFile = "SUPERVISORD_PASSWORD_FILE"
 )
 
-// labelPrefix begins the names of environment variables that say where the
-// container runs.
+// labelPrefix begins the names of environment variables that describe where the container runs.
 const labelPrefix = "TOSKOSE_LABEL_"
 
-// inherited is what children get of the unit's environment.
+// inherited returns the part of the unit's environment that children inherit.
 func inherited(env map[string]string) map[string]string {
 	env = maps.Clone(env)
 	if env == nil {
@@ -38,15 +37,15 @@ func inherited(env map[string]string) map[string]string {
 	return env
 }
 
-// What labels are passed on: the first by name, none that is longer.
+// Limits of labels: the first ones by name are used, and none that is longer.
 const (
 	maxLabels     = 16
 	maxLabelName  = 63
 	maxLabelValue = 253
 )
 
-// labels returns the labels in an environment: TOSKOSE_LABEL_HOST is host. A value
-// that is a template has met an orchestrator that fills in none.
+// labels returns the labels in an environment: TOSKOSE_LABEL_HOST is host. An unresolved template
+// means that the orchestrator does not support it.
 func labels(env map[string]string) map[string]string {
 	found := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -62,13 +61,12 @@ func labels(env map[string]string) map[string]string {
 	return found
 }
 
-// envOwner says whose documents the unit keeps.
+// envOwner is the variable with the owner of the documents.
 const envOwner = "TOSKOSE_DOCUMENTS_OWNER"
 
 var ownerForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// owner returns whose documents the unit keeps; none where an orchestrator does not
-// fill in who it is.
+// owner returns the owner of the documents, or "" if the orchestrator did not resolve it.
 func owner(env map[string]string) string {
 	if ownerForm.MatchString(env[envOwner]) {
 		return env[envOwner]
@@ -76,7 +74,7 @@ func owner(env map[string]string) string {
 	return ""
 }
 
-// serverURL is where children reach the unit, as Supervisor tells them.
+// serverURL returns SUPERVISOR_SERVER_URL, as Supervisor sets it for children.
 func serverURL(c *config.Config) string {
 	if len(c.Unix) > 0 {
 		return "unix://" + c.Unix[0].File
@@ -95,20 +93,20 @@ func serverURL(c *config.Config) string {
 	return fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(host, strconv.Itoa(c.Inet[0].Port)))
 }
 
-// Groups is what of a configuration is in use.
+// Groups manages the groups in use and reloads the configuration.
 type Groups struct {
 	*core
 	processes *Processes
 	reread    func() (*config.Config, []config.Warning, error)
-	rereading sync.Mutex     // one reload at a time
-	available []*groupConfig // as last read; behind changing
+	rereading sync.Mutex     // serialises reloads
+	available []*groupConfig // as last read; guarded by changing
 
-	served sync.WaitGroup // goroutines that own programs
-	begun  chan struct{}  // closed when every program is served
+	served    sync.WaitGroup // goroutines that own programs
+	allServed chan struct{}  // closed when every program is served
 }
 
-// listen makes the pool of an event listener's processes. It keeps events from
-// now on, whether or not they run; u.events.Remove ends that. nil has none.
+// listen creates the pool of an event listener, or returns nil for nil. The pool buffers events
+// from now on, even if no process runs, until u.events.Remove.
 func (u *Groups) listen(l *config.Listener) *events.Pool {
 	if l == nil {
 		return nil
@@ -128,7 +126,7 @@ func (u *Groups) listen(l *config.Listener) *events.Pool {
 	return pool
 }
 
-// build makes the programs and finds what belongs together.
+// build creates the programs and the groups.
 func (u *Groups) build() error {
 	if !u.config.Supervisord.NoCleanup && u.config.Supervisord.ChildLogDir != "" {
 		if err := logs.CleanAuto(u.config.Supervisord.ChildLogDir, u.config.Supervisord.Identifier); err != nil {
@@ -145,12 +143,12 @@ func (u *Groups) build() error {
 		u.events.Emit(events.GroupAdded(g.name))
 	}
 	u.names.replace(groups)
-	u.programs.Enlist(u.names.inOrder())
+	u.programs.Register(u.names.inOrder())
 	return nil
 }
 
-// group makes a group and its programs, except those that it is given by name.
-// pool is nil where they are not event listeners. Where it fails, it leaves nothing.
+// group creates a group and its programs, except those in kept. pool is nil unless they are event
+// listeners. If it fails, it leaves nothing behind.
 func (u *Groups) group(from *groupConfig, kept map[string]*process.Program, pool *events.Pool) (*group, error) {
 	g := &group{
 		name: from.group.Name, priority: from.group.Priority, component: from.component, listener: from.listener, pool: pool,
@@ -171,7 +169,7 @@ func (u *Groups) group(from *groupConfig, kept map[string]*process.Program, pool
 	return g, nil
 }
 
-// closeLogs gives up the logs of programs that are not used any more.
+// closeLogs closes the logs of programs that are not used any more.
 func closeLogs(programs []*process.Program) error {
 	var errs []error
 	for _, p := range programs {
@@ -180,9 +178,9 @@ func closeLogs(programs []*process.Program) error {
 	return errors.Join(errs...)
 }
 
-// serve begins to own programs.
+// serve starts the goroutines that own programs.
 func (u *Groups) serve(programs []*process.Program) {
 	for _, p := range programs {
-		u.served.Go(func() { p.Serve(u.life) })
+		u.served.Go(func() { p.Serve(u.lifetime) })
 	}
 }

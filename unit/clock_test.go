@@ -131,7 +131,7 @@ func newClocked(t *testing.T) *clocked {
 			t.Error(err)
 		}
 	})
-	<-c.begun
+	<-c.allServed
 	return c
 }
 
@@ -139,7 +139,7 @@ func newClocked(t *testing.T) *clocked {
 // itself needs the next one beside it: who waits may look too late.
 func (c *clocked) in(name string, states ...wire.ProcessState) wire.ProcessInfo {
 	c.t.Helper()
-	p, err := c.names.one(name)
+	p, err := c.names.single(name)
 	if err != nil {
 		c.t.Fatal(err)
 	}

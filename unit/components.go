@@ -8,19 +8,18 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Executions runs the operations of components, and says where these stand.
+// Executions runs the operations of components and reports their states.
 type Executions struct {
 	*core
-	labels    map[string]string // where the container runs
-	documents *kept
+	labels    map[string]string // describe where the container runs
+	documents *documentStore
 }
 
-// JournalPage is one answer of the journal.
+// JournalPage is a page of the journal.
 type JournalPage = component.JournalPage
 
-// Execute begins an operation and returns at once; its end is in the journal
-// and in Execution. The same id is the same execution: begun is false where it
-// was known.
+// Execute begins an operation and returns at once; its end is in the journal and in Execution.
+// Requests with the same id are the same execution: begun is false if the id was known.
 func (u *Executions) Execute(_ context.Context, r wire.ExecuteRequest) (x wire.Execution, begun bool, err error) {
 	return u.execute(r) //nolint:contextcheck // an execution outlives the call that began it
 }
@@ -34,21 +33,20 @@ func (u *core) execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err
 	return u.components.Execute(r)
 }
 
-// Execution returns an execution by its id as it is once it has ended or the
-// wait is over; fault NoExecution.
+// Execution returns an execution by its id once it has ended or the wait is over. Fault:
+// NoExecution.
 func (u *Executions) Execution(ctx context.Context, id string, wait time.Duration) (wire.Execution, error) {
 	return u.components.Execution(ctx, id, wait)
 }
 
-// Cancel ends an execution with all of its program's processes, by the stop
-// signal, TERM, and KILL after the grace, and returns it as it ended. One that
-// has ended already is returned as it is.
+// Cancel ends an execution and all processes of its program by the stop signal, TERM, and KILL
+// after the grace period. It returns the execution once it has ended, or unchanged if it had ended
+// before.
 func (u *Executions) Cancel(ctx context.Context, id string) (wire.Execution, error) {
 	return u.components.Cancel(ctx, id)
 }
 
-// Now is the cursor of one who knows nothing: what it leads to is a hello, which
-// says how all stands.
+// Now is the cursor of a new reader: the first entry is a hello with all states.
 const Now = "now"
 
 // Journal returns the entries after a cursor; see component.Set.Journal.
@@ -60,7 +58,7 @@ func (u *Executions) Journal(ctx context.Context, after string, wait time.Durati
 	return u.components.Journal(ctx, after, wait)
 }
 
-// Identity says whose journal it is, and how far it is.
+// Identity returns the identity of the unit and its journal.
 func (u *Executions) Identity() wire.Identity {
 	digest, _ := u.digest.Load().(string)
 	return wire.Identity{
@@ -69,8 +67,8 @@ func (u *Executions) Identity() wire.Identity {
 	}
 }
 
-// Components says where all components stand and, if asked to, what runs of
-// them, for which all of /proc is read.
+// Components returns the states of all components and, on request, their processes, which requires
+// reading all of /proc.
 func (u *Executions) Components(processes bool) (wire.Snapshot, error) {
 	snapshot := wire.Snapshot{Identity: u.Identity()}
 	var of map[string][]wire.Process
@@ -90,7 +88,7 @@ func (u *Executions) Components(processes bool) (wire.Snapshot, error) {
 	return snapshot, nil
 }
 
-// processes returns the processes of each component, and those of none.
+// processes returns the processes of each component, and the unclaimed ones.
 func (u *Executions) processes() (of map[string][]wire.Process, unclaimed []wire.Process, err error) {
 	found, err := u.programs.Processes()
 	if err != nil {
@@ -105,7 +103,7 @@ func (u *Executions) processes() (of map[string][]wire.Process, unclaimed []wire
 		owner := u.programs.Owner(p.Program)
 		if owner == nil || owner.Config().Component == "" || !u.components.Hosts(owner.Config().Component) {
 			if owner != nil {
-				seen.Operation = owner.Name() // an ordinary program's, or one's that a reload removed: shown as well
+				seen.Operation = owner.Name() // of an ordinary program, or one that a reload removed
 			}
 			unclaimed = append(unclaimed, seen)
 			continue

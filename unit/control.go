@@ -10,35 +10,34 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Processes starts, stops, signals and describes the processes of the groups in
-// use.
+// Processes starts, stops, signals and describes the processes of the groups in use.
 type Processes struct{ *core }
 
-// completion waits for what was begun.
+// completion waits for the end of an action.
 type completion func(ctx context.Context) error
 
-// action begins something with a process and says how to wait for its end.
+// action begins an action on a process and returns its completion.
 type action func(ctx context.Context, p *process.Program) (completion, error)
 
-// startable reports whether a call for a group or for all starts a process. It
-// begins no operation: what creates a component and what deletes it are of one
-// group, and only their protocol knows the order.
+// startable reports whether a call for a group or for all processes starts a process. It excludes
+// operations: creating and deleting a component are in the same group, and only the protocol knows
+// the order.
 func startable(p *process.Program) bool {
 	return p.Kind() == protocol.KindNone && p.Status().Startable()
 }
 
-// when returns what reports whether the status of a process is one of some.
-func when(is func(process.Status) bool) func(*process.Program) bool {
+// withStatus returns a predicate on the status of a process.
+func withStatus(is func(process.Status) bool) func(*process.Program) bool {
 	return func(p *process.Program) bool { return is(p.Status()) }
 }
 
-// StartProcess starts a process, or a whole group named `group:*`, whose
-// statuses it returns.
+// StartProcess starts a process, or a whole group named `group:*`, and returns the statuses of the
+// latter.
 func (u *Processes) StartProcess(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
 	return u.byName(ctx, name, wait, u.start)
 }
 
-// StartProcessGroup starts a group's processes that do not run and are not operations.
+// StartProcessGroup starts the processes of a group that do not run and are not operations.
 func (u *Processes) StartProcessGroup(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
 	return u.byGroup(ctx, name, wait, u.start)
 }
@@ -48,24 +47,24 @@ func (u *Processes) StartAllProcesses(ctx context.Context, wait bool) ([]wire.Pr
 	return u.all(ctx, wait, u.start)
 }
 
-// StopProcess stops a process, or a whole group named `group:*`, whose
-// statuses it returns. It answers when nothing of the process is left.
+// StopProcess stops a process, or a whole group named `group:*`, and returns the statuses of the
+// latter. It waits for the end of all descendants.
 func (u *Processes) StopProcess(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
 	return u.byName(ctx, name, wait, u.stop)
 }
 
-// StopProcessGroup stops a group's processes that run.
+// StopProcessGroup stops the running processes of a group.
 func (u *Processes) StopProcessGroup(ctx context.Context, name string, wait bool) ([]wire.ProcessStatus, error) {
 	return u.byGroup(ctx, name, wait, u.stop)
 }
 
-// StopAllProcesses stops every process that runs.
+// StopAllProcesses stops every running process.
 func (u *Processes) StopAllProcesses(ctx context.Context, wait bool) ([]wire.ProcessStatus, error) {
 	return u.all(ctx, wait, u.stop)
 }
 
-// byName does something with the process of a name, or with those of a group.
-func (u *Processes) byName(ctx context.Context, name string, wait bool, what func([]*process.Program) verb) ([]wire.ProcessStatus, error) {
+// byName acts on the process with a name, or on a whole group.
+func (u *Processes) byName(ctx context.Context, name string, wait bool, what func([]*process.Program) batch) ([]wire.ProcessStatus, error) {
 	if err := u.serving(); err != nil {
 		return nil, err
 	}
@@ -80,26 +79,26 @@ func (u *Processes) byName(ctx context.Context, name string, wait bool, what fun
 	return nil, u.perform(ctx, one, wait, what(one))[0].err
 }
 
-func (u *Processes) byGroup(ctx context.Context, name string, wait bool, what func([]*process.Program) verb) ([]wire.ProcessStatus, error) {
+func (u *Processes) byGroup(ctx context.Context, name string, wait bool, what func([]*process.Program) batch) ([]wire.ProcessStatus, error) {
 	if err := u.serving(); err != nil {
 		return nil, err
 	}
-	g, err := u.names.whole(name)
+	g, err := u.names.groupNamed(name)
 	if err != nil {
 		return nil, err
 	}
 	return u.each(ctx, g.programs, wait, what), nil
 }
 
-func (u *Processes) all(ctx context.Context, wait bool, what func([]*process.Program) verb) ([]wire.ProcessStatus, error) {
+func (u *Processes) all(ctx context.Context, wait bool, what func([]*process.Program) batch) ([]wire.ProcessStatus, error) {
 	if err := u.serving(); err != nil {
 		return nil, err
 	}
 	return u.each(ctx, u.names.inOrder(), wait, what), nil
 }
 
-// each begins with every eligible process in order, then waits for all.
-func (u *Processes) each(ctx context.Context, programs []*process.Program, wait bool, what func([]*process.Program) verb) []wire.ProcessStatus {
+// each acts on every eligible process in order, then waits for all.
+func (u *Processes) each(ctx context.Context, programs []*process.Program, wait bool, what func([]*process.Program) batch) []wire.ProcessStatus {
 	v := what(programs)
 	var eligible []*process.Program
 	for _, p := range programs {
@@ -114,7 +113,7 @@ func (u *Processes) each(ctx context.Context, programs []*process.Program, wait 
 	return statuses
 }
 
-// conclude waits for the end of what was begun, or leaves that to the unit.
+// conclude waits for the end of an action, or lets it continue in the background.
 func (u *Processes) conclude(ctx context.Context, p *process.Program, end completion, wait bool) error {
 	if end == nil {
 		return nil
@@ -123,8 +122,8 @@ func (u *Processes) conclude(ctx context.Context, p *process.Program, end comple
 		return end(ctx)
 	}
 	u.tasks.Go(func() {
-		if err := end(u.life); err != nil {
-			u.log.Info("nobody waited for this", "process", p.Name(), "error", err)
+		if err := end(u.lifetime); err != nil {
+			u.log.Info("the stop was interrupted", "process", p.Name(), "error", err)
 		}
 	})
 	return nil
@@ -142,7 +141,7 @@ func statusOf(p *process.Program, err error) wire.ProcessStatus {
 	return s
 }
 
-// starting begins a start, by an execution where the program is an operation.
+// starting begins a start, as an execution if the program is an operation.
 func (u *Processes) starting(ctx context.Context, p *process.Program) (completion, error) {
 	if err := p.Executable(); err != nil {
 		return nil, err
@@ -150,7 +149,7 @@ func (u *Processes) starting(ctx context.Context, p *process.Program) (completio
 	if s := p.Status(); s.State.InRunningSet() {
 		return nil, wire.NewFault(wire.AlreadyStarted, p.Namespec())
 	}
-	u.tied.started(p)
+	u.tied.remove(p)
 	if p.Kind() != protocol.KindNone {
 		return u.startingOperation(p) //nolint:contextcheck // an execution outlives the call that began it
 	}
@@ -161,17 +160,17 @@ func (u *Processes) starting(ctx context.Context, p *process.Program) (completio
 	case errors.Is(err, process.ErrAlreadyStarted):
 		return nil, wire.NewFault(wire.AlreadyStarted, p.Namespec())
 	case err != nil:
-		return nil, faulty(err)
+		return nil, toFault(err)
 	}
-	if s := p.Status(); !s.Arrived && s.SpawnErr != "" && s.Exit == nil { // it was never started
+	if s := p.Status(); !s.ReachedRunning && s.SpawnErr != "" && s.Exit == nil { // it was not started
 		return nil, wire.NewFault(wire.SpawnError, p.Namespec())
 	}
 	return func(ctx context.Context) error {
-		s, err := p.Await(ctx, func(s process.Status) bool { return s.Arrived || s.State != wire.Starting })
+		s, err := p.Await(ctx, func(s process.Status) bool { return s.ReachedRunning || s.State != wire.Starting })
 		switch {
 		case err != nil:
-			return faulty(err)
-		case s.Arrived:
+			return toFault(err)
+		case s.ReachedRunning:
 			return nil
 		case s.SpawnErr != "":
 			return wire.NewFault(wire.SpawnError, p.Namespec())
@@ -185,13 +184,13 @@ func (u *Processes) startingOperation(p *process.Program) (completion, error) {
 		Component: p.Config().Component, Operation: p.Config().Operation.String(), By: "supervisor.startProcess",
 	})
 	if err != nil {
-		return nil, supervisors(err, wire.SpawnError)
+		return nil, toSupervisorFault(err, wire.SpawnError)
 	}
 	return func(ctx context.Context) error {
 		ended, err := u.components.Execution(ctx, begun.ID, component.UntilDone)
 		switch {
 		case err != nil:
-			return supervisors(err, wire.AbnormalTermination)
+			return toSupervisorFault(err, wire.AbnormalTermination)
 		case ended.Outcome == wire.OutcomeSucceeded:
 			return nil
 		}
@@ -202,17 +201,17 @@ func (u *Processes) startingOperation(p *process.Program) (completion, error) {
 	}, nil
 }
 
-// supervisors gives a fault that only executions have the code that Supervisor
-// has for it, and keeps its sentence: supervisorctl breaks off at any other.
-func supervisors(err error, code wire.FaultCode) error {
+// toSupervisorFault replaces the code of a fault that only executions have with Supervisor's code,
+// and keeps its text: supervisorctl aborts at unknown codes.
+func toSupervisorFault(err error, code wire.FaultCode) error {
 	if f := (*wire.Fault)(nil); errors.As(err, &f) && !f.Code.Supervisors() {
 		return wire.NewFault(code, f.Detail)
 	}
 	return err
 }
 
-// faulty makes a fault of an error that has none.
-func faulty(err error) error {
+// toFault converts an error without a fault to one.
+func toFault(err error) error {
 	switch {
 	case errors.Is(err, process.ErrUnserved):
 		return wire.NewFault(wire.ShutdownState, "")
@@ -224,18 +223,18 @@ func faulty(err error) error {
 	return err
 }
 
-// stopping begins a stop. Where the program is an operation, its execution is
-// cancelled, and what a start left is closed.
+// stopping begins a stop. If the program is an operation, this cancels its execution and closes the
+// component of a start.
 func (u *Processes) stopping(ctx context.Context, p *process.Program) (completion, error) {
 	if p.Kind() != protocol.KindNone {
 		if id, ok := u.components.CancelRun(p); ok {
 			return func(ctx context.Context) error {
 				_, err := u.components.Execution(ctx, id, component.UntilDone)
-				return supervisors(err, wire.Failed)
+				return toSupervisorFault(err, wire.Failed)
 			}, nil
 		}
 	}
-	if p.StopWaiting() && p.Status().Startable() {
+	if p.CancelPendingStarts() && p.Status().Startable() {
 		return nil, nil
 	}
 	if s := p.Status(); !s.Stoppable() {
@@ -248,12 +247,12 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 	err := p.Stop(ctx)
 	if err != nil {
 		if opened {
-			_ = u.components.EndStop(p.Config().Component, "", false) // which writes nothing
+			_ = u.components.EndStop(p.Config().Component, "", false) // writes nothing
 		}
 		if errors.Is(err, process.ErrNotRunning) {
 			return nil, wire.NewFault(wire.NotRunning, p.Namespec())
 		}
-		return nil, faulty(err)
+		return nil, toFault(err)
 	}
 	begun := p.Status()
 	if !opened {
@@ -263,11 +262,11 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 		}, nil
 	}
 	ended := make(chan error, 1)
-	u.tasks.Go(func() { // also where the client is not there any more
-		s, err := stopped(u.life, p, begun)
+	u.tasks.Go(func() { // even if the client has hung up
+		s, err := stopped(u.lifetime, p, begun)
 		unwritten := u.components.EndStop(p.Config().Component, p.Config().Name+" was stopped by supervisor.stopProcess", s.AtRest())
 		if err == nil {
-			err = supervisors(unwritten, wire.Failed)
+			err = toSupervisorFault(unwritten, wire.Failed)
 		}
 		ended <- err
 	})
@@ -281,8 +280,7 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 	}, nil
 }
 
-// stopped waits for the end of a stop that has begun. Meanwhile the program may have been
-// started again.
+// stopped waits for the end of a stop. The program may have been started again meanwhile.
 func stopped(ctx context.Context, p *process.Program, begun process.Status) (s process.Status, err error) {
 	if s = begun; s.State == wire.Stopping {
 		s, err = p.Await(ctx, func(now process.Status) bool { return now.StopAnswered() || now.Run != begun.Run })
@@ -290,5 +288,5 @@ func stopped(ctx context.Context, p *process.Program, begun process.Status) (s p
 	if err == nil && s.Stuck != "" {
 		err = wire.NewFault(wire.Failed, p.Namespec()+": "+s.Stuck)
 	}
-	return s, faulty(err)
+	return s, toFault(err)
 }

@@ -1,7 +1,8 @@
 package unit
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,31 +13,30 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// group is a group of processes, in the order in which they are started. It
-// never changes: another one takes its place.
+// group is a group of processes, in starting order. It is immutable; a change replaces it.
 type group struct {
 	name      string
 	priority  int
-	component *config.Component // of that name; nil: there is none
-	listener  *config.Listener  // nil: its processes are not event listeners
+	component *config.Component // with the same name; may be nil
+	listener  *config.Listener  // nil unless its processes are event listeners
 	pool      *events.Pool      // of the event listener
 	programs  []*process.Program
 }
 
-// definition is the component's.
+// definition returns the definition of the group's component.
 func (g *group) definition() component.Definition {
 	return component.Definition{Protocol: g.component.Protocol, Programs: g.programs}
 }
 
-// directory finds processes and operations by the names that clients use. What
-// it has given stays as it was when a reload changes it.
+// directory finds processes and operations by the names that clients use. Its results do not change
+// when a reload replaces the groups.
 type directory struct {
 	mu     sync.RWMutex
 	groups []*group // replaced as a whole
 	byName map[string]*process.Program
 }
 
-// replace puts other groups in the place of all.
+// replace replaces all groups.
 func (d *directory) replace(groups []*group) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,29 +49,28 @@ func (d *directory) replace(groups []*group) {
 	}
 }
 
-// process finds a process by its full name; nil: it is not in use.
+// process returns the process with a full name, or nil.
 func (d *directory) process(name string) *process.Program {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.byName[name]
 }
 
-// every returns all groups in the order in which they are started.
-func (d *directory) every() []*group {
+// allGroups returns all groups in starting order.
+func (d *directory) allGroups() []*group {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.groups
 }
 
-// namespec finds what a name means: `p` is process p of group p, `g:p` a
-// member, `g:*` and `g:` the whole group (p is nil then). A member is also
-// found by its "interface.operation".
+// namespec resolves a name: `p` is process p of group p, `g:p` a member, `g:*` and `g:` the whole
+// group (then p is nil). A member is also found by its "interface.operation".
 func (d *directory) namespec(name string) (*group, *process.Program, error) {
 	groupName, processName, ok := strings.Cut(name, ":")
 	if !ok {
 		processName = name
 	}
-	g, err := d.whole(groupName)
+	g, err := d.groupNamed(groupName)
 	if err != nil {
 		return nil, nil, wire.NewFault(wire.BadName, name)
 	}
@@ -91,8 +90,8 @@ func (d *directory) namespec(name string) (*group, *process.Program, error) {
 	return nil, nil, wire.NewFault(wire.BadName, name)
 }
 
-// one finds a single process; the name of a whole group is a fault.
-func (d *directory) one(name string) (*process.Program, error) {
+// single resolves the name of a single process; the name of a whole group is a fault.
+func (d *directory) single(name string) (*process.Program, error) {
 	_, p, err := d.namespec(name)
 	if err == nil && p == nil {
 		err = wire.NewFault(wire.BadName, name)
@@ -100,9 +99,9 @@ func (d *directory) one(name string) (*process.Program, error) {
 	return p, err
 }
 
-// whole finds a group by its bare name.
-func (d *directory) whole(name string) (*group, error) {
-	for _, g := range d.every() {
+// groupNamed returns the group with a bare name.
+func (d *directory) groupNamed(name string) (*group, error) {
+	for _, g := range d.allGroups() {
 		if g.name == name {
 			return g, nil
 		}
@@ -113,20 +112,19 @@ func (d *directory) whole(name string) (*group, error) {
 // all returns every process by group and name.
 func (d *directory) all() []*process.Program {
 	var all []*process.Program
-	for _, g := range d.every() {
+	for _, g := range d.allGroups() {
 		all = append(all, g.programs...)
 	}
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := all[i].Config(), all[j].Config()
-		return a.Group < b.Group || a.Group == b.Group && a.Name < b.Name
+	slices.SortFunc(all, func(a, b *process.Program) int {
+		return cmp.Or(cmp.Compare(a.Config().Group, b.Config().Group), cmp.Compare(a.Config().Name, b.Config().Name))
 	})
 	return all
 }
 
-// inOrder returns every process in the order in which they are started.
+// inOrder returns every process in starting order.
 func (d *directory) inOrder() []*process.Program {
 	var all []*process.Program
-	for _, g := range d.every() {
+	for _, g := range d.allGroups() {
 		all = append(all, g.programs...)
 	}
 	return all

@@ -9,38 +9,39 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// kept is the documents that the unit keeps, and what the journal has of them.
-type kept struct {
-	folder documents.Folder
-	mu     sync.Mutex
-	told   map[string]string
+// documentStore holds the unit's documents and the revisions that the journal has of them.
+type documentStore struct {
+	folder   documents.Folder
+	mu       sync.Mutex
+	reported map[string]string
 }
 
-func keep(folder documents.Folder) *kept { return &kept{folder: folder, told: folder.Revisions()} }
+func newDocumentStore(folder documents.Folder) *documentStore {
+	return &documentStore{folder: folder, reported: folder.Revisions()}
+}
 
-// revisions returns what is kept now. What another unit that shares the folder has
-// written since is noticed here.
-func (k *kept) revisions(journal *component.Set) map[string]string {
+// revisions returns the current revisions. It also records what another unit that shares the folder
+// has written.
+func (k *documentStore) revisions(journal *component.Set) map[string]string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.folder.Revisions()
-	if !maps.Equal(now, k.told) {
-		k.told = now
+	if !maps.Equal(now, k.reported) {
+		k.reported = now
 		journal.Documents(now)
 	}
 	return now
 }
 
-// Document returns a document that the unit keeps; faults NoDocument, NoDocuments
-// and NoStorage.
+// Document returns a stored document. Faults: NoDocument, NoDocuments and NoStorage.
 func (u *Executions) Document(name string) (wire.Document, error) {
 	d, err := u.documents.folder.Get(name)
 	u.documents.revisions(u.components)
 	return d, err
 }
 
-// PutDocument keeps a document, synced when it returns; false: it was kept already.
-// One whose revision does not win is the fault OldRevision.
+// PutDocument stores and syncs a document. written is false if it was stored already. The fault
+// OldRevision means that its revision does not win.
 func (u *Executions) PutDocument(name string, d wire.Document) (written bool, err error) {
 	written, err = u.documents.folder.Put(name, d)
 	u.documents.revisions(u.components)

@@ -1,28 +1,29 @@
 package unit
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"sort"
+	"slices"
 	"syscall"
 
 	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// ProcessInfo answers supervisor.getProcessInfo.
+// ProcessInfo implements supervisor.getProcessInfo.
 func (u *Processes) ProcessInfo(_ context.Context, name string) (wire.ProcessInfo, error) {
 	if err := u.serving(); err != nil {
 		return wire.ProcessInfo{}, err
 	}
-	p, err := u.names.one(name)
+	p, err := u.names.single(name)
 	if err != nil {
 		return wire.ProcessInfo{}, err
 	}
 	return p.Info(u.now()), nil
 }
 
-// AllProcessInfo answers supervisor.getAllProcessInfo, by group and name.
+// AllProcessInfo implements supervisor.getAllProcessInfo, by group and name.
 func (u *Processes) AllProcessInfo(_ context.Context) ([]wire.ProcessInfo, error) {
 	if err := u.serving(); err != nil {
 		return nil, err
@@ -35,8 +36,8 @@ func (u *Processes) AllProcessInfo(_ context.Context) ([]wire.ProcessInfo, error
 	return infos, nil
 }
 
-// AllConfigInfo answers supervisor.getAllConfigInfo, by name: the configuration
-// as it was last read. A process that is not in use yet says so.
+// AllConfigInfo implements supervisor.getAllConfigInfo, by name. It returns the configuration as
+// last read, including processes that are not in use yet.
 func (u *Groups) AllConfigInfo() ([]wire.ConfigInfo, error) {
 	if err := u.serving(); err != nil {
 		return nil, err
@@ -55,17 +56,16 @@ func (u *Groups) AllConfigInfo() ([]wire.ConfigInfo, error) {
 			infos = append(infos, inUse[c.Group+":"+c.Name].ConfigInfo(c, a.group.Priority))
 		}
 	}
-	sort.SliceStable(infos, func(i, j int) bool { return infos[i].Name < infos[j].Name })
+	slices.SortStableFunc(infos, func(a, b wire.ConfigInfo) int { return cmp.Compare(a.Name, b.Name) })
 	return infos, nil
 }
 
-// SendProcessStdin writes to a process's standard input, until it has taken all
-// or ctx ends.
+// SendProcessStdin writes to a process's standard input until all is written or ctx ends.
 func (u *Processes) SendProcessStdin(ctx context.Context, name, chars string) error {
 	if err := u.serving(); err != nil {
 		return err
 	}
-	p, err := u.names.one(name)
+	p, err := u.names.single(name)
 	if err != nil {
 		return err
 	}

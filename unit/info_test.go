@@ -44,7 +44,7 @@ func TestNamesFindProcesses(t *testing.T) {
 			t.Errorf("%q finds %q, want %q", name, got, want)
 		}
 	}
-	if _, err := d.one("api:*"); err == nil {
+	if _, err := d.single("api:*"); err == nil {
 		t.Error("a whole group passes for a process")
 	}
 }

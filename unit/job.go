@@ -14,27 +14,25 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// jobIndex is the variable by which Kubernetes tells a pod of an indexed Job which of
-// its parts to run.
+// jobIndex is the variable in which Kubernetes gives the index to a pod of an indexed Job.
 const jobIndex = "JOB_COMPLETION_INDEX"
 
-// What a container ends with whose job was not completed for another reason than the
-// exit code of one of its operations.
+// Exit codes of a container whose job failed for another reason than the exit code of an operation.
 const (
 	jobFailed  = 1
-	jobTimeout = 124 // as that of timeout(1)
-	jobEnded   = 143 // as of what SIGTERM has ended
+	jobTimeout = 124 // as in timeout(1)
+	jobEnded   = 143 // as after SIGTERM
 )
 
-// job runs the operations of a container that is there for one Task, without a manager.
+// job runs the operations of a container that exists for one Task, without a manager.
 type job struct {
 	*core
 	spec.Job
 	indexes []int
 }
 
-// newJob returns the job of a container; nil where it has none. All indexes are run,
-// unless the environment says which.
+// newJob returns the job of a container, or nil. It runs all indexes unless the environment names
+// one.
 func newJob(c *core, env map[string]string) *job {
 	if c.config.Supervisord.Job == nil {
 		return nil
@@ -49,12 +47,11 @@ func newJob(c *core, env map[string]string) *job {
 	return j
 }
 
-// run runs what is still to be run, and says what the container ends with: nil where
-// all is completed.
+// run runs the remaining operations and returns how the container ends; nil if all were completed.
 func (j *job) run() *EssentialError {
 	for _, step := range j.Steps {
 		if !j.allows(step) {
-			continue // an earlier life of the container has done it
+			continue // completed before a restart of the container
 		}
 		if x, err := j.perform(wire.ExecuteRequest{Component: step.Component, Operation: step.Operation}); err != nil || x.Outcome != wire.OutcomeSucceeded {
 			return j.failed(step, x, err)
@@ -68,7 +65,7 @@ func (j *job) run() *EssentialError {
 	return nil
 }
 
-// part runs one index, unless it was completed or failed for good.
+// part runs one index unless it has been completed or has failed permanently.
 func (j *job) part(index int) *EssentialError {
 	last, since, err := j.remembered(index)
 	if err != nil {
@@ -108,7 +105,7 @@ func (j *job) perform(r wire.ExecuteRequest) (wire.Execution, error) {
 	if err != nil {
 		return x, err
 	}
-	return j.components.Execution(j.life, x.ID, component.UntilDone)
+	return j.components.Execution(j.lifetime, x.ID, component.UntilDone)
 }
 
 // allows reports whether the protocol of a component allows an operation now.
@@ -119,8 +116,8 @@ func (j *job) allows(o spec.JobStep) bool {
 	})
 }
 
-// remembered returns the last execution of an index that the journal has, and when the
-// first of all indexes began.
+// remembered returns the last execution of an index in the journal, and when the first of all
+// indexes began.
 func (j *job) remembered(index int) (last wire.Execution, since time.Time, err error) {
 	hello, err := j.components.Hello(wire.Identity{})
 	since = j.now()
@@ -140,7 +137,7 @@ func (j *job) remembered(index int) (last wire.Execution, since time.Time, err e
 	return last, since, err
 }
 
-// failed says what a container ends with whose operation did not succeed.
+// failed returns how a container ends after an operation that did not succeed.
 func (j *job) failed(o spec.JobStep, x wire.Execution, err error) *EssentialError {
 	if err != nil {
 		return &EssentialError{Code: jobFailed, Why: fmt.Sprintf("cannot execute %s: %v", o, err)}

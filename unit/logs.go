@@ -12,12 +12,11 @@ import (
 // Logs reads and empties the logs of the unit and of its processes.
 type Logs struct {
 	*core
-	own *logs.File // the unit's own; nil: it has none
+	own *logs.File // the unit's own; may be nil
 }
 
-// Follow writes what a log holds at its end, 1,024 bytes, then what is added to
-// it, until ctx ends or w fails. It follows rotation, and says
-// "==> File truncated <==" where the file shrinks.
+// Follow writes the last 1,024 bytes of a log, then its additions, until ctx ends or w fails.
+// It follows rotation, and writes "==> File truncated <==" when the file shrinks.
 type Follow func(ctx context.Context, w io.Writer) error
 
 func follow(f *logs.File) (Follow, error) {
@@ -39,7 +38,7 @@ func follow(f *logs.File) (Follow, error) {
 	}, nil
 }
 
-// ReadLog reads the unit's own log, by Supervisor's rules for offset and length.
+// ReadLog reads the unit's own log by Supervisor's rules for offset and length.
 func (u *Logs) ReadLog(offset, length int64) (string, error) {
 	if err := u.serving(); err != nil {
 		return "", err
@@ -62,7 +61,7 @@ func (u *Logs) ClearLog() error {
 	return u.own.Clear()
 }
 
-// FollowLog opens the unit's own log for /mainlogtail; fault NoFile when there is none.
+// FollowLog opens the unit's own log for /mainlogtail. Fault: NoFile.
 func (u *Logs) FollowLog() (Follow, error) {
 	if u.own == nil {
 		return nil, wire.NewFault(wire.NoFile, "the unit has no log file")
@@ -70,16 +69,16 @@ func (u *Logs) FollowLog() (Follow, error) {
 	return follow(u.own)
 }
 
-// logFile finds a process's log; nil: it has none.
+// logFile returns a process's log, or nil.
 func (u *Logs) logFile(name string, stream wire.Stream) (*logs.File, error) {
-	p, err := u.names.one(name)
+	p, err := u.names.single(name)
 	if err != nil {
 		return nil, err
 	}
 	return p.Log(stream)
 }
 
-// ReadProcessLog reads a process's log, by Supervisor's rules for offset and length.
+// ReadProcessLog reads a process's log by Supervisor's rules for offset and length.
 func (u *Logs) ReadProcessLog(name string, stream wire.Stream, offset, length int64) (string, error) {
 	if err := u.serving(); err != nil {
 		return "", err
@@ -95,7 +94,7 @@ func (u *Logs) ReadProcessLog(name string, stream wire.Stream, offset, length in
 	return string(data), err
 }
 
-// TailProcessLog reads the end of a process's log; no log is an empty answer.
+// TailProcessLog reads the end of a process's log; a missing log is empty.
 func (u *Logs) TailProcessLog(name string, stream wire.Stream, offset, length int64) (wire.LogTail, error) {
 	if err := u.serving(); err != nil {
 		return wire.LogTail{}, err
@@ -108,7 +107,7 @@ func (u *Logs) TailProcessLog(name string, stream wire.Stream, offset, length in
 	return wire.LogTail{Data: string(data), Offset: next, Overflow: overflow}, nil
 }
 
-// FollowProcessLog opens a process's log for /logtail; faults BadName and NoFile.
+// FollowProcessLog opens a process's log for /logtail. Faults: BadName and NoFile.
 func (u *Logs) FollowProcessLog(name string, stream wire.Stream) (Follow, error) {
 	f, err := u.logFile(name, stream)
 	if err != nil {
@@ -125,7 +124,7 @@ func (u *Logs) ClearProcessLogs(name string) error {
 	if err := u.serving(); err != nil {
 		return err
 	}
-	p, err := u.names.one(name)
+	p, err := u.names.single(name)
 	if err != nil {
 		return err
 	}
@@ -144,17 +143,16 @@ func (u *Logs) ClearAllProcessLogs() ([]wire.ProcessStatus, error) {
 	return statuses, nil
 }
 
-// LogPage is a piece of a log and the cursor with which a reader goes on.
+// LogPage is a piece of a log and the next cursor.
 type LogPage = logs.Page
 
-// LogAfter returns what the unit's own log has after a cursor, and waits for it up
-// to wait. Faults: NoFile when there is no log, BadArguments for what is not a
-// cursor.
+// LogAfter returns the data of the unit's own log after a cursor, waiting up to wait for it.
+// Faults: NoFile, and BadArguments for a malformed cursor.
 func (u *Logs) LogAfter(ctx context.Context, after string, wait time.Duration) (LogPage, error) {
 	return u.logAfter(ctx, u.own, "the unit has no log file", after, wait)
 }
 
-// ProcessLogAfter returns what a process's log has after a cursor; see LogAfter.
+// ProcessLogAfter returns the data of a process's log after a cursor; see LogAfter.
 func (u *Logs) ProcessLogAfter(ctx context.Context, name string, stream wire.Stream, after string, wait time.Duration) (LogPage, error) {
 	f, err := u.logFile(name, stream)
 	if err != nil {
@@ -169,16 +167,16 @@ func (u *Logs) logAfter(ctx context.Context, f *logs.File, name, after string, w
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	defer context.AfterFunc(u.life, cancel)() //nolint:contextcheck // the wait ends with the unit, too
+	defer context.AfterFunc(u.lifetime, cancel)() //nolint:contextcheck // the wait ends with the unit, too
 	return f.After(ctx, after)
 }
 
 // LogMerger reads several logs as one.
 type LogMerger = logs.Merger
 
-// MergeLogs reads logs of processes as one. Logs that there are not are empty: a client
-// follows those of a whole application, of which a reload may have removed some. Faults:
-// BadArguments for what is not a cursor, and OtherInstance. The caller closes the Merger.
+// MergeLogs reads several process logs as one. Missing logs are empty: a client follows the logs of
+// a whole application, and a reload may have removed some. Faults: BadArguments for a malformed
+// cursor, and OtherInstance. The caller closes the Merger.
 func (u *Logs) MergeLogs(r wire.LogsRequest) (*LogMerger, error) {
 	if id := u.components.Instance(); r.Instance != "" && r.Instance != id {
 		return nil, &wire.Fault{Code: wire.OtherInstance, Detail: "this is " + id, Instance: id}

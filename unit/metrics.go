@@ -1,12 +1,12 @@
 package unit
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"os"
 	"runtime"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,23 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toskose/toskose/unit/logs"
-	"github.com/toskose/toskose/unit/metrics"
 	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/proctree"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// MetricsType is the content type of what WriteMetrics writes.
-const MetricsType = metrics.ContentType
-
-// usage is what the processes of one program use now.
+// usage is the current resource usage of a program's processes.
 type usage struct {
 	cpu       time.Duration
 	memory    int64
 	processes int
 }
 
-// programMetrics is a program with all its numbers.
+// programMetrics is a program with its measurements.
 type programMetrics struct {
 	*process.Program
 	labels []string
@@ -40,25 +36,24 @@ type programMetrics struct {
 	usage  usage
 }
 
-// WriteMetrics writes what is known of the unit, its programs and components as
-// OpenMetrics text.
+// WriteMetrics writes the metrics of the unit, its programs and components as OpenMetrics text.
 func (u *Unit) WriteMetrics(to io.Writer) error {
 	programs, unclaimed, err := u.measure()
 	if err != nil {
 		return err
 	}
-	var w metrics.Writer
+	var w metricWriter
 	u.writeUnit(&w, unclaimed)
 	u.writeComponents(&w)
 	writeRuns(&w, programs)
 	writeUse(&w, programs)
 	writeLogs(&w, programs)
-	_, err = to.Write(w.Bytes())
+	_, err = to.Write(w.finish())
 	return err
 }
 
-// measure takes the counts first: a process that ends meanwhile is then missing
-// for a moment, and not there twice.
+// measure reads the counters first, so that a process that ends meanwhile is missing for a moment
+// rather than counted twice.
 func (u *Unit) measure() (programs []programMetrics, unclaimed int, err error) {
 	index := map[*process.Program]int{}
 	for i, p := range u.names.all() {
@@ -92,48 +87,48 @@ func (m *usage) add(p proctree.Process) {
 	}
 }
 
-func (u *Unit) writeUnit(w *metrics.Writer, unclaimed int) {
-	w.Begin(metrics.Family{Name: "toskose_unit", Kind: metrics.Info, Help: "The unit and the journal that it keeps."})
-	w.Add(1, "version", u.version, "go", runtime.Version(), "identifier", u.Identification(), "instance", u.components.Instance())
-	w.Begin(metrics.Family{Name: "toskose_unit_start_time_seconds", Kind: metrics.Gauge, Unit: "seconds", Help: "When the unit started, since 1970."})
-	w.Add(seconds(u.booted))
+func (u *Unit) writeUnit(w *metricWriter, unclaimed int) {
+	w.begin(metricFamily{Name: "toskose_unit", Kind: infoKind, Help: "The unit and its journal."})
+	w.add(1, "version", u.version, "go", runtime.Version(), "identifier", u.Identification(), "instance", u.components.Instance())
+	w.begin(metricFamily{Name: "toskose_unit_start_time_seconds", Kind: gauge, Unit: "seconds", Help: "When the unit started, since 1970."})
+	w.add(seconds(u.booted))
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) == nil {
-		w.Begin(metrics.Family{Name: "toskose_unit_cpu_seconds", Kind: metrics.Counter, Unit: "seconds", Help: "CPU time of the unit itself."})
-		w.Add(time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds())
+		w.begin(metricFamily{Name: "toskose_unit_cpu_seconds", Kind: counter, Unit: "seconds", Help: "CPU time of the unit itself."})
+		w.add(time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds())
 	}
 	if resident, ok := ownMemory(); ok {
-		w.Begin(metrics.Family{Name: "toskose_unit_resident_memory_bytes", Kind: metrics.Gauge, Unit: "bytes", Help: "Resident memory of the unit itself."})
-		w.Add(float64(resident))
+		w.begin(metricFamily{Name: "toskose_unit_resident_memory_bytes", Kind: gauge, Unit: "bytes", Help: "Resident memory of the unit itself."})
+		w.add(float64(resident))
 	}
-	w.Begin(metrics.Family{Name: "toskose_unit_journal_entries", Kind: metrics.Counter, Help: "Entries that were written to the journal, in all lives of the container."})
-	w.Add(float64(u.components.Seq()))
-	w.Begin(metrics.Family{Name: "toskose_unit_unclaimed_processes", Kind: metrics.Gauge, Help: "Processes of the container that belong to no program."})
-	w.Add(float64(unclaimed))
+	w.begin(metricFamily{Name: "toskose_unit_journal_entries", Kind: counter, Help: "Entries written to the journal since the container was created."})
+	w.add(float64(u.components.Seq()))
+	w.begin(metricFamily{Name: "toskose_unit_unclaimed_processes", Kind: gauge, Help: "Processes of the container that belong to no program."})
+	w.add(float64(unclaimed))
 	streams := []wire.Stream{wire.Stdout, wire.Stderr}
-	w.Begin(metrics.Family{Name: "toskose_unit_output_bytes", Kind: metrics.Counter, Unit: "bytes", Help: "Bytes that the container's output took."})
+	w.begin(metricFamily{Name: "toskose_unit_output_bytes", Kind: counter, Unit: "bytes", Help: "Bytes that the container's output accepted."})
 	for _, stream := range streams {
-		w.Add(float64(u.programs.ConsoleStats(stream).Written), "stream", string(stream))
+		w.add(float64(u.programs.ConsoleStats(stream).Written), "stream", string(stream))
 	}
-	w.Begin(metrics.Family{Name: "toskose_unit_output_dropped_bytes", Kind: metrics.Counter, Unit: "bytes", Help: "Bytes that it did not take."})
+	w.begin(metricFamily{Name: "toskose_unit_output_dropped_bytes", Kind: counter, Unit: "bytes", Help: "Bytes that the container's output did not accept."})
 	for _, stream := range streams {
-		w.Add(float64(u.programs.ConsoleStats(stream).Dropped), "stream", string(stream))
+		w.add(float64(u.programs.ConsoleStats(stream).Dropped), "stream", string(stream))
 	}
 }
 
-func (u *Unit) writeComponents(w *metrics.Writer) {
+func (u *Unit) writeComponents(w *metricWriter) {
 	_, components := u.components.Components()
-	w.Begin(metrics.Family{Name: "toskose_component_state", Kind: metrics.StateSet, Help: "The state of a component, by its protocol."})
+	w.begin(metricFamily{Name: "toskose_component_state", Kind: stateSet, Help: "The state of a component, by its protocol."})
 	for _, c := range components {
-		w.States(u.components.States(c.Name, c.State), c.State, "component", c.Name)
+		w.addStates(u.components.States(c.Name, c.State), c.State, "component", c.Name)
 	}
-	w.Begin(metrics.Family{Name: "toskose_component_executing", Kind: metrics.Gauge, Help: "1 while an operation of the component is executed."})
+	w.begin(metricFamily{Name: "toskose_component_executing", Kind: gauge, Help: "1 while an operation of the component is executed."})
 	for _, c := range components {
 		executing := 0.0
 		if c.Executing != "" {
 			executing = 1
 		}
-		w.Add(executing, "component", c.Name)
+		w.add(executing, "component", c.Name)
 	}
 }
 
@@ -141,71 +136,68 @@ var processStates = []wire.ProcessState{
 	wire.Stopped, wire.Starting, wire.Running, wire.Backoff, wire.Stopping, wire.Exited, wire.Fatal, wire.Unknown,
 }
 
-func writeRuns(w *metrics.Writer, programs []programMetrics) {
+func writeRuns(w *metricWriter, programs []programMetrics) {
 	var states []string
 	for _, s := range processStates {
 		states = append(states, s.String())
 	}
-	w.Begin(metrics.Family{Name: "toskose_program_state", Kind: metrics.StateSet, Help: "The state of a program, by Supervisor's names."})
+	w.begin(metricFamily{Name: "toskose_program_state", Kind: stateSet, Help: "The state of a program, by Supervisor's names."})
 	for _, p := range programs {
-		w.States(states, p.status.State.String(), p.labels...)
+		w.addStates(states, p.status.State.String(), p.labels...)
 	}
-	w.Begin(metrics.Family{Name: "toskose_program_starts", Kind: metrics.Counter, Help: "Starts of the main process."})
+	w.begin(metricFamily{Name: "toskose_program_starts", Kind: counter, Help: "Starts of the main process."})
 	for _, p := range programs {
-		w.Add(float64(p.counts.Starts), p.labels...)
+		w.add(float64(p.counts.Starts), p.labels...)
 	}
-	w.Begin(metrics.Family{Name: "toskose_program_restarts", Kind: metrics.Counter, Help: "Those of the starts that nobody asked for: retries, and restarts after an exit."})
+	w.begin(metricFamily{Name: "toskose_program_restarts", Kind: counter, Help: "Starts that were not requested: retries, and restarts after an exit."})
 	for _, p := range programs {
-		w.Add(float64(p.counts.Restarts), p.labels...)
+		w.add(float64(p.counts.Restarts), p.labels...)
 	}
-	w.Begin(metrics.Family{Name: "toskose_program_exits", Kind: metrics.Counter, Help: "Ends of the main process, by exit code or by the signal that ended it."})
+	w.begin(metricFamily{Name: "toskose_program_exits", Kind: counter, Help: "Ends of the main process, by exit code or by the signal that ended it."})
 	for _, p := range programs {
 		for _, exit := range exitsOf(p.counts) {
 			code, signal := strconv.Itoa(exit.Code), ""
 			if exit.Signalled() {
 				code, signal = "", exit.String()
 			}
-			w.Add(float64(p.counts.Exits[exit]), p.with("code", code, "signal", signal)...)
+			w.add(float64(p.counts.Exits[exit]), p.with("code", code, "signal", signal)...)
 		}
 	}
-	w.Begin(metrics.Family{Name: "toskose_program_start_time_seconds", Kind: metrics.Gauge, Unit: "seconds", Help: "When the main process was started last, since 1970."})
+	w.begin(metricFamily{Name: "toskose_program_start_time_seconds", Kind: gauge, Unit: "seconds", Help: "When the main process was started last, since 1970."})
 	for _, p := range programs {
 		if !p.status.Started.IsZero() {
-			w.Add(seconds(p.status.Started), p.labels...)
+			w.add(seconds(p.status.Started), p.labels...)
 		}
 	}
 }
 
-// exitsOf returns the ways in which a program ended, those by a signal last.
+// exitsOf returns the ways in which a program ended, signals last.
 func exitsOf(c process.Counts) []process.Exit {
-	exits := slices.Collect(maps.Keys(c.Exits))
-	sort.SliceStable(exits, func(i, j int) bool {
-		a, b := exits[i], exits[j]
-		return a.Signal < b.Signal || a.Signal == b.Signal && a.Code < b.Code
+	return slices.SortedFunc(maps.Keys(c.Exits), func(a, b process.Exit) int {
+		return cmp.Or(cmp.Compare(a.Signal, b.Signal), cmp.Compare(a.Code, b.Code))
 	})
-	return exits
 }
 
 func (m programMetrics) with(labels ...string) []string { return slices.Concat(m.labels, labels) }
 
-func writeUse(w *metrics.Writer, programs []programMetrics) {
-	w.Begin(metrics.Family{Name: "toskose_program_cpu_seconds", Kind: metrics.Counter, Unit: "seconds", Help: "CPU time of the program's processes, those that have ended too."})
+func writeUse(w *metricWriter, programs []programMetrics) {
+	w.begin(metricFamily{Name: "toskose_program_cpu_seconds", Kind: counter, Unit: "seconds", Help: "CPU time of the program's processes, including ended ones."})
 	for _, p := range programs {
-		w.Add(p.CPU(p.counts.CPU+p.usage.cpu).Seconds(), p.labels...)
+		w.add(p.CPU(p.counts.CPU+p.usage.cpu).Seconds(), p.labels...)
 	}
-	w.Begin(metrics.Family{Name: "toskose_program_resident_memory_bytes", Kind: metrics.Gauge, Unit: "bytes", Help: "Resident memory of the program's processes."})
+	w.begin(metricFamily{Name: "toskose_program_resident_memory_bytes", Kind: gauge, Unit: "bytes", Help: "Resident memory of the program's processes."})
 	for _, p := range programs {
-		w.Add(float64(p.usage.memory), p.labels...)
+		w.add(float64(p.usage.memory), p.labels...)
 	}
-	w.Begin(metrics.Family{Name: "toskose_program_processes", Kind: metrics.Gauge, Help: "Live processes of the program."})
+	w.begin(metricFamily{Name: "toskose_program_processes", Kind: gauge, Help: "Live processes of the program."})
 	for _, p := range programs {
-		w.Add(float64(p.usage.processes), p.labels...)
+		w.add(float64(p.usage.processes), p.labels...)
 	}
 }
 
-// writeLogs tells of log files, and of copies to the container's output. Streams
-// that share a file have one number for both.
-func writeLogs(w *metrics.Writer, programs []programMetrics) {
+// writeLogs writes the metrics of log files and of copies to the container's output. Streams that
+// share a file have the same values.
+func writeLogs(w *metricWriter, programs []programMetrics) {
 	type stream struct {
 		labels []string
 		stats  logs.Stats
@@ -223,22 +215,22 @@ func writeLogs(w *metrics.Writer, programs []programMetrics) {
 		}
 	}
 	family := func(name, help string, streams []stream, value func(logs.Stats) uint64) {
-		w.Begin(metrics.Family{Name: name, Kind: metrics.Counter, Unit: "bytes", Help: help})
+		w.begin(metricFamily{Name: name, Kind: counter, Unit: "bytes", Help: help})
 		for _, s := range streams {
-			w.Add(float64(value(s.stats)), s.labels...)
+			w.add(float64(value(s.stats)), s.labels...)
 		}
 	}
 	written := func(s logs.Stats) uint64 { return s.Written }
 	dropped := func(s logs.Stats) uint64 { return s.Dropped }
 	family("toskose_program_log_bytes", "Bytes written to the log.", files, written)
-	family("toskose_program_log_dropped_bytes", "Bytes that the log did not take, as on a full disk.", files, dropped)
+	family("toskose_program_log_dropped_bytes", "Bytes that could not be written to the log, for example because of a full disk.", files, dropped)
 	family("toskose_program_output_bytes", "Bytes of lines copied to the container's output.", copied, written)
-	family("toskose_program_output_dropped_bytes", "Bytes of lines for which that had no room.", copied, dropped)
+	family("toskose_program_output_dropped_bytes", "Bytes of lines that were dropped because the container's output was not read.", copied, dropped)
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// ownMemory is the unit's resident memory in bytes (proc_pid_statm(5)).
+// ownMemory returns the unit's resident memory in bytes (proc_pid_statm(5)).
 func ownMemory() (int64, bool) {
 	text, err := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(text))

@@ -7,47 +7,47 @@ import (
 	"sync"
 
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/unit/order"
+	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/process"
 )
 
-// verb is what is done with processes.
-type verb struct {
-	begin    action
-	eligible func(*process.Program) bool
-	starts   bool
-	hinder   func(*sequence, *process.Program) hindrance // nil: nothing hinders
-	with     []*process.Program                          // what it is done with, too
-	then     func()                                      // what follows, once it was begun; nil: nothing
+// batch describes an action on several processes.
+type batch struct {
+	begin     action
+	eligible  func(*process.Program) bool
+	starts    bool
+	blockedBy func(*sequence, *process.Program) blocker // nil: nothing blocks
+	with      []*process.Program                        // further processes to act on
+	then      func()                                    // called after the action has begun; may be nil
 }
 
-// result is what became of one process.
+// result is the result for one process.
 type result struct {
 	*process.Program
 	err error
 }
 
-// start returns the start of processes and of what they require.
-func (u *Processes) start(programs []*process.Program) verb {
-	v := verb{begin: u.starting, eligible: startable, starts: true, hinder: notYetStarted}
-	v.with = u.required(programs)
-	if followers := u.followers(slices.Concat(programs, v.with)); len(followers) > 0 {
-		v.then = func() { u.tasks.Go(func() { u.startPatiently(followers) }) }
+// start returns the start of processes and their requirements.
+func (u *Processes) start(programs []*process.Program) batch {
+	v := batch{begin: u.starting, eligible: startable, starts: true, blockedBy: notYetStarted}
+	v.with = u.missingRequirements(programs)
+	if followers := u.stoppedRequirers(slices.Concat(programs, v.with)); len(followers) > 0 {
+		v.then = func() { u.tasks.Go(func() { u.startInBackground(followers) }) }
 	}
 	return v
 }
 
-// stop returns the stop of processes and of what requires them.
-func (u *Processes) stop(programs []*process.Program) verb {
-	v := verb{begin: u.stopping, eligible: when(process.Status.Stoppable), hinder: notYetStopped(u.graph(after).Reversed())}
-	v.with = u.tiedTo(programs, u.graph(requires).Reversed(), v.eligible)
-	u.tied.stopped(programs, v.with)
+// stop returns the stop of processes and their dependents.
+func (u *Processes) stop(programs []*process.Program) batch {
+	v := batch{begin: u.stopping, eligible: withStatus(process.Status.Stoppable), blockedBy: notYetStopped(u.graph(after).Reversed())}
+	v.with = u.related(programs, u.graph(requires).Reversed(), v.eligible)
+	u.tied.record(programs, v.with)
 	return v
 }
 
-// perform begins with processes, each in its turn, and waits for the end of all that
-// it began, or leaves that to the unit. It answers for those it was given first.
-func (u *Processes) perform(ctx context.Context, programs []*process.Program, wait bool, what verb) []result {
+// perform acts on processes in sequence and waits for the ends, or lets them continue in the
+// background. It returns the results of the processes in its arguments.
+func (u *Processes) perform(ctx context.Context, programs []*process.Program, wait bool, what batch) []result {
 	programs = slices.Concat(programs, what.with)
 	results := make([]result, len(programs))
 	at := map[*process.Program]int{}
@@ -62,9 +62,9 @@ func (u *Processes) perform(ctx context.Context, programs []*process.Program, wa
 		return err
 	}
 	var ending sync.WaitGroup
-	var ends []func() // of stops: they stay as they are, so that one after the other can be waited for
+	var ends []func() // of stops: a stopped process may not start until the ends of all have been waited for
 	q := u.sequence(programs)
-	q.hinder, q.starts = what.hinder, what.starts
+	q.blockedBy, q.starts = what.blockedBy, what.starts
 	q.begin = func(ctx context.Context, p *process.Program, why error) error {
 		if why != nil {
 			return become(p, why)
@@ -89,7 +89,7 @@ func (u *Processes) perform(ctx context.Context, programs []*process.Program, wa
 	if wait {
 		q.run(ctx)
 	} else if len(q.waiting) > 0 {
-		u.tasks.Go(func() { q.run(u.life) })
+		u.tasks.Go(func() { q.run(u.lifetime) })
 	}
 	ending.Wait()
 	for _, end := range ends {
@@ -100,8 +100,8 @@ func (u *Processes) perform(ctx context.Context, programs []*process.Program, wa
 	return slices.Clone(results)
 }
 
-// autostart starts the programs that start by themselves and never ran, what they
-// require, and what was stopped with them.
+// autostart starts programs with autostart that have never run, their requirements, and programs
+// that were stopped with these.
 func (u *Processes) autostart(programs []*process.Program) {
 	var starting []*process.Program
 	for _, p := range programs {
@@ -109,17 +109,17 @@ func (u *Processes) autostart(programs []*process.Program) {
 			starting = append(starting, p)
 		}
 	}
-	starting = slices.Concat(starting, u.required(starting))
-	u.startPatiently(slices.Concat(starting, u.followers(starting)))
+	starting = slices.Concat(starting, u.missingRequirements(starting))
+	u.startInBackground(slices.Concat(starting, u.stoppedRequirers(starting)))
 }
 
-// startPatiently starts programs that nobody waits for.
-func (u *Processes) startPatiently(programs []*process.Program) {
+// startInBackground starts programs that no client waits for.
+func (u *Processes) startInBackground(programs []*process.Program) {
 	q := u.sequence(programs)
-	q.hinder, q.starts, q.patient = notYetStarted, true, true
+	q.blockedBy, q.starts, q.waitsForever = notYetStarted, true, true
 	q.begin = func(ctx context.Context, p *process.Program, err error) error {
 		if err != nil {
-			return err // somebody has started or removed it, or the unit ends
+			return err // it was started or removed meanwhile, or the unit is shutting down
 		}
 		if p.Kind() == protocol.KindNone {
 			err = p.Start(ctx, nil)
@@ -127,22 +127,22 @@ func (u *Processes) startPatiently(programs []*process.Program) {
 			_, err = u.startingOperation(p) //nolint:contextcheck // an execution outlives what began it
 		}
 		if err != nil && !errors.Is(err, process.ErrAlreadyStarted) {
-			u.log.Error("cannot start by itself", "process", p.Name(), "error", err)
+			u.log.Error("cannot start automatically", "process", p.Name(), "error", err)
 		}
 		return err
 	}
-	q.run(u.life)
+	q.run(u.lifetime)
 }
 
-// required returns what programs require and is not there yet.
-func (u *Processes) required(programs []*process.Program) []*process.Program {
-	found := u.tiedTo(programs, u.graph(requires), startable)
-	return slices.DeleteFunc(found, func(p *process.Program) bool { return p.Standing() != process.AtRest })
+// missingRequirements returns the requirements of programs that are not running.
+func (u *Processes) missingRequirements(programs []*process.Program) []*process.Program {
+	found := u.related(programs, u.graph(requires), startable)
+	return slices.DeleteFunc(found, func(p *process.Program) bool { return p.Progress() != process.NotStarting })
 }
 
-// tiedTo returns, in the order in which they are started, what a graph ties to those
-// of some programs that are eligible, as far as it is eligible itself.
-func (u *Processes) tiedTo(programs []*process.Program, ties order.Graph, eligible func(*process.Program) bool) []*process.Program {
+// related returns the eligible programs that a graph connects to the eligible ones of the given
+// programs, in starting order.
+func (u *Processes) related(programs []*process.Program, ties config.Graph, eligible func(*process.Program) bool) []*process.Program {
 	if len(ties) == 0 {
 		return nil
 	}
@@ -158,31 +158,33 @@ func (u *Processes) tiedTo(programs []*process.Program, ties order.Graph, eligib
 	})
 }
 
-// followers returns what was stopped because it requires one of these programs.
-func (u *Processes) followers(programs []*process.Program) []*process.Program {
+// stoppedRequirers returns the programs that were stopped because they require one of the given
+// programs.
+func (u *Processes) stoppedRequirers(programs []*process.Program) []*process.Program {
 	var found []*process.Program
-	for _, name := range u.tied.all() {
+	for _, name := range u.tied.sorted() {
 		p := u.names.process(name)
 		reached := u.graph(requires).Reach(name)
 		if p == nil || slices.Contains(programs, p) || !slices.ContainsFunc(programs, func(r *process.Program) bool { return reached[r.Name()] }) {
 			continue
 		}
-		u.tied.started(p)
-		if p.Standing() == process.AtRest {
+		u.tied.remove(p)
+		if p.Progress() == process.NotStarting {
 			found = append(found, p)
 		}
 	}
 	return found
 }
 
-// tied is what was stopped with what it requires, to be started with it again.
-type tied struct {
+// stoppedPrograms are the programs that were stopped together with a requirement and are to be
+// started with it again.
+type stoppedPrograms struct {
 	mu    sync.Mutex
 	names map[string]bool
 }
 
-// stopped notes a stop that was asked for, and those that came of it.
-func (t *tied) stopped(asked, with []*process.Program) {
+// record records a requested stop and the further stops that it caused.
+func (t *stoppedPrograms) record(asked, with []*process.Program) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range asked {
@@ -196,14 +198,14 @@ func (t *tied) stopped(asked, with []*process.Program) {
 	}
 }
 
-func (t *tied) started(p *process.Program) {
+func (t *stoppedPrograms) remove(p *process.Program) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.names, p.Name())
 }
 
-// all returns the names, sorted.
-func (t *tied) all() []string {
+// sorted returns the names, sorted.
+func (t *stoppedPrograms) sorted() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	names := make([]string, 0, len(t.names))

@@ -10,14 +10,13 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// errUntold is why a unit with a place for documents is not ready at first.
-var errUntold = errors.New("the manager has not said yet what the goal wants running here")
+// errNoTargets is the initial reason why a unit with a document folder is not ready.
+var errNoTargets = errors.New("the manager has not stored the target states of this container yet")
 
-// Ready reports whether clients should be led to the container: nil, or why not.
-// They should where the unit works and every component that the goal wants
-// running is. The manager says which those are, by the document wire.TargetsDocument;
-// what it said last holds when it is away. A unit that cannot keep documents is
-// ready when it works.
+// Ready returns nil if the container is ready for clients: the unit works and every component that
+// the goal requires is in its state. The manager writes these in the document wire.TargetsDocument,
+// which remains valid while the manager is away. A unit without a document folder is ready when it
+// works.
 func (u *Unit) Ready() error {
 	if err := u.Healthy(); err != nil {
 		return err
@@ -27,7 +26,7 @@ func (u *Unit) Ready() error {
 	case code == wire.NoDocuments:
 		return nil
 	case code == wire.NoDocument:
-		return errUntold
+		return errNoTargets
 	case err != nil:
 		return err
 	}
@@ -39,10 +38,10 @@ func (u *Unit) Ready() error {
 	for _, name := range slices.Sorted(maps.Keys(targets.Components)) {
 		i := slices.IndexFunc(components, func(c wire.Component) bool { return c.Name == name })
 		if i < 0 {
-			return fmt.Errorf("the goal wants %s, which is not here", name)
+			return fmt.Errorf("the goal requires component %s, which this container does not have", name)
 		}
 		if want := targets.Components[name]; components[i].State != want {
-			return fmt.Errorf("%s is %s, and the goal wants it %s", name, components[i].State, want)
+			return fmt.Errorf("component %s is in state %s, but the goal requires %s", name, components[i].State, want)
 		}
 	}
 	return nil

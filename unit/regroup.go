@@ -10,12 +10,10 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// AddProcessGroup brings a group into use as it was last read, and starts what
-// starts by itself. Of a group that is in use and could keep some of its
-// processes it stops those that changed or are not configured any more, and
-// these only. Faults: BadName; AlreadyAdded, also for a group of which nothing
-// could be kept; StillRunning, while an operation executes that is not among
-// what is stopped; Failed.
+// AddProcessGroup puts a group in use as it was last read, and starts the programs with autostart.
+// In a group that is in use and can keep some of its processes, it stops only those that changed or
+// were removed. Faults: BadName; AlreadyAdded, also for a group that cannot keep any process;
+// StillRunning, while an operation executes that is not among the stopped ones; Failed.
 func (u *Groups) AddProcessGroup(ctx context.Context, name string) error {
 	if err := u.ready(ctx); err != nil {
 		return err
@@ -27,68 +25,66 @@ func (u *Groups) AddProcessGroup(ctx context.Context, name string) error {
 		return err
 	}
 	if before != nil {
-		if err := u.vacate(ctx, before, between(before.config(), after)); err != nil {
+		if err := u.stopReplaced(ctx, before, compareGroups(before.config(), after)); err != nil {
 			return err
 		}
 	}
 	u.changing.Lock()
 	defer u.changing.Unlock()
-	// What was in use and what was read may have changed during the stop. What
-	// runs then that must not is a fault.
+	// The groups may have changed during the stop. A process that runs but must not is a fault.
 	if before, after, err = u.pending(name); err != nil {
 		return err
 	}
-	return u.exchange(name, before, after)
+	return u.replaceGroup(name, before, after)
 }
 
-// RemoveProcessGroup takes a group out of use. Faults: BadName, and
-// StillRunning unless all of it is stopped.
+// RemoveProcessGroup takes a stopped group out of use. Faults: BadName and StillRunning.
 func (u *Groups) RemoveProcessGroup(ctx context.Context, name string) error {
 	if err := u.ready(ctx); err != nil {
 		return err
 	}
 	u.changing.Lock()
 	defer u.changing.Unlock()
-	g, err := u.names.whole(name)
+	g, err := u.names.groupNamed(name)
 	if err != nil {
 		return err
 	}
-	return u.exchange(name, g, nil)
+	return u.replaceGroup(name, g, nil)
 }
 
-// ready waits until programs can be told things: clients may be quicker than Run.
+// ready waits until programs accept commands: a client may call before Run has started them.
 func (u *Groups) ready(ctx context.Context) error {
 	if err := u.serving(); err != nil {
 		return err
 	}
 	select {
-	case <-u.begun:
+	case <-u.allServed:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// pending returns a group as it is in use, nil: it is not, and as it is to be.
-// The caller holds changing.
+// pending returns a group as it is in use, or nil, and as it was last read. The caller holds
+// changing.
 func (u *Groups) pending(name string) (before *group, after *groupConfig, err error) {
 	after = configOf(u.available, name)
 	if after == nil {
 		return nil, after, wire.NewFault(wire.BadName, name)
 	}
-	before, err = u.names.whole(name)
+	before, err = u.names.groupNamed(name)
 	if err != nil {
 		return nil, after, nil //nolint:nilerr // that it is not in use is not an error
 	}
-	if c := between(before.config(), after); c.none() || c.whole() {
+	if c := compareGroups(before.config(), after); c.isEmpty() || c.affectsAll() {
 		return nil, after, wire.NewFault(wire.AlreadyAdded, name)
 	}
 	return before, after, nil
 }
 
-// vacate stops the processes of a group that will not be kept.
-func (u *Groups) vacate(ctx context.Context, g *group, c change) error {
-	leaving := g.only(c.replaced, c.removed)
+// stopReplaced stops the processes of a group that will not be kept.
+func (u *Groups) stopReplaced(ctx context.Context, g *group, c change) error {
+	leaving := g.programsNamed(c.replaced, c.removed)
 	if err := u.components.Idle(g.name, leaving...); err != nil {
 		return err
 	}
@@ -100,9 +96,9 @@ func (u *Groups) vacate(ctx context.Context, g *group, c change) error {
 	return ctx.Err()
 }
 
-// exchange puts a configuration of a group in the place of another one; nil:
-// there is none. All of it happens, or nothing. The caller holds changing.
-func (u *Groups) exchange(name string, before *group, after *groupConfig) error {
+// replaceGroup replaces the configuration of a group; nil means none. It succeeds completely or
+// changes nothing. The caller holds changing.
+func (u *Groups) replaceGroup(name string, before *group, after *groupConfig) error {
 	if err := u.serving(); err != nil {
 		return err
 	}
@@ -115,17 +111,17 @@ func (u *Groups) exchange(name string, before *group, after *groupConfig) error 
 	if before != nil {
 		leaving = before.programs
 		if after != nil {
-			c := between(before.config(), after)
+			c := compareGroups(before.config(), after)
 			if !c.pool {
 				pool = before.pool
 			}
-			leaving = before.only(c.replaced, c.removed)
-			for _, p := range before.only(c.kept) {
+			leaving = before.programsNamed(c.replaced, c.removed)
+			for _, p := range before.programsNamed(c.kept) {
 				kept[p.Config().Name] = p
 			}
 		}
 	}
-	groups := slices.DeleteFunc(slices.Clone(u.names.every()), func(g *group) bool { return g.name == name })
+	groups := slices.DeleteFunc(slices.Clone(u.names.allGroups()), func(g *group) bool { return g.name == name })
 	if after != nil {
 		if pool == nil {
 			pool = u.listen(after.listener)
@@ -143,9 +139,9 @@ func (u *Groups) exchange(name string, before *group, after *groupConfig) error 
 		return errors.Join(err, closeLogs(coming))
 	}
 	u.names.replace(byPriority(groups))
-	u.programs.Wake()
-	u.retire(leaving)
-	u.programs.Enlist(coming)
+	u.programs.Notify()
+	u.removePrograms(leaving)
+	u.programs.Register(coming)
 	for _, p := range coming {
 		p.LimitLogs()
 	}
@@ -156,15 +152,15 @@ func (u *Groups) exchange(name string, before *group, after *groupConfig) error 
 	return nil
 }
 
-// unsubscribe gives up a pool that was made for a change that is refused.
+// unsubscribe removes the pool that was created for a rejected change.
 func (u *Groups) unsubscribe(pool *events.Pool, before *group) {
 	if pool != nil && (before == nil || before.pool != pool) {
 		u.events.Remove(pool)
 	}
 }
 
-// announceGroup tells event listeners of a group that came or went, and ends the
-// subscription of one that is not in use any more.
+// announceGroup emits the event for a group that was added or removed, and removes the subscription
+// of a group that is not in use any more.
 func (u *Groups) announceGroup(name string, pool *events.Pool, before *group, after *groupConfig) {
 	if before != nil && before.pool != nil && before.pool != pool {
 		u.events.Remove(before.pool)
@@ -177,8 +173,8 @@ func (u *Groups) announceGroup(name string, pool *events.Pool, before *group, af
 	}
 }
 
-// commit is what can still be refused: it sees to it that nothing that leaves
-// runs or will, and that the component can have its protocol.
+// commit performs the steps that can fail: it verifies that no removed process runs or can be
+// started, and that the component can change its protocol.
 func (u *Groups) commit(name string, leaving []*process.Program, before *group, after *groupConfig, groups []*group) error {
 	if err := u.hold(name, leaving); err != nil {
 		return err
@@ -200,10 +196,10 @@ func (u *Groups) commit(name string, leaving []*process.Program, before *group, 
 	return err
 }
 
-// hold keeps programs from being started, unless one of them runs.
+// hold prevents starts of programs, unless one of them runs.
 func (u *Groups) hold(name string, programs []*process.Program) error {
 	for i, p := range programs {
-		err := p.Hold(u.life)
+		err := p.Hold(u.lifetime)
 		if err == nil {
 			continue
 		}
@@ -211,19 +207,19 @@ func (u *Groups) hold(name string, programs []*process.Program) error {
 		if errors.Is(err, process.ErrAlreadyStarted) {
 			return wire.NewFault(wire.StillRunning, name)
 		}
-		return faulty(err)
+		return toFault(err)
 	}
 	return nil
 }
 
 func (u *Groups) release(programs []*process.Program) {
 	for _, p := range programs {
-		_ = p.Release(u.life) // else it has ended with the unit
+		_ = p.Release(u.lifetime) // it fails only if the unit is shutting down
 	}
 }
 
-// retire ends the goroutines of programs that are held, and gives up their logs.
-func (u *Groups) retire(programs []*process.Program) {
+// removePrograms ends the goroutines of held programs and closes their logs.
+func (u *Groups) removePrograms(programs []*process.Program) {
 	for _, p := range programs {
 		p.Remove()
 	}

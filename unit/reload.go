@@ -6,19 +6,16 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"sort"
 
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// ReloadConfig reads the configuration again and tells which groups differ from
-// what is in use. What takes no restart is applied at once to the processes
-// that need none; everything else waits for AddProcessGroup and
-// RemoveProcessGroup. A configuration with problems, or one whose protocols do
-// not know the state that a component is in, is the fault CantReread and
-// changes nothing.
+// ReloadConfig reads the configuration again and returns the groups that differ from those in use.
+// It applies settings that require no restart at once; AddProcessGroup and RemoveProcessGroup apply
+// the rest. A configuration with problems, or with a protocol that lacks the current state of its
+// component, is the fault CantReread and changes nothing.
 func (u *Groups) ReloadConfig(_ context.Context) (Differences, error) {
 	if err := u.serving(); err != nil {
 		return Differences{}, err
@@ -43,7 +40,7 @@ func (u *Groups) ReloadConfig(_ context.Context) (Differences, error) {
 	}
 	u.warnOfSections(c)
 	u.available = after
-	u.adjust(after)
+	u.applyLiveSettings(after)
 	if u.digest.Swap(c.Digest) != c.Digest {
 		u.components.Reloaded("the configuration was read again")
 	}
@@ -52,7 +49,7 @@ func (u *Groups) ReloadConfig(_ context.Context) (Differences, error) {
 	return found, nil
 }
 
-// fits returns every reason why the components cannot have these protocols.
+// fits returns all reasons why the components cannot use the new protocols.
 func (u *Groups) fits(after []*groupConfig) error {
 	var errs []error
 	for _, a := range after {
@@ -63,7 +60,7 @@ func (u *Groups) fits(after []*groupConfig) error {
 	return errors.Join(errs...)
 }
 
-// warnOfSections says what only a restart of the unit applies.
+// warnOfSections logs changed sections that require a restart of the unit.
 func (u *Groups) warnOfSections(c *config.Config) {
 	before, after := u.config.Supervisord, c.Supervisord
 	before.Environment, after.Environment = nil, nil // part of each program's
@@ -73,21 +70,21 @@ func (u *Groups) warnOfSections(c *config.Config) {
 		"unix_http_server": reflect.DeepEqual(u.config.Unix, c.Unix),
 	} {
 		if !same {
-			u.log.Warn("the section changed, which takes a restart of the unit", "section", section)
+			u.log.Warn("the section changed, which requires a restart of the unit", "section", section)
 		}
 	}
 }
 
-// inUse returns the groups as they are in use.
+// inUse returns the configurations of the groups in use.
 func (u *Groups) inUse() []*groupConfig {
 	var all []*groupConfig
-	for _, g := range u.names.every() {
+	for _, g := range u.names.allGroups() {
 		all = append(all, g.config())
 	}
 	return all
 }
 
-// groupConfig is the group's configuration in use.
+// config returns the group's configuration in use.
 func (g *group) config() *groupConfig {
 	a := &groupConfig{group: config.Group{Name: g.name, Priority: g.priority}, component: g.component, listener: g.listener}
 	for _, p := range g.programs {
@@ -96,28 +93,28 @@ func (g *group) config() *groupConfig {
 	return a
 }
 
-// only returns the group's programs of these names.
-func (g *group) only(names ...[]string) []*process.Program {
+// programsNamed returns the group's programs with the given names.
+func (g *group) programsNamed(names ...[]string) []*process.Program {
 	wanted := slices.Concat(names...)
 	return slices.DeleteFunc(slices.Clone(g.programs), func(p *process.Program) bool { return !slices.Contains(wanted, p.Config().Name) })
 }
 
-// adjust applies what takes no restart: to groups their priority, to processes
-// that are kept what is not rigid.
-func (u *Groups) adjust(after []*groupConfig) {
-	groups := slices.Clone(u.names.every())
+// applyLiveSettings applies settings that require no restart: the priority of groups, and the
+// settings of kept processes that are not in restartSettings.
+func (u *Groups) applyLiveSettings(after []*groupConfig) {
+	groups := slices.Clone(u.names.allGroups())
 	for i, g := range groups {
 		want := configOf(after, g.name)
 		if want == nil {
 			continue
 		}
-		kept := between(g.config(), want).kept
+		kept := compareGroups(g.config(), want).kept
 		for j := range want.group.Programs {
 			cfg := &want.group.Programs[j]
 			if !slices.Contains(kept, cfg.Name) {
 				continue
 			}
-			for _, p := range g.only([]string{cfg.Name}) {
+			for _, p := range g.programsNamed([]string{cfg.Name}) {
 				p.Configure(cfg)
 			}
 		}
@@ -126,22 +123,20 @@ func (u *Groups) adjust(after []*groupConfig) {
 		groups[i] = &adjusted
 	}
 	u.names.replace(byPriority(groups))
-	u.programs.Wake()
+	u.programs.Notify()
 }
 
 func inStartOrder(programs []*process.Program) []*process.Program {
 	programs = slices.Clone(programs)
-	sort.SliceStable(programs, func(i, j int) bool {
-		a, b := programs[i], programs[j]
-		return cmp.Or(cmp.Compare(a.Settings().Priority, b.Settings().Priority), cmp.Compare(a.Config().Name, b.Config().Name)) < 0
+	slices.SortStableFunc(programs, func(a, b *process.Program) int {
+		return cmp.Or(cmp.Compare(a.Settings().Priority, b.Settings().Priority), cmp.Compare(a.Config().Name, b.Config().Name))
 	})
 	return programs
 }
 
 func byPriority(groups []*group) []*group {
-	sort.SliceStable(groups, func(i, j int) bool {
-		a, b := groups[i], groups[j]
-		return a.priority < b.priority || a.priority == b.priority && a.name < b.name
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.name, b.name))
 	})
 	return groups
 }

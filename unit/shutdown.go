@@ -8,53 +8,51 @@ import (
 	"github.com/toskose/toskose/unit/process"
 )
 
-// defaultGrace is how long what no program claims may take to end.
+// defaultGrace is the grace period of processes outside all programs.
 const defaultGrace = 10 * time.Second
 
-// stopAll ends every process of the container: first what runs, by its own
-// stop signal to its main process, priority by priority, the highest first and
-// in parallel within one; then everything else that is alive, by TERM; and what
-// is left of that after the grace by KILL.
+// stopAll ends every process of the container: first the running programs by their own stop
+// signals, by descending priority and in parallel within one priority; then every other process by
+// TERM; and the rest by KILL after the grace period.
 func (u *Unit) stopAll() {
 	u.log.Info("shutting down", "state", u.State().String())
 	u.components.Shutdown()
 	for _, batch := range u.batches() {
 		u.quiesce(batch)
 		for _, p := range batch {
-			if err := p.Finish(u.life); err != nil {
+			if err := p.Finish(u.lifetime); err != nil {
 				u.log.Error("cannot stop", "process", p.Name(), "error", err)
 			}
 		}
 		for _, p := range batch {
-			if s, err := p.Await(u.life, process.Status.StopAnswered); err == nil && s.Stuck != "" {
+			if s, err := p.Await(u.lifetime, process.Status.StopAnswered); err == nil && s.Stuck != "" {
 				u.log.Error("cannot stop", "process", p.Name(), "error", s.Stuck)
 			}
 		}
 	}
-	u.programs.EndAll(u.life, defaultGrace)
+	u.programs.EndAll(u.lifetime, defaultGrace)
 }
 
-// lastEvents is how long a shutdown waits for an event listener that still has
-// events to take and accepts none of them.
-const lastEvents = time.Second
+// listenerGrace is how long a shutdown waits for an event listener with pending events that accepts
+// none.
+const listenerGrace = time.Second
 
-// quiesce lets the event listeners among programs that are about to be stopped
-// take the events that wait for them.
+// quiesce lets event listeners that are about to be stopped process their pending events.
 func (u *Unit) quiesce(batch []*process.Program) {
 	var listening sync.WaitGroup
 	for _, p := range batch {
-		listening.Go(func() { p.Quiesce(u.life, lastEvents) })
+		listening.Go(func() { p.Quiesce(u.lifetime, listenerGrace) })
 	}
 	listening.Wait()
 }
 
-// batches returns the programs that are stopped at the same time: what comes after
-// others before these, and of the rest the highest priority first.
+// batches returns the programs to stop together: dependents before their dependencies, and
+// otherwise by descending priority.
 func (u *Unit) batches() [][]*process.Program {
 	type level struct{ group, program int }
 	levels := map[string]level{}
 	var names []string
-	for _, g := range u.names.every() {
+	for _, g := range u.names.allGroups() {
 		for _, p := range g.programs {
 			levels[p.Name()] = level{g.priority, p.Settings().Priority}
 			names = append(names, p.Name())

@@ -17,18 +17,24 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// receiveSignals receives those that mean something to the unit: TERM, INT and
-// QUIT end it, HUP restarts it, USR2 reopens its logs, as with Supervisor. USR1,
-// WINCH and CONT are passed on to the main processes that have a handler for
-// them: to all others they would mean nothing, or their end.
-func receiveSignals() chan os.Signal {
-	received := make(chan os.Signal, 16)
-	signal.Notify(received, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP,
-		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT)
+// ReceiveTermination subscribes to TERM, INT and QUIT, which end a unit. Call it first in a process:
+// until then such a signal is lost, and PID 1 does not end.
+func ReceiveTermination() chan os.Signal {
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
 	return received
 }
 
-// handle does what a signal to the unit asks for.
+// receiveSignals subscribes to the unit's other signals: HUP restarts it and USR2 reopens its logs, as
+// with Supervisor. USR1, WINCH and CONT are forwarded to the main processes that have a handler for
+// them; for all others they would be useless or fatal.
+func receiveSignals() chan os.Signal {
+	received := make(chan os.Signal, 16)
+	signal.Notify(received, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT)
+	return received
+}
+
+// handle handles a signal to the unit.
 func (u *Unit) handle(sig os.Signal) {
 	number, ok := sig.(syscall.Signal)
 	if !ok {
@@ -37,9 +43,9 @@ func (u *Unit) handle(sig os.Signal) {
 	u.log.Info("received", "signal", reaper.SignalName(number))
 	switch number {
 	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT:
-		u.end(wire.DaemonShutdown)
+		u.beginEnd(wire.DaemonShutdown)
 	case syscall.SIGHUP:
-		u.end(wire.DaemonRestarting)
+		u.beginEnd(wire.DaemonRestarting)
 	case syscall.SIGUSR2:
 		u.reopen()
 	default:
@@ -47,7 +53,7 @@ func (u *Unit) handle(sig os.Signal) {
 	}
 }
 
-// reopen opens all logs anew, as after somebody else has rotated them.
+// reopen reopens all logs, for example after an external rotation.
 func (u *Unit) reopen() {
 	files := []*logs.File{u.own}
 	for _, p := range u.names.inOrder() {
@@ -69,14 +75,13 @@ func (u *Unit) forward(sig syscall.Signal) {
 		if s.PID == 0 || s.Left || !catches(s.PID, sig) {
 			continue
 		}
-		if err := p.Signal(u.life, sig); err != nil {
-			u.log.Warn("cannot pass a signal on", "process", p.Name(), "error", err)
+		if err := p.Signal(u.lifetime, sig); err != nil {
+			u.log.Warn("cannot forward a signal", "process", p.Name(), "error", err)
 		}
 	}
 }
 
-// catches reports whether a process has a handler for a signal (SigCgt of
-// proc_pid_status(5)).
+// catches reports whether a process has a handler for a signal (SigCgt of proc_pid_status(5)).
 func catches(pid int, sig syscall.Signal) bool {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -94,29 +99,29 @@ func catches(pid int, sig syscall.Signal) bool {
 	return false
 }
 
-// SignalProcess sends a signal ("HUP", "SIGHUP" or "1") to a process's main
-// process, or to those of a group named `group:*`, whose statuses it returns.
+// SignalProcess sends a signal ("HUP", "SIGHUP" or "1") to a process's main process, or to those of
+// a group named `group:*`, and returns the statuses of the latter.
 func (u *Processes) SignalProcess(ctx context.Context, name, sig string) ([]wire.ProcessStatus, error) {
 	number, err := signalNumber(sig)
 	return u.byName(ctx, name, true, signalling(number, err))
 }
 
-// SignalProcessGroup signals a group's processes that can be signalled.
+// SignalProcessGroup signals the processes of a group that can be signalled.
 func (u *Processes) SignalProcessGroup(ctx context.Context, name, sig string) ([]wire.ProcessStatus, error) {
 	number, err := signalNumber(sig)
 	return u.byGroup(ctx, name, true, signalling(number, err))
 }
 
-// SignalAllProcesses signals every process that can be.
+// SignalAllProcesses signals every process that can be signalled.
 func (u *Processes) SignalAllProcesses(ctx context.Context, sig string) ([]wire.ProcessStatus, error) {
 	number, err := signalNumber(sig)
 	return u.all(ctx, true, signalling(number, err))
 }
 
-// signalling sends a signal, or returns why it is not one.
-func signalling(sig syscall.Signal, bad error) func([]*process.Program) verb {
-	return func([]*process.Program) verb {
-		return verb{eligible: when(process.Status.Signallable), begin: func(ctx context.Context, p *process.Program) (completion, error) {
+// signalling returns the action that sends a signal, or that fails with bad.
+func signalling(sig syscall.Signal, bad error) func([]*process.Program) batch {
+	return func([]*process.Program) batch {
+		return batch{eligible: withStatus(process.Status.Signallable), begin: func(ctx context.Context, p *process.Program) (completion, error) {
 			if bad != nil {
 				return nil, bad
 			}
@@ -131,7 +136,7 @@ func signalling(sig syscall.Signal, bad error) func([]*process.Program) verb {
 	}
 }
 
-// signalNumber reads a signal by name, with or without SIG, or by number.
+// signalNumber parses the name of a signal, with or without SIG, or its number.
 func signalNumber(text string) (syscall.Signal, error) {
 	if sig, ok := config.Signal(text); ok {
 		return sig, nil

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/certs"
 	packaged "github.com/toskose/toskose/packager/output"
-	"github.com/toskose/toskose/unit/certs"
 )
 
 // TestTheManagerShowsEachUnitTheCertificateThatItTrusts: while units are replaced one after

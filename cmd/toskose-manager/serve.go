@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toskose/toskose/internal/certs"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
@@ -19,7 +20,6 @@ import (
 	"github.com/toskose/toskose/manager/httpserver"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/metrics"
-	"github.com/toskose/toskose/unit/certs"
 )
 
 // serve serves the API until ctx ends. out gets the audit log, unless it goes elsewhere.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/toskose/toskose/internal/certs"
 	"github.com/toskose/toskose/manager/api"
-	"github.com/toskose/toskose/unit/certs"
 )
 
 // doorFiles are the files of the API's own TLS.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toskose/toskose/internal/certs"
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/spec"
-	"github.com/toskose/toskose/unit/certs"
 )
 
 func TestHowUnitsAreSpokenToIsNeverGuessed(t *testing.T) {

@@ -15,19 +15,19 @@ import (
 	"github.com/toskose/toskose/unit/config"
 )
 
-// healthTime is how long the answer may take.
+// healthTime bounds the wait for a response.
 const healthTime = 2 * time.Second
 
-// ask asks the unit of this container, for the commands health and pulse whether it works, and
-// for ready whether clients should be led to it.
+// ask queries the unit of this container: the commands health and pulse ask whether it works, and
+// ready whether it is ready for clients.
 func ask(ctx context.Context, command, path string, args []string, s system) int {
-	f, code, ok := accept(command, args, s)
+	f, code, ok := parseCommandFlags(command, args, s)
 	if !ok {
 		return code
 	}
-	door, err := findDoor(f, s)
+	door, err := findEndpoint(f, s)
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitFailed
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
@@ -39,15 +39,15 @@ func ask(ctx context.Context, command, path string, args []string, s system) int
 	return exitOK
 }
 
-// door is an address of the unit.
-type door struct {
+// endpoint is an address of the unit.
+type endpoint struct {
 	network, address string
 	tls              *config.TLS
 }
 
-// findDoor returns where the unit listens: by the configuration, or, if none was
-// given and there is none at the default path, by SUPERVISORD_PORT.
-func findDoor(f flags, s system) (door, error) {
+// findEndpoint returns the unit's address from the configuration or, if none was given and the
+// default does not exist, from SUPERVISORD_PORT.
+func findEndpoint(f flags, s system) (endpoint, error) {
 	port, given := s.env["SUPERVISORD_PORT"], f.file != ""
 	file, err := f.configuration(s)
 	var c *config.Config
@@ -56,9 +56,9 @@ func findDoor(f flags, s system) (door, error) {
 	}
 	if err != nil {
 		if given || port == "" {
-			return door{}, err
+			return endpoint{}, err
 		}
-		return door{network: "tcp", address: net.JoinHostPort("127.0.0.1", port)}, nil
+		return endpoint{network: "tcp", address: net.JoinHostPort("127.0.0.1", port)}, nil
 	}
 	for _, i := range c.Inet {
 		if number := strconv.Itoa(i.Port); given || port == "" || port == number {
@@ -66,21 +66,20 @@ func findDoor(f flags, s system) (door, error) {
 			if host == "" {
 				host = "127.0.0.1"
 			}
-			return door{network: "tcp", address: net.JoinHostPort(host, number), tls: i.TLS}, nil
+			return endpoint{network: "tcp", address: net.JoinHostPort(host, number), tls: i.TLS}, nil
 		}
 	}
 	switch {
 	case !given && port != "":
-		return door{network: "tcp", address: net.JoinHostPort("127.0.0.1", port)}, nil
+		return endpoint{network: "tcp", address: net.JoinHostPort("127.0.0.1", port)}, nil
 	case len(c.Unix) > 0:
-		return door{network: "unix", address: c.Unix[0].File}, nil
+		return endpoint{network: "unix", address: c.Unix[0].File}, nil
 	}
-	return door{}, fmt.Errorf("%s has no [inet_http_server] and no [unix_http_server]", file)
+	return endpoint{}, fmt.Errorf("%s has no [inet_http_server] and no [unix_http_server]", file)
 }
 
-// ask writes the request itself: the HTTP client of the standard library would be
-// a quarter of the binary.
-func (d door) ask(ctx context.Context, path string) error {
+// ask writes the request itself: net/http's client would add a quarter to the size of the binary.
+func (d endpoint) ask(ctx context.Context, path string) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, d.network, d.address)
 	if err != nil {
@@ -96,7 +95,7 @@ func (d door) ask(ctx context.Context, path string) error {
 		if err != nil {
 			return fmt.Errorf("cannot use the certificate of %s: %w", d.address, err)
 		}
-		conn = tls.Client(conn, toItself(own))
+		conn = tls.Client(conn, selfTLSConfig(own))
 	}
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: unit\r\nConnection: close\r\n\r\n", path); err != nil {
 		return fmt.Errorf("cannot send a request to %s: %w", d.address, err)
@@ -111,9 +110,9 @@ func (d door) ask(ctx context.Context, path string) error {
 	return nil
 }
 
-// toItself is the TLS configuration for a connection of the unit to itself: both
-// ends have the same certificate, whatever its name and validity.
-func toItself(own tls.Certificate) *tls.Config {
+// selfTLSConfig returns the TLS configuration for a connection of the unit to itself: both ends
+// have the same certificate, so name and validity are irrelevant.
+func selfTLSConfig(own tls.Certificate) *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS12,
 		InsecureSkipVerify:   true, //nolint:gosec // VerifyConnection compares the whole certificate

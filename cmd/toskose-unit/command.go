@@ -8,17 +8,18 @@ import (
 	"github.com/toskose/toskose/unit/config"
 )
 
-// defaultConfig is where the packager puts the configuration in an image.
+// defaultConfig is the path of the configuration in toskosed images.
 const defaultConfig = "/toskose/unit/supervisord.conf"
 
-const help = `toskose-unit supervises the processes of one container and speaks Supervisor's XML-RPC.
+const help = `toskose-unit supervises the processes of one container and serves Supervisor's XML-RPC API.
 
 Usage:
   toskose-unit [run] [FLAGS]     supervise; FLAGS are those of supervisord
-  toskose-unit health [-c FILE]  exit 0 if the unit of this container answers, else 1
-  toskose-unit pulse [-c FILE]   the same, but later than 5 s after the container's start it takes 4 s to
-                                 exit with 0: for an engine that asks again soon after each answer
-  toskose-unit ready [-c FILE]   exit 0 if, besides, what the goal wants running here is, else 1
+  toskose-unit health [-c FILE]  exit 0 if the unit of this container works, else 1
+  toskose-unit pulse [-c FILE]   like health, but from 5 s after the start of the container on it takes
+                                 4 s to exit with 0, for an engine with a short check interval
+  toskose-unit ready [-c FILE]   exit 0 if the unit works and the components are in the states that the
+                                 goal requires, else 1
   toskose-unit check FILE        print every problem and warning of a configuration; exit 2 if there is
                                  a problem
   toskose-unit --version
@@ -44,7 +45,7 @@ Environment:
   SUPERVISORD_PASSWORD_FILE   a file with the password of the HTTP server
   SUPERVISORD_PASSWORD        the password itself; the file takes precedence
   SUPERVISORD_USER            the user of the HTTP server, if the configuration has none
-  SUPERVISORD_PORT            the port that health, pulse and ready ask
+  SUPERVISORD_PORT            the port that health, pulse and ready connect to
   TOSKOSE_LABEL_NAME          a label of this container, passed on to the manager as name
 No process that the unit starts inherits the password or the name of its file.
 
@@ -52,11 +53,11 @@ Signals: TERM, INT and QUIT stop every process and then the unit; HUP does so an
 again; USR2 reopens the logs; USR1, WINCH and CONT go to the processes that handle them.
 
 Exit codes: 0 stopped on request, 1 failed, 2 the configuration, its password or a port is wrong;
-if an essential program (toskose_essential) ended by itself, that of the program, 128+n for signal n;
-of a job (toskose_job) that of the operation that failed, 124 after its deadline, 143 if it was stopped before its end.
+if an essential program (toskose_essential) exited, its exit code, or 128+n for signal n;
+for a job (toskose_job), that of the failed operation, 124 after its deadline, 143 if it was stopped before its end.
 `
 
-// parse finds the command in the arguments; the default is run.
+// parse returns the command in the arguments; the default is run.
 func parse(args []string) (command string, rest []string) {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return "run", args
@@ -64,9 +65,9 @@ func parse(args []string) (command string, rest []string) {
 	return args[0], args[1:]
 }
 
-// accept reads the flags of run, health, pulse or ready. If they are wrong, or ask for something
-// else, it answers that, and ok is false.
-func accept(command string, args []string, s system) (f flags, code int, ok bool) {
+// parseCommandFlags parses the flags of run, health, pulse and ready. On an error, --help or
+// --version it prints the response, and ok is false.
+func parseCommandFlags(command string, args []string, s system) (f flags, code int, ok bool) {
 	f, err := parseFlags(args)
 	switch {
 	case err != nil:
@@ -93,15 +94,15 @@ func check(args []string, s system) int {
 		fmt.Fprintf(s.stdout, "%s (warning)\n", w)
 	}
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitConfig
 	}
 	fmt.Fprintf(s.stdout, "%s is valid\n", args[0])
 	return exitOK
 }
 
-// complain prints an error, every line of it.
-func complain(s system, err error) {
+// printError prints an error, line by line.
+func printError(s system, err error) {
 	var problems config.Problems
 	if errors.As(err, &problems) {
 		fmt.Fprintln(s.stderr, problems.Error())

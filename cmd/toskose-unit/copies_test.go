@@ -89,7 +89,7 @@ func TestAContainersOutputThatNobodyReadsHoldsWhoPrintsAndNobodyElse(t *testing.
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.until("unit.log", "held: nobody reads what it prints")
+	c.until("unit.log", "blocked: its output is not being read")
 	// The log file has what was read, another component runs to its end, and the
 	// unit answers and logs.
 	if text := c.read("api.log"); len(text) < 1<<20 || !strings.HasPrefix(text, "0 0123") {
@@ -130,7 +130,7 @@ autorestart=false
 		t.Fatal(err)
 	}
 	c.launch()
-	c.until("unit.log", `held: nobody reads what it prints" process=printer`)
+	c.until("unit.log", `blocked: its output is not being read" process=printer`)
 	if err := c.call(nil, "supervisor.startProcess", "other"); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ command=/bin/sh -c 'i=0; while :; do echo "line $i"; i=$((i+1)); done'
 stdout_logfile=/dev/stdout
 stdout_logfile_maxbytes=0
 `)
-	c.until("unit.log", "held: nobody reads what it prints")
+	c.until("unit.log", "blocked: its output is not being read")
 	if took := c.terminate(); took > patience/2 {
 		t.Errorf("the shutdown took %s", took)
 	}

@@ -164,7 +164,7 @@ func TestAStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	second := configuration(t, "[supervisord]\nlogfile=NONE\n[unix_http_server]\nfile="+socket+"\n")
-	if code, output := command(t, nil, "-c", second); code != 2 || !strings.Contains(output, "another process listens on "+socket) {
+	if code, output := command(t, nil, "-c", second); code != 2 || !strings.Contains(output, "another process is listening on "+socket) {
 		t.Errorf("a second unit: %d, %s", code, output)
 	}
 	if code, output := command(t, nil, "health", "-c", second); code != 0 {

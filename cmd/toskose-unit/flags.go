@@ -9,8 +9,8 @@ import (
 
 // option is one of supervisord's options.
 type option struct {
-	short byte   // 0: there is none
-	name  string // the long form; also the key of [supervisord] that it overrides
+	short byte   // 0 if it has none
+	name  string // the long form; also the overridden key of [supervisord]
 	value bool   // takes a value
 }
 
@@ -38,17 +38,16 @@ var options = []option{
 	{0, "profile_options", true},
 }
 
-// flags is a command line that supervisord accepts, too.
+// flags is a command line compatible with supervisord's.
 type flags struct {
-	file      string            // of -c; empty: not given
-	overrides map[string]string // of keys of [supervisord]
+	file      string            // of -c; may be empty
+	overrides map[string]string // for keys of [supervisord]
 	help      bool
 	version   bool
 }
 
-// parseFlags reads options by the rules of Python's getopt: short ones may be
-// combined, a value may be attached, and a long one may be shortened to a prefix
-// that only it has.
+// parseFlags parses options by the rules of Python's getopt: short options may be combined, a value
+// may be attached, and a long option may be abbreviated to a unique prefix.
 func parseFlags(args []string) (flags, error) {
 	f := flags{overrides: map[string]string{}}
 	for len(args) > 0 {
@@ -75,7 +74,7 @@ func parseFlags(args []string) (flags, error) {
 	return f, nil
 }
 
-// long reads the option --text, and returns the remaining arguments.
+// long parses the option --text and returns the remaining arguments.
 func (f *flags) long(text string, args []string) ([]string, error) {
 	name, value, assigned := strings.Cut(text, "=")
 	var found []option
@@ -107,7 +106,7 @@ func (f *flags) long(text string, args []string) ([]string, error) {
 	return args, f.set("--"+o.name, o, value)
 }
 
-// short reads one or more options, -text, and returns the remaining arguments.
+// short parses one or more options, -text, and returns the remaining arguments.
 func (f *flags) short(text string, args []string) ([]string, error) {
 	for text != "" {
 		letter := text[0]
@@ -164,8 +163,8 @@ func (f *flags) set(as string, o option, value string) error {
 	return nil
 }
 
-// configuration returns the file of -c, or finds it: the packager's, or where
-// supervisord looks for its own.
+// configuration returns the file of -c, or the first existing one of the packager's and
+// supervisord's default paths.
 func (f *flags) configuration(s system) (string, error) {
 	if f.file != "" {
 		return f.file, nil
@@ -182,11 +181,10 @@ func (f *flags) configuration(s system) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("there is no configuration: none of %s exists; use -c FILE", strings.Join(paths, ", "))
+	return "", fmt.Errorf("cannot find a configuration: none of %s exists; use -c FILE", strings.Join(paths, ", "))
 }
 
-// executable returns the path by which this program was called. (A script, which
-// supervisord is, knows that by itself.)
+// executable returns the path by which this program was called.
 func executable(program string, env map[string]string) string {
 	if strings.Contains(program, "/") {
 		return program

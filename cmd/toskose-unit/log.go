@@ -10,12 +10,11 @@ import (
 	"github.com/toskose/toskose/unit/logs"
 )
 
-// openLog opens the unit's log: lines of text on stderr and in the configured file.
-// Neither a full disk nor a slow reader blocks the unit. It begins with the
-// configuration's warnings.
+// openLog opens the unit's log: lines of text on stderr and in the configured file. Neither a full
+// disk nor a slow reader blocks the unit. It first logs the warnings of the configuration.
 func openLog(d config.Supervisord, warnings []config.Warning) (*slog.Logger, *logs.File) {
 	const stderr = "/dev/stderr"
-	var to fan
+	var to multiWriter
 	if !d.Silent && d.LogFile != stderr {
 		to = append(to, logs.New(stderr, logs.Options{}))
 	}
@@ -30,7 +29,7 @@ func openLog(d config.Supervisord, warnings []config.Warning) (*slog.Logger, *lo
 	}
 	logger := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: d.LogLevel.Slog()}))
 	if file != nil {
-		if err := file.Open(); err != nil { // clients may read it before there is anything to say
+		if err := file.Open(); err != nil { // clients may read it before the first entry
 			logger.Warn("cannot open the log", "error", err)
 		}
 	}
@@ -40,18 +39,17 @@ func openLog(d config.Supervisord, warnings []config.Warning) (*slog.Logger, *lo
 	return logger, file
 }
 
-// fan writes to all of its writers, whether or not one of them fails.
-type fan []io.Writer
+// multiWriter writes to all of its writers, regardless of errors.
+type multiWriter []io.Writer
 
-func (f fan) Write(p []byte) (int, error) {
+func (f multiWriter) Write(p []byte) (int, error) {
 	for _, w := range f {
 		_, _ = w.Write(p)
 	}
 	return len(p), nil
 }
 
-// underUmask calls do under another umask. No other goroutine creates files at that
-// time.
+// underUmask calls do under another umask. No other goroutine creates files at that time.
 func underUmask(umask int, do func() error) error {
 	defer syscall.Umask(syscall.Umask(umask))
 	return do()

@@ -1,6 +1,5 @@
-// Command toskose-unit supervises the processes of one container: it is the
-// container's first process, runs the operations of its components, and speaks
-// Supervisor's XML-RPC.
+// Command toskose-unit supervises the processes of one container: it is the container's first
+// process, runs the operations of its components, and serves Supervisor's XML-RPC API.
 package main
 
 import (
@@ -18,13 +17,13 @@ var version = "dev"
 const (
 	exitOK     = 0
 	exitFailed = 1
-	exitConfig = 2 // the command line, the configuration or a port is wrong
+	exitConfig = 2 // the command line, the configuration or a port is invalid
 )
 
-// system is what the process gets from outside.
+// system is the environment of the process.
 type system struct {
 	stdout, stderr io.Writer
-	program        string // as it was called
+	program        string // argv[0]
 	env            map[string]string
 }
 

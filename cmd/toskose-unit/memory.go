@@ -16,12 +16,12 @@ import (
 	"github.com/toskose/toskose/unit/config"
 )
 
-// gcPercent makes Go collect garbage early. Its default of 100 lets even a heap of
-// some hundred kilobytes grow to 4 MB, and a unit is in every container.
+// gcPercent makes Go collect garbage early. The default of 100 lets a heap of some hundred
+// kilobytes grow to 4 MB, and every container has a unit.
 const gcPercent = 25
 
-// gcPercentOf is for a configuration: a collection looks at the stacks of all goroutines,
-// of which a program has three, so that where there are many it is worth Go's default.
+// gcPercentOf returns the percentage for a configuration. A collection scans the stacks of all
+// goroutines, three per program, so with many programs Go's default is better.
 func gcPercentOf(c *config.Config) int {
 	const many, normal = 100, 100
 	programs := 0
@@ -34,9 +34,9 @@ func gcPercentOf(c *config.Config) int {
 	return gcPercent
 }
 
-// The unit counts as idle when it has not been called for idleTime, after its start
-// or at least idleCalls calls. Releasing memory takes as long as the whole start,
-// and the next call waits for pages to be read again, so it has to be worthwhile.
+// The unit is idle when it has received no request for idleTime, after its start or after at least
+// idleCalls requests. Releasing memory takes as long as starting, and the next request has to page
+// memory in again, so it must be worthwhile.
 const (
 	idleTime  = time.Second / 4
 	idleCalls = 1000
@@ -46,7 +46,7 @@ const (
 type idleWatch struct {
 	onIdle func()
 
-	calls   atomic.Int64 // since it was last idle
+	calls   atomic.Int64 // requests since it was last idle
 	mu      sync.Mutex
 	timer   *time.Timer
 	stopped bool
@@ -59,7 +59,7 @@ func watchIdle(onIdle func()) *idleWatch {
 	return w
 }
 
-// count returns a handler that counts its calls.
+// count returns a handler that counts requests.
 func (w *idleWatch) count(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if w.calls.Add(1) == idleCalls {
@@ -129,8 +129,8 @@ func releaseMemory() {
 		if err != nil || end < begin {
 			continue
 		}
-		// Not unix.Madvise: it takes a slice, and this is not Go's memory. If the
-		// kernel refuses, the pages stay.
+		// Not unix.Madvise, which takes a slice of Go's memory. If the kernel refuses, the pages
+		// stay.
 		_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(begin), uintptr(end-begin), unix.MADV_DONTNEED)
 	}
 }

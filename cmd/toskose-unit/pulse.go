@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	young = 5 * time.Second // is a container whose engine waits for its first answer
-	beat  = 4 * time.Second // how long the answer of another takes
+	startPeriod = 5 * time.Second // a container whose engine waits for the first result
+	answerDelay = 4 * time.Second // delay of later results
 )
 
-// pulse is health for an engine that asks again soon. A Swarm leads to a container
-// once its health was checked for the first time, after one interval; but each check
-// costs a process of the engine's, so later ones last.
+// pulse is health for an engine that checks frequently. A Swarm routes to a container only after
+// its first successful check, one interval after the start, so the interval must be short; but
+// each check costs a process, so later checks are delayed.
 func pulse(ctx context.Context, args []string, s system) int {
 	code := ask(ctx, "pulse", "/healthz", args, s)
-	if code == exitOK && age("/proc") >= young {
-		time.Sleep(beat)
+	if code == exitOK && age("/proc") >= startPeriod {
+		time.Sleep(answerDelay)
 	}
 	return code
 }
 
-// age returns how long the first process has run; 0 where that cannot be told.
+// age returns how long the first process has been running; 0 if unknown.
 func age(proc string) time.Duration {
 	stat, err := os.ReadFile(proc + "/1/stat")
 	if err != nil {
@@ -34,7 +34,7 @@ func age(proc string) time.Duration {
 	if err != nil {
 		return 0
 	}
-	const started, tick = 19, 10 * time.Millisecond // of the fields after the name; in ticks of USER_HZ, which is 100
+	const started, tick = 19, 10 * time.Millisecond // index among the fields after the name; a tick of USER_HZ, which is 100
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	now, _, _ := strings.Cut(string(uptime), " ")
 	up, err := strconv.ParseFloat(now, 64)

@@ -217,7 +217,7 @@ func TestAProgramThatSaysItIsStoppingIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	c := newContainer(t, plain("stopping", os.Args[0], "toskose_ready_notify=true\nenvironment="+notifyEnv+`="STOPPING=1"`)).boot()
 	fault(t, c.call(nil, "supervisor.startProcess", "stopping"), wire.SpawnError)
-	if info := c.untilState("stopping", wire.Fatal); info.SpawnErr != "not ready: notification: it said that it is stopping" {
+	if info := c.untilState("stopping", wire.Fatal); info.SpawnErr != "not ready: notification: it reported that it is stopping" {
 		t.Errorf("%+v", info)
 	}
 }
@@ -317,7 +317,7 @@ func TestAStartThatDoesNotBecomeReadyFailsAndSaysWhy(t *testing.T) {
 	for name, c := range map[string]struct{ script, reason string }{
 		"in the foreground":    {"exec sleep 1000", "cannot start: not ready after LIMIT: tcp 127.0.0.1:" + port + ": connection refused"},
 		"as a daemon":          {daemon, "cannot start: not ready after LIMIT: tcp 127.0.0.1:" + port + ": connection refused"},
-		"leaving no process":   {"exit 0", "cannot start: it ended, and left nothing, before it was ready"},
+		"leaving no process":   {"exit 0", "cannot start: it exited before it was ready and left no descendants"},
 		"as it ends otherwise": {"exit 4", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,7 +96,7 @@ done
 	for range told {
 		c.tell("thing", "data")
 	}
-	c.until("unit.log", `held: nobody reads what it prints" process=relay`)
+	c.until("unit.log", `blocked: its output is not being read" process=relay`)
 	if answered := strings.Count(c.read("answered"), "\n"); answered == 0 || answered == told {
 		t.Errorf("it answered %d of %d events", answered, told)
 	}

@@ -19,13 +19,13 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// server is an address and the credentials for it.
+// server is a listener with its credentials.
 type server struct {
 	listener       net.Listener
 	tls            *tls.Config // nil: plain HTTP
 	files          *rpc.TLSFiles
 	user, password string
-	passwords      func() ([]byte, error) // reads the file of the password again; nil: there is none
+	passwords      func() ([]byte, error) // reads the password file again; nil without a file
 }
 
 type servers []server
@@ -68,16 +68,16 @@ func listenAll(ctx context.Context, c *config.Config, env map[string]string, log
 	return opened, nil
 }
 
-// listenUnix opens a socket file. Nobody can connect before it has its mode and
-// owner: it is created under a umask that keeps everyone out. It belongs to the user
-// that the unit is about to become, unless the file says another.
+// listenUnix opens a socket file. It is created under a umask that prevents connections until its
+// mode and owner are set. The owner is the configured one, or else the user that the unit switches
+// to.
 func listenUnix(ctx context.Context, x config.UnixServer, user *config.User) (net.Listener, error) {
 	if info, err := safepath.Lstat(x.File); err == nil && info.Mode()&os.ModeSocket != 0 {
 		if conn, err := net.Dial("unix", x.File); err == nil { //nolint:noctx // a local socket answers or refuses at once
 			conn.Close()
-			return nil, fmt.Errorf("another process listens on %s", x.File)
+			return nil, fmt.Errorf("another process is listening on %s", x.File)
 		}
-		_ = safepath.Remove(x.File) // left by a process that was killed
+		_ = safepath.Remove(x.File) // left by a killed process
 	}
 	var listener *net.UnixListener
 	err := underUmask(0o777, func() (err error) {
@@ -109,17 +109,18 @@ type socketFile struct {
 }
 
 func newSocketFile(listener net.Listener, path string) socketFile {
-	return socketFile{listener, sync.OnceFunc(func() { _ = safepath.Remove(path) })} // what stays is replaced at the next start
+	return socketFile{listener, sync.OnceFunc(func() { _ = safepath.Remove(path) })} // a remaining file is replaced at the next start
 }
 
-// Close removes the file first: afterwards it may be another listener's.
+// Close removes the file before it closes the listener: afterwards the file may belong to another
+// listener.
 func (s socketFile) Close() error {
 	s.remove()
 	return s.Listener.Close()
 }
 
-// credentials returns a server's user and password: those of the configuration, and what
-// it leaves out from the environment.
+// credentials returns a server's user and password from the configuration or, if missing there,
+// from the environment.
 func credentials(section, user, password string, required bool, env map[string]string) (server, error) {
 	s := server{user: user, password: password}
 	if file := env["SUPERVISORD_PASSWORD_FILE"]; password == "" && file != "" {
@@ -156,8 +157,8 @@ func (s server) serve(ctx context.Context, handler http.Handler, logger *slog.Lo
 	return rpc.Serve(ctx, s.listener, handler, rpc.Limits{}, logger)
 }
 
-// serve answers on every address until stop is called. If one fails, the unit shuts
-// down: nobody could reach it any more.
+// serve serves every listener until stop is called. If one fails, the unit shuts down, since it may
+// be unreachable.
 func (s servers) serve(ctx context.Context, u *unit.Unit, idle *idleWatch, logger *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var serving sync.WaitGroup

@@ -215,3 +215,21 @@ func TestWhatTheMainProcessHasStartedIsKnownBeforeItIsStopped(t *testing.T) {
 	c.must("supervisor.stopProcess", "db")
 	c.isEmpty()
 }
+
+// TestATERMDuringARestartEndsTheUnit: it comes while the programs are stopped, and the unit does not
+// execute itself again.
+func TestATERMDuringARestartEndsTheUnit(t *testing.T) {
+	t.Parallel()
+	c := newContainer(t, plain("slow", `/bin/sh -c 'trap "echo > asked; while [ ! -e go ]; do sleep 0.02; done; exit 0" TERM; echo > up; while :; do sleep 0.02; done'`,
+		"autostart=true\nstopwaitsecs=600")).boot()
+	c.until("up", "\n")
+	if err := c.call(nil, "supervisor.restart"); err != nil {
+		t.Fatal(err)
+	}
+	c.until("asked", "\n")
+	time.AfterFunc(100*time.Millisecond, func() { c.write("go", "") })
+	c.terminate()
+	if log := c.read("unit.log"); strings.Count(log, `msg="toskose-unit started"`) != 1 {
+		t.Errorf("the unit restarted:\n%s", log)
+	}
+}

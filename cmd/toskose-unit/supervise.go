@@ -20,19 +20,20 @@ import (
 
 // supervise runs the unit until it ends.
 func supervise(ctx context.Context, args []string, s system) int {
+	terminated := unit.ReceiveTermination()
 	debug.SetGCPercent(gcPercent)
-	f, code, ok := accept("run", args, s)
+	f, code, ok := parseCommandFlags("run", args, s)
 	if !ok {
 		return code
 	}
 	file, err := f.configuration(s)
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitConfig
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitFailed
 	}
 	read := func() (*config.Config, []config.Warning, error) {
@@ -40,11 +41,11 @@ func supervise(ctx context.Context, args []string, s system) int {
 	}
 	c, warnings, err := read()
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitConfig
 	}
 	if err := checkDirectory(c.Supervisord.Directory); err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitConfig
 	}
 	debug.SetGCPercent(gcPercentOf(c))
@@ -53,22 +54,22 @@ func supervise(ctx context.Context, args []string, s system) int {
 	defer logs.Flush()
 	servers, err := listenAll(ctx, c, s.env, logger)
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitConfig
 	}
 	defer servers.close()
-	if err := become(c.Supervisord.User); err != nil {
-		complain(s, err)
+	if err := switchUser(c.Supervisord.User); err != nil {
+		printError(s, err)
 		return exitFailed
 	}
 	if err := limits.Raise(c.Supervisord.MinFDs, c.Supervisord.MinProcs); err != nil {
 		logger.Warn("cannot raise a limit", "error", err)
 	}
 	u, err := unit.New(unit.Options{
-		Config: c, Env: s.env, Logger: logger, Log: ownLog, Version: version, Reread: read,
+		Config: c, Env: s.env, Logger: logger, Log: ownLog, Version: version, Reread: read, Terminated: terminated,
 	})
 	if err != nil {
-		complain(s, err)
+		printError(s, err)
 		return exitFailed
 	}
 	logger.Info("toskose-unit started", "version", version, "pid", os.Getpid(), "configuration", c.File)
@@ -78,18 +79,22 @@ func supervise(ctx context.Context, args []string, s system) int {
 	stopServing := servers.serve(ctx, u, idle, logger)
 	err = u.Run(ctx)
 	stopServing()
-	return conclude(err, logger)
+	return conclude(ctx, err, terminated, logger)
 }
 
 // conclude logs how the unit ended and returns the exit code.
-func conclude(err error, logger *slog.Logger) int {
+func conclude(ctx context.Context, err error, terminated <-chan os.Signal, logger *slog.Logger) int {
 	var essential *unit.EssentialError
 	switch {
 	case errors.As(err, &essential):
-		logger.Info("ended", "because", err)
+		level := slog.LevelInfo
+		if essential.Code != exitOK {
+			level = slog.LevelError
+		}
+		logger.Log(ctx, level, "ended", "because", err)
 		return essential.Code
 	case errors.Is(err, unit.ErrRestart):
-		return restart(logger)
+		return restart(terminated, logger)
 	case err != nil:
 		logger.Error("ended", "error", err)
 		return exitFailed
@@ -98,8 +103,8 @@ func conclude(err error, logger *slog.Logger) int {
 	return exitOK
 }
 
-// checkDirectory fails for a directory of [supervisord] that does not exist.
-// (supervisord changes to it when it becomes a daemon, which the unit never does.)
+// checkDirectory returns an error if the directory of [supervisord] does not exist. (supervisord
+// changes to it only as a daemon, which the unit never is.)
 func checkDirectory(dir string) error {
 	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
 		return fmt.Errorf("[supervisord] directory=%s is not a directory", dir)
@@ -107,8 +112,8 @@ func checkDirectory(dir string) error {
 	return nil
 }
 
-// become switches from root to a user.
-func become(user *config.User) error {
+// switchUser switches from root to a user.
+func switchUser(user *config.User) error {
 	if user == nil || os.Geteuid() == user.UID {
 		return nil
 	}
@@ -128,8 +133,8 @@ func become(user *config.User) error {
 	return nil
 }
 
-// writePID writes the process id to a file, and returns a function that removes it:
-// unless it is something else, such as /dev/null, or has become somebody else's.
+// writePID writes the process id to a file and returns a function that removes the file, unless it
+// is not a regular file or has been overwritten by another process.
 func writePID(path string, logger *slog.Logger) (remove func()) {
 	text := []byte(strconv.Itoa(os.Getpid()) + "\n")
 	if err := safepath.WriteFile(path, text, 0o644); err != nil {
@@ -147,13 +152,20 @@ func writePID(path string, logger *slog.Logger) (remove func()) {
 	}
 }
 
-// restart executes the unit again in the same process, with the same arguments.
-func restart(logger *slog.Logger) int {
+// restart executes the unit again in the same process, with the same arguments, unless a signal has
+// ended it while it stopped.
+func restart(terminated <-chan os.Signal, logger *slog.Logger) int {
 	path, err := os.Executable()
 	if err == nil {
 		logger.Info("restarting")
 		logs.Flush()
-		err = syscall.Exec(path, os.Args, os.Environ())
+		select {
+		case sig := <-terminated:
+			logger.Info("received during a restart, which it ends", "signal", sig.String())
+			return exitOK
+		default:
+			err = syscall.Exec(path, os.Args, os.Environ())
+		}
 	}
 	logger.Error("cannot restart", "error", err)
 	return exitFailed

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 
-	"github.com/toskose/toskose/unit/certs"
+	"github.com/toskose/toskose/internal/certs"
 	"github.com/toskose/toskose/unit/wire"
 )
 

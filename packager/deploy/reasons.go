@@ -48,15 +48,9 @@ func (d *deployer) unheardOf(known []backend.Failure) []backend.Failure {
 	return out
 }
 
-// everyday are the lines of a unit that say nothing of why a job has failed.
-var everyday = regexp.MustCompile(`(?m)^time=\S+ level=(DEBUG|INFO) .*\n?`)
+// routine matches the lines of a unit's log at the levels DEBUG and INFO. A unit whose job has failed logs
+// the reason at level ERROR.
+var routine = regexp.MustCompile(`(?m)^time=\S+ level=(DEBUG|INFO) .*\n?`)
 
-// saidByJob returns what the scripts of a job have printed, and why its unit has ended.
-func saidByJob(log string) string {
-	return everyday.ReplaceAllStringFunc(log, func(line string) string {
-		if strings.Contains(line, " msg=ended because=") {
-			return line
-		}
-		return ""
-	})
-}
+// saidByJob returns the output of a job's scripts, and the reason why its unit has ended.
+func saidByJob(log string) string { return routine.ReplaceAllString(log, "") }

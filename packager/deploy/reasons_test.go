@@ -16,11 +16,11 @@ func TestOfAFailedJobIsShownWhatItsScriptsSaid(t *testing.T) {
 the import is of no use
 time=2026-11-23T18:15:58.830Z level=WARN msg="exited: run (exit status 3; not expected)" component=import operation=run state=EXITED
 time=2026-11-23T18:15:58.833Z level=INFO msg="shutting down" state=SHUTDOWN
-time=2026-11-23T18:15:58.834Z level=INFO msg=ended because="index 1 of import:Task.run is failed, so the unit ends with 3"
+time=2026-11-23T18:15:58.834Z level=ERROR msg=ended because="index 1 of import:Task.run is failed, so the unit ends with 3"
 time=2026-11-23T18:16:00.561Z level=DEBUG msg=`
 	const want = `the import is of no use
 time=2026-11-23T18:15:58.830Z level=WARN msg="exited: run (exit status 3; not expected)" component=import operation=run state=EXITED
-time=2026-11-23T18:15:58.834Z level=INFO msg=ended because="index 1 of import:Task.run is failed, so the unit ends with 3"
+time=2026-11-23T18:15:58.834Z level=ERROR msg=ended because="index 1 of import:Task.run is failed, so the unit ends with 3"
 `
 	if diff := cmp.Diff(want, saidByJob(log)); diff != "" {
 		t.Error(diff)

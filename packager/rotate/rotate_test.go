@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/certs"
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/internal/testapp"
 	"github.com/toskose/toskose/internal/testunit"
@@ -30,7 +31,6 @@ import (
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/rotate"
-	"github.com/toskose/toskose/unit/certs"
 	"github.com/toskose/toskose/unit/wire"
 )
 

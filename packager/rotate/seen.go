@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/internal/certs"
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/unit/certs"
 )
 
 // State is the current credentials of manager and units.

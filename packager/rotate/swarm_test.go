@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/certs"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/rotate"
-	"github.com/toskose/toskose/unit/certs"
 	"github.com/toskose/toskose/unit/wire"
 )
 

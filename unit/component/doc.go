@@ -1,13 +1,11 @@
-// Package component keeps the components of one container: where each stands by
-// its management protocol, what was done to it, and what is being done. It runs
-// operations by the programs that unit/process has, and writes everything that
-// happens into the journal before anyone is told.
+// Package component manages the components of one container: their states by their management
+// protocols, and the executions of their operations. It runs operations with the programs of
+// unit/process, and writes every event to the journal before any client learns of it.
 //
-// # Who owns what
+// # Goroutines
 //
-// One goroutine carries each execution (Set.carry), and one watches what each
-// start has left (Set.watch); Set.Close waits for them. Where the components
-// stand is owned by the ledger, behind one lock: it writes the journal entry
-// first and changes what it holds after, by the pure function fold. The lock is
-// never held while a program is waited for.
+// Each execution has a goroutine (Set.runExecution), and each start whose processes live has
+// another (Set.watchDescendants); Set.Close waits for both. The ledger owns the states behind one
+// lock. It first writes a journal entry and then applies it with the pure function fold. The lock
+// is never held while waiting for a program.
 package component

@@ -18,54 +18,53 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// execution is a run of an operation that has not ended. One goroutine carries
-// it (Set.carry).
+// execution is a run of an operation that has not ended. Set.runExecution runs it in its own
+// goroutine.
 type execution struct {
 	id        string
 	component string
 	operation protocol.Operation
 	kind      protocol.Kind
-	program   *process.Program // nil: the operation has no implementation
+	program   *process.Program // nil if the operation has no implementation
 	inputs    map[string]string
-	timeout   time.Duration // 0: none
-	target    string        // where success leads to
-	instead   *execution    // a start that this stop cancels first
+	timeout   time.Duration // 0: no limit
+	target    string        // state after success
+	cancels   *execution    // for a stop: the start that it cancels first
 
-	ctx    context.Context // ends, with a cause, when the execution is to end
+	ctx    context.Context // canceled, with a cause, to end the execution early
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when its end is in the journal
 
-	unwritten chan struct{} // closed when what became of it could not be written at once; nil: nobody asks
+	unwritten chan struct{} // closed when its end could not be written at the first attempt; nil if no one waits for that
 
-	mu     sync.Mutex
-	output process.Output
-	cause  error // why what became of it cannot be written; nil: it can
-	told   bool  // unwritten is closed
+	mu       sync.Mutex
+	output   process.Output
+	cause    error // why its end cannot be written; nil if it can
+	reported bool  // unwritten is closed
 }
 
-// noteUnwritten keeps why what became of it could not be written; nil: it was.
+// noteUnwritten records why the end of the execution could not be written, or nil once it is.
 func (x *execution) noteUnwritten(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.cause = err
-	if x.cause != nil && !x.told && x.unwritten != nil {
-		x.told = true
+	if x.cause != nil && !x.reported && x.unwritten != nil {
+		x.reported = true
 		close(x.unwritten)
 	}
 }
 
-// delayed says why nobody is told what became of an execution; empty: nothing
-// is held back.
-func (x *execution) delayed() string {
+// writeProblem returns why the end of the execution is not published yet, or "".
+func (x *execution) writeProblem() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.cause == nil {
 		return ""
 	}
-	return fmt.Sprintf("what became of %s of %s cannot be written into the journal yet: %v", x.operation, x.component, x.cause)
+	return fmt.Sprintf("the end of %s of %s cannot be written to the journal yet: %v", x.operation, x.component, x.cause)
 }
 
-// progress returns what is known while it runs.
+// progress returns the pid and the output while the execution runs.
 func (x *execution) progress() (pid int, end wire.Output) {
 	x.mu.Lock()
 	out := x.output
@@ -73,7 +72,7 @@ func (x *execution) progress() (pid int, end wire.Output) {
 	return out.PID, out.End()
 }
 
-// The causes for which an execution is ended before its time.
+// Causes for ending an execution early.
 var (
 	errCancelled  = errors.New("it was cancelled")
 	errTimeout    = errors.New("its time limit passed")
@@ -82,15 +81,15 @@ var (
 	errShutdown   = errors.New("the unit was shut down")
 )
 
-// Execute begins an operation and returns at once; its end is in the journal
-// and in Execution. The same id is the same execution: begun is false where it
-// was known. No definition may be put in force meanwhile.
+// Execute begins an operation and returns at once; its end is in the journal and in Execution.
+// Requests with the same id are the same execution: begun is false if the id was known. No
+// definition may be changed meanwhile.
 func (s *Set) Execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err error) {
 	operation, program, err := s.implementation(r.Component, r.Operation)
 	if err != nil {
 		return wire.Execution{}, false, err
 	}
-	if err := undeclared(r.Component, operation, program, r.Inputs); err != nil {
+	if err := checkInputs(r.Component, operation, program, r.Inputs); err != nil {
 		return wire.Execution{}, false, err
 	}
 	run := &execution{
@@ -103,34 +102,33 @@ func (s *Set) Execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err 
 	}
 	run.kind = s.kindOf(r.Component, operation)
 	if program != nil {
-		run.timeout = limit(run.timeout, program.Settings().Timeout, r.Part != nil)
+		run.timeout = timeLimit(run.timeout, program.Settings().Timeout, r.Part != nil)
 	}
 	run.ctx, run.cancel = context.WithCancelCause(s.life)
 	x, begun, err = s.begin(run, r)
 	if err != nil || !begun {
 		run.cancel(nil)
-		return s.complete(x), false, err
+		return s.withOutput(x), false, err
 	}
-	s.tasks.Go(func() { s.carry(run) })
+	s.tasks.Go(func() { s.runExecution(run) })
 	return x, true, nil
 }
 
-// limit returns how long an execution may take: as asked for, else as its operation says.
-// Of a part of a Task, for which what is asked for is what is left to all, the shorter
-// counts. 0: any time.
-func limit(asked, own time.Duration, part bool) time.Duration {
+// timeLimit returns the time limit of an execution: the requested one, or else the operation's. For
+// a part of a Task, where the request limits all parts together, it is the shorter of the two. 0
+// means no limit.
+func timeLimit(asked, own time.Duration, part bool) time.Duration {
 	if asked <= 0 || part && own > 0 && own < asked {
 		return own
 	}
 	return asked
 }
 
-// UntilDone is a wait for the end of an execution, however late.
+// UntilDone waits for the end of an execution without a limit.
 const UntilDone time.Duration = math.MaxInt64
 
-// undeclared refuses inputs that the operation does not declare: whoever may
-// execute must not set LD_PRELOAD.
-func undeclared(component string, operation protocol.Operation, p *process.Program, inputs map[string]string) error {
+// checkInputs rejects inputs that the operation does not declare, such as LD_PRELOAD.
+func checkInputs(component string, operation protocol.Operation, p *process.Program, inputs map[string]string) error {
 	var declared []string
 	if p != nil {
 		declared = slices.Collect(maps.Keys(p.Settings().Inputs))
@@ -151,9 +149,9 @@ func undeclared(component string, operation protocol.Operation, p *process.Progr
 	return nil
 }
 
-// environment returns the secret variables of an execution, which only the
-// configuration names, and its INPUT_ variables: what was asked for, else what
-// is configured, else what the secret's file holds now.
+// environment returns the variables of an execution: secrets, which only the configuration names,
+// and INPUT_ variables. The value of an input is that of the request, else the configured one, else
+// the current content of the secret's file.
 func (x *execution) environment() ([]string, error) {
 	if x.program == nil {
 		return nil, nil
@@ -188,20 +186,20 @@ func (x *execution) environment() ([]string, error) {
 	return env, nil
 }
 
-// unwrittenWait is how long those who wait for an execution that has ended also
-// wait for a journal that cannot be written.
+// unwrittenWait is how long clients that wait for an ended execution also wait for a journal that
+// cannot be written.
 const unwrittenWait = 5 * time.Second
 
-// await waits until an execution has ended or the wait is over. That its end
-// cannot be written is the fault JournalUnavailable.
+// await blocks until an execution has ended or the wait is over. It returns the fault
+// JournalUnavailable if the end cannot be written.
 func (s *Set) await(ctx context.Context, x *execution, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	ended := x
 	var superseded <-chan struct{}
 	var late <-chan time.Time
-	if x.instead != nil {
-		superseded = x.instead.unwritten
+	if x.cancels != nil {
+		superseded = x.cancels.unwritten
 	}
 	for unwritten := (<-chan struct{})(x.unwritten); ; {
 		select {
@@ -212,11 +210,11 @@ func (s *Set) await(ctx context.Context, x *execution, wait time.Duration) error
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-superseded:
-			ended = x.instead
+			ended = x.cancels
 		case <-unwritten:
 			ended = x
 		case <-late:
-			if detail := ended.delayed(); detail != "" {
+			if detail := ended.writeProblem(); detail != "" {
 				return &wire.Fault{Code: wire.JournalUnavailable, Detail: detail, Instance: s.Instance()}
 			}
 			late = nil
@@ -227,8 +225,8 @@ func (s *Set) await(ctx context.Context, x *execution, wait time.Duration) error
 	}
 }
 
-// Execution returns an execution by its id as it is once it has ended or the
-// wait is over; faults NoExecution and JournalUnavailable.
+// Execution returns an execution by its id once it has ended or the wait is over. Faults:
+// NoExecution and JournalUnavailable.
 func (s *Set) Execution(ctx context.Context, id string, wait time.Duration) (wire.Execution, error) {
 	if x := s.running(id); x != nil && wait > 0 {
 		if err := s.await(ctx, x, wait); err != nil {
@@ -241,12 +239,12 @@ func (s *Set) Execution(ctx context.Context, id string, wait time.Duration) (wir
 			Code: wire.NoExecution, Detail: fmt.Sprintf("no execution has the id %q", id), Instance: s.Instance(),
 		}
 	}
-	return s.complete(x), nil
+	return s.withOutput(x), nil
 }
 
-// complete adds the end of the output of an execution that has ended, which is in its
-// last journal entry, as long as that is kept.
-func (s *Set) complete(x wire.Execution) wire.Execution {
+// withOutput adds the end of the output of an ended execution, if its last journal entry still
+// exists.
+func (s *Set) withOutput(x wire.Execution) wire.Execution {
 	j := s.history.Load()
 	if !x.Outcome.Done() || j == nil {
 		return x
@@ -258,9 +256,9 @@ func (s *Set) complete(x wire.Execution) wire.Execution {
 	return x
 }
 
-// Cancel ends an execution with all of its program's processes, by the stop
-// signal, TERM, and KILL after the grace, and returns it as it ended. One that
-// has ended already is returned as it is.
+// Cancel ends an execution and all processes of its program by the stop signal, TERM, and KILL
+// after the grace period. It returns the execution once it has ended, or unchanged if it had ended
+// before.
 func (s *Set) Cancel(ctx context.Context, id string) (wire.Execution, error) {
 	if x := s.running(id); x != nil {
 		x.cancel(errCancelled)
@@ -268,10 +266,10 @@ func (s *Set) Cancel(ctx context.Context, id string) (wire.Execution, error) {
 	return s.Execution(ctx, id, UntilDone)
 }
 
-// CancelRun ends the execution that a program runs, as Cancel does, because of a
-// stop of the program; false: there is none.
+// CancelRun cancels the execution that a program runs, because the program is being stopped. ok is
+// false if there is none.
 func (s *Set) CancelRun(p *process.Program) (id string, ok bool) {
-	x := s.liveOf(func(x *execution) bool { return x.program == p })
+	x := s.findLive(func(x *execution) bool { return x.program == p })
 	if x == nil {
 		return "", false
 	}

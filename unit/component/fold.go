@@ -1,44 +1,44 @@
 package component
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// recentExecutions is how many ended executions of a component are remembered,
-// so that an id that is sent again is not run again.
+// recentExecutions is the number of ended executions kept per component, so that a repeated id is
+// not executed again.
 const recentExecutions = 64
 
-// standing is where a component stands: what its journal entries add up to.
-type standing struct {
+// componentStatus is the current state of a component: the result of folding its journal entries.
+type componentStatus struct {
 	state       string
-	startedFrom string // not empty: open, a start has left processes
+	startedFrom string // non-empty while a start's processes live
 	why         string
 	since       time.Time
 	seq         uint64
+	unmoved     bool             // it has entries, but has not left its initial state
 	recent      []wire.Execution // oldest first
 }
 
-// open reports whether a start has left processes that nothing has closed.
-func (s standing) open() bool { return s.startedFrom != "" }
+// open reports whether processes of a start are alive.
+func (s componentStatus) open() bool { return s.startedFrom != "" }
 
-// executing returns the latest execution that has not ended, if any.
-func (s standing) executing() *wire.Execution {
-	c := s.onWire("")
+// executing returns the latest execution that has not ended, or nil.
+func (s componentStatus) executing() *wire.Execution {
+	c := s.toWire("")
 	return c.Executing()
 }
 
-// fold returns where all components stand after one more entry. It changes
-// nothing that it was given.
-func fold(before map[string]standing, e wire.Entry) map[string]standing {
-	after := make(map[string]standing, len(before)+1)
+// fold returns the statuses after one more entry. It does not modify its arguments.
+func fold(before map[string]componentStatus, e wire.Entry) map[string]componentStatus {
+	after := make(map[string]componentStatus, len(before)+1)
 	if e.Kind == wire.EntryCheckpoint {
 		for _, c := range e.Components {
 			c.Recent = slices.Clone(c.Recent)
-			after[c.Component] = standingOf(c)
+			after[c.Component] = statusFromWire(c)
 		}
 		return after
 	}
@@ -51,30 +51,30 @@ func fold(before map[string]standing, e wire.Entry) map[string]standing {
 	return after
 }
 
-func foldOne(s standing, e wire.Entry) standing {
-	return standingOf(s.onWire(e.Component).After(e, recentExecutions))
+func foldOne(s componentStatus, e wire.Entry) componentStatus {
+	return statusFromWire(s.toWire(e.Component).After(e, recentExecutions))
 }
 
-// onWire is a standing as checkpoints have it; standingOf is the reverse.
-func (s standing) onWire(name string) wire.Checkpointed {
+// toWire returns the status as checkpoints have it; statusFromWire is its inverse.
+func (s componentStatus) toWire(name string) wire.Checkpointed {
 	return wire.Checkpointed{
-		Component: name, State: s.state, StartedFrom: s.startedFrom, Since: s.since, Why: s.why, Seq: s.seq, Recent: s.recent,
+		Component: name, State: s.state, StartedFrom: s.startedFrom, Since: s.since, Why: s.why, Seq: s.seq, Unmoved: s.unmoved, Recent: s.recent,
 	}
 }
 
-func standingOf(c wire.Checkpointed) standing {
-	return standing{state: c.State, startedFrom: c.StartedFrom, why: c.Why, since: c.Since, seq: c.Seq, recent: c.Recent}
+func statusFromWire(c wire.Checkpointed) componentStatus {
+	return componentStatus{state: c.State, startedFrom: c.StartedFrom, why: c.Why, since: c.Since, seq: c.Seq, unmoved: c.Unmoved, recent: c.Recent}
 }
 
-// checkpoint returns the components of a checkpoint entry, sorted by name:
-// folding it gives the same standings.
-func checkpoint(all map[string]standing) []wire.Checkpointed {
+// checkpoint returns the components of a checkpoint entry, sorted by name. Folding them restores
+// the same statuses.
+func checkpoint(all map[string]componentStatus) []wire.Checkpointed {
 	components := make([]wire.Checkpointed, 0, len(all))
 	for name, s := range all {
-		c := s.onWire(name)
+		c := s.toWire(name)
 		c.Recent = slices.Clone(s.recent)
 		components = append(components, c)
 	}
-	sort.SliceStable(components, func(i, j int) bool { return components[i].Component < components[j].Component })
+	slices.SortFunc(components, func(a, b wire.Checkpointed) int { return cmp.Compare(a.Component, b.Component) })
 	return components
 }

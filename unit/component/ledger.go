@@ -10,79 +10,77 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/unit/broadcast"
+	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// recorder is what the ledger needs of a journal. Append fills in the entry's
-// number, instance and time, has synced it when it returns, and has told apply
-// of it before it asks for a checkpoint.
+// recorder is the part of a journal that the ledger uses. Append sets the entry's number, instance
+// and time, syncs it, and passes it to apply before it asks for a checkpoint.
 type recorder interface {
 	Append(e wire.Entry) (wire.Entry, error)
 	Instance() string
 	Seq() uint64
 }
 
-// ledger holds where the components stand. An entry is in the journal before
-// the ledger changes, so nobody is told what a crash could make untrue.
+// ledger holds the states of the components. Entries are in the journal before the ledger changes,
+// so no client learns of a state that a crash could undo.
 type ledger struct {
 	log *slog.Logger
 	now func() time.Time
 
 	mu         sync.Mutex
-	open       func() error         // attaches the journal
-	journal    recorder             // nil: it could not be read yet
-	unread     error                // why
-	lifecycles map[string]lifecycle // of the components in use
-	former     map[string]lifecycle // of those that a reload took out of use
-	standing   map[string]standing
-	live       map[string]*execution // executions of this life of the unit, by id, until they have ended
-	stops      map[string]int        // under way without an operation, by component
+	open       func() error         // opens and attaches the journal
+	journal    recorder             // nil while it cannot be read
+	openErr    error                // why it cannot be read
+	lifecycles map[string]lifecycle // of components in use
+	former     map[string]lifecycle // of components removed by a reload
+	statuses   map[string]componentStatus
+	live       map[string]*execution // executions of this process that have not ended, by id
+	stops      map[string]int        // running stops without an operation, by component
 	booted     bool                  // the boot is in the journal
-	closing    bool                  // the container ends, and with it what starts have left
-	openings   map[string]int        // how often a start has opened the component in this life
-	changed    broadcast.Broadcast
+	closing    bool                  // the unit is shutting down, which ends the processes of starts
+	startCount map[string]int        // number of starts that opened the component since the unit started
+	changed    process.Broadcast
 }
 
-// newLedger makes a ledger whose journal is set by attach.
+// newLedger returns a ledger without a journal; see attach.
 func newLedger(log *slog.Logger, now func() time.Time, lifecycles map[string]lifecycle) *ledger {
 	return &ledger{
-		log: log, now: now, lifecycles: lifecycles, former: map[string]lifecycle{}, standing: map[string]standing{},
-		live: map[string]*execution{}, stops: map[string]int{}, openings: map[string]int{},
+		log: log, now: now, lifecycles: lifecycles, former: map[string]lifecycle{}, statuses: map[string]componentStatus{},
+		live: map[string]*execution{}, stops: map[string]int{}, startCount: map[string]int{},
 	}
 }
 
-// attach gives the ledger its journal and what that remembers. Components that
-// it does not know are in their initial state. The caller holds the lock.
+// attach sets the journal and folds its entries. Components without entries are in their initial
+// state. The caller holds the lock.
 func (l *ledger) attach(journal recorder, entries []wire.Entry) {
-	l.journal, l.unread, l.standing = journal, nil, map[string]standing{}
+	l.journal, l.openErr, l.statuses = journal, nil, map[string]componentStatus{}
 	for _, e := range entries {
-		l.standing = fold(l.standing, e)
+		l.statuses = fold(l.statuses, e)
 	}
 	for name, life := range l.lifecycles {
-		if _, ok := l.standing[name]; !ok {
-			l.standing[name] = standing{state: life.initial(), why: wire.Untouched, since: l.now()}
+		if _, ok := l.statuses[name]; !ok {
+			l.statuses[name] = componentStatus{state: life.initial(), why: wire.Untouched, since: l.now()}
 		}
 	}
 }
 
-// started is boot with the lock.
-func (l *ledger) started() error {
+// lockedBoot calls boot with the lock held.
+func (l *ledger) lockedBoot() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.boot()
 }
 
-// boot records once that the unit started, and what that means: an execution
-// that has no exit is lost, and what a start had left is gone. The caller holds
-// the lock.
+// boot records, once, that the unit started: executions without an exit entry are lost, and
+// processes of earlier starts are gone. The caller holds the lock.
 func (l *ledger) boot() error {
 	if l.booted {
 		return nil
 	}
 	if l.journal == nil {
-		if l.unread = l.open(); l.unread != nil {
-			return l.unread
+		if l.openErr = l.open(); l.openErr != nil {
+			return l.openErr
 		}
 	}
 	why := "the unit started"
@@ -92,18 +90,18 @@ func (l *ledger) boot() error {
 	if err := l.append(wire.Entry{Kind: wire.EntryBoot, Why: why}); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(l.standing)) {
-		s := l.standing[name]
+	for _, name := range slices.Sorted(maps.Keys(l.statuses)) {
+		s := l.statuses[name]
 		for _, x := range s.recent {
 			if x.Outcome.Done() {
 				continue
 			}
 			x.Outcome, x.To = wire.OutcomeLost, s.state
-			x.Reason = "the container was restarted while it was executing; nobody saw its end"
+			x.Reason = "the container was restarted during the execution, so its outcome is unknown"
 			if err := l.append(exitEntry(name, x, s.startedFrom)); err != nil {
 				return err
 			}
-			s = l.standing[name]
+			s = l.statuses[name]
 		}
 		if s.open() {
 			if err := l.append(l.goneEntry(name, s, "the container was restarted, which ended its processes")); err != nil {
@@ -115,7 +113,7 @@ func (l *ledger) boot() error {
 	return nil
 }
 
-// append writes an entry, which folds it in. The caller holds the lock.
+// append writes an entry and folds it. The caller holds the lock.
 func (l *ledger) append(e wire.Entry) error {
 	written, err := l.journal.Append(e)
 	if err != nil {
@@ -123,32 +121,31 @@ func (l *ledger) append(e wire.Entry) error {
 	}
 	l.log.Info("journal", "kind", string(written.Kind), "component", written.Component,
 		"state", written.State, "why", written.Why, "seq", written.Seq)
-	l.changed.Wake()
+	l.changed.Notify()
 	return nil
 }
 
-// apply folds in what the journal has written. The journal calls it from
-// within Append, so the lock is held.
+// apply folds an entry that the journal has written. The journal calls it within Append, with the
+// lock held.
 func (l *ledger) apply(e wire.Entry) {
-	if e.Kind != wire.EntryCheckpoint { // which says what is known already
-		l.standing = fold(l.standing, e)
+	if e.Kind != wire.EntryCheckpoint { // a checkpoint repeats the current statuses
+		l.statuses = fold(l.statuses, e)
 	}
 }
 
-// checkpoint is what the journal begins a new segment with. The journal calls
-// it from within Append, so the lock is held.
-func (l *ledger) checkpoint() []wire.Checkpointed { return checkpoint(l.standing) }
+// checkpoint returns the content of the checkpoint that begins a journal segment. The journal calls
+// it within Append, with the lock held.
+func (l *ledger) checkpoint() []wire.Checkpointed { return checkpoint(l.statuses) }
 
-// goneEntry is the fall of an open component whose processes have ended.
-func (l *ledger) goneEntry(name string, s standing, why string) wire.Entry {
+// goneEntry returns the entry for an open component whose processes have ended.
+func (l *ledger) goneEntry(name string, s componentStatus, why string) wire.Entry {
 	return wire.Entry{
 		Kind: wire.EntryGone, Component: name, Why: why,
 		State: l.lifecycles[name].fallback(s.state, s.startedFrom), ContainerEnded: l.closing || !l.booted,
 	}
 }
 
-// exitEntry is the end of an execution, with the outcome that x has, and the
-// state that the component has after it.
+// exitEntry returns the entry for the end of an execution.
 func exitEntry(name string, x wire.Execution, startedFrom string) wire.Entry {
 	why := fmt.Sprintf("%s %s", x.Operation, x.Outcome)
 	return wire.Entry{
@@ -157,8 +154,8 @@ func exitEntry(name string, x wire.Execution, startedFrom string) wire.Entry {
 	}
 }
 
-// execution finds an execution by its id: one that has not ended, with the end of its
-// output as it is now, or a remembered one, without.
+// execution returns an execution by its id: one that has not ended, with its current output, or a
+// remembered one without output.
 func (l *ledger) execution(id string) (x wire.Execution, ok bool) {
 	l.mu.Lock()
 	known, running := l.find(id), l.live[id]
@@ -168,15 +165,15 @@ func (l *ledger) execution(id string) (x wire.Execution, ok bool) {
 	l.mu.Unlock()
 	if running != nil && known != nil && !x.Outcome.Done() {
 		x.PID, x.Output = running.progress()
-		x.Reason = running.delayed()
+		x.Reason = running.writeProblem()
 	}
 	return x, known != nil
 }
 
-// find looks an id up in what is remembered, nil: it is not. The caller holds
-// the lock, and changes nothing of the answer.
+// find returns a remembered execution, or nil. The caller holds the lock and must not modify the
+// result.
 func (l *ledger) find(id string) *wire.Execution {
-	for _, s := range l.standing {
+	for _, s := range l.statuses {
 		for i := len(s.recent) - 1; i >= 0; i-- {
 			if s.recent[i].ID == id {
 				return &s.recent[i]
@@ -193,8 +190,8 @@ func (l *ledger) allLive() []*execution {
 	return slices.Collect(maps.Values(l.live))
 }
 
-// Components returns where all configured components stand, by name, without
-// their processes, and the number of the journal's last entry.
+// Components returns the configured components, by name and without their processes, and the number
+// of the last journal entry.
 func (l *ledger) Components() (seq uint64, components []wire.Component) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,8 +205,8 @@ func (l *ledger) Components() (seq uint64, components []wire.Component) {
 	return seq, components
 }
 
-// instance is whose journal it is; empty while it cannot be read. The caller
-// holds the lock.
+// instance returns the instance of the journal, or "" while it cannot be read. The caller holds the
+// lock.
 func (l *ledger) instance() string {
 	if l.journal == nil {
 		return ""
@@ -217,16 +214,15 @@ func (l *ledger) instance() string {
 	return l.journal.Instance()
 }
 
-// unreadable says why where the components stand is unknown.
+// unreadable returns why the states are unknown.
 func (l *ledger) unreadable() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.whyUnread()
 }
 
-// unbooted says why nothing can be done yet, empty: it can. The caller holds the
-// lock.
-func (l *ledger) unbooted() string {
+// bootProblem returns why nothing can be executed yet, or "". The caller holds the lock.
+func (l *ledger) bootProblem() string {
 	switch {
 	case l.journal == nil:
 		return l.whyUnread()
@@ -237,15 +233,15 @@ func (l *ledger) unbooted() string {
 }
 
 func (l *ledger) whyUnread() string {
-	return fmt.Sprintf("the journal cannot be read yet: %v", l.unread)
+	return fmt.Sprintf("the journal cannot be read yet: %v", l.openErr)
 }
 
-// component says where a component stands. The caller holds the lock.
+// component returns the public view of a component. The caller holds the lock.
 func (l *ledger) component(name string) wire.Component {
 	if l.journal == nil {
 		return wire.Component{Name: name, State: unknownState, Since: l.now(), Why: l.whyUnread(), Allowed: []string{}}
 	}
-	s := l.standing[name]
+	s := l.statuses[name]
 	c := wire.Component{
 		Name: name, State: s.state, Since: s.since, Why: s.why, Seq: s.seq,
 		Allowed: l.allowed(name, s), Open: s.open(),
@@ -257,16 +253,16 @@ func (l *ledger) component(name string) wire.Component {
 	}
 	if x := s.executing(); x != nil {
 		c.Executing = x.ID
-		if s.why == wire.Untouched {
+		if s.unmoved && !slices.ContainsFunc(s.recent, func(x wire.Execution) bool { return x.Outcome.Done() }) {
 			c.Why = x.Operation + " is executing; nothing was done to it before"
 		}
 	}
 	return c
 }
 
-// allowed returns the operations that admit would begin now: while something
-// is under way, only a stop that cancels a start. The caller holds the lock.
-func (l *ledger) allowed(name string, s standing) []string {
+// allowed returns the operations that admit would accept now. During an execution that is only a
+// stop that cancels a start. The caller holds the lock.
+func (l *ledger) allowed(name string, s componentStatus) []string {
 	life, under := l.lifecycles[name], s.executing()
 	if under == nil && l.stops[name] == 0 {
 		return life.allowed(s.state, s.open())
@@ -280,7 +276,7 @@ func (l *ledger) allowed(name string, s standing) []string {
 	})
 }
 
-// States returns the states that a component can be in, and the one that it is in.
+// States returns the possible states of a component, including the current one.
 func (l *ledger) States(component, current string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -87,11 +87,11 @@ func (s *tale) boot() {
 	if after := s.standing(); before != "" && after != before {
 		s.fatal("what the journal has is not what was told; before\n%s\nafter\n%s", before, after)
 	}
-	if err := l.started(); err != nil {
+	if err := l.lockedBoot(); err != nil {
 		s.t.Fatal(err)
 	}
 	s.say("a boot")
-	for name, c := range l.standing {
+	for name, c := range l.statuses {
 		if c.open() || c.executing() != nil {
 			s.fatal("after a boot %s is open in %s, or executing", name, c.state)
 		}
@@ -116,7 +116,7 @@ func (s *tale) standing() string {
 		Recent                  []wire.Execution
 	}
 	all := map[string]component{}
-	for name, c := range s.ledger.standing {
+	for name, c := range s.ledger.statuses {
 		all[name] = component{c.state, c.startedFrom, c.why, c.since, c.seq, c.recent}
 	}
 	text, err := json.MarshalIndent(all, "", " ")
@@ -155,7 +155,7 @@ func (s *tale) begin() {
 		s.fatal("what was not begun changed something")
 	case fresh && begun.Outcome != wire.OutcomeRunning:
 		s.fatal("%s begins as %s", id, begun.Outcome)
-	case fresh && s.halting[component] > 0 && x.instead == nil:
+	case fresh && s.halting[component] > 0 && x.cancels == nil:
 		s.fatal("%s begins while processes of %s are being stopped", id, component)
 	case fresh && s.entries != entries+1:
 		s.fatal("a start has %d entries", s.entries-entries)
@@ -174,23 +174,23 @@ func (s *tale) end() {
 	n := s.dice.Throw(len(s.live))
 	x := s.live[n]
 	s.live = append(s.live[:n:n], s.live[n+1:]...)
-	if x.instead != nil {
-		if s.ledger.running(x.instead.id) != nil {
+	if x.cancels != nil {
+		if s.ledger.running(x.cancels.id) != nil {
 			s.live = append(s.live, x) // it waits for the end of that
 			return
 		}
 		if !s.ledger.stillAllowed(x) {
-			s.finish(x, ending{outcome: wire.OutcomeSucceeded, nothing: true})
+			s.finish(x, executionResult{outcome: wire.OutcomeSucceeded, nothing: true})
 			return
 		}
 	}
 	outcomes := []wire.Outcome{wire.OutcomeSucceeded, wire.OutcomeSucceeded, wire.OutcomeFailed, wire.OutcomeCancelled, wire.OutcomeTimeout}
-	end := ending{outcome: outcomes[s.dice.Throw(len(outcomes))], exit: &process.Exit{}}
+	end := executionResult{outcome: outcomes[s.dice.Throw(len(outcomes))], exit: &process.Exit{}}
 	end.left = x.kind == protocol.KindStart && end.outcome == wire.OutcomeSucceeded && s.dice.Throw(4) > 0
 	s.finish(x, end)
 }
 
-func (s *tale) finish(x *execution, end ending) {
+func (s *tale) finish(x *execution, end executionResult) {
 	s.t.Helper()
 	if opening := s.ledger.finish(s.t.Context(), x, end); opening != 0 {
 		s.openings[x.component] = opening
@@ -199,7 +199,7 @@ func (s *tale) finish(x *execution, end ending) {
 	if known, ok := s.ledger.execution(x.id); ok && known.Outcome != end.outcome {
 		s.fatal("%s ended as %s and is %s", x.id, end.outcome, known.Outcome)
 	}
-	switch c := s.ledger.standing[x.component]; {
+	switch c := s.ledger.statuses[x.component]; {
 	case end.nothing || end.outcome != wire.OutcomeSucceeded:
 	case x.kind == protocol.KindStop && c.open():
 		s.fatal("%s has stopped %s, which is open", x.id, x.component)
@@ -211,10 +211,10 @@ func (s *tale) finish(x *execution, end ending) {
 // lose ends what a start of a component left.
 func (s *tale) lose() {
 	component := s.component()
-	if opening := s.openings[component]; opening != 0 && s.halting[component] == 0 && !s.ledger.stopExecutes(s.ledger.standing[component]) {
-		s.ledger.gone(s.t.Context(), component, opening, "it ended")
+	if opening := s.openings[component]; opening != 0 && s.halting[component] == 0 && !s.ledger.stopExecutes(s.ledger.statuses[component]) {
+		s.ledger.recordGone(s.t.Context(), component, opening, "it ended")
 		s.say("%s has gone", component)
-		if c := s.ledger.standing[component]; c.open() {
+		if c := s.ledger.statuses[component]; c.open() {
 			s.fatal("%s is open in %s", component, c.state)
 		}
 	}
@@ -234,7 +234,7 @@ func (s *tale) halt() {
 	s.halting[component]--
 	s.ledger.endStop(s.t.Context(), component, "its processes were stopped", nothingLeft, nil)
 	s.say("%s was stopped (nothing left: %t)", component, nothingLeft)
-	if c := s.ledger.standing[component]; nothingLeft && c.open() {
+	if c := s.ledger.statuses[component]; nothingLeft && c.open() {
 		s.fatal("%s is open in %s", component, c.state)
 	}
 }
@@ -242,7 +242,7 @@ func (s *tale) halt() {
 // check is what must be so at any time.
 func (s *tale) check() {
 	s.t.Helper()
-	for name, c := range s.ledger.standing {
+	for name, c := range s.ledger.statuses {
 		under := 0
 		for _, x := range c.recent {
 			if !x.Outcome.Done() {

@@ -42,7 +42,7 @@ func testLedger(t *testing.T) (*ledger, *flaky) {
 	}
 	f := &flaky{Journal: opened}
 	l.attach(f, replay.Entries)
-	if err := l.started(); err != nil {
+	if err := l.lockedBoot(); err != nil {
 		t.Fatal(err)
 	}
 	return l, f
@@ -62,13 +62,13 @@ func (l *ledger) must(t *testing.T, id, component, operation string, kind protoc
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l.finish(t.Context(), x, ending{outcome: wire.OutcomeSucceeded, exit: &process.Exit{}, left: left})
+	return l.finish(t.Context(), x, executionResult{outcome: wire.OutcomeSucceeded, exit: &process.Exit{}, left: left})
 }
 
 func (l *ledger) state(component string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.standing[component].state
+	return l.statuses[component].state
 }
 
 func TestWithoutItsJournalNothingNewRunsAndExitsWait(t *testing.T) {
@@ -84,7 +84,7 @@ func TestWithoutItsJournalNothingNewRunsAndExitsWait(t *testing.T) {
 		if code, _ := wire.FaultCodeOf(err); code != wire.JournalUnavailable {
 			t.Errorf("a new operation: %v", err)
 		}
-		go l.finish(t.Context(), x, ending{outcome: wire.OutcomeSucceeded})
+		go l.finish(t.Context(), x, executionResult{outcome: wire.OutcomeSucceeded})
 		time.Sleep(10 * journalRetry) // of the test's own clock
 		if state := l.state("api"); state != "deleted" {
 			t.Errorf("%s is told before it is written", state)
@@ -115,12 +115,12 @@ func TestWhatIsGoneWhileStoppingIsTheStopsToTell(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			go l.gone(t.Context(), "api", opening, "it died")
+			go l.recordGone(t.Context(), "api", opening, "it died")
 			synctest.Wait()
 			if state := l.state("api"); state != "running" {
 				t.Errorf("api is %s while it is being stopped", state)
 			}
-			l.finish(t.Context(), x, ending{outcome: stop.outcome})
+			l.finish(t.Context(), x, executionResult{outcome: stop.outcome})
 			synctest.Wait()
 			if state := l.state("api"); state != stop.state {
 				t.Errorf("after a stop that %s api is %s, want %s", stop.outcome, state, stop.state)
@@ -146,7 +146,7 @@ func TestABootEndsWhatTheCrashCutOff(t *testing.T) {
 	again, _ := testLedger(t)
 	again.attach(again.journal, page.Entries)
 	again.booted = false
-	if err := again.started(); err != nil {
+	if err := again.lockedBoot(); err != nil {
 		t.Fatal(err)
 	}
 	if x, _ := again.execution("x"); x.Outcome != wire.OutcomeLost || x.To != "running" {
@@ -169,7 +169,7 @@ func TestWhyAComponentIsInItsInitialStateSaysWhatWasTried(t *testing.T) {
 	}
 	wants("at first", "nothing was done to it yet", 1)
 	for _, outcome := range []wire.Outcome{wire.OutcomeFailed, wire.OutcomeCancelled, wire.OutcomeTimeout} {
-		before := l.standing["api"].since
+		before := l.statuses["api"].since
 		x, err := l.try(t, string(outcome), "api", "Standard.create", protocol.KindRun)
 		if err != nil {
 			t.Fatal(err)
@@ -177,9 +177,9 @@ func TestWhyAComponentIsInItsInitialStateSaysWhatWasTried(t *testing.T) {
 		if outcome == wire.OutcomeFailed {
 			wants("during the first", "create is executing; nothing was done to it before", 0)
 		}
-		l.finish(t.Context(), x, ending{outcome: outcome})
+		l.finish(t.Context(), x, executionResult{outcome: outcome})
 		wants("after one that was "+string(outcome), "create "+string(outcome)+", which left it as it was", 1)
-		if l.standing["api"].since != before {
+		if l.statuses["api"].since != before {
 			t.Error("it did not move, and is in its state since then")
 		}
 	}
@@ -187,7 +187,7 @@ func TestWhyAComponentIsInItsInitialStateSaysWhatWasTried(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.live, l.booted = map[string]*execution{}, false
-	if err := l.started(); err != nil {
+	if err := l.lockedBoot(); err != nil {
 		t.Fatal(err)
 	}
 	wants("after a boot", "create lost, which left it as it was", 1)
@@ -197,7 +197,7 @@ func TestWhyAComponentIsInItsInitialStateSaysWhatWasTried(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants("during a second", "create succeeded", 0)
-	l.finish(t.Context(), x, ending{outcome: wire.OutcomeFailed})
+	l.finish(t.Context(), x, executionResult{outcome: wire.OutcomeFailed})
 	if c := l.component("api"); c.Why != "create succeeded" {
 		t.Errorf("what brought it into its state is %q", c.Why)
 	}
@@ -233,10 +233,10 @@ func TestWhoWaitsForAnEndThatCannotBeWrittenIsTold(t *testing.T) {
 		}
 		x.unwritten = make(chan struct{})
 		f.fails.Store(true)
-		go l.finish(t.Context(), x, ending{outcome: wire.OutcomeSucceeded})
+		go l.finish(t.Context(), x, executionResult{outcome: wire.OutcomeSucceeded})
 		begin := time.Now()
 		_, err = s.Execution(t.Context(), "a", UntilDone)
-		if code, _ := wire.FaultCodeOf(err); code != wire.JournalUnavailable || !strings.Contains(err.Error(), "what became of Standard.create of api") ||
+		if code, _ := wire.FaultCodeOf(err); code != wire.JournalUnavailable || !strings.Contains(err.Error(), "the end of Standard.create of api") ||
 			!strings.Contains(err.Error(), "no space left") || time.Since(begin) != unwrittenWait {
 			t.Errorf("after %s: %v", time.Since(begin), err)
 		}
@@ -293,7 +293,7 @@ func TestAStartSaysWhenWhatItLeftHasEndedAndWhetherThatWasAskedFor(t *testing.T)
 	if x, _ := l.execution("died"); !x.Gone.IsZero() {
 		t.Errorf("while it runs: %+v", x)
 	}
-	l.gone(t.Context(), "api", opening, "it died")
+	l.recordGone(t.Context(), "api", opening, "it died")
 	l.must(t, "operated", "api", "Standard.start", protocol.KindStart, true)
 	l.must(t, "2", "api", "Standard.stop", protocol.KindStop, false)
 	l.must(t, "stopped", "api", "Standard.start", protocol.KindStart, true)
@@ -324,7 +324,7 @@ func TestAKindOfItsOwnSaysWhichExecutionLeftProcesses(t *testing.T) {
 	do("created", "Standard.create", false)
 	opening := do("serves", "own.serve", true)
 	do("ran", "own.start", false)
-	l.gone(t.Context(), "api", opening, "it died")
+	l.recordGone(t.Context(), "api", opening, "it died")
 	again := fold(nil, wire.Entry{Kind: wire.EntryCheckpoint, Components: l.checkpoint()})["api"].recent
 	for _, x := range again {
 		if ended := !x.Gone.IsZero(); ended != (x.ID == "serves") {
@@ -339,14 +339,14 @@ func TestWhatEndsWithItsContainerSaysSo(t *testing.T) {
 		ends func(t *testing.T, l *ledger, opening int)
 		with bool
 	}{
-		"by itself": {func(t *testing.T, l *ledger, opening int) { l.gone(t.Context(), "api", opening, "it died") }, false},
+		"by itself": {func(t *testing.T, l *ledger, opening int) { l.recordGone(t.Context(), "api", opening, "it died") }, false},
 		"in a shutdown": {func(t *testing.T, l *ledger, opening int) {
 			(&Set{ledger: l}).Shutdown()
-			l.gone(t.Context(), "api", opening, "it ended")
+			l.recordGone(t.Context(), "api", opening, "it ended")
 		}, true},
 		"before a boot": {func(t *testing.T, l *ledger, _ int) {
 			l.live, l.booted = map[string]*execution{}, false
-			if err := l.started(); err != nil {
+			if err := l.lockedBoot(); err != nil {
 				t.Fatal(err)
 			}
 		}, true},
@@ -358,7 +358,7 @@ func TestWhatEndsWithItsContainerSaysSo(t *testing.T) {
 				l.must(t, operation, "api", operation, protocol.KindRun, false)
 			}
 			tt.ends(t, l, l.must(t, "start", "api", "Standard.start", protocol.KindStart, true))
-			recent := l.standing["api"].recent
+			recent := l.statuses["api"].recent
 			if x := recent[len(recent)-1]; x.Gone.IsZero() || x.Stopped || x.ContainerEnded != tt.with {
 				t.Errorf("%+v", x)
 			}

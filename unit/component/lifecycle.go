@@ -10,15 +10,14 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// lifecycle is a component's management protocol together with which of its
-// operations have a program. It never changes.
+// lifecycle is a component's management protocol and the kinds of its operations. It is immutable.
 type lifecycle struct {
-	protocol *protocol.Protocol                   // nil: the configuration has none, and every operation is allowed
-	kinds    map[protocol.Operation]protocol.Kind // of the operations that have a program
-	programs []*process.Program                   // these
+	protocol *protocol.Protocol                   // nil if none is configured, which allows every operation
+	kinds    map[protocol.Operation]protocol.Kind // of the operations with a program
+	programs []*process.Program                   // the programs of these operations
 }
 
-// lifecycle returns what a definition comes to.
+// lifecycle returns the lifecycle of a definition.
 func (d Definition) lifecycle() lifecycle {
 	life := lifecycle{protocol: d.Protocol, kinds: map[protocol.Operation]protocol.Kind{}}
 	for _, p := range d.Programs {
@@ -30,7 +29,7 @@ func (d Definition) lifecycle() lifecycle {
 	return life
 }
 
-// operations returns every operation that the protocol or a program names.
+// operations returns every operation named by the protocol or by a program.
 func (l lifecycle) operations() []protocol.Operation {
 	var all []protocol.Operation
 	add := func(o protocol.Operation) {
@@ -47,7 +46,7 @@ func (l lifecycle) operations() []protocol.Operation {
 	return all
 }
 
-// program returns what implements an operation, nil: nothing does.
+// program returns the program that implements an operation, or nil.
 func (l lifecycle) program(operation protocol.Operation) *process.Program {
 	for _, p := range l.programs {
 		if p.Config().Operation == operation {
@@ -57,9 +56,8 @@ func (l lifecycle) program(operation protocol.Operation) *process.Program {
 	return nil
 }
 
-// implementation finds an operation by "interface.operation", or by its bare
-// name where only one interface of the component has it, and the program that
-// implements it, nil: none does.
+// implementation finds an operation by "interface.operation", or by its bare name if it is unique
+// in the component, and the program that implements it, or nil.
 func (l *ledger) implementation(component, name string) (operation protocol.Operation, p *process.Program, err error) {
 	l.mu.Lock()
 	life, ok := l.lifecycles[component]
@@ -88,15 +86,15 @@ func (l *ledger) implementation(component, name string) (operation protocol.Oper
 		"%q is an operation of several interfaces of %s: %s", name, component, strings.Join(candidates, ", ")))
 }
 
-// kindOf returns the kind of an operation of a component.
+// kindOf returns the kind of a component's operation.
 func (l *ledger) kindOf(component string, operation protocol.Operation) protocol.Kind {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lifecycles[component].kind(operation)
 }
 
-// openers returns the programs of a component whose kind is start.
-func (l *ledger) openers(component string) []*process.Program {
+// startPrograms returns the programs of a component whose kind is start.
+func (l *ledger) startPrograms(component string) []*process.Program {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var openers []*process.Program
@@ -108,10 +106,9 @@ func (l *ledger) openers(component string) []*process.Program {
 	return openers
 }
 
-// unknownState is the state of a component that has no protocol.
 const unknownState = "unknown"
 
-// initial is the state of a component that nothing was done to.
+// initial returns the initial state of the component.
 func (l lifecycle) initial() string {
 	if l.protocol == nil {
 		return unknownState
@@ -124,7 +121,7 @@ func (l lifecycle) implemented(operation protocol.Operation) bool {
 	return ok
 }
 
-// kind is as the program says, else as the protocol does.
+// kind returns the kind declared by the program, or else by the protocol.
 func (l lifecycle) kind(operation protocol.Operation) protocol.Kind {
 	kind, ok := l.kinds[operation]
 	switch {
@@ -136,7 +133,7 @@ func (l lifecycle) kind(operation protocol.Operation) protocol.Kind {
 	return l.protocol.KindOf(operation)
 }
 
-// step returns the state that an operation leads to, and whether it is allowed.
+// step returns the target state of an operation and whether it is allowed.
 func (l lifecycle) step(state string, operation protocol.Operation, open bool) (target string, ok bool) {
 	if l.protocol == nil {
 		return state, true
@@ -145,7 +142,7 @@ func (l lifecycle) step(state string, operation protocol.Operation, open bool) (
 	return s.Target, ok
 }
 
-// allowed returns the operations that step allows, sorted; never nil.
+// allowed returns the operations that step allows, sorted and never nil.
 func (l lifecycle) allowed(state string, open bool) []string {
 	allowed := []string{}
 	if l.protocol == nil {
@@ -161,8 +158,8 @@ func (l lifecycle) allowed(state string, open bool) []string {
 	return allowed
 }
 
-// fallback returns the state of an open component whose processes have all
-// ended: its fault handler's target, or where it was started from.
+// fallback returns the state of an open component after all its processes have ended: the target of
+// its fault handler, or the state it was started from.
 func (l lifecycle) fallback(state, startedFrom string) string {
 	if l.protocol != nil {
 		for _, h := range l.protocol.FaultHandlers {
@@ -174,9 +171,8 @@ func (l lifecycle) fallback(state, startedFrom string) string {
 	return startedFrom
 }
 
-// afterStop returns the state of an open component whose processes the unit has
-// ended on request: as the protocol's stop moves it, or where it was started
-// from when the protocol has none there.
+// afterStop returns the state of an open component whose processes were ended on request: the
+// target of the protocol's stop, or else the state it was started from.
 func (l lifecycle) afterStop(state, startedFrom string) string {
 	if l.protocol != nil {
 		for _, t := range l.protocol.Transitions {

@@ -134,7 +134,7 @@ func TestACheckpointFoldsToWhatItWasMadeOf(t *testing.T) {
 		{Seq: 3, Kind: wire.EntryExit, Component: "api", State: "running", StartedFrom: "configured", Why: "start succeeded", Execution: &wire.Execution{ID: "a", Outcome: wire.OutcomeSucceeded}},
 		{Seq: 4, Kind: wire.EntryStart, Component: "gui", State: "deleted", Execution: &wire.Execution{ID: "b", Outcome: wire.OutcomeRunning}},
 	}
-	var folded map[string]standing
+	var folded map[string]componentStatus
 	for _, e := range entries {
 		folded = fold(folded, e)
 	}
@@ -146,7 +146,7 @@ func TestACheckpointFoldsToWhatItWasMadeOf(t *testing.T) {
 		t.Errorf("gui executes %+v", x)
 	}
 	again := fold(nil, wire.Entry{Kind: wire.EntryCheckpoint, Components: checkpoint(folded)})
-	if diff := cmp.Diff(folded, again, cmp.AllowUnexported(standing{})); diff != "" {
+	if diff := cmp.Diff(folded, again, cmp.AllowUnexported(componentStatus{})); diff != "" {
 		t.Error(diff)
 	}
 	gone := fold(folded, wire.Entry{Seq: 5, Kind: wire.EntryGone, Component: "api", State: "configured", Why: "it died"})["api"]
@@ -157,7 +157,7 @@ func TestACheckpointFoldsToWhatItWasMadeOf(t *testing.T) {
 
 func TestOldExecutionsAreForgottenButNotThoseUnderWay(t *testing.T) {
 	t.Parallel()
-	s := standing{recent: []wire.Execution{{ID: "under way", Outcome: wire.OutcomeRunning}}}
+	s := componentStatus{recent: []wire.Execution{{ID: "under way", Outcome: wire.OutcomeRunning}}}
 	for i := range recentExecutions + 10 {
 		s = foldOne(s, wire.Entry{Execution: &wire.Execution{ID: string(rune('a' + i)), Outcome: wire.OutcomeSucceeded}})
 	}
@@ -168,30 +168,30 @@ func TestOldExecutionsAreForgottenButNotThoseUnderWay(t *testing.T) {
 
 func TestOnlySuccessMovesAComponent(t *testing.T) {
 	t.Parallel()
-	created := standing{state: "created", recent: []wire.Execution{{ID: "x", From: "created"}}}
-	open := standing{state: "running", startedFrom: "created", recent: []wire.Execution{{ID: "x", From: "running"}}}
-	fallen := standing{state: "created", recent: []wire.Execution{{ID: "x", From: "running"}}}
+	created := componentStatus{state: "created", recent: []wire.Execution{{ID: "x", From: "created"}}}
+	open := componentStatus{state: "running", startedFrom: "created", recent: []wire.Execution{{ID: "x", From: "running"}}}
+	fallen := componentStatus{state: "created", recent: []wire.Execution{{ID: "x", From: "running"}}}
 	run := &execution{id: "x", target: "t", kind: protocol.KindRun}
 	start := &execution{id: "x", target: "t", kind: protocol.KindStart}
 	stop := &execution{id: "x", target: "t", kind: protocol.KindStop}
-	ok := ending{outcome: wire.OutcomeSucceeded}
-	left := ending{outcome: wire.OutcomeSucceeded, left: true}
+	ok := executionResult{outcome: wire.OutcomeSucceeded}
+	left := executionResult{outcome: wire.OutcomeSucceeded, left: true}
 	for name, c := range map[string]struct {
-		s           standing
+		s           componentStatus
 		x           *execution
-		end         ending
+		end         executionResult
 		state, from string
 	}{
 		"run":                          {created, run, ok, "t", ""},
-		"failed run":                   {created, run, ending{outcome: wire.OutcomeFailed}, "created", ""},
+		"failed run":                   {created, run, executionResult{outcome: wire.OutcomeFailed}, "created", ""},
 		"start that leaves processes":  {created, start, left, "t", "created"},
 		"start that leaves none":       {created, start, ok, "t", ""},
 		"stop":                         {open, stop, ok, "t", ""},
-		"failed stop":                  {open, stop, ending{outcome: wire.OutcomeFailed}, "running", "created"},
+		"failed stop":                  {open, stop, executionResult{outcome: wire.OutcomeFailed}, "running", "created"},
 		"run while open":               {open, run, ok, "t", "created"},
 		"run whose component has died": {fallen, run, ok, "created", ""},
 	} {
-		if state, from := arrival(c.s, c.x, c.end); state != c.state || from != c.from {
+		if state, from := stateAfter(c.s, c.x, c.end); state != c.state || from != c.from {
 			t.Errorf("%s: %s, started from %q; want %s, %q", name, state, from, c.state, c.from)
 		}
 	}

@@ -99,7 +99,7 @@ func (w *twin) begin() {
 		w.t.Fatal(err)
 	}
 	w.ledger.attach(opened, replay.Entries)
-	if err := w.ledger.started(); err != nil {
+	if err := w.ledger.lockedBoot(); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -112,7 +112,7 @@ func (w *twin) execute(id string, name protocol.Operation, outcome wire.Outcome)
 		return err
 	}
 	left := outcome == wire.OutcomeSucceeded && w.life.implemented(name) && x.kind == protocol.KindStart
-	if opening := w.ledger.finish(w.t.Context(), x, ending{outcome: outcome, exit: &reaper.Exit{}, left: left}); opening != 0 {
+	if opening := w.ledger.finish(w.t.Context(), x, executionResult{outcome: outcome, exit: &reaper.Exit{}, left: left}); opening != 0 {
 		w.opening = opening
 	}
 	return nil
@@ -142,7 +142,7 @@ func (w *twin) compare() {
 		op := plan.Operation{Component: "c", Operation: name}
 		allowed := slices.Contains(at.Allowed, name.String())
 		x := &execution{component: "c", operation: name, kind: w.life.kind(name)}
-		if err := w.ledger.admit(x, w.ledger.standing["c"]); (err == nil) != allowed {
+		if err := w.ledger.admit(x, w.ledger.statuses["c"]); (err == nil) != allowed {
 			w.t.Fatalf("%s in state %s: it is shown as allowed is %v, and the ledger says: %v", name, at.State, allowed, err)
 		}
 		if _, ok := w.planned("", append(slices.Clone(w.history), op)...); !w.faulty && ok != allowed {
@@ -230,7 +230,7 @@ func TestTheLedgerAndThePlannerAgree(t *testing.T) {
 		for number := range 2 + w.random.IntN(12) {
 			w.compare()
 			w.move(number)
-			s := w.ledger.standing["c"]
+			s := w.ledger.statuses["c"]
 			if s.open() {
 				open++
 			}
@@ -238,7 +238,7 @@ func TestTheLedgerAndThePlannerAgree(t *testing.T) {
 				skipped += len(step.Skipped)
 			}
 			if s.open() && w.random.IntN(8) == 0 {
-				w.ledger.gone(t.Context(), "c", w.opening, "it died")
+				w.ledger.recordGone(t.Context(), "c", w.opening, "it died")
 				w.faulty = true
 				faults++
 			}

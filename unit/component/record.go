@@ -13,12 +13,11 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// journalRetry is how long what has happened already waits in memory before
-// the next attempt to write it into a journal that could not be written.
+// journalRetry is the delay between attempts to write an entry to the journal.
 const journalRetry = time.Second
 
-// begin admits an execution: its start entry is in the journal when it
-// returns. An id that is known is answered with its execution (fresh is false).
+// begin admits an execution and writes its start entry. For a known id it returns the existing
+// execution, with fresh false.
 func (l *ledger) begin(x *execution, r wire.ExecuteRequest) (begun wire.Execution, fresh bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,11 +25,11 @@ func (l *ledger) begin(x *execution, r wire.ExecuteRequest) (begun wire.Executio
 		if known.Component == x.component && x.operation == (protocol.Operation{Interface: known.Interface, Name: known.Operation}) {
 			return *known, false, nil
 		}
-		return begun, false, l.refuse(x, wire.OtherExecution, fmt.Sprintf(
+		return begun, false, l.rejection(x, wire.OtherExecution, fmt.Sprintf(
 			"the id %q is an execution of %s of %s", x.id, known.Operation, known.Component))
 	}
-	s := l.standing[x.component]
-	if err := l.meant(x, r, s); err != nil {
+	s := l.statuses[x.component]
+	if err := l.checkPreconditions(x, r, s); err != nil {
 		return begun, false, err
 	}
 	if err := l.admit(x, s); err != nil {
@@ -47,91 +46,91 @@ func (l *ledger) begin(x *execution, r wire.ExecuteRequest) (begun wire.Executio
 		Why: s.why, Execution: &begun,
 	}
 	if err := l.append(entry); err != nil {
-		return wire.Execution{}, false, l.refuse(x, wire.JournalUnavailable, err.Error())
+		return wire.Execution{}, false, l.rejection(x, wire.JournalUnavailable, err.Error())
 	}
 	l.live[x.id] = x
 	return *l.find(x.id), true, nil
 }
 
-// meant checks that the caller means this instance, and the component as it is.
-// The caller holds the lock.
-func (l *ledger) meant(x *execution, r wire.ExecuteRequest, s standing) error {
+// checkPreconditions verifies that the request is for this instance and for the current state of
+// the component. The caller holds the lock.
+func (l *ledger) checkPreconditions(x *execution, r wire.ExecuteRequest, s componentStatus) error {
 	instance := l.instance()
-	switch why := l.unbooted(); {
+	switch why := l.bootProblem(); {
 	case l.journal == nil:
-		return l.refuse(x, wire.JournalUnavailable, why)
+		return l.rejection(x, wire.JournalUnavailable, why)
 	case r.Instance != "" && r.Instance != instance:
-		return l.refuse(x, wire.OtherInstance, fmt.Sprintf("this is %s, not %s", instance, r.Instance))
+		return l.rejection(x, wire.OtherInstance, fmt.Sprintf("this is %s, not %s", instance, r.Instance))
 	case r.After != nil && s.seq > *r.After:
-		return l.refuse(x, wire.NewerEntry, fmt.Sprintf("the last entry of %s is %d, not %d", x.component, s.seq, *r.After))
+		return l.rejection(x, wire.NewerEntry, fmt.Sprintf("the last entry of %s is %d, not %d", x.component, s.seq, *r.After))
 	case why != "":
-		return l.refuse(x, wire.JournalUnavailable, why)
+		return l.rejection(x, wire.JournalUnavailable, why)
 	}
 	return nil
 }
 
-// admit checks that nothing is under way and that the protocol allows the
-// operation, and finds where it leads. The caller holds the lock.
-func (l *ledger) admit(x *execution, s standing) error {
+// admit verifies that nothing else is running and that the protocol allows the operation, and sets
+// its target state. The caller holds the lock.
+func (l *ledger) admit(x *execution, s componentStatus) error {
 	life := l.lifecycles[x.component]
 	if under := s.executing(); under != nil {
 		start := l.live[under.ID]
 		if x.kind != protocol.KindStop || start == nil || start.kind != protocol.KindStart {
-			return l.refuse(x, wire.Busy, fmt.Sprintf("%s of %s is executing (%s)", under.Operation, x.component, under.ID))
+			return l.rejection(x, wire.Busy, fmt.Sprintf("%s of %s is executing (%s)", under.Operation, x.component, under.ID))
 		}
 		if _, ok := life.step(start.target, x.operation, true); ok {
-			x.instead = start
+			x.cancels = start
 			return nil
 		}
 	}
 	if l.stops[x.component] > 0 {
-		return l.refuse(x, wire.Busy, fmt.Sprintf("a process of %s is being stopped", x.component))
+		return l.rejection(x, wire.Busy, fmt.Sprintf("a process of %s is being stopped", x.component))
 	}
 	target, ok := life.step(s.state, x.operation, s.open())
 	if !ok {
-		return l.refuse(x, wire.NotAllowed, fmt.Sprintf("%s of %s is not allowed in state %s; allowed: %s",
+		return l.rejection(x, wire.NotAllowed, fmt.Sprintf("%s of %s is not allowed in state %s; allowed: %s",
 			x.operation, x.component, s.state, strings.Join(life.allowed(s.state, s.open()), ", ")))
 	}
 	x.target = target
 	return nil
 }
 
-// refuse returns the fault of an execution that is not begun, with where its
-// component stands. The caller holds the lock.
-func (l *ledger) refuse(x *execution, code wire.FaultCode, detail string) error {
+// rejection returns the fault of a rejected execution, with the state of its component. The caller
+// holds the lock.
+func (l *ledger) rejection(x *execution, code wire.FaultCode, detail string) error {
 	now := l.component(x.component)
 	return &wire.Fault{Code: code, Detail: detail, Instance: l.instance(), Component: &now}
 }
 
-// stillAllowed reports whether a stop that cancelled a start is allowed in the state
-// that this led to, and finds where it leads.
+// stillAllowed reports whether a stop is allowed in the state that its cancelled start resulted in,
+// and sets its target state.
 func (l *ledger) stillAllowed(x *execution) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.standing[x.component]
+	s := l.statuses[x.component]
 	target, ok := l.lifecycles[x.component].step(s.state, x.operation, s.open())
 	x.target = target
 	return ok && s.open()
 }
 
-// finish records the end of an execution. opening is not 0 where a start left
-// processes: somebody has to watch them.
-func (l *ledger) finish(ctx context.Context, x *execution, end ending) (opening int) {
+// finish records the end of an execution. opening is non-zero if a start left processes, which the
+// caller must watch.
+func (l *ledger) finish(ctx context.Context, x *execution, end executionResult) (opening int) {
 	pid, output := x.progress()
-	_ = l.insist(ctx, func() error {
-		s := l.standing[x.component]
+	_ = l.retryUntilWritten(ctx, func() error {
+		s := l.statuses[x.component]
 		record := *l.find(x.id)
 		record.Outcome, record.Reason, record.Ended, record.PID = end.outcome, end.reason, l.now(), pid
 		record.Output = output
 		record.Exit = process.ExitOnWire(end.exit)
 		var startedFrom string
-		record.To, startedFrom = arrival(s, x, end)
+		record.To, startedFrom = stateAfter(s, x, end)
 		if err := l.append(exitEntry(x.component, record, startedFrom)); err != nil {
 			return err
 		}
 		if end.outcome == wire.OutcomeSucceeded && end.left {
-			l.openings[x.component]++
-			opening = l.openings[x.component]
+			l.startCount[x.component]++
+			opening = l.startCount[x.component]
 		}
 		return nil
 	}, x.noteUnwritten)
@@ -139,20 +138,19 @@ func (l *ledger) finish(ctx context.Context, x *execution, end ending) (opening 
 	defer l.mu.Unlock()
 	delete(l.live, x.id)
 	close(x.done)
-	l.changed.Wake()
+	l.changed.Notify()
 	return opening
 }
 
-// arrival returns the state after an execution, and where an open component
-// falls back to from there. Only success moves a component, and only one that
-// nothing else has moved meanwhile.
-func arrival(s standing, x *execution, end ending) (state, startedFrom string) {
+// stateAfter returns the state after an execution and the state to fall back to. Only success
+// changes the state, and only if nothing else has changed it meanwhile.
+func stateAfter(s componentStatus, x *execution, end executionResult) (state, startedFrom string) {
 	switch {
 	case end.outcome != wire.OutcomeSucceeded || end.nothing:
 		return s.state, s.startedFrom
 	case x.kind == protocol.KindStop:
 		return x.target, ""
-	case x.from(s) != s.state:
+	case x.startState(s) != s.state:
 		return s.state, s.startedFrom
 	case end.left && !s.open():
 		return x.target, s.state
@@ -160,8 +158,8 @@ func arrival(s standing, x *execution, end ending) (state, startedFrom string) {
 	return x.target, s.startedFrom
 }
 
-// from returns the state that an execution was begun in.
-func (x *execution) from(s standing) string {
+// startState returns the state in which the execution began.
+func (x *execution) startState(s componentStatus) string {
 	for _, r := range s.recent {
 		if r.ID == x.id {
 			return r.From
@@ -170,10 +168,10 @@ func (x *execution) from(s standing) string {
 	return s.state
 }
 
-// insist does what writes an entry until it is written. What has happened
-// cannot be refused: it waits in memory while the journal cannot be written,
-// and failed is told of each attempt that was in vain.
-func (l *ledger) insist(ctx context.Context, write func() error, failed ...func(error)) error {
+// retryUntilWritten calls write until it succeeds. An event that has happened cannot be rejected,
+// so it waits in memory while the journal cannot be written. failed is called after each failed
+// attempt.
+func (l *ledger) retryUntilWritten(ctx context.Context, write func() error, failed ...func(error)) error {
 	for reported := false; ; {
 		l.mu.Lock()
 		err := write()
@@ -182,7 +180,7 @@ func (l *ledger) insist(ctx context.Context, write func() error, failed ...func(
 			return nil
 		}
 		if !reported {
-			l.log.Error("what happened waits in memory", "error", err)
+			l.log.Error("a journal entry is kept in memory until it can be written", "error", err)
 			reported = true
 		}
 		for _, note := range failed {
@@ -198,10 +196,10 @@ func (l *ledger) insist(ctx context.Context, write func() error, failed ...func(
 	}
 }
 
-// noteEnforced records that a stop is enforced.
+// noteEnforced records that a stop is being enforced.
 func (l *ledger) noteEnforced(ctx context.Context, x *execution, why string) {
-	_ = l.insist(ctx, func() error {
-		s := l.standing[x.component]
+	_ = l.retryUntilWritten(ctx, func() error {
+		s := l.statuses[x.component]
 		record := *l.find(x.id)
 		return l.append(wire.Entry{
 			Kind: wire.EntryStop, Component: x.component, State: s.state, StartedFrom: s.startedFrom,
@@ -211,15 +209,14 @@ func (l *ledger) noteEnforced(ctx context.Context, x *execution, why string) {
 	x.noteUnwritten(nil)
 }
 
-// gone records that nothing of what a start left is there any more, unless a
-// stop is about to say so or has.
-func (l *ledger) gone(ctx context.Context, component string, opening int, why string) {
+// recordGone records that the processes of a start have ended, unless a stop records it.
+func (l *ledger) recordGone(ctx context.Context, component string, opening int, why string) {
 	for {
 		wait := l.changed.Next()
 		var deferred bool
-		err := l.insist(ctx, func() error {
-			s := l.standing[component]
-			if !s.open() || l.openings[component] != opening {
+		err := l.retryUntilWritten(ctx, func() error {
+			s := l.statuses[component]
+			if !s.open() || l.startCount[component] != opening {
 				return nil
 			}
 			if deferred = l.stops[component] > 0 || l.stopExecutes(s); deferred {
@@ -238,25 +235,24 @@ func (l *ledger) gone(ctx context.Context, component string, opening int, why st
 	}
 }
 
-// stopExecutes reports whether a stop is executing, whose end will say more.
-func (l *ledger) stopExecutes(s standing) bool {
+// stopExecutes reports whether a stop is executing; its exit entry says more.
+func (l *ledger) stopExecutes(s componentStatus) bool {
 	under := s.executing()
 	return under != nil && l.live[under.ID] != nil && l.live[under.ID].kind == protocol.KindStop
 }
 
-// BeginStop marks the time in which the unit ends a component's processes
-// without an operation.
+// BeginStop marks the beginning of a stop of processes without an operation.
 func (l *ledger) BeginStop(component string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stops[component]++
 }
 
-// endStop ends what BeginStop began, and, where nothing is left, records that the
-// component was closed. failed gets why that was not possible at once.
+// endStop ends a stop begun by BeginStop and, if no processes are left, records that the component
+// was closed. failed receives the reason if that was not possible at once.
 func (l *ledger) endStop(ctx context.Context, component, why string, nothingLeft bool, failed chan<- error) {
-	_ = l.insist(ctx, func() error {
-		s := l.standing[component]
+	_ = l.retryUntilWritten(ctx, func() error {
+		s := l.statuses[component]
 		if !s.open() || !nothingLeft {
 			return nil
 		}
@@ -273,18 +269,18 @@ func (l *ledger) endStop(ctx context.Context, component, why string, nothingLeft
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stops[component]--
-	l.changed.Wake()
+	l.changed.Notify()
 }
 
-// running returns an execution that has not ended.
+// running returns an execution that has not ended, or nil.
 func (l *ledger) running(id string) *execution {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.live[id]
 }
 
-// liveOf returns the execution under way that a test is true of.
-func (l *ledger) liveOf(is func(*execution) bool) *execution {
+// findLive returns the live execution that satisfies is, or nil.
+func (l *ledger) findLive(is func(*execution) bool) *execution {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, x := range l.live {

@@ -9,9 +9,8 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Idle is a fault while something happens to a component that its protocol has
-// begun to judge: an execution, or a stop of a process. Where programs are given,
-// their executions do not count, nor does a stop.
+// Idle returns a fault while an execution or a stop of the component is under way. Executions and
+// stops of the excepted programs are ignored.
 func (l *ledger) Idle(component string, except ...*process.Program) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,21 +25,21 @@ func (l *ledger) Idle(component string, except ...*process.Program) error {
 	return nil
 }
 
-// fits returns why a component cannot have another protocol now, nil: it can.
+// fits returns why a component cannot change to another protocol now, or nil.
 func (l *ledger) fits(component string, life lifecycle) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, err := l.standingUnder(component, life)
+	_, err := l.statusUnder(component, life)
 	return err
 }
 
-// standingUnder returns where a component stands once a protocol is in force. It stays
-// where it is, which another protocol has to know; one that nothing was ever
-// done to is in that one's initial state. The caller holds the lock.
-func (l *ledger) standingUnder(component string, life lifecycle) (standing, error) {
-	s, ok := l.standing[component]
-	if !ok || s.seq == 0 && !life.knows(s.state) {
-		return standing{state: life.initial(), why: wire.Untouched, since: l.now()}, nil
+// statusUnder returns the status of a component under a new protocol. The state does not change and
+// must exist in the new protocol; a component without entries takes the new initial state. The
+// caller holds the lock.
+func (l *ledger) statusUnder(component string, life lifecycle) (componentStatus, error) {
+	s, ok := l.statuses[component]
+	if !ok || s.seq == 0 && !life.hasState(s.state) {
+		return componentStatus{state: life.initial(), why: wire.Untouched, since: l.now()}, nil
 	}
 	was, ok := l.lifecycles[component]
 	if !ok {
@@ -51,41 +50,40 @@ func (l *ledger) standingUnder(component string, life lifecycle) (standing, erro
 	}
 	const advice = "bring it to a state that its old and its new protocol have, then reload"
 	switch {
-	case !life.knows(s.state):
+	case !life.hasState(s.state):
 		return s, fmt.Errorf("component %q is in the state %q, which its new protocol does not have; %s", component, s.state, advice)
-	case s.open() && !life.knows(s.startedFrom):
+	case s.open() && !life.hasState(s.startedFrom):
 		return s, fmt.Errorf("component %q was started from the state %q, which its new protocol does not have; %s", component, s.startedFrom, advice)
 	}
 	return s, nil
 }
 
-// knows reports whether a component can be in a state. Without a protocol it
-// keeps the one that it had.
-func (l lifecycle) knows(state string) bool {
+// hasState reports whether the lifecycle has a state. Without a protocol it has every state.
+func (l lifecycle) hasState(state string) bool {
 	return l.protocol == nil || l.protocol.Has(state)
 }
 
-// redefine puts another protocol in force, or that of a component that was not
-// there. Where that has been before, what it was in the journal counts.
+// redefine puts a protocol in force. A component that is added continues from its state in the
+// journal.
 func (l *ledger) redefine(component string, life lifecycle) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s, err := l.standingUnder(component, life)
+	s, err := l.statusUnder(component, life)
 	if err != nil {
 		return err
 	}
-	l.standing[component], l.lifecycles[component] = s, life
-	l.changed.Wake()
+	l.statuses[component], l.lifecycles[component] = s, life
+	l.changed.Notify()
 	l.reloaded(component + " has another definition")
 	return nil
 }
 
-// Withdraw takes a component out of use. Where it stands stays known, because
-// what was done to it stays in the container.
+// Withdraw takes a component out of use. Its state is kept, because its files stay in the
+// container.
 func (l *ledger) Withdraw(component string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.standing[component].open() {
+	if l.statuses[component].open() {
 		return wire.NewFault(wire.StillRunning, fmt.Sprintf("%s: the end of its processes is not recorded yet", component))
 	}
 	l.former[component] = l.lifecycles[component]
@@ -94,33 +92,33 @@ func (l *ledger) Withdraw(component string) error {
 	return nil
 }
 
-// Reloaded tells those who follow the journal that they know the unit no longer.
+// Reloaded makes readers of the journal read the components again.
 func (l *ledger) Reloaded(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reloaded(why)
 }
 
-// Documents records that the unit keeps other documents, unless it is shutting down
-// or the journal cannot be written: readers learn of it later then.
+// Documents records the revisions of the stored documents. If the unit is shutting down or the
+// journal cannot be written, readers learn of them later.
 func (l *ledger) Documents(revisions map[string]string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.unbooted() != "" {
+	if l.bootProblem() != "" {
 		return
 	}
-	if err := l.append(wire.Entry{Kind: wire.EntryDocument, Why: "the documents are others", Documents: revisions}); err != nil {
-		l.log.Warn("a document is not in the journal", "error", err)
+	if err := l.append(wire.Entry{Kind: wire.EntryDocument, Why: "the documents changed", Documents: revisions}); err != nil {
+		l.log.Warn("cannot write a document entry to the journal", "error", err)
 	}
 }
 
-// reloaded has readers of the journal ask how all stands: it is of no component.
-// The caller holds the lock.
+// reloaded writes an entry that makes readers of the journal read all components again. The caller
+// holds the lock.
 func (l *ledger) reloaded(why string) {
 	if l.journal == nil {
 		return
 	}
 	if err := l.append(wire.Entry{Kind: wire.EntryReload, Why: why}); err != nil {
-		l.log.Warn("a reload is not in the journal", "error", err)
+		l.log.Warn("cannot write a reload entry to the journal", "error", err)
 	}
 }

@@ -116,7 +116,7 @@ func TestAComponentWithAnExecutionIsNotIdle(t *testing.T) {
 	if err := l.Idle("gui"); err != nil {
 		t.Error(err)
 	}
-	l.finish(t.Context(), x, ending{outcome: wire.OutcomeSucceeded})
+	l.finish(t.Context(), x, executionResult{outcome: wire.OutcomeSucceeded})
 	if err := l.Idle("api"); err != nil {
 		t.Error(err)
 	}

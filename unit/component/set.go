@@ -16,39 +16,39 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// journalPage bounds how many entries one answer has.
+// journalPage bounds the entries in one response.
 const journalPage = 1000
 
-// recordGrace is how long the end waits for a journal that cannot be written.
+// recordGrace bounds how long a shutdown waits for a journal that cannot be written.
 const recordGrace = time.Second
 
-// Definition is a component as a configuration has it.
+// Definition is the configuration of a component.
 type Definition struct {
-	Protocol *protocol.Protocol // nil: every operation is allowed, and its state is unknown
-	Programs []*process.Program // of its group
+	Protocol *protocol.Protocol // nil: every operation is allowed, and the state is unknown
+	Programs []*process.Program // the programs of its group
 }
 
-// Options are what a Set is made of.
+// Options configure a Set.
 type Options struct {
 	Logger  *slog.Logger
 	Now     func() time.Time
-	Folder  string          // of the journal; empty: in memory
-	Life    context.Context // of executions; programs are served as long as it lasts
-	Serving func() error    // a fault, once the unit ends
+	Folder  string          // of the journal; "": in memory
+	Life    context.Context // context of all executions; programs are served until it ends
+	Serving func() error    // returns a fault once the unit shuts down
 }
 
-// Set is the components of one container, with their journal.
+// Set holds the components of one container and their journal.
 type Set struct {
 	*ledger
-	history atomic.Pointer[journal.Journal] // nil: it could not be read yet
+	history atomic.Pointer[journal.Journal] // nil while it cannot be read
 	life    context.Context
 	serving func() error
 	tasks   sync.WaitGroup
 }
 
-// Open takes up what an earlier life of the container has written. While that
-// cannot be read, all states are unknown and nothing can be executed; Boot tries
-// again. Open fails where another unit writes the journal.
+// Open opens the journal and restores the components. While the journal cannot be read, all states
+// are unknown and nothing can be executed; Boot retries. Open fails if another unit is writing the
+// journal.
 func Open(o Options, definitions map[string]Definition) (*Set, error) {
 	lifecycles := map[string]lifecycle{}
 	for name, d := range definitions {
@@ -56,19 +56,19 @@ func Open(o Options, definitions map[string]Definition) (*Set, error) {
 	}
 	s := &Set{ledger: newLedger(o.Logger, o.Now, lifecycles), life: o.Life, serving: o.Serving}
 	s.open = func() error { return s.openJournal(o) }
-	// Before anyone can ask: what is known is of an earlier life until then.
-	switch err := s.started(); {
+	// Before any request: the restored states are from before the boot.
+	switch err := s.lockedBoot(); {
 	case errors.Is(err, journal.ErrInUse):
 		return nil, err
 	case s.history.Load() == nil:
 		o.Logger.Error("no operation runs until the journal can be read", "error", err)
 	case err != nil:
-		o.Logger.Error("the boot waits in memory", "error", err)
+		o.Logger.Error("the boot entry is kept in memory until it can be written", "error", err)
 	}
 	return s, nil
 }
 
-// openJournal gives the ledger its journal. The caller holds its lock.
+// openJournal opens and attaches the journal. The caller holds the ledger's lock.
 func (s *Set) openJournal(o Options) error {
 	opened, replay, err := journal.Open(o.Folder, journal.Options{Checkpoint: s.checkpoint, Apply: s.apply, Now: o.Now})
 	if err != nil {
@@ -89,10 +89,10 @@ func (s *Set) Booted() bool {
 	return s.booted
 }
 
-// Boot waits until the boot is in the journal, if it is not yet.
-func (s *Set) Boot() error { return s.insist(s.life, s.boot) }
+// Boot blocks until the boot is in the journal.
+func (s *Set) Boot() error { return s.retryUntilWritten(s.life, s.boot) }
 
-// Instance is whose journal it is; empty while it cannot be read.
+// Instance returns the instance of the journal, or "" while it cannot be read.
 func (s *Set) Instance() string {
 	if j := s.history.Load(); j != nil {
 		return j.Instance()
@@ -100,7 +100,7 @@ func (s *Set) Instance() string {
 	return ""
 }
 
-// Seq is the number of the journal's last entry.
+// Seq returns the number of the last journal entry.
 func (s *Set) Seq() uint64 {
 	if j := s.history.Load(); j != nil {
 		return j.Seq()
@@ -108,7 +108,7 @@ func (s *Set) Seq() uint64 {
 	return 0
 }
 
-// Close waits for all executions, whose life has to be over, and closes the journal.
+// Close waits for all executions, whose context must have ended, and closes the journal.
 func (s *Set) Close() error {
 	s.tasks.Wait()
 	if j := s.history.Load(); j != nil {
@@ -127,8 +127,8 @@ func (s *Set) Shutdown() {
 	}
 }
 
-// Settle waits until the ends of all executions are in the journal, not for
-// ever where it cannot be written.
+// Settle waits until all exit entries are in the journal, for a limited time if it cannot be
+// written.
 func (s *Set) Settle() {
 	timer := time.NewTimer(recordGrace)
 	defer timer.Stop()
@@ -141,27 +141,26 @@ func (s *Set) Settle() {
 	}
 }
 
-// Fits returns why a component cannot have another protocol now, nil: it can.
+// Fits returns why a component cannot change to another protocol now, or nil.
 func (s *Set) Fits(component string, p *protocol.Protocol) error {
 	return s.fits(component, lifecycle{protocol: p})
 }
 
-// Use puts another definition of a component in force, or that of one that was
-// not there, which is in the state that the journal has of it.
+// Use puts a definition in force. A component that is added continues from its state in the
+// journal.
 func (s *Set) Use(component string, d Definition) error {
 	return s.redefine(component, d.lifecycle())
 }
 
-// JournalPage is one answer of the journal.
+// JournalPage is one page of the journal.
 type JournalPage struct {
 	Instance string       // of this unit's journal
-	Reset    bool         // the cursor was of another instance, or too old: this begins at the beginning
-	Entries  []wire.Entry // in order; empty when the wait ended first
+	Reset    bool         // the cursor is from another instance or too old, so the page starts at the first entry
+	Entries  []wire.Entry // in order; empty if the wait ended first
 }
 
-// Journal returns the entries after a cursor (INSTANCE:SEQ; empty: from the
-// beginning), and waits for one up to wait. What is not a cursor is the fault
-// BadArguments.
+// Journal returns the entries after a cursor ("INSTANCE:SEQ", or "" for the first entry), waiting
+// up to wait for one. A malformed cursor is the fault BadArguments.
 func (s *Set) Journal(ctx context.Context, after string, wait time.Duration) (JournalPage, error) {
 	if after != "" && !strings.Contains(after, ":") {
 		return JournalPage{}, wire.NewFault(wire.BadArguments, "a cursor is INSTANCE:SEQ")
@@ -190,31 +189,30 @@ func (s *Set) waitJournal(ctx context.Context, j *journal.Journal, after string,
 	return j.Read(after, journalPage)
 }
 
-// Hello says how all components in use stand, with the executions that are
-// remembered of each, after the journal's last entry. While the boot is not
-// written, it is the fault JournalUnavailable.
+// Hello returns an entry with all components in use, their remembered executions, and the number of
+// the last journal entry. Until the boot is written it is the fault JournalUnavailable.
 func (s *Set) Hello(unit wire.Identity) (wire.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if why := s.unbooted(); why != "" {
+	if why := s.bootProblem(); why != "" {
 		return wire.Entry{}, wire.NewFault(wire.JournalUnavailable, why)
 	}
 	unit.Instance, unit.Seq = s.instance(), s.journal.Seq()
-	inUse := map[string]standing{}
+	inUse := map[string]componentStatus{}
 	for name := range s.lifecycles {
-		inUse[name] = s.standing[name]
+		inUse[name] = s.statuses[name]
 	}
 	return wire.Entry{
 		Seq: unit.Seq, Instance: unit.Instance, Time: s.now(), Kind: wire.EntryHello, Components: checkpoint(inUse), Unit: &unit,
 	}, nil
 }
 
-// EndStop ends what BeginStop began; ended says that nothing of the program that
-// was stopped is left. Where nothing of the other ones that open the component
-// is either, it is recorded that the component was closed. While that cannot be
-// written, the answer is the fault JournalUnavailable, and it is written later.
+// EndStop ends a stop begun by BeginStop. ended reports whether the stopped program has no
+// processes left; if no other program of the component has any either, the component is recorded as
+// closed. If the entry cannot be written yet, EndStop returns the fault JournalUnavailable and it
+// is written later.
 func (s *Set) EndStop(component, why string, ended bool) error {
-	for _, p := range s.openers(component) {
+	for _, p := range s.startPrograms(component) {
 		ended = ended && p.Status().AtRest()
 	}
 	written, failed := make(chan struct{}), make(chan error, 1)
@@ -234,7 +232,7 @@ func (s *Set) EndStop(component, why string, ended bool) error {
 		case <-timer.C:
 			return &wire.Fault{
 				Code: wire.JournalUnavailable, Instance: s.Instance(),
-				Detail: fmt.Sprintf("the stop of %s cannot be written into the journal yet: %v", component, err),
+				Detail: fmt.Sprintf("the stop of %s cannot be written to the journal yet: %v", component, err),
 			}
 		}
 	}

@@ -1,9 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -171,9 +171,8 @@ func (p *parser) listener(sec *section, name string) {
 func (p *parser) order() {
 	c := p.config
 	byPriority := func(programs []Program) {
-		sort.SliceStable(programs, func(i, j int) bool {
-			a, b := &programs[i], &programs[j]
-			return a.Priority < b.Priority || a.Priority == b.Priority && a.Name < b.Name
+		slices.SortStableFunc(programs, func(a, b Program) int {
+			return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Name, b.Name))
 		})
 	}
 	for i := range c.Groups {
@@ -182,14 +181,14 @@ func (p *parser) order() {
 	for i := range c.Listeners {
 		byPriority(c.Listeners[i].Programs)
 	}
-	sort.SliceStable(c.Groups, func(i, j int) bool { return c.Groups[i].before(&c.Groups[j]) })
-	sort.SliceStable(c.Listeners, func(i, j int) bool { return c.Listeners[i].before(&c.Listeners[j].Group) })
-	sort.SliceStable(c.Inet, func(i, j int) bool { return c.Inet[i].Section < c.Inet[j].Section })
-	sort.SliceStable(c.Unix, func(i, j int) bool { return c.Unix[i].Section < c.Unix[j].Section })
-	sort.SliceStable(c.RPC, func(i, j int) bool { return c.RPC[i].Name < c.RPC[j].Name })
+	slices.SortStableFunc(c.Groups, compareGroups)
+	slices.SortStableFunc(c.Listeners, func(a, b Listener) int { return compareGroups(a.Group, b.Group) })
+	slices.SortStableFunc(c.Inet, func(a, b InetServer) int { return cmp.Compare(a.Section, b.Section) })
+	slices.SortStableFunc(c.Unix, func(a, b UnixServer) int { return cmp.Compare(a.Section, b.Section) })
+	slices.SortStableFunc(c.RPC, func(a, b RPCInterface) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// before reports whether a group starts before another one.
-func (g *Group) before(other *Group) bool {
-	return g.Priority < other.Priority || g.Priority == other.Priority && g.Name < other.Name
+// compareGroups orders groups as they start: by priority, then by name.
+func compareGroups(a, b Group) int {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Name, b.Name))
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/unit/order"
 )
 
 const (
@@ -50,7 +49,7 @@ func (p *parser) resolveOrder() {
 	programs := map[string]*Program{}
 	named := map[string][]string{} // by what a key may name
 	sections := map[string][]string{}
-	graph := order.Graph{}
+	graph := Graph{}
 	for _, g := range p.config.everyGroup() {
 		for i := range g.Programs {
 			program := &g.Programs[i]
@@ -117,7 +116,7 @@ func (t *tie) find(key string, names []string, named map[string][]string, progra
 }
 
 // refuseCycles reports programs that would wait for each other.
-func (p *parser) refuseCycles(graph order.Graph) {
+func (p *parser) refuseCycles(graph Graph) {
 	for cycle := graph.Cycle(); cycle != nil; cycle = graph.Cycle() {
 		for i := range p.ties {
 			if t := &p.ties[i]; t.program == cycle[0] {

@@ -1,9 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -70,9 +70,8 @@ func (r *report) add(to *[]Problem, p Problem) {
 }
 
 func (r *report) sorted(ps []Problem) []Problem {
-	sort.SliceStable(ps, func(i, j int) bool {
-		a, b := slices.Index(r.files, ps[i].File), slices.Index(r.files, ps[j].File)
-		return a < b || a == b && ps[i].Line < ps[j].Line
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(slices.Index(r.files, a.File), slices.Index(r.files, b.File)), cmp.Compare(a.Line, b.Line))
 	})
 	return ps
 }

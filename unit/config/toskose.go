@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -222,7 +222,7 @@ func (p *parser) components() {
 		}
 	}
 	components := p.config.Components
-	sort.SliceStable(components, func(i, j int) bool { return components[i].Name < components[j].Name })
+	slices.SortFunc(components, func(a, b Component) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 func (p *parser) checkOperation(program *Program, of *protocol.Protocol, seen map[string]string) {

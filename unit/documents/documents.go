@@ -1,9 +1,9 @@
-// Package documents keeps what is not this container's own: documents that every
-// unit of an application has a copy of, in a folder that replicas on one machine
-// share. A document is opaque; of two, the one with the higher revision wins.
+// Package documents stores the documents that every unit of an application keeps a copy of, in a
+// folder that replicas on one machine share. A document is opaque; of two documents, the one with
+// the higher revision wins.
 //
-// It starts no goroutine. Each method opens what it needs, so that all units that
-// share a folder see the same.
+// The package starts no goroutine. Each method opens the files it needs, so that all units that
+// share a folder see the same documents.
 package documents
 
 import (
@@ -24,29 +24,29 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Names are those of the documents that there can be.
+// Names are the names of all documents.
 var Names = []string{wire.GoalDocument, wire.TargetsDocument}
 
-// MaxBytes is how large a document can be.
+// MaxBytes is the maximum size of a document.
 const MaxBytes = 64 << 10
 
-// Folder is where documents are kept. The unit never makes it: what is not
-// mounted there would vanish with the container.
+// Folder is the folder of the documents. The unit never creates it: without a mount the documents
+// would be lost with the container.
 type Folder struct {
 	Path string
-	// Owner is whose documents they are; empty: anybody's. Those of another owner, as of
-	// an application of the same name that was removed, are as none.
+	// Owner identifies the owner of the documents; empty: any. Documents of another owner, such as
+	// a removed application with the same name, are ignored.
 	Owner string
 }
 
-// header returns the first line of a document's file: its revision, a checksum, and
-// the owner, if there is one.
+// header returns the first line of a document's file: its revision, a checksum, and the owner, if
+// any.
 func (f Folder) header(d wire.Document) string {
 	sum := crc32.Update(crc32.ChecksumIEEE(d.Content), crc32.IEEETable, []byte(d.Revision.String()+f.Owner))
 	return strings.TrimRight(fmt.Sprintf("%s %08x %s", d.Revision, sum, f.Owner), " ") + "\n"
 }
 
-// Get returns a document; faults NoDocument and NoDocuments.
+// Get returns a document. Faults: NoDocument and NoDocuments.
 func (f Folder) Get(name string) (wire.Document, error) {
 	if err := f.known(name); err != nil {
 		return wire.Document{}, err
@@ -56,7 +56,7 @@ func (f Folder) Get(name string) (wire.Document, error) {
 		if _, err := os.Stat(f.Path); err != nil {
 			return wire.Document{}, f.fault(err)
 		}
-		return wire.Document{}, wire.NewFault(wire.NoDocument, fmt.Sprintf("nobody has given this unit the document %q yet", name))
+		return wire.Document{}, wire.NewFault(wire.NoDocument, fmt.Sprintf("this unit has no document %q yet", name))
 	}
 	if err != nil {
 		return wire.Document{}, f.fault(err)
@@ -66,7 +66,7 @@ func (f Folder) Get(name string) (wire.Document, error) {
 	revision, err := wire.ParseRevision(string(first))
 	d := wire.Document{Revision: revision, Content: content}
 	if words := strings.Fields(string(line)); len(words) > 2 && words[2] != f.Owner || len(words) == 2 && f.Owner != "" {
-		return wire.Document{}, wire.NewFault(wire.NoDocument, fmt.Sprintf("the document %q here is another owner's", name))
+		return wire.Document{}, wire.NewFault(wire.NoDocument, fmt.Sprintf("the document %q belongs to another owner", name))
 	}
 	if err != nil || string(line)+"\n" != f.header(d) {
 		return wire.Document{}, wire.NewFault(wire.NoDocument, fmt.Sprintf("the file of the document %q is damaged", name))
@@ -74,9 +74,9 @@ func (f Folder) Get(name string) (wire.Document, error) {
 	return d, nil
 }
 
-// Put stores a document, synced, unless one of the same or a higher revision is
-// there: then it returns the fault OldRevision, or nil and false where they are the
-// same. A document also replaces the revision that it names, if that one is there.
+// Put stores and syncs a document unless the stored one has the same or a higher revision. It
+// returns false and nil if they are equal, and otherwise the fault OldRevision. A document may name
+// a higher revision that it replaces.
 func (f Folder) Put(name string, d wire.Document) (written bool, err error) {
 	if err := f.known(name); err != nil {
 		return false, err
@@ -106,7 +106,7 @@ func (f Folder) Put(name string, d wire.Document) (written bool, err error) {
 	return true, nil
 }
 
-// Revisions returns the revision of each document that there is.
+// Revisions returns the revision of each stored document.
 func (f Folder) Revisions() map[string]string {
 	var all map[string]string
 	for _, name := range Names {
@@ -129,21 +129,21 @@ func (f Folder) known(name string) error {
 	return nil
 }
 
-// fault says why no documents are kept here.
+// fault returns the fault for a folder that cannot be used.
 func (f Folder) fault(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
-		return wire.NewFault(wire.NoDocuments, fmt.Sprintf("this unit keeps no documents: there is no folder %s", f.Path))
+		return wire.NewFault(wire.NoDocuments, fmt.Sprintf("this unit cannot store documents: there is no folder %s", f.Path))
 	}
-	return wire.NewFault(wire.NoStorage, fmt.Sprintf("this unit cannot keep documents: %v", err))
+	return wire.NewFault(wire.NoStorage, fmt.Sprintf("this unit cannot store documents: %v", err))
 }
 
-// How long a lock is waited for, which its holders have for the time of a sync.
+// The time to wait for the lock, which other units hold during a sync.
 const (
 	lockTries = 500
 	lockPause = 10 * time.Millisecond
 )
 
-// lock keeps other units out of the folder. One that ends lets go of it.
+// lock locks the folder against other units. The kernel releases the lock of a unit that ends.
 func (f Folder) lock() (unlock func(), err error) {
 	dir, err := safepath.Open(f.Path)
 	if err != nil {
@@ -160,15 +160,15 @@ func (f Folder) lock() (unlock func(), err error) {
 		return nil, fmt.Errorf("cannot lock %s: %w", f.Path, err)
 	}
 	return func() {
-		// Before closing: a child between fork and exec has the file open, too.
+		// Before closing: a child between fork and exec has the file open too.
 		_ = unix.Flock(int(dir.Fd()), unix.LOCK_UN)
 		dir.Close()
 	}, nil
 }
 
-// replace writes all of a file, synced, or nothing. The caller has the lock.
+// replace writes a file completely or not at all, and syncs it. The caller holds the lock.
 func (f Folder) replace(path string, d wire.Document) (err error) {
-	next, err := safepath.Create(path+".new", 0o660) // for the group that replicas share
+	next, err := safepath.Create(path+".new", 0o660) // for the group that the replicas share
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func TestWhatAnotherOwnerHasLeftIsNone(t *testing.T) {
 		wantGoal(t, f, "1:a", "of "+owner)
 		f.Owner += "x"
 		_, err = f.Get("goal")
-		wantFault(t, err, wire.NoDocument, "another owner's")
+		wantFault(t, err, wire.NoDocument, "another owner")
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Type is the name of an event, or of a kind of them that can be subscribed to.
+// Type is the type of an event, or a supertype that can be subscribed to.
 type Type string
 
-// The types of events (Supervisor manual, "Event Types"). A name that extends
-// another after an underscore is a subtype of it; all are subtypes of Any.
+// The types of events (Supervisor manual, "Event Types"). A name that extends another after an
+// underscore is a subtype of it; all are subtypes of Any.
 const (
 	Any Type = "EVENT"
 
@@ -50,18 +50,18 @@ const (
 	Tick3600 Type = "TICK_3600"
 )
 
-// is reports whether a type is another one or a subtype of it.
+// is reports whether a type equals another one or is a subtype of it.
 func (t Type) is(above Type) bool {
 	return above == Any || t == above || strings.HasPrefix(string(t), string(above)+"_")
 }
 
-// Event is something that happened.
+// Event is an event.
 type Event struct {
 	Type    Type
 	Payload string
 }
 
-// Process names a process in a payload.
+// Process identifies a process in a payload.
 type Process struct {
 	Name  string
 	Group string
@@ -71,15 +71,15 @@ func (p Process) String() string {
 	return "processname:" + p.Name + " groupname:" + p.Group
 }
 
-// Change is a process's transition from one state to another.
+// Change is a state change of a process.
 type Change struct {
 	From, To wire.ProcessState
 	PID      int  // of the main process, if any
-	Tries    int  // on the way to STARTING and BACKOFF: how many starts have failed before
-	Expected bool // of an exit: its code is among exitcodes
+	Tries    int  // for STARTING and BACKOFF: the number of failed starts before
+	Expected bool // for an exit: its code is among exitcodes
 }
 
-// Event returns the event for a change of a process. Each state has its own keys.
+// Event returns the event for a state change. Each state has its own keys.
 func (c Change) Event(p Process) Event {
 	payload := fmt.Sprintf("%s from_state:%s", p, c.From)
 	switch c.To {
@@ -98,7 +98,7 @@ func (c Change) Event(p Process) Event {
 	return Event{Type: ProcessState + "_" + Type(c.To.String()), Payload: payload}
 }
 
-// Logged is the event for output of a process.
+// Logged returns the event for output of a process.
 func Logged(p Process, pid int, stream wire.Stream, data []byte) Event {
 	return Event{
 		Type:    LogType(stream),
@@ -106,7 +106,7 @@ func Logged(p Process, pid int, stream wire.Stream, data []byte) Event {
 	}
 }
 
-// LogType is the type of the events of Logged for a stream.
+// LogType returns the type of the events of Logged for a stream.
 func LogType(stream wire.Stream) Type {
 	if stream == wire.Stderr {
 		return ProcessLogStderr
@@ -114,13 +114,13 @@ func LogType(stream wire.Stream) Type {
 	return ProcessLogStdout
 }
 
-// Communication is the event for output of a process that it has marked for
-// listeners (Supervisor manual, "Capture Mode").
+// Communication returns the event for output that a process has marked for listeners (Supervisor
+// manual, "Capture Mode").
 func Communication(p Process, pid int, stream wire.Stream, data []byte) Event {
 	return Event{Type: CommunicationType(stream), Payload: fmt.Sprintf("%s pid:%d\n%s", p, pid, data)}
 }
 
-// CommunicationType is the type of the events of Communication for a stream.
+// CommunicationType returns the type of the events of Communication for a stream.
 func CommunicationType(stream wire.Stream) Type {
 	if stream == wire.Stderr {
 		return ProcessCommunicationStderr
@@ -128,22 +128,22 @@ func CommunicationType(stream wire.Stream) Type {
 	return ProcessCommunicationStdout
 }
 
-// GroupAdded is the event for a process group that was added.
+// GroupAdded returns the event for an added process group.
 func GroupAdded(group string) Event {
 	return Event{Type: ProcessGroupAdded, Payload: "groupname:" + group + "\n"}
 }
 
-// GroupRemoved is the event for a process group that was removed.
+// GroupRemoved returns the event for a removed process group.
 func GroupRemoved(group string) Event {
 	return Event{Type: ProcessGroupRemoved, Payload: "groupname:" + group + "\n"}
 }
 
-// Remote is the event that a client sent by sendRemoteCommEvent.
+// Remote returns the event that a client sent by sendRemoteCommEvent.
 func Remote(kind, data string) Event {
 	return Event{Type: RemoteCommunication, Payload: "type:" + kind + "\n" + data}
 }
 
-// tickEvent is the event for a moment that a tick's period divides.
+// tickEvent returns the event for a tick.
 func tickEvent(t Type, when time.Time) Event {
 	return Event{Type: t, Payload: fmt.Sprintf("when:%d", when.Unix())}
 }

@@ -66,7 +66,7 @@ func TestATypeIsBelowThoseThatItContinues(t *testing.T) {
 
 func TestANoticeIsSentWithItsLengthInBytes(t *testing.T) {
 	t.Parallel()
-	n := notice{Event: Remote("k", "dö"), Serial: 21, PoolSerial: 10}
+	n := queuedEvent{Event: Remote("k", "dö"), Serial: 21, PoolSerial: 10}
 	want := "ver:3.0 server:unit serial:21 pool:ears poolserial:10 eventname:REMOTE_COMMUNICATION len:10\ntype:k\ndö"
 	if got := string(n.encode("unit", "ears")); got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Hub passes events on to the pools that subscribed to them. The zero value is
-// ready for use and has no pools.
+// Hub passes events to the pools that subscribed to them. The zero value is ready for use and has
+// no pools.
 type Hub struct {
-	serial  uint64 // of the next event that a pool takes
+	serial  uint64 // of the next event that a pool accepts
 	mu      sync.Mutex
 	pools   []*Pool
 	changed chan struct{} // closed and replaced when pools changes
 
-	current atomic.Pointer[[]*Pool] // pools, for Wants
+	current atomic.Pointer[[]*Pool] // a copy of pools, for Wants
 }
 
-// Add subscribes a pool to what is emitted from now on.
+// Add subscribes a pool to future events.
 func (h *Hub) Add(p *Pool) {
 	h.change(func() { h.pools = append(slices.Clone(h.pools), p) })
 }
 
-// Remove ends a pool's subscription. What is in its buffer stays there.
+// Remove ends a pool's subscription. Its buffered events are kept.
 func (h *Hub) Remove(p *Pool) {
 	h.change(func() {
 		h.pools = slices.DeleteFunc(slices.Clone(h.pools), func(other *Pool) bool { return other == p })
@@ -44,22 +44,22 @@ func (h *Hub) change(do func()) {
 	}
 }
 
-// Wants reports, without a lock, whether any pool subscribed to a type, so that
-// callers need not build events for nobody.
+// Wants reports, without a lock, whether any pool has subscribed to a type, so that callers can
+// avoid building unused events.
 func (h *Hub) Wants(t Type) bool {
 	pools := h.current.Load()
 	return pools != nil && slices.ContainsFunc(*pools, func(p *Pool) bool { return p.wants(t) })
 }
 
-// Emit passes an event on. All pools get events in the same order. It never
-// waits for a listener.
+// Emit passes an event to the pools. All pools receive events in the same order. It never waits for
+// a listener.
 func (h *Hub) Emit(e Event) {
 	if !h.Wants(e.Type) {
 		return
 	}
 	type delivery struct {
 		pool    *Pool
-		reports []report
+		reports []logMessage
 	}
 	var deliveries []delivery
 	h.mu.Lock()
@@ -84,9 +84,8 @@ type period struct {
 
 var periods = []period{{Tick5, 5 * time.Second}, {Tick60, time.Minute}, {Tick3600, time.Hour}}
 
-// Tick emits TICK events until ctx is done: each at the moments that its period
-// divides, counted from the beginning of 1970. While nobody subscribes to ticks
-// it waits without a timer.
+// Tick emits TICK events until ctx is done, each when the Unix time is a multiple of its period.
+// Without subscribers it runs no timer.
 func (h *Hub) Tick(ctx context.Context, now func() time.Time) {
 	last := now()
 	for {
@@ -124,7 +123,7 @@ func (h *Hub) next() <-chan struct{} {
 	return h.changed
 }
 
-// untilTick is the time until the next tick of some periods.
+// untilTick returns the time until the next tick.
 func untilTick(of []period, now time.Time) time.Duration {
 	wait := time.Duration(math.MaxInt64)
 	for _, p := range of {
@@ -133,8 +132,8 @@ func untilTick(of []period, now time.Time) time.Duration {
 	return wait
 }
 
-// ticks returns the events of some periods between two moments: at most one of
-// each, for the last moment that it divides, even if the clock was set back.
+// ticks returns the events due between two times: at most one per period, for its last tick, even
+// if the clock was set back.
 func ticks(of []period, last, now time.Time) []Event {
 	var due []Event
 	for _, p := range of {
@@ -145,7 +144,7 @@ func ticks(of []period, last, now time.Time) []Event {
 	return due
 }
 
-// slot is the last moment, at or before t, that a period divides.
+// slot returns the last multiple of a period at or before t.
 func slot(t time.Time, every time.Duration) time.Time {
 	seconds, length := t.Unix(), int64(every/time.Second)
 	return time.Unix(seconds-seconds%length, 0)

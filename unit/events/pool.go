@@ -9,33 +9,32 @@ import (
 	"time"
 )
 
-// notice is an event on its way to a listener.
-type notice struct {
+// queuedEvent is an event in the buffer of a pool.
+type queuedEvent struct {
 	Event
-	Serial     uint64 // among all events that any pool accepted into its buffer
-	PoolSerial uint64 // among those of its pool
+	Serial     uint64 // among all events that any pool accepted
+	PoolSerial uint64 // among the events of its pool
 	returned   bool   // a listener did not accept it
-	rejections int    // how often one has rejected it
+	rejections int    // number of rejections
 	due        time.Time
 }
 
-// encode returns the event as a listener reads it.
-func (n notice) encode(server, pool string) []byte {
+// encode returns the event in the format of the protocol.
+func (n queuedEvent) encode(server, pool string) []byte {
 	return fmt.Appendf(nil, "ver:3.0 server:%s serial:%d pool:%s poolserial:%d eventname:%s len:%d\n%s",
 		server, n.Serial, pool, n.PoolSerial, n.Type, len(n.Payload), n.Payload)
 }
 
 // PoolOptions configure a Pool.
 type PoolOptions struct {
-	Name       string       // the x of [eventlistener:x]
+	Name       string       // x in [eventlistener:x]
 	Server     string       // identifier of the unit
-	Events     []Type       // what it subscribes to
-	BufferSize int          // how many events it buffers for its listeners; at least 1
-	Logger     *slog.Logger // nil: nothing is logged
+	Events     []Type       // the subscribed types
+	BufferSize int          // number of events to buffer; at least 1
+	Logger     *slog.Logger // nil: no logging
 
-	// Relay is given the body of every result, the first MiB of it, and any
-	// complete result accepts an event then; nil: only OK does. A listener's
-	// output is not read while it runs.
+	// Relay is called with the first MiB of the body of every result; every complete result then
+	// accepts the event. If nil, only OK does. A listener's output is not read during the call.
 	Relay func(body string)
 }
 
@@ -44,16 +43,16 @@ type Pool struct {
 	o PoolOptions
 
 	mu        sync.Mutex
-	serial    uint64 // of the next notice
-	buffer    []notice
+	serial    uint64 // of the next event
+	buffer    []queuedEvent
 	listeners []*Listener // that have joined and not left
-	dropped   int         // events, since the last one was sent
+	dropped   int         // events dropped since the last one was sent
 	accepted  int
-	retry     *time.Timer   // for the first event, where it was rejected; nil: there was none yet
-	changed   chan struct{} // closed by the next change; nil: nobody waits
+	retry     *time.Timer   // delivers the first event after a rejection; nil if there was none yet
+	changed   chan struct{} // closed by the next change; nil without waiters
 }
 
-// NewPool returns a pool without listeners. It gets no events before [Hub.Add].
+// NewPool returns a pool without listeners. It receives events after [Hub.Add].
 func NewPool(o PoolOptions) *Pool {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -68,45 +67,44 @@ type Listener struct {
 	send    func([]byte) bool
 	talk    Conversation
 	running bool
-	current *notice // sent and not answered
+	current *queuedEvent // sent but not answered
 }
 
-// Join adds a listener. send passes an event on to the process without waiting;
-// false means that it cannot, which ends the conversation. It is called with the
-// pool's lock held.
+// Join adds a listener. send passes an event to the process without blocking; if it returns false,
+// the conversation ends. It is called with the pool's lock held.
 func (p *Pool) Join(send func([]byte) bool) *Listener {
 	l := &Listener{pool: p, send: send}
 	if p.o.Relay != nil {
-		l.talk.keep = maxRelayed
+		l.talk.maxResult = maxRelayed
 	}
-	p.change(func() []report {
+	p.update(func() []logMessage {
 		p.listeners = append(p.listeners, l)
 		return nil
 	})
 	return l
 }
 
-// Running sets whether the listener's process is in state RUNNING: only then
-// does it get events.
+// Running sets whether the listener's process is in state RUNNING; only then does it receive
+// events.
 func (l *Listener) Running(running bool) {
-	l.pool.change(func() []report {
+	l.pool.update(func() []logMessage {
 		l.running = running
 		return nil
 	})
 }
 
-// Receive processes what the listener's process wrote to its standard output.
+// Receive processes output of the listener's process.
 func (l *Listener) Receive(data []byte) {
 	p := l.pool
 	relayed := ""
-	p.change(func() []report {
+	p.update(func() []logMessage {
 		if !slices.Contains(p.listeners, l) {
 			return nil // written by a descendant that outlived the process
 		}
 		var answer Answer
 		var err error
 		l.talk, answer, err = l.talk.Receive(data)
-		var reports []report
+		var reports []logMessage
 		if p.o.Relay != nil && answer != NoAnswer {
 			answer = Accepted
 			relayed, reports = l.relay()
@@ -121,7 +119,7 @@ func (l *Listener) Receive(data []byte) {
 		case NoAnswer:
 		}
 		if err != nil {
-			reports = append(reports, p.abandon(l, err)...)
+			reports = append(reports, p.stopSending(l, err)...)
 		}
 		return reports
 	})
@@ -130,24 +128,24 @@ func (l *Listener) Receive(data []byte) {
 	}
 }
 
-// Unreachable marks that nothing can be sent to the listener's process any more.
+// Unreachable records that nothing can be sent to the listener's process any more.
 func (l *Listener) Unreachable(why error) {
-	l.pool.change(func() []report {
+	l.pool.update(func() []logMessage {
 		if l.talk.State() == Unknown || !slices.Contains(l.pool.listeners, l) {
 			return nil
 		}
 		l.talk = Conversation{state: Unknown}
-		return l.pool.abandon(l, why)
+		return l.pool.stopSending(l, why)
 	})
 }
 
-// Leave removes the listener from its pool: its process has ended. An event that
-// it has not answered goes to another listener. send is not called any more.
+// Leave removes a listener whose process has ended. An unanswered event goes to another listener.
+// send is not called any more.
 func (l *Listener) Leave() {
 	p := l.pool
-	p.change(func() []report {
+	p.update(func() []logMessage {
 		p.listeners = slices.DeleteFunc(p.listeners, func(other *Listener) bool { return other == l })
-		return p.requeue(l, "it ended before it answered")
+		return p.requeue(l, "it exited before it answered")
 	})
 }
 
@@ -158,8 +156,8 @@ func (l *Listener) State() State {
 	return l.talk.State()
 }
 
-// Quiet waits until all events have been accepted, no listener is left that could
-// accept one, none has been accepted for idle, or ctx is done.
+// Quiet blocks until all events have been accepted, no listener remains that could accept one, none
+// has been accepted for idle, or ctx is done.
 func (p *Pool) Quiet(ctx context.Context, idle time.Duration) {
 	timer := time.NewTimer(idle)
 	defer timer.Stop()
@@ -188,23 +186,23 @@ func (p *Pool) Quiet(ctx context.Context, idle time.Duration) {
 	}
 }
 
-// wants reports whether the pool subscribes to a type.
+// wants reports whether the pool has subscribed to a type.
 func (p *Pool) wants(t Type) bool { return slices.ContainsFunc(p.o.Events, t.is) }
 
-// offer buffers an event for the listeners. The caller logs what it returns.
-func (p *Pool) offer(e Event, serial uint64) []report {
+// offer buffers an event for the listeners. The caller logs the returned messages.
+func (p *Pool) offer(e Event, serial uint64) []logMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := notice{Event: e, Serial: serial, PoolSerial: p.serial}
+	n := queuedEvent{Event: e, Serial: serial, PoolSerial: p.serial}
 	p.serial++
 	reports := p.makeRoom()
 	p.buffer = append(p.buffer, n)
 	return append(reports, p.dispatch()...)
 }
 
-// change calls do with the lock held, sends what can then be sent, and logs the
-// reports after releasing the lock.
-func (p *Pool) change(do func() []report) {
+// update calls do with the lock held, sends pending events, and logs the messages after releasing
+// the lock.
+func (p *Pool) update(do func() []logMessage) {
 	p.mu.Lock()
 	reports := append(do(), p.dispatch()...)
 	if p.changed != nil {
@@ -215,9 +213,9 @@ func (p *Pool) change(do func() []report) {
 	p.log(reports)
 }
 
-// dispatch sends buffered events to listeners that are ready.
-func (p *Pool) dispatch() []report {
-	var reports []report
+// dispatch sends buffered events to ready listeners.
+func (p *Pool) dispatch() []logMessage {
+	var reports []logMessage
 	for _, l := range p.listeners {
 		if len(p.buffer) == 0 {
 			break
@@ -235,23 +233,22 @@ func (p *Pool) dispatch() []report {
 		}
 		if !l.send(n.encode(p.o.Server, p.o.Name)) {
 			l.talk = Conversation{state: Unknown}
-			reports = append(reports, p.abandon(l, fmt.Errorf("%w: it answers events that it has not read", ErrProtocol))...)
+			reports = append(reports, p.stopSending(l, fmt.Errorf("%w: it answered an event that it has not read", ErrProtocol))...)
 			continue
 		}
 		p.buffer = slices.Delete(p.buffer, 0, 1)
 		l.talk, l.current = talk, &n
 		if p.dropped > 1 {
-			reports = append(reports, report{true, "events were dropped", []any{"events", p.dropped}})
+			reports = append(reports, logMessage{true, "events were dropped", []any{"events", p.dropped}})
 		}
 		p.dropped = 0
 	}
 	return reports
 }
 
-// makeRoom drops the oldest event if the buffer is full. Until a listener takes
-// an event again only the first loss is logged, so that a listener that takes
-// none cannot flood the log.
-func (p *Pool) makeRoom() []report {
+// makeRoom drops the oldest event if the buffer is full. Only the first loss is logged until a
+// listener accepts an event again, so that a stuck listener cannot flood the log.
+func (p *Pool) makeRoom() []logMessage {
 	if len(p.buffer) < p.o.BufferSize {
 		return nil
 	}
@@ -261,26 +258,25 @@ func (p *Pool) makeRoom() []report {
 	if p.dropped > 1 {
 		return nil
 	}
-	return []report{{true, "the event buffer is full; the oldest event was dropped", []any{"event", string(oldest.Type), "serial", oldest.Serial}}}
+	return []logMessage{{true, "the event buffer is full; the oldest event was dropped", []any{"event", string(oldest.Type), "serial", oldest.Serial}}}
 }
 
-// requeue returns an event that a listener did not accept to its place in the
-// buffer.
-func (p *Pool) requeue(l *Listener, why string) []report {
+// requeue returns an event that was not accepted to its place in the buffer.
+func (p *Pool) requeue(l *Listener, why string) []logMessage {
 	if l.current == nil {
 		return nil
 	}
 	n := *l.current
 	l.current = nil
 	reports := p.makeRoom()
-	if !n.returned { // logged once: it may be rejected for ever
-		reports = append(reports, report{
+	if !n.returned { // log it once, since it may be rejected again and again
+		reports = append(reports, logMessage{
 			false, "a listener did not accept an event; it will be delivered again",
 			[]any{"event", string(n.Type), "serial", n.Serial, "why", why},
 		})
 	}
 	n.returned = true
-	at := slices.IndexFunc(p.buffer, func(other notice) bool { return other.PoolSerial > n.PoolSerial })
+	at := slices.IndexFunc(p.buffer, func(other queuedEvent) bool { return other.PoolSerial > n.PoolSerial })
 	if at < 0 {
 		at = len(p.buffer)
 	}
@@ -288,10 +284,10 @@ func (p *Pool) requeue(l *Listener, why string) []report {
 	return reports
 }
 
-// abandon stops sending events to a listener for the rest of its run.
-func (p *Pool) abandon(l *Listener, why error) []report {
-	gone := report{false, "a listener will get no more events", []any{"error", why}}
-	return append([]report{gone}, p.requeue(l, "it violates the protocol")...)
+// stopSending stops sending events to a listener for the rest of its run.
+func (p *Pool) stopSending(l *Listener, why error) []logMessage {
+	gone := logMessage{false, "a listener will get no more events", []any{"error", why}}
+	return append([]logMessage{gone}, p.requeue(l, "it violates the protocol")...)
 }
 
 // isQuiet reports whether no further event will be accepted.
@@ -305,14 +301,14 @@ func (p *Pool) isQuiet() bool {
 	return !waiting || !able
 }
 
-// report is a message to log once the lock is released.
-type report struct {
+// logMessage is a message to log after releasing the lock.
+type logMessage struct {
 	loss bool // an event was lost
 	text string
 	args []any
 }
 
-func (p *Pool) log(reports []report) {
+func (p *Pool) log(reports []logMessage) {
 	for _, r := range reports {
 		log := p.o.Logger.Warn
 		if r.loss {

@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// request is an Append under way.
+// request is an Append in progress.
 type request struct {
 	entry wire.Entry
 	line  []byte
@@ -19,9 +19,9 @@ type request struct {
 	lead  chan struct{} // closed when its caller becomes the leader
 }
 
-// Append sets an entry's number, this instance and, if it has none, the time,
-// and returns it once it is on disk. If it cannot be written, the error has
-// ErrUnavailable in its chain and nothing of it remains.
+// Append sets the entry's number, instance and, if it has none, time, and returns it once it is on
+// disk. If it cannot be written, the error has ErrUnavailable in its chain and nothing of it
+// remains.
 func (j *Journal) Append(e wire.Entry) (wire.Entry, error) {
 	p := &request{entry: e, done: make(chan struct{}), lead: make(chan struct{})}
 	j.mu.Lock()
@@ -40,13 +40,13 @@ func (j *Journal) Append(e wire.Entry) (wire.Entry, error) {
 		case <-p.lead:
 		}
 	}
-	j.lead()
+	j.writeQueue()
 	return p.entry, p.err
 }
 
-// lead writes the queue, which includes the caller's entry. If entries arrived
-// meanwhile, the caller of the first becomes the next leader.
-func (j *Journal) lead() {
+// writeQueue writes the queue, which includes the caller's entry. If entries arrived meanwhile, the
+// caller of the first one becomes the next leader.
+func (j *Journal) writeQueue() {
 	j.mu.Lock()
 	batch := j.queue
 	j.queue = nil
@@ -64,18 +64,18 @@ func (j *Journal) lead() {
 		return
 	}
 	j.leading = false
-	j.rested.Broadcast()
+	j.idle.Broadcast()
 }
 
-// commit writes a batch with one write and one sync: all of it or nothing.
+// commit writes a batch with one write and one sync, completely or not at all.
 func (j *Journal) commit(batch []*request) {
 	err := j.prepare()
 	if err == nil {
-		if j.reserve(batch); j.scarce {
-			shorten(batch)
+		if j.reserve(batch); j.outOfRoom {
+			dropOutput(batch)
 		}
-		if err = j.write(batch); full(err) && !j.dirty { // of a file system that reserves nothing
-			shorten(batch)
+		if err = j.write(batch); isDiskFull(err) && !j.dirty { // on a file system without reservations
+			dropOutput(batch)
 			err = j.write(batch)
 		}
 	}
@@ -92,8 +92,8 @@ func (j *Journal) commit(batch []*request) {
 	}
 }
 
-// shorten takes the output out of entries: that something has ended is worth more.
-func shorten(batch []*request) {
+// dropOutput removes the output from entries: it is less important than the end of the execution.
+func dropOutput(batch []*request) {
 	for _, p := range batch {
 		if p.entry.Execution != nil {
 			p.entry.Execution = p.entry.Execution.Brief()
@@ -101,8 +101,8 @@ func shorten(batch []*request) {
 	}
 }
 
-// printed is the most room that the output in a batch takes.
-func printed(batch []*request) (n int64) {
+// maxOutputSize returns an upper bound for the size of the output in a batch.
+func maxOutputSize(batch []*request) (n int64) {
 	const escaped = 6 // the length of \u0000
 	for _, p := range batch {
 		if x := p.entry.Execution; x != nil {
@@ -119,7 +119,7 @@ func (j *Journal) write(batch []*request) error {
 	seq := j.seq
 	for _, p := range batch {
 		e := p.entry
-		if j.scarce && e.Kind == wire.EntryStart { // what is left is for the ends of what runs
+		if j.outOfRoom && e.Kind == wire.EntryStart { // the remaining room is kept for exit entries
 			p.err = fmt.Errorf("%w: %w", ErrUnavailable, unix.ENOSPC)
 			continue
 		}
@@ -133,54 +133,53 @@ func (j *Journal) write(batch []*request) error {
 			continue
 		}
 		seq++
-		p.entry, p.line = e, sealed(line)
+		p.entry, p.line = e, withChecksum(line)
 		lines = append(lines, p.line...)
 	}
 	if _, err := j.out.WriteAt(lines, seg.size); err != nil {
-		j.undo(seg)
+		j.truncateFailedWrite(seg)
 		return err
 	}
 	if err := j.out.Sync(); err != nil {
-		j.undo(seg)
+		j.truncateFailedWrite(seg)
 		return err
 	}
 	return nil
 }
 
-// undo cuts off the remains of a failed write. If that fails, too, the next
-// write does it first.
-func (j *Journal) undo(seg *segment) {
+// truncateFailedWrite removes the remains of a failed write. If that fails too, the next write
+// retries it.
+func (j *Journal) truncateFailedWrite(seg *segment) {
 	j.dirty, j.reserved = j.out.Truncate(seg.size) != nil, 0
 }
 
-// reserve holds room for entries to come, the end of each execution that has
-// begun among them, so that a disk that a program has filled keeps no end out of
-// the journal.
+// reserve reserves disk space for future entries, including the end of each running execution, so
+// that a program that fills the disk cannot prevent these from being recorded.
 func (j *Journal) reserve(batch []*request) {
 	seg := j.segments[len(j.segments)-1]
-	needed := seg.size + reserveBytes/2 + endBytes*int64(pending(j.begun, batch)) + printed(batch)
+	needed := seg.size + reserveBytes/2 + endBytes*int64(unfinishedExecutions(j.unfinished, batch)) + maxOutputSize(batch)
 	out, ok := j.out.(reserver)
-	if !ok || !j.scarce && j.reserved >= needed {
+	if !ok || !j.outOfRoom && j.reserved >= needed {
 		return
 	}
 	needed += reserveBytes / 2
 	err := out.reserve(seg.size, needed-seg.size)
-	if j.scarce = full(err); err == nil {
+	if j.outOfRoom = isDiskFull(err); err == nil {
 		j.reserved = needed
 	}
 }
 
-// full reports whether an error says that a disk has no room.
-func full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+// isDiskFull reports whether an error means that the disk is full.
+func isDiskFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// pending returns how many executions have begun and not ended after a batch.
-func pending(begun int, batch []*request) int {
+// unfinishedExecutions returns the number of executions that have not ended after a batch.
+func unfinishedExecutions(begun int, batch []*request) int {
 	for _, p := range batch {
 		switch {
 		case p.err != nil:
 		case p.entry.Kind == wire.EntryStart:
 			begun++
-		case p.entry.Kind == wire.EntryExit && begun > 0: // a lost one began in an earlier life
+		case p.entry.Kind == wire.EntryExit && begun > 0: // a lost execution began before this run
 			begun--
 		}
 	}
@@ -192,7 +191,7 @@ func (j *Journal) publish(batch []*request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	seg := j.segments[len(j.segments)-1]
-	j.begun = pending(j.begun, batch)
+	j.unfinished = unfinishedExecutions(j.unfinished, batch)
 	for _, p := range batch {
 		if p.err == nil {
 			seg.add(p.entry.Seq, int64(len(p.line)))
@@ -200,7 +199,7 @@ func (j *Journal) publish(batch []*request) {
 			p.line = nil
 		}
 	}
-	j.wake()
+	j.notifyReaders()
 }
 
 // prepare makes the last segment ready for appending.
@@ -211,7 +210,7 @@ func (j *Journal) prepare() error {
 		}
 	}
 	if len(j.segments) == 0 || j.rotate {
-		return j.begin()
+		return j.beginSegment()
 	}
 	seg := j.segments[len(j.segments)-1]
 	if j.out == nil {
@@ -228,7 +227,7 @@ func (j *Journal) prepare() error {
 		j.dirty = false
 	}
 	if seg.size-seg.head >= j.o.SegmentBytes {
-		_ = j.begin() // if it fails, this one grows, which has room reserved
+		_ = j.beginSegment() // if it fails, this segment keeps growing, with space reserved
 	}
 	return nil
 }
@@ -240,10 +239,9 @@ func (j *Journal) persist() error {
 	return err
 }
 
-// begin begins a segment with a checkpoint. Surplus segments are removed first:
-// on a full disk that makes room. One that could not hold what the last has room
-// for does not follow it.
-func (j *Journal) begin() error {
+// beginSegment begins a segment with a checkpoint. It first removes surplus segments, which makes
+// room on a full disk. A segment must have at least the room of its predecessor.
+func (j *Journal) beginSegment() error {
 	for len(j.segments) >= j.o.Segments {
 		if err := j.storage.remove(j.segments[0].name); err != nil {
 			return err
@@ -260,7 +258,7 @@ func (j *Journal) begin() error {
 	if err != nil {
 		return fmt.Errorf("cannot encode a checkpoint: %w", err)
 	}
-	line = sealed(line)
+	line = withChecksum(line)
 	seg := &segment{name: segmentName(e.Seq)}
 	out, err := j.create(seg.name, line, len(j.segments) > 0 && !j.rotate)
 	if err != nil {
@@ -274,7 +272,7 @@ func (j *Journal) begin() error {
 	j.stale = nil
 	if j.out != nil {
 		if !j.rotate && !j.dirty {
-			_ = j.out.Truncate(j.segments[len(j.segments)-1].size) // gives back what was reserved
+			_ = j.out.Truncate(j.segments[len(j.segments)-1].size) // release the reserved space
 		}
 		j.out.Close()
 	}
@@ -288,8 +286,8 @@ func (j *Journal) begin() error {
 	return nil
 }
 
-// create creates a segment file with its first line, or nothing. A roomy one also
-// has room for what follows.
+// create creates a segment file with its first line, or nothing. If roomy, it also reserves space
+// for further entries.
 func (j *Journal) create(name string, line []byte, roomy bool) (file, error) {
 	out, err := j.storage.open(name)
 	if err != nil {
@@ -297,8 +295,8 @@ func (j *Journal) create(name string, line []byte, roomy bool) (file, error) {
 	}
 	err = out.Truncate(0)
 	if ahead, ok := out.(reserver); ok && roomy && err == nil {
-		if err = ahead.reserve(0, int64(len(line))+reserveBytes+endBytes*int64(j.begun)); !full(err) {
-			err = nil // a file system that reserves nothing
+		if err = ahead.reserve(0, int64(len(line))+reserveBytes+endBytes*int64(j.unfinished)); !isDiskFull(err) {
+			err = nil // a file system without reservations
 		}
 	}
 	if err == nil {
@@ -309,7 +307,7 @@ func (j *Journal) create(name string, line []byte, roomy bool) (file, error) {
 	}
 	if err != nil {
 		out.Close()
-		_ = j.storage.remove(name) // what remains is empty or torn, and recovery cuts it off
+		_ = j.storage.remove(name) // the remains are empty or torn, and recovery removes them
 		return nil, err
 	}
 	return out, nil

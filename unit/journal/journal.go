@@ -14,14 +14,13 @@ import (
 )
 
 var (
-	// ErrUnavailable is in the chain of the error of an Append whose entry
-	// could not be written. Nothing of it remains, and a later Append may work.
+	// ErrUnavailable is in the error chain of an Append whose entry could not be written. Nothing
+	// of it remains, and a later Append may succeed.
 	ErrUnavailable = errors.New("the journal cannot be written")
-	// ErrClosed is the error of every method after Close.
+	// ErrClosed is returned by every method after Close.
 	ErrClosed = errors.New("the journal is closed")
-	// ErrInUse is in the chain of the error of Open for a folder that another
-	// unit has locked.
-	ErrInUse = errors.New("another unit writes there")
+	// ErrInUse is in the error chain of Open if another unit has locked the folder.
+	ErrInUse = errors.New("it is in use by another unit")
 )
 
 // The defaults of Options.
@@ -30,40 +29,40 @@ const (
 	DefaultSegments     = 4
 )
 
-// How much room the last segment keeps on the disk for entries to come: half of
-// reserveBytes at least, and endBytes for each execution that has begun.
+// The space that the last segment reserves for future entries: at least half of reserveBytes, and
+// endBytes for each running execution.
 const (
 	reserveBytes = 64 << 10
 	endBytes     = 2 << 10
 )
 
-// Options of a journal.
+// Options configure a journal.
 type Options struct {
-	SegmentBytes int64 // a new segment begins when the last has so many bytes after its checkpoint; 0: DefaultSegmentBytes
-	Segments     int   // how many are kept, at least 2; 0: DefaultSegments
+	SegmentBytes int64 // size after the checkpoint at which a new segment begins; 0: DefaultSegmentBytes
+	Segments     int   // number of segments kept, at least 2; 0: DefaultSegments
 
 	// Checkpoint returns all states as of the last entry passed to Apply.
 	// nil: checkpoints are empty.
 	Checkpoint func() []wire.Checkpointed
 
-	// Apply is called with each appended entry, in order, once it is on disk
-	// and before a reader sees it or its Append returns; not with checkpoints,
-	// and not with what Open replays. May be nil.
+	// Apply is called with each appended entry, in order, once it is on disk and before a reader
+	// sees it or its Append returns. It is not called for checkpoints and replayed entries. May be
+	// nil.
 	//
-	// Apply and Checkpoint are called from within Append, one call at a time,
-	// and must not call the journal. If several goroutines append at the same
-	// time, the calling goroutine need not be the one whose entry it is.
+	// Apply and Checkpoint are called within Append, one call at a time, and must not call the
+	// journal. If several goroutines append at the same time, either may be called in the goroutine
+	// of another entry.
 	Apply func(wire.Entry)
 
 	Now    func() time.Time // nil: time.Now
-	Random io.Reader        // source of the instance id; nil: crypto/rand
+	Random io.Reader        // for the instance id; nil: crypto/rand
 }
 
-// Replay is what an earlier run of the unit left.
+// Replay is the content of the journal when it was opened.
 type Replay struct {
 	Instance string
-	Entries  []wire.Entry // the last readable checkpoint, and what came after it
-	Notes    []string     // a sentence for each damage found
+	Entries  []wire.Entry // the last readable checkpoint and the entries after it
+	Notes    []string     // a description of each damage found
 }
 
 // Journal is an append-only list of entries. It is safe for concurrent use.
@@ -75,28 +74,28 @@ type Journal struct {
 
 	mu       sync.Mutex
 	queue    []*request // entries that the next leader writes
-	leading  bool       // an Append is writing
-	rested   *sync.Cond // leading has become false
+	leading  bool       // a leader is writing
+	idle     *sync.Cond // signalled when leading becomes false
 	closed   bool
-	changed  chan struct{} // closed with the next entry; nil: nobody waits
+	changed  chan struct{} // closed with the next entry; nil without waiters
 	seq      uint64        // of the last entry
 	segments []*segment    // oldest first
 
-	// The following belong to the leader.
+	// The following fields belong to the leader.
 
-	out       file     // the last segment; nil: not open
-	persisted bool     // the instance id is in the folder
-	rotate    bool     // the last segment is damaged: go on in a new one
-	dirty     bool     // the last segment may have bytes after its last entry
-	begun     int      // executions that have not ended
-	reserved  int64    // end of the room that the last segment has for certain
-	scarce    bool     // that could not be restored: nothing new is begun
-	stale     []string // segments without a readable entry, to be removed
+	out        file     // the last segment; nil: not open
+	persisted  bool     // the instance id is in the folder
+	rotate     bool     // the last segment is damaged: continue in a new one
+	dirty      bool     // the last segment may have bytes after its last entry
+	unfinished int      // executions that have not ended
+	reserved   int64    // end of the space reserved for the last segment
+	outOfRoom  bool     // the reservation could not be restored: reject new executions
+	stale      []string // segments without a readable entry, to be removed
 }
 
-// Open opens the journal in a folder, or begins one; the first Append creates the
-// folder. Without a folder the journal is kept in memory. Open fails if what is
-// there cannot be read; a folder that cannot be written fails at Append.
+// Open opens the journal in a folder or begins a new one; the first Append creates the folder.
+// Without a folder the journal is kept in memory. Open fails if existing files cannot be read; if
+// the folder cannot be written, Append fails.
 func Open(dir string, o Options) (*Journal, Replay, error) {
 	if dir == "" {
 		return open(newMemory(), func() error { return nil }, o)
@@ -128,7 +127,7 @@ func open(s storage, release func() error, o Options) (*Journal, Replay, error) 
 		o.Random = rand.Reader
 	}
 	j := &Journal{o: o, storage: s, release: release}
-	j.rested = sync.NewCond(&j.mu)
+	j.idle = sync.NewCond(&j.mu)
 	replay, err := j.recover()
 	if err != nil {
 		return nil, Replay{}, err
@@ -147,7 +146,7 @@ func open(s storage, release func() error, o Options) (*Journal, Replay, error) 
 // Instance returns the random id of this container's journal.
 func (j *Journal) Instance() string { return j.instance }
 
-// Seq returns the number of the last entry; 0: there is none.
+// Seq returns the number of the last entry, or 0.
 func (j *Journal) Seq() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -162,7 +161,7 @@ func validInstance(id string) bool {
 	return id != "" && len(id) <= 64 && strings.Trim(id, "0123456789abcdef") == ""
 }
 
-// Close waits for appends under way and wakes all readers that wait.
+// Close waits for running appends and wakes all waiting readers.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -171,17 +170,17 @@ func (j *Journal) Close() error {
 	}
 	j.closed = true
 	for j.leading {
-		j.rested.Wait()
+		j.idle.Wait()
 	}
-	j.wake()
+	j.notifyReaders()
 	if j.out != nil {
 		j.out.Close()
 	}
 	return j.release()
 }
 
-// wake wakes those who wait. The caller holds the lock.
-func (j *Journal) wake() {
+// notifyReaders wakes waiting readers. The caller holds the lock.
+func (j *Journal) notifyReaders() {
 	if j.changed != nil {
 		close(j.changed)
 		j.changed = nil

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// memory is a storage that lives as long as the process.
+// memory is a storage in memory.
 type memory struct {
 	mu    sync.Mutex
 	files map[string]*memoryFile

@@ -21,9 +21,9 @@ type Page struct {
 	Entries []wire.Entry
 	Cursor  string // the position after the last of them, for the next Read
 
-	// Reset reports that the cursor was empty, of another instance, or of
-	// entries that are no longer kept: Entries start at the beginning, with a
-	// checkpoint, and what the reader knew before is void.
+	// Reset reports that the cursor was empty, from another instance, or older than the oldest
+	// entry: Entries start at the first one, a checkpoint, and invalidate what the reader knew
+	// before.
 	Reset bool
 }
 
@@ -62,14 +62,14 @@ func (j *Journal) Read(after string, limit int) (Page, error) {
 	}
 }
 
-// removed reports whether the oldest of segments is no longer kept.
+// removed reports whether the oldest of the segments has been removed.
 func (j *Journal) removed(segments []segment) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return !slices.ContainsFunc(j.segments, func(s *segment) bool { return s.name == segments[0].name })
 }
 
-// Wait returns when Read would return an entry.
+// Wait blocks until Read would return an entry.
 func (j *Journal) Wait(ctx context.Context, after string) error {
 	for {
 		j.mu.Lock()
@@ -94,8 +94,7 @@ func (j *Journal) Wait(ctx context.Context, after string) error {
 	}
 }
 
-// resolve returns the number of the entry before a cursor's position. The caller
-// holds the lock.
+// resolve returns the number of the entry before a cursor. The caller holds the lock.
 func (j *Journal) resolve(cursor string) (seq uint64, reset bool, err error) {
 	oldest := uint64(1)
 	if len(j.segments) > 0 {
@@ -151,7 +150,7 @@ func (j *Journal) lines(seg *segment, from, to int) ([]wire.Entry, error) {
 	}
 	part := &segment{size: int64(len(data))}
 	for _, at := range seg.index[from:to] {
-		part.index = append(part.index, place{at.seq, at.start - start})
+		part.index = append(part.index, entryPosition{at.seq, at.start - start})
 	}
 	return part.entries(data, j.instance), nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// recover reads what an earlier run left.
+// recover reads the files of an earlier run.
 func (j *Journal) recover() (Replay, error) {
 	names, err := j.storage.list()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +39,7 @@ func (j *Journal) recover() (Replay, error) {
 		}
 	}
 	switch own := newestInstance(contents); {
-	case own != "" && own != j.instance: // what the entries have is under a checksum
+	case own != "" && own != j.instance: // the id in the entries is protected by a checksum
 		j.instance, j.persisted = own, false
 		replay.Notes = append(replay.Notes, "the instance id could not be read and was taken from the entries")
 	case !validInstance(j.instance):
@@ -66,7 +66,7 @@ func (j *Journal) replay(names []string, contents [][]byte, replay *Replay) {
 		if !found {
 			entries = seg.entries(contents[i], j.instance)
 		}
-		j.note(replay, seg, damage, i == len(names)-1)
+		j.recordDamage(replay, seg, damage, i == len(names)-1)
 		if len(seg.index) == 0 {
 			continue
 		}
@@ -84,13 +84,13 @@ func (j *Journal) replay(names []string, contents [][]byte, replay *Replay) {
 		j.segments = append([]*segment{seg}, j.segments...)
 	}
 	if len(j.segments) > 0 && !found {
-		replay.Notes = append(replay.Notes, "no checkpoint can be read; what came before the oldest entry is unknown")
+		replay.Notes = append(replay.Notes, "no checkpoint can be read; the history before the oldest entry is unknown")
 		j.rotate = true
 	}
 }
 
-// note records the damage of a segment, and decides how to continue.
-func (j *Journal) note(replay *Replay, seg *segment, d damage, last bool) {
+// recordDamage records the damage of a segment and determines how to continue.
+func (j *Journal) recordDamage(replay *Replay, seg *segment, d damage, last bool) {
 	add := func(format string, args ...any) {
 		replay.Notes = append(replay.Notes, seg.name+": "+fmt.Sprintf(format, args...))
 	}
@@ -103,7 +103,7 @@ func (j *Journal) note(replay *Replay, seg *segment, d damage, last bool) {
 		add("it has no readable entry")
 		j.stale = append(j.stale, seg.name)
 	case d.torn > 0 && last:
-		add("the last %d bytes, of a write that was cut off, were removed", d.torn)
+		add("the last %d bytes, from an incomplete write, were removed", d.torn)
 		j.dirty = true
 	case d.torn > 0:
 		add("the last %d bytes are damaged", d.torn)

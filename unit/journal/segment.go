@@ -18,23 +18,23 @@ const (
 	noSeq         = 1 << 63 // beyond any entry's number
 )
 
-// segment is a file of entries. Its index only grows, so that a copy remains
-// valid for reading while the journal is written.
+// segment is a file of entries. Its index only grows, so a copy remains valid for reading while the
+// journal is written.
 type segment struct {
 	name  string
 	size  int64 // of the valid lines
-	head  int64 // size of the checkpoint, which does not count for rotation
-	index []place
+	head  int64 // size of the checkpoint, which is ignored for rotation
+	index []entryPosition
 }
 
-// place is the position of an entry in a segment.
-type place struct {
+// entryPosition is the position of an entry in a segment.
+type entryPosition struct {
 	seq   uint64
 	start int64
 }
 
 func (s *segment) add(seq uint64, length int64) {
-	s.index = append(s.index, place{seq, s.size})
+	s.index = append(s.index, entryPosition{seq, s.size})
 	s.size += length
 }
 
@@ -43,8 +43,7 @@ func (s *segment) after(seq uint64) int {
 	return sort.Search(len(s.index), func(i int) bool { return s.index[i].seq > seq })
 }
 
-// end returns where an entry's line ends, or the bad lines after it, which are
-// skipped when it is decoded.
+// end returns the end of an entry's line, including invalid lines after it, which decoding skips.
 func (s *segment) end(i int) int64 {
 	if i+1 < len(s.index) {
 		return s.index[i+1].start
@@ -63,27 +62,27 @@ func isSegment(name string) bool {
 // linePrefix begins each line: wire.Entry has seq as its first field.
 var linePrefix = []byte(`{"seq":`)
 
-// checksumForm is the last member of each line: the CRC-32 of what is before it.
+// checksumForm is the last member of each line: the CRC-32 of the text before it.
 const checksumForm = `,"crc":"%08x"}`
 
-// sealed returns a JSON object as a line that has its checksum.
-func sealed(object []byte) []byte {
+// withChecksum returns a JSON object as a line with its checksum.
+func withChecksum(object []byte) []byte {
 	object = object[:len(object)-1]
 	return fmt.Appendf(object, checksumForm+"\n", crc32.ChecksumIEEE(object))
 }
 
-// intact reports whether a line is as it was sealed.
-func intact(line []byte) bool {
+// checksumMatches reports whether the checksum of a line is valid.
+func checksumMatches(line []byte) bool {
 	end := len(line) - len(fmt.Sprintf(checksumForm, 0))
 	return end > 0 && string(line[end:]) == fmt.Sprintf(checksumForm, crc32.ChecksumIEEE(line[:end]))
 }
 
-// sequence returns the number of a line that is an intact entry. It does not
-// decode the rest, which would take long for a whole journal.
+// sequence returns the number of a line that is a valid entry. It does not decode the rest, which
+// would be slow for a whole journal.
 func sequence(line []byte) (uint64, bool) {
 	rest, ok := bytes.CutPrefix(line, linePrefix)
 	digits, _, found := bytes.Cut(rest, []byte(","))
-	if !ok || !found || !intact(line) {
+	if !ok || !found || !checksumMatches(line) {
 		return 0, false
 	}
 	seq, err := strconv.ParseUint(string(digits), 10, 64)
@@ -106,13 +105,13 @@ func decodeAny(line []byte) (wire.Entry, bool) {
 	return e, e.Seq == seq && e.Kind != ""
 }
 
-// damage is what a scan found wrong with a segment.
+// damage describes the damage of a segment.
 type damage struct {
-	lines int   // unreadable, with a valid one after them
+	lines int   // invalid lines before a valid one
 	torn  int64 // bytes after the last valid line
 }
 
-// scan finds the valid lines of a segment: those that are complete, that check
+// scan finds the valid lines of a segment: complete lines that check
 // accepts, and whose numbers ascend and stay below the next segment's.
 func scan(name string, data []byte, below uint64, check func(line []byte) (uint64, bool)) (*segment, damage) {
 	s := &segment{name: name}
@@ -126,7 +125,7 @@ func scan(name string, data []byte, below uint64, check func(line []byte) (uint6
 		}
 		end := start + int64(length) + 1
 		if seq, ok := check(data[start : end-1]); ok && last < seq && seq < below {
-			s.index = append(s.index, place{seq, start})
+			s.index = append(s.index, entryPosition{seq, start})
 			s.size = end
 			last = seq
 			d.lines += bad

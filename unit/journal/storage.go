@@ -13,13 +13,12 @@ import (
 	"github.com/toskose/toskose/unit/safepath"
 )
 
-// storage is what a journal needs of a folder: a real one, one in memory, or,
-// in tests, one that fails.
+// storage is the folder of a journal: a real one, one in memory, or, in tests, one that fails.
 type storage interface {
 	list() ([]string, error)
 	read(name string) (reader, error)
 	open(name string) (file, error)         // for writing; creates it and the folder if necessary
-	replace(name string, data []byte) error // all of a file, or nothing
+	replace(name string, data []byte) error // completely or not at all
 	remove(name string) error
 }
 
@@ -35,7 +34,7 @@ type file interface {
 	Sync() error
 }
 
-// reserver is a file that can hold room for what is written into it later.
+// reserver is a file that can reserve space.
 type reserver interface {
 	reserve(at, bytes int64) error
 }
@@ -51,7 +50,7 @@ func (f realFile) reserve(at, bytes int64) error {
 // folder is a real folder, locked by one journal at a time.
 type folder struct {
 	dir  string
-	held *os.File // its lock; nil: the folder does not exist yet
+	held *os.File // its lock; nil if the folder does not exist yet
 }
 
 func (f *folder) lock() error {
@@ -79,10 +78,10 @@ func (f *folder) unlock() error {
 	if f.held == nil {
 		return nil
 	}
-	// Before closing: a child between fork and exec has the file open, too.
+	// Before closing: a child between fork and exec has the file open too.
 	err := unix.Flock(int(f.held.Fd()), unix.LOCK_UN)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
-		err = nil // as in lock
+		err = nil // likewise
 	}
 	return errors.Join(err, f.held.Close())
 }
@@ -112,7 +111,7 @@ func (f *folder) open(name string) (file, error) {
 	if out, err = safepath.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640); err != nil {
 		return nil, err
 	}
-	// The name must survive a crash, too.
+	// The name must survive a crash too.
 	if err := f.held.Sync(); err != nil {
 		out.Close()
 		return nil, err
@@ -142,7 +141,7 @@ func (f *folder) replace(name string, data []byte) error {
 	return f.held.Sync()
 }
 
-// make creates the folder, if it has not been, so that it survives a crash, and locks it.
+// make creates the folder durably unless it exists, and locks it.
 func (f *folder) make() error {
 	if f.held != nil {
 		return nil

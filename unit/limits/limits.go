@@ -1,5 +1,5 @@
-// Package limits raises the soft limits that children inherit, as minfds and
-// minprocs ask for. It starts no goroutine.
+// Package limits raises the soft limits that children inherit, for the settings minfds and
+// minprocs. It starts no goroutine.
 package limits
 
 import (
@@ -12,13 +12,12 @@ import (
 	"github.com/toskose/toskose/unit/limits/original"
 )
 
-// Raise makes the soft limits of open files and of processes at least so large,
-// for this process and its children. What is larger stays. Where the hard limit is
-// lower and cannot be raised, the soft one becomes that, and the error says so.
+// Raise raises the soft limits of open files and of processes to the given minimum, for this
+// process and its children. Higher limits are kept. If the hard limit is lower and cannot be
+// raised, the soft limit is set to it and an error is returned.
 //
-// The Go runtime raises this process's limit of open files to the hard one, and
-// its children get the one before that. Raise changes neither unless theirs is too
-// low; then both become minFDs.
+// The Go runtime raises this process's limit of open files to the hard one, and children get the
+// original one. Raise changes neither unless the original is too low; then both become minFDs.
 func Raise(minFDs, minProcs int) error {
 	var processes syscall.Rlimit
 	if err := syscall.Getrlimit(unix.RLIMIT_NPROC, &processes); err != nil {
@@ -29,8 +28,8 @@ func Raise(minFDs, minProcs int) error {
 		raise("minprocs", unix.RLIMIT_NPROC, processes.Cur, uint64(minProcs)))
 }
 
-// raise raises a limit whose soft value is too low for children. Setrlimit makes
-// the runtime forget what children would have got.
+// raise raises a limit whose soft value is too low for children. After Setrlimit, the runtime does
+// not restore the original limit in children.
 func raise(key string, resource int, soft, least uint64) error {
 	if soft >= least {
 		return nil

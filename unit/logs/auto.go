@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/toskose/toskose/unit/safepath"
@@ -15,8 +16,8 @@ import (
 // autoLength is the length of the random part of an AUTO log's name.
 const autoLength = 10
 
-// AutoFile creates the file of an AUTO log under a new name, formed as Supervisor
-// does, and returns its path. channel is stdout or stderr.
+// AutoFile creates the file of an AUTO log under a new name of Supervisor's form and returns its
+// path. channel is stdout or stderr.
 func AutoFile(dir, process, channel, identifier string) (string, error) {
 	if err := safepath.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("cannot create the log of %s %s: %w", process, channel, err)
@@ -34,7 +35,7 @@ func AutoFile(dir, process, channel, identifier string) (string, error) {
 	}
 }
 
-// CleanAuto removes the AUTO logs of an earlier run, rotated ones too.
+// CleanAuto removes the AUTO logs and backups of an earlier run.
 func CleanAuto(dir, identifier string) error {
 	folder, err := safepath.Open(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -49,33 +50,17 @@ func CleanAuto(dir, identifier string) error {
 	if err != nil {
 		errs = append(errs, fmt.Errorf("cannot clean the logs in %s: %w", dir, err))
 	}
+	auto := autoName(identifier)
 	for _, entry := range entries {
-		if entry.Type().IsRegular() && isAuto(entry.Name(), "---"+identifier+"-") {
+		name := strings.TrimSuffix(strings.TrimSuffix(entry.Name(), thinnedSuffix), timesSuffix)
+		if entry.Type().IsRegular() && auto.MatchString(name) {
 			errs = append(errs, safepath.Remove(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// isAuto reports whether a name is one of AutoFile, or of its rotated backups.
-// mark stands between the process's name and the random part. (Without regexp
-// the binary is 100 KB smaller.)
-func isAuto(name, mark string) bool {
-	name = strings.TrimSuffix(strings.TrimSuffix(name, thinnedSuffix), timesSuffix)
-	for i := 1; i < len(name); i++ {
-		if !strings.HasPrefix(name[i:], mark) {
-			continue
-		}
-		rest := name[i+len(mark):]
-		base := strings.TrimRight(rest, "0123456789")
-		const digits = 4
-		if len(rest)-len(base) > digits {
-			return false
-		}
-		random, ok := strings.CutSuffix(strings.TrimSuffix(base, "."), ".log")
-		if ok && random != "" && !strings.ContainsAny(random, " \t\n\f\r") {
-			return true
-		}
-	}
-	return false
+// autoName matches the names of [AutoFile]'s files and of their rotated backups.
+func autoName(identifier string) *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^.+---` + regexp.QuoteMeta(identifier) + `-[^ \t\n\f\r]+\.log\.?[0-9]{0,4}$`)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/toskose/toskose/unit/safepath"
 )
 
-// modified returns when a file was written last; 0: nobody knows. That is the time of what
-// has none in an index.
+// modified returns the modification time of a file, or 0 if unknown. It is the time of all data in
+// a file without an index.
 func modified(path string) int64 {
 	info, err := safepath.Stat(path)
 	if err != nil {
@@ -16,9 +16,9 @@ func modified(path string) int64 {
 	return info.ModTime().UnixNano()
 }
 
-// generation is one of the files of a log, with its path at some moment.
+// generation is one of the files of a log, with its path at that moment.
 type generation struct {
-	at   cursor // of its beginning
+	at   cursor // position of its first byte
 	path string
 	size int64
 }
@@ -40,7 +40,7 @@ func (f *File) generations() []generation {
 	return all
 }
 
-// beginAt returns where a reader begins that has no cursor.
+// beginAt returns the start position of a reader without a cursor.
 func (f *File) beginAt(oldest cursor, b Begin) cursor {
 	at := oldest
 	if !b.Since.IsZero() {
@@ -61,8 +61,8 @@ func (f *File) beginAt(oldest cursor, b Begin) cursor {
 	return at
 }
 
-// since returns where what was written at a time or later begins. What no mark tells
-// apart is included: the reader sees its time.
+// since returns the position of data written at or after a time. Data between two marks is
+// included; its time is reported to the reader.
 func (f *File) since(oldest cursor, nano int64) cursor {
 	found := oldest
 	for i, g := range f.generations() {
@@ -86,7 +86,7 @@ func (f *File) since(oldest cursor, nano int64) cursor {
 	return found
 }
 
-// last returns where the last lines of a log begin. A line that is not complete counts.
+// last returns the position of the last lines. An incomplete line counts.
 func (f *File) last(oldest cursor, lines int) cursor {
 	const block = 32 << 10
 	buffer := make([]byte, block)
@@ -100,10 +100,10 @@ func (f *File) last(oldest cursor, lines int) cursor {
 			begin := max(end-block, 0)
 			data := buffer[:end-begin]
 			if _, err := file.ReadAt(data, begin); err != nil {
-				break // it was cut meanwhile
+				break // it was truncated meanwhile
 			}
 			if whole && data[len(data)-1] == '\n' {
-				ends-- // it ends the last line and begins none
+				ends-- // it ends the last line and does not begin another
 			}
 			whole = false
 			for n := len(data); n > 0; {

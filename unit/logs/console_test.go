@@ -46,7 +46,7 @@ func anOutlet(t *testing.T) (*os.File, *outlet) {
 
 // hangUp ends an output, once.
 func hangUp(o *outlet) {
-	<-o.emptied()
+	<-o.waitDrained()
 	if o.fd >= 0 {
 		unix.Close(o.fd)
 	}
@@ -189,7 +189,7 @@ func TestAReaderThatComesBackGetsAllOfWhatWasHeld(t *testing.T) {
 	const count = 100_000
 	talks := func(stream wire.Stream, o PumpOptions) (*Lines, *Pump, *sync.WaitGroup) {
 		l := c.Lines("api", "create", stream, Prefixed)
-		o.Holders = []Holder{l.Spool()}
+		o.Spools = []Blocker{l.Spool()}
 		p, child, err := Start(l, o)
 		if err != nil {
 			t.Fatal(err)
@@ -214,7 +214,7 @@ func TestAReaderThatComesBackGetsAllOfWhatWasHeld(t *testing.T) {
 			}
 		}
 	}
-	l, p, writer := talks(wire.Stdout, PumpOptions{Held: hold})
+	l, p, writer := talks(wire.Stdout, PumpOptions{Blocked: hold})
 	<-held.Done()
 	// The other stream has a reader, and is not held.
 	_, other, others := talks(wire.Stderr, PumpOptions{})
@@ -246,7 +246,7 @@ func TestAProcessThatEndsWhileItIsHeldHasAllInItsLog(t *testing.T) {
 	c, stdout, _, finish := aConsole(t)
 	var log sink
 	l := c.Lines("api", "create", wire.Stdout, Prefixed)
-	p, child, err := Start(io.MultiWriter(&log, l), PumpOptions{Holders: []Holder{l.Spool()}})
+	p, child, err := Start(io.MultiWriter(&log, l), PumpOptions{Spools: []Blocker{l.Spool()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestWhatNoSpoolCanHoldIsNotDroppedInSilence(t *testing.T) {
 	finish()
 	read.Wait()
 	for _, note := range []string{
-		"toskose-unit | 60000 lines of 6000000 bytes were dropped here: nobody read the output\n",
+		"toskose-unit | 60000 lines of 6000000 bytes were dropped here: the output was not read\n",
 		`{"time":"2026-01-02T12:00:00.000000005Z","stream":"stdout","dropped_lines":60000,"dropped_bytes":6000000}` + "\n",
 	} {
 		if strings.Count(got, note) != 1 {
@@ -412,7 +412,7 @@ func TestFlushingWaitsAsLongAsTheReaderTakesSomething(t *testing.T) {
 				t.Error(err)
 			}
 			select {
-			case <-c.stdout.emptied():
+			case <-c.stdout.waitDrained():
 				return nil
 			default:
 			}
@@ -440,7 +440,7 @@ func TestAReaderThatIsGoneIsNoReasonToStop(t *testing.T) {
 	for range 1000 {
 		write(t, l, strings.Repeat("x", 5000)+"\n")
 	}
-	<-c.stdout.emptied()
+	<-c.stdout.waitDrained()
 	if s := c.Stats(wire.Stdout); s.Written != 0 || s.Dropped == 0 {
 		t.Errorf("stats: %+v", s)
 	}
@@ -459,6 +459,6 @@ func BenchmarkConsole(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		_, _ = l.Write(text)
-		<-to.emptied()
+		<-to.waitDrained()
 	}
 }

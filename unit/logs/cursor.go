@@ -26,12 +26,12 @@ const EndCursor = "end"
 type Page struct {
 	Data []byte // at most 1 MiB; empty: nothing new
 	Next string // the cursor after it
-	Gap  bool   // something between the cursor and Data is lost, or may be
-	Lost int64  // how many bytes; 0: unknown
+	Gap  bool   // data between the cursor and Data is lost, or may be
+	Lost int64  // number of lost bytes; 0: unknown
 }
 
-// cursor is a position in a log: LIFE.GEN.OFFSET, an offset in one of the files
-// that were at the log's path since the unit opened it.
+// cursor is a position in a log: LIFE.GEN.OFFSET. GEN counts the files at the log's path since the
+// unit first opened it.
 type cursor struct {
 	life   string
 	gen    uint64
@@ -50,13 +50,13 @@ func parseCursor(text string) (cursor, bool) {
 	return cursor{parts[0], gen, offset}, genErr == nil && err == nil && offset >= 0
 }
 
-// After returns what was written after a cursor. It waits for output until ctx is
-// done, which is not an error. Without a cursor it begins at the oldest byte that
-// is kept, after a gap where there were older ones. So is what a full disk did not take. A reader loses nothing by rotation as long as the backup that it has
-// reached is kept. If that is gone, if the file was truncated or removed before it
-// was read to the end, or if the cursor is of an earlier run of the unit, the page
-// reports a gap and continues at the oldest byte. A malformed cursor is the fault
-// BAD_ARGUMENTS; the container's output is NO_FILE.
+// After returns the data after a cursor. It waits for output until ctx is done, which is not an
+// error. Without a cursor it begins at the oldest byte kept, and reports a gap if there were older
+// ones. Data that a full disk did not take is a gap too. Rotation loses nothing as long as the
+// backup that the reader has reached is kept. Otherwise, if the file was truncated or removed
+// before it was read completely, or if the cursor is from an earlier run of the unit, the page
+// reports a gap and continues at the oldest byte. A malformed cursor is the fault BAD_ARGUMENTS;
+// the container's output is NO_FILE.
 func (f *File) After(ctx context.Context, after string) (Page, error) {
 	if f.std != nil {
 		return Page{}, wire.NewFault(wire.NoFile, f.path)
@@ -87,7 +87,7 @@ func (f *File) After(ctx context.Context, after string) (Page, error) {
 	}
 }
 
-// from returns where a reader with a cursor continues.
+// from returns the position for a cursor.
 func (f *File) from(after string) (at cursor, gap bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,24 +113,24 @@ func (f *File) from(after string) (at cursor, gap bool, err error) {
 	return at, false, nil
 }
 
-// extract is a part of one file of a log. If it has no data, next is where the next
-// bytes will be.
-type extract struct {
-	data     []byte
-	at, next cursor
-	gap      bool  // something is missing before it, or may be
-	lost     int64 // how many bytes; 0: unknown
-	lacks    int64 // those of them that could not be written
+// logPart is a part of one file of a log. If it has no data, next is the position of the next
+// bytes.
+type logPart struct {
+	data      []byte
+	at, next  cursor
+	gap       bool  // data before it is missing, or may be
+	lost      int64 // number of missing bytes; 0: unknown
+	unwritten int64 // of these, bytes that could not be written
 }
 
 // readAfter returns the next bytes.
-func (f *File) readAfter(at cursor, most int64) (p extract, err error) {
+func (f *File) readAfter(at cursor, most int64) (p logPart, err error) {
 	asked := at
 	defer func() {
 		if p.gap {
 			p.lost = f.distance(asked, p.at)
 		}
-		p.gap, p.lost = p.gap || p.lacks > 0, p.lost+p.lacks
+		p.gap, p.lost = p.gap || p.unwritten > 0, p.lost+p.unwritten
 	}()
 	for {
 		p.at, p.next = at, at
@@ -146,42 +146,41 @@ func (f *File) readAfter(at cursor, most int64) (p extract, err error) {
 				return p, wire.NewFault(wire.Failed, f.path)
 			}
 			if shrunk {
-				at.offset, p.gap = 0, true // truncated by somebody else
-				asked = at                 // nobody knows by how much
+				at.offset, p.gap = 0, true // truncated by another process
+				asked = at                 // by an unknown amount
 				continue
 			}
-			if f.wasCut(at.gen) {
-				continue // these bytes may have been written after the cut
+			if f.truncatedSince(at.gen) {
+				continue // these bytes may have been written after the truncation
 			}
-			if n := f.toHole(at); n < int64(len(data)) {
+			if n := f.bytesToHole(at); n < int64(len(data)) {
 				data, last = data[:n], false
 			}
 			if len(data) > 0 {
-				p.lacks = f.lacking(at)
+				p.unwritten = f.missingBefore(at)
 			}
 			if len(data) > 0 || current {
 				p.data, p.next.offset = data, at.offset+int64(len(data))
 				if last && !current {
-					p.next.gen, p.next.offset = at.gen+1, 0 // nothing is added to a file that was rotated
+					p.next.gen, p.next.offset = at.gen+1, 0 // a rotated file does not grow
 				}
 				return p, nil
 			}
 		}
-		// The file was read to its end before it was rotated, or was removed by
-		// somebody else.
+		// The file was read completely before it was rotated, or another process removed it.
 		p.gap = p.gap || file == nil
 		at.gen, at.offset = at.gen+1, 0
 	}
 }
 
-// before returns how many bytes came before a position; 0: unknown.
+// before returns the number of bytes before a position; 0: unknown.
 func (f *File) before(at cursor) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return max(f.position(at), 0)
 }
 
-// distance returns how many bytes are between two positions; 0: unknown.
+// distance returns the number of bytes between two positions; 0: unknown.
 func (f *File) distance(from, to cursor) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -192,8 +191,8 @@ func (f *File) distance(from, to cursor) int64 {
 	return end - begin
 }
 
-// openAt opens the file of a position. If that is gone, it moves the position to
-// the oldest file that is kept. That there is no file is not an error.
+// openAt opens the file of a position. If it no longer exists, openAt moves the position to the
+// oldest file kept. A missing file is not an error.
 func (f *File) openAt(at *cursor) (file *os.File, current, gap bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -219,19 +218,19 @@ func (f *File) openAt(at *cursor) (file *os.File, current, gap bool, err error) 
 	return file, current, gap, nil
 }
 
-// complete reports whether a reader at a position that is gone had read
-// everything before the oldest file that is kept. The caller holds the lock.
+// complete reports whether a reader at a removed position had read everything before the oldest
+// file kept. The caller holds the lock.
 func (f *File) complete(at cursor) bool {
 	return at.gen+1 == f.gen-uint64(f.kept) && at.offset == f.ended
 }
 
-func (f *File) wasCut(gen uint64) bool {
+func (f *File) truncatedSince(gen uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return gen < f.cut
 }
 
-// piece reads what follows an offset, and reports whether that is the last part.
+// piece reads the data at an offset and reports whether it is the last of the file.
 func piece(file *os.File, offset, most int64) (data []byte, last, shrunk bool, err error) {
 	info, err := file.Stat()
 	if err != nil || info.Size() < offset {

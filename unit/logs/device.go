@@ -10,16 +10,16 @@ import (
 	"github.com/toskose/toskose/unit/safepath"
 )
 
-// devices are the pipes and terminals that have something to write, or may have.
+// devices are the pipes and terminals that have queued output, or may have.
 var devices struct {
 	sync.Mutex
 	open map[*outlet]bool
 }
 
-// openDevice makes an outlet of a file whose reader may have to be waited for; nil:
-// it is none of these.
+// openDevice returns an outlet for a pipe or terminal, whose reader may block, or nil for other
+// files.
 func openDevice(out *os.File, info fs.FileInfo) *outlet {
-	if info.Mode().IsRegular() || out.SetWriteDeadline(time.Time{}) != nil { // what takes no deadline, such as /dev/null, never waits
+	if info.Mode().IsRegular() || out.SetWriteDeadline(time.Time{}) != nil { // files that take no deadline, such as /dev/null, never block
 		return nil
 	}
 	o := &outlet{file: out}
@@ -43,8 +43,8 @@ func openDevices() []*outlet {
 	return all
 }
 
-// retire closes the file once all that is queued was taken, or when that takes too long.
-func (o *outlet) retire() {
+// closeWhenEmpty closes the file once the queue is written, or after a timeout.
+func (o *outlet) closeWhenEmpty() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.retired = true
@@ -55,7 +55,7 @@ func (o *outlet) retire() {
 	time.AfterFunc(flushMost, o.close)
 }
 
-// close ends a write that waits.
+// close cancels a blocked write.
 func (o *outlet) close() {
 	_ = o.file.Close()
 	devices.Lock()
@@ -63,17 +63,16 @@ func (o *outlet) close() {
 	delete(devices.open, o)
 }
 
-// failed reports whether the last write failed, as it does for good where a
-// terminal was hung up.
+// failed reports whether the last write failed, which is permanent for a terminal that hung up.
 func (o *outlet) failed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.stats.Err != nil
 }
 
-// flagsOf returns how a log is opened. A named pipe is opened for reading, too, so
-// that it can be opened, and keeps what is written, while it has no reader. Nothing
-// that is opened is to block us, or to become our terminal.
+// flagsOf returns the flags for opening a log. A named pipe is also opened for reading, so that
+// opening succeeds and data is kept while it has no reader. Opening must not block or acquire a
+// controlling terminal.
 func flagsOf(path string, how int) int {
 	const never = syscall.O_NONBLOCK | syscall.O_NOCTTY
 	if info, err := safepath.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {

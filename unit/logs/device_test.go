@@ -88,7 +88,7 @@ func TestANamedPipeKeepsForItsReaderWhatWasWrittenBefore(t *testing.T) {
 func TestWhoPrintsIntoAPipeThatNobodyReadsIsHeld(t *testing.T) {
 	t.Parallel()
 	f := aPipe(t)
-	p, child, err := Start(f, PumpOptions{Holders: []Holder{f}})
+	p, child, err := Start(f, PumpOptions{Spools: []Blocker{f}})
 	if err != nil {
 		t.Fatal(err)
 	}

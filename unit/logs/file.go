@@ -19,48 +19,47 @@ var errClosed = errors.New("the log is closed")
 // Options configure the rotation of a log file.
 type Options struct {
 	MaxBytes int64 // the file rotates when a write reaches this size; 0: never
-	Backups  int   // older files kept, as PATH.1 and so on; 0: the file is truncated instead
+	Backups  int   // number of older files kept, as PATH.1 and so on; 0: the file is truncated instead
 
-	// Now is the clock of an index of times beside the file; nil: none is kept.
+	// Now is the clock for an index of times beside the file; nil: no index.
 	Now func() time.Time
 }
 
-// Stats count a log's bytes since the unit started.
+// Stats count the bytes of a log since the unit started.
 type Stats struct {
 	Written uint64
 	Dropped uint64 // not written
-	Err     error  // of the last write; nil: it succeeded
+	Err     error  // of the last write; nil if it succeeded
 }
 
-// File is a log file that rotates. It is opened by the first write, or by
-// Open. /dev/stdout and /dev/stderr are the unit's own output, which neither
-// rotates nor can be read. Neither do a named pipe and a terminal, whose reader is
-// waited for as that of the unit's own output is. A File is safe for concurrent use.
-// Write never blocks for long, so that it serves a slog.Handler as well as a Pump.
+// File is a rotating log file. It is opened by the first write, or by Open. /dev/stdout and
+// /dev/stderr are the unit's own output, which neither rotates nor can be read. The same is true of
+// named pipes and terminals, which have a spool too. A File is safe for concurrent use. Write never
+// blocks for long, so it serves a slog.Handler as well as a Pump.
 type File struct {
 	path string
 	o    Options
 
-	mu     sync.Mutex
-	out    *os.File // nil: not open
-	odd    bool     // out is not a regular file: it does not rotate
-	device *Spool   // of a pipe or terminal, which out is; nil: it is neither
-	std    *Spool   // of the unit's own output; nil: it is a file
-	size   int64    // of the open file
-	gen    uint64   // how often the path got another file, or the file was truncated
-	cut    uint64   // the last gen that began with a truncation: what was there before is gone
-	kept   int      // how many gens before this one are kept as backups
-	sizes  []int64  // of those, the oldest first
-	ended  int64    // the size of the gen before the oldest that is kept; -1: unknown
-	life   string   // identifies this File: gens of another one do not apply to it
-	stats  Stats
-	holes  []hole // the last ones
-	closed bool
-	change chan struct{} // closed at the next change; nil: nobody waits
+	mu         sync.Mutex
+	out        *os.File // nil: not open
+	notRegular bool     // out is not a regular file and does not rotate
+	device     *Spool   // set if out is a pipe or terminal
+	std        *Spool   // set if the log is the unit's own output
+	size       int64    // of the open file
+	gen        uint64   // number of times the path got another file or the file was truncated
+	cut        uint64   // the last gen that began with a truncation, which discarded earlier data
+	kept       int      // number of earlier gens kept as backups
+	sizes      []int64  // their sizes, oldest first
+	ended      int64    // size of the gen before the oldest one kept; -1: unknown
+	life       string   // identifies this File: the gens of another one do not apply to it
+	stats      Stats
+	holes      []hole // the latest ones
+	closed     bool
+	change     chan struct{} // closed at the next change; nil without waiters
 	times
 
-	version uint64          // how often it has changed
-	bells   []chan struct{} // of those who read several logs
+	version uint64          // counts the changes
+	mergers []chan struct{} // notified for readers of several logs
 }
 
 // New returns the log at a path without touching the file.
@@ -72,8 +71,7 @@ func New(path string, o Options) *File {
 	return f
 }
 
-// spool returns what waits for the reader of the container's output, a pipe or a
-// terminal; nil: the log is none of these.
+// spool returns the spool of the container's output, a pipe or a terminal; nil for a regular file.
 func (f *File) spool() *Spool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,20 +81,20 @@ func (f *File) spool() *Spool {
 	return f.device
 }
 
-// full is that of its spool.
+// full returns the full channel of its spool.
 func (f *File) full() <-chan struct{} { return f.spool().full() }
 
-// Path returns the path that the log was made with.
+// Path returns the configured path.
 func (f *File) Path() string { return f.path }
 
-// Stats returns the counts of bytes.
+// Stats returns the byte counters.
 func (f *File) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.stats
 }
 
-// Limit changes when the file rotates, from the next write on.
+// Limit changes the rotation options, effective with the next write.
 func (f *File) Limit(o Options) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,8 +102,7 @@ func (f *File) Limit(o Options) {
 	f.o = o
 }
 
-// Open creates the file, and its folder, if they do not exist. A log that cannot
-// be opened may still be written to: every write tries again.
+// Open creates the file and its folder if they do not exist. If it fails, every write retries.
 func (f *File) Open() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,8 +112,8 @@ func (f *File) Open() error {
 	return f.open(os.O_APPEND)
 }
 
-// open opens the file. how is O_APPEND, to continue at its end, or O_TRUNC, to
-// begin anew. The caller holds the lock.
+// open opens the file. how is O_APPEND to continue at its end, or O_TRUNC. The caller holds the
+// lock.
 func (f *File) open(how int) error {
 	if f.out != nil || f.std != nil {
 		return nil
@@ -137,15 +134,15 @@ func (f *File) open(how int) error {
 		out.Close()
 		return err
 	}
-	f.out, f.size, f.odd, f.device = out, info.Size(), !info.Mode().IsRegular(), nil
+	f.out, f.size, f.notRegular, f.device = out, info.Size(), !info.Mode().IsRegular(), nil
 	if to := openDevice(out, info); to != nil {
 		f.device = &Spool{to: to}
 	}
 	return nil
 }
 
-// Write appends, and rotates when the file has reached its limit. What cannot be
-// written is dropped and counted, and the error says why.
+// Write appends p and rotates the file when it has reached its limit. Data that cannot be written
+// is dropped and counted, and the error says why.
 func (f *File) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,17 +154,17 @@ func (f *File) Write(p []byte) (int, error) {
 	f.stats.Dropped += uint64(len(p) - n)
 	f.stats.Err = err
 	if n < len(p) {
-		f.lack(int64(len(p) - n))
+		f.recordHole(int64(len(p) - n))
 	}
 	if n > 0 {
-		f.wake()
+		f.notifyFollowers()
 	}
 	return n, err
 }
 
 func (f *File) write(p []byte) (int, error) {
 	if f.device != nil && f.device.to.failed() {
-		f.leave()
+		f.closeFile()
 	}
 	if err := f.open(os.O_APPEND); err != nil {
 		return 0, err
@@ -176,12 +173,12 @@ func (f *File) write(p []byte) (int, error) {
 		if s == nil {
 			continue
 		}
-		if !s.to.put(part{spool: s, at: time.Now()}, p) {
+		if !s.to.enqueue(part{spool: s, at: time.Now()}, p) {
 			return 0, errStalled
 		}
 		return len(p), nil
 	}
-	if f.odd {
+	if f.notRegular {
 		return f.out.Write(p)
 	}
 	n, err := f.out.Write(p)
@@ -189,25 +186,24 @@ func (f *File) write(p []byte) (int, error) {
 		f.mark(f.size - int64(n))
 	}
 	if err == nil && f.o.MaxBytes > 0 && f.size >= f.o.MaxBytes {
-		// All of p is in the file. If the next one cannot be opened, the next
-		// write reports it.
+		// All of p is written. If the next file cannot be opened, the next write reports it.
 		f.rotate()
 	}
 	return n, err
 }
 
-// leave gives up the open file.
-func (f *File) leave() {
+// closeFile closes the open file.
+func (f *File) closeFile() {
 	if f.device != nil {
-		f.device.to.retire()
+		f.device.to.closeWhenEmpty()
 	} else if f.out != nil {
 		f.out.Close()
 	}
 	f.out, f.device = nil, nil
 }
 
-// rotate moves PATH to PATH.1, that to PATH.2, and so on, or truncates the file if
-// no backups are kept.
+// rotate renames PATH to PATH.1, that to PATH.2, and so on, or truncates the file if no backups are
+// kept.
 func (f *File) rotate() {
 	if f.o.Backups == 0 {
 		f.truncate()
@@ -218,7 +214,7 @@ func (f *File) rotate() {
 		last++
 	}
 	for i := last - 1; i > 0; i-- {
-		_ = safepath.Rename(f.backup(i), f.backup(i+1)) // else PATH.1 is overwritten
+		_ = safepath.Rename(f.backup(i), f.backup(i+1)) // if it fails, PATH.1 is overwritten
 		f.moveIndex(f.backup(i), f.backup(i+1))
 	}
 	if err := safepath.Rename(f.path, f.backup(1)); err != nil {
@@ -236,7 +232,7 @@ func (f *File) rotate() {
 		f.kept, f.ended, f.sizes = f.o.Backups, f.sizes[0], f.sizes[1:]
 	}
 	f.out, f.size = nil, 0
-	_ = f.open(os.O_TRUNC) // the next write tries again, and reports it
+	_ = f.open(os.O_TRUNC) // the next write retries and reports the error
 	f.beginIndex()
 }
 
@@ -255,7 +251,7 @@ func (f *File) truncate() {
 	f.beginIndex()
 }
 
-// begin begins a gen without backups; ended is the size of the one before.
+// begin begins a gen without backups; ended is the size of the previous one.
 func (f *File) begin(ended int64) {
 	f.gen++
 	f.nextFile(ended)
@@ -264,8 +260,7 @@ func (f *File) begin(ended int64) {
 
 func (f *File) backup(i int) string { return f.path + "." + strconv.Itoa(i) }
 
-// Reopen closes the file and opens what is at its path now, as needed after
-// somebody else has renamed it.
+// Reopen closes the file and opens the path again, as needed after another process has renamed it.
 func (f *File) Reopen() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -285,9 +280,9 @@ func (f *File) reopen() error {
 		ended = f.size
 		before, _ = f.out.Stat()
 		if now, err := safepath.Stat(f.path); f.device != nil && err == nil && os.SameFile(before, now) {
-			return nil // what waits for its reader comes first
+			return nil // queued data is written first
 		}
-		defer (&File{out: f.out, device: f.device}).leave() // not yet: the new file might get its inode
+		defer (&File{out: f.out, device: f.device}).closeFile() // later: the new file might get its inode
 		f.out, f.device = nil, nil
 	}
 	err := f.open(os.O_APPEND)
@@ -296,13 +291,13 @@ func (f *File) reopen() error {
 			return nil
 		}
 	}
-	// The backups may no longer be those of this log.
+	// The backups may belong to another log now.
 	f.begin(ended)
-	f.wake()
+	f.notifyFollowers()
 	return err
 }
 
-// Clear removes the file and begins a new one, as Supervisor does. Backups stay.
+// Clear removes the file and begins a new one, as Supervisor does. Backups are kept.
 func (f *File) Clear() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -314,35 +309,35 @@ func (f *File) Clear() error {
 	}
 	info, err := safepath.Stat(f.path)
 	if err == nil && !info.Mode().IsRegular() {
-		return nil // /dev/null is empty, and must stay
+		return nil // /dev/null is empty and must not be removed
 	}
 	err = safepath.Remove(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if f.o.Now != nil {
-		_ = safepath.Remove(f.path + timesSuffix) // else it is overwritten
+		_ = safepath.Remove(f.path + timesSuffix) // if it fails, it is overwritten
 	}
 	return f.reopen()
 }
 
-// Close closes the log and ends its followers. The file stays.
+// Close closes the log and ends its followers. The file is kept.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
-	f.wake()
-	f.leave()
+	f.notifyFollowers()
+	f.closeFile()
 	return nil
 }
 
-// wake wakes followers. The caller holds the lock.
-func (f *File) wake() {
+// notifyFollowers wakes followers. The caller holds the lock.
+func (f *File) notifyFollowers() {
 	f.version++
-	for _, bell := range f.bells {
+	for _, bell := range f.mergers {
 		select {
 		case bell <- struct{}{}:
-		default: // it rings
+		default: // already notified
 		}
 	}
 	if f.change != nil {
@@ -351,8 +346,7 @@ func (f *File) wake() {
 	}
 }
 
-// waiter returns a channel that is closed at the next change. The caller holds the
-// lock.
+// waiter returns a channel that is closed at the next change. The caller holds the lock.
 func (f *File) waiter() <-chan struct{} {
 	if f.change == nil {
 		f.change = make(chan struct{})

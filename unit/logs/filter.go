@@ -6,48 +6,48 @@ import (
 	"sync"
 )
 
-// What encloses output that is captured (Supervisor manual, "Capture Mode").
+// The delimiters of captured output (Supervisor manual, "Capture Mode").
 var (
 	captureBegin = []byte("<!--XSUPERVISOR:BEGIN-->")
 	captureEnd   = []byte("<!--XSUPERVISOR:END-->")
 )
 
-// escapeBegin begins an ANSI escape sequence, and one of escapeEnds ends it.
+// The beginning of an ANSI escape sequence, and the bytes that end one.
 var escapeBegin = []byte("\x1b[")
 
 const escapeEnds = "HfABCDRsuJKhlpm"
 
-// FilterOptions say what a Filter does.
+// FilterOptions configure a Filter.
 type FilterOptions struct {
 	StripANSI  bool
-	CaptureMax int64             // how much of captured output is kept, its end; 0: none is captured
-	Captured   func(data []byte) // called with captured output when it is complete
+	CaptureMax int64             // size of the tail of captured output to keep; 0: capture nothing
+	Captured   func(data []byte) // called with complete captured output
 }
 
-// Filter takes escape sequences and the marks of captured output out of a stream.
-// It passes everything else on, captured output too, which its Sink then keeps from
-// the log. Each run of a process needs its own.
+// Filter removes escape sequences and capture delimiters from a stream. It passes everything else
+// on, including captured output, which its Sink withholds from the log. Each run of a process needs
+// its own Filter.
 type Filter struct {
 	o  FilterOptions
 	to io.Writer
 
 	mu        sync.Mutex
 	escaping  bool   // within an escape sequence
-	partial   []byte // the beginning of an escape sequence, perhaps
-	pending   []byte // the beginning of a mark, perhaps
+	partial   []byte // a possible beginning of an escape sequence
+	pending   []byte // a possible beginning of a delimiter
 	capturing bool
 	captured  []byte
 	buf       []byte
 }
 
-// NewFilter returns a filter that passes nothing on before Pass.
+// NewFilter returns a filter that discards its output until Pass is called.
 func NewFilter(o FilterOptions) *Filter { return &Filter{o: o, to: io.Discard} }
 
-// Pass sets where the filtered stream goes, before the first Write.
+// Pass sets the destination of the filtered stream; call it before the first Write.
 func (f *Filter) Pass(to io.Writer) { f.to = to }
 
-// Sink returns a writer to a log, which leaves out what is captured. It is for what
-// the filter passes on.
+// Sink returns a writer to a log that omits captured output. It is meant for the filter's
+// destination.
 func (f *Filter) Sink(log io.Writer) io.Writer { return filterSink{f, log} }
 
 type filterSink struct {
@@ -55,7 +55,7 @@ type filterSink struct {
 	log    io.Writer
 }
 
-// Write is called within a Write of the filter, whose lock it has.
+// Write is called during a Write of the filter, which holds the lock.
 func (s filterSink) Write(p []byte) (int, error) {
 	f := s.filter
 	if !f.capturing {
@@ -68,7 +68,7 @@ func (s filterSink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Write filters p, and returns the error of what it has passed on.
+// Write filters p and returns the error of the destination.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +82,7 @@ func (f *Filter) Write(p []byte) (int, error) {
 	return len(p), f.pass(data)
 }
 
-// Flush passes on what might have become a mark: the process has ended.
+// Flush passes on an incomplete delimiter when the process has ended.
 func (f *Filter) Flush() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,7 +98,7 @@ func (f *Filter) pass(data []byte) error {
 	return err
 }
 
-// strip removes escape sequences, of which one may continue in the next write.
+// strip removes escape sequences; one may continue in the next write.
 func (f *Filter) strip(p []byte) []byte {
 	if len(f.partial) > 0 {
 		p = append(f.partial, p...)
@@ -126,7 +126,7 @@ func (f *Filter) strip(p []byte) []byte {
 	return f.buf
 }
 
-// capture looks for marks, of which one may continue in the next write.
+// capture looks for delimiters; one may continue in the next write.
 func (f *Filter) capture(p []byte) (err error) {
 	if len(f.pending) > 0 {
 		p = append(f.pending, p...)
@@ -158,7 +158,7 @@ func (f *Filter) capture(p []byte) (err error) {
 	}
 }
 
-// prefixAtEnd returns the length of the longest end of p that begins mark.
+// prefixAtEnd returns the length of the longest suffix of p that is a prefix of mark.
 func prefixAtEnd(p, mark []byte) int {
 	for n := min(len(p), len(mark)-1); n > 0; n-- {
 		if bytes.HasPrefix(mark, p[len(p)-n:]) {

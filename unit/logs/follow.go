@@ -10,27 +10,24 @@ import (
 )
 
 const (
-	followFrom = 1024     // how many bytes before the end following starts
-	followRead = 32 << 10 // how much is read at once at most
+	followFrom = 1024     // distance from the end at which following starts
+	followRead = 32 << 10 // maximum size of one read
 )
 
-// truncated is what a follower reads in place of bytes that are gone before it
-// read them, or when the file has shrunk.
+// truncated is returned by a follower instead of lost bytes, or when the file has shrunk.
 var truncated = []byte("==> File truncated <==\n")
 
-// Follower reads a log as it grows, across rotations: a renamed file is read to its
-// end first, and no file in between is skipped as long as it is kept. It is not
-// safe for concurrent use.
+// Follower reads a log as it grows, across rotations: it reads a renamed file completely, and skips
+// no file that is kept. It is not safe for concurrent use.
 type Follower struct {
 	log  *File
-	file *os.File // of gen; nil: it could not be opened yet
+	file *os.File // of gen; nil if it could not be opened yet
 	gen  uint64
 	at   int64
 	buf  []byte
 }
 
-// Follow starts 1,024 bytes before the end. If there is no file, the error is the
-// fault NO_FILE.
+// Follow starts 1,024 bytes before the end. A missing file is the fault NO_FILE.
 func (f *File) Follow() (*Follower, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,8 +46,8 @@ func (w *Follower) Close() error {
 	return w.file.Close()
 }
 
-// Next waits for the next bytes, which are valid until the next call. The error is
-// io.EOF at the end of a closed log, or ctx's.
+// Next blocks until there are more bytes, which are valid until the next call. It returns io.EOF at
+// the end of a closed log, or the error of ctx.
 func (w *Follower) Next(ctx context.Context) ([]byte, error) {
 	for {
 		w.log.mu.Lock()
@@ -97,7 +94,7 @@ func (w *Follower) read() ([]byte, error) {
 		if w.wasCut() {
 			return nil, nil
 		}
-		w.at = 0 // truncated by somebody else
+		w.at = 0 // truncated by another process
 		return truncated, nil
 	}
 	if w.buf == nil {
@@ -108,7 +105,7 @@ func (w *Follower) read() ([]byte, error) {
 		return nil, err
 	}
 	if w.wasCut() {
-		return nil, nil // these bytes may have been written after the cut
+		return nil, nil // these bytes may have been written after the truncation
 	}
 	w.at += int64(n)
 	return w.buf[:n], nil
@@ -120,7 +117,7 @@ func (w *Follower) wasCut() bool {
 	return w.log.cut > w.gen
 }
 
-// reopen opens the current file if it could not be opened before.
+// reopen opens the current file if that failed before.
 func (w *Follower) reopen() {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
@@ -129,14 +126,13 @@ func (w *Follower) reopen() {
 	}
 }
 
-// advance continues with the file after the one that was read to its end, and
-// reports whether something in between is gone.
+// advance continues with the next file and reports whether data between the files is lost.
 func (w *Follower) advance() (gap bool) {
 	f := w.log
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if w.gen < f.cut {
-		// The file was truncated while we read it, and may have been renamed since.
+		// The file was truncated during the read, and may have been renamed since.
 		gap, w.gen = true, f.cut
 	} else {
 		w.gen++
@@ -150,6 +146,6 @@ func (w *Follower) advance() (gap bool) {
 	}
 	w.Close()
 	w.at = 0
-	w.file, _ = safepath.Open(path) // if it is gone by now, that is a gap, too
+	w.file, _ = safepath.Open(path) // if it no longer exists, that is a gap too
 	return gap || (w.file == nil && w.gen < f.gen)
 }

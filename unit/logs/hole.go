@@ -2,17 +2,17 @@ package logs
 
 import "math"
 
-// hole is where bytes are missing that could not be written.
+// hole is a position at which bytes could not be written.
 type hole struct {
 	gen           uint64
 	offset, bytes int64
 }
 
-// mostHoles is of how many a log knows; readers of it are told of no others.
+// mostHoles is the number of holes that a log remembers.
 const mostHoles = 64
 
-// lack notes bytes that could not be written. The caller holds the lock.
-func (f *File) lack(bytes int64) {
+// recordHole records bytes that could not be written. The caller holds the lock.
+func (f *File) recordHole(bytes int64) {
 	if n := len(f.holes); n > 0 && f.holes[n-1].gen == f.gen && f.holes[n-1].offset == f.size {
 		f.holes[n-1].bytes += bytes
 		return
@@ -23,8 +23,8 @@ func (f *File) lack(bytes int64) {
 	}
 }
 
-// toHole returns how many bytes there are from a position to the next hole.
-func (f *File) toHole(at cursor) int64 {
+// bytesToHole returns the number of bytes from a position to the next hole.
+func (f *File) bytesToHole(at cursor) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, h := range f.holes {
@@ -35,8 +35,8 @@ func (f *File) toHole(at cursor) int64 {
 	return math.MaxInt64
 }
 
-// lacking returns how many bytes are missing just before a position.
-func (f *File) lacking(at cursor) int64 {
+// missingBefore returns the number of bytes missing just before a position.
+func (f *File) missingBefore(at cursor) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, h := range f.holes {

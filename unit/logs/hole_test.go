@@ -102,7 +102,7 @@ func TestWhoeverReadsIsToldOfEachHoleOnce(t *testing.T) {
 			if r.IntN(3) == 0 {
 				n := int64(1 + r.IntN(9))
 				f.mu.Lock()
-				f.lack(n)
+				f.recordHole(n)
 				f.mu.Unlock()
 				missing += n
 			} else {

@@ -11,25 +11,21 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// maxLine is the longest line in bytes that is written as one; longer lines are
-// split.
+// maxLine is the maximum length of a line in bytes; longer lines are split.
 const maxLine = 16 << 10
 
-// nanoseconds is RFC 3339 with all nine digits, so that all times have the same
-// length.
+// nanoseconds is RFC 3339 with nine fractional digits, so that all times have the same length.
 const nanoseconds = "2006-01-02T15:04:05.000000000Z07:00"
 
-// Style is how a line is written to the container's output.
+// Style is the format of a line in the container's output.
 type Style int
 
 // The styles of lines.
 const (
 	// Prefixed is `COMPONENT:OPERATION | LINE`, with the line's bytes as they are.
 	Prefixed Style = iota
-	// JSON is one object in each line: time (RFC 3339, UTC, nanoseconds),
-	// component, operation, stream, and line, or, where the line is not UTF-8,
-	// base64 with all of its bytes. A piece of a line that goes on has
-	// "partial":true.
+	// JSON is one object per line: time (RFC 3339, UTC, nanoseconds), component, operation, stream,
+	// and line, or base64 for a line that is not UTF-8. A piece of a split line has "partial":true.
 	JSON
 )
 
@@ -56,20 +52,20 @@ func (l *Lines) line(to, line []byte, partial bool) []byte {
 	return append(to, "}\n"...)
 }
 
-// dropped returns the note that lines are missing.
+// dropped returns a note about missing lines.
 func (s Style) dropped(at time.Time, stream wire.Stream, m missed) []byte {
 	if s == Prefixed {
-		return fmt.Appendf(nil, "toskose-unit | %d lines of %d bytes were dropped here: nobody read the output\n", m.lines, m.bytes)
+		return fmt.Appendf(nil, "toskose-unit | %d lines of %d bytes were dropped here: the output was not read\n", m.lines, m.bytes)
 	}
 	return fmt.Appendf(nil, "{\"time\":\"%s\",\"stream\":%q,\"dropped_lines\":%d,\"dropped_bytes\":%d}\n",
 		at.UTC().Format(nanoseconds), stream, m.lines, m.bytes)
 }
 
-// appendJSON writes valid UTF-8 as a JSON string (RFC 8259, 7).
+// appendJSON appends valid UTF-8 as a JSON string (RFC 8259, 7).
 func appendJSON(to, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	to = append(to, '"')
-	plain := 0 // where the bytes begin that need no escape
+	plain := 0 // start of bytes that need no escaping
 	for i, c := range text {
 		if c >= ' ' && c != '"' && c != '\\' {
 			continue
@@ -91,15 +87,15 @@ func appendJSON(to, text []byte) []byte {
 	return append(to, '"')
 }
 
-// Lines splits one stream of a process into lines for a Console. Its methods never
-// wait for a reader.
+// Lines splits one stream of a process into lines for a Console. Its methods never wait for a
+// reader.
 type Lines struct {
 	now    func() time.Time
-	spool  *Spool // of the stream, from run to run
+	spool  *Spool // of the stream, shared by all runs
 	prefix []byte
 
-	// The outlet's goroutine's.
-	rest []byte // of an incomplete line; never empty after a piece of it was written
+	// Owned by the outlet's goroutine:
+	rest []byte // an incomplete line; not empty once a piece of it was written
 	time []byte // of the current part
 }
 
@@ -128,13 +124,12 @@ func (l *Lines) Of(component, operation string) *Lines {
 // Plain returns a writer of lines without a prefix with the same Spool.
 func (l *Lines) Plain() *Lines { return &Lines{now: l.now, spool: l.spool} }
 
-// Spool returns what waits for the reader, of all runs.
+// Spool returns the spool shared by all runs.
 func (l *Lines) Spool() *Spool { return l.spool }
 
-// Write takes all of p. An incomplete line is kept until it ends, grows too long,
-// or is flushed.
+// Write accepts all of p. An incomplete line is kept until it ends, grows too long, or is flushed.
 func (l *Lines) Write(p []byte) (int, error) {
-	if !l.spool.to.put(part{spool: l.spool, lines: l, at: l.now()}, p) {
+	if !l.spool.to.enqueue(part{spool: l.spool, lines: l, at: l.now()}, p) {
 		l.spool.dropped.Add(uint64(len(p)))
 	}
 	return len(p), nil
@@ -142,10 +137,10 @@ func (l *Lines) Write(p []byte) (int, error) {
 
 // Flush ends an incomplete line.
 func (l *Lines) Flush() {
-	l.spool.to.put(part{spool: l.spool, lines: l, at: l.now(), flush: true}, nil)
+	l.spool.to.enqueue(part{spool: l.spool, lines: l, at: l.now(), flush: true}, nil)
 }
 
-// format writes the lines of a part.
+// format formats the lines of a part.
 func (l *Lines) format(p part, data []byte) {
 	if l.spool.style == JSON {
 		l.time = p.at.UTC().AppendFormat(l.time[:0], nanoseconds)
@@ -185,7 +180,7 @@ func (l *Lines) end() {
 	l.rest = nil
 }
 
-// cut writes pieces of the rest until it fits into one.
+// cut writes pieces of an incomplete line until the rest fits into one.
 func (l *Lines) cut() {
 	at := 0
 	for len(l.rest)-at > maxLine {
@@ -196,8 +191,7 @@ func (l *Lines) cut() {
 	l.rest = append(l.rest[:0], l.rest[at:]...)
 }
 
-// pieceOf returns the length of the next piece of a long line: it does not end
-// within a UTF-8 character.
+// pieceOf returns the length of the next piece of a long line. It does not split a UTF-8 character.
 func pieceOf(line []byte) int {
 	for n := maxLine; n > maxLine-utf8.UTFMax; n-- {
 		if utf8.RuneStart(line[n]) {
@@ -216,11 +210,11 @@ func (l *Lines) put(line []byte, partial bool) {
 	}
 }
 
-// Next returns a writer for the stream's next run, with the same Spool. Each run
-// has its own, so that their lines do not mix.
+// Next returns a writer for the stream's next run with the same Spool. Each run has its own, so
+// that their lines do not mix.
 func (l *Lines) Next() *Lines { return &Lines{now: l.now, spool: l.spool, prefix: l.prefix} }
 
-// Stats returns the bytes of lines that were written and dropped, over all runs.
+// Stats returns the bytes of lines written and dropped, over all runs.
 func (l *Lines) Stats() Stats {
 	return Stats{Written: l.spool.written.Load(), Dropped: l.spool.dropped.Load()}
 }

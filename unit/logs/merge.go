@@ -7,60 +7,60 @@ import (
 	"time"
 )
 
-// Begin says where a reader of a log begins that has no cursor: the last of what is
-// given. The zero value is the oldest byte that is kept.
+// Begin is the start position of a reader without a cursor: the later of both fields. The zero
+// value is the oldest byte kept.
 type Begin struct {
-	Since time.Time // what was written then or later
-	Last  int       // so many lines before the end, of 10,000; -1: the end
+	Since time.Time // data written at this time or later
+	Last  int       // number of lines before the end, up to 10,000; -1: the end
 }
 
-// lastMost is the most lines that Begin.Last goes back.
+// lastMost is the maximum of Begin.Last.
 const lastMost = 10_000
 
 // Chunk is a part of one of several logs that was written at one time.
 type Chunk struct {
-	Log  int    // which
-	At   string // the cursor of its first byte
+	Log  int    // index of the log
+	At   string // cursor of its first byte
 	Data []byte
 	Time time.Time
-	Gap  bool  // something before it is missing, or may be
-	Lost int64 // how many bytes; 0: unknown
+	Gap  bool  // data before it is missing, or may be
+	Lost int64 // number of missing bytes; 0: unknown
 }
 
 const (
-	mergeBytes = 64 << 10 // that a Merger holds of all logs
-	mergeLeast = 4 << 10  // and of one log
+	mergeBytes = 64 << 10 // the memory of a Merger for all logs
+	mergeLeast = 4 << 10  // its minimum for one log
 )
 
-// Merger reads several logs in the order in which they were written, as far as the
-// indexes of their times say, and each in its own. It is not safe for concurrent use.
+// Merger reads several logs in the order of writing, as far as their indexes of times tell, and
+// each log in its own order. It is not safe for concurrent use.
 type Merger struct {
-	logs  []*tributary
+	logs  []*mergedLog
 	bell  chan struct{}
-	share int64 // of mergeBytes for each log that has something
+	share int64 // the share of mergeBytes per log with data
 }
 
-// tributary is a log of a Merger.
-type tributary struct {
+// mergedLog is a log of a Merger.
+type mergedLog struct {
 	f       *File
-	next    cursor // after what is held
-	at      cursor // of what is held
-	held    []byte // and was not returned
-	marks   []mark // of what is held
-	start   bool   // where it begins was not told
-	gap     bool   // before what is held
-	lost    int64  // of bytes
-	version uint64 // of the File when nothing came after next
-	read    bool   // version counts
+	next    cursor // position after data
+	at      cursor // position of data
+	data    []byte // read but not returned
+	marks   []mark // times of data
+	start   bool   // its start was not announced
+	gap     bool   // there is a gap before data
+	lost    int64  // number of bytes in the gap
+	version uint64 // of the File when nothing was found after next
+	read    bool   // version is valid
 }
 
-// Merge reads logs, each from its cursor, or from where begin says. Logs that cannot
-// be read, such as the container's own output, have nothing. The fault is BAD_ARGUMENTS
-// for what is not a cursor. The caller closes the Merger.
+// Merge reads logs, each from its cursor, or from begin. Logs that cannot be read, such as the
+// container's own output, are empty. A malformed cursor is the fault BAD_ARGUMENTS. The caller
+// closes the Merger.
 func Merge(files []*File, after []string, begin Begin) (*Merger, error) {
 	m := &Merger{bell: make(chan struct{}, 1)}
 	for i, f := range files {
-		t := &tributary{f: f}
+		t := &mergedLog{f: f}
 		m.logs = append(m.logs, t)
 		if f == nil || f.std != nil {
 			t.f = nil
@@ -81,7 +81,7 @@ func Merge(files []*File, after []string, begin Begin) (*Merger, error) {
 	}
 	for _, t := range m.logs {
 		if t.f != nil {
-			t.f.ring(m.bell, true)
+			t.f.registerMerger(m.bell, true)
 		}
 	}
 	m.divide()
@@ -92,38 +92,37 @@ func Merge(files []*File, after []string, begin Begin) (*Merger, error) {
 func (m *Merger) Close() {
 	for _, t := range m.logs {
 		if t.f != nil {
-			t.f.ring(m.bell, false)
+			t.f.registerMerger(m.bell, false)
 		}
 	}
 }
 
-// ring adds or removes a bell.
-func (f *File) ring(bell chan struct{}, on bool) {
+// registerMerger adds or removes a channel to notify.
+func (f *File) registerMerger(bell chan struct{}, on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.bells = slices.DeleteFunc(f.bells, func(b chan struct{}) bool { return b == bell })
+	f.mergers = slices.DeleteFunc(f.mergers, func(b chan struct{}) bool { return b == bell })
 	if on {
-		f.bells = append(f.bells, bell)
+		f.mergers = append(f.mergers, bell)
 	}
 }
 
-// divide shares the memory among the logs that have something.
+// divide divides the memory among the logs that have data.
 func (m *Merger) divide() {
 	n := 1
 	for _, t := range m.logs {
-		if len(t.held) > 0 {
+		if len(t.data) > 0 {
 			n++
 		}
 	}
 	m.share = max(mergeBytes/int64(n), mergeLeast)
 }
 
-// Next returns the next chunk; nil: there is nothing more now. A chunk without data
-// says where a log begins whose beginning is not read, or what is missing from it. The error
-// is io.EOF when a log was closed and is read to its end: the unit ends, or its
-// configuration changed.
+// Next returns the next chunk, or nil if there is none now. A chunk without data announces the
+// start position of a log, or a gap. The error is io.EOF when a log was closed and read completely,
+// because the unit ends or its configuration changed.
 func (m *Merger) Next() (*Chunk, error) {
-	var first *tributary
+	var first *mergedLog
 	index := 0
 	for i, t := range m.logs {
 		if t.f == nil {
@@ -133,9 +132,9 @@ func (m *Merger) Next() (*Chunk, error) {
 			return nil, err
 		}
 		if t.start || t.gap {
-			return t.tell(i), nil
+			return t.announceGap(i), nil
 		}
-		if len(t.held) == 0 {
+		if len(t.data) == 0 {
 			continue
 		}
 		if first == nil || t.marks[0].at < first.marks[0].at {
@@ -146,13 +145,13 @@ func (m *Merger) Next() (*Chunk, error) {
 		m.divide()
 		return nil, nil //nolint:nilnil // there is neither
 	}
-	return first.take(index), nil
+	return first.takeEarliest(index), nil
 }
 
-// tell returns what is to be known before any data.
-func (t *tributary) tell(i int) *Chunk {
+// announceGap returns a chunk that precedes any data, or nil.
+func (t *mergedLog) announceGap(i int) *Chunk {
 	at := t.next
-	if len(t.held) > 0 {
+	if len(t.data) > 0 {
 		at = t.at
 	}
 	c := &Chunk{Log: i, At: at.String(), Gap: t.gap, Lost: t.lost}
@@ -160,14 +159,14 @@ func (t *tributary) tell(i int) *Chunk {
 	return c
 }
 
-// take returns what is held of the earliest time.
-func (t *tributary) take(i int) *Chunk {
-	n := len(t.held)
+// takeEarliest returns the earliest part of the data.
+func (t *mergedLog) takeEarliest(i int) *Chunk {
+	n := len(t.data)
 	if len(t.marks) > 1 {
 		n = int(t.marks[1].offset - t.at.offset)
 	}
-	c := &Chunk{Log: i, At: t.at.String(), Data: t.held[:n], Time: time.Unix(0, t.marks[0].at)}
-	t.held = t.held[n:]
+	c := &Chunk{Log: i, At: t.at.String(), Data: t.data[:n], Time: time.Unix(0, t.marks[0].at)}
+	t.data = t.data[n:]
 	t.at.offset += int64(n)
 	if len(t.marks) > 1 {
 		t.marks = t.marks[1:]
@@ -175,12 +174,12 @@ func (t *tributary) take(i int) *Chunk {
 	return c
 }
 
-// fill reads on once all that was held is taken.
-func (t *tributary) fill(most int64) error {
-	if len(t.held) > 0 {
+// fill reads more once all data was returned.
+func (t *mergedLog) fill(most int64) error {
+	if len(t.data) > 0 {
 		return nil
 	}
-	t.held, t.marks = nil, nil
+	t.data, t.marks = nil, nil
 	t.f.mu.Lock()
 	version, closed := t.f.version, t.f.closed
 	t.f.mu.Unlock()
@@ -191,7 +190,7 @@ func (t *tributary) fill(most int64) error {
 	if err != nil {
 		return err
 	}
-	t.at, t.next, t.held = p.at, p.next, p.data
+	t.at, t.next, t.data = p.at, p.next, p.data
 	t.gap, t.lost = t.gap || p.gap, t.lost+p.lost
 	if t.read, t.version = len(p.data) == 0, version; t.read {
 		if closed && !t.gap {
@@ -203,7 +202,7 @@ func (t *tributary) fill(most int64) error {
 	return nil
 }
 
-// Wait waits until a log has changed, or ctx ends.
+// Wait blocks until a log has changed or ctx ends.
 func (m *Merger) Wait(ctx context.Context) {
 	select {
 	case <-m.bell:
@@ -211,8 +210,8 @@ func (m *Merger) Wait(ctx context.Context) {
 	}
 }
 
-// marksOf returns when a part of one of the files was written: at least one mark, the
-// first of which is of its first byte.
+// marksOf returns when a part of a file was written: at least one mark, the first of which is for
+// its first byte.
 func (f *File) marksOf(at cursor, length int64) []mark {
 	end := at.offset + length
 	f.mu.Lock()
@@ -220,7 +219,7 @@ func (f *File) marksOf(at cursor, length int64) []mark {
 	if !current {
 		path = f.backup(int(f.gen - at.gen))
 	}
-	marked, wrote := f.marked, f.wrote
+	marked, wrote := f.marked, f.lastWrite
 	f.mu.Unlock()
 	var marks []mark
 	if current && marked.at > 0 && at.offset >= marked.offset {

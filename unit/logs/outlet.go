@@ -13,60 +13,58 @@ import (
 )
 
 const (
-	// pipeBuf is how much a pipe takes in one piece, whoever else writes to it
-	// (PIPE_BUF).
+	// pipeBuf is the size of an atomic write to a pipe (PIPE_BUF).
 	pipeBuf = 4096
-	// outletKeep is how much memory is kept once the queue is empty.
+	// outletKeep is how much memory is kept when the queue is empty.
 	outletKeep = 64 << 10
 	// formatted is how much formatted text is collected before it is written.
 	formatted = 64 << 10
 )
 
-// How long Flush waits: for the next bytes to be taken, and in all.
+// The timeouts of Flush: for the next bytes to be accepted, and in total.
 const (
 	flushPatience = time.Second
 	flushMost     = 5 * time.Second
 )
 
-// outlet is the unit's own stdout or stderr, or a pipe or terminal that is a log. What is written to it is queued, in
-// order, and a goroutine that lives as long as there is something in the queue
-// waits for the reader. The outlet does not open /dev/stdout, which fails for a socket
-// and for another user's pipe, and does not make the descriptor non-blocking,
-// since others share it.
+// outlet is the unit's own stdout or stderr, or a pipe or terminal used as a log. Writes are queued
+// in order, and a goroutine, which lives as long as the queue is not empty, waits for the reader.
+// The outlet does not open /dev/stdout, which fails for a socket and for another user's pipe, and
+// does not make the descriptor non-blocking, since other processes share it.
 type outlet struct {
-	fd    int           // of what is shared with others
-	file  *os.File      // nil: it is that
-	taken atomic.Uint64 // bytes, counted with every write
+	fd    int           // the shared descriptor
+	file  *os.File      // nil: fd is used
+	taken atomic.Uint64 // bytes, updated with every write
 
 	mu      sync.Mutex
 	queue   []byte
 	parts   []part        // of the queue, in order
-	writing bool          // the goroutine lives
-	empty   chan struct{} // closed when the queue is empty; nil: nobody waits for that
-	retired bool          // the file is closed when the queue is empty
+	writing bool          // the goroutine is running
+	drained chan struct{} // closed when the queue is empty; nil without waiters
+	retired bool          // close the file when the queue is empty
 	stats   Stats
 
-	// The goroutine's.
+	// Owned by the goroutine:
 	spareQueue []byte
 	spareParts []part
 	text       []byte
 }
 
-// part is what one write added to the queue.
+// part is the data of one write in the queue.
 type part struct {
 	spool  *Spool
-	lines  *Lines // formats it; nil: the bytes stay as they are
+	lines  *Lines // formats the data; nil: unchanged
 	size   int
 	at     time.Time
-	flush  bool // its last line ends here
+	flush  bool // the last line ends here
 	missed missed
 }
 
-// missed counts what was dropped before a part.
+// missed counts the output dropped before a part.
 type missed struct{ lines, bytes int }
 
-// outlets returns the unit's stdout and stderr. They are shared by all that write to
-// them, and are one where both are the same file or pipe.
+// outlets returns the unit's stdout and stderr. They are shared by all writers, and identical if
+// both are the same file or pipe.
 var outlets = sync.OnceValue(func() [2]*outlet {
 	out, err := &outlet{fd: 1}, &outlet{fd: 2}
 	if sameFile(out.fd, err.fd) {
@@ -81,7 +79,7 @@ func sameFile(a, b int) bool {
 		first.Dev == second.Dev && first.Ino == second.Ino
 }
 
-// outletOf returns the outlet that a path stands for; nil: none.
+// outletOf returns the outlet for a path, or nil.
 func outletOf(path string) *outlet {
 	switch path {
 	case "/dev/stdout", "/proc/self/fd/1", "/dev/fd/1":
@@ -92,9 +90,8 @@ func outletOf(path string) *outlet {
 	return nil
 }
 
-// Flush waits until the readers of the container's output, and of pipes and
-// terminals, have taken all that was written to them: not longer than five seconds,
-// and not for a reader that takes nothing for one.
+// Flush waits until the readers of the container's output, pipes and terminals have accepted all
+// queued data: at most five seconds, and at most one second for a reader that accepts nothing.
 func Flush() {
 	deadline := time.Now().Add(flushMost)
 	own := outlets()
@@ -109,7 +106,7 @@ func (o *outlet) flush(deadline time.Time, after func(time.Duration) <-chan time
 	for {
 		before := o.taken.Load()
 		select {
-		case <-o.emptied():
+		case <-o.waitDrained():
 			return
 		case <-after(min(flushPatience, time.Until(deadline))):
 			if o.taken.Load() == before || time.Now().After(deadline) {
@@ -119,23 +116,23 @@ func (o *outlet) flush(deadline time.Time, after func(time.Duration) <-chan time
 	}
 }
 
-// emptied returns a channel that is closed when nothing is queued.
-func (o *outlet) emptied() <-chan struct{} {
+// waitDrained returns a channel that is closed when the queue is empty.
+func (o *outlet) waitDrained() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.empty == nil {
-		o.empty = make(chan struct{})
+	if o.drained == nil {
+		o.drained = make(chan struct{})
 	}
-	empty := o.empty
+	empty := o.drained
 	if !o.writing {
-		close(o.empty)
-		o.empty = nil
+		close(o.drained)
+		o.drained = nil
 	}
 	return empty
 }
 
-// put queues a part with its data. It never waits for the reader.
-func (o *outlet) put(p part, data []byte) (ok bool) {
+// enqueue queues a part with its data. It never waits for the reader.
+func (o *outlet) enqueue(p part, data []byte) (ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := p.spool
@@ -163,8 +160,8 @@ func (o *outlet) add(p part) {
 	p.missed, s.missed = s.missed, missed{}
 	o.parts = append(o.parts, p)
 	s.waiting += p.size
-	if s.waiting >= spoolFull && s.room == nil {
-		s.room = make(chan struct{})
+	if s.waiting >= spoolFull && s.notFull == nil {
+		s.notFull = make(chan struct{})
 	}
 }
 
@@ -183,16 +180,16 @@ func (o *outlet) run() {
 	}
 }
 
-// next takes the queue. If it is empty, the goroutine is over.
+// next takes the queue. If it is empty, the goroutine ends.
 func (o *outlet) next() ([]byte, []part) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	queue, parts := o.queue, o.parts
 	if len(parts) == 0 {
 		o.writing = false
-		if o.empty != nil {
-			close(o.empty)
-			o.empty = nil
+		if o.drained != nil {
+			close(o.drained)
+			o.drained = nil
 		}
 		if o.retired {
 			o.close()
@@ -207,13 +204,13 @@ func (o *outlet) next() ([]byte, []part) {
 	return queue, parts
 }
 
-// deliver writes a part, and makes room in its spool.
+// deliver writes a part and makes room in its spool.
 func (o *outlet) deliver(p part, data []byte) {
 	if p.missed.bytes > 0 {
 		if p.lines != nil {
 			p.lines.end()
 		}
-		o.text = append(o.text, p.spool.note(p.at, p.missed)...)
+		o.text = append(o.text, p.spool.droppedNote(p.at, p.missed)...)
 	}
 	if p.lines == nil {
 		o.send()
@@ -226,16 +223,16 @@ func (o *outlet) deliver(p part, data []byte) {
 	defer o.mu.Unlock()
 	s := p.spool
 	s.waiting -= p.size
-	if s.room != nil && s.waiting <= spoolFull/2 {
-		close(s.room)
-		s.room = nil
+	if s.notFull != nil && s.waiting <= spoolFull/2 {
+		close(s.notFull)
+		s.notFull = nil
 	}
 	if s.waiting == 0 && s.missed.bytes > 0 {
-		o.add(part{spool: s, at: p.at}) // nothing follows what was dropped: note it now
+		o.add(part{spool: s, at: p.at}) // nothing follows the dropped lines: write the note now
 	}
 }
 
-// send writes the text that was formatted.
+// send writes the formatted text.
 func (o *outlet) send() {
 	if len(o.text) > 0 {
 		o.write(o.text)
@@ -243,8 +240,8 @@ func (o *outlet) send() {
 	}
 }
 
-// write waits for the reader. After an error, a gone reader or a full disk, the
-// next write may succeed.
+// write waits for the reader. After an error, such as a closed reader or a full disk, the next
+// write may succeed.
 func (o *outlet) write(text []byte) {
 	var failed error
 	size, left := len(text), text
@@ -254,10 +251,10 @@ func (o *outlet) write(text []byte) {
 		o.taken.Add(uint64(max(n, 0)))
 		switch {
 		case errors.Is(err, unix.EAGAIN):
-			// Somebody who shares it has made it non-blocking.
+			// Another process sharing it has made it non-blocking.
 			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLOUT}}, -1)
 		case err != nil && !errors.Is(err, unix.EINTR):
-			failed = fmt.Errorf("cannot write what is printed: %w", err)
+			failed = fmt.Errorf("cannot write the output: %w", err)
 		}
 	}
 	o.mu.Lock()
@@ -274,8 +271,8 @@ func (o *outlet) writeOnce(text []byte) (int, error) {
 	return unix.Write(o.fd, text)
 }
 
-// wholeLines returns as many lines as a pipe takes in one piece, so that others who
-// write to it do not come between.
+// wholeLines returns as many lines as an atomic write takes, so that lines of other writers do not
+// come between.
 func wholeLines(text []byte) []byte {
 	if len(text) <= pipeBuf {
 		return text

@@ -2,40 +2,40 @@ package logs
 
 import "time"
 
-// A process that writes line by line wakes its reader for each. If some short reads have
-// followed each other soon, the pipe is left alone for a while instead, so that lines gather.
+// A process that writes line by line wakes its reader for each line. After several short reads in
+// quick succession, the pipe is read at intervals instead, so that lines accumulate.
 const (
-	paceStreak = 8                    // short reads, one soon after the other, after which it is left alone
-	paceIdle   = 8                    // pauses without a line after which it is waited for again
-	paceMost   = 4 * time.Millisecond // the longest pause; a line is not later than that
-	paceLeast  = paceMost / 32        // the shortest
+	paceStreak = 8                    // number of quick short reads before pausing
+	paceIdle   = 8                    // number of pauses without data before polling the pipe again
+	paceMost   = 4 * time.Millisecond // the longest pause, and so the maximum delay of a line
+	paceLeast  = paceMost / 32        // the shortest pause
 )
 
-// pace decides how long a pipe is left alone.
-type pace struct {
-	pause  time.Duration // 0: it is waited for
-	streak int           // of short reads, or of pauses without a line
-	last   time.Time     // when it was read last
+// pacer determines the intervals at which a pipe is read.
+type pacer struct {
+	pause  time.Duration // 0: wait for data
+	streak int           // number of short reads, or of pauses without data
+	last   time.Time     // time of the last read
 	read   int           // bytes since the last pause
 }
 
-// next notes a read of n bytes from a pipe of a size, and returns how long to leave
-// the pipe alone; 0: it is read again as soon as there is something.
-func (c *pace) next(n, size int, now time.Time) time.Duration {
+// next records a read of n bytes from a pipe of the given size and returns the pause before the
+// next read; 0: read as soon as there is data.
+func (c *pacer) next(n, size int, now time.Time) time.Duration {
 	if c.pause == 0 {
-		c.gather(n, size, now)
+		c.detectStreak(n, size, now)
 	} else {
 		c.adapt(n, size)
 	}
 	if c.pause == 0 || c.read > 0 {
 		return 0
 	}
-	// All pipes are read at the same moments, so that the unit wakes once for them.
+	// All pipes are read at the same moments, so that the unit wakes only once for them.
 	return c.pause - time.Duration(now.UnixNano())%c.pause
 }
 
-// adapt makes the pause longer or shorter, by how much of the pipe is used.
-func (c *pace) adapt(n, size int) {
+// adapt adjusts the pause to the fill level of the pipe.
+func (c *pacer) adapt(n, size int) {
 	c.read += n
 	if n >= min(size, largeRead) {
 		return // there is more
@@ -52,12 +52,12 @@ func (c *pace) adapt(n, size int) {
 	}
 	c.read = 0
 	if c.streak >= paceIdle {
-		*c = pace{}
+		*c = pacer{}
 	}
 }
 
-// gather looks for a streak of short reads.
-func (c *pace) gather(n, size int, now time.Time) {
+// detectStreak looks for a streak of short reads.
+func (c *pacer) detectStreak(n, size int, now time.Time) {
 	if n < size/4 && now.Sub(c.last) < paceMost {
 		c.streak++
 	} else {
@@ -65,9 +65,9 @@ func (c *pace) gather(n, size int, now time.Time) {
 	}
 	c.last = now
 	if c.streak >= paceStreak {
-		*c = pace{pause: paceLeast}
+		*c = pacer{pause: paceLeast}
 	}
 }
 
-// busy reports whether the pipe is read without waiting for it.
-func (c *pace) busy() bool { return c.pause > 0 }
+// busy reports whether the pipe is read at intervals.
+func (c *pacer) busy() bool { return c.pause > 0 }

@@ -10,7 +10,7 @@ import (
 func TestAPipeIsLeftAloneWhenShortReadsFollowEachOther(t *testing.T) {
 	t.Parallel()
 	const size = largePipe
-	var c pace
+	var c pacer
 	now := time.Unix(1000, 0)
 	read := func(n int, later time.Duration) time.Duration {
 		now = now.Add(later)

@@ -13,20 +13,18 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// pumpRead is how much is read from a pipe at once: the default capacity of a pipe
-// on Linux.
+// pumpRead is the size of a read: the default capacity of a pipe on Linux.
 const pumpRead = 64 << 10
 
-// If a pipe was full, its writer may be waiting for us: it gets a larger pipe, and
-// more is read at once. (A larger pipe for everyone is slower: data has left the
-// cache by the time it is read.)
+// If a pipe was full, its writer may be blocked: enlarge the pipe and the reads. (Larger pipes for
+// all are slower: data has left the cache by the time it is read.)
 const (
-	largePipe = 1 << 20 // the most that an unprivileged process may ask for (/proc/sys/fs/pipe-max-size)
+	largePipe = 1 << 20 // the maximum for an unprivileged process (/proc/sys/fs/pipe-max-size)
 	largeRead = 256 << 10
 )
 
-// buffers are shared: a pump has one only while there is something to read, so
-// that a thousand quiet programs need none.
+// buffers are shared: a pump has one only while there is something to read, so that a thousand
+// quiet programs need none.
 var (
 	buffers = sync.Pool{New: func() any {
 		buf := make([]byte, pumpRead)
@@ -38,11 +36,11 @@ var (
 	}}
 )
 
-// heldLong is how long a process is held before that is worth saying.
-const heldLong = time.Second
+// blockedWarning is how long a process is blocked before that is logged.
+const blockedWarning = time.Second
 
-// Pump copies one output stream of a process and its descendants from a pipe to a
-// writer. It keeps the last bytes of the stream.
+// Pump copies one output stream of a process and its descendants from a pipe to a writer. It keeps
+// the last bytes of the stream.
 type Pump struct {
 	to   io.Writer
 	o    PumpOptions
@@ -50,27 +48,27 @@ type Pump struct {
 	over chan struct{} // closed at the end of the pipe, and by Close
 	end  func()        // closes over
 
-	mu     sync.Mutex // held from a read until its bytes are written, so that they stay in order
+	mu     sync.Mutex // held from a read until its bytes are written, to keep the order
 	fd     int        // our end of the pipe, until eof
-	polled *os.File   // owns fd while Go's poller waits for it; nil while its pace is set by us
+	polled *os.File   // owns fd while Go's poller waits for it; nil while it is read at intervals
 	size   int        // of the pipe
 	tail   []byte     // up to twice wire.TailBytes
-	cut    bool       // there was something before it
+	cut    bool       // there was more before it
 	eof    bool
 }
 
 // PumpOptions configure a Pump.
 type PumpOptions struct {
-	// Holders are what the writer adds to. While one of them is full, the pipe is
-	// not read, so that the process waits when that is full, too.
-	Holders []Holder
-	// Held is called when it has not been read for a second. May be nil.
-	Held func()
+	// Spools are the spools of the writer. While one of them is full, the pipe is not read, so
+	// that the process blocks when the pipe is full too.
+	Spools []Blocker
+	// Blocked is called when the pipe has not been read for a second. May be nil.
+	Blocked func()
 }
 
-// Start creates a pipe and a goroutine that copies it into to; nil discards. The
-// writer itself counts its errors. The caller closes the child's end once the
-// child has been started.
+// Start creates a pipe and a goroutine that copies it to a writer; nil discards. Errors of the
+// writer are ignored, since it counts them. The caller closes the child's end once the child has
+// been started.
 func Start(to io.Writer, o PumpOptions) (p *Pump, child *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -94,7 +92,7 @@ func (p *Pump) run() {
 	defer close(p.done)
 	defer p.Flush()
 	defer p.release()
-	var c pace
+	var c pacer
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -106,8 +104,8 @@ func (p *Pump) run() {
 		pause := c.next(n, size, time.Now())
 		p.poll(!c.busy())
 		if pause < time.Millisecond {
-			// Go's timers are no finer than that while nothing else runs, and a fast
-			// writer fills its pipe meanwhile.
+			// Go's timers are no finer than this while nothing else runs, and a fast writer fills
+			// its pipe meanwhile.
 			if pause > 0 {
 				nap := unix.NsecToTimespec(pause.Nanoseconds())
 				_ = unix.Nanosleep(&nap, nil)
@@ -122,8 +120,8 @@ func (p *Pump) run() {
 	}
 }
 
-// wait reads once, and waits for something to read unless it is busy. The results
-// are that of take and the size of the pipe.
+// wait reads once, after waiting for data unless busy. It returns the result of take and the size
+// of the pipe.
 func (p *Pump) wait(busy bool) (n, size int) {
 	read := func(uintptr) bool {
 		p.mu.Lock()
@@ -135,7 +133,7 @@ func (p *Pump) wait(busy bool) (n, size int) {
 		read(0)
 		return n, size
 	}
-	raw, err := p.polled.SyscallConn() // only this goroutine changes it
+	raw, err := p.polled.SyscallConn() // changed only by this goroutine
 	if err == nil {
 		err = raw.Read(read)
 	}
@@ -145,8 +143,7 @@ func (p *Pump) wait(busy bool) (n, size int) {
 	return n, size
 }
 
-// poll gives the pipe to Go's poller, or takes it away, since that would wake with
-// every write.
+// poll adds the pipe to Go's poller or removes it, since the poller would wake with every write.
 func (p *Pump) poll(on bool) {
 	if on == (p.polled != nil) {
 		return
@@ -181,10 +178,9 @@ func (p *Pump) release() {
 	p.eof = true
 }
 
-// room returns a channel that is closed when a spool that is full has room again;
-// nil: none is full.
+// room returns a channel that is closed when a full spool has room again; nil if none is full.
 func (p *Pump) room() <-chan struct{} {
-	for _, s := range p.o.Holders {
+	for _, s := range p.o.Spools {
 		if room := s.full(); room != nil {
 			return room
 		}
@@ -192,7 +188,7 @@ func (p *Pump) room() <-chan struct{} {
 	return nil
 }
 
-// awaitRoom waits until no spool is full, or the pump is over.
+// awaitRoom blocks until no spool is full or the pump ends.
 func (p *Pump) awaitRoom() {
 	var timer <-chan time.Time
 	for {
@@ -200,21 +196,21 @@ func (p *Pump) awaitRoom() {
 		if room == nil {
 			return
 		}
-		if timer == nil && p.o.Held != nil {
-			timer = time.After(heldLong)
+		if timer == nil && p.o.Blocked != nil {
+			timer = time.After(blockedWarning)
 		}
 		select {
 		case <-room:
 		case <-p.over:
 			return
 		case <-timer:
-			p.o.Held()
+			p.o.Blocked()
 		}
 	}
 }
 
-// take reads once and writes what it got. It returns 0 where there is nothing to
-// read now, and -1 at the end of the pipe. The caller holds the lock.
+// take reads once and writes the data. It returns 0 if there is none now, and -1 at the end of the
+// pipe. The caller holds the lock.
 func (p *Pump) take(most int) int {
 	if p.eof {
 		return -1
@@ -245,7 +241,7 @@ func (p *Pump) take(most int) int {
 	return n
 }
 
-// enlarge makes the pipe larger. If that is refused, it stays as it is.
+// enlarge enlarges the pipe if that is permitted.
 func (p *Pump) enlarge() {
 	if p.size == pumpRead {
 		if size, err := unix.FcntlInt(uintptr(p.fd), unix.F_SETPIPE_SZ, largePipe); err == nil {
@@ -274,16 +270,16 @@ func (p *Pump) keep(data []byte) {
 	p.tail = append(p.tail, data...)
 }
 
-// Sync writes what is in the pipe now, unless the process is held.
+// Sync writes the current content of the pipe, unless the process is blocked.
 func (p *Pump) Sync() {
 	if p.room() == nil {
 		p.Drain()
 	}
 }
 
-// Drain writes what is in the pipe now. Everything that a process wrote is in the
-// pipe once it has exited, so that after Drain the log and Tail have it, whatever
-// its descendants still write, and whether or not anybody reads the container's output.
+// Drain writes the current content of the pipe, even if a spool is full. All output of a process is
+// in the pipe once it has exited, so after Drain the log and Tail contain it, even if descendants
+// still write and the container's output is not read.
 func (p *Pump) Drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -291,7 +287,7 @@ func (p *Pump) Drain() {
 		return
 	}
 	left, err := unix.IoctlGetInt(p.fd, unix.TIOCINQ)
-	for err == nil && left >= 0 { // also where nothing is left: a read finds the end of the pipe
+	for err == nil && left >= 0 { // also if it is empty, to detect the end of the pipe
 		n := p.take(min(left+1, pumpRead))
 		if n <= 0 {
 			return
@@ -300,16 +296,15 @@ func (p *Pump) Drain() {
 	}
 }
 
-// Flush flushes the writer, if it keeps incomplete lines: the process that began
-// one has ended.
+// Flush flushes an incomplete line in the writer: the process that began it has ended.
 func (p *Pump) Flush() {
 	if f, ok := p.to.(interface{ Flush() }); ok {
 		f.Flush()
 	}
 }
 
-// Tail returns the last wire.TailBytes of the stream, from the beginning of a
-// character, and whether there was more before them.
+// Tail returns the last wire.TailBytes of the stream, from the beginning of a character, and
+// whether there was more before them.
 func (p *Pump) Tail() (tail []byte, cut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -323,19 +318,19 @@ func (p *Pump) Tail() (tail []byte, cut bool) {
 	return append([]byte(nil), tail...), p.cut
 }
 
-// Done is closed when the last writer has closed the pipe and all of it has been
-// written, or when the pump was closed.
+// Done is closed when the last writer has closed the pipe and all data has been written, or when
+// the pump was closed.
 func (p *Pump) Done() <-chan struct{} { return p.done }
 
 // Close stops reading. A process that still writes gets SIGPIPE.
 func (p *Pump) Close() {
 	p.end()
 	p.mu.Lock()
-	p.eof = true // nobody uses fd any more
+	p.eof = true // fd is no longer used
 	polled := p.polled
 	p.mu.Unlock()
 	if polled != nil {
-		polled.Close() // wakes the goroutine, and waits until it is no longer used there
+		polled.Close() // wakes the goroutine, and waits until it no longer uses the file
 	}
 	<-p.done
 }

@@ -11,14 +11,12 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// MaxRead is the most bytes that one read returns: a log without a limit must not
-// fill the unit's memory.
+// MaxRead is the maximum size of one read: a log without a limit must not fill the unit's memory.
 const MaxRead = 8 << 20
 
-// Read returns length bytes from an offset, or with a length of 0 everything from
-// there to the end; a negative offset with a length of 0 returns that many bytes
-// from the end. Anything else is the fault BAD_ARGUMENTS, and a missing log
-// NO_FILE. It returns at most MaxRead bytes.
+// Read returns length bytes from an offset, or with a length of 0 everything from there to the end;
+// a negative offset with a length of 0 returns that many bytes from the end. Other arguments are
+// the fault BAD_ARGUMENTS, and a missing log is NO_FILE. It returns at most MaxRead bytes.
 func (f *File) Read(offset, length int64) ([]byte, error) {
 	file, size, err := f.openToRead()
 	if err != nil {
@@ -42,11 +40,10 @@ func (f *File) Read(offset, length int64) ([]byte, error) {
 	return readAt(file, offset, length)
 }
 
-// Tail returns what a polling client needs: length bytes from offset, or, if the
-// log has grown beyond those, its last length bytes and true; and its size, the
-// offset to ask for next. If less than length bytes follow offset, the bytes
-// before it fill the answer up, as in Supervisor. There are no errors: a log that
-// does not exist or cannot be read is empty.
+// Tail serves polling clients. It returns length bytes from offset, or, if the log has grown beyond
+// those, its last length bytes and true; and the size of the log, which is the next offset. If
+// fewer than length bytes follow offset, the bytes before it are included, as in Supervisor. There
+// are no errors: a log that does not exist or cannot be read is empty.
 func (f *File) Tail(offset, length int64) (data []byte, next int64, overflow bool) {
 	file, size, err := f.openToRead()
 	if code, ok := wire.FaultCodeOf(err); ok && code == wire.NoFile {
@@ -80,13 +77,12 @@ func (f *File) Tail(offset, length int64) (data []byte, next int64, overflow boo
 	return data, size, overflow
 }
 
-// openToRead opens the file by its path, since an earlier run of the unit may have
-// written it.
+// openToRead opens the file by its path, since an earlier run of the unit may have written it.
 func (f *File) openToRead() (*os.File, int64, error) {
 	if f.std != nil {
 		return nil, 0, wire.NewFault(wire.NoFile, f.path)
 	}
-	file, err := safepath.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would block us
+	file, err := safepath.OpenFile(f.path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe would block
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, wire.NewFault(wire.NoFile, f.path)
 	}

@@ -2,16 +2,15 @@ package logs
 
 import "sync"
 
-// Set shares one File for each path among all that write to it, as stdout and
-// stderr of a program often do. Two Files at one path would rotate each other
-// away. The container's own output is not shared: each of its writers is held by
-// itself when nobody reads. The zero value is ready for use.
+// Set shares one File per path among its writers, since stdout and stderr of a program often have
+// the same path and two Files would rotate each other's file. The container's own output is not
+// shared: each of its writers has its own spool. The zero value is ready for use.
 type Set struct {
 	mu    sync.Mutex
 	files map[string]*member
 }
 
-// member is a File of a Set.
+// member is a File of a Set and the number of its users.
 type member struct {
 	file  *File
 	users int
@@ -34,7 +33,7 @@ func (s *Set) File(path string, o Options) *File {
 	return s.files[path].file
 }
 
-// Release gives up a use of a log. The last one closes it.
+// Release gives up one use of a log. The last one closes it.
 func (s *Set) Release(f *File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,50 +9,48 @@ import (
 )
 
 const (
-	// spoolFull is how much of a stream waits for the reader of the container's
-	// output, or of a pipe or terminal that is a log, before the program that prints
-	// it is held.
+	// spoolFull is how much of a stream is spooled for the reader of the container's output, a pipe
+	// or a terminal, before the program that prints it is blocked.
 	spoolFull = 1 << 20
-	// spoolMost is how much waits at most. A held program ends with what is in its
-	// pipe, so only one that is started again and again without a reader gets here.
+	// spoolMost is the maximum size of a spool. A blocked program adds only the content of its pipe
+	// when it ends, so only one that is restarted again and again without a reader reaches this
+	// limit.
 	spoolMost = 4 << 20
 )
 
-// errStalled is why output is dropped.
-var errStalled = errors.New("nobody reads it")
+// errStalled is the reason for dropped output.
+var errStalled = errors.New("its reader does not read")
 
-// Holder is what output is written to and may have to wait for its reader: a Spool
-// or a File.
-type Holder interface {
-	// full returns a channel that is closed when there is room again; nil: there is room.
+// Blocker is a destination of output that may have to wait for its reader: a Spool or a File.
+type Blocker interface {
+	// full returns a channel that is closed when there is room again; nil if there is room.
 	full() <-chan struct{}
 }
 
-// Spool counts what one stream of a program, or a log that is a pipe or terminal, has
-// waiting for the reader.
+// Spool counts the queued data of one stream of a program, or of a log that is a pipe or terminal.
 type Spool struct {
 	to     *outlet
 	stream wire.Stream
-	style  Style // of the lines
+	style  Style // of its lines
 
-	// Guarded by the outlet's lock.
-	waiting int           // bytes
-	room    chan struct{} // closed when there is room again; nil: there is room
+	// Guarded by the outlet's lock:
+	waiting int           // in bytes
+	notFull chan struct{} // closed when there is room again; nil if there is room
 	missed  missed        // since the last part was queued
 
 	written, dropped atomic.Uint64 // bytes of lines
 }
 
-// full returns a channel that is closed when the spool has room again; nil: it has,
-// or there is no spool.
+// full returns a channel that is closed when the spool has room again; nil if it has, or if there
+// is no spool.
 func (s *Spool) full() <-chan struct{} {
 	if s == nil {
 		return nil
 	}
 	s.to.mu.Lock()
 	defer s.to.mu.Unlock()
-	return s.room
+	return s.notFull
 }
 
-// note returns the line that says that some are missing.
-func (s *Spool) note(at time.Time, m missed) []byte { return s.style.dropped(at, s.stream, m) }
+// droppedNote returns the line that reports missing lines.
+func (s *Spool) droppedNote(at time.Time, m missed) []byte { return s.style.dropped(at, s.stream, m) }

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// SyslogSocket is where the syslog of a container listens, if there is one.
+// SyslogSocket is the socket of a syslog daemon, if there is one.
 const SyslogSocket = "/dev/log"
 
-// Syslog sends lines to syslog, as far as it listens and keeps up; the others are
-// lost. It is an io.Writer, safe for concurrent use.
+// Syslog sends lines to a syslog daemon. Lines are lost if none is listening or it is too slow. It
+// is an io.Writer, safe for concurrent use.
 type Syslog struct {
 	path, prefix string
 	now          func() time.Time
 
 	mu   sync.Mutex
-	conn net.Conn // nil: not connected
-	late bool     // the last line was not taken in time
+	conn net.Conn // nil if not connected
+	late bool     // the last line was not accepted in time
 }
 
-// NewSyslog returns a writer of lines to the socket at a path, each with a prefix.
+// NewSyslog returns a writer to the socket at a path that prefixes each line.
 func NewSyslog(path, prefix string, now func() time.Time) *Syslog {
 	return &Syslog{path: path, prefix: prefix, now: now}
 }
 
-// Write sends the lines of p. It always takes all of it.
+// Write sends the lines of p. It never fails.
 func (s *Syslog) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *Syslog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close disconnects. A Syslog that is nil is closed.
+// Close disconnects. It may be called on a nil Syslog.
 func (s *Syslog) Close() {
 	if s == nil {
 		return
@@ -49,8 +49,8 @@ func (s *Syslog) Close() {
 	}
 }
 
-// send sends a line as syslog(3) does for supervisord: at level info, of facility
-// user. Where syslog was restarted it connects again, once.
+// send sends a line as syslog(3) does for supervisord: at level info, facility user. It reconnects
+// once if the daemon was restarted.
 func (s *Syslog) send(line []byte) {
 	const userInfo = "<14>"
 	wait := 10 * time.Millisecond

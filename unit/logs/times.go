@@ -13,79 +13,77 @@ import (
 	"github.com/toskose/toskose/unit/safepath"
 )
 
-// A log file has no times in it: its bytes are those of the process. When they were
-// written is in an index beside it, PATH.times, which also says which file of the log
-// it belongs to, so that cursors outlive the unit. It begins with a head and goes on
-// with marks, each an offset and the time at which what follows it was written.
+// A log file has no times in it: its bytes are those of the process. The times of writing are in an
+// index beside it, PATH.times. The index also identifies the file it belongs to, so that cursors
+// remain valid when the unit restarts. It consists of a header and marks, each an offset and the
+// time at which the data after it was written.
 const (
 	timesSuffix = ".times"
 	timesMagic  = "toskTIM1"
-	headBytes   = 48 // magic, life, 4 bytes of nothing, gen, base, inode
+	headBytes   = 48 // magic, life, 4 unused bytes, gen, base, inode
 	markBytes   = 16 // offset, nanoseconds since 1970
 
-	// Two marks are at least that far apart. Where the index has no room for that, because
-	// lines are short, every mark too near to the one before it goes, and so on.
+	// Minimum distance of two marks. If short lines fill the index, it is thinned by doubling the
+	// distance.
 	markEvery  = 10 * time.Millisecond
-	timesFree  = 64 << 10 // as much as this an index may always take
-	timesShare = 4        // and this part of its log,
-	timesMost  = 1 << 20  // but no more than this
+	timesFree  = 64 << 10 // an index may always have this size,
+	timesShare = 4        // or this share of its log,
+	timesMost  = 1 << 20  // up to this maximum
 
-	thinnedSuffix = ".thinned" // of an index that is to take the place of another
+	thinnedSuffix = ".thinned" // of an index that replaces another
 )
 
-// mark says that what follows an offset was written at a time.
+// mark records that the data after an offset was written at a time.
 type mark struct{ offset, at int64 }
 
-// times is a log's index as it is written, and what is known of its last bytes.
+// times is the index of a log as it is written, and the times of its last bytes.
 type times struct {
-	adopted bool    // an earlier life was looked for
-	length  int64   // of the index of the current file; 0: it is not begun
-	marked  mark    // the last one in it
-	apart   int64   // nanoseconds between its marks, where that is more than markEvery
-	wrote   mark    // the last write, which need not be in it
-	base    int64   // the bytes of all files of the log before the current one
-	past    []int64 // the same of those before, the newest last
+	adopted   bool    // files of an earlier run were looked for
+	length    int64   // size of the current index; 0: not begun
+	marked    mark    // the last mark in it
+	minGap    int64   // minimum distance of marks in nanoseconds, if larger than markEvery
+	lastWrite mark    // the last write, which may have no mark
+	base      int64   // total size of all files before the current one
+	bases     []int64 // the base of earlier files, newest last
 }
 
-// pastMost is of how many files the log knows how many bytes came before.
+// pastMost is the number of earlier files whose base is remembered.
 const pastMost = 1024
 
-// nextFile begins the index of the next file; ended is the size of the one before, -1:
-// unknown. The caller holds the File's lock.
+// nextFile begins the index of the next file; ended is the size of the previous one, -1: unknown.
+// The caller holds the File's lock.
 func (t *times) nextFile(ended int64) {
-	t.past = append(t.past, t.base)
-	if len(t.past) > pastMost {
-		t.past = t.past[1:]
+	t.bases = append(t.bases, t.base)
+	if len(t.bases) > pastMost {
+		t.bases = t.bases[1:]
 	}
 	if t.base += max(ended, 0); ended < 0 {
-		t.past = nil
+		t.bases = nil
 	}
 	t.length, t.marked = 0, mark{}
-	t.wrote.offset = 0
+	t.lastWrite.offset = 0
 }
 
-// mark notes when what follows an offset of the current file was written. The
-// caller holds the lock.
+// mark records the time of the data after an offset of the current file. The caller holds the lock.
 func (f *File) mark(offset int64) {
 	if f.o.Now == nil {
 		return
 	}
-	f.wrote = mark{offset, max(f.o.Now().UnixNano(), f.wrote.at)}
-	if f.length > 0 && !f.toMark() {
+	f.lastWrite = mark{offset, max(f.o.Now().UnixNano(), f.lastWrite.at)}
+	if f.length > 0 && !f.needsMark() {
 		return
 	}
-	if f.writeIndex(f.wrote) {
-		f.marked = f.wrote
+	if f.writeIndex(f.lastWrite) {
+		f.marked = f.lastWrite
 	}
 }
 
-// toMark reports whether the last write is far enough from the last mark and the index has
-// room for it, for which it is thinned if need be. A third of the room is for the one that
-// takes its place then.
-func (f *File) toMark() bool {
+// needsMark reports whether the last write is far enough from the last mark and the index has room,
+// thinning the index if necessary. A third of the room is reserved for the index that replaces it.
+func (f *File) needsMark() bool {
 	third := max(timesFree, min(f.size/timesShare, timesMost)) / 3
 	if f.length <= third/2 {
-		f.apart = 0 // there is much room, as the file is new or has grown
+		f.minGap = 0 // there is much room, since the file is new or has grown
 	}
 	if !f.isApart() {
 		return false
@@ -93,22 +91,22 @@ func (f *File) toMark() bool {
 	if f.length+markBytes <= 2*third {
 		return true
 	}
-	f.apart = 2 * max(f.apart, int64(markEvery)) // also where that fails: it is tried again later
+	f.minGap = 2 * max(f.minGap, int64(markEvery)) // even if that fails: it is retried later
 	return f.thin(int(third-headBytes)/markBytes) && f.isApart()
 }
 
-func (f *File) isApart() bool { return f.wrote.at-f.marked.at >= max(f.apart, int64(markEvery)) }
+func (f *File) isApart() bool { return f.lastWrite.at-f.marked.at >= max(f.minGap, int64(markEvery)) }
 
-// thin leaves so many marks at most in the index, as far apart as they have to be.
+// thin reduces the index to at most a number of marks.
 func (f *File) thin(most int) bool {
 	x, ok := openIndex(f.path)
 	if !ok {
 		return false
 	}
 	defer x.Close()
-	text, last := x.thinned(f.apart, most)
-	for ; text == nil && f.apart > 0; text, last = x.thinned(f.apart, most) {
-		f.apart *= 2
+	text, last := x.thinned(f.minGap, most)
+	for ; text == nil && f.minGap > 0; text, last = x.thinned(f.minGap, most) {
+		f.minGap *= 2
 	}
 	thinned := f.path + timesSuffix + thinnedSuffix
 	if text == nil || x.broken || replaceFile(thinned, text) != nil || safepath.Rename(thinned, f.path+timesSuffix) != nil {
@@ -119,7 +117,7 @@ func (f *File) thin(most int) bool {
 	return true
 }
 
-// replaceFile writes a file that takes the place of any that has its name.
+// replaceFile replaces a file.
 func replaceFile(path string, text []byte) error {
 	file, err := safepath.Create(path, 0o644)
 	if err != nil {
@@ -129,15 +127,15 @@ func replaceFile(path string, text []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// beginIndex begins the index of a file that is empty. The caller holds the lock.
+// beginIndex begins the index of an empty file. The caller holds the lock.
 func (f *File) beginIndex() {
-	if f.o.Now != nil && f.out != nil && !f.odd {
+	if f.o.Now != nil && f.out != nil && !f.notRegular {
 		f.writeIndex()
 	}
 }
 
-// writeIndex adds marks to the index. Where it cannot times are less exact, which ends
-// nothing: a full disk was reported by then.
+// writeIndex appends marks to the index. If that fails, times are less exact; a full disk is
+// reported by the log itself.
 func (f *File) writeIndex(marks ...mark) bool {
 	flags, text := os.O_WRONLY|os.O_CREATE, make([]byte, 0, headBytes+markBytes)
 	if f.length == 0 {
@@ -157,7 +155,7 @@ func (f *File) writeIndex(marks ...mark) bool {
 		text = binary.LittleEndian.AppendUint64(text, uint64(m.offset))
 		text = binary.LittleEndian.AppendUint64(text, uint64(m.at))
 	}
-	// It is not kept open: each log would take a descriptor more.
+	// It is not kept open: each log would need another descriptor.
 	file, err := safepath.OpenFile(f.path+timesSuffix, flags, 0o644)
 	if err != nil {
 		return false
@@ -169,8 +167,8 @@ func (f *File) writeIndex(marks ...mark) bool {
 	return err == nil
 }
 
-// moveIndex follows a file to its new name; an index of another file must not stay
-// there. The caller holds the lock.
+// moveIndex follows a renamed file and removes the index of another file from its new name. The
+// caller holds the lock.
 func (f *File) moveIndex(from, to string) {
 	if f.o.Now != nil && safepath.Rename(from+timesSuffix, to+timesSuffix) != nil {
 		_ = safepath.Remove(to + timesSuffix)
@@ -184,15 +182,15 @@ func inode(info os.FileInfo) uint64 {
 	return 0
 }
 
-// adopt continues an earlier life of the log, so that its cursors stay valid: if the
-// index is that of the file at the path, nobody else has written it since. The caller
-// holds the lock.
+// adopt continues the log of an earlier run, so that its cursors remain valid. It requires that the
+// index belongs to the file at the path and that no other process has written the file since. The
+// caller holds the lock.
 func (f *File) adopt() {
 	if f.adopted || f.o.Now == nil || f.std != nil {
 		return
 	}
 	f.adopted = true
-	_ = safepath.Remove(f.path + timesSuffix + thinnedSuffix) // of a unit that was killed meanwhile
+	_ = safepath.Remove(f.path + timesSuffix + thinnedSuffix) // left by a unit that was killed
 	x, ok := openIndex(f.path)
 	if !ok {
 		return
@@ -210,14 +208,14 @@ func (f *File) adopt() {
 		return
 	}
 	f.life, f.gen, f.base = x.life, x.gen, x.base
-	f.length, f.marked, f.wrote = headBytes+int64(x.marks)*markBytes, last, last
+	f.length, f.marked, f.lastWrite = headBytes+int64(x.marks)*markBytes, last, last
 	for f.kept < f.o.Backups && f.adoptBackup(f.kept+1) {
 		f.kept++
 	}
 	f.cut = f.gen - uint64(f.kept)
 }
 
-// adoptBackup adds the next older file to those that are kept.
+// adoptBackup adds the next older file to the kept ones.
 func (f *File) adoptBackup(i int) bool {
 	x, ok := openIndex(f.backup(i))
 	if !ok {
@@ -228,24 +226,24 @@ func (f *File) adoptBackup(i int) bool {
 	if err != nil || inode(info) != x.inode || x.life != f.life || x.gen != f.gen-uint64(i) {
 		return false
 	}
-	f.sizes, f.past = append([]int64{info.Size()}, f.sizes...), append([]int64{x.base}, f.past...)
+	f.sizes, f.bases = append([]int64{info.Size()}, f.sizes...), append([]int64{x.base}, f.bases...)
 	return true
 }
 
-// position returns how many bytes of the log came before a position; -1: unknown. The
-// caller holds the lock.
+// position returns the number of bytes of the log before a position; -1: unknown. The caller holds
+// the lock.
 func (f *File) position(c cursor) int64 {
 	back := int(f.gen - c.gen)
 	switch {
-	case c.life != f.life || c.gen > f.gen || back > len(f.past):
+	case c.life != f.life || c.gen > f.gen || back > len(f.bases):
 		return -1
 	case back == 0:
 		return f.base + c.offset
 	}
-	return f.past[len(f.past)-back] + c.offset
+	return f.bases[len(f.bases)-back] + c.offset
 }
 
-// index is one that is read.
+// index is an index opened for reading.
 type index struct {
 	*os.File
 	life       string
@@ -255,7 +253,7 @@ type index struct {
 	broken     bool // it could not be read
 }
 
-// openIndex opens the index of a file of a log; false: there is none.
+// openIndex opens the index of a log file; false if there is none.
 func openIndex(path string) (*index, bool) {
 	file, err := safepath.Open(path + timesSuffix)
 	if err != nil {
@@ -292,8 +290,8 @@ func markOf(text []byte) mark {
 	return mark{int64(binary.LittleEndian.Uint64(text)), int64(binary.LittleEndian.Uint64(text[8:]))}
 }
 
-// between returns the marks of a part of the file: the last one at or before its
-// beginning, and those within.
+// between returns the marks for a part of the file: the last one at or before its beginning, and
+// those within.
 func (x *index) between(from, to int64) []mark {
 	first := sort.Search(x.marks, func(i int) bool { return x.mark(i).offset > from })
 	var found []mark
@@ -310,7 +308,7 @@ func (x *index) between(from, to int64) []mark {
 	return found
 }
 
-// thinned returns the index with marks that are so far apart, and the last of them; nil:
+// thinned returns the index with marks at least apart nanoseconds apart, and its last mark; nil if
 // there would be more than most.
 func (x *index) thinned(apart int64, most int) (text []byte, last mark) {
 	in := bufio.NewReader(io.NewSectionReader(x, 0, headBytes+int64(x.marks)*markBytes))
@@ -332,7 +330,7 @@ func (x *index) thinned(apart int64, most int) (text []byte, last mark) {
 	return text, last
 }
 
-// before returns the last mark before a time; the zero value: there is none.
+// before returns the last mark before a time, or the zero value.
 func (x *index) before(nano int64) mark {
 	i := sort.Search(x.marks, func(i int) bool { return x.mark(i).at >= nano })
 	if i == 0 || x.broken {

@@ -36,7 +36,7 @@ func TestEveryStepIsAnnouncedAsSupervisorWould(t *testing.T) {
 	maps.Copy(states, checkedStates)
 	for name, tables := range programs {
 		for state, s := range states {
-			if _, checked := checkedStates[state]; checked && !tables.rules.checked {
+			if _, checked := checkedStates[state]; checked && !tables.rules.hasChecks {
 				continue
 			}
 			for what, e := range machineEvents {
@@ -45,9 +45,9 @@ func TestEveryStepIsAnnouncedAsSupervisorWould(t *testing.T) {
 					continue
 				}
 				at := s.process
-				for _, to := range visited(tables.rules.kind, at, after.process, slices.Contains(effects, spawn)) {
+				for _, to := range supervisorStates(tables.rules.kind, at, after.process, slices.Contains(effects, spawn)) {
 					operationEnds := tables.rules.kind != protocol.KindNone && at == wire.Starting && to == wire.Exited
-					givenUp := tables.rules.checked && at == wire.Stopping && to == wire.Backoff
+					givenUp := tables.rules.hasChecks && at == wire.Stopping && to == wire.Backoff
 					if !slices.Contains(ways[at], to) && !operationEnds && !givenUp {
 						t.Errorf("%s: %s in %s is announced as %s to %s", name, what, state, at, to)
 					}
@@ -73,7 +73,7 @@ func TestARestartIsAnnouncedWithItsExit(t *testing.T) {
 		{wire.Starting, wire.Starting, false, nil},
 		{wire.Backoff, wire.Starting, true, []wire.ProcessState{wire.Starting}},
 	} {
-		if got := visited(protocol.KindNone, tt.before, tt.after, tt.again); !slices.Equal(got, tt.want) {
+		if got := supervisorStates(protocol.KindNone, tt.before, tt.after, tt.again); !slices.Equal(got, tt.want) {
 			t.Errorf("%s to %s: %v, want %v", tt.before, tt.after, got, tt.want)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// copies are what goes of a program's output to the container's.
-type copies struct {
+// outputCopies copies a program's output to the container's output.
+type outputCopies struct {
 	mu      sync.Mutex
-	streams map[wire.Stream]*logs.Lines // a writer of each, of which each run has its own
+	streams map[wire.Stream]*logs.Lines // one writer per stream, shared by all runs
 }
 
-// stats count the bytes that were copied, and dropped; false: none are.
-func (c *copies) stats(stream wire.Stream) (logs.Stats, bool) {
+// stats returns the counters of the copied stream, and false if it is not copied.
+func (c *outputCopies) stats(stream wire.Stream) (logs.Stats, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lines, ok := c.streams[stream]
@@ -27,8 +27,9 @@ func (c *copies) stats(stream wire.Stream) (logs.Stats, bool) {
 	return lines.Stats(), true
 }
 
-// withCopy copies what goes to a log to the container's output, where that is
-// asked for, and returns what then waits for its reader. What an event listener says on its stdout is said to the unit.
+// withCopy also copies a log to the container's output if the program is configured so, and returns
+// the spool of the copy. The stdout of an event listener is its protocol with the unit and is not
+// copied.
 func (p *owner) withCopy(to io.Writer, stream wire.Stream) (io.Writer, *logs.Spool) {
 	if p.cfg.Output == config.OutputNone || p.pool != nil && stream == wire.Stdout {
 		return to, nil
@@ -50,14 +51,14 @@ func (p *owner) withCopy(to io.Writer, stream wire.Stream) (io.Writer, *logs.Spo
 	return duplicator{to, lines.Next()}, lines.Spool()
 }
 
-// duplicator writes to a log and to the container's output; neither keeps the
-// other from it.
+// duplicator writes to a log and to the container's output. An error of one does not affect the
+// other.
 type duplicator struct {
 	log   io.Writer
 	lines *logs.Lines
 }
 
-// Write passes p on twice.
+// Write writes p to both.
 func (c duplicator) Write(p []byte) (int, error) {
 	_, logErr := c.log.Write(p)
 	_, err := c.lines.Write(p)

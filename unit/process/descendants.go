@@ -15,36 +15,35 @@ import (
 	"github.com/toskose/toskose/unit/proctree"
 )
 
-// lookForDescendants tells the state machine whether the main process left anything,
-// and, where it did, sees to it that the machine learns when that has ended.
+// lookForDescendants reports to the state machine whether the exited main process left descendants.
+// If it did, watchDescendants reports their end later.
 func (p *owner) lookForDescendants(ctx context.Context) error {
 	if p.table.tree.Gone(p.number) {
-		return p.step(ctx, event{what: noDescendants})
+		return p.step(ctx, event{kind: noDescendants})
 	}
 	found, err := p.table.tree.Live(p.number)
 	if err != nil {
-		// Until that can be seen it counts as something: watchDescendants tries again.
-		p.table.log.Error("cannot see what a process left", "process", p.Name(), "error", err)
+		// Until the processes can be listed, assume that there are some; watchDescendants retries.
+		p.table.log.Error("cannot list the descendants of a process", "process", p.Name(), "error", err)
 	} else if len(found) == 0 {
-		return p.step(ctx, event{what: noDescendants})
+		return p.step(ctx, event{kind: noDescendants})
 	}
 	pid := 0
 	if len(found) > 0 {
 		pid = oldest(found).PID
 	}
 	p.publish(func(s *Status) { s.Left, s.PID = true, pid })
-	p.watchDescendants(ctx, p.awaitGone)
-	return p.step(ctx, event{what: leftDescendants})
+	p.watchDescendants(ctx, p.awaitDescendants)
+	return p.step(ctx, event{kind: descendantsFound})
 }
 
-// reapingTime is how long the state of a program waits for the exit statuses of its
-// processes once all have ended.
+// reapingTime is how long a program's state waits for the exit statuses of its ended processes.
 const reapingTime = 500 * time.Millisecond
 
-// awaitGone waits until what the main process left has ended, and until it is known how.
-// The latter is bounded: a program without a process must not be shown as running because
-// the reaper is behind.
-func (p *owner) awaitGone(ctx context.Context) error {
+// awaitDescendants blocks until the descendants of the main process have ended and their exit
+// statuses are known. The wait for the statuses is bounded: a program without processes must not
+// appear to be running because the reaper is behind.
+func (p *owner) awaitDescendants(ctx context.Context) error {
 	err := p.table.tree.WaitGone(ctx, p.number)
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, reapingTime)
@@ -55,17 +54,16 @@ func (p *owner) awaitGone(ctx context.Context) error {
 		}
 	}
 	if errors.Is(err, proctree.ErrUnproven) || errors.Is(err, errUnreaped) {
-		p.table.log.Warn("what a process left has ended", "process", p.Name(), "unknown", err)
+		p.table.log.Warn("the descendants of a process have ended", "process", p.Name(), "unknown", err)
 		p.publish(func(s *Status) { s.Unproven = err.Error() })
 		return nil
 	}
 	return err
 }
 
-var errUnreaped = errors.New("how the last of its processes ended is not known yet: the unit is behind with reaping")
+var errUnreaped = errors.New("the exit status of its last process is not known yet: the unit is behind with reaping")
 
-// awaitReaped waits until the reaper has delivered the orphans of a program
-// that have ended, so that it is known how they did, and none is left as a zombie.
+// awaitReaped blocks until the reaper has delivered the ended orphans of the program.
 func (p *Program) awaitReaped(ctx context.Context) error {
 	for {
 		drained := p.table.drained.Next()
@@ -96,10 +94,10 @@ func hasZombie(processes []proctree.Process, number proctree.Program) bool {
 	return false
 }
 
-// endDescendants ends what the main process left, within what remains of the grace.
+// endDescendants ends the descendants of the main process within the rest of the grace period.
 func (p *owner) endDescendants(ctx context.Context) error {
 	if p.table.tree.Gone(p.number) {
-		return p.step(ctx, event{what: noDescendants})
+		return p.step(ctx, event{kind: noDescendants})
 	}
 	grace := time.Until(p.deadline)
 	p.watchDescendants(ctx, func(ctx context.Context) error {
@@ -121,8 +119,8 @@ func (p *owner) endDescendants(ctx context.Context) error {
 	return nil
 }
 
-// killAll ends all of the program while its main process lives. What may not
-// be signalled is named to those who wait for the stop.
+// killAll kills all processes of the program while its main process lives. Processes that the unit
+// may not signal are reported to the clients waiting for the stop.
 func (p *owner) killAll() {
 	_, refused, err := p.table.tree.Signal([]proctree.Program{p.number}, syscall.SIGKILL)
 	if err != nil {
@@ -133,13 +131,12 @@ func (p *owner) killAll() {
 	}
 }
 
-// descendantsRetry is how long a wait for what a main process left rests after it
-// could not see or end that, for want of descriptors for instance.
+// descendantsRetry is the delay before another attempt to list or end descendants, for example
+// after the unit ran out of file descriptors.
 const descendantsRetry = time.Second
 
-// watchDescendants runs a wait for what a main process left beside the goroutine that
-// owns the program, until it succeeds, and reports that. Meanwhile a stop is
-// answered with the reason why it cannot be done.
+// watchDescendants runs a wait for the descendants in its own goroutine until it succeeds, and
+// reports the result to the owner. Meanwhile Status.Stuck explains why a stop cannot complete.
 func (p *owner) watchDescendants(ctx context.Context, wait func(context.Context) error) {
 	p.stopWatch()
 	ctx, cancel := context.WithCancel(ctx)
@@ -149,9 +146,9 @@ func (p *owner) watchDescendants(ctx context.Context, wait func(context.Context)
 		defer cancel()
 		for err := wait(ctx); err != nil; err = wait(ctx) {
 			if ctx.Err() != nil {
-				return // another wait has taken its place, or all is over
+				return // replaced by another wait, or stopped
 			}
-			p.table.log.Error("cannot end what a process left", "process", p.Name(), "error", err)
+			p.table.log.Error("cannot end the descendants of a process", "process", p.Name(), "error", err)
 			p.publish(func(s *Status) { s.Stuck = err.Error() })
 			select {
 			case <-time.After(descendantsRetry):
@@ -159,14 +156,14 @@ func (p *owner) watchDescendants(ctx context.Context, wait func(context.Context)
 			}
 		}
 		select {
-		case p.emptied <- run:
+		case p.descendantsGone <- run:
 		case <-ctx.Done():
 		}
 	})
 }
 
-// signalDescendant signals the oldest process that the main process left: of a
-// start that daemonised it is what the clients are shown.
+// signalDescendant signals the oldest descendant of the main process. For a daemonised program this
+// is the process that clients see.
 func (p *owner) signalDescendant(sig syscall.Signal) error {
 	found, err := p.table.tree.Live(p.number)
 	if err != nil {
@@ -181,7 +178,7 @@ func (p *owner) signalDescendant(sig syscall.Signal) error {
 		return ErrNotRunning
 	}
 	defer unix.Close(fd)
-	// Whose the pid is counts only now that it can belong to no other process.
+	// The pid handle is open now, so the pid cannot be reused: check the ownership again.
 	if found, err = p.table.tree.Live(p.number); err != nil {
 		return err
 	}
@@ -195,13 +192,13 @@ func oldest(processes []proctree.Process) proctree.Process {
 	return slices.MinFunc(processes, func(a, b proctree.Process) int { return a.Started.Compare(b.Started) })
 }
 
-// stopMain sends the signal that stops the main process, once it is known what that
-// has started: nothing but their parents may tell. What is suspended
-// (SIGSTOP) handles that only once it continues.
+// stopMain sends the stop signal to the main process after recording its descendants, which can no
+// longer be attributed once it has exited. A process suspended by SIGSTOP is continued, since it
+// handles the signal only then.
 func (p *owner) stopMain(sig syscall.Signal, group bool) error {
 	if p.child != nil {
 		if err := p.table.tree.Recognise(p.number, p.child.PID()); err != nil {
-			p.table.log.Warn("cannot see what a process has started", "process", p.Name(), "error", err)
+			p.table.log.Warn("cannot list the children of a process", "process", p.Name(), "error", err)
 		}
 	}
 	suspended := p.child != nil && p.child.Suspended()
@@ -211,7 +208,6 @@ func (p *owner) stopMain(sig syscall.Signal, group bool) error {
 	return p.signalMain(syscall.SIGCONT, group)
 }
 
-// signalMain signals the main process, or its process group.
 func (p *owner) signalMain(sig syscall.Signal, group bool) error {
 	if p.child == nil {
 		return p.signalDescendant(sig)
@@ -226,7 +222,7 @@ func (p *owner) signalMain(sig syscall.Signal, group bool) error {
 	return nil
 }
 
-// processList names processes for a sentence.
+// processList formats processes for a message.
 func processList(processes []proctree.Process) string {
 	var names []string
 	for _, p := range processes {
@@ -235,19 +231,18 @@ func processList(processes []proctree.Process) string {
 	return strings.Join(names, ", ")
 }
 
-// EndDescendants ends what a run left that came to nothing, within the grace of
-// a stop, so that the next start does not stumble over it, and waits until it is
-// reaped. It returns in words what there was to end; empty: nothing.
+// EndDescendants ends and reaps the processes left by a failed run, within the grace period, so
+// that they do not disturb the next start. It returns a description of the ended processes, or "".
 func (p *Program) EndDescendants(ctx context.Context) string {
 	ended, err := p.table.tree.End(ctx, []proctree.Program{p.number}, p.StopWait())
 	if err == nil && len(ended.Left) == 0 {
-		_ = p.awaitReaped(ctx) // where that is cut short, they have ended all the same
+		_ = p.awaitReaped(ctx) // if the wait is cut short, they have ended all the same
 	}
 	switch {
 	case err != nil:
-		return fmt.Sprintf("what it left could not be ended: %v", err)
+		return fmt.Sprintf("its descendants could not be ended: %v", err)
 	case len(ended.Left) > 0:
-		return fmt.Sprintf("left processes that the unit may not signal: %s", processList(ended.Left))
+		return fmt.Sprintf("left processes that the unit is not permitted to signal: %s", processList(ended.Left))
 	case len(ended.Signalled) > 0:
 		return "left processes, which the unit ended"
 	}

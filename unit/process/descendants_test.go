@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { reapertest.Main(m) }
 func TestWhatAFailedRunLeftIsReapedBeforeThatIsAnswered(t *testing.T) {
 	reapertest.InWorlds(t, func(t *testing.T) {
 		table := &Table{log: slog.New(slog.DiscardHandler)}
-		tree, err := proctree.New(proctree.Options{Still: func(do func(func(int) bool)) { table.reaper.Still(do) }})
+		tree, err := proctree.New(proctree.Options{Freeze: func(do func(func(int) bool)) { table.reaper.Freeze(do) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestWhatAFailedRunLeftIsReapedBeforeThatIsAnswered(t *testing.T) {
 			Orphan: func(int, Exit, time.Duration) { time.Sleep(100 * time.Millisecond) },
 			Drained: func() {
 				tree.Drained()
-				table.drained.Wake()
+				table.drained.Notify()
 			},
 		})
 		if err != nil {
@@ -46,7 +46,7 @@ func TestWhatAFailedRunLeftIsReapedBeforeThatIsAnswered(t *testing.T) {
 		defer cancel()
 
 		p := &Program{number: 1, table: table, cfg: &config.Program{}}
-		p.live.Store(&config.Program{StopWaitSecs: 60})
+		p.settings.Store(&config.Program{StopWaitSecs: 60})
 		child, err := table.reaper.Start(reaper.Spec{
 			Path: "/bin/sh", Args: []string{"sh", "-c", "sleep 1000 & exit 3"},
 			Env: tree.Env(p.number, "api", "Standard.start"), Around: tree.Around(p.number, p.number),

@@ -9,14 +9,14 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Info describes the program as Supervisor does.
+// Info returns Supervisor's description of the program.
 func (p *Program) Info(now time.Time) wire.ProcessInfo {
 	s := p.Status()
 	i := wire.ProcessInfo{
 		Name: p.cfg.Name, Group: p.cfg.Group, Start: unixOf(s.Started), Stop: unixOf(s.Stopped), Now: now.Unix(),
 		State: s.State, StateName: s.State.String(), SpawnErr: s.SpawnErr, PID: s.PID,
 		StdoutLogfile: pathOf(p.stdoutLog), StderrLogfile: pathOf(p.stderrLog),
-		Description: describe(p.cfg.Name, s, now),
+		Description: description(p.cfg.Name, s, now),
 	}
 	i.Logfile = i.StdoutLogfile
 	if s.Exit != nil {
@@ -39,10 +39,10 @@ func pathOf(f *logs.File) string {
 	return f.Path()
 }
 
-// describe says in words what supervisorctl prints beside a state.
-func describe(name string, s Status, now time.Time) string {
-	if s.Waits != "" {
-		return s.Waits
+// description returns the text that supervisorctl prints next to a state.
+func description(name string, s Status, now time.Time) string {
+	if s.WaitsFor != "" {
+		return s.WaitsFor
 	}
 	switch s.State {
 	case wire.Running:
@@ -62,7 +62,7 @@ func describe(name string, s Status, now time.Time) string {
 	return ""
 }
 
-// timedelta prints a duration as Python does: "1 day, 0:00:03".
+// timedelta formats a duration as Python does: "1 day, 0:00:03".
 func timedelta(d time.Duration) string {
 	seconds := max(int64(d/time.Second), 0)
 	const day = 24 * 60 * 60
@@ -77,11 +77,11 @@ func timedelta(d time.Duration) string {
 	}
 }
 
-// none is how Supervisor's null reads in XML-RPC, which has none.
+// none replaces null, which XML-RPC does not have, as in Supervisor.
 const none = "none"
 
-// ConfigInfo describes a configuration that p, unless it is nil, is in use for.
-// Where an AUTO log lies is known of what is in use only.
+// ConfigInfo describes a configuration. p is the program that uses it, or nil; the path of an AUTO
+// log is known only for a program in use.
 func (p *Program) ConfigInfo(c *config.Program, groupPriority int) wire.ConfigInfo {
 	stdout, stderr := logName(c.Stdout), logName(c.Stderr)
 	if p != nil && c.Stdout.Kind == config.LogAuto {

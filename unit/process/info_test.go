@@ -30,7 +30,7 @@ func TestDescriptionsAreSupervisors(t *testing.T) {
 		"Exited too quickly":           {State: wire.Backoff, SpawnErr: "Exited too quickly"},
 		"":                             {State: wire.Starting},
 	} {
-		if got := describe("x", s, now); got != want {
+		if got := description("x", s, now); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

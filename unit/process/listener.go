@@ -9,15 +9,14 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// connection is that of one run of an event listener to its pool.
+// connection connects one run of an event listener with its pool.
 type connection struct {
 	listener *events.Listener
-	outbox   chan []byte // an event that its standard input has to take
+	outbox   chan []byte // events to be written to its standard input
 }
 
-// attachListener connects the process that was just started with its pool. One goroutine
-// writes to it, so that nobody else waits for one that does not read; it ends
-// with detachListener.
+// attachListener connects the started process with its pool. One goroutine, which ends with
+// detachListener, writes to it, so that a listener that does not read blocks no one else.
 func (p *owner) attachListener(stdin *os.File) *connection {
 	if p.pool == nil {
 		return nil
@@ -41,8 +40,7 @@ func (p *owner) attachListener(stdin *os.File) *connection {
 	return c
 }
 
-// detachListener gives up the connection. What the listener did not answer goes back to
-// its pool.
+// detachListener closes the connection. Unanswered events return to the pool.
 func (p *owner) detachListener() {
 	if p.connection == nil {
 		return
@@ -50,41 +48,41 @@ func (p *owner) detachListener() {
 	p.connection.listener.Leave()
 	close(p.connection.outbox)
 	p.connection = nil
-	p.closeStdin() // a write may be waiting for it
+	p.closeStdin() // unblocks a pending write
 }
 
-// author is the process that writes what pumps carry. They run before it does,
-// and wait here until it is known.
-type author struct {
+// outputSource identifies the process whose output the pumps carry. Pumps start before the process
+// does and wait until it is known.
+type outputSource struct {
 	once       sync.Once
-	known      chan struct{} // closed when pid and connection are set
-	pid        int           // 0: it was never started
-	connection *connection   // nil: it is not an event listener
+	known      chan struct{} // closed once pid and connection are set
+	pid        int           // 0 if it was not started
+	connection *connection   // nil unless it is an event listener
 }
 
-func newAuthor() *author { return &author{known: make(chan struct{})} }
+func newOutputSource() *outputSource { return &outputSource{known: make(chan struct{})} }
 
-func (a *author) is(pid int, c *connection) {
+func (a *outputSource) set(pid int, c *connection) {
 	a.once.Do(func() {
 		a.pid, a.connection = pid, c
 		close(a.known)
 	})
 }
 
-// eventWriter is a log whose writes become events, or the answers of a listener.
+// eventWriter turns writes to a log into events, or into the answers of an event listener.
 type eventWriter struct {
 	io.Writer
-	author  *author
+	source  *outputSource
 	hub     *events.Hub
 	process events.Process
 	stream  wire.Stream
 	emits   bool // events_enabled
 }
 
-// withEvents makes events of what goes to a log, where the program's are wanted.
-func (p *owner) withEvents(to io.Writer, stream wire.Stream, by *author) io.Writer {
+// withEvents emits events for the writes to a log if the program is configured so.
+func (p *owner) withEvents(to io.Writer, stream wire.Stream, by *outputSource) io.Writer {
 	w := eventWriter{
-		Writer: to, author: by, hub: p.table.o.Events, process: p.eventful(), stream: stream,
+		Writer: to, source: by, hub: p.table.opts.Events, process: p.eventProcess(), stream: stream,
 		emits: p.cfg.Stdout.EventsEnabled,
 	}
 	if stream == wire.Stderr {
@@ -92,7 +90,7 @@ func (p *owner) withEvents(to io.Writer, stream wire.Stream, by *author) io.Writ
 	}
 	speaks := p.pool != nil && stream == wire.Stdout
 	if speaks {
-		w.emits = false // its answers are not a log: an event of each would never end
+		w.emits = false // answers are not log output: an event for each would cause another answer
 	}
 	if !w.emits && !speaks {
 		return to
@@ -102,12 +100,12 @@ func (p *owner) withEvents(to io.Writer, stream wire.Stream, by *author) io.Writ
 
 func (w eventWriter) Write(data []byte) (int, error) {
 	n, err := w.Writer.Write(data)
-	<-w.author.known
-	if w.author.connection != nil && w.stream == wire.Stdout {
-		w.author.connection.listener.Receive(data)
+	<-w.source.known
+	if w.source.connection != nil && w.stream == wire.Stdout {
+		w.source.connection.listener.Receive(data)
 	}
-	if w.emits && w.author.pid != 0 && w.hub.Wants(events.LogType(w.stream)) {
-		w.hub.Emit(events.Logged(w.process, w.author.pid, w.stream, data))
+	if w.emits && w.source.pid != 0 && w.hub.Wants(events.LogType(w.stream)) {
+		w.hub.Emit(events.Logged(w.process, w.source.pid, w.stream, data))
 	}
 	return n, err
 }

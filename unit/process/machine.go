@@ -9,46 +9,46 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// rules are what of a program's configuration its state machine obeys.
+// rules are the settings that the state machine depends on.
 type rules struct {
-	kind      protocol.Kind
-	settles   bool // startsecs is above zero
-	checked   bool // it is running only when it is ready
-	retries   int  // startretries
-	restart   config.Autorestart
-	exitCodes []int
+	kind         protocol.Kind
+	hasStartSecs bool // startsecs is above zero
+	hasChecks    bool // running also requires that the checks pass
+	retries      int  // startretries
+	restart      config.Autorestart
+	exitCodes    []int
 }
 
-// machine is the state of a program's state machine.
+// machine is the state of a program.
 type machine struct {
 	process  wire.ProcessState
-	failures int  // consecutive starts that failed; Supervisor's backoff
-	main     bool // the main process lives
+	failures int  // consecutive failed starts; Supervisor's backoff
+	main     bool // the main process is alive
 
-	// Of STARTING, where the program is checked.
+	// In STARTING, for a program with checks:
 	settled     bool // startsecs have passed
 	ready       bool
-	descendants bool // the main process has ended with 0 and left some
+	descendants bool // the main process exited with 0 and left descendants
 
-	failing bool // of STOPPING: it is ended because it did not become ready
+	failing bool // in STOPPING: ended because it did not become ready
 }
 
-// occurrence is what can happen to a program.
-type occurrence int
+// eventKind is a kind of event in the life of a program.
+type eventKind int
 
 const (
-	startAsked      occurrence = iota
+	startAsked       eventKind = iota
 	spawned                    // the main process was started
-	unspawnable                // it could not be
-	settled                    // startsecs passed
-	exited                     // the main process ended
-	leftDescendants            // after that, processes of the program are still there
-	noDescendants              // none is
-	retry                      // the wait after a failed start is over
+	spawnFailed                // the main process could not be started
+	settled                    // startsecs have passed
+	exited                     // the main process exited
+	descendantsFound           // the exited main process left descendants
+	noDescendants              // no descendants are left
+	retryDue                   // the delay after a failed start has passed
 	stopAsked
-	overdue // stopwaitsecs passed
-	readied // all of its checks passed
-	unready // they did not in time, or never will
+	graceExpired // stopwaitsecs have passed
+	checksPassed // all checks passed
+	checksFailed // the checks failed or timed out
 )
 
 var occurrenceNames = [...]string{
@@ -56,50 +56,47 @@ var occurrenceNames = [...]string{
 	"readied", "unready",
 }
 
-func (o occurrence) String() string { return occurrenceNames[o] }
+func (o eventKind) String() string { return occurrenceNames[o] }
 
-// event is an occurrence with what it brings.
+// event is an event with its parameters.
 type event struct {
-	what  occurrence
-	code  int  // of exited; -1: by a signal
-	early bool // of exited: before startsecs passed
+	kind  eventKind
+	code  int  // for exited; -1: terminated by a signal
+	early bool // for exited: before startsecs passed
 }
 
-// effect is what the owner of a program has to do after a step.
+// effect is an action that the owner of a program takes after a step.
 type effect int
 
 const (
-	spawn              effect = iota // start the main process, then report spawned or unspawnable
+	spawn              effect = iota // start the main process, then report spawned or spawnFailed
 	awaitSettle                      // report settled after startsecs
-	awaitReady                       // report readied or unready
-	awaitRetry                       // report retry after as many seconds as there were failures
+	awaitReady                       // report checksPassed or checksFailed
+	awaitRetry                       // report retryDue after one second per failure
 	signalMain                       // send stopsignal
-	awaitGrace                       // report overdue after stopwaitsecs
-	lookForDescendants               // report leftDescendants or noDescendants, and the latter as soon as it is so
-	endDescendants                   // TERM, and KILL at the end of the grace, to what the main process left; then report noDescendants
-	killAll                          // KILL to all of the program
+	awaitGrace                       // report graceExpired after stopwaitsecs
+	lookForDescendants               // report descendantsFound or noDescendants; after the former, report noDescendants later
+	endDescendants                   // end descendants by TERM, then KILL after the grace period; then report noDescendants
+	killAll                          // kill all processes of the program
 )
 
-// impossible is the error of a pair of state and event that cannot meet.
+// impossible returns the error for an event that cannot occur in a state.
 func impossible(s machine, e event) error {
-	return fmt.Errorf("%s cannot happen to a program that is %s", e.what, s.process)
+	return fmt.Errorf("%s cannot happen to a program that is %s", e.kind, s.process)
 }
 
-// rulesOf is what the state machine of a program obeys.
 func rulesOf(cfg *config.Program) rules {
 	return rules{
-		kind: cfg.Kind, settles: cfg.StartSecs > 0, checked: cfg.Ready != nil, retries: cfg.StartRetries,
+		kind: cfg.Kind, hasStartSecs: cfg.StartSecs > 0, hasChecks: cfg.Ready != nil, retries: cfg.StartRetries,
 		restart: cfg.Autorestart, exitCodes: cfg.ExitCodes,
 	}
 }
 
-// next is the state machine of a program. For programs without
-// toskose_operation it has Supervisor's rules (Supervisor manual, "Process
-// States"), except that a stop ends when nothing of the program is left; an
-// operation is never started again by itself, and a start whose command ended
-// with 0 is running while what it left is. A program with checks is running
-// when these have passed, too; that it ends before, or is ended because they do
-// not pass, is a failed start.
+// next is the state machine of a program. It follows Supervisor's rules (Supervisor manual,
+// "Process States") with these differences: a stop completes when no descendants are left; an
+// operation is never restarted automatically; an operation of kind start that exited with 0 is
+// running while its descendants live; and a program with checks is running only once they have
+// passed. Exiting before that, or being ended because they fail, counts as a failed start.
 func next(r rules, s machine, e event) (machine, []effect, error) {
 	switch s.process {
 	case wire.Stopped, wire.Exited, wire.Fatal, wire.Unknown:
@@ -117,111 +114,111 @@ func next(r rules, s machine, e event) (machine, []effect, error) {
 }
 
 func nextAtRest(s machine, e event) (machine, []effect, error) {
-	switch e.what {
+	switch e.kind {
 	case startAsked:
 		return machine{process: wire.Starting}, []effect{spawn}, nil
 	case stopAsked:
 		return s, nil, ErrNotRunning
-	case settled, retry, overdue, noDescendants, leftDescendants, readied, unready: // late: a timer, a look or a check that was under way
+	case settled, retryDue, graceExpired, noDescendants, descendantsFound, checksPassed, checksFailed: // late reports of a cancelled timer or check
 		return s, nil, nil
-	case spawned, unspawnable, exited:
+	case spawned, spawnFailed, exited:
 	}
 	return s, nil, impossible(s, e)
 }
 
 func nextStarting(r rules, s machine, e event) (machine, []effect, error) {
-	switch e.what {
+	switch e.kind {
 	case spawned:
-		return begun(r, s)
-	case unspawnable:
+		return enterStarting(r, s)
+	case spawnFailed:
 		s.main = false
-		return failedStart(r, s)
+		return countFailedStart(r, s)
 	case settled:
 		if !s.main {
-			return s, nil, nil // a start whose command has ended with 0: what it left decides
+			return s, nil, nil // a start that exited with 0: its descendants decide
 		}
 		s.settled = true
-		return arrive(r, s)
-	case readied:
+		return tryEnterRunning(r, s)
+	case checksPassed:
 		s.ready = true
-		return arrive(r, s)
-	case unready:
-		return giveUp(s)
+		return tryEnterRunning(r, s)
+	case checksFailed:
+		return abandonStart(s)
 	case exited:
-		return endedStarting(r, s, e)
-	case leftDescendants:
+		return exitWhileStarting(r, s, e)
+	case descendantsFound:
 		s.main, s.descendants = false, true
-		return arrive(r, s)
+		return tryEnterRunning(r, s)
 	case noDescendants:
 		switch {
 		case s.main:
 			return s, nil, nil
-		case r.checked && !s.ready:
-			return failedStart(r, s)
+		case r.hasChecks && !s.ready:
+			return countFailedStart(r, s)
 		}
 		return machine{process: wire.Exited}, nil, nil
 	case stopAsked:
 		return beginStop(s)
 	case startAsked:
 		return s, nil, ErrAlreadyStarted
-	case retry, overdue:
+	case retryDue, graceExpired:
 		return s, nil, nil
 	}
 	return s, nil, impossible(s, e)
 }
 
-// begun is the start of a main process.
-func begun(r rules, s machine) (machine, []effect, error) {
-	s = machine{process: wire.Starting, failures: s.failures, main: true, settled: !r.settles}
+// enterStarting starts a main process.
+func enterStarting(r rules, s machine) (machine, []effect, error) {
+	s = machine{process: wire.Starting, failures: s.failures, main: true, settled: !r.hasStartSecs}
 	var effects []effect
-	if r.settles {
+	if r.hasStartSecs {
 		effects = append(effects, awaitSettle)
 	}
-	if r.checked {
+	if r.hasChecks {
 		effects = append(effects, awaitReady)
 	}
 	if len(effects) == 0 {
-		return arrive(r, s)
+		return tryEnterRunning(r, s)
 	}
 	return s, effects, nil
 }
 
-// arrive makes a program running that has all that it takes: a main process
-// that has lived for startsecs, or what one that ended with 0 has left.
-func arrive(r rules, s machine) (machine, []effect, error) {
+// tryEnterRunning enters RUNNING if all conditions are met: the main process has lived for
+// startsecs, or it exited with 0 and left descendants.
+func tryEnterRunning(r rules, s machine) (machine, []effect, error) {
 	there := s.descendants || s.main && s.settled
-	if there && (s.ready || !r.checked) {
+	if there && (s.ready || !r.hasChecks) {
 		return machine{process: wire.Running, main: s.main}, nil, nil
 	}
 	return s, nil, nil
 }
 
-// endedStarting is the end of a main process before the program was running.
-func endedStarting(r rules, s machine, e event) (machine, []effect, error) {
+// exitWhileStarting handles the exit of the main process before the program was running.
+func exitWhileStarting(r rules, s machine, e event) (machine, []effect, error) {
 	s.main = false
 	switch {
 	case r.kind == protocol.KindStart && e.code == 0:
 		return s, []effect{lookForDescendants}, nil
 	case r.kind != protocol.KindNone:
 		return machine{process: wire.Exited}, nil, nil
-	case e.early, r.checked && !s.ready:
-		return failedStart(r, s)
+	case e.early, r.hasChecks && !s.ready:
+		return countFailedStart(r, s)
 	}
 	return nextRunning(r, machine{process: wire.Running, main: true}, e)
 }
 
-// giveUp ends a program that has not become ready, as a stop would, so that
-// nothing of it is left when its start has failed.
-func giveUp(s machine) (machine, []effect, error) {
+// abandonStart stops a program that did not become ready, so that a failed start leaves no
+// processes.
+func abandonStart(s machine) (machine, []effect, error) {
 	failures := s.failures
 	s, effects, err := beginStop(s)
 	s.failures, s.failing = failures, true
 	return s, effects, err
 }
 
-// failedStart counts a failed start: as many seconds of waiting as there were
-// failures, startretries+1 starts in all.
-func failedStart(r rules, s machine) (machine, []effect, error) {
+// countFailedStart schedules the next attempt after one second per failure, up to startretries+1
+// starts in all.
+func countFailedStart(r rules, s machine) (machine, []effect, error) {
 	s = machine{failures: s.failures + 1}
 	if r.kind != protocol.KindNone || s.failures > r.retries {
 		return machine{process: wire.Fatal}, nil, nil
@@ -231,7 +228,7 @@ func failedStart(r rules, s machine) (machine, []effect, error) {
 }
 
 func nextRunning(r rules, s machine, e event) (machine, []effect, error) {
-	switch e.what {
+	switch e.kind {
 	case exited:
 		if r.kind == protocol.KindStart {
 			s.main = false
@@ -243,7 +240,7 @@ func nextRunning(r rules, s machine, e event) (machine, []effect, error) {
 			return machine{process: wire.Starting}, []effect{spawn}, nil
 		}
 		return machine{process: wire.Exited}, nil, nil
-	case leftDescendants:
+	case descendantsFound:
 		return s, nil, nil
 	case noDescendants:
 		if s.main {
@@ -254,15 +251,15 @@ func nextRunning(r rules, s machine, e event) (machine, []effect, error) {
 		return beginStop(s)
 	case startAsked:
 		return s, nil, ErrAlreadyStarted
-	case settled, retry, overdue, readied, unready:
+	case settled, retryDue, graceExpired, checksPassed, checksFailed:
 		return s, nil, nil
-	case spawned, unspawnable:
+	case spawned, spawnFailed:
 	}
 	return s, nil, impossible(s, e)
 }
 
-// beginStop begins a stop: the main process first, so that a master can let its
-// workers finish, or, where it has ended, all that it left.
+// beginStop begins a stop with the main process, so that a master can let its workers finish, or,
+// if it has exited, with its descendants.
 func beginStop(s machine) (machine, []effect, error) {
 	s = machine{process: wire.Stopping, main: s.main}
 	if s.main {
@@ -272,23 +269,23 @@ func beginStop(s machine) (machine, []effect, error) {
 }
 
 func nextBackoff(s machine, e event) (machine, []effect, error) {
-	switch e.what {
-	case retry:
+	switch e.kind {
+	case retryDue:
 		s.process = wire.Starting
 		return s, []effect{spawn}, nil
 	case stopAsked:
 		return machine{process: wire.Stopped}, nil, nil
 	case startAsked:
 		return s, nil, ErrAlreadyStarted
-	case settled, overdue, leftDescendants, noDescendants, readied, unready:
+	case settled, graceExpired, descendantsFound, noDescendants, checksPassed, checksFailed:
 		return s, nil, nil
-	case spawned, unspawnable, exited:
+	case spawned, spawnFailed, exited:
 	}
 	return s, nil, impossible(s, e)
 }
 
 func nextStopping(r rules, s machine, e event) (machine, []effect, error) {
-	switch e.what {
+	switch e.kind {
 	case exited:
 		s.main = false
 		return s, []effect{endDescendants}, nil
@@ -297,24 +294,24 @@ func nextStopping(r rules, s machine, e event) (machine, []effect, error) {
 		case s.main:
 			return s, nil, nil
 		case s.failing:
-			return failedStart(r, s)
+			return countFailedStart(r, s)
 		}
 		return machine{process: wire.Stopped}, nil, nil
-	case overdue:
+	case graceExpired:
 		if !s.main {
-			return s, nil, nil // what is left is being ended already
+			return s, nil, nil // the descendants are being ended already
 		}
 		return s, []effect{killAll}, nil
 	case startAsked:
 		return s, nil, ErrStopping
 	case stopAsked:
 		if s.failing {
-			return machine{process: wire.Stopping, main: s.main}, nil, nil // and is not started again
+			return machine{process: wire.Stopping, main: s.main}, nil, nil // and no restart follows
 		}
-		return s, nil, ErrNotRunning // Supervisor answers so while it stops
-	case settled, retry, leftDescendants, readied, unready:
+		return s, nil, ErrNotRunning // Supervisor's answer while it stops
+	case settled, retryDue, descendantsFound, checksPassed, checksFailed:
 		return s, nil, nil
-	case spawned, unspawnable:
+	case spawned, spawnFailed:
 	}
 	return s, nil, impossible(s, e)
 }

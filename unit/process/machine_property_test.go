@@ -45,22 +45,22 @@ func (w *puppet) fail(format string, args ...any) {
 func (w *puppet) happen(e event) error {
 	before := w.m
 	after, effects, err := next(w.rules, before, e)
-	w.story = append(w.story, fmt.Sprintf("%s × %s (code %d, early %t) → %s %v %v", before.process, e.what, e.code, e.early, after.process, effects, err))
+	w.story = append(w.story, fmt.Sprintf("%s × %s (code %d, early %t) → %s %v %v", before.process, e.kind, e.code, e.early, after.process, effects, err))
 	if err != nil {
-		if e.what != startAsked && e.what != stopAsked {
-			w.fail("%s × %s: %v", before.process, e.what, err)
+		if e.kind != startAsked && e.kind != stopAsked {
+			w.fail("%s × %s: %v", before.process, e.kind, err)
 		}
 		if after != before || len(effects) > 0 {
-			w.fail("a refused %s changed something", e.what)
+			w.fail("a refused %s changed something", e.kind)
 		}
 		return err
 	}
 	w.m = after
-	if e.what == startAsked || e.what == stopAsked {
-		w.halted = e.what == stopAsked
+	if e.kind == startAsked || e.kind == stopAsked {
+		w.halted = e.kind == stopAsked
 	}
 	if slices.Contains(effects, spawn) {
-		w.counted(e.what)
+		w.counted(e.kind)
 	}
 	if after.process != before.process {
 		w.entered(before.process)
@@ -77,14 +77,14 @@ func (w *puppet) happen(e event) error {
 
 // counted checks a start: nobody has stopped the program, and it is not one
 // too many.
-func (w *puppet) counted(why occurrence) {
+func (w *puppet) counted(why eventKind) {
 	switch {
 	case w.halted:
 		w.fail("it is started again by %s after a stop", why)
 	case w.rules.kind != protocol.KindNone && why != startAsked:
 		w.fail("an operation is started again by %s", why)
 	}
-	if why != retry {
+	if why != retryDue {
 		w.retries = 0
 		return
 	}
@@ -163,12 +163,12 @@ func (w *puppet) obey(e effect) {
 			w.fail("what a main process left is looked for while it lives")
 		}
 		if !w.descendants {
-			_ = w.happen(event{what: noDescendants})
+			_ = w.happen(event{kind: noDescendants})
 			return
 		}
 		w.watch, w.ending = true, e == endDescendants
 		if e == lookForDescendants {
-			_ = w.happen(event{what: leftDescendants})
+			_ = w.happen(event{kind: descendantsFound})
 		}
 	case killAll:
 		w.killed = true
@@ -185,21 +185,21 @@ func (w *puppet) fork() {
 	w.deaf, w.asked, w.killed = w.dice.Throw(2) == 1, false, false
 	switch w.dice.Throw(5) {
 	case 3:
-		_ = w.happen(event{what: unspawnable})
+		_ = w.happen(event{kind: spawnFailed})
 	case 4: // it is forked, and cannot execute its program
 		w.main = true
-		_ = w.happen(event{what: spawned})
-		w.exit(execFailed, w.rules.settles)
+		_ = w.happen(event{kind: spawned})
+		w.exit(execFailed, w.rules.hasStartSecs)
 	default:
 		w.main = true
-		_ = w.happen(event{what: spawned})
+		_ = w.happen(event{kind: spawned})
 	}
 }
 
 // exit ends the main process.
 func (w *puppet) exit(code int, early bool) {
 	w.main, w.settle = false, w.settle && early
-	_ = w.happen(event{what: exited, code: code, early: early})
+	_ = w.happen(event{kind: exited, code: code, early: early})
 }
 
 // pending returns what can happen without anybody asking, the most likely last.
@@ -221,18 +221,18 @@ func (w *puppet) pending(lasting bool) []func() {
 		early := w.settle && w.dice.Throw(4) > 0
 		w.exit([]int{0, 3, -1, 0}[w.dice.Throw(4)], early)
 	})
-	add(w.grace, func() { w.grace = false; _ = w.happen(event{what: overdue}) })
-	add(w.again, func() { w.again = false; _ = w.happen(event{what: retry}) })
+	add(w.grace, func() { w.grace = false; _ = w.happen(event{kind: graceExpired}) })
+	add(w.again, func() { w.again = false; _ = w.happen(event{kind: retryDue}) })
 	add(w.watch && (bySelf || w.ending), func() {
 		w.descendants, w.watch = false, false
-		_ = w.happen(event{what: noDescendants})
+		_ = w.happen(event{kind: noDescendants})
 	})
-	add(w.stale, func() { w.stale = false; _ = w.happen(event{what: noDescendants}) })
+	add(w.stale, func() { w.stale = false; _ = w.happen(event{kind: noDescendants}) })
 	add(w.checks, func() {
 		w.checks = false
-		_ = w.happen(event{what: []occurrence{readied, unready}[w.dice.Throw(2)]})
+		_ = w.happen(event{kind: []eventKind{checksPassed, checksFailed}[w.dice.Throw(2)]})
 	})
-	add(w.settle, func() { w.settle = false; _ = w.happen(event{what: settled}) })
+	add(w.settle, func() { w.settle = false; _ = w.happen(event{kind: settled}) })
 	return all
 }
 
@@ -256,11 +256,11 @@ func (w *puppet) comesToRest() {
 // someRules makes the rules of a program that a configuration allows.
 func someRules(d *dice.Dice) rules {
 	r := rules{
-		kind:    []protocol.Kind{protocol.KindNone, protocol.KindStart, protocol.KindRun, protocol.KindStop}[d.Throw(4)],
-		settles: d.Throw(2) == 1, retries: d.Throw(4),
+		kind:         []protocol.Kind{protocol.KindNone, protocol.KindStart, protocol.KindRun, protocol.KindStop}[d.Throw(4)],
+		hasStartSecs: d.Throw(2) == 1, retries: d.Throw(4),
 		restart: []config.Autorestart{config.RestartNever, config.RestartUnexpected, config.RestartAlways}[d.Throw(3)], exitCodes: []int{0},
 	}
-	r.checked = d.Throw(2) == 1 && (r.kind == protocol.KindNone || r.kind == protocol.KindStart)
+	r.hasChecks = d.Throw(2) == 1 && (r.kind == protocol.KindNone || r.kind == protocol.KindStart)
 	return r
 }
 
@@ -271,9 +271,9 @@ func live(story []byte) (w *puppet) {
 	for d.Left() && w.wrong == "" {
 		switch all := w.pending(false); d.Throw(4) {
 		case 0:
-			_ = w.happen(event{what: startAsked})
+			_ = w.happen(event{kind: startAsked})
 		case 1:
-			_ = w.happen(event{what: stopAsked})
+			_ = w.happen(event{kind: stopAsked})
 		default:
 			if len(all) > 0 {
 				all[d.Throw(len(all))]()
@@ -281,7 +281,7 @@ func live(story []byte) (w *puppet) {
 		}
 	}
 	w.comesToRest()
-	if err := w.happen(event{what: stopAsked}); err == nil || w.m.process == wire.Stopping {
+	if err := w.happen(event{kind: stopAsked}); err == nil || w.m.process == wire.Stopping {
 		w.comesToRest()
 	}
 	if w.wrong == "" && !w.m.process.InStoppedSet() {

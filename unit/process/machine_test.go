@@ -40,11 +40,11 @@ var checkedStates = map[string]machine{
 }
 
 var machineEvents = map[string]event{
-	"start": {what: startAsked}, "spawned": {what: spawned}, "unspawnable": {what: unspawnable},
-	"settled": {what: settled}, "exit 0": {what: exited}, "exit 3": {what: exited, code: 3},
-	"early exit": {what: exited, code: 3, early: true}, "left": {what: leftDescendants}, "none left": {what: noDescendants},
-	"retry": {what: retry}, "stop": {what: stopAsked}, "overdue": {what: overdue},
-	"readied": {what: readied}, "unready": {what: unready},
+	"start": {kind: startAsked}, "spawned": {kind: spawned}, "unspawnable": {kind: spawnFailed},
+	"settled": {kind: settled}, "exit 0": {kind: exited}, "exit 3": {kind: exited, code: 3},
+	"early exit": {kind: exited, code: 3, early: true}, "left": {kind: descendantsFound}, "none left": {kind: noDescendants},
+	"retry": {kind: retryDue}, "stop": {kind: stopAsked}, "overdue": {kind: graceExpired},
+	"readied": {kind: checksPassed}, "unready": {kind: checksFailed},
 }
 
 // What is not in a table must leave the state as it is, without effects; ! is
@@ -65,7 +65,7 @@ var machineTables = map[string]struct {
 	table map[string]string
 }{
 	"an ordinary program": {
-		rules{settles: true, retries: 3, restart: config.RestartUnexpected, exitCodes: []int{0}},
+		rules{hasStartSecs: true, retries: 3, restart: config.RestartUnexpected, exitCodes: []int{0}},
 		map[string]string{
 			"STOPPED": atRest, "EXITED": atRest, "FATAL": atRest, "UNKNOWN": atRest,
 			"STARTING": transitional + `; spawned: STARTING +settle; unspawnable: BACKOFF 1 +retry; settled: RUNNING;
@@ -87,7 +87,7 @@ var machineTables = map[string]struct {
 		},
 	},
 	"a start": {
-		rules{settles: true, kind: protocol.KindStart, restart: config.RestartAlways, retries: 3},
+		rules{hasStartSecs: true, kind: protocol.KindStart, restart: config.RestartAlways, retries: 3},
 		map[string]string{
 			"STOPPED": atRest, "EXITED": atRest, "FATAL": atRest, "UNKNOWN": atRest,
 			"STARTING": transitional + `; spawned: STARTING +settle; unspawnable: FATAL; settled: RUNNING;
@@ -123,7 +123,7 @@ var checkedTables = map[string]struct {
 	table map[string]string
 }{
 	"a program with checks": {
-		rules{settles: true, checked: true, retries: 3, restart: config.RestartUnexpected, exitCodes: []int{0}},
+		rules{hasStartSecs: true, hasChecks: true, retries: 3, restart: config.RestartUnexpected, exitCodes: []int{0}},
 		map[string]string{
 			"STARTING": transitional + `; spawned: STARTING +settle +ready; unspawnable: BACKOFF 1 +retry; settled: STARTING settled;
 				readied: STARTING ready; unready: STOPPING failing +signal +grace; exit 0: BACKOFF 1 +retry;
@@ -141,7 +141,7 @@ var checkedTables = map[string]struct {
 		},
 	},
 	"a start with checks": {
-		rules{settles: true, checked: true, kind: protocol.KindStart, restart: config.RestartAlways, retries: 3},
+		rules{hasStartSecs: true, hasChecks: true, kind: protocol.KindStart, restart: config.RestartAlways, retries: 3},
 		map[string]string{
 			"STARTING": transitional + `; spawned: STARTING +settle +ready; unspawnable: FATAL; settled: STARTING settled;
 				readied: STARTING ready; unready: STOPPING failing +signal +grace; exit 0: STARTING left +look;
@@ -247,12 +247,12 @@ func meetEveryEvent(t *testing.T, name, stateName string, r rules, s machine, ta
 func TestAProgramIsRunningOnlyWhenItIsReadyAndHasLivedForStartsecs(t *testing.T) {
 	t.Parallel()
 	for want, events := range map[string][]event{
-		"STARTING STARTING STARTING RUNNING":                   {{what: startAsked}, {what: spawned}, {what: readied}, {what: settled}},
-		"STARTING STARTING STARTING RUNNING RUNNING":           {{what: startAsked}, {what: spawned}, {what: settled}, {what: readied}, {what: unready}},
-		"STARTING STARTING STOPPING STOPPING BACKOFF":          {{what: startAsked}, {what: spawned}, {what: unready}, {what: exited}, {what: noDescendants}},
-		"STARTING STARTING STOPPING STOPPING STOPPING STOPPED": {{what: startAsked}, {what: spawned}, {what: unready}, {what: stopAsked}, {what: exited}, {what: noDescendants}},
+		"STARTING STARTING STARTING RUNNING":                   {{kind: startAsked}, {kind: spawned}, {kind: checksPassed}, {kind: settled}},
+		"STARTING STARTING STARTING RUNNING RUNNING":           {{kind: startAsked}, {kind: spawned}, {kind: settled}, {kind: checksPassed}, {kind: checksFailed}},
+		"STARTING STARTING STOPPING STOPPING BACKOFF":          {{kind: startAsked}, {kind: spawned}, {kind: checksFailed}, {kind: exited}, {kind: noDescendants}},
+		"STARTING STARTING STOPPING STOPPING STOPPING STOPPED": {{kind: startAsked}, {kind: spawned}, {kind: checksFailed}, {kind: stopAsked}, {kind: exited}, {kind: noDescendants}},
 	} {
-		if got := play(t, rules{settles: true, checked: true, retries: 1}, events...); got != want {
+		if got := play(t, rules{hasStartSecs: true, hasChecks: true, retries: 1}, events...); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
@@ -266,7 +266,7 @@ func play(t *testing.T, r rules, events ...event) string {
 	for _, e := range events {
 		after, _, err := next(r, s, e)
 		if err != nil {
-			t.Fatalf("%s × %s: %v", s.process, e.what, err)
+			t.Fatalf("%s × %s: %v", s.process, e.kind, err)
 		}
 		s = after
 		states = append(states, s.process.String())
@@ -276,10 +276,10 @@ func play(t *testing.T, r rules, events ...event) string {
 
 func TestAProgramThatKeepsFailingIsGivenUpAfterItsRetries(t *testing.T) {
 	t.Parallel()
-	fail := event{what: exited, code: 1, early: true}
-	got := play(t, rules{settles: true, retries: 2},
-		event{what: startAsked}, event{what: spawned}, fail, event{what: retry}, event{what: spawned}, fail,
-		event{what: retry}, event{what: spawned}, fail)
+	fail := event{kind: exited, code: 1, early: true}
+	got := play(t, rules{hasStartSecs: true, retries: 2},
+		event{kind: startAsked}, event{kind: spawned}, fail, event{kind: retryDue}, event{kind: spawned}, fail,
+		event{kind: retryDue}, event{kind: spawned}, fail)
 	const want = "STARTING STARTING BACKOFF STARTING STARTING BACKOFF STARTING STARTING FATAL"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -288,7 +288,7 @@ func TestAProgramThatKeepsFailingIsGivenUpAfterItsRetries(t *testing.T) {
 
 func TestWithoutStartsecsAProgramIsRunningAtOnceWhateverItsCode(t *testing.T) {
 	t.Parallel()
-	got := play(t, rules{retries: 3}, event{what: startAsked}, event{what: spawned}, event{what: exited, code: 1})
+	got := play(t, rules{retries: 3}, event{kind: startAsked}, event{kind: spawned}, event{kind: exited, code: 1})
 	if want := "STARTING RUNNING EXITED"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -296,8 +296,8 @@ func TestWithoutStartsecsAProgramIsRunningAtOnceWhateverItsCode(t *testing.T) {
 
 func TestASuccessfulStartForgetsEarlierFailures(t *testing.T) {
 	t.Parallel()
-	r := rules{settles: true, retries: 3}
-	s, _, _ := next(r, machine{process: wire.Starting, main: true, failures: 2}, event{what: settled})
+	r := rules{hasStartSecs: true, retries: 3}
+	s, _, _ := next(r, machine{process: wire.Starting, main: true, failures: 2}, event{kind: settled})
 	if s.failures != 0 {
 		t.Errorf("failures: %d", s.failures)
 	}

@@ -9,45 +9,45 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Output carries what a main process and its children write.
+// Output pumps the output of a main process and its descendants.
 type Output struct {
-	PID            int        // of the main process, also when it has ended
-	stdout, stderr *logs.Pump // stderr is nil when it goes where stdout does
-	author         *author
+	PID            int        // of the main process, also after it exited
+	stdout, stderr *logs.Pump // stderr is nil if it is redirected to stdout
+	source         *outputSource
 	filters        []*logs.Filter
 }
 
-// ends are those of the pipes that the child gets.
-type ends struct{ in, out, err *os.File } // err is out when stderr goes where stdout does
+// pipeEnds are the child's ends of the pipes.
+type pipeEnds struct{ in, out, err *os.File } // err equals out if stderr is redirected to stdout
 
-func (e ends) close() {
+func (e pipeEnds) close() {
 	for _, f := range []*os.File{e.in, e.out, e.err} {
-		_ = f.Close() // nil, or closed before: an error, and nothing else
+		_ = f.Close() // nil or closed already
 	}
 }
 
-// open makes the pipes; the child's ends are the caller's to close. One program
-// at a time does, and what is refused is closed before the next one does, so
-// that many starts at once cannot use up the reserve among them, either.
-func (o *Output) open(p *owner) (stdin *os.File, childs ends, err error) {
+// open creates the pipes; the caller closes the child's ends. Only one program at a time does so,
+// closing what checkReserve rejects before the next one begins, so that parallel starts cannot use
+// up the reserve.
+func (o *Output) open(p *owner) (stdin *os.File, childs pipeEnds, err error) {
 	p.table.opening.Lock()
 	defer p.table.opening.Unlock()
 	if childs.in, stdin, err = os.Pipe(); err != nil {
-		return nil, ends{}, err
+		return nil, pipeEnds{}, err
 	}
 	if childs.out, childs.err, err = o.start(p); err == nil {
-		err = checkReserve(childs.err, 2) // and its two logs
+		err = checkReserve(childs.err, 2) // the two logs
 	}
 	if err != nil {
 		stdin.Close()
 		childs.close()
 		o.close()
-		return nil, ends{}, err
+		return nil, pipeEnds{}, err
 	}
 	return stdin, childs, nil
 }
 
-// start begins to carry what the child is going to write.
+// start starts the pumps of the child's output.
 func (o *Output) start(p *owner) (childOut, childErr *os.File, err error) {
 	if o.stdout, childOut, err = o.pump(p, p.stdoutLog, wire.Stdout); err != nil || p.cfg.RedirectStderr {
 		return childOut, childOut, err
@@ -56,25 +56,25 @@ func (o *Output) start(p *owner) (childOut, childErr *os.File, err error) {
 	return childOut, childErr, err
 }
 
-// pump carries a stream of the next run. The program is held when nobody reads what
-// goes to the container's output, a pipe or a terminal.
+// pump creates the pump of one stream. While a copy waits for the reader of the container's output,
+// a pipe or a terminal, the program's output blocks.
 func (o *Output) pump(p *owner, file *logs.File, stream wire.Stream) (*logs.Pump, *os.File, error) {
-	var holders []logs.Holder
+	var holders []logs.Blocker
 	if file != nil {
 		holders = append(holders, file)
 	}
 	if p.pool != nil && stream == wire.Stdout {
-		for _, s := range p.relays() {
+		for _, s := range p.relaySpools() {
 			holders = append(holders, s)
 		}
 	}
 	to, copied := p.withCopy(o.writer(p, file, stream), stream)
-	return logs.Start(to, logs.PumpOptions{Holders: append(holders, copied), Held: func() {
-		p.table.log.Warn("held: nobody reads what it prints", "process", p.Name(), "stream", string(stream))
+	return logs.Start(to, logs.PumpOptions{Spools: append(holders, copied), Blocked: func() {
+		p.table.log.Warn("blocked: its output is not being read", "process", p.Name(), "stream", string(stream))
 	}})
 }
 
-// writer returns where a stream of the next run goes, besides the container's output.
+// writer returns the destination of a stream besides the container's output.
 func (o *Output) writer(p *owner, file *logs.File, stream wire.Stream) io.Writer {
 	settings := p.Settings().Stdout
 	if stream == wire.Stderr {
@@ -87,15 +87,15 @@ func (o *Output) writer(p *owner, file *logs.File, stream wire.Stream) io.Writer
 	if settings.Syslog {
 		log = withSyslog(log, p.syslog())
 	}
-	by := o.author
+	by := o.source
 	var filter *logs.Filter
 	speaks := p.pool != nil && stream == wire.Stdout
-	if !speaks && (p.table.o.StripANSI || settings.CaptureMaxBytes > 0) {
+	if !speaks && (p.table.opts.StripANSI || settings.CaptureMaxBytes > 0) {
 		filter = logs.NewFilter(logs.FilterOptions{
-			StripANSI: p.table.o.StripANSI, CaptureMax: settings.CaptureMaxBytes,
+			StripANSI: p.table.opts.StripANSI, CaptureMax: settings.CaptureMaxBytes,
 			Captured: func(data []byte) {
 				<-by.known
-				p.table.o.Events.Emit(events.Communication(p.eventful(), by.pid, stream, data))
+				p.table.opts.Events.Emit(events.Communication(p.eventProcess(), by.pid, stream, data))
 			},
 		})
 		o.filters = append(o.filters, filter)
@@ -109,8 +109,8 @@ func (o *Output) writer(p *owner, file *logs.File, stream wire.Stream) io.Writer
 	return p.readiness.tap(to)
 }
 
-// openLogs is last, since a log that was opened stays so, also where nothing is
-// started. One that cannot be opened is tried again with every write.
+// openLogs is called last, since an opened log stays open even if nothing is started. A log that
+// cannot be opened is retried with every write.
 func (p *owner) openLogs() {
 	for _, f := range p.Logs() {
 		if err := f.Open(); err != nil {
@@ -119,8 +119,7 @@ func (p *owner) openLogs() {
 	}
 }
 
-// sync takes in what a process that has ended wrote, to the end of a line that
-// has none.
+// sync collects the remaining output of a process that has ended, including an unfinished line.
 func (o Output) sync() {
 	for _, pump := range []*logs.Pump{o.stdout, o.stderr} {
 		if pump != nil {
@@ -134,7 +133,7 @@ func (o Output) sync() {
 }
 
 func (o Output) close() {
-	o.author.is(0, nil)
+	o.source.set(0, nil)
 	for _, pump := range []*logs.Pump{o.stdout, o.stderr} {
 		if pump != nil {
 			pump.Close()
@@ -142,8 +141,7 @@ func (o Output) close() {
 	}
 }
 
-// End returns the end of each stream, what is still in its pipe included, unless
-// the program is held.
+// End returns the end of each stream, including the rest in its pipe unless output is blocked.
 func (o Output) End() (end wire.Output) {
 	of := func(p *logs.Pump) string {
 		if p == nil {

@@ -16,86 +16,85 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Program is one configured process. The goroutine that serves it owns it; its
-// methods are for everybody else.
+// Program is one configured process. The goroutine in Serve owns it; its exported methods are safe
+// for concurrent use.
 type Program struct {
-	cfg    *config.Program                // that it was made with; see Settings
-	live   atomic.Pointer[config.Program] // the latest
-	number proctree.Program
-	table  *Table
-	pool   *events.Pool // nil: the process is not an event listener
-	tally  tally
+	cfg      *config.Program                // as the program was created; see Settings
+	settings atomic.Pointer[config.Program] // the latest configuration
+	number   proctree.Program
+	table    *Table
+	pool     *events.Pool // nil unless it is an event listener
+	counters counters
 	streams
 
-	commands chan command
-	emptied  chan uint64   // the run that has no descendants left
-	verdicts chan verdict  // has room for one
-	removed  chan struct{} // closed by Remove
-	unserved chan struct{} // closed when Serve has returned
+	commands        chan command
+	descendantsGone chan uint64      // the run whose descendants have all ended
+	checkResults    chan checkResult // buffered, capacity one
+	removed         chan struct{}    // closed by Remove
+	serveDone       chan struct{}    // closed when Serve returns
 
-	mu      sync.Mutex
-	stops   uint64 // of starts that waited
-	status  Status
-	changed chan struct{} // closed and replaced when the status changes
+	mu        sync.Mutex
+	stopCount uint64 // cancels pending starts
+	status    Status
+	changed   chan struct{} // closed and replaced when the status changes
 }
 
-// What a program answers to a command.
+// Errors of commands.
 var (
 	ErrAlreadyStarted = errors.New("it is started already")
 	ErrStopping       = errors.New("it is being stopped")
 	ErrNotRunning     = errors.New("it is not running")
 
 	ErrUnserved = errors.New("the unit is shutting down")
-	ErrRemoved  = errors.New("it is not in the configuration any more")
+	ErrRemoved  = errors.New("it is no longer in the configuration")
 	ErrHeld     = errors.New("its configuration is being changed")
 )
 
-// command is what the owner of a program is told to do.
+// command is a function to be run by the owner of a program.
 type command struct {
 	do    func(context.Context, *owner) error
 	reply chan error
 }
 
-// Start starts the program, with more environment for this run.
+// Start starts the program with additional environment variables for this run.
 func (p *Program) Start(ctx context.Context, env []string) error {
-	return p.tell(ctx, func(ctx context.Context, o *owner) error {
+	return p.sendCommand(ctx, func(ctx context.Context, o *owner) error {
 		switch before := o.machine.process; {
-		case o.final:
+		case o.neverStart:
 			return ErrUnserved
 		case o.held:
 			return ErrHeld
 		case !before.InRunningSet() && before != wire.Stopping:
-			o.extra = env
+			o.runEnv = env
 		}
-		return o.step(ctx, event{what: startAsked})
+		return o.step(ctx, event{kind: startAsked})
 	})
 }
 
-// Stop begins to stop the program: Await with Status.StopAnswered tells its end.
+// Stop begins to stop the program; Await with Status.StopAnswered waits for the end.
 func (p *Program) Stop(ctx context.Context) error {
-	return p.tell(ctx, func(ctx context.Context, o *owner) error { return o.step(ctx, event{what: stopAsked}) })
+	return p.sendCommand(ctx, func(ctx context.Context, o *owner) error { return o.step(ctx, event{kind: stopAsked}) })
 }
 
-// Signal signals the main process, or, where that has ended, the oldest that it left.
+// Signal signals the main process, or its oldest descendant if it has exited.
 func (p *Program) Signal(ctx context.Context, sig syscall.Signal) error {
-	return p.tell(ctx, func(_ context.Context, o *owner) error { return o.signalMain(sig, false) })
+	return p.sendCommand(ctx, func(_ context.Context, o *owner) error { return o.signalMain(sig, false) })
 }
 
-// Finish begins a stop, if anything runs, and never starts the program again.
+// Finish begins a stop if anything runs, and prevents any further start.
 func (p *Program) Finish(ctx context.Context) error {
-	return p.tell(ctx, func(ctx context.Context, o *owner) error {
-		o.final = true
+	return p.sendCommand(ctx, func(ctx context.Context, o *owner) error {
+		o.neverStart = true
 		if o.machine.process.InRunningSet() || o.machine.failing {
-			return o.step(ctx, event{what: stopAsked})
+			return o.step(ctx, event{kind: stopAsked})
 		}
 		return nil
 	})
 }
 
-// Hold keeps the program from being started until Release. It is refused with
-// ErrAlreadyStarted unless the program is at rest.
+// Hold prevents starts until Release. It returns ErrAlreadyStarted unless the program is at rest.
 func (p *Program) Hold(ctx context.Context) error {
-	return p.tell(ctx, func(_ context.Context, o *owner) error {
+	return p.sendCommand(ctx, func(_ context.Context, o *owner) error {
 		if !o.machine.process.InStoppedSet() {
 			return ErrAlreadyStarted
 		}
@@ -106,41 +105,40 @@ func (p *Program) Hold(ctx context.Context) error {
 
 // Release ends Hold.
 func (p *Program) Release(ctx context.Context) error {
-	return p.tell(ctx, func(_ context.Context, o *owner) error {
+	return p.sendCommand(ctx, func(_ context.Context, o *owner) error {
 		o.held = false
 		return nil
 	})
 }
 
-// Remove ends Serve, and waits for that, because a reload takes the program out of use.
+// Remove makes Serve return and waits for that. Reloads use it.
 func (p *Program) Remove() {
 	close(p.removed)
-	<-p.unserved
+	<-p.serveDone
 }
 
-// tell sends a command and waits for its answer, which is not its end. The error
-// of ctx says that the program never got the command: once it has, its answer
-// comes soon and is waited for, since who does not know of a start that he asked
-// for cannot see to its stop either.
-func (p *Program) tell(ctx context.Context, do func(context.Context, *owner) error) error {
+// sendCommand sends a command and waits for its result. It returns the error of ctx only if the
+// command was never received. After that the result comes soon and is awaited: a client that lost
+// the response to its start request cannot stop the program.
+func (p *Program) sendCommand(ctx context.Context, do func(context.Context, *owner) error) error {
 	c := command{do: do, reply: make(chan error, 1)}
 	select {
 	case p.commands <- c:
-	case <-p.unserved:
-		return p.over()
+	case <-p.serveDone:
+		return p.unservedError()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
 	case err := <-c.reply:
 		return err
-	case <-p.unserved:
-		return p.over()
+	case <-p.serveDone:
+		return p.unservedError()
 	}
 }
 
-// over is why a program is no longer served.
-func (p *Program) over() error {
+// unservedError returns why the program is not served any more.
+func (p *Program) unservedError() error {
 	select {
 	case <-p.removed:
 		return ErrRemoved
@@ -149,26 +147,26 @@ func (p *Program) over() error {
 	}
 }
 
-// Settings are the latest that is configured. What only a start can change is
-// as the program was made with.
-func (p *Program) Settings() *config.Program { return p.live.Load() }
+// Settings returns the latest configuration. Settings that require a restart are those the program
+// was created with.
+func (p *Program) Settings() *config.Program { return p.settings.Load() }
 
-// Configure applies what of a configuration takes no restart.
+// Configure applies the settings that require no restart.
 func (p *Program) Configure(cfg *config.Program) {
-	p.live.Store(cfg)
+	p.settings.Store(cfg)
 	p.LimitLogs()
 }
 
-// Kind is what kind of operation the program is.
+// Kind returns the kind of operation that the program implements.
 func (p *Program) Kind() protocol.Kind { return p.cfg.Kind }
 
-// Config is what the program was made with.
+// Config returns the configuration that the program was created with.
 func (p *Program) Config() *config.Program { return p.cfg }
 
-// Name is the process's full name.
+// Name returns "GROUP:NAME".
 func (p *Program) Name() string { return p.cfg.Group + ":" + p.cfg.Name }
 
-// Namespec is the name that clients use: p for process p of group p.
+// Namespec returns the name that clients use: NAME alone if the group has the same name.
 func (p *Program) Namespec() string {
 	if p.cfg.Group == p.cfg.Name {
 		return p.cfg.Name
@@ -176,8 +174,8 @@ func (p *Program) Namespec() string {
 	return p.Name()
 }
 
-// Quiesce lets an event listener that is about to be stopped take the events
-// that wait for it, as long as it does, and no longer than its stop may take.
+// Quiesce lets an event listener that is about to be stopped process its pending events until it is
+// idle for the given time, at most for its stopwaitsecs.
 func (p *Program) Quiesce(ctx context.Context, idle time.Duration) {
 	if p.pool == nil {
 		return
@@ -187,18 +185,18 @@ func (p *Program) Quiesce(ctx context.Context, idle time.Duration) {
 	p.pool.Quiet(ctx, idle)
 }
 
-// StopWait is the program's stopwaitsecs.
+// StopWait returns stopwaitsecs.
 func (p *Program) StopWait() time.Duration {
 	return time.Duration(p.Settings().StopWaitSecs) * time.Second
 }
 
-// eventful names the process in events.
-func (p *Program) eventful() events.Process {
+// eventProcess describes the process in events.
+func (p *Program) eventProcess() events.Process {
 	return events.Process{Name: p.cfg.Name, Group: p.cfg.Group}
 }
 
-// LimitLogs makes the logs rotate as configured. Where both streams share a
-// log, stdout's configuration counts.
+// LimitLogs applies the configured rotation. If both streams share a log, the settings of stdout
+// apply.
 func (p *Program) LimitLogs() {
 	c := p.Settings()
 	if p.stderrLog != nil {
@@ -209,7 +207,7 @@ func (p *Program) LimitLogs() {
 	}
 }
 
-// Close gives up the logs of a program that is not used any more.
+// Close closes the logs of a program that is not used any more.
 func (p *Program) Close() error {
 	var errs []error
 	for _, f := range p.Logs() {

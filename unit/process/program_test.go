@@ -10,7 +10,7 @@ import (
 func TestWhoGivesUpStillLearnsOfTheStartThatTheProgramHasBegun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := &Program{commands: make(chan command), unserved: make(chan struct{})}
+		p := &Program{commands: make(chan command), serveDone: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		answer := make(chan error, 1)
 		go func() { answer <- p.Start(ctx, nil) }()
@@ -31,7 +31,7 @@ func TestWhoGivesUpStillLearnsOfTheStartThatTheProgramHasBegun(t *testing.T) {
 
 func TestWhoGivesUpBeforeTheProgramHearsHimHasStartedNothing(t *testing.T) {
 	t.Parallel()
-	p := &Program{commands: make(chan command), unserved: make(chan struct{})} // nobody serves it
+	p := &Program{commands: make(chan command), serveDone: make(chan struct{})} // nobody serves it
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := p.Start(ctx, nil); !errors.Is(err, context.Canceled) {

@@ -17,38 +17,37 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// checkKill is how long the end of a check's command may take after KILL.
+// checkKill bounds the wait for a check's command after KILL.
 const checkKill = time.Second
 
-// readiness is what one run of a program has to show before it is running. The
-// goroutine that owns the program owns it.
+// readiness holds the readiness checks of one run. The goroutine that owns the program owns it.
 type readiness struct {
 	checks []ready.Check
-	line   *ready.Line   // nil: no line is looked for
-	notify *ready.Notify // nil: the program does not tell
-	stop   func()        // ends the checks, and returns when they have ended
+	line   *ready.Line   // nil without a check for a line
+	notify *ready.Notify // nil unless the program sends notifications
+	stop   func()        // ends the checks and waits for them
 }
 
-// verdict is how the checks of a run ended.
-type verdict struct {
+// checkResult is the result of the checks of a run.
+type checkResult struct {
 	run uint64
-	err error // nil: it is ready
+	err error // nil: ready
 }
 
-// checkNumber is the mark of the processes that check a program: not its own,
-// since they are none of what it left.
-func checkNumber(of proctree.Program) proctree.Program { return proctree.MaxProgram - of }
+// checkMark returns the mark of the processes that check a program. It differs from the program's
+// own, so that they are not taken for descendants.
+func checkMark(of proctree.Program) proctree.Program { return proctree.MaxProgram - of }
 
-// markedFor returns the program that a mark is for, also one of a check.
-func markedFor(mark proctree.Program) proctree.Program {
+// programOfMark returns the program that a mark stands for, also if it is one of a check.
+func programOfMark(mark proctree.Program) proctree.Program {
 	if mark > proctree.MaxProgram/2 {
 		return proctree.MaxProgram - mark
 	}
 	return mark
 }
 
-// prepareChecks makes the checks of a new run, before it is forked: it may need a
-// socket, and its first line may be the one that is waited for.
+// prepareChecks creates the checks of a run before the fork: the process may need a notification
+// socket, and its first line may be the one to wait for.
 func (p *owner) prepareChecks() error {
 	p.abandonChecks()
 	r := p.cfg.Ready
@@ -63,7 +62,7 @@ func (p *owner) prepareChecks() error {
 		p.readiness.checks = append(p.readiness.checks, p.readiness.line)
 	}
 	if r.Notify {
-		if p.readiness.notify, err = ready.Listen(p.mine, p.strange); err != nil {
+		if p.readiness.notify, err = ready.Listen(p.ownsProcess, p.logForeignNotification); err != nil {
 			return err
 		}
 		p.readiness.checks = append(p.readiness.checks, p.readiness.notify)
@@ -85,17 +84,17 @@ func (p *owner) prepareChecks() error {
 	return nil
 }
 
-// mine reports whether a process is one of the program's.
-func (p *owner) mine(pid int) bool {
+// ownsProcess reports whether a process belongs to the program.
+func (p *owner) ownsProcess(pid int) bool {
 	found, err := p.table.tree.Identify(pid)
 	return err == nil && found.Program == p.number
 }
 
-func (p *owner) strange(pid int) {
+func (p *owner) logForeignNotification(pid int) {
 	p.table.log.Warn("a notification is not from a process of the program", "process", p.Name(), "pid", pid)
 }
 
-// awaitReady begins to check the program that has just been started.
+// awaitReady starts the checks of the program that was just started.
 func (p *owner) awaitReady(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Ready.Timeout)
 	run, checks, ended := p.status.Run, p.readiness.checks, make(chan struct{})
@@ -111,45 +110,44 @@ func (p *owner) awaitReady(ctx context.Context) {
 		} else if err != nil {
 			err = fmt.Errorf("not ready: %w", err)
 		}
-		p.verdicts <- verdict{run: run, err: err} // its place is free: nobody else is under way
+		p.checkResults <- checkResult{run: run, err: err} // never blocks: no other checks are running
 	})
 }
 
-// judged takes the verdict of the checks.
-func (p *owner) judged(ctx context.Context, v verdict) {
+// handleCheckResult handles the result of the checks.
+func (p *owner) handleCheckResult(ctx context.Context, v checkResult) {
 	if v.run != p.status.Run || p.machine.process != wire.Starting {
 		return
 	}
 	if v.err == nil {
-		p.happened(ctx, event{what: readied})
+		p.stepUnrequested(ctx, event{kind: checksPassed})
 		return
 	}
 	p.table.log.Error("cannot become ready", "process", p.Name(), "error", v.err)
 	p.publish(func(s *Status) { s.Unready, s.SpawnErr = true, v.err.Error() })
-	p.happened(ctx, event{what: unready})
+	p.stepUnrequested(ctx, event{kind: checksFailed})
 }
 
-// readyByNow tells the state machine of a readiness that the program showed
-// before it ended, and that nobody has told of yet.
-func (p *owner) readyByNow(ctx context.Context) {
-	if p.machine.process == wire.Starting && p.rules.checked && !p.machine.ready && ready.Met(p.readiness.checks) {
-		p.happened(ctx, event{what: readied})
+// reportEarlyReadiness reports to the state machine that the program became ready before it exited.
+func (p *owner) reportEarlyReadiness(ctx context.Context) {
+	if p.machine.process == wire.Starting && p.rules.hasChecks && !p.machine.ready && ready.Met(p.readiness.checks) {
+		p.stepUnrequested(ctx, event{kind: checksPassed})
 	}
 }
 
-// stopChecks ends the checks; the socket stays, for what the program says later.
+// stopChecks ends the checks but keeps the socket for later notifications.
 func (p *owner) stopChecks() {
 	if p.readiness.stop != nil {
 		p.readiness.stop()
 		p.readiness.stop = nil
 	}
 	select {
-	case <-p.verdicts: // comes too late
+	case <-p.checkResults: // too late
 	default:
 	}
 }
 
-// abandonChecks ends the checks and gives up the socket.
+// abandonChecks ends the checks and closes the socket.
 func (p *owner) abandonChecks() {
 	p.stopChecks()
 	if p.readiness.notify != nil {
@@ -158,7 +156,7 @@ func (p *owner) abandonChecks() {
 	p.readiness = readiness{}
 }
 
-// tap lets the check for a line see what goes to a log.
+// tap also feeds a log's data to the check for a line.
 func (r readiness) tap(to io.Writer) io.Writer {
 	if r.line == nil {
 		return to
@@ -166,7 +164,7 @@ func (r readiness) tap(to io.Writer) io.Writer {
 	return r.line.Tap(to)
 }
 
-// env is what the program needs to tell that it is ready.
+// env returns the variables that the program needs for notifications.
 func (r readiness) env() []string {
 	if r.notify == nil {
 		return nil
@@ -174,31 +172,30 @@ func (r readiness) env() []string {
 	return []string{r.notify.Env()}
 }
 
-// checkCommand returns the attempt to run a command as the program is run, with
-// its user, folder and environment. The owner of the program calls it, others
-// what it returns.
+// checkCommand returns a function that runs a command with the program's user, folder and
+// environment. The owner calls checkCommand; any goroutine may call the result.
 func (p *owner) checkCommand(argv []string) func(ctx context.Context) error {
-	number := checkNumber(p.number)
+	number := checkMark(p.number)
 	spec := reaper.Spec{
-		Args: argv, Env: remarked(p.environment(), p.table.tree.Env(number, "", "")), Dir: p.cfg.Directory,
+		Args: argv, Env: replaceMark(p.environment(), p.table.tree.Env(number, "", "")), Dir: p.cfg.Directory,
 		Credential: credential(p.cfg.User), Around: p.table.tree.Around(number, proctree.Unclaimed),
 	}
-	p.describe(number)
+	p.registerMark(number)
 	if p.cfg.Umask >= 0 {
 		spec.Umask = &p.cfg.Umask
 	}
 	return func(ctx context.Context) error {
 		var err error
 		spec := spec
-		if spec.Path, err = p.find(argv[0]); err != nil {
+		if spec.Path, err = p.findCommand(argv[0]); err != nil {
 			return err
 		}
 		return p.runCheck(ctx, spec, number)
 	}
 }
 
-// remarked replaces the mark in an environment by the one in another.
-func remarked(env, marks []string) []string {
+// replaceMark returns env with its mark replaced by that in marks.
+func replaceMark(env, marks []string) []string {
 	for _, mark := range marks {
 		name, _, _ := strings.Cut(mark, "=")
 		for i := range env {
@@ -210,8 +207,7 @@ func remarked(env, marks []string) []string {
 	return env
 }
 
-// runCheck runs a check's command to its end, or to that of ctx, and leaves
-// none of its processes.
+// runCheck runs a check's command until it ends or ctx does, and leaves none of its processes.
 func (p *owner) runCheck(ctx context.Context, spec reaper.Spec, number proctree.Program) error {
 	out, childOut, err := logs.Start(io.Discard, logs.PumpOptions{})
 	if err != nil {
@@ -250,7 +246,7 @@ func (p *owner) runCheck(ctx context.Context, spec reaper.Spec, number proctree.
 	return nil
 }
 
-// lastLine returns the end of an output for a message: ": no such file".
+// lastLine formats the last line of an output for a message: ": no such file".
 func lastLine(output []byte) string {
 	const most = 200
 	output = bytes.TrimSpace(output)

@@ -11,15 +11,15 @@ import (
 func TestTheMarksOfAProgramAndOfItsCheckAreNeverAnothersMark(t *testing.T) {
 	t.Parallel()
 	for _, number := range []proctree.Program{1, 2, 4711, proctree.MaxProgram / 2} {
-		check := checkNumber(number)
+		check := checkMark(number)
 		if check <= proctree.MaxProgram/2 || check > proctree.MaxProgram {
 			t.Errorf("the check of %d has the mark %d", number, check)
 		}
-		if markedFor(check) != number || markedFor(number) != number {
-			t.Errorf("%d is taken for %d, its check %d for %d", number, markedFor(number), check, markedFor(check))
+		if programOfMark(check) != number || programOfMark(number) != number {
+			t.Errorf("%d is taken for %d, its check %d for %d", number, programOfMark(number), check, programOfMark(check))
 		}
 	}
-	if markedFor(proctree.Unclaimed) != proctree.Unclaimed {
+	if programOfMark(proctree.Unclaimed) != proctree.Unclaimed {
 		t.Error("what nobody claims is somebody's")
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Relay returns what writes the results of an event listener to the container's
-// output, which is what the result handlers in use do. A listener whose results
-// nobody reads is held.
+// Relay returns a result handler that copies the results of an event listener to the container's
+// output. While no one reads that output, the listener blocks.
 func (t *Table) Relay(l *config.Listener) func(body string) {
 	format := l.Programs[0].Output
 	style := logs.Prefixed
@@ -21,10 +20,10 @@ func (t *Table) Relay(l *config.Listener) func(body string) {
 	out := t.console.Lines("", "", wire.Stdout, style)
 	err := t.console.Lines("", "", wire.Stderr, style)
 	t.mu.Lock()
-	t.relays[l.Name] = []*logs.Spool{out.Spool(), err.Spool()}
+	t.relaySpools[l.Name] = []*logs.Spool{out.Spool(), err.Spool()}
 	t.mu.Unlock()
 	return func(body string) {
-		r := relayedOf(body)
+		r := parseListenerResult(body)
 		lines := out.Plain()
 		if format == config.OutputJSON {
 			lines = out
@@ -35,42 +34,42 @@ func (t *Table) Relay(l *config.Listener) func(body string) {
 		} else {
 			r.data = r.prefixed()
 		}
-		_, _ = lines.Write([]byte(r.data)) // which never fails
+		_, _ = lines.Write([]byte(r.data)) // never fails
 		lines.Flush()
 	}
 }
 
-// relays returns what waits of the results of a listener.
-func (p *owner) relays() []*logs.Spool {
+// relaySpools returns the spools with results of the listener that are not written yet.
+func (p *owner) relaySpools() []*logs.Spool {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
-	return p.table.relays[p.cfg.Group]
+	return p.table.relaySpools[p.cfg.Group]
 }
 
-// relayed is the result of a listener. Where that is the payload of an event of a
-// log, which supervisor-stdout sends back as it came, it says whose the data are.
-type relayed struct {
+// listenerResult is a result of a listener. If it is the payload of a PROCESS_LOG event, as sent
+// back by supervisor-stdout, it names the process and the channel.
+type listenerResult struct {
 	name, group string
 	channel     wire.Stream
 	data        string
 }
 
-func relayedOf(body string) relayed {
+func parseListenerResult(body string) listenerResult {
 	header, data, _ := strings.Cut(body, "\n")
 	values := map[string]string{}
 	for _, field := range strings.Fields(header) {
 		key, value, _ := strings.Cut(field, ":")
 		values[key] = value
 	}
-	r := relayed{values["processname"], values["groupname"], wire.Stream(values["channel"]), data}
+	r := listenerResult{values["processname"], values["groupname"], wire.Stream(values["channel"]), data}
 	if r.name == "" || r.group == "" || r.channel != wire.Stdout && r.channel != wire.Stderr {
-		return relayed{data: body}
+		return listenerResult{data: body}
 	}
 	return r
 }
 
-// prefixed is the text with the process and the channel before each line.
-func (r relayed) prefixed() string {
+// prefixed returns the text with process and channel before each line.
+func (r listenerResult) prefixed() string {
 	if r.name == "" {
 		return r.data
 	}

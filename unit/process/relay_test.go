@@ -14,7 +14,7 @@ func TestAResultIsPrintedAsItIsUnlessItIsThePayloadOfALog(t *testing.T) {
 		"no newline, channel:other": "no newline, channel:other",
 		"":                          "",
 	} {
-		if got := relayedOf(body).prefixed(); got != want {
+		if got := parseListenerResult(body).prefixed(); got != want {
 			t.Errorf("%q is printed as %q", body, got)
 		}
 	}

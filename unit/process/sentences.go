@@ -10,9 +10,8 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// logEntered logs that the program entered a state, in Supervisor's words, which
-// scripts wait for.
-func (p *owner) logEntered(from, to wire.ProcessState) {
+// logTransition logs a state change in Supervisor's words, which scripts rely on.
+func (p *owner) logTransition(from, to wire.ProcessState) {
 	log, text := p.table.log.Info, "process"
 	exit := p.status.Exit
 	expected := exit != nil && slices.Contains(p.Settings().ExitCodes, supervisorStatus(*exit))
@@ -30,18 +29,18 @@ func (p *owner) logEntered(from, to wire.ProcessState) {
 	case exit == nil:
 	case to == wire.Stopped && from == wire.Stopping:
 		unexpected()
-		text = fmt.Sprintf("stopped: %s (%s)", p.cfg.Name, manner(*exit))
+		text = fmt.Sprintf("stopped: %s (%s)", p.cfg.Name, exitDescription(*exit))
 	case to == wire.Exited && expected:
-		text = fmt.Sprintf("exited: %s (%s; expected)", p.cfg.Name, manner(*exit))
+		text = fmt.Sprintf("exited: %s (%s; expected)", p.cfg.Name, exitDescription(*exit))
 	case to == wire.Exited, to == wire.Backoff:
 		unexpected()
-		text = fmt.Sprintf("exited: %s (%s; not expected)", p.cfg.Name, manner(*exit))
+		text = fmt.Sprintf("exited: %s (%s; not expected)", p.cfg.Name, exitDescription(*exit))
 	}
 	log(text, "component", p.cfg.Group, "operation", p.cfg.Name, "state", to.String())
 }
 
-// manner says how a process ended as Supervisor does.
-func manner(exit Exit) string {
+// exitDescription describes an exit in Supervisor's words.
+func exitDescription(exit Exit) string {
 	if !exit.Signalled() {
 		return fmt.Sprintf("exit status %d", exit.Code)
 	}
@@ -52,9 +51,9 @@ func manner(exit Exit) string {
 	return text
 }
 
-// withDebug copies what went to a log to the unit's own, if that is for debugging.
+// withDebug also copies a log to the unit's own log at debug level.
 func (p *owner) withDebug(to io.Writer, stream wire.Stream) io.Writer {
-	if !p.table.o.Debug {
+	if !p.table.opts.Debug {
 		return to
 	}
 	return debugWriter{to, p, stream}
@@ -72,15 +71,15 @@ func (w debugWriter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// syslog returns the connection that the program's streams share.
+// syslog returns the connection shared by the program's streams.
 func (p *owner) syslog() *logs.Syslog {
 	if p.toSyslog == nil {
-		p.toSyslog = logs.NewSyslog(logs.SyslogSocket, p.cfg.Name+" ", p.table.o.Now)
+		p.toSyslog = logs.NewSyslog(logs.SyslogSocket, p.cfg.Name+" ", p.table.opts.Now)
 	}
 	return p.toSyslog
 }
 
-// withSyslog copies what goes to a log to syslog.
+// withSyslog also copies a log to syslog.
 func withSyslog(log io.Writer, to *logs.Syslog) io.Writer { return syslogWriter{log, to} }
 
 type syslogWriter struct {

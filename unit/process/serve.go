@@ -13,29 +13,29 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// owner is a program as the goroutine that serves it has it.
+// owner is the state of a program that only its serving goroutine accesses.
 type owner struct {
 	*Program
-	rules                rules // that the program was made with; of these only the kind counts for good
+	rules                rules // as the program was created; of these, only the kind never changes
 	machine              machine
 	child                *reaper.Child
 	settle, again, grace *time.Timer
-	deadline             time.Time // when the grace of the stop under way is over
-	extra                []string  // environment of this run only: an operation's inputs
-	final                bool      // the unit is ending: nothing is started any more
-	held                 bool      // a reload is about to remove it: nothing is started now
-	stopWatch            func()    // ends the wait for what a main process left
-	mainPID              int       // of the last main process, for events
+	deadline             time.Time // end of the grace period of the current stop
+	runEnv               []string  // environment of the current run: the inputs of an operation
+	neverStart           bool      // the unit is shutting down: start nothing
+	held                 bool      // a reload is about to remove the program: start nothing
+	stopWatch            func()    // cancels the wait for descendants
+	mainPID              int       // pid of the last main process, for events
 	connection           *connection
 	readiness            readiness
 	waiters              sync.WaitGroup
-	toSyslog             *logs.Syslog // nil: nothing has gone there
+	toSyslog             *logs.Syslog // nil until first used
 }
 
-// Serve owns the program until ctx ends or the program is removed. Ending it
-// stops nothing.
+// Serve owns the program until ctx ends or the program is removed. It stops no processes when it
+// returns.
 func (p *Program) Serve(ctx context.Context) {
-	defer close(p.unserved)
+	defer close(p.serveDone)
 	o := &owner{Program: p, rules: rulesOf(p.cfg), stopWatch: func() {}}
 	defer o.waiters.Wait()
 	defer func() { o.toSyslog.Close() }()
@@ -62,21 +62,21 @@ func (p *owner) serve(ctx context.Context) {
 		case c := <-p.commands:
 			c.reply <- c.do(ctx, p)
 		case <-ended:
-			p.ended(ctx)
+			p.mainExited(ctx)
 		case <-due(p.settle):
 			p.settle = nil
-			p.happened(ctx, event{what: settled})
+			p.stepUnrequested(ctx, event{kind: settled})
 		case <-due(p.again):
 			p.again = nil
-			p.happened(ctx, event{what: retry})
+			p.stepUnrequested(ctx, event{kind: retryDue})
 		case <-due(p.grace):
 			p.grace = nil
-			p.happened(ctx, event{what: overdue})
-		case v := <-p.verdicts:
-			p.judged(ctx, v)
-		case run := <-p.emptied:
+			p.stepUnrequested(ctx, event{kind: graceExpired})
+		case v := <-p.checkResults:
+			p.handleCheckResult(ctx, v)
+		case run := <-p.descendantsGone:
 			if run == p.status.Run {
-				p.happened(ctx, event{what: noDescendants})
+				p.stepUnrequested(ctx, event{kind: noDescendants})
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func (p *owner) disarm(timers ...**time.Timer) {
 	}
 }
 
-// step takes the state machine one event further and does what it asks for.
+// step feeds an event to the state machine and carries out the resulting effects.
 func (p *owner) step(ctx context.Context, e event) error {
 	before := p.machine
 	after, effects, err := next(rulesOf(p.Settings()), before, e)
@@ -108,7 +108,7 @@ func (p *owner) step(ctx context.Context, e event) error {
 	p.machine = after
 	p.announce(before, after, effects)
 	if after.process != before.process {
-		p.entered(after.process)
+		p.publishState(after.process)
 	}
 	for _, wanted := range effects {
 		if err := p.effect(ctx, wanted); err != nil {
@@ -118,17 +118,17 @@ func (p *owner) step(ctx context.Context, e event) error {
 	return nil
 }
 
-// happened is a step that nobody asked for.
-func (p *owner) happened(ctx context.Context, e event) {
-	p.tally.unasked(func() {
+// stepUnrequested handles an event that was not caused by a command.
+func (p *owner) stepUnrequested(ctx context.Context, e event) {
+	p.counters.countRestarts(func() {
 		if err := p.step(ctx, e); err != nil {
-			p.table.log.Error("cannot follow what happened", "process", p.Name(), "error", err)
+			p.table.log.Error("cannot process an event", "process", p.Name(), "error", err)
 		}
 	})
 }
 
-// entered makes a new state known.
-func (p *owner) entered(state wire.ProcessState) {
+// publishState publishes a new state.
+func (p *owner) publishState(state wire.ProcessState) {
 	if state != wire.Starting {
 		p.disarm(&p.settle)
 		p.stopChecks()
@@ -147,11 +147,11 @@ func (p *owner) entered(state wire.ProcessState) {
 		s.State = state
 		switch {
 		case state == wire.Running:
-			s.Arrived = true
+			s.ReachedRunning = true
 		case over:
 			s.Left, s.PID, s.Stuck = false, 0, ""
 			if state == wire.Fatal && s.SpawnErr == "" {
-				s.SpawnErr = "it ended, and left nothing, before it was ready"
+				s.SpawnErr = "it exited before it was ready and left no descendants"
 			}
 		}
 	})
@@ -185,17 +185,17 @@ func (p *owner) effect(ctx context.Context, e effect) error {
 	return nil
 }
 
-// ended is the end of the main process.
-func (p *owner) ended(ctx context.Context) {
+// mainExited handles the exit of the main process.
+func (p *owner) mainExited(ctx context.Context) {
 	exit := p.child.Exit()
-	p.tally.spend(p.child.CPU())
-	p.tally.ended(exit)
+	p.counters.addCPU(p.child.CPU())
+	p.counters.ended(exit)
 	p.child = nil
 	p.table.sockets.release(p.cfg.Socket)
 	p.Output().sync()
 	p.detachListener()
-	p.readyByNow(ctx)
-	now := p.table.o.Now()
+	p.reportEarlyReadiness(ctx)
+	now := p.table.opts.Now()
 	early := now.Sub(p.status.Started) < time.Duration(p.Settings().StartSecs)*time.Second
 	code := supervisorStatus(exit)
 	p.closeStdin()
@@ -203,7 +203,7 @@ func (p *owner) ended(ctx context.Context) {
 		s.Exit, s.PID, s.Stopped = &exit, 0, now
 		switch {
 		case p.rules.kind != protocol.KindNone, p.machine.process == wire.Stopping:
-		case p.rules.checked && p.machine.process == wire.Starting && !p.machine.ready:
+		case p.rules.hasChecks && p.machine.process == wire.Starting && !p.machine.ready:
 			s.SpawnErr = "Exited before it was ready, with " + exit.String()
 		case early:
 			s.SpawnErr = "Exited too quickly (process log may have details)"
@@ -212,13 +212,13 @@ func (p *owner) ended(ctx context.Context) {
 		}
 	})
 	p.table.log.Info("process ended", "component", p.cfg.Group, "operation", p.cfg.Name, "exit", exit.String())
-	p.happened(ctx, event{what: exited, code: code, early: early})
+	p.stepUnrequested(ctx, event{kind: exited, code: code, early: early})
 }
 
-// reportEssential tells that an essential program came to rest by itself, in a
-// state that the status does not have yet.
+// reportEssential calls Options.Ended if an essential program has stopped without being asked to.
+// state is the new state, which is not published yet.
 func (p *owner) reportEssential(state wire.ProcessState) {
 	if p.cfg.Essential && (state == wire.Exited || state == wire.Fatal) {
-		p.table.o.Ended(p.Program, state, finalCode(p.Status(), state))
+		p.table.opts.Ended(p.Program, state, finalCode(p.Status(), state))
 	}
 }

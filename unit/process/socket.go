@@ -16,8 +16,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// sockets are those that programs offer to their processes, each opened while one
-// of these runs.
+// sockets are the sockets of FastCGI programs. Each is open while one of its processes runs.
 type sockets struct {
 	mu   sync.Mutex
 	open map[string]*sharedSocket
@@ -28,8 +27,8 @@ type sharedSocket struct {
 	users int
 }
 
-// acquire opens a socket, or shares it; nil: none is configured. Each acquire that
-// succeeds needs a release.
+// acquire opens or shares a socket, and returns nil if none is configured. Each successful acquire
+// needs a release.
 func (s *sockets) acquire(ctx context.Context, cfg *config.Socket) (*os.File, error) {
 	if cfg == nil {
 		return nil, nil //nolint:nilnil // both are as configured
@@ -52,7 +51,7 @@ func (s *sockets) acquire(ctx context.Context, cfg *config.Socket) (*os.File, er
 	return shared.file, nil
 }
 
-// release closes a socket that nobody uses any more.
+// release closes a socket when its last user is gone.
 func (s *sockets) release(cfg *config.Socket) {
 	if cfg == nil {
 		return
@@ -67,7 +66,7 @@ func (s *sockets) release(cfg *config.Socket) {
 	}
 }
 
-// listen opens a socket, in the place of whatever is at its path.
+// listen opens a socket, replacing any file at its path.
 func listen(ctx context.Context, cfg *config.Socket) (file *os.File, err error) {
 	if cfg.Network == "unix" {
 		file, err = listenUnix(ctx, cfg)
@@ -77,7 +76,7 @@ func listen(ctx context.Context, cfg *config.Socket) (file *os.File, err error) 
 		if listenErr != nil {
 			return nil, listenErr
 		}
-		defer listener.Close() // the file has a descriptor of its own
+		defer listener.Close() // the returned file has its own descriptor
 		if tcp, ok := listener.(*net.TCPListener); ok {
 			file, err = tcp.File()
 		}
@@ -96,7 +95,7 @@ func listenUnix(ctx context.Context, cfg *config.Socket) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer listener.Close() // as above
+	defer listener.Close() // likewise
 	change, uid, gid := false, 0, 0
 	if owner := cfg.Owner; owner != nil && owner.UID != os.Geteuid() {
 		change, uid, gid = true, owner.UID, owner.GID

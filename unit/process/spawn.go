@@ -21,46 +21,46 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// execFailed is the exit code of a main process that could not become its
-// program, as a shell and Supervisor have it.
+// execFailed is the exit code of a main process that could not be executed, as in shells and
+// Supervisor.
 const execFailed = 127
 
-// spawn starts the main process and tells the state machine how that went.
+// spawn starts the main process and reports the result to the state machine.
 func (p *owner) spawn(ctx context.Context) error {
 	p.stopWatch()
 	p.mainPID = 0
-	p.use(Output{}) // what the run before wrote is not this one's, should it not start
+	p.use(Output{}) // a failed start must not show the output of the previous run
 	p.publish(func(s *Status) {
-		*s = Status{Run: s.Run + 1, State: s.State, Started: p.table.o.Now(), Stopped: s.Stopped}
+		*s = Status{Run: s.Run + 1, State: s.State, Started: p.table.opts.Now(), Stopped: s.Stopped}
 	})
 	child, err := p.fork(ctx)
 	switch {
 	case err == nil:
 		p.child = child
-		p.tally.started()
+		p.counters.started()
 		p.publish(func(s *Status) { s.PID = child.PID() })
 		p.table.log.Info(fmt.Sprintf("spawned: '%s' with pid %d", p.cfg.Name, child.PID()), "component", p.cfg.Group, "operation", p.cfg.Name, "pid", child.PID())
-		return p.step(ctx, event{what: spawned})
-	case p.rules.kind != protocol.KindNone || !neverRan(err):
+		return p.step(ctx, event{kind: spawned})
+	case p.rules.kind != protocol.KindNone || !isExecError(err):
 		p.table.log.Error("cannot start", "process", p.Name(), "error", err)
 		p.publish(func(s *Status) { s.SpawnErr = spawnError(err) })
-		return p.step(ctx, event{what: unspawnable})
+		return p.step(ctx, event{kind: spawnFailed})
 	}
-	// Supervisor forks first and executes then, so that to its clients a
-	// program that cannot be executed is one that exits with 127.
+	// Supervisor forks before it executes, so for its clients a program that cannot be executed has
+	// exited with 127.
 	p.table.log.Error("cannot start", "process", p.Name(), "error", err)
 	p.publish(func(s *Status) {
-		s.SpawnErr, s.Stopped, s.Exit = err.Error(), p.table.o.Now(), &Exit{Code: execFailed}
+		s.SpawnErr, s.Stopped, s.Exit = err.Error(), p.table.opts.Now(), &Exit{Code: execFailed}
 	})
-	p.tally.started()
-	p.tally.ended(Exit{Code: execFailed})
-	if err := p.step(ctx, event{what: spawned}); err != nil {
+	p.counters.started()
+	p.counters.ended(Exit{Code: execFailed})
+	if err := p.step(ctx, event{kind: spawned}); err != nil {
 		return err
 	}
-	return p.step(ctx, event{what: exited, code: execFailed, early: p.Settings().StartSecs > 0})
+	return p.step(ctx, event{kind: exited, code: execFailed, early: p.Settings().StartSecs > 0})
 }
 
-// spawnError is a fault's text without its name, as Supervisor shows it.
+// spawnError returns the text of a fault without the name, as Supervisor shows it.
 func spawnError(err error) string {
 	var fault *wire.Fault
 	if errors.As(err, &fault) {
@@ -69,9 +69,9 @@ func spawnError(err error) string {
 	return err.Error()
 }
 
-// neverRan reports whether an error is one of executing, not of finding the
-// command or of forking.
-func neverRan(err error) bool {
+// isExecError reports whether an error is from executing the command rather than from finding it or
+// forking.
+func isExecError(err error) bool {
 	var fault *wire.Fault
 	return !errors.As(err, &fault) && !errors.Is(err, syscall.EAGAIN) &&
 		!errors.Is(err, syscall.ENOMEM) && !errors.Is(err, syscall.EMFILE)
@@ -79,7 +79,7 @@ func neverRan(err error) bool {
 
 // fork starts the main process with pipes as its standard files.
 func (p *owner) fork(ctx context.Context) (child *reaper.Child, err error) {
-	path, err := p.find(p.cfg.Argv[0])
+	path, err := p.findCommand(p.cfg.Argv[0])
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (p *owner) fork(ctx context.Context) (child *reaper.Child, err error) {
 			p.table.sockets.release(p.cfg.Socket)
 		}
 	}()
-	ours := Output{author: newAuthor()}
+	ours := Output{source: newOutputSource()}
 	stdin, childs, err := ours.open(p)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make pipes: %w", err)
@@ -108,7 +108,7 @@ func (p *owner) fork(ctx context.Context) (child *reaper.Child, err error) {
 		Stdin:      childs.in, Stdout: childs.out, Stderr: childs.err,
 		Around: p.table.tree.Around(p.number, p.table.representative(p.Program)),
 	}
-	p.describe(p.number)
+	p.registerMark(p.number)
 	if p.cfg.Component != "" {
 		spec.Cgroup = p.table.tree.Cgroup(p.cfg.Component)
 	}
@@ -118,27 +118,26 @@ func (p *owner) fork(ctx context.Context) (child *reaper.Child, err error) {
 	if socket != nil {
 		spec.Stdin = socket
 	}
-	p.listen(stdin) // before it can have printed anything: who reads that may answer it
+	p.listen(stdin) // before the process can print: a reader of its output may answer at once
 	if child, err = p.table.reaper.Start(spec); err != nil {
 		p.closeStdin()
 		ours.close()
-		return nil, p.unprivileged(err)
+		return nil, p.explainPrivilege(err)
 	}
 	p.connection = p.attachListener(stdin)
 	ours.PID = child.PID()
-	ours.author.is(child.PID(), p.connection)
+	ours.source.set(child.PID(), p.connection)
 	p.use(ours)
 	return child, nil
 }
 
-// reserve is how many descriptors are kept from programs: without any the unit
-// could neither see what is to be stopped nor answer. Of few, it is a quarter.
+// reserve is the number of file descriptors that programs cannot use, since the unit needs some to
+// stop processes and answer requests. With a low limit it is a quarter of it.
 const reserve = 64
 
-// checkReserve refuses a file that was opened into the reserve, or after which
-// more are to be opened than there is room for before it. The kernel gives the lowest
-// number that is free, so that of some files the last tells how many are used:
-// an earlier one may fill the place of one that has been closed since.
+// checkReserve returns an error if a file, or the number of further files to be opened, uses the
+// reserve. The kernel assigns the lowest free descriptor, so the last file opened shows how many
+// are used; an earlier one may have filled a gap.
 func checkReserve(last *os.File, more int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -151,16 +150,15 @@ func checkReserve(last *os.File, more int) error {
 	return nil
 }
 
-// Executable is an error, a fault, where the program's command cannot be found
-// or executed.
+// Executable returns a fault if the program's command cannot be found or executed.
 func (p *Program) Executable() error {
-	_, err := p.find(p.cfg.Argv[0])
+	_, err := p.findCommand(p.cfg.Argv[0])
 	return err
 }
 
-// find finds a command as Supervisor does: a name without a slash in PATH, the
-// program's own or the unit's. Its errors are faults.
-func (p *Program) find(name string) (string, error) {
+// findCommand finds a command as Supervisor does: a name without a slash is looked up in the PATH
+// of the program or of the unit. Its errors are faults.
+func (p *Program) findCommand(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		path := name
 		if !filepath.IsAbs(path) {
@@ -174,7 +172,7 @@ func (p *Program) find(name string) (string, error) {
 	}
 	search, ok := p.cfg.Environment["PATH"]
 	if !ok {
-		search = p.table.o.Env["PATH"]
+		search = p.table.opts.Env["PATH"]
 	}
 	for _, dir := range filepath.SplitList(search) {
 		path, err := filepath.Abs(filepath.Join(dir, name))
@@ -200,11 +198,11 @@ func checkExecutable(name, path string) error {
 	return nil
 }
 
-// environment is all that the process gets: the unit's own without its
-// credentials, Supervisor's variables, the program's, its mark, and the inputs
-// of this run. An operation has no other inputs.
+// environment returns the environment of the main process: the unit's own without its credentials,
+// Supervisor's variables, the program's settings, its mark, and the inputs of this run. An
+// operation gets no other inputs.
 func (p *owner) environment() []string {
-	env := maps.Clone(p.table.o.Env)
+	env := maps.Clone(p.table.opts.Env)
 	if p.cfg.Component != "" {
 		maps.DeleteFunc(env, func(name, _ string) bool { return strings.HasPrefix(name, "INPUT_") })
 	}
@@ -213,15 +211,15 @@ func (p *owner) environment() []string {
 	env["SUPERVISOR_GROUP_NAME"] = p.cfg.Group
 	if url := p.cfg.ServerURL; url != "" {
 		env["SUPERVISOR_SERVER_URL"] = url
-	} else if p.table.o.ServerURL != "" {
-		env["SUPERVISOR_SERVER_URL"] = p.table.o.ServerURL
+	} else if p.table.opts.ServerURL != "" {
+		env["SUPERVISOR_SERVER_URL"] = p.table.opts.ServerURL
 	}
 	maps.Copy(env, p.cfg.Environment)
 	component, operation := p.cfg.Component, p.cfg.Operation.String()
 	if operation == "" {
 		component, operation = p.cfg.Group, p.cfg.Name
 	}
-	for _, list := range [][]string{p.table.tree.Env(p.number, component, operation), p.extra, p.readiness.env()} {
+	for _, list := range [][]string{p.table.tree.Env(p.number, component, operation), p.runEnv, p.readiness.env()} {
 		for _, variable := range list {
 			name, value, _ := strings.Cut(variable, "=")
 			env[name] = value
@@ -235,12 +233,12 @@ func (p *owner) environment() []string {
 	return list
 }
 
-// describe reports the component and the user of a program to the tree of processes,
-// before the program, or one of its checks, is started under a number.
-func (p *Program) describe(number proctree.Program) {
+// registerMark registers the component and user behind a mark with the process tree, before the
+// program or one of its checks starts.
+func (p *Program) registerMark(number proctree.Program) {
 	name, uid := p.cfg.Component, os.Geteuid()
 	if name == "" {
-		name = p.Name() // which has a colon, as no component has
+		name = p.Name() // contains a colon, unlike any component name
 	}
 	if c := credential(p.cfg.User); c != nil {
 		uid = int(c.Uid)
@@ -248,8 +246,8 @@ func (p *Program) describe(number proctree.Program) {
 	p.table.tree.Describe(number, p.table.representative(p), name, uid)
 }
 
-// unprivileged says that an error is about the program's user, where it is.
-func (p *Program) unprivileged(err error) error {
+// explainPrivilege explains an error that is caused by the program's user setting.
+func (p *Program) explainPrivilege(err error) error {
 	if c := credential(p.cfg.User); c != nil && errors.Is(err, syscall.EPERM) {
 		return fmt.Errorf("cannot become user %d of group %d: the unit runs as user %d, without the right to: %w", c.Uid, c.Gid, os.Geteuid(), err)
 	}
@@ -264,7 +262,7 @@ func credential(user *config.User) *syscall.Credential {
 	for _, group := range user.Groups {
 		c.Groups = append(c.Groups, uint32(group))
 	}
-	// Without the right to change groups, being that user already is enough.
+	// Without permission to set groups, it is sufficient to be that user already.
 	if os.Geteuid() != 0 && os.Geteuid() == user.UID && os.Getegid() == user.GID {
 		return nil
 	}

@@ -8,66 +8,66 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Exit is how a process ended.
+// Exit describes how a process ended.
 type Exit = reaper.Exit
 
-// Status is what others may know of a program.
+// Status is the published state of a program.
 type Status struct {
-	Run      uint64 // counts the starts; 0: never started
-	State    wire.ProcessState
-	Arrived  bool // this run was running
-	PID      int  // of the main process, 0: none; once it ended, of the oldest that it left
-	SpawnErr string
-	Started  time.Time
-	Stopped  time.Time
-	Exit     *Exit   // of the main process of this run
-	Last     *Orphan // the last of its orphans to end
-	Left     bool    // processes live on after the main process
-	Killed   bool    // this run's grace passed, and KILL was sent
-	Unready  bool    // this run did not become ready, and the unit ended it
-	Unproven string  // what is not known of the end of what it left; empty: all is known
-	Stuck    string  // why the stop under way cannot end it; empty: it can
-	Waits    string  // what its start waits for, as in "waits for db"; empty: nothing
+	Run            uint64 // number of starts; 0: never started
+	State          wire.ProcessState
+	ReachedRunning bool // this run was running
+	PID            int  // main process, or its oldest descendant after it exited; 0: none
+	SpawnErr       string
+	Started        time.Time
+	Stopped        time.Time
+	Exit           *Exit   // of the main process of this run
+	Last           *Orphan // the orphan that ended last
+	Left           bool    // the main process exited and left descendants
+	Killed         bool    // the grace period of this run passed and KILL was sent
+	Unready        bool    // the unit ended this run because it did not become ready
+	Unproven       string  // what is unknown about the end of the descendants; may be empty
+	Stuck          string  // why the current stop cannot complete; empty if it can
+	WaitsFor       string  // what its start waits for, such as "waits for db"; may be empty
 }
 
-// Orphan is the end of a process of the program that the unit adopted.
+// Orphan describes the end of a process of the program that the unit had adopted.
 type Orphan struct {
 	PID  int
 	Exit Exit
 }
 
-// AtRest reports whether nothing runs, and nothing will by itself.
+// AtRest reports whether nothing runs or is about to run.
 func (s Status) AtRest() bool { return s.State.InStoppedSet() }
 
-// StopAnswered reports whether a stop that was asked for has its answer.
+// StopAnswered reports whether a stop has completed or cannot complete.
 func (s Status) StopAnswered() bool { return s.AtRest() || s.Stuck != "" }
 
-// Startable reports whether there is something to start.
+// Startable reports whether the program can be started.
 func (s Status) Startable() bool { return !s.State.InRunningSet() }
 
-// Stoppable reports whether there is something to stop: also what the unit ends
-// already, but would start again, and what waits to be started.
+// Stoppable reports whether there is something to stop, including a run that is ending but would be
+// restarted, and a start that is waiting.
 func (s Status) Stoppable() bool {
-	return s.Waits != "" || s.State.InRunningSet() || s.State == wire.Stopping && s.Unready
+	return s.WaitsFor != "" || s.State.InRunningSet() || s.State == wire.Stopping && s.Unready
 }
 
-// Signallable reports whether there is something to signal.
+// Signallable reports whether there is a process to signal.
 func (s Status) Signallable() bool { return s.State.Signallable() }
 
-// Status returns what is known of the program now.
+// Status returns the current status.
 func (p *Program) Status() Status {
 	s, _ := p.observe()
 	return s
 }
 
-// observe returns the status, and a channel that is closed when it changes.
+// observe returns the status and a channel that is closed when it changes.
 func (p *Program) observe() (Status, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status, p.changed
 }
 
-// Await waits until the status is as wanted.
+// Await blocks until the status satisfies wanted.
 func (p *Program) Await(ctx context.Context, wanted func(Status) bool) (Status, error) {
 	for {
 		s, changed := p.observe()
@@ -76,20 +76,20 @@ func (p *Program) Await(ctx context.Context, wanted func(Status) bool) (Status, 
 		}
 		select {
 		case <-changed:
-		case <-p.unserved:
+		case <-p.serveDone:
 			if s = p.Status(); wanted(s) {
 				return s, nil
 			}
-			return s, p.over()
+			return s, p.unservedError()
 		case <-ctx.Done():
 			return s, ctx.Err()
 		}
 	}
 }
 
-// publish changes the status under its lock and wakes those who wait.
+// publish changes the status under the lock and notifies all waiters.
 func (p *Program) publish(change func(*Status)) {
-	defer p.table.Wake()
+	defer p.table.Notify()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(&p.status)
@@ -97,14 +97,14 @@ func (p *Program) publish(change func(*Status)) {
 	p.changed = make(chan struct{})
 }
 
-// orphaned notes the end of an orphan of the program.
-func (p *Program) orphaned(pid int, exit Exit) {
+// recordOrphan records the end of an orphan of the program.
+func (p *Program) recordOrphan(pid int, exit Exit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status.Last = &Orphan{PID: pid, Exit: exit}
 }
 
-// ExitOnWire is how clients see an exit; nil: there was none.
+// ExitOnWire converts an exit for clients; nil means none.
 func ExitOnWire(exit *Exit) wire.Exit {
 	switch {
 	case exit == nil:
@@ -115,7 +115,7 @@ func ExitOnWire(exit *Exit) wire.Exit {
 	return wire.Exit{ExitCode: &exit.Code}
 }
 
-// supervisorStatus is an exit as Supervisor counts it: -1 for a signal.
+// supervisorStatus returns Supervisor's exit status: -1 for a signal.
 func supervisorStatus(exit Exit) int {
 	if exit.Signalled() {
 		return -1
@@ -123,7 +123,7 @@ func supervisorStatus(exit Exit) int {
 	return exit.Code
 }
 
-// containerCode is an exit as shells and container engines count it.
+// containerCode returns the exit code used by shells and container engines.
 func containerCode(exit Exit) int {
 	const signalled = 128
 	if exit.Signalled() {
@@ -132,11 +132,11 @@ func containerCode(exit Exit) int {
 	return exit.Code
 }
 
-// finalCode is what a container ends with because a program has ended. A
-// program that was given up has not succeeded, whatever its exit code.
+// finalCode returns the exit code of a container that ends because this program ended. A FATAL
+// program never yields 0.
 func finalCode(s Status, state wire.ProcessState) int {
 	const failed = 1
-	code := execFailed // nothing was ever executed
+	code := execFailed // nothing was executed
 	switch {
 	case s.Unready:
 		code = failed

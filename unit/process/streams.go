@@ -12,38 +12,38 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// streams are what a program reads and writes.
+// streams are the standard files of a program.
 type streams struct {
-	stdoutLog, stderrLog *logs.File // nil: there is no such log
-	copies               copies     // of what it prints, for the container's own output
+	stdoutLog, stderrLog *logs.File   // nil if there is no such log
+	copies               outputCopies // of its output to the container's output
 
 	piped  sync.Mutex
-	stdin  *os.File // nil: there is no main process that could read, nor is one about to
+	stdin  *os.File // nil unless a main process can read from it
 	output Output   // of the latest run
 }
 
-// listen takes the standard input of a new run.
+// listen sets the standard input of a new run.
 func (s *streams) listen(stdin *os.File) {
 	s.piped.Lock()
 	defer s.piped.Unlock()
 	s.stdin = stdin
 }
 
-// use takes the output of a new run.
+// use sets the output of a new run.
 func (s *streams) use(output Output) {
 	s.piped.Lock()
 	defer s.piped.Unlock()
 	s.output = output
 }
 
-// Output carries what the latest run writes.
+// Output returns the output of the latest run.
 func (s *streams) Output() Output {
 	s.piped.Lock()
 	defer s.piped.Unlock()
 	return s.output
 }
 
-// closeStdin gives up the main process's standard input.
+// closeStdin closes the standard input of the main process.
 func (s *streams) closeStdin() {
 	s.piped.Lock()
 	defer s.piped.Unlock()
@@ -53,7 +53,7 @@ func (s *streams) closeStdin() {
 	}
 }
 
-// Log returns the log of a stream, nil: the program has none.
+// Log returns the log of a stream, or nil if there is none.
 func (s *streams) Log(stream wire.Stream) (*logs.File, error) {
 	switch stream {
 	case wire.Stdout:
@@ -64,7 +64,7 @@ func (s *streams) Log(stream wire.Stream) (*logs.File, error) {
 	return nil, wire.NewFault(wire.BadArguments, fmt.Sprintf("no stream is named %q", stream))
 }
 
-// Logs returns the logs that the program has.
+// Logs returns the logs of the program.
 func (s *streams) Logs() []*logs.File {
 	var files []*logs.File
 	for _, f := range []*logs.File{s.stdoutLog, s.stderrLog} {
@@ -75,8 +75,8 @@ func (s *streams) Logs() []*logs.File {
 	return files
 }
 
-// CopyStats counts the bytes of a stream that were copied to the container's
-// output, and dropped; false: none are.
+// CopyStats returns the counters of a stream that is copied to the container's output, and false if
+// it is not.
 func (s *streams) CopyStats(stream wire.Stream) (logs.Stats, bool) { return s.copies.stats(stream) }
 
 // ClearLogs empties the program's logs.
@@ -89,9 +89,8 @@ func (p *Program) ClearLogs() error {
 	return nil
 }
 
-// WriteStdin writes to the main process's standard input, until it has taken
-// all or ctx ends. Its error is ErrNotRunning where nobody reads any more, and
-// syscall.EPIPE where the process has closed it.
+// WriteStdin writes to the standard input of the main process until all is written or ctx ends. It
+// returns ErrNotRunning if no process can read it, and syscall.EPIPE if the process has closed it.
 func (p *Program) WriteStdin(ctx context.Context, chars string) error {
 	p.piped.Lock()
 	stdin := p.stdin

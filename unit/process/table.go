@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/spec/protocol"
-	"github.com/toskose/toskose/unit/broadcast"
 	"github.com/toskose/toskose/unit/config"
 	"github.com/toskose/toskose/unit/events"
 	"github.com/toskose/toskose/unit/logs"
@@ -18,57 +17,54 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Options are what a Table is made of.
+// Options configure a Table.
 type Options struct {
 	Logger *slog.Logger
 	Now    func() time.Time
 
-	Env       map[string]string // that every process gets, without the unit's credentials
-	ServerURL string            // SUPERVISOR_SERVER_URL, where a program has none of its own
+	Env       map[string]string // of every process, without the unit's credentials
+	ServerURL string            // default of SUPERVISOR_SERVER_URL
 
-	LogDir     string // of logs whose names are made up
-	Identifier string // of the unit, in these names
-	StripANSI  bool   // escape sequences are no part of logs
-	Debug      bool   // what programs print goes to Logger, too
+	LogDir     string // folder of AUTO logs
+	Identifier string // of the unit; part of the names of AUTO logs
+	StripANSI  bool   // remove escape sequences from logs
+	Debug      bool   // also write the output of programs to Logger
 
-	NoCoreMark bool // processes have no mark in their coredump_filter
+	NoCoreMark bool // do not mark processes in coredump_filter
 
 	Events *events.Hub
 
-	// Ended is called when an essential program has come to rest by itself, by
-	// the goroutine that owns the program, with the code that the container is
-	// to end with.
+	// Ended is called by the owner of an essential program that has stopped without being asked to.
+	// code is the exit code of the container.
 	Ended func(p *Program, state wire.ProcessState, code int)
 }
 
-// Table is the programs of one container, with what they share. It knows whose
-// the marks of processes are: a program's name keeps its number as long as the
-// unit lives, also when a reload removes it or puts another program in its
-// place, because processes that bear the mark may be there still.
+// Table holds the programs of one container and their shared state. It resolves the marks of
+// processes: a program name keeps its number for the life of the unit, even after a reload removes
+// or replaces the program, since marked processes may still exist.
 type Table struct {
 	sockets sockets
-	o       Options
+	opts    Options
 	log     *slog.Logger
 	reaper  *reaper.Reaper
 	tree    *proctree.Tree
-	console *logs.Console       // where output is copied to
-	opening sync.Mutex          // held while the pipes of one start are opened
-	drained broadcast.Broadcast // children were reaped
-	changes broadcast.Broadcast // the status of a program is another one
+	console *logs.Console // the container's output
+	opening sync.Mutex    // held while a start opens its pipes
+	drained Broadcast     // notified when children were reaped
+	changes Broadcast     // notified when the status of a program changes
 	files   logs.Set
 
-	mu       sync.Mutex
-	numbers  map[string]proctree.Program // by "group:process"
-	relays   map[string][]*logs.Spool    // of event listeners, by their names
-	byNumber []*Program                  // by number - 1: the latest of the name; nil: never came into use
+	mu          sync.Mutex
+	numbers     map[string]proctree.Program // by "group:process"
+	relaySpools map[string][]*logs.Spool    // of event listeners, by name
+	byNumber    []*Program                  // by number - 1: the latest of each name; nil if never registered
 }
 
-// NewTable makes this process a subreaper where it is not PID 1. One process
-// can have one Table only.
+// NewTable makes this process a subreaper unless it is PID 1. A process can have one Table only.
 func NewTable(o Options) (*Table, error) {
-	t := &Table{o: o, log: o.Logger, console: logs.NewConsole(o.Now), relays: map[string][]*logs.Spool{}}
-	still := func(do func(forked func(pid int) bool)) { t.reaper.Still(do) }
-	tree, err := proctree.New(proctree.Options{NoCoreMark: o.NoCoreMark, Still: still})
+	t := &Table{opts: o, log: o.Logger, console: logs.NewConsole(o.Now), relaySpools: map[string][]*logs.Spool{}}
+	still := func(do func(forked func(pid int) bool)) { t.reaper.Freeze(do) }
+	tree, err := proctree.New(proctree.Options{NoCoreMark: o.NoCoreMark, Freeze: still})
 	if err != nil {
 		return nil, err
 	}
@@ -76,31 +72,30 @@ func NewTable(o Options) (*Table, error) {
 	if why := tree.Degraded(); why != nil {
 		o.Logger.Warn("processes are marked by their environment only", "error", why)
 	}
-	t.reaper, err = reaper.New(reaper.Options{Orphan: t.orphaned, Drained: func() {
+	t.reaper, err = reaper.New(reaper.Options{Orphan: t.handleOrphan, Drained: func() {
 		tree.Drained()
-		t.drained.Wake()
+		t.drained.Notify()
 	}})
 	return t, err
 }
 
-// Reap waits for children until ctx ends.
+// Reap reaps children until ctx ends.
 func (t *Table) Reap(ctx context.Context) error { return t.reaper.Run(ctx) }
 
-// orphaned is called by the reaper.
-func (t *Table) orphaned(pid int, exit Exit, cpu time.Duration) {
+// handleOrphan is called by the reaper.
+func (t *Table) handleOrphan(pid int, exit Exit, cpu time.Duration) {
 	program := t.tree.Owner(pid)
-	if markedFor(program) == program { // not of a check
+	if programOfMark(program) == program { // not of a check
 		if owner := t.Owner(program); owner != nil {
-			owner.orphaned(pid, exit)
-			owner.tally.spend(cpu)
+			owner.recordOrphan(pid, exit)
+			owner.counters.addCPU(cpu)
 		}
 	}
 	t.log.Debug("orphan ended", "pid", pid, "exit", exit)
 }
 
-// Program makes a program and its logs; pool is nil where it is not an event
-// listener. It comes into use by Enlist and Serve; one that never does is given
-// up by Close.
+// Program creates a program and its logs; pool is nil unless it is an event listener. Register and
+// Serve put it in use; call Close if it never is.
 func (t *Table) Program(cfg *config.Program, pool *events.Pool) (*Program, error) {
 	number, err := t.number(cfg.Group + ":" + cfg.Name)
 	if err != nil {
@@ -108,10 +103,10 @@ func (t *Table) Program(cfg *config.Program, pool *events.Pool) (*Program, error
 	}
 	p := &Program{
 		cfg: cfg, number: number, table: t, pool: pool,
-		commands: make(chan command), emptied: make(chan uint64), verdicts: make(chan verdict, 1),
-		removed: make(chan struct{}), unserved: make(chan struct{}), changed: make(chan struct{}),
+		commands: make(chan command), descendantsGone: make(chan uint64), checkResults: make(chan checkResult, 1),
+		removed: make(chan struct{}), serveDone: make(chan struct{}), changed: make(chan struct{}),
 	}
-	p.live.Store(cfg)
+	p.settings.Store(cfg)
 	p.stdoutLog = t.logFile(cfg, cfg.Stdout, wire.Stdout)
 	if !cfg.RedirectStderr {
 		p.stderrLog = t.logFile(cfg, cfg.Stderr, wire.Stderr)
@@ -119,8 +114,7 @@ func (t *Table) Program(cfg *config.Program, pool *events.Pool) (*Program, error
 	return p, nil
 }
 
-// logFile makes a program's log. One that cannot be made does not keep the
-// program from running.
+// logFile opens a program's log. The program runs even if that fails.
 func (t *Table) logFile(cfg *config.Program, l config.Log, stream wire.Stream) *logs.File {
 	path := l.Path
 	switch l.Kind {
@@ -128,20 +122,20 @@ func (t *Table) logFile(cfg *config.Program, l config.Log, stream wire.Stream) *
 		return nil
 	case config.LogAuto:
 		var err error
-		if path, err = logs.AutoFile(t.o.LogDir, cfg.Name, string(stream), t.o.Identifier); err != nil {
+		if path, err = logs.AutoFile(t.opts.LogDir, cfg.Name, string(stream), t.opts.Identifier); err != nil {
 			t.log.Warn("cannot make a log", "component", cfg.Group, "operation", cfg.Name, "error", err)
 			return nil
 		}
 	case config.LogFile:
 	}
 	o := logs.Options{MaxBytes: l.MaxBytes, Backups: l.Backups}
-	if cfg.Kind != protocol.KindNone { // others' folders are as Supervisor's
-		o.Now = t.o.Now
+	if cfg.Kind != protocol.KindNone { // other folders are created as Supervisor creates them
+		o.Now = t.opts.Now
 	}
 	return t.files.File(path, o)
 }
 
-// number returns the number of a name, a new one for a new name.
+// number returns the number of a name, assigning one to a new name.
 func (t *Table) number(name string) (proctree.Program, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,7 +143,7 @@ func (t *Table) number(name string) (proctree.Program, error) {
 		return number, nil
 	}
 	number := proctree.Program(len(t.byNumber) + 1)
-	if number > proctree.MaxProgram/2 { // the other half marks their checks
+	if number > proctree.MaxProgram/2 { // the upper half marks checks
 		return 0, fmt.Errorf("cannot supervise more than %d processes", proctree.MaxProgram/2)
 	}
 	if t.numbers == nil {
@@ -160,8 +154,8 @@ func (t *Table) number(name string) (proctree.Program, error) {
 	return number, nil
 }
 
-// Enlist makes programs the ones that their names stand for.
-func (t *Table) Enlist(programs []*Program) {
+// Register makes programs the current ones of their names.
+func (t *Table) Register(programs []*Program) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range programs {
@@ -169,26 +163,24 @@ func (t *Table) Enlist(programs []*Program) {
 	}
 }
 
-// Owner returns the program that a process belongs to, which a reload may have
-// removed; nil: no mark claims the process.
+// Owner returns the program that a mark belongs to, even if a reload has removed it, or nil.
 func (t *Table) Owner(mark proctree.Program) *Program {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	number := markedFor(mark)
+	number := programOfMark(mark)
 	if number == proctree.Unclaimed || int(number) > len(t.byNumber) {
 		return nil
 	}
 	return t.byNumber[number-1]
 }
 
-// representative is the program that processes of p's component belong to that are
-// known as the component's, but not as those of one of its programs: the one that
-// starts it. A program without a component represents itself.
+// representative returns the program to which processes of p's component belong when their program
+// is unknown: the one that starts the component, or p itself if it has no component.
 func (t *Table) representative(p *Program) proctree.Program {
 	if p.Kind() == protocol.KindNone {
 		return p.number
 	}
-	for _, q := range t.all() {
+	for _, q := range t.allPrograms() {
 		if q.Kind() == protocol.KindStart && q.cfg.Component == p.cfg.Component {
 			return q.number
 		}
@@ -196,27 +188,26 @@ func (t *Table) representative(p *Program) proctree.Program {
 	return proctree.Unclaimed
 }
 
-// all returns every program that there ever was, by number.
-func (t *Table) all() []*Program {
+// allPrograms returns every program ever registered, by number.
+func (t *Table) allPrograms() []*Program {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := slices.Clone(t.byNumber)
 	return slices.DeleteFunc(all, func(p *Program) bool { return p == nil })
 }
 
-// Processes returns every process of the container; Owner knows whose it is.
+// Processes returns every process of the container; see Owner.
 func (t *Table) Processes() ([]proctree.Process, error) { return t.tree.Scan() }
 
-// EndAll ends everything in the container that is alive, whoever it belongs to:
-// by TERM, and by KILL what is left of it after the grace, or after the longest
-// one that a program has.
+// EndAll ends every process in the container by TERM, then by KILL after the grace period or the
+// longest one of a program.
 func (t *Table) EndAll(ctx context.Context, grace time.Duration) {
 	everyone := []proctree.Program{proctree.Unclaimed}
-	for _, p := range t.all() {
+	for _, p := range t.allPrograms() {
 		everyone = append(everyone, p.number)
 		grace = max(grace, p.StopWait())
 	}
-	// KILL ends what it reaches at once; what is stuck in the kernel is left to it.
+	// KILL takes effect at once, except on processes stuck in the kernel.
 	ctx, cancel := context.WithTimeout(ctx, grace+time.Second)
 	defer cancel()
 	ended, err := t.tree.End(ctx, everyone, grace)
@@ -228,12 +219,12 @@ func (t *Table) EndAll(ctx context.Context, grace time.Duration) {
 	}
 }
 
-// ConsoleStats counts what the container's own output took.
+// ConsoleStats returns the counters of the container's output.
 func (t *Table) ConsoleStats(stream wire.Stream) logs.Stats { return t.console.Stats(stream) }
 
-// Close takes in what programs printed last.
+// Close collects the last output of the programs.
 func (t *Table) Close() {
-	for _, p := range t.all() {
+	for _, p := range t.allPrograms() {
 		p.Output().sync()
 	}
 }

@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// tally counts what became of a program since it was configured.
-type tally struct {
-	mu       sync.Mutex
-	starts   uint64
-	restarts uint64 // starts that nobody asked for
-	exits    map[Exit]uint64
-	spent    time.Duration // CPU time of processes that have ended
-	shown    time.Duration // the most CPU time that was ever told: a counter never falls
+// counters count the starts and exits of a program since it was configured.
+type counters struct {
+	mu          sync.Mutex
+	starts      uint64
+	restarts    uint64 // starts that were not requested
+	exits       map[Exit]uint64
+	cpu         time.Duration // CPU time of ended processes
+	reportedCPU time.Duration // the highest CPU time reported: a counter never decreases
 }
 
-// Counts are what became of a program since it was configured.
+// Counts are the counters of a program since it was configured.
 type Counts struct {
-	Starts, Restarts uint64          // the latter are starts that nobody asked for
+	Starts, Restarts uint64          // restarts are starts that were not requested
 	Exits            map[Exit]uint64 // of the main process
-	CPU              time.Duration   // of processes that have ended
+	CPU              time.Duration   // of ended processes
 }
 
-func (t *tally) started() {
+func (t *counters) started() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.starts++
 }
 
-// unasked counts as restarts what a step that nobody asked for has started.
-func (t *tally) unasked(step func()) {
+// countRestarts counts the starts of a step that was not requested as restarts.
+func (t *counters) countRestarts(step func()) {
 	before := t.counts().Starts
 	step()
 	t.mu.Lock()
@@ -38,8 +38,8 @@ func (t *tally) unasked(step func()) {
 	t.restarts += t.starts - before
 }
 
-func (t *tally) ended(exit Exit) {
-	exit.Core = false // counted alike
+func (t *counters) ended(exit Exit) {
+	exit.Core = false // count exits with and without a core dump together
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.exits == nil {
@@ -48,30 +48,28 @@ func (t *tally) ended(exit Exit) {
 	t.exits[exit]++
 }
 
-// spend adds the CPU time of a process that has ended, with that of the
-// children it had waited for.
-func (t *tally) spend(cpu time.Duration) {
+// addCPU adds the CPU time of an ended process and of the children it waited for.
+func (t *counters) addCPU(cpu time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.spent += cpu
+	t.cpu += cpu
 }
 
-func (t *tally) counts() Counts {
+func (t *counters) counts() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Counts{Starts: t.starts, Restarts: t.restarts, Exits: maps.Clone(t.exits), CPU: t.spent}
+	return Counts{Starts: t.starts, Restarts: t.restarts, Exits: maps.Clone(t.exits), CPU: t.cpu}
 }
 
-// Counts returns what became of the program so far.
-func (p *Program) Counts() Counts { return p.tally.counts() }
+// Counts returns the counters of the program.
+func (p *Program) Counts() Counts { return p.counters.counts() }
 
-// CPU returns the CPU time to tell of a program, given what is known of it now: a
-// counter never falls, also where a process that ended just now is not counted
-// yet.
+// CPU returns the CPU time to report, given the current measurement. It never decreases, even if a
+// process that has just ended is not counted yet.
 func (p *Program) CPU(known time.Duration) time.Duration {
-	t := &p.tally
+	t := &p.counters
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.shown = max(t.shown, known)
-	return t.shown
+	t.reportedCPU = max(t.reportedCPU, known)
+	return t.reportedCPU
 }

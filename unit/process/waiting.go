@@ -6,95 +6,92 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Changed returns a channel that is closed when the status of any program changes,
-// or by Wake.
+// Changed returns a channel that is closed when the status of any program changes, or by Notify.
 func (t *Table) Changed() <-chan struct{} { return t.changes.Next() }
 
-// Wake wakes those who wait for a change.
-func (t *Table) Wake() { t.changes.Wake() }
+// Notify wakes the waiters of Changed.
+func (t *Table) Notify() { t.changes.Notify() }
 
-// Waiting is a start that is to come. It is void once somebody else has started the
-// program, or stopped it.
-type Waiting struct {
+// PendingStart is a start that waits for other programs. It is canceled when the program is started
+// or stopped meanwhile.
+type PendingStart struct {
 	*Program
 	run, stops uint64
-	shown      string
+	reason     string
 }
 
-// Waiting begins to wait for the program's turn to be started.
-func (p *Program) Waiting() *Waiting {
+// PendingStart begins a wait to start the program.
+func (p *Program) PendingStart() *PendingStart {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return &Waiting{Program: p, run: p.status.Run, stops: p.stops}
+	return &PendingStart{Program: p, run: p.status.Run, stops: p.stopCount}
 }
 
-// Void reports whether the start is not to be any more.
-func (w *Waiting) Void() bool {
+// Canceled reports whether the program was started or stopped meanwhile.
+func (w *PendingStart) Canceled() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.status.Run != w.run || w.stops != w.Program.stops || w.status.State.InRunningSet()
+	return w.status.Run != w.run || w.stops != w.stopCount || w.status.State.InRunningSet()
 }
 
-// Show sets what the start waits for, empty: nothing any more, and reports whether
-// that is new to it. Another start of the same program may wait, too: what that
-// shows is left to it.
-func (w *Waiting) Show(what string) bool {
-	now, before := w.Status().Waits, w.shown
+// SetReason sets or clears the reason for waiting, and reports whether that changed. It
+// leaves the reason of another pending start of the program alone.
+func (w *PendingStart) SetReason(what string) bool {
+	now, before := w.Status().WaitsFor, w.reason
 	switch {
-	case what == "" && now != before, what != "" && w.Void():
+	case what == "" && now != before, what != "" && w.Canceled():
 		return false
 	case what == before && now != "":
 		return false
 	}
-	w.shown = what
-	w.publish(func(s *Status) { s.Waits = what })
+	w.reason = what
+	w.publish(func(s *Status) { s.WaitsFor = what })
 	return what != before
 }
 
-// StopWaiting makes a start that waits void, and reports whether there was one.
-func (p *Program) StopWaiting() bool {
+// CancelPendingStarts cancels the pending starts and reports whether there were any.
+func (p *Program) CancelPendingStarts() bool {
 	was := false
-	if p.Status().Waits == "" {
+	if p.Status().WaitsFor == "" {
 		return false
 	}
 	p.publish(func(s *Status) {
-		if was = s.Waits != ""; was {
-			s.Waits = ""
-			p.stops++
+		if was = s.WaitsFor != ""; was {
+			s.WaitsFor = ""
+			p.stopCount++
 		}
 	})
 	return was
 }
 
-// Standing is how far a program has got for those that come after it.
-type Standing int
+// Progress is how far a program has got, for the programs that depend on it.
+type Progress int
 
-// The standings.
 const (
-	AtRest  Standing = iota // and will stay so, unless somebody starts it
-	Coming                  // it is on its way
-	Arrived                 // it runs, or, if it is meant to end, has ended well
+	NotStarting Progress = iota // not starting, and not about to
+	InProgress                  // starting, or about to
+	Reached                     // running, or has completed successfully if it is meant to end
 )
 
-// Standing returns how far the program has got.
-func (p *Program) Standing() Standing {
+// Progress returns the progress of the program.
+func (p *Program) Progress() Progress {
 	s, settings := p.Status(), p.Settings()
 	switch s.State {
 	case wire.Running:
 		if !settings.OneShot() {
-			return Arrived
+			return Reached
 		}
-		return Coming
+		return InProgress
 	case wire.Exited:
 		if settings.OneShot() && s.Exit != nil && slices.Contains(settings.ExitCodes, supervisorStatus(*s.Exit)) {
-			return Arrived
+			return Reached
 		}
 	case wire.Starting, wire.Backoff, wire.Stopping:
-		return Coming
+		return InProgress
 	case wire.Stopped, wire.Fatal, wire.Unknown:
 	}
-	if s.Waits != "" {
-		return Coming
+	if s.WaitsFor != "" {
+		return InProgress
 	}
-	return AtRest
+	return NotStarting
 }

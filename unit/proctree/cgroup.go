@@ -13,25 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroups are the cgroups (v2) of components, where this process may make some. A process
-// cannot leave its cgroup without privileges, so a cgroup outweighs all marks.
+// cgroups holds a cgroup (v2) per component, if this process may create them. A process cannot
+// leave its cgroup without privileges, so a cgroup takes precedence over all marks.
 type cgroups struct {
-	off    error  // why there are none; nil: there are
-	folder string // that they are in
-	prefix string // what begins their paths in /proc/PID/cgroup
+	off    error  // why there are none; nil if they can be used
+	folder string // their parent folder
+	prefix string // their path prefix in /proc/PID/cgroup
 
 	mu     sync.Mutex
-	opened map[string]*os.File // by the component's name, for its forks
-	number []*component        // whose they are, by the number that is their name
+	opened map[string]*os.File // open descriptors by component name, for forks
+	number []*component        // components by number, which is the cgroup's name
 }
 
-// ErrNoCgroup is in the chain of why components have no cgroups.
+// ErrNoCgroup is in the error chain when components have no cgroups.
 var ErrNoCgroup = errors.New("components have no cgroups of their own")
 
 const cgroupFolder = "toskose-"
 
-// openCgroups makes the folder of the components' cgroups below the cgroup of this
-// process, as found where cgroup v2 is mounted.
+// openCgroups creates the parent folder of the components' cgroups below the cgroup of this
+// process. mounted is the mount point of cgroup v2.
 func (t *Tree) openCgroups(mounted string) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(mounted, &st); err != nil {
@@ -55,7 +55,7 @@ func (t *Tree) openCgroups(mounted string) error {
 	return nil
 }
 
-// removeCgroups removes the cgroups that an earlier run has left, if nothing is in them.
+// removeCgroups removes the empty cgroups of an earlier run.
 func removeCgroups(within string) {
 	entries, _ := os.ReadDir(within)
 	for _, e := range entries {
@@ -90,7 +90,7 @@ func (t *Tree) Cgroup(name string) int {
 	}
 	folder := path.Join(c.folder, strconv.Itoa(len(c.number)))
 	if os.Mkdir(folder, 0o755) != nil { //nolint:gosec // as above
-		return 0 // there may be no more: its processes have marks
+		return 0 // a limit may be reached: its processes still have marks
 	}
 	file, err := os.Open(folder)
 	if err != nil {
@@ -100,9 +100,9 @@ func (t *Tree) Cgroup(name string) int {
 	return int(file.Fd())
 }
 
-// byCgroup returns the program of a process with the mark of a program by the cgroup
-// that it is in: the same if that is its component's, otherwise the one that represents the
-// cgroup's component. ok is false if it is in none.
+// byCgroup returns the program of a process by its cgroup, given the program of its mark: the same
+// one if it belongs to the cgroup's component, otherwise that component's representative. ok is
+// false if the process is in none of our cgroups.
 func (t *Tree) byCgroup(pid int, marked Program) (program Program, ok bool) {
 	if t.cgroups.off != nil {
 		return Unclaimed, false
@@ -115,7 +115,7 @@ func (t *Tree) byCgroup(pid int, marked Program) (program Program, ok bool) {
 	if !ok {
 		return Unclaimed, false
 	}
-	name, _, _ = strings.Cut(name, "/") // it may have made some in its own
+	name, _, _ = strings.Cut(name, "/") // the component may have created sub-cgroups
 	number, err := strconv.Atoi(name)
 	t.cgroups.mu.Lock()
 	defer t.cgroups.mu.Unlock()

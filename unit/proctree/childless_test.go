@@ -42,7 +42,7 @@ func TestThatNobodyHasForkedIsKnownUntilSomebodyDoes(t *testing.T) {
 func TestOnlyAmongManyQuestionsAllProcessesAreListed(t *testing.T) {
 	reapertest.AsInit(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.childlessness.asked = time.Now().Add(-seriesGap)
+		w.childlessness.lastQuery = time.Now().Add(-seriesGap)
 		if w.childless() {
 			t.Error("one question by itself has a cheaper answer")
 		}

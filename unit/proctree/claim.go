@@ -2,24 +2,24 @@ package proctree
 
 import "time"
 
-// byMark returns the program that a process was known to belong to before, or that its
-// own mark names, where that can be true.
+// byMark returns the program of a process as known from an earlier look, or as named by its mark if
+// the mark can be true.
 func (t *Tree) byMark(s *stat) Program {
 	if program := t.memory.process(id{s.pid, s.start}); program != Unclaimed {
 		return program
 	}
-	return t.judge(s, t.marked(s))
+	return t.verifyMark(s, t.programOfMark(s))
 }
 
-// marked returns the program that a process's own mark names.
-func (t *Tree) marked(s *stat) Program {
-	if t.unlimited == nil {
-		if program := t.byLimit(s.pid); program != Unclaimed && !t.deniesCore(s.pid, program) {
+// programOfMark returns the program that a process's own mark names.
+func (t *Tree) programOfMark(s *stat) Program {
+	if t.noLimitMark == nil {
+		if program := t.byLimit(s.pid); program != Unclaimed && !t.contradictsCoreMark(s.pid, program) {
 			return program
 		}
 	}
 	if s.state == 'Z' {
-		return Unclaimed // its environment is gone, and its filter
+		return Unclaimed // a zombie has no environment and no filter
 	}
 	if program := t.boot.inEnviron(t.environ(s.pid)); program != Unclaimed {
 		return program
@@ -27,9 +27,8 @@ func (t *Tree) marked(s *stat) Program {
 	return t.byCore(s.pid)
 }
 
-// environ reads the environment of a live process; nil: it is another user's.
-// During exec a process has neither an environment nor a command line for a
-// moment; environ waits for the end of that.
+// environ reads the environment of a live process, or returns nil for another user's. During exec a
+// process briefly has neither environment nor command line; environ waits for the end of that.
 func (t *Tree) environ(pid int) []byte {
 	const looks, pause = 10, 2 * time.Millisecond
 	for look := range looks {
@@ -52,9 +51,9 @@ func (t *Tree) environ(pid int) []byte {
 	return nil
 }
 
-// groupAndSession returns the process's group and session, 0 if they prove
-// nothing: the unit's own, which its children have until they leave it, and those
-// from outside the container, which are 0 already.
+// groupAndSession returns the process's group and session, or 0 where they prove nothing: the
+// unit's own, which children have until they leave it, and those from outside the container, which
+// are 0 already.
 func (t *Tree) groupAndSession(s *stat) (pgid, sid int) {
 	pgid, sid = s.pgid, s.sid
 	if pgid == t.pgid {
@@ -66,8 +65,8 @@ func (t *Tree) groupAndSession(s *stat) (pgid, sid int) {
 	return pgid, sid
 }
 
-// inherit claims processes without a mark that have a claimed parent, or share a
-// process group or session with claimed processes. One claim may lead to another.
+// inherit claims processes without a mark that have a claimed parent, or share a process group or
+// session with claimed processes. It repeats until no more can be claimed.
 func (t *Tree) inherit(v *view) {
 	leader := func(pid int) (stat, bool) {
 		if e := v.byPID[pid]; e != nil {
@@ -93,8 +92,8 @@ func (t *Tree) inherit(v *view) {
 	}
 }
 
-// byParent returns the program of the process's parent. A younger "parent" is
-// another process whose pid was reused during the look.
+// byParent returns the program of the process's parent. A parent younger than its child is another
+// process with a reused pid.
 func (v *view) byParent(e *entry) Program {
 	if parent := v.find(e.ppid); parent != nil && parent.start <= e.start {
 		return parent.program
@@ -102,14 +101,14 @@ func (v *view) byParent(e *entry) Program {
 	return Unclaimed
 }
 
-// byGroups returns the program of the other members of the process's group, or
-// else of its session, as they are now or were when last seen.
+// byGroups returns the program of the other members of the process's group, or else of its session,
+// now or when last seen.
 func (t *Tree) byGroups(v *view, e *entry, leader func(pid int) (stat, bool)) Program {
 	pgid, sid := t.groupAndSession(&e.stat)
 	if program, claimed := v.groups[pgid]; program != Unclaimed {
 		return program
 	} else if claimed {
-		pgid = 0 // by two programs
+		pgid = 0 // shared by two programs
 	}
 	if program, claimed := v.sessions[sid]; program != Unclaimed {
 		return program
@@ -128,12 +127,12 @@ func (t *Tree) findGroups(v *view) {
 			continue
 		}
 		pgid, sid := t.groupAndSession(&e.stat)
-		agree(v.groups, pgid, e.program)
-		agree(v.sessions, sid, e.program)
+		setOwner(v.groups, pgid, e.program)
+		setOwner(v.sessions, sid, e.program)
 	}
 }
 
-func agree(owners map[int]Program, number int, program Program) {
+func setOwner(owners map[int]Program, number int, program Program) {
 	if number == 0 {
 		return
 	}

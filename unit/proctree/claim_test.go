@@ -55,7 +55,7 @@ func programs(t *testing.T, tree *Tree) map[int]Program {
 func marking(t *testing.T, p fakeProc) *Tree {
 	t.Helper()
 	tree := p.tree()
-	tree.unlimited = nil // the fake /proc cannot show the probe
+	tree.noLimitMark = nil // the fake /proc cannot show the probe
 	return tree
 }
 

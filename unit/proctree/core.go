@@ -10,37 +10,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The bits of /proc/PID/coredump_filter that are the mark of a component:
-// whether core dumps have shared huge pages, and private and shared DAX pages.
+// The bits of /proc/PID/coredump_filter used as the mark of a component: shared huge pages, and
+// private and shared DAX pages.
 const (
 	coreShift = 6
 	coreMask  = 0b111 << coreShift
 )
 
-// coreValues are the values of these bits that are marks. Virtual machines set
-// single ones for themselves.
+// coreValues are the values used as marks. Virtual machines set single bits for themselves.
 var coreValues = [...]uint64{0b011 << coreShift, 0b101 << coreShift, 0b110 << coreShift}
 
-// coreMark is the mark that survives what resets the limit and the environment:
-// su, runuser, sudo. There are so few values of it that it marks components, of
-// which each is represented by one program.
+// coreMark is the mark that survives su, runuser and sudo, which reset the limit and the
+// environment. It has so few values that it marks components, each represented by one program.
 type coreMark struct {
-	fd  int   // of this process's filter
-	off error // why there is no such mark; nil: there is
+	fd  int   // this process's filter
+	off error // why the mark is not available; nil if it is
 
 	mu       sync.Mutex
-	values   map[Program]int          // by the program that represents a component, the place of its value
-	programs [len(coreValues)]Program // by value; Unclaimed: of nobody, or of several
-	given    map[Program]coreSet      // the values that processes of a program were forked with
+	values   map[Program]int          // index of a component's value, by its representative
+	programs [len(coreValues)]Program // representative by value; Unclaimed if unused or shared
+	used     map[Program]coreSet      // values that processes of a program were forked with
 }
 
-// coreSet is a set of values, by their places.
+// coreSet is a set of indexes of coreValues.
 type coreSet [len(coreValues)]bool
 
-// openCoreMark finds out whether the mark can be used: where one of its bits is
-// set to begin with, all processes of the container may have it.
+// openCoreMark checks whether the mark can be used. If one of its bits is set initially, all
+// processes of the container may have it.
 func openCoreMark(proc procfs) *coreMark {
-	m := &coreMark{fd: -1, values: map[Program]int{}, given: map[Program]coreSet{}}
+	m := &coreMark{fd: -1, values: map[Program]int{}, used: map[Program]coreSet{}}
 	fd, err := unix.Open(proc.root+"/self/coredump_filter", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		m.off = fmt.Errorf("cannot mark processes by coredump_filter: %w", err)
@@ -58,8 +56,7 @@ func openCoreMark(proc procfs) *coreMark {
 	return m
 }
 
-// read returns this process's filter, without error only where no bit of the
-// mark is set.
+// read returns this process's filter. It fails if a bit of the mark is set.
 func (m *coreMark) read() (uint64, error) {
 	var buf [32]byte
 	n, err := unix.Pread(m.fd, buf[:], 0)
@@ -83,9 +80,8 @@ func parseFilter(text []byte) (filter uint64, ok bool) {
 	return filter, err == nil
 }
 
-// set puts the mark of a program's component, which the other program represents,
-// on this process, and returns what takes it off. Without the mark nothing but the
-// mark is lost.
+// set sets the mark of a program's component on this process and returns a function that removes
+// it. If that fails, the process merely lacks this mark.
 func (m *coreMark) set(program, component Program) (restore func()) {
 	if m.off != nil || component == Unclaimed {
 		return func() {}
@@ -94,11 +90,11 @@ func (m *coreMark) set(program, component Program) (restore func()) {
 	if err != nil || m.write(old|m.value(program, component)) != nil {
 		return func() {}
 	}
-	return func() { _ = m.write(old) } // it could be written a moment ago
+	return func() { _ = m.write(old) } // it was writable a moment ago
 }
 
-// value returns the component's value. More components than there are values
-// share them by turns, and a value that is shared claims nothing any more.
+// value returns the component's value. If there are more components than values they share them,
+// and a shared value identifies nothing.
 func (m *coreMark) value(program, component Program) uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,14 +106,13 @@ func (m *coreMark) value(program, component Program) uint64 {
 		}
 		m.values[component] = place
 	}
-	given := m.given[program]
+	given := m.used[program]
 	given[place] = true
-	m.given[program] = given
+	m.used[program] = given
 	return coreValues[place]
 }
 
-// byCore returns the program that represents the component that a process's
-// filter names.
+// byCore returns the representative of the component that a process's filter identifies.
 func (t *Tree) byCore(pid int) Program {
 	place := t.coreOf(pid)
 	if place < 0 {
@@ -128,22 +123,21 @@ func (t *Tree) byCore(pid int) Program {
 	return t.core.programs[place]
 }
 
-// deniesCore reports whether a process's filter is none that processes of the
-// program were forked with. Its limit, which says that it is of the program, is a
-// copy then: PAM gives those whose user it changes the limits that process 1 has at
-// that moment, and while it forks these are a mark.
-func (t *Tree) deniesCore(pid int, program Program) bool {
+// contradictsCoreMark reports whether a process's filter differs from all that the program's
+// processes were forked with. Its limit, which names that program, is then a copy: PAM gives a
+// process whose user it changes the current limits of process 1, which are a mark during a fork.
+func (t *Tree) contradictsCoreMark(pid int, program Program) bool {
 	place := t.coreOf(pid)
 	if place < 0 {
 		return false
 	}
 	t.core.mu.Lock()
 	defer t.core.mu.Unlock()
-	return !t.core.given[program][place]
+	return !t.core.used[program][place]
 }
 
-// coreOf returns the place of the value in a process's filter; -1: there is none,
-// as in a zombie's.
+// coreOf returns the index of the value in a process's filter, or -1 if there is none, as for a
+// zombie.
 func (t *Tree) coreOf(pid int) (place int) {
 	if t.core.off != nil {
 		return -1

@@ -14,15 +14,15 @@ type SentSignal struct {
 	Signal  syscall.Signal
 }
 
-// Ending is what [Tree.End] did.
-type Ending struct {
+// EndResult describes what [Tree.End] did.
+type EndResult struct {
 	Signalled []SentSignal // in order
-	Refused   []Process    // alive, and we may not signal them
-	Left      []Process    // alive when End returned, including Refused; empty: all have ended
+	Refused   []Process    // alive, but we may not signal them
+	Left      []Process    // alive when End returned, including Refused; empty if all have ended
 }
 
-// Killed returns the processes that got KILL.
-func (e *Ending) Killed() []Process {
+// Killed returns the processes that received KILL.
+func (e *EndResult) Killed() []Process {
 	var killed []Process
 	for _, s := range e.Signalled {
 		if s.Signal == syscall.SIGKILL {
@@ -32,61 +32,59 @@ func (e *Ending) Killed() []Process {
 	return killed
 }
 
-// End ends all processes of these programs and no others: TERM at once, and KILL
-// to those left after the grace; with a grace of 0 or less, KILL at once. It
-// returns when all have ended (a zombie has), when we may not signal those that
-// are left, or with ctx's error when ctx is done. Give ctx a deadline: a process
-// stuck in a system call survives even KILL. The Ending is valid even with an
-// error.
+// End ends all processes of the given programs: TERM at once, and KILL after the grace period; with
+// a grace of 0 or less, KILL at once. It returns when all have ended (zombies count as ended), when
+// we may not signal the remaining ones, or with ctx's error when ctx is done. Give ctx a deadline:
+// a process stuck in a system call survives even KILL. The EndResult is valid even with an error.
 //
-// Processes fork while they are being ended, so End looks again after signalling
-// and whenever one has ended, and signals those that are new. One exception: what
-// a process forks after it got TERM is part of its shutdown, a trap's clean-up
-// for instance. It is left alone until its parent has ended or the grace is over.
-func (t *Tree) End(ctx context.Context, programs []Program, grace time.Duration) (Ending, error) {
+// Processes fork while they are being ended, so End looks again after signalling and whenever one
+// has ended, and signals new ones. One exception: a process forked by one that has received TERM
+// belongs to its shutdown, such as a trap's clean-up. It is left alone until its parent has ended
+// or the grace period is over.
+func (t *Tree) End(ctx context.Context, programs []Program, grace time.Duration) (EndResult, error) {
 	w, err := t.newWatch()
 	if err != nil {
-		return Ending{}, err
+		return EndResult{}, err
 	}
 	defer w.close()
-	e := &ender{tree: t, watch: w, programs: programs}
+	e := &endCall{tree: t, watch: w, programs: programs}
 	gone := false
 	if grace > 0 {
 		graceCtx, cancel := context.WithTimeout(ctx, grace)
-		gone, err = e.sweep(graceCtx, syscall.SIGTERM)
+		gone, err = e.signalUntilGone(graceCtx, syscall.SIGTERM)
 		cancel()
 	}
 	if !gone && err == nil && ctx.Err() == nil {
-		gone, err = e.sweep(ctx, syscall.SIGKILL)
+		gone, err = e.signalUntilGone(ctx, syscall.SIGKILL)
 	}
 	if !gone && err == nil {
-		err = ctx.Err() // nil where all that is left may not be signalled
+		err = ctx.Err() // nil if none of the rest may be signalled
 	}
 	for _, m := range e.left {
 		p := t.describe(m)
 		e.result.Left = append(e.result.Left, p)
-		if h := w.held[m.id()]; h != nil && h.refused {
+		if h := w.handles[m.id()]; h != nil && h.refused {
 			e.result.Refused = append(e.result.Refused, p)
 		}
 	}
 	return e.result, err
 }
 
-// ender is a call of End.
-type ender struct {
+// endCall is one call of End.
+type endCall struct {
 	tree     *Tree
 	watch    *watch
 	programs []Program
-	result   Ending
+	result   EndResult
 	left     []*entry // the live members at the last look
 
-	looked time.Time     // when the last look ended
-	took   time.Duration // and how long it took
+	looked time.Time     // end of the last look
+	took   time.Duration // duration of the last look
 }
 
-// sweep signals all members until an exact look finds none, ctx is done, or, for
-// KILL, only those are left that we may not signal.
-func (e *ender) sweep(ctx context.Context, sig syscall.Signal) (gone bool, err error) {
+// signalUntilGone signals all members until an exact look finds none, ctx is done, or, for KILL,
+// only processes remain that we may not signal.
+func (e *endCall) signalUntilGone(ctx context.Context, sig syscall.Signal) (gone bool, err error) {
 	for chase := 0; ; {
 		members, settled, err := e.look()
 		if err != nil {
@@ -107,7 +105,7 @@ func (e *ender) sweep(ctx context.Context, sig syscall.Signal) (gone bool, err e
 		if fresh || len(members) == 0 {
 			// They may have forked between the look and the signal.
 			chase++
-			e.rest(ctx, chase, sig)
+			e.throttle(ctx, chase, sig)
 			continue
 		}
 		chase = 0
@@ -117,24 +115,24 @@ func (e *ender) sweep(ctx context.Context, sig syscall.Signal) (gone bool, err e
 	}
 }
 
-// rest keeps a chase from taking a whole processor: what forks and ends all the
-// time may do so until the grace is over. KILL has to be faster than it.
-func (e *ender) rest(ctx context.Context, chase int, sig syscall.Signal) {
+// throttle keeps the pursuit of processes that fork continuously from using a whole processor until
+// the grace period is over. KILL is not throttled, since it has to be faster than the forks.
+func (e *endCall) throttle(ctx context.Context, chase int, sig syscall.Signal) {
 	const patience = 10
 	if chase > patience && sig != syscall.SIGKILL {
 		pause(ctx, max(share*e.took, time.Millisecond))
 	}
 }
 
-// share is how many times as long as a look the pause after it is, so that
-// looking takes a bounded share of a processor.
+// share is the ratio of the pause after a look to its duration, which bounds the share of a
+// processor used for looking.
 const share = 4
 
-// look finds the live members and drops those that have ended. Unless it is
-// settled, that it finds none means nothing.
-func (e *ender) look() (members []*entry, settled bool, err error) {
+// look finds the live members and drops ended ones. Only if it is settled is an empty
+// result conclusive.
+func (e *endCall) look() (members []*entry, settled bool, err error) {
 	began := time.Now()
-	if !e.looked.IsZero() && len(e.watch.held) == 0 && e.tree.allGone(e.programs) {
+	if !e.looked.IsZero() && len(e.watch.handles) == 0 && e.tree.allGone(e.programs) {
 		e.left = nil
 		return nil, true, nil
 	}
@@ -152,7 +150,7 @@ func (e *ender) look() (members []*entry, settled bool, err error) {
 		alive[m.id()] = true
 	}
 	e.left = members
-	for id, h := range e.watch.held {
+	for id, h := range e.watch.handles {
 		if !alive[id] {
 			e.watch.drop(h)
 		}
@@ -160,9 +158,9 @@ func (e *ender) look() (members []*entry, settled bool, err error) {
 	return members, true, nil
 }
 
-// signal sends sig to the members that have not got it yet. fresh reports whether
-// there were any, hopeless whether we may not signal any member.
-func (e *ender) signal(members []*entry, sig syscall.Signal) (fresh, hopeless bool) {
+// signal sends sig to the members that have not received it yet. fresh reports whether there were
+// any, hopeless whether we may not signal any member.
+func (e *endCall) signal(members []*entry, sig syscall.Signal) (fresh, hopeless bool) {
 	byPID := make(map[int]*entry, len(members))
 	for _, m := range members {
 		byPID[m.pid] = m
@@ -183,7 +181,7 @@ func (e *ender) signal(members []*entry, sig syscall.Signal) (fresh, hopeless bo
 	return fresh, hopeless
 }
 
-func (e *ender) send(h *handle, sig syscall.Signal) {
+func (e *endCall) send(h *handle, sig syscall.Signal) {
 	err := e.tree.signal(h, sig)
 	if err == nil {
 		e.result.Signalled = append(e.result.Signalled, SentSignal{h.process, sig})
@@ -193,15 +191,15 @@ func (e *ender) send(h *handle, sig syscall.Signal) {
 	}
 }
 
-// forkedWhileEnding reports whether a member was forked by a process that had
-// already got TERM and lives, or by such a child in turn.
-func (e *ender) forkedWhileEnding(m *entry, members map[int]*entry) bool {
+// forkedWhileEnding reports whether a member was forked by a live process that had already received
+// TERM, or by such a child in turn.
+func (e *endCall) forkedWhileEnding(m *entry, members map[int]*entry) bool {
 	for range members { // no chain of parents is longer
 		parent := members[m.ppid]
 		if parent == nil || parent.start > m.start {
 			return false
 		}
-		if h := e.watch.held[parent.id()]; h != nil && h.sent == syscall.SIGTERM {
+		if h := e.watch.handles[parent.id()]; h != nil && h.sent == syscall.SIGTERM {
 			return m.start >= h.sentAt
 		}
 		m = parent
@@ -209,17 +207,16 @@ func (e *ender) forkedWhileEnding(m *entry, members map[int]*entry) bool {
 	return false
 }
 
-// wait returns when it is worth looking again. Members often end one after the
-// other, and each end is a reason to look. To keep the cost of many members
-// linear, the pause between two looks is at least four times as long as a look,
-// unless all members have ended.
-func (e *ender) wait(ctx context.Context) error {
+// wait returns when it is worth looking again. Members often end one after the other, and each end
+// is a reason to look. To keep the cost of many members linear, the pause between two looks is at
+// least four times as long as a look, unless all members have ended.
+func (e *endCall) wait(ctx context.Context) error {
 	if err := e.watch.wait(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithDeadline(ctx, e.looked.Add(share*e.took))
 	defer cancel()
-	for ctx.Err() == nil && len(e.watch.held) > 0 {
+	for ctx.Err() == nil && len(e.watch.handles) > 0 {
 		if err := e.watch.wait(ctx); err != nil {
 			return err
 		}
@@ -227,19 +224,19 @@ func (e *ender) wait(ctx context.Context) error {
 	return nil
 }
 
-// Signal sends a signal to all live processes of these programs. It returns
-// those that got it and those that we may not signal.
+// Signal sends a signal to all live processes of the given programs. It returns those that received
+// it and those that we may not signal.
 func (t *Tree) Signal(programs []Program, sig syscall.Signal) (reached, refused []Process, err error) {
 	members, err := t.live(programs)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, m := range members {
-		h, ok := t.hold(m)
+		h, ok := t.openHandle(m)
 		if !ok {
 			continue
 		}
-		h.suspended = false // who chooses the signal can send CONT as well
+		h.suspended = false // a caller that chooses the signal can send CONT as well
 		switch err := t.signal(h, sig); {
 		case err == nil:
 			reached = append(reached, h.process)
@@ -251,25 +248,24 @@ func (t *Tree) Signal(programs []Program, sig syscall.Signal) (reached, refused 
 	return reached, refused, nil
 }
 
-// ErrUnproven says that no process of a program was found for a while, although other
-// processes were forked too fast for an exact look.
-var ErrUnproven = errors.New("no process of it was found, but others are forked faster than they can be seen")
+// ErrUnproven means that no process of a program was found for a while, although an exact look was
+// impossible because other processes fork too fast.
+var ErrUnproven = errors.New("no process of it was found, but others are forked faster than they can be listed")
 
-// unprovenTime is how long no process of a program may be found until WaitGone gives up
-// proving that there is none.
+// unprovenTime is how long WaitGone finds no process before it gives up proving that there is none.
 const unprovenTime = 500 * time.Millisecond
 
-// WaitGone returns when an exact look finds no live process of these programs, or
-// with ctx's error when ctx is done. Waiting is free: it looks at /proc again only
-// when all processes that it knew have ended. The error is ErrUnproven if no exact look
-// is possible, but those of unprovenTime found none.
+// WaitGone returns when an exact look finds no live process of the given programs, or with ctx's
+// error when ctx is done. Waiting is cheap: it reads /proc again only when all known processes have
+// ended. It returns ErrUnproven if no exact look is possible but the looks of unprovenTime found no
+// process.
 func (t *Tree) WaitGone(ctx context.Context, programs ...Program) error {
 	w, err := t.newWatch()
 	if err != nil {
 		return err
 	}
 	defer w.close()
-	var unproven time.Time // when the first of the looks in a row began that found none; zero: the last one did
+	var unproven time.Time // start of the current series of looks without a result; zero: none
 	for look := 0; ; look++ {
 		began, surveyed := time.Now(), unknown
 		if look > 0 {
@@ -298,12 +294,12 @@ func (t *Tree) WaitGone(ctx context.Context, programs ...Program) error {
 		for _, m := range members {
 			w.add(m)
 		}
-		for len(w.held) > 0 && ctx.Err() == nil {
+		for len(w.handles) > 0 && ctx.Err() == nil {
 			if err := w.wait(ctx); err != nil {
 				return err
 			}
 		}
-		if look > 0 && unproven.IsZero() { // perhaps they end as fast as they are found
+		if look > 0 && unproven.IsZero() { // they may be ending as fast as they are found
 			pause(ctx, time.Until(looked.Add(share*looked.Sub(began))))
 		}
 		if err := ctx.Err(); err != nil {

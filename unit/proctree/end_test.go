@@ -63,7 +63,7 @@ func TestWhatIgnoresTERMGetsKILLAfterTheGraceAndOthersAreUntouched(t *testing.T)
 	alsoWithoutPidfd(t, func(t *testing.T, w *world) {
 		_, out := w.start(2, reapertest.Spawn("setsid", reapertest.Sleeper()...))
 		other := out.pid()
-		var ending Ending
+		var ending EndResult
 		var stubborn, docile int
 		// On a machine with much to do, the grace may be too short to look, and to
 		// heed TERM, also for the helper that started it; then a longer one is given.
@@ -131,7 +131,7 @@ func TestWhatATrapForksIsLeftToItsParent(t *testing.T) {
 		script := `trap 'cat ` + fifo + ` >/dev/null && echo cleaned; exit 0' TERM; echo $$; while :; do sleep 1; done`
 		child, out := w.start(1, reapertest.Shell(script))
 		out.pid()
-		result := make(chan Ending, 1)
+		result := make(chan EndResult, 1)
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
@@ -322,11 +322,11 @@ func TestASignalNeverReachesAnotherProcessOfTheSamePid(t *testing.T) {
 		// As if the marks had been read of an earlier process of this pid.
 		before := &entry{stat: s, program: 1}
 		before.start--
-		if _, ok := w.hold(before); ok {
+		if _, ok := w.openHandle(before); ok {
 			t.Error("held a process that is another one than was claimed")
 		}
 		// As if it had ended after it was held.
-		h, ok := w.hold(&entry{stat: s, program: 1})
+		h, ok := w.openHandle(&entry{stat: s, program: 1})
 		if !ok {
 			t.Fatal("could not hold the living process")
 		}

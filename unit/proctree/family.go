@@ -8,17 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Recognise remembers the processes that a program's process forked, and those
-// that they forked in turn, as the program's, unless they have the mark of another
-// program of its component.
-// Call it before that process is signalled: once it has ended, nothing may be
-// left that tells whose they are.
+// Recognise records all descendants of a program's process as the program's, unless they have the
+// mark of another program of its component. Call it before signalling that process: after it has
+// ended, nothing may identify its descendants.
 func (t *Tree) Recognise(program Program, pid int) error {
 	if t.childless() {
 		return nil
 	}
 	first, err := t.proc.children(pid)
-	if err != nil { // a kernel that does not show them (without CONFIG_PROC_CHILDREN)
+	if err != nil { // the kernel has no such file (CONFIG_PROC_CHILDREN)
 		_, err = t.look(nil)
 		return err
 	}
@@ -34,7 +32,7 @@ func (t *Tree) Recognise(program Program, pid int) error {
 		if e.program != program {
 			continue
 		}
-		t.memory.recognise(e)
+		t.memory.remember(e)
 		if children, err := t.proc.children(e.pid); err == nil { // else it has ended
 			next = append(next, children...)
 		}
@@ -42,11 +40,10 @@ func (t *Tree) Recognise(program Program, pid int) error {
 	return nil
 }
 
-// children lists the children of a process, of all its threads. A child or a thread that
-// ends while the list is read may hide another child. The next reading lacks what has
-// ended, so that one that is the same as before has missed nothing.
+// children lists the children of all threads of a process. A child or thread that ends during the
+// reading may hide another child. So the list is read until two readings agree.
 func (p procfs) children(pid int) (children []int, err error) {
-	const readings = 5 // of one that forks all the time
+	const readings = 5 // for a process that forks continuously
 	for i := range readings {
 		before := children
 		threads := 0
@@ -66,7 +63,7 @@ func (p procfs) childrenNow(pid int) (children []int, many int, err error) {
 	if err := unix.Lstat(folder, &s); err != nil {
 		return nil, 0, &fs.PathError{Op: "stat", Path: folder, Err: err}
 	}
-	const links = 2 // of a folder, besides those of the folders in it
+	const links = 2 // of a folder without subfolders
 	threads := []int{pid}
 	if s.Nlink != links+1 {
 		threads, err = numbers(folder)

@@ -7,68 +7,65 @@ import (
 	"time"
 )
 
-// Why a look at this process's own children is enough to tell that nothing of a program
-// is left, and exact:
+// Why reading this process's own children suffices to prove that nothing of a program is left:
 //
-//   - All processes of a program descend from those that were forked for it. When the
-//     parent of one ends, it becomes the child of another of its ancestors: of one that
-//     adopts orphans (PR_SET_CHILD_SUBREAPER) or, in the end, of this process. So once
-//     a program's first process is reaped, the topmost ancestor of each that it left is a
-//     child of this process, and none that this process has forked.
-//   - The kernel lists the children of each thread, and a list that is read while a child
-//     leaves it may lack another (proc_pid_children(5)). While nobody reaps, none leaves,
-//     except that those of a thread that ends move. So they are read under the reaper's
-//     lock, and do not count if a thread has ended meanwhile.
-//   - What comes to a list while it is read was forked by a process that was there when
-//     the reading began, or has lost it as its parent. The topmost ancestor of that is
-//     found, if only as a zombie, which counts like any other.
+//  - All processes of a program descend from those that were forked for it. When a parent ends, its
+//    child is adopted by a subreaper among its ancestors or, in the end, by this process. So once a
+//    program's first process is reaped, the topmost ancestor of each remaining process is a child
+//    of this process that it has not forked.
+//  - The kernel lists the children of each thread; a list that is read while a child leaves it may
+//    lack another (proc_pid_children(5)). While nothing is reaped no child leaves, except that
+//    those of an ending thread move. So the lists are read under the reaper's lock, and discarded
+//    if a thread has ended meanwhile.
+//  - A child added during the reading was forked, or lost, by a process that existed when the
+//    reading began. The topmost ancestor of that process is found, if only as a zombie, which
+//    counts too.
 //
-// Whose an orphan is its limit tells, also of a zombie. What has lost the limit, or has
-// another's, may be anybody's, and then nothing is known: a look at all processes has
-// to tell.
+// The limit identifies the program of an orphan, also of a zombie. If an orphan has lost the limit
+// or has a foreign one, the result is unknown, and only a look at all processes can tell.
 
-// surveyTime bounds a survey, since the reaper waits for its end.
+// surveyTime bounds a survey, since the reaper waits for it.
 const surveyTime = 100 * time.Millisecond
 
-// survey is one reading of this process's children, for all who ask.
+// survey is one reading of this process's children, shared by all concurrent callers.
 type survey struct {
-	done  chan struct{}    // closed when the rest is valid
-	known bool             // whose each of them is
-	asked map[Program]bool // whether there may be something of these programs
+	done  chan struct{}    // closed when the fields below are valid
+	known bool             // the program of each child is known
+	asked map[Program]bool // whether each of the queried programs may have processes
 }
 
-// surveys lets those who ask at the same time share one.
+// surveys shares one survey among concurrent callers.
 type surveys struct {
-	taking sync.Mutex    // held while one is taken
-	ended  time.Time     // when the last one ended
-	took   time.Duration // and how long it took
-	mu     sync.Mutex
-	next   *survey // that has not begun; nil: nobody waits for one
+	surveying sync.Mutex    // held during a survey
+	ended     time.Time     // end of the last survey
+	took      time.Duration // duration of the last survey
+	mu        sync.Mutex
+	next      *survey // the next survey; nil if no caller waits for one
 }
 
-// Gone reports that nothing of a program is there: no live process, and none that
-// is still to be reaped. false says nothing. It costs as much as this process
-// has children, once for all who ask at the same time.
+// Gone reports whether it is certain that a program has no live process and none to be reaped.
+// false means unknown. The cost is proportional to the number of this process's children and shared
+// by concurrent callers.
 func (t *Tree) Gone(program Program) bool { return t.presence(program) == absent }
 
-// presence is what a survey says about a program.
+// presence is the result of a survey for a program.
 type presence int
 
 const (
-	unknown presence = iota // the children of this process do not tell
-	absent                  // neither a live process of it exists nor one that is still to be reaped
-	present                 // one does
+	unknown presence = iota // cannot be determined from the children of this process
+	absent                  // the program has neither a live process nor one to be reaped
+	present                 // the program has a process
 )
 
 // presence surveys this process's children for a program.
 func (t *Tree) presence(program Program) presence {
-	if t.still == nil || program == Unclaimed {
+	if t.freeze == nil || program == Unclaimed {
 		return unknown
 	}
 	s, first := t.surveys.join(program)
 	if first {
 		t.surveys.begin(s, func() {
-			t.still(func(forked func(pid int) bool) { s.known = t.take(s.asked, forked) })
+			t.freeze(func(forked func(pid int) bool) { s.known = t.takeSurvey(s.asked, forked) })
 		})
 	}
 	<-s.done
@@ -94,8 +91,8 @@ func (t *Tree) presenceOf(programs []Program) presence {
 
 func (t *Tree) allGone(programs []Program) bool { return t.presenceOf(programs) == absent }
 
-// join asks the next survey that begins. first reports whether nobody has yet, so that
-// the caller has to begin it.
+// join adds a program to the next survey. first reports whether the caller is the first, which has
+// to run it.
 func (w *surveys) join(program Program) (s *survey, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,8 +104,8 @@ func (w *surveys) join(program Program) (s *survey, first bool) {
 }
 
 func (w *surveys) begin(s *survey, take func()) {
-	w.taking.Lock()
-	defer w.taking.Unlock()
+	w.surveying.Lock()
+	defer w.surveying.Unlock()
 	time.Sleep(time.Until(w.ended.Add(share * w.took)))
 	began := time.Now()
 	defer func() {
@@ -122,15 +119,15 @@ func (w *surveys) begin(s *survey, take func()) {
 	take()
 }
 
-// take reads this process's children, and notes which of the programs asked for may
-// have any. It reports whether it is known whose they are.
-func (t *Tree) take(asked map[Program]bool, forked func(pid int) bool) (known bool) {
+// takeSurvey reads this process's children and records which of the queried programs may have any.
+// It reports whether the program of each child is known.
+func (t *Tree) takeSurvey(asked map[Program]bool, forked func(pid int) bool) (known bool) {
 	children, ok := t.proc.ownChildren()
 	if !ok {
 		return false
 	}
-	orphans, present := t.memory.sort(children, forked)
-	if len(orphans) > 0 && t.unlimited != nil {
+	orphans, present := t.memory.classifyChildren(children, forked)
+	if len(orphans) > 0 && t.noLimitMark != nil {
 		return false
 	}
 	end := time.Now().Add(surveyTime)
@@ -140,20 +137,20 @@ func (t *Tree) take(asked map[Program]bool, forked func(pid int) bool) (known bo
 			return false
 		}
 		program := t.byLimit(pid)
-		if program == Unclaimed || t.deniesCore(pid, program) || t.judgePID(pid, program) != program {
+		if program == Unclaimed || t.contradictsCoreMark(pid, program) || t.verifyByPID(pid, program) != program {
 			return false
 		}
 		if known := t.memory.recall(pid); known != nil && !t.sameComponent(known.program, program) {
-			return false // it has another mark than before, or its number
+			return false // it has a foreign mark, or is another process with the same pid
 		}
 		present = append(present, program)
 	}
-	t.memory.mark(asked, present)
+	t.memory.markPresent(asked, present)
 	return true
 }
 
-// ownChildren lists the children of all threads of this process, while none of these is
-// reaped. ok is false if it cannot be told.
+// ownChildren lists the children of all threads of this process while none is reaped. ok is false
+// if that is not possible.
 func (p procfs) ownChildren() (children []int, ok bool) {
 	folder := p.root + "/self/task"
 	threads, err := numbers(folder)

@@ -165,8 +165,8 @@ func TestThoseWhoAskAtTheSameTimeShareALook(t *testing.T) {
 	reapertest.AsInit(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.surveyable()
-		still, entered, goOn := w.still, make(chan struct{}), make(chan struct{})
-		w.still = func(do func(forked func(pid int) bool)) {
+		still, entered, goOn := w.freeze, make(chan struct{}), make(chan struct{})
+		w.freeze = func(do func(forked func(pid int) bool)) {
 			entered <- struct{}{}
 			<-goOn
 			still(do)
@@ -208,7 +208,7 @@ func TestAWaitEndsThoughNoLookIsEverExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	forked := 0
-	tree.allocated = func() (int, bool) {
+	tree.fakeLastPID = func() (int, bool) {
 		forked++
 		return forked, true
 	}
@@ -228,7 +228,7 @@ func TestWithoutAReaperNothingIsKnownToBeGone(t *testing.T) {
 	if tree.Gone(1) {
 		t.Error("it is gone")
 	}
-	tree.still = func(do func(forked func(pid int) bool)) { do(func(int) bool { return false }) }
+	tree.freeze = func(do func(forked func(pid int) bool)) { do(func(int) bool { return false }) }
 	tree.proc.root = t.TempDir() // as on a kernel without these files
 	if tree.Gone(1) {
 		t.Error("where no children are shown it is gone")

@@ -10,26 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handle refers to one process, so that a signal reaches it or nobody.
+// handle refers to one process, so that a signal reaches no other.
 type handle struct {
 	id
 	fd        int // its pidfd, -1 if there is none
 	process   Process
-	suspended bool // by a signal, when the handle was opened
+	suspended bool // stopped by a signal when the handle was opened
 
 	sent    syscall.Signal // the last signal tried; 0: none
-	sentAt  uint64         // in ticks since boot, as start times are
+	sentAt  uint64         // in ticks since boot, like start times
 	refused bool           // we may not signal it
 	ended   bool
 }
 
-// hold opens a process that a look found. ok is false if it has ended.
+// openHandle opens a process found by a look. ok is false if it has ended.
 //
-// A pidfd refers to one process from the moment it is opened. The start time is
-// read again after that: if it is still that of the process whose marks were
-// read, the pidfd refers to this process, or to one that ended before and that
-// no signal reaches.
-func (t *Tree) hold(e *entry) (h *handle, ok bool) {
+// A pidfd refers to one process from the moment it is opened. The start time is read again after
+// that: if it has not changed, the pidfd refers to the process whose marks were read, or to one
+// that ended before and that no signal reaches.
+func (t *Tree) openHandle(e *entry) (h *handle, ok bool) {
 	fd := -1
 	if t.pidfd {
 		var err error
@@ -47,8 +46,7 @@ func (t *Tree) hold(e *entry) (h *handle, ok bool) {
 	return h, true
 }
 
-// alive reports whether the pid still is this process and the process has not
-// ended.
+// alive reports whether the pid still refers to this process and it has not ended.
 func (t *Tree) alive(i id) bool {
 	s, err := t.proc.stat(i.pid)
 	return err == nil && s.start == i.start && !s.ended()

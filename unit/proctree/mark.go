@@ -23,7 +23,7 @@ const (
 
 	programBits = 20
 	bootBits    = 20
-	markBit     = 1 << 50 // 35 years in microseconds: in effect no limit
+	markBit     = 1 << 50 // 35 years in microseconds: effectively unlimited
 )
 
 // The environment variables that mark a program's processes.
@@ -107,10 +107,10 @@ func (t *Tree) byLimit(pid int) Program {
 	return t.boot.inLimits(limits)
 }
 
-// errNoLimit is in the chain of why the mark cannot be a resource limit here.
+// errNoLimit is in the error chain when a resource limit cannot be the mark.
 var errNoLimit = errors.New("cannot mark processes by RLIMIT_RTTIME")
 
-// markSelf sets the soft limit on this process and returns what puts it back.
+// markSelf sets the soft limit on this process and returns a function that restores it.
 func markSelf(mark uint64) (restore func(), err error) {
 	var old unix.Rlimit
 	if err := unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &old); err != nil {
@@ -128,7 +128,7 @@ func markSelf(mark uint64) (restore func(), err error) {
 	}, nil
 }
 
-// probe sets a mark, reads it back the way it is read from others, and removes it.
+// probe sets a mark, reads it back as it is read from other processes, and removes it.
 func (t *Tree) probe() error {
 	const sample = MaxProgram
 	restore, err := markSelf(t.boot.mark(sample))
@@ -155,17 +155,16 @@ func (t *Tree) Env(program Program, component, operation string) []string {
 	}
 }
 
-// Around returns a hook that marks a fork as the program's: it sets the mark on
-// this process, calls fork, and removes the mark. Forks must not overlap, which
-// the reaper ensures. The child must become the leader of a process group of its
-// own. What loses the program's own marks belongs to the program that represents
-// its component, if it can be told; Unclaimed: to none.
+// Around returns a hook that marks a fork as the program's: it sets the mark on this process, calls
+// fork, and removes the mark. Forks must not overlap, which the reaper ensures. The child must lead
+// its own process group. component is the program that processes without the program's own marks
+// are attributed to; it may be Unclaimed.
 func (t *Tree) Around(program, component Program) func(fork func() (int, error)) (int, error) {
 	return func(fork func() (int, error)) (int, error) {
-		if t.unlimited == nil {
+		if t.noLimitMark == nil {
 			restore, err := markSelf(t.boot.mark(program))
 			if err != nil {
-				return 0, err // somebody lowered the hard limit meanwhile
+				return 0, err // the hard limit was lowered meanwhile
 			}
 			defer restore()
 		}

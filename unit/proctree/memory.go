@@ -9,37 +9,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// id identifies a process for good: a pid is reused, but not within the clock
-// tick in which its process was forked.
+// id identifies a process: a pid is reused, but not within the clock tick in which its process was
+// forked.
 type id struct {
 	pid   int
 	start uint64
 }
 
-// owner is the program that a process group or session was known to belong to.
+// owner is the known program of a process group or session.
 type owner struct {
 	program Program
-	look    uint64 // the last look that knew it
-	seen    uint64 // when that was, in ticks since boot
+	look    uint64 // the last look that saw it
+	seen    uint64 // time of that look, in ticks since boot
 }
 
-// memory is the result of earlier looks: the third mark.
+// memory holds the results of earlier looks: the third mark.
 type memory struct {
 	mu        sync.Mutex
 	look      uint64
-	processes map[int]*entry // claimed ones, by pid; immutable
+	processes map[int]*entry // claimed processes by pid; immutable
 	unclaimed bool           // the last look found unclaimed processes
 	groups    map[int]owner
 	sessions  map[int]owner
 	forks     map[Program]*forks
-	mains     map[int]Program // the pid that each program was forked with last
+	mains     map[int]Program // program by the pid it was last forked with
 	added     int             // groups and processes since the last prune
 }
 
-// forks is what is known of a program from the forks of its first processes.
+// forks records the forks of a program's first processes.
 type forks struct {
-	main       int       // the pid of the last
-	components []Program // that represented its component
+	main       int       // the last pid
+	components []Program // representatives of its component
 }
 
 func newMemory() *memory {
@@ -83,9 +83,9 @@ func (m *memory) forked(pid int, program, component Program) {
 	m.groups[pid] = owner{program: program, look: m.look, seen: seen}
 }
 
-// sort separates the children of this process: present are the programs of those that
+// classifyChildren splits the children of this process into orphans and the programs of those that
 // it has forked.
-func (m *memory) sort(children []int, forked func(pid int) bool) (orphans []int, present []Program) {
+func (m *memory) classifyChildren(children []int, forked func(pid int) bool) (orphans []int, present []Program) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, pid := range children {
@@ -98,10 +98,9 @@ func (m *memory) sort(children []int, forked func(pid int) bool) (orphans []int,
 	return orphans, present
 }
 
-// mark sets what is asked for to true where it is among the programs that are
-// present. What a program's descendants lose of its marks makes them those of the program that
-// represents its component.
-func (m *memory) mark(asked map[Program]bool, present []Program) {
+// markPresent sets the queried programs that are present. Descendants that lost the program's marks
+// are attributed to the representative of the component, so that counts too.
+func (m *memory) markPresent(asked map[Program]bool, present []Program) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, program := range present {
@@ -118,7 +117,7 @@ func (m *memory) mark(asked map[Program]bool, present []Program) {
 	}
 }
 
-// process returns the program that claimed this very process before.
+// process returns the program that this very process was attributed to before.
 func (m *memory) process(id id) Program {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,8 +127,8 @@ func (m *memory) process(id id) Program {
 	return Unclaimed
 }
 
-// recognise remembers a claimed process until a look finds that it has ended.
-func (m *memory) recognise(e *entry) {
+// remember records a claimed process until a look finds that it has ended.
+func (m *memory) remember(e *entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.prune()
@@ -137,11 +136,10 @@ func (m *memory) recognise(e *entry) {
 	m.processes[e.pid] = e
 }
 
-// prune drops the groups and processes that have ended, zombies not among them. A look
-// does so, too, but where programs are only started and stopped there may be none for months.
-// It waits until as many were added as half of what is remembered, so that a fork costs
-// the same however many there are. A number that is used again stays: a process is told
-// by its start, a group by that of its leader.
+// prune drops ended groups and processes, but not zombies. Looks do so too, but may be months apart
+// if programs are only started and stopped. It runs when the additions reach half of the size, so
+// that the amortised cost of a fork is constant. A reused number is harmless: a process is
+// identified by its start time, a group by that of its leader.
 func (m *memory) prune() {
 	const least = 64
 	if m.added++; m.added < max(least, (len(m.groups)+len(m.processes))/2) {
@@ -152,8 +150,7 @@ func (m *memory) prune() {
 	maps.DeleteFunc(m.processes, func(pid int, _ *entry) bool { return !exists(pid) })
 }
 
-// exists reports whether there is a process of this number or, where it is negative, of
-// this group.
+// exists reports whether there is a process with this pid or, if negative, a process group.
 func exists(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
 // knowsSession reports whether the session was known to belong to a program.
@@ -201,8 +198,8 @@ func (m *memory) byGroupOrSession(pgid, sid int, leader func(pid int) (stat, boo
 	return Unclaimed
 }
 
-// learn stores what a look found, and drops what has ended.
-func (m *memory) learn(v *view) {
+// update stores the results of a look and drops ended processes.
+func (m *memory) update(v *view) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	groups, sessions, claimed := map[int]bool{}, map[int]bool{}, 0
@@ -217,11 +214,11 @@ func (m *memory) learn(v *view) {
 	if len(m.processes) > claimed {
 		maps.DeleteFunc(m.processes, func(pid int, e *entry) bool { return v.find(pid) != e && e.look < v.look })
 	}
-	m.groups = relearn(m.groups, v.groups, groups, v)
-	m.sessions = relearn(m.sessions, v.sessions, sessions, v)
+	m.groups = updateOwners(m.groups, v.groups, groups, v)
+	m.sessions = updateOwners(m.sessions, v.sessions, sessions, v)
 }
 
-func relearn(old map[int]owner, found map[int]Program, exist map[int]bool, v *view) map[int]owner {
+func updateOwners(old map[int]owner, found map[int]Program, exist map[int]bool, v *view) map[int]owner {
 	owners := make(map[int]owner, len(found))
 	for number, o := range old {
 		if exist[number] || o.look >= v.look {
@@ -232,7 +229,7 @@ func relearn(old map[int]owner, found map[int]Program, exist map[int]bool, v *vi
 		if program == Unclaimed {
 			delete(owners, number) // shared by two programs: proves nothing
 		} else {
-			owners[number] = owner{program: program, look: v.look, seen: v.seen}
+			owners[number] = owner{program: program, look: v.look, seen: v.began}
 		}
 	}
 	return owners

@@ -20,7 +20,7 @@ const (
 	kernelThread   = 1 << 21 // PF_KTHREAD of include/linux/sched.h
 
 	environMax = 1 << 20 // how much of an environment is searched for a mark
-	commandMax = 1024    // bytes of a command line that are shown
+	commandMax = 1024    // bytes of a command line to show
 )
 
 // procfs reads proc(5).
@@ -34,18 +34,18 @@ type stat struct {
 	cpu                  uint64 // ticks
 	waited               uint64 // ticks of children that it waited for
 	threads              int
-	start                uint64 // ticks since the machine booted
+	start                uint64 // ticks since boot
 	rss                  int64  // pages
 	comm                 string // at most 15 bytes of anything
 }
 
-// ended reports whether no thread of the process runs any more. The main thread
-// may end before the others, which makes a zombie that is still alive.
+// ended reports whether all threads of the process have ended. The main thread may end first, which
+// makes a zombie that is still alive.
 func (s *stat) ended() bool {
 	return s.state == 'X' || (s.state == 'Z' && s.threads <= 1)
 }
 
-// ofKernel reports whether it is a thread of the kernel.
+// ofKernel reports whether it is a kernel thread.
 func (s *stat) ofKernel() bool { return s.flags&kernelThread != 0 }
 
 // suspended reports whether a signal has stopped the process.
@@ -54,7 +54,7 @@ func (s *stat) suspended() bool { return s.state == 'T' }
 // pids lists all processes.
 func (p procfs) pids() ([]int, error) { return numbers(p.root) }
 
-// numbers lists what of a folder has a number as its name.
+// numbers lists the numeric names in a folder.
 func numbers(folder string) ([]int, error) {
 	dir, err := os.Open(folder)
 	if err != nil {
@@ -74,7 +74,7 @@ func numbers(folder string) ([]int, error) {
 	return found, nil
 }
 
-// readNumbers reads a file of numbers with spaces between them, and appends them.
+// readNumbers reads a file of space-separated numbers and appends them.
 func readNumbers(path string, to []int) ([]int, error) {
 	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
@@ -180,8 +180,8 @@ func (p procfs) command(s *stat) string {
 	return printable(bytes.ReplaceAll(text, []byte{0}, []byte{' '}))
 }
 
-// lastPID returns the pid that was allocated last: if it has not changed, nothing
-// was forked. ok is false if the kernel does not show it.
+// lastPID returns the pid that was allocated last: if it is unchanged, nothing was forked. ok is
+// false if the kernel does not show it.
 func (p procfs) lastPID() (pid int, ok bool) {
 	var buf [128]byte
 	text, err := readFile(p.root+"/loadavg", buf[:], true)

@@ -7,11 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identity distinguishes a process from any other that has or had its pid, as
-// its start time does, at a tenth of the cost: it is the number and the birth of
-// the inode of /proc/PID. The kernel may assign a new inode to a process that
-// lives on, which is then read again; it never assigns that of one process to
-// another.
+// identity distinguishes a process from any other with the same pid, as its start time does, at a
+// tenth of the cost: it is the number and birth time of the inode of /proc/PID. The kernel may
+// assign a new inode to a live process, which is then read again; it never reuses the identity of
+// another process.
 type identity struct {
 	inode  uint64
 	sec    int64
@@ -28,9 +27,8 @@ func (p procfs) identity(pid int) (i identity, ok bool) {
 	return identity{s.Ino, int64(s.Ctim.Sec), int64(s.Ctim.Nsec), uint64(s.Dev)}, true //nolint:unconvert // 32 bits elsewhere
 }
 
-// recall returns a process that an earlier look claimed for a program that this
-// one does not ask for, without reading it: only its identity, group and session
-// are checked. nil means that it has to be read.
+// recall returns a process that an earlier look claimed for a program outside asked, without
+// reading it: only its identity, group and session are checked. nil means that it has to be read.
 func (t *Tree) recall(pid int, asked []Program) *entry {
 	known := t.memory.recall(pid)
 	if known == nil || slices.Contains(asked, known.program) {
@@ -44,7 +42,7 @@ func (t *Tree) recall(pid int, asked []Program) *entry {
 	if err != nil {
 		return nil
 	}
-	// Last, so that the numbers above are known to be of this process.
+	// Last, to be sure that the numbers above are from this process.
 	if now, ok := t.proc.identity(pid); !ok || now != known.identity {
 		return nil
 	}
@@ -61,8 +59,7 @@ func (t *Tree) read(pid int) *entry {
 	e := &entry{}
 	var err error
 	if t.direct {
-		// First: if what is read next is of another process, that one's identity
-		// will not match.
+		// First: if the following reads concern another process, its identity will not match.
 		var ok bool
 		if e.identity, ok = t.proc.identity(pid); !ok {
 			return nil
@@ -74,9 +71,8 @@ func (t *Tree) read(pid int) *entry {
 	return e
 }
 
-// quickLook reads only new processes and those of the programs asked for, and
-// recalls the others. ok is false if a process has no mark: only a full look can
-// attribute it.
+// quickLook reads only new processes and those of the programs in asked, and recalls the others. ok
+// is false if a process has no mark, which only a full look can attribute.
 func (t *Tree) quickLook(v *view, pids []int, asked []Program) (ok bool) {
 	for _, pid := range pids {
 		if e := t.recall(pid, asked); e != nil {
@@ -97,7 +93,7 @@ func (t *Tree) quickLook(v *view, pids []int, asked []Program) (ok bool) {
 		v.missed = v.missed || e.ended() && slices.Contains(asked, e.program)
 		v.entries = append(v.entries, e)
 	}
-	t.correct(v)
+	t.correctCopiedMarks(v)
 	t.findGroups(v)
 	return true
 }

@@ -16,21 +16,21 @@ type Process struct {
 	Parent  int
 	Group   int
 	Session int
-	Program Program // which it belongs to, or Unclaimed
+	Program Program // the program it belongs to, or Unclaimed
 	Started time.Time
-	Command string        // its command line, printable, on one line; "[name]" where it has none
+	Command string        // printable, on one line; "[name]" if there is none
 	CPU     time.Duration // user and system time
-	Waited  time.Duration // the same of the children that it waited for
+	Waited  time.Duration // CPU time of the children it waited for
 	Memory  int64         // resident set, bytes
-	Zombie  bool          // ended, and not yet reaped by its parent
+	Zombie  bool          // ended, but not reaped by its parent yet
 }
 
-// entry is a process during a look.
+// entry is a process seen by a look.
 type entry struct {
 	stat
 	identity
 	program Program
-	look    uint64 // during which it was recognised
+	look    uint64 // the look that recognised it
 }
 
 func (e *entry) id() id { return id{e.pid, e.start} }
@@ -38,15 +38,15 @@ func (e *entry) id() id { return id{e.pid, e.start} }
 // view is the result of one look at /proc.
 type view struct {
 	look    uint64
-	seen    uint64         // when it began, in ticks since boot
+	began   uint64         // start of the look, in ticks since boot
 	entries []*entry       // by pid
 	byPID   map[int]*entry // nil after a quickLook
 	missed  bool           // a process ended between being listed and being read
-	// exact reports that nothing can have slipped past the look.
+	// exact reports that the look cannot have missed a process.
 	exact bool
-	blind bool // the kernel does not show the pid that was allocated last
-	// The program of the claimed members of each process group and session;
-	// Unclaimed if two programs have some.
+	blind bool // the kernel does not show the last allocated pid
+	// The program of the claimed members of each process group and session; Unclaimed if there are
+	// several.
 	groups, sessions map[int]Program
 }
 
@@ -59,8 +59,8 @@ func (v *view) find(pid int) *entry {
 	return nil
 }
 
-// Scan returns all processes of the container, by pid: as PID 1 all but itself
-// and kernel threads, otherwise its descendants.
+// Scan returns all processes of the container by pid: as PID 1, all except itself and kernel
+// threads; otherwise its descendants.
 func (t *Tree) Scan() ([]Process, error) {
 	v, err := t.look(nil)
 	if err != nil {
@@ -75,9 +75,8 @@ func (t *Tree) Scan() ([]Process, error) {
 	return processes, nil
 }
 
-// Live returns the processes of these programs that have not ended, by pid. Of
-// the command lines it has only the short name: so it is cheaper than
-// [Tree.Scan], and never waits for a process that is stuck.
+// Live returns the processes of the given programs that have not ended, by pid. Command is only the
+// short name, which makes it cheaper than [Tree.Scan] and independent of stuck processes.
 func (t *Tree) Live(programs ...Program) ([]Process, error) {
 	members, err := t.live(programs)
 	if err != nil {
@@ -90,12 +89,11 @@ func (t *Tree) Live(programs ...Program) ([]Process, error) {
 	return processes, nil
 }
 
-// Owner returns the program of a child that has ended and is not reaped yet. Of
-// most, which no look has seen, the limit alone tells it: a storm of orphans is not
-// read from /proc.
+// Owner returns the program of a child that has ended but is not reaped yet. The limit alone
+// identifies most of them, so that a storm of orphans does not require reading /proc.
 func (t *Tree) Owner(pid int) Program {
-	if t.unlimited == nil && t.memory.recall(pid) == nil {
-		if program := t.byLimit(pid); program != Unclaimed && t.judgePID(pid, program) == program {
+	if t.noLimitMark == nil && t.memory.recall(pid) == nil {
+		if program := t.byLimit(pid); program != Unclaimed && t.verifyByPID(pid, program) == program {
 			return program
 		}
 	}
@@ -106,8 +104,8 @@ func (t *Tree) Owner(pid int) Program {
 	return p.Program
 }
 
-// Identify attributes one process, even a zombie that is about to be reaped. If it
-// does not exist, the error is fs.ErrNotExist.
+// Identify attributes one process, even a zombie that is about to be reaped. If it does not exist,
+// the error is fs.ErrNotExist.
 func (t *Tree) Identify(pid int) (Process, error) {
 	s, err := t.proc.stat(pid)
 	if err != nil {
@@ -143,9 +141,9 @@ func startTime(start uint64) time.Time {
 	return time.Now().Add(-time.Duration(int64(ticks)-int64(start)) * (time.Second / ticksPerSecond))
 }
 
-// live returns the processes of these programs that have not ended. That there
-// are none only an exact look can say: without one the error is errUnsettled.
-// Where the kernel does not show what it takes, several looks are as good as one.
+// live returns the processes of the given programs that have not ended. Only an exact look can
+// prove that there are none; without one the error is errUnsettled. If the kernel lacks the means
+// for it, several looks replace one.
 func (t *Tree) live(programs []Program) ([]*entry, error) {
 	const looks = 3
 	for i := 1; ; i++ {
@@ -173,17 +171,17 @@ func (v *view) members(programs []Program) (members []*entry) {
 	return members
 }
 
-// look reads all of /proc once. If certain programs are asked for, it reads of the
-// others only as much as it takes to recognise them.
+// look reads all of /proc once. If asked is not empty, it reads other programs' processes only as
+// far as needed to recognise them.
 func (t *Tree) look(asked []Program) (*view, error) {
 	t.scan.Lock()
 	defer t.scan.Unlock()
 	v := &view{look: t.memory.begin()}
-	v.seen, _ = now()
+	v.began, _ = now()
 	before, known := t.lastPID()
 	pids, err := t.pids()
 	if err != nil {
-		return nil, fmt.Errorf("cannot see processes: %w", err)
+		return nil, fmt.Errorf("cannot list processes: %w", err)
 	}
 	v.entries = make([]*entry, 0, len(pids))
 	quick := asked != nil && t.direct && t.init && !t.memory.sawUnclaimed()
@@ -192,10 +190,10 @@ func (t *Tree) look(asked []Program) (*view, error) {
 	}
 	if v.blind = !known; known && len(v.members(asked)) == 0 {
 		if err := t.settle(v, pids, before, asked); err != nil {
-			return nil, fmt.Errorf("cannot see processes: %w", err)
+			return nil, fmt.Errorf("cannot list processes: %w", err)
 		}
 	}
-	t.memory.learn(v)
+	t.memory.update(v)
 	return v, nil
 }
 
@@ -224,18 +222,18 @@ func (t *Tree) lookFully(v *view, pids []int) {
 	for _, e := range v.entries {
 		e.program = t.byMark(&e.stat)
 	}
-	t.correct(v)
+	t.correctCopiedMarks(v)
 	t.inherit(v)
 	for _, e := range v.entries {
-		// It may have had marks until it ended.
+		// It may have had marks before it ended.
 		v.missed = v.missed || e.program == Unclaimed && (e.ended() || !t.alive(e.id()))
 	}
 }
 
-// refreshParents reads processes again whose parent ended during the look: they
-// have another one now, and without it the chain to the unit would be broken.
+// refreshParents reads processes again whose parent ended during the look: they have been adopted,
+// and the chain to the unit would be broken.
 func (v *view) refreshParents(t *Tree) {
-	const rounds = 5 // one for each generation that ended
+	const rounds = 5 // one for each ended generation
 	for range rounds {
 		changed := false
 		v.entries = slices.DeleteFunc(v.entries, func(e *entry) bool {
@@ -260,7 +258,7 @@ func (v *view) refreshParents(t *Tree) {
 	}
 }
 
-// keepDescendants drops what does not descend from the unit.
+// keepDescendants drops processes that do not descend from the unit.
 func (v *view) keepDescendants(self int) {
 	descends := map[int]bool{self: true, 0: false}
 	var ask func(pid, depth int) bool

@@ -10,29 +10,26 @@ import (
 	"time"
 )
 
-// settleTime bounds how long a look follows new processes. Processes that are forked
-// faster than they can be read would keep it busy without end.
+// settleTime bounds how long a look follows new processes. Processes forked faster than they can be
+// read would occupy it indefinitely.
 const settleTime = 100 * time.Millisecond
 
-// errUnsettled is why a look cannot say that nothing is left: processes were
-// forked faster than they could be read.
-var errUnsettled = errors.New("cannot tell whether processes are left: they are forked faster than they can be seen")
+// errUnsettled means that a look cannot prove that no processes are left, because processes are
+// forked faster than they can be read.
+var errUnsettled = errors.New("cannot determine whether processes are left: they are forked faster than they can be listed")
 
-// settle makes a look that found no live process of the programs asked for an
-// exact one, or finds one; last is the pid that was allocated last before the
-// look. A process that forks and ends passes its life on to a pid that the look
-// has passed already, or that came into being after it. So two kinds of pids are
-// read that the look has not read:
+// settle turns a look that found no live process of the programs in asked into an exact one, or
+// finds a process; last is the last allocated pid before the look. A process that forks and exits
+// continues under a pid that the look has already passed, or that was allocated after it. So settle
+// also reads two kinds of pids:
 //
-//   - Where a process ended between being listed and being read, those that the
-//     list lacks. Such a process may have been forking: its child has a pid, but
-//     is not listed until the fork is done.
-//   - All that were allocated since the look began, and since those were read,
-//     until none is. They are read in ascending order, so that a child is read
-//     after its parent: what is still being forked has a parent that is alive,
-//     and that parent is found.
+//   - If a process ended between being listed and being read, the pids that the list lacks. Such a
+//     process may have been forking: its child has a pid but is not listed until the fork completes.
+//   - All pids allocated since the look began, repeatedly until there are no new ones. They are read
+//     in ascending order, so that a child is read after its parent: a child still being forked has a
+//     live parent, which is found.
 //
-// Where that takes longer than settleTime, the look is not exact.
+// If that takes longer than settleTime, the look is not exact.
 func (t *Tree) settle(v *view, listed []int, last int, asked []Program) error {
 	if v.missed {
 		again, err := t.pids()
@@ -40,12 +37,12 @@ func (t *Tree) settle(v *view, listed []int, last int, asked []Program) error {
 			return err
 		}
 		for _, pid := range again {
-			if _, found := slices.BinarySearch(listed, pid); !found && t.join(v, pid, asked) {
+			if _, found := slices.BinarySearch(listed, pid); !found && t.addIfMember(v, pid, asked) {
 				return nil
 			}
 		}
 	}
-	const rounds, most = 200, 1 << 14 // a container's pids may be no more than that
+	const rounds, most = 200, 1 << 14 // pids in a container may be limited to that
 	end := time.Now().Add(settleTime)
 	for range rounds {
 		latest, known := t.lastPID()
@@ -53,10 +50,10 @@ func (t *Tree) settle(v *view, listed []int, last int, asked []Program) error {
 			return nil
 		}
 		if !known || latest < last || latest-last > most {
-			return nil // the numbers began again, or it is a look's worth
+			return nil // the pids wrapped around, or there are as many as a look reads
 		}
 		for pid := last + 1; pid <= latest; pid++ {
-			if t.join(v, pid, asked) || time.Now().After(end) {
+			if t.addIfMember(v, pid, asked) || time.Now().After(end) {
 				return nil
 			}
 		}
@@ -67,15 +64,14 @@ func (t *Tree) settle(v *view, listed []int, last int, asked []Program) error {
 
 // lastPID returns the pid that was allocated last; ok is false if the kernel does not show it.
 func (t *Tree) lastPID() (pid int, ok bool) {
-	if t.allocated != nil {
-		return t.allocated()
+	if t.fakeLastPID != nil {
+		return t.fakeLastPID()
 	}
 	return t.proc.lastPID()
 }
 
-// join adds a process to a look, if it is alive and belongs to a program asked
-// for.
-func (t *Tree) join(v *view, pid int, asked []Program) bool {
+// addIfMember adds a process to a look if it is alive and belongs to a program in asked.
+func (t *Tree) addIfMember(v *view, pid int, asked []Program) bool {
 	e := t.read(pid)
 	if e == nil || e.ended() || e.ofKernel() || pid == t.self || v.find(pid) != nil {
 		return false
@@ -85,7 +81,7 @@ func (t *Tree) join(v *view, pid int, asked []Program) bool {
 			e.program = t.byGroups(v, e, t.leader)
 		}
 	}
-	if !slices.Contains(asked, e.program) || t.isThread(pid) || !t.init && !t.descends(e) {
+	if !slices.Contains(asked, e.program) || t.isThread(pid) || !t.init && !t.isDescendant(e) {
 		return false
 	}
 	i := sort.Search(len(v.entries), func(i int) bool { return v.entries[i].pid >= pid })
@@ -93,8 +89,8 @@ func (t *Tree) join(v *view, pid int, asked []Program) bool {
 	return true
 }
 
-// isThread reports whether a number is that of a thread beside the first of its
-// process. Threads are numbered as processes are, but not listed.
+// isThread reports whether a number identifies a secondary thread. Threads share the number space
+// of processes but are not listed.
 func (t *Tree) isThread(pid int) bool {
 	text, err := t.proc.read(pid, "status", make([]byte, 1024))
 	if err != nil {
@@ -105,9 +101,9 @@ func (t *Tree) isThread(pid int) bool {
 	return string(bytes.TrimSpace(group)) != strconv.Itoa(pid)
 }
 
-// descends reports whether this process is an ancestor.
-func (t *Tree) descends(e *entry) bool {
-	const deep = 1000 // parents may end, and their numbers be reused
+// isDescendant reports whether the process descends from this one.
+func (t *Tree) isDescendant(e *entry) bool {
+	const deep = 1000 // parents may end, and their pids be reused
 	s := e.stat
 	for range deep {
 		if s.ppid == t.self {
@@ -121,13 +117,13 @@ func (t *Tree) descends(e *entry) bool {
 	return false
 }
 
-// leader finds the live process of a number that is a group's or a session's, too.
+// leader finds the live process whose pid is the number of a group or session.
 func (t *Tree) leader(pid int) (stat, bool) {
 	s, err := t.proc.stat(pid)
 	return s, err == nil
 }
 
-// pause waits, or until ctx is done.
+// pause waits for d or until ctx is done.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -25,44 +25,43 @@ type Options struct {
 	// kernel without pidfd (before Linux 5.3). 0: 50 ms. Other kernels do not
 	// need to poll.
 	Tick time.Duration
-	// Still calls something while this process reaps no child and forks none; forked
-	// reports whether it has forked a child itself. nil: it cannot, so that nothing
-	// is [Tree.Gone].
-	Still func(do func(forked func(pid int) bool))
+	// Freeze calls do while this process neither reaps nor forks a child; forked reports whether
+	// this process has forked a child. If nil, [Tree.Gone] always reports false.
+	Freeze func(do func(forked func(pid int) bool))
 }
 
-// Tree attributes the processes around this one to programs, and ends them.
-// Make one per process, with [New].
+// Tree attributes the processes of a container to programs, and ends them. Create one per process
+// with [New].
 type Tree struct {
-	proc      procfs
-	self      int
-	pgid, sid int  // of this process
-	init      bool // this process is PID 1
-	boot      boot
-	tick      time.Duration
-	pidfd     bool
-	direct    bool  // the pids in proc are those of system calls
-	unlimited error // why marks cannot be limits; nil: they can
-	core      *coreMark
-	allocated func() (pid int, ok bool) // for tests, instead of procfs.lastPID
+	proc        procfs
+	self        int
+	pgid, sid   int  // of this process
+	init        bool // this process is PID 1
+	boot        boot
+	tick        time.Duration
+	pidfd       bool
+	direct      bool  // the pids in proc are valid for system calls
+	noLimitMark error // why limits cannot be marks; nil if they can
+	core        *coreMark
+	fakeLastPID func() (pid int, ok bool) // replaces procfs.lastPID in tests
 
-	still         func(do func(forked func(pid int) bool))
+	freeze        func(do func(forked func(pid int) bool))
 	surveys       surveys
-	childlessness childlessness
+	childlessness childlessCache
 	memory        *memory
 	components    components
 	cgroups       cgroups
 	drained       broadcast
-	scan          sync.Mutex // one scan at a time: each builds on the one before
+	scan          sync.Mutex // serialises scans: each builds on the one before
 }
 
-// New draws the marks of this boot and probes what the kernel supports. It fails
-// only if /proc cannot be read.
+// New draws the random part of the marks and probes what the kernel supports. It fails only if
+// /proc cannot be read.
 func New(options Options) (*Tree, error) {
 	self := os.Getpid()
 	t := &Tree{
 		proc: procfs{root: options.Proc}, self: self, init: self == 1,
-		tick: options.Tick, still: options.Still, memory: newMemory(),
+		tick: options.Tick, freeze: options.Freeze, memory: newMemory(),
 	}
 	t.pgid = unix.Getpgrp()
 	if sid, err := unix.Getsid(0); err == nil {
@@ -85,12 +84,12 @@ func New(options Options) (*Tree, error) {
 	t.boot = bits
 	link, err := os.Readlink(t.proc.root + "/self")
 	if err != nil {
-		return nil, fmt.Errorf("cannot see processes: %w", err)
+		return nil, fmt.Errorf("cannot list processes: %w", err)
 	}
 	if link != strconv.Itoa(self) {
-		return nil, fmt.Errorf("cannot see processes: %s is of another pid namespace", t.proc.root)
+		return nil, fmt.Errorf("cannot list processes: %s belongs to another pid namespace", t.proc.root)
 	}
-	t.unlimited = t.probe()
+	t.noLimitMark = t.probe()
 	if t.core = (&coreMark{off: errors.New("it is switched off")}); !options.NoCoreMark {
 		t.core = openCoreMark(t.proc)
 	}
@@ -101,17 +100,16 @@ func New(options Options) (*Tree, error) {
 	return t, nil
 }
 
-// Degraded returns why the stronger mark, the resource limit, cannot be used
-// here; nil if it can. Without it processes are claimed by environment and
-// ancestry only, and one that drops both is shown as unclaimed.
-func (t *Tree) Degraded() error { return t.unlimited }
+// Degraded returns why the stronger mark, the resource limit, cannot be used, or nil if it can.
+// Without it processes are attributed by environment and ancestry only; a process that drops both
+// is unclaimed.
+func (t *Tree) Degraded() error { return t.noLimitMark }
 
-// Drained must be called whenever children were reaped. It wakes those who wait
-// for processes on a kernel without pidfd.
-func (t *Tree) Drained() { t.drained.wake() }
+// Drained must be called whenever children were reaped. It wakes waiters on a kernel without pidfd.
+func (t *Tree) Drained() { t.drained.notify() }
 
-// havePidfd reports whether the kernel has pidfds and the seccomp profile allows
-// them: an old one of Docker's answers EPERM to calls that it does not know.
+// havePidfd reports whether the kernel has pidfds and the seccomp profile allows them: old Docker
+// profiles return EPERM for unknown system calls.
 func havePidfd() bool {
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
@@ -122,7 +120,7 @@ func havePidfd() bool {
 	return !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM)
 }
 
-// broadcast wakes all who wait for it.
+// broadcast notifies all its waiters.
 type broadcast struct {
 	mu sync.Mutex
 	ch chan struct{}
@@ -137,7 +135,7 @@ func (b *broadcast) next() <-chan struct{} {
 	return b.ch
 }
 
-func (b *broadcast) wake() {
+func (b *broadcast) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ch != nil {

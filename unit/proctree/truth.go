@@ -8,28 +8,27 @@ import (
 	"sync/atomic"
 )
 
-// Any process can copy the marks of another component: it reads them in /proc and sets
-// its own limit, filter and environment. This file decides whether a mark can be true.
+// Any process can copy the marks of another component by reading them in /proc and setting its own
+// limit, filter and environment. This file decides whether a mark can be true.
 
 // components maps programs to their components.
 type components struct {
-	mixed atomic.Bool // they do not all have the same users
+	mixed atomic.Bool // their users differ
 
 	mu        sync.Mutex
 	byProgram map[Program]*component
 	byName    map[string]*component
 }
 
-// component is one that programs belong to.
+// component is a component that programs belong to.
 type component struct {
-	program Program // represents it
-	users   []int   // that its programs have or had
+	program Program // its representative
+	users   []int   // current and former users of its programs
 }
 
-// Describe records the component and the user of a program that is about to be started. A
-// process whose component is known, but not its program, belongs to representative;
-// Unclaimed stands for the described program. A program that was not described may have
-// any user.
+// Describe records the component and the user of a program that is about to be started. A process
+// whose component is known but not its program is attributed to representative; Unclaimed stands
+// for the described program. A program that was not described may have any user.
 func (t *Tree) Describe(program, representative Program, name string, uid int) {
 	c := &t.components
 	c.mu.Lock()
@@ -55,8 +54,8 @@ func (t *Tree) Describe(program, representative Program, name string, uid int) {
 	}
 }
 
-// sameComponent reports whether two programs belong to one component, or one of them to
-// none that is known.
+// sameComponent reports whether two programs belong to the same component, or one of them to no
+// known component.
 func (t *Tree) sameComponent(a, b Program) bool {
 	if a == b {
 		return true
@@ -67,9 +66,9 @@ func (t *Tree) sameComponent(a, b Program) bool {
 	return x == nil || y == nil || x == y
 }
 
-// judge returns the program of a process that has the mark of a program: the same if the
-// mark can be true, otherwise the one that the process can only belong to, or Unclaimed.
-func (t *Tree) judge(s *stat, marked Program) Program {
+// verifyMark returns the program of a process that has the mark of a program: the same if the mark
+// can be true, otherwise the only one that the process can belong to, or Unclaimed.
+func (t *Tree) verifyMark(s *stat, marked Program) Program {
 	if program, ok := t.byCgroup(s.pid, marked); ok {
 		return program
 	}
@@ -88,11 +87,11 @@ func (t *Tree) judge(s *stat, marked Program) Program {
 	if before := t.sessionOwner(s); !t.sameComponent(before, marked) {
 		return before
 	}
-	return t.judgeUser(s.pid, marked)
+	return t.verifyByUser(s.pid, marked)
 }
 
-// sessionOwner returns the program that the session of a process was known to belong to.
-// Its group proves nothing here: a process can join that of another component.
+// sessionOwner returns the known program of a process's session. The group proves nothing here,
+// since a process can join that of another component.
 func (t *Tree) sessionOwner(s *stat) Program {
 	if _, sid := t.groupAndSession(s); sid != 0 && sid != s.pid && t.memory.knowsSession(sid) {
 		return t.memory.byGroupOrSession(0, sid, t.leader)
@@ -100,9 +99,9 @@ func (t *Tree) sessionOwner(s *stat) Program {
 	return Unclaimed
 }
 
-// correct gives processes with the mark of one component to the other that their parent
-// belongs to: children have the marks of their parents, unless they have changed them.
-func (t *Tree) correct(v *view) {
+// correctCopiedMarks attributes processes with the mark of one component to the component of their
+// parent if these differ: children have their parent's marks unless they changed them.
+func (t *Tree) correctCopiedMarks(v *view) {
 	for changed := true; changed; {
 		changed = false
 		for _, e := range v.entries {
@@ -117,18 +116,17 @@ func (t *Tree) correct(v *view) {
 	}
 }
 
-// judgePID judges a mark by the cgroup and the users of a process.
-func (t *Tree) judgePID(pid int, marked Program) Program {
+// verifyByPID verifies a mark by the cgroup and the users of a process.
+func (t *Tree) verifyByPID(pid int, marked Program) Program {
 	if program, ok := t.byCgroup(pid, marked); ok {
 		return program
 	}
-	return t.judgeUser(pid, marked)
+	return t.verifyByUser(pid, marked)
 }
 
-// judgeUser judges a mark by the users of the process alone. An unprivileged process
-// keeps its user, whatever marks it copies. Root, and a user that no component has, may
-// have come about by su or sudo.
-func (t *Tree) judgeUser(pid int, marked Program) Program {
+// verifyByUser verifies a mark by the users of the process. An unprivileged process keeps its user
+// even if it copies marks. Root, or a user of no component, may result from su or sudo.
+func (t *Tree) verifyByUser(pid int, marked Program) Program {
 	if !t.components.mixed.Load() {
 		return marked
 	}
@@ -159,7 +157,7 @@ func (c *component) hasAny(users []int) bool {
 	return slices.ContainsFunc(users, func(uid int) bool { return slices.Contains(c.users, uid) })
 }
 
-// users returns the real, effective and saved user of a process; nil: it has ended.
+// users returns the real, effective and saved user of a process, or nil if it has ended.
 func (p procfs) users(pid int) []int {
 	text, err := p.read(pid, "status", make([]byte, statusHead))
 	if err != nil {
@@ -169,7 +167,7 @@ func (p procfs) users(pid int) []int {
 	line, _, _ = bytes.Cut(line, []byte("\n"))
 	var all []int
 	for i, field := range bytes.Fields(line) {
-		const kinds = 3 // the fourth is of the file system
+		const kinds = 3 // the fourth is the file system user
 		if uid, err := strconv.Atoi(string(field)); err == nil && i < kinds {
 			all = append(all, uid)
 		}
@@ -177,5 +175,5 @@ func (p procfs) users(pid int) []int {
 	return all
 }
 
-// statusHead is how much of /proc/PID/status has the line of the users.
+// statusHead is how much of /proc/PID/status contains the line of the users.
 const statusHead = 1024

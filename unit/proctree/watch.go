@@ -11,17 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch waits for processes to end. A pidfd becomes readable when its process has
-// ended, whoever the parent is and whether or not it was reaped. They are
-// collected in an epoll instance, which in turn is watched by Go's poller, so that
-// waiting takes neither a thread nor a timer.
+// watch waits for processes to end. A pidfd becomes readable when its process has ended, regardless
+// of parent and reaping. The pidfds are in an epoll instance, which Go's poller watches, so waiting
+// takes neither a thread nor a timer.
 type watch struct {
 	tree      *Tree
 	file      *os.File // the epoll
 	conn      syscall.RawConn
-	held      map[id]*handle
+	handles   map[id]*handle
 	byFD      map[int32]*handle
-	unwatched int // how many are held without a pidfd
+	unwatched int // number of handles without a pidfd
 }
 
 func (t *Tree) newWatch() (*watch, error) {
@@ -33,7 +32,7 @@ func (t *Tree) newWatch() (*watch, error) {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("cannot wait for processes: %w", err)
 	}
-	w := &watch{tree: t, file: os.NewFile(uintptr(fd), "epoll"), held: map[id]*handle{}, byFD: map[int32]*handle{}}
+	w := &watch{tree: t, file: os.NewFile(uintptr(fd), "epoll"), handles: map[id]*handle{}, byFD: map[int32]*handle{}}
 	if w.conn, err = w.file.SyscallConn(); err != nil {
 		w.close()
 		return nil, fmt.Errorf("cannot wait for processes: %w", err)
@@ -42,29 +41,28 @@ func (t *Tree) newWatch() (*watch, error) {
 }
 
 func (w *watch) close() {
-	for _, h := range w.held {
+	for _, h := range w.handles {
 		h.close()
 	}
 	_ = w.file.Close()
 }
 
-// add opens a process that a look found, unless it has ended. For one that is
-// held already it returns the handle.
+// add opens a process found by a look, unless it has ended, or returns its existing handle.
 func (w *watch) add(e *entry) (h *handle, ok bool) {
-	if h, ok := w.held[e.id()]; ok {
+	if h, ok := w.handles[e.id()]; ok {
 		return h, !h.ended
 	}
-	if h, ok = w.tree.hold(e); !ok {
+	if h, ok = w.tree.openHandle(e); !ok {
 		return nil, false
 	}
 	if h.fd >= 0 {
 		event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(h.fd)}
 		err := w.control(func(fd int) error { return unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, h.fd, &event) })
 		if err != nil {
-			h.close() // out of memory or of user watches: go without
+			h.close() // out of memory or user watches: continue without
 		}
 	}
-	w.held[h.id] = h
+	w.handles[h.id] = h
 	if h.fd >= 0 {
 		w.byFD[int32(h.fd)] = h
 	} else {
@@ -86,7 +84,7 @@ func (w *watch) drop(h *handle) {
 		return
 	}
 	h.ended = true
-	delete(w.held, h.id)
+	delete(w.handles, h.id)
 	if h.fd < 0 {
 		w.unwatched--
 		return
@@ -96,9 +94,9 @@ func (w *watch) drop(h *handle) {
 }
 
 // wait returns when at least one of the held processes has ended, when ctx is
-// done, or spuriously. It drops those that have ended.
+// done, or spuriously. It drops ended processes.
 func (w *watch) wait(ctx context.Context) error {
-	if ctx.Err() != nil || len(w.held) == 0 {
+	if ctx.Err() != nil || len(w.handles) == 0 {
 		return nil
 	}
 	if w.unwatched > 0 {
@@ -133,8 +131,8 @@ func (w *watch) collect(epoll int) (ended int) {
 	}
 }
 
-// waitUnwatched waits if some processes have no pidfd: the reaper announces the
-// ends of children; other processes are polled.
+// waitUnwatched waits for processes without a pidfd: the reaper announces the end of children;
+// others are polled.
 func (w *watch) waitUnwatched(ctx context.Context) error {
 	drained := w.tree.drained.next()
 	if w.dropEnded() > 0 {
@@ -153,7 +151,7 @@ func (w *watch) waitUnwatched(ctx context.Context) error {
 
 // dropEnded drops the processes that have ended, with and without a pidfd.
 func (w *watch) dropEnded() (ended int) {
-	for _, h := range w.held {
+	for _, h := range w.handles {
 		if h.fd < 0 && !w.tree.alive(h.id) {
 			w.drop(h)
 			ended++

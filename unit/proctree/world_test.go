@@ -48,8 +48,8 @@ func newBenchWorld(t testing.TB) *world {
 func newWorldWith(t testing.TB, options Options) *world {
 	t.Helper()
 	w := &world{t: t, orphans: make(chan Process, 1<<16)}
-	still := func(do func(forked func(pid int) bool)) { w.reaper.Still(do) }
-	options.Tick, options.Still = 5*time.Millisecond, still
+	still := func(do func(forked func(pid int) bool)) { w.reaper.Freeze(do) }
+	options.Tick, options.Freeze = 5*time.Millisecond, still
 	tree, err := New(options)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func (w *world) find(pid int) Process {
 }
 
 // end ends programs, and fails the test where that does not work.
-func (w *world) end(grace time.Duration, programs ...Program) Ending {
+func (w *world) end(grace time.Duration, programs ...Program) EndResult {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -218,7 +218,7 @@ func (w *world) done(child *reaper.Child) {
 }
 
 // signals returns the signals that a process got.
-func signals(ending Ending, pid int) (got []syscall.Signal) {
+func signals(ending EndResult, pid int) (got []syscall.Signal) {
 	for _, s := range ending.Signalled {
 		if s.Process.PID == pid {
 			got = append(got, s.Signal)

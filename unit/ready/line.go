@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// lineBytes is how much of a line is matched at most.
+// lineBytes is the maximum length of a line to match.
 const lineBytes = 16 << 10
 
 // Line is met when a complete line of a program's output matches.
@@ -18,7 +18,7 @@ type Line struct {
 	pattern *regexp.Regexp
 	found   chan struct{}
 	once    sync.Once
-	over    atomic.Bool // found, or no longer waited for
+	stopped atomic.Bool // found, or not needed any more
 }
 
 // NewLine returns a check that waits for a line matching a regular expression.
@@ -30,7 +30,7 @@ func NewLine(pattern string) (*Line, error) {
 	return &Line{pattern: compiled, found: make(chan struct{})}, nil
 }
 
-// Wait returns when the line has appeared.
+// Wait blocks until the line has appeared.
 func (l *Line) Wait(ctx context.Context) error {
 	select {
 	case <-l.found:
@@ -40,7 +40,7 @@ func (l *Line) Wait(ctx context.Context) error {
 	if l.Met() {
 		return nil
 	}
-	l.over.Store(true)
+	l.stopped.Store(true)
 	return errors.New("no such line appeared")
 }
 
@@ -56,20 +56,20 @@ func (l *Line) Met() bool {
 
 func (l *Line) String() string { return `log line "` + l.pattern.String() + `"` }
 
-// Tap returns a writer that passes a stream of output on to another writer and
-// searches it until the line is found or no longer waited for. Each stream
-// needs a tap of its own, written by one goroutine.
+// Tap returns a writer that passes output on to another writer and searches it until the line is
+// found or not needed any more. Each stream needs its own tap, which is not safe for concurrent
+// use.
 func (l *Line) Tap(to io.Writer) io.Writer { return &tap{line: l, to: to} }
 
 type tap struct {
 	line *Line
 	to   io.Writer
-	rest []byte // the beginning of an incomplete line
+	rest []byte // an incomplete line
 }
 
 func (t *tap) Write(p []byte) (int, error) {
 	n, err := t.to.Write(p)
-	if t.line.over.Load() {
+	if t.line.stopped.Load() {
 		t.rest = nil
 		return n, err
 	}
@@ -86,7 +86,7 @@ func (t *tap) search(p []byte) {
 		}
 		t.keep(p[:end])
 		if t.line.pattern.Match(bytes.TrimSuffix(t.rest, []byte{'\r'})) {
-			t.line.over.Store(true)
+			t.line.stopped.Store(true)
 			t.line.once.Do(func() { close(t.line.found) })
 			t.rest = nil
 			return

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// statusBytes is how much of an answer is read at most, for its first line.
+// statusBytes is the maximum length of the first line of a response.
 const statusBytes = 4096
 
 // TCP is met when the address, HOST:PORT, accepts a connection.
@@ -34,7 +34,7 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, plain(err)
+		return nil, trimmedError(err)
 	}
 	if conn.LocalAddr().String() == conn.RemoteAddr().String() {
 		conn.Close()
@@ -43,8 +43,8 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// plain strips what the message says already: the operation and the address.
-func plain(err error) error {
+// trimmedError strips the operation and the address, which the message already contains.
+func trimmedError(err error) error {
 	var operation *net.OpError
 	if errors.As(err, &operation) {
 		err = operation.Err
@@ -69,8 +69,7 @@ func HTTP(address string, interval time.Duration) (*Poll, error) {
 	return NewPoll(address, interval, func(ctx context.Context) error { return get(ctx, u) }), nil
 }
 
-// get writes the request itself: the HTTP client of the standard library would
-// be a quarter of the binary.
+// get writes the request itself: net/http's client would add a quarter to the size of the binary.
 func get(ctx context.Context, u *url.URL) error {
 	port := u.Port()
 	if port == "" {
@@ -85,14 +84,14 @@ func get(ctx context.Context, u *url.URL) error {
 	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: toskose-unit\r\nAccept: */*\r\nConnection: close\r\n\r\n",
 		u.RequestURI(), u.Host)
 	if err != nil {
-		return fmt.Errorf("cannot ask: %w", plain(err))
+		return fmt.Errorf("cannot send the request: %w", trimmedError(err))
 	}
 	line, err := bufio.NewReader(io.LimitReader(conn, statusBytes)).ReadString('\n')
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return errors.New("it does not answer in time")
 	case err != nil:
-		return fmt.Errorf("it does not answer: %w", plain(err))
+		return fmt.Errorf("it does not answer: %w", trimmedError(err))
 	}
 	line = strings.TrimSpace(line)
 	fields := strings.Fields(line)

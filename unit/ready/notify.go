@@ -15,23 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NotifyVariable is the environment variable with the address that a program
-// sends its state to (sd_notify(3)).
+// NotifyVariable is the environment variable with the address for notifications (sd_notify(3)).
 const NotifyVariable = "NOTIFY_SOCKET"
 
-// Limits of one message, which is a few short lines and, at most, some
-// descriptors.
+// Limits of one message, which is a few short lines and possibly some descriptors.
 const (
 	messageBytes = 4096
 	controlBytes = 1024
 )
 
-// errStopping is why a program that sent STOPPING=1 will not become ready.
-var errStopping = errors.New("it said that it is stopping")
+// errStopping reports that a program that sent STOPPING=1 will not become ready.
+var errStopping = errors.New("it reported that it is stopping")
 
-// Notify is met when the program says that it is ready. Its socket is in the
-// abstract namespace, which needs no file system, under an unguessable name.
-// Only the program's own processes are believed.
+// Notify is met when the program reports that it is ready. Its socket is in the abstract namespace,
+// which needs no file system, under an unguessable name. Messages of processes outside the program
+// are ignored.
 type Notify struct {
 	address string
 	conn    *net.UnixConn
@@ -43,9 +41,9 @@ type Notify struct {
 	once, stopOnce  sync.Once
 }
 
-// Listen opens the socket. trusted reports whether a process is one of the
-// program's; refused, if not nil, is called with those that are not. The reading
-// goroutine calls both; Close ends it.
+// Listen opens the socket. trusted reports whether a process belongs to the program; refused, if
+// not nil, is called for other processes. Both are called by the reading goroutine, which Close
+// ends.
 func Listen(trusted func(pid int) bool, refused func(pid int)) (*Notify, error) {
 	name := "@toskose/notify/" + rand.Text()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
@@ -59,7 +57,7 @@ func Listen(trusted func(pid int) bool, refused func(pid int)) (*Notify, error) 
 	}
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("cannot ask for the senders of notifications: %w", err)
+		return nil, fmt.Errorf("cannot enable credentials on the socket for notifications: %w", err)
 	}
 	if refused == nil {
 		refused = func(int) {}
@@ -72,11 +70,11 @@ func Listen(trusted func(pid int) bool, refused func(pid int)) (*Notify, error) 
 	return n, nil
 }
 
-// Env is the variable that the program needs in its environment.
+// Env returns the variable for the program's environment.
 func (n *Notify) Env() string { return NotifyVariable + "=" + n.address }
 
-// Wait returns when the program has said that it is ready; that it is stopping
-// is an error.
+// Wait blocks until the program reports that it is ready. It is an error if it reports that it is
+// stopping.
 func (n *Notify) Wait(ctx context.Context) error {
 	select {
 	case <-n.ready:
@@ -93,7 +91,7 @@ func (n *Notify) Wait(ctx context.Context) error {
 	return errStopping
 }
 
-// Met reports whether the program has said that it is ready.
+// Met reports whether the program has reported that it is ready.
 func (n *Notify) Met() bool {
 	select {
 	case <-n.ready:
@@ -111,8 +109,8 @@ func (n *Notify) Close() {
 	<-n.done
 }
 
-// read receives messages, even once the program is ready: a sender must not
-// find the socket full or gone.
+// read receives messages even after the program is ready: a sender must not find the socket full or
+// closed.
 func (n *Notify) read() {
 	defer close(n.done)
 	message, control := make([]byte, messageBytes), make([]byte, controlBytes)
@@ -134,7 +132,7 @@ func (n *Notify) read() {
 			n.refused(sender)
 		}
 		for _, fd := range descriptors {
-			_ = unix.Close(fd) // tells a sender of BARRIER=1 that its message was read
+			_ = unix.Close(fd) // tells the sender of BARRIER=1 that its message was read
 		}
 	}
 }
@@ -143,8 +141,7 @@ func temporary(err error) bool {
 	return errors.Is(err, syscall.EINTR) || errors.Is(err, syscall.EAGAIN) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// handle acts on one message. Everything else it may contain (STATUS, MAINPID,
-// WATCHDOG, …) is ignored.
+// handle processes one message. Other content (STATUS, MAINPID, WATCHDOG, …) is ignored.
 func (n *Notify) handle(message string) {
 	lines := strings.Split(message, "\n")
 	if slices.Contains(lines, "READY=1") {
@@ -155,8 +152,7 @@ func (n *Notify) handle(message string) {
 	}
 }
 
-// readControl returns the sender, 0 if there is none, and the descriptors that
-// were sent along.
+// readControl returns the sender, or 0 if unknown, and the descriptors in the message.
 func readControl(control []byte) (sender int, descriptors []int) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {

@@ -10,23 +10,22 @@ import (
 	"time"
 )
 
-// attemptLimit is how long one attempt may take, so that a hanging one does not
-// use up all of the time.
+// attemptLimit bounds one attempt, so that a hanging one does not use up all the time.
 const attemptLimit = 10 * time.Second
 
 // Check is one condition of a program's readiness.
 type Check interface {
-	// Wait returns nil when the condition is met, and an error that says what
-	// is missing when ctx is done or the condition can no longer be met.
+	// Wait returns nil when the condition is met, and an error with the reason when ctx is done or
+	// the condition can no longer be met.
 	Wait(ctx context.Context) error
 	// Met reports whether the condition has been met, without waiting.
 	Met() bool
-	// String names it in a message: "tcp 127.0.0.1:80".
+	// String returns the name for messages: "tcp 127.0.0.1:80".
 	String() string
 }
 
-// Await waits until all checks are met. Its error names every check that was
-// not, in order, and why. A check that can no longer be met ends the wait.
+// Await blocks until all checks are met. Its error lists every unmet check, in order, and why. A
+// check that can no longer be met ends the wait.
 func Await(ctx context.Context, checks []Check) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -62,7 +61,7 @@ func Met(checks []Check) bool {
 	return true
 }
 
-// Poll is a check that tries until it succeeds.
+// Poll is a check that retries until it succeeds.
 type Poll struct {
 	name     string
 	interval time.Duration
@@ -70,13 +69,13 @@ type Poll struct {
 	met      atomic.Bool
 }
 
-// NewPoll returns a check that calls try at once and then again, interval after
-// each attempt has ended. One attempt may take 10 seconds.
+// NewPoll returns a check that calls try at once, and again interval after each attempt has ended.
+// One attempt may take 10 seconds.
 func NewPoll(name string, interval time.Duration, try func(ctx context.Context) error) *Poll {
 	return &Poll{name: name, interval: interval, try: try}
 }
 
-// Wait tries until an attempt succeeds. Its error is that of the last attempt.
+// Wait retries until an attempt succeeds. It returns the error of the last attempt.
 func (p *Poll) Wait(ctx context.Context) error {
 	var last error
 	for ctx.Err() == nil {
@@ -85,8 +84,8 @@ func (p *Poll) Wait(ctx context.Context) error {
 			p.met.Store(true)
 			return nil
 		}
-		if last == nil || !over(ctx) {
-			last = err // an attempt that ctx cut short says less than those before
+		if last == nil || !isDone(ctx) {
+			last = err // the error of an interrupted attempt says less than that of an earlier one
 		}
 		timer := time.NewTimer(p.interval)
 		select {
@@ -101,9 +100,9 @@ func (p *Poll) Wait(ctx context.Context) error {
 	return last
 }
 
-// over reports whether ctx is done, or about to be: an operation that ctx cuts
-// short may see the deadline pass a moment earlier.
-func over(ctx context.Context) bool {
+// isDone reports whether ctx is done or about to be: an operation that ctx interrupts may see the
+// deadline pass a moment earlier.
+func isDone(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exit is how a process ended: by exiting with a code, or by a signal.
+// Exit describes how a process ended: by exiting with a code, or by a signal.
 type Exit struct {
-	Code   int            // 0 to 255; meaningless where Signal is set
-	Signal syscall.Signal // what ended it; 0 if it exited
+	Code   int            // 0 to 255; undefined if Signal is set
+	Signal syscall.Signal // 0 if it exited
 	Core   bool           // it left a core dump
 }
 
@@ -20,7 +20,7 @@ func (e Exit) Success() bool { return e.Signal == 0 && e.Code == 0 }
 // Signalled reports whether a signal ended the process.
 func (e Exit) Signalled() bool { return e.Signal != 0 }
 
-// String says how it ended: "exit code 7" or "SIGKILL".
+// String formats the exit: "exit code 7" or "SIGKILL".
 func (e Exit) String() string {
 	if e.Signal == 0 {
 		return fmt.Sprintf("exit code %d", e.Code)

@@ -13,44 +13,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drainBatch bounds how many children are reaped before [Options.Drained] is
-// called, so that an endless storm of deaths does not starve its listeners.
+// drainBatch bounds how many children are reaped before [Options.Drained] is called, so that a
+// continuous stream of deaths does not starve its listeners.
 const drainBatch = 4096
 
-// Options are the callbacks of a Reaper. The goroutine of [Reaper.Run] calls
-// them one at a time; no child is reaped while one runs.
+// Options are the callbacks of a Reaper. The goroutine of [Reaper.Run] calls them one at a time; no
+// child is reaped during a call.
 type Options struct {
-	// Orphan is called when a process that [Reaper.Start] did not fork has
-	// ended. The process is still a zombie, so that its /proc/PID can be read,
-	// and is reaped when Orphan returns. cpu is its user and system time and that
-	// of the children it waited for. May be nil.
+	// Orphan is called when a process that [Reaper.Start] did not fork has ended. The process is
+	// still a zombie, so its /proc/PID can be read; it is reaped when Orphan returns. cpu is its
+	// user and system time, including that of the children it waited for. May be nil.
 	Orphan func(pid int, exit Exit, cpu time.Duration)
-	// Drained is called once all dead children have been reaped and
-	// delivered, however many there were; in a storm, after every few
-	// thousand. It is not called if there were none. May be nil.
+	// Drained is called after all dead children have been reaped and delivered; under heavy load,
+	// after every few thousand. May be nil.
 	Drained func()
 }
 
-// Reaper forks and reaps. Make one per process, with [New].
+// Reaper forks and reaps children. Create one per process with [New].
 type Reaper struct {
 	options Options
 
-	// mu is held from a fork until the child is registered, and from looking
-	// at a dead child until its registration is found. Otherwise a child that
-	// dies at once could be seen before it is registered and be taken for an
-	// orphan, and its exit would be lost. It is also held while a child is
-	// reaped, so that a signal never goes to a pid that has just become free.
+	// mu is held from a fork until the child is registered, and from finding a dead child until its
+	// registration is looked up. Otherwise a child that dies at once could be mistaken for an
+	// orphan, and its exit would be lost. It is also held while a child is reaped, so that a signal
+	// never goes to a reused pid.
 	mu       sync.Mutex
 	children map[int]*Child
 
-	storm storm // of the goroutine
+	storm storm // owned by the goroutine of Run
 
 	draining sync.Mutex // held while dead children are reaped and delivered
 }
 
-// New prepares this process to reap: where it is not PID 1, it becomes a
-// subreaper (prctl(2), PR_SET_CHILD_SUBREAPER), so that orphans among its
-// descendants become its children all the same.
+// New makes this process a subreaper unless it is PID 1 (prctl(2), PR_SET_CHILD_SUBREAPER), so that
+// it adopts the orphans among its descendants.
 func New(options Options) (*Reaper, error) {
 	if os.Getpid() != 1 {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -63,12 +59,11 @@ func New(options Options) (*Reaper, error) {
 	return &Reaper{options: options, children: map[int]*Child{}}, nil
 }
 
-// Run reaps until ctx is done, then returns nil. It fails only if the kernel
-// refuses to wait. Children that died before the call are reaped and delivered
-// first. Call it once.
+// Run reaps until ctx is done, then returns nil. It fails only if the kernel refuses to wait.
+// Children that died before the call are reaped and delivered first. Call it once.
 //
-// Its goroutine waits in the kernel, which a context cannot interrupt: if
-// children outlive ctx, it remains until one of them ends, and does not reap it.
+// Its goroutine waits in the kernel, which a context cannot interrupt: if children outlive ctx, the
+// goroutine remains until one of them ends, and does not reap it.
 func (r *Reaper) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- r.run(ctx) }()
@@ -77,13 +72,13 @@ func (r *Reaper) Run(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	r.draining.Lock() // wait for a delivery that is under way
+	r.draining.Lock() // wait for a delivery in progress
 	defer r.draining.Unlock()
 	return nil
 }
 
 func (r *Reaper) run(ctx context.Context) error {
-	if err := heed(false); err != nil {
+	if err := handleSIGCHLD(false); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
@@ -97,7 +92,7 @@ func (r *Reaper) run(ctx context.Context) error {
 			time.Sleep(pause)
 			continue
 		}
-		alone, err := await()
+		alone, err := awaitDeath()
 		if err != nil {
 			return fmt.Errorf("cannot wait for children: %w", err)
 		}
@@ -110,40 +105,39 @@ func (r *Reaper) run(ctx context.Context) error {
 	return nil
 }
 
-// awaitSignal waits for SIGCHLD while there are no children. In a storm of
-// deaths it would be too slow: handing a signal from one goroutine to the next
-// takes Go several times as long as the reaping itself.
+// awaitSignal waits for SIGCHLD while there are no children. It is too slow for a stream of deaths:
+// passing a signal between goroutines takes several times as long as the reaping.
 func (r *Reaper) awaitSignal(ctx context.Context) error {
-	// A buffer of one is enough: each signal means "look again", and one that
-	// arrives during a look stays in the buffer for the next.
+	// A buffer of one is enough: each signal means "check again", and one that arrives during a
+	// check stays in the buffer.
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
 	defer signal.Stop(died)
-	if err := heed(true); err != nil {
+	if err := handleSIGCHLD(true); err != nil {
 		return err
 	}
-	if pid, _, _, err := peek(); pid == 0 && err == nil { // else it died before that took effect
+	if pid, _, _, err := peek(); pid == 0 && err == nil { // otherwise it died before that took effect
 		select {
 		case <-died:
 		case <-ctx.Done():
 		}
 	}
-	return heed(false)
+	return handleSIGCHLD(false)
 }
 
-// found says what the dead children of a look were.
-type found int
+// deadChildren classifies the children that one drain found.
+type deadChildren int
 
 const (
-	nothing found = iota
-	orphans       // and nothing else
-	own           // one that Start forked among them
+	nothing deadChildren = iota
+	orphans              // orphans only
+	own                  // including one that Start forked
 )
 
 // drain reaps all dead children.
-func (r *Reaper) drain(ctx context.Context) (all found, err error) {
+func (r *Reaper) drain(ctx context.Context) (all deadChildren, err error) {
 	for ctx.Err() == nil {
-		reaped, found, err := r.batch()
+		reaped, found, err := r.reapBatch()
 		all = max(all, found)
 		if reaped > 0 && r.options.Drained != nil {
 			r.options.Drained()
@@ -155,8 +149,8 @@ func (r *Reaper) drain(ctx context.Context) (all found, err error) {
 	return all, nil
 }
 
-// batch reaps up to drainBatch dead children and returns how many.
-func (r *Reaper) batch() (n int, what found, err error) {
+// reapBatch reaps up to drainBatch dead children and returns their number.
+func (r *Reaper) reapBatch() (n int, what deadChildren, err error) {
 	for n := range drainBatch {
 		pid, exit, cpu, child, err := r.peek()
 		if err != nil {
@@ -197,9 +191,9 @@ func (r *Reaper) reap(pid int) error {
 	return release(pid)
 }
 
-// Still calls do while no child is forked or reaped; forked reports whether Start has
-// forked a child that is not reaped yet. do must not call the Reaper.
-func (r *Reaper) Still(do func(forked func(pid int) bool)) {
+// Freeze calls do while no child is forked or reaped; forked reports whether Start has forked a
+// child that is not reaped yet. do must not call the Reaper.
+func (r *Reaper) Freeze(do func(forked func(pid int) bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	do(func(pid int) bool { return r.children[pid] != nil })
@@ -220,8 +214,7 @@ func (c *Child) PID() int { return c.pid }
 // Done is closed when the child has ended and was reaped.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Exit is how the child ended. It is valid once Done is closed, and the zero
-// value before.
+// Exit returns how the child ended. It is valid once Done is closed.
 func (c *Child) Exit() Exit {
 	select {
 	case <-c.done:
@@ -231,8 +224,8 @@ func (c *Child) Exit() Exit {
 	}
 }
 
-// CPU is the user and system time of the child and of the children it waited
-// for. It is valid once Done is closed, and 0 before.
+// CPU returns the user and system time of the child and of the children it waited for.
+// It is valid once Done is closed.
 func (c *Child) CPU() time.Duration {
 	select {
 	case <-c.done:
@@ -242,21 +235,20 @@ func (c *Child) CPU() time.Duration {
 	}
 }
 
-// Signal sends a signal to the child. It returns [os.ErrProcessDone] once the
-// child has been reaped, so that it never hits another process of the same pid.
+// Signal sends a signal to the child. It returns [os.ErrProcessDone] once the child has been
+// reaped, so it never reaches another process with the same pid.
 func (c *Child) Signal(sig syscall.Signal) error { return c.kill(c.pid, sig) }
 
-// SignalGroup sends a signal to the child's process group. It returns
-// [os.ErrProcessDone] once the child has been reaped: from then on the group's
-// number may belong to others.
+// SignalGroup sends a signal to the child's process group. It returns [os.ErrProcessDone] once the
+// child has been reaped, since the group number may be reused from then on.
 func (c *Child) SignalGroup(sig syscall.Signal) error { return c.kill(-c.pid, sig) }
 
-// Suspended reports whether a signal has stopped the child, which then handles no
-// other one but KILL until it continues.
+// Suspended reports whether a signal has stopped the child. A stopped process handles only KILL
+// until it continues.
 func (c *Child) Suspended() bool {
 	c.reaper.mu.Lock()
 	defer c.reaper.mu.Unlock()
-	return c.reaper.children[c.pid] == c && stopped(c.pid)
+	return c.reaper.children[c.pid] == c && isStopped(c.pid)
 }
 
 func (c *Child) kill(target int, sig syscall.Signal) error {

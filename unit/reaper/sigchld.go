@@ -7,14 +7,13 @@ import (
 	"github.com/toskose/toskose/unit/sigaction"
 )
 
-// runtimes is what Go's runtime does about SIGCHLD.
-var runtimes = sync.OnceValues(func() (sigaction.Action, error) { return sigaction.Get(syscall.SIGCHLD) })
+// runtimeSIGCHLD returns the action that Go's runtime has set for SIGCHLD.
+var runtimeSIGCHLD = sync.OnceValues(func() (sigaction.Action, error) { return sigaction.Get(syscall.SIGCHLD) })
 
-// heed has Go's runtime handle SIGCHLD, or not: while a death wakes waitid(2), a
-// signal for it would wake another thread for nothing. The default action is to do
-// nothing, and leaves zombies to be waited for.
-func heed(on bool) error {
-	act, err := runtimes()
+// handleSIGCHLD lets Go's runtime handle SIGCHLD, or sets the default action, which does nothing
+// and keeps zombies waitable. While waitid(2) blocks, a signal would only wake another thread.
+func handleSIGCHLD(on bool) error {
+	act, err := runtimeSIGCHLD()
 	if err != nil {
 		return err
 	}

@@ -15,41 +15,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Spec says what to run, and as whom. The child is the leader of a process
-// group of its own, and inherits no descriptor but the three below.
+// Spec describes a process to start. The child leads its own process group and inherits only the
+// three descriptors below.
 type Spec struct {
 	Path string   // of the executable, absolute: PATH is not searched
-	Args []string // argv, with the program's name first; empty: Path alone
-	Env  []string // all of its environment, as NAME=value
+	Args []string // argv, including the program's name; empty: Path alone
+	Env  []string // the complete environment, as NAME=value
 	Dir  string   // its working directory; empty: this process's
 
-	// Credential is whom it runs as: uid, gid, and exactly these
-	// supplementary groups. nil: as this process does.
+	// Credential is the user, group and supplementary groups; nil: inherited.
 	Credential *syscall.Credential
 
-	// Umask of the child, nil: this process's. An umask belongs to a whole
-	// process, so while the child is forked other goroutines create files
-	// under it, too.
+	// Umask of the child; nil: inherited. The umask belongs to the whole process, so
+	// during the fork it also applies to files created by other goroutines.
 	Umask *int
 
-	// Cgroup is a descriptor of the cgroup (v2) that the child is forked into; 0: this
-	// process's, which it is, too, where the kernel or a seccomp profile does not allow that.
+	// Cgroup is a descriptor of the cgroup (v2) to fork into. 0, or a kernel or seccomp profile
+	// that does not allow it: the cgroup of this process.
 	Cgroup int
 
 	// The child's standard files; nil: /dev/null. The caller closes them.
 	Stdin, Stdout, Stderr *os.File
 
-	// Around, if not nil, wraps the fork: it must call fork once and return
-	// its results. The child inherits what Around has changed about this
-	// process; no other fork runs meanwhile.
+	// Around, if not nil, wraps the fork: it must call fork once and return its results. The child
+	// inherits what Around has changed in this process; forks do not overlap.
 	Around func(fork func() (int, error)) (int, error)
 }
 
-// Start forks a child and executes its program. It fails if the program cannot
-// be executed; the error says what was tried and wraps the system's error, so
-// that errors.Is works with fs.ErrNotExist, fs.ErrPermission and
-// syscall.ENOEXEC. [Child.Done] is closed when the child ends; that is noticed
-// only while [Reaper.Run] runs.
+// Start forks a child and executes its program. If the program cannot be executed, the error names
+// the failed step and wraps the system's error, so that errors.Is works with fs.ErrNotExist,
+// fs.ErrPermission and syscall.ENOEXEC. [Child.Done] is closed when the child ends; that requires
+// [Reaper.Run] to be running.
 func (r *Reaper) Start(spec Spec) (*Child, error) {
 	if !strings.HasPrefix(spec.Path, "/") {
 		return nil, fmt.Errorf("exec %q: the path is not absolute", spec.Path)
@@ -70,13 +66,12 @@ func (r *Reaper) Start(spec Spec) (*Child, error) {
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Credential: spec.Credential},
 	}
 	if attr.Env == nil {
-		attr.Env = []string{} // nil would pass on ours
+		attr.Env = []string{} // nil would inherit ours
 	}
 	child := &Child{reaper: r, done: make(chan struct{})}
-	// Not os/exec or os.StartProcess: their Wait would compete with Run, and
-	// the first use of either forks a child of its own to probe the kernel.
-	// ForkExec waits for its child only if the program could not be executed,
-	// and under the lock the reaper cannot see that child.
+	// os/exec and os.StartProcess are unsuitable: their Wait would compete with Run, and the first
+	// use of either forks a child to probe the kernel. ForkExec waits only for a child that could
+	// not execute, which the reaper does not see because of the lock.
 	fork := func() (int, error) { return syscall.ForkExec(spec.Path, argv, attr) }
 	if spec.Cgroup > 0 {
 		fork = intoCgroup(spec.Cgroup, attr.Sys, fork)
@@ -124,8 +119,7 @@ func (s *Spec) files() (fds []uintptr, closeFiles func(), err error) {
 	}, nil
 }
 
-// intoCgroup forks a child into a cgroup. What fails there is tried without, which tells
-// whether the cgroup was the reason.
+// intoCgroup forks a child into a cgroup. If that fails, it retries without the cgroup.
 func intoCgroup(fd int, sys *syscall.SysProcAttr, fork func() (int, error)) func() (int, error) {
 	return func() (int, error) {
 		sys.UseCgroupFD, sys.CgroupFD = true, fd
@@ -145,8 +139,8 @@ func underUmask(umask int, fork func() (int, error)) func() (int, error) {
 	}
 }
 
-// explain turns the bare errno of a failed fork into a sentence: the same
-// number may be about the working directory, the user or the program.
+// explain adds the failed step to the errno of a fork: the same number may concern the working
+// directory, the user or the program.
 func (s *Spec) explain(err error) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -170,8 +164,8 @@ func (s *Spec) explain(err error) error {
 	return fmt.Errorf("exec %q: %w", s.Path, err)
 }
 
-// missingInterpreter names the interpreter or loader that a program needs and
-// that does not exist.
+// missingInterpreter names the interpreter or loader of a program that does not exist, or returns
+// "".
 func missingInterpreter(path string) string {
 	const loader = "its dynamic loader is missing"
 	f, err := os.Open(path)
@@ -179,7 +173,7 @@ func missingInterpreter(path string) string {
 		return loader
 	}
 	defer f.Close()
-	head := make([]byte, 256) // as much as the kernel looks at (BINPRM_BUF_SIZE)
+	head := make([]byte, 256) // the kernel reads no more (BINPRM_BUF_SIZE)
 	n, _ := io.ReadFull(f, head)
 	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
 	interpreter, ok := bytes.CutPrefix(line, []byte("#!"))
@@ -190,9 +184,8 @@ func missingInterpreter(path string) string {
 	return fmt.Sprintf("its #! line asks for %q", name)
 }
 
-// closeOnExec marks all descriptors above the standard ones that this process
-// was started with, so that no child inherits them. Go opens all others with
-// the flag set.
+// closeOnExec sets the close-on-exec flag of all descriptors above 2 that this process was started
+// with. Go sets it for all others.
 func closeOnExec() error {
 	const first = 3
 	err := unix.CloseRange(first, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)

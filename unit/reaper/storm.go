@@ -2,21 +2,20 @@ package reaper
 
 import "time"
 
-// Orphans that end one after the other wake the reaper for each. When that has gone on for a
-// while, it sleeps between two looks instead, so that they gather.
+// Each orphan's death wakes the reaper. After a long series of them it sleeps between checks, so
+// that they accumulate.
 const (
-	stormAfter = 50 * time.Millisecond // how long orphans end, one soon after the other, before that is a storm
-	stormPause = 4 * time.Millisecond  // how long each look waits then
+	stormAfter = 50 * time.Millisecond // duration of a series of orphans before it counts as a storm
+	stormPause = 4 * time.Millisecond  // delay between checks during a storm
 )
 
-// storm decides whether to wait for a death or for a while.
+// storm decides whether to wait for a death or for a delay.
 type storm struct {
-	begun, last time.Time // when the first and the last look found orphans; zero: none
+	begun, last time.Time // times of the first and last check of the series; zero: no series
 }
 
-// next notes that a look found orphans only, and returns how long to sleep before the next look;
-// 0: until somebody dies. A death that somebody waits for, and a look that finds
-// nothing, end a storm.
+// next records the result of a check and returns the delay before the next one; 0: wait for a
+// death. The death of a child of Start, and a check that finds nothing, end a storm.
 func (s *storm) next(orphansOnly bool, now time.Time) time.Duration {
 	if !orphansOnly {
 		*s = storm{}

@@ -53,9 +53,9 @@ func peek() (pid int, exit Exit, cpu time.Duration, err error) {
 	return int(child.PID), exit, time.Duration(used.Utime.Nano() + used.Stime.Nano()), nil
 }
 
-// await waits until a child is dead, without reaping it. alone reports whether
-// there are no children.
-func await() (alone bool, err error) {
+// awaitDeath waits until a child is dead, without reaping it. alone reports whether there are no
+// children.
+func awaitDeath() (alone bool, err error) {
 	for {
 		err = unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
@@ -68,8 +68,8 @@ func await() (alone bool, err error) {
 	return false, err
 }
 
-// stopped reports whether a signal has stopped a child.
-func stopped(pid int) bool {
+// isStopped reports whether a signal has stopped a child.
+func isStopped(pid int) bool {
 	var info unix.Siginfo
 	for {
 		err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
@@ -79,8 +79,8 @@ func stopped(pid int) bool {
 	}
 }
 
-// release reaps a child that peek returned. A child that is gone already is
-// not an error: its exit is known.
+// release reaps a child that peek returned. It is not an error if the child was reaped already: its
+// exit is known.
 func release(pid int) error {
 	for {
 		got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)

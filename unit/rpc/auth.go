@@ -17,9 +17,9 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// password is one, hashed.
+// password is a password as a hash.
 type password struct {
-	hashed bool // it was given as {SHA}
+	hashed bool // configured as {SHA}
 	sum    [sha256.Size]byte
 }
 
@@ -31,19 +31,19 @@ func newPassword(text string) password {
 	return password{hashed, sha256.Sum256([]byte(text))}
 }
 
-// authenticator checks one user's passwords, of which it keeps hashes. It limits
-// how often failed logins are logged, so that they cannot fill the log.
+// authenticator checks one user's passwords, which it keeps as hashes. It limits how often failed
+// logins are logged, so that they cannot fill the log.
 type authenticator struct {
 	required bool
 	user     [sha256.Size]byte
-	fixed    []password // nobody is admitted without one
+	fixed    []password // without any, no one is admitted
 
-	// read reads a file of passwords, in the place of fixed; nil: there is none.
-	read     func() ([]byte, error)
-	reading  sync.Mutex
-	file     []byte // as it was when it could be used last
-	ofFile   []password
-	unusable string // what is wrong with it; it is said once
+	// read reads a password file, which replaces fixed; nil without one.
+	read        func() ([]byte, error)
+	reading     sync.Mutex
+	file        []byte // the last valid content
+	ofFile      []password
+	fileProblem string // what is wrong with the file; logged once
 
 	logger   *slog.Logger
 	now      func() time.Time
@@ -52,7 +52,7 @@ type authenticator struct {
 	unlogged int
 }
 
-// refusalLogInterval is how often failed logins are logged at most.
+// refusalLogInterval is the minimum interval between log entries about failed logins.
 const refusalLogInterval = time.Minute
 
 func newAuthenticator(o Options) *authenticator {
@@ -80,24 +80,24 @@ func parsePasswords(file []byte) []password {
 	return all
 }
 
-// again is how many passwords a file has, which is read again; 0: there is none, or it
-// cannot be read now.
-func (a *authenticator) again() int {
+// countPasswords reads the password file again and returns the number of its passwords, or 0 if
+// there is no file or it cannot be read.
+func (a *authenticator) countPasswords() int {
 	if a.read == nil {
 		return 0
 	}
 	all := a.passwords()
 	a.reading.Lock()
 	defer a.reading.Unlock()
-	if a.unusable != "" {
+	if a.fileProblem != "" {
 		return 0
 	}
 	return len(all)
 }
 
-// passwords returns those that are right. A file is read whenever it is asked for, which
-// takes microseconds: its time does not tell all changes. One that cannot be used is
-// somebody who writes: then those of before stay.
+// passwords returns the accepted passwords. The file is read for every request, which takes
+// microseconds, because its modification time does not show every change. While the file is
+// invalid, for example because it is being written, the previous passwords stay valid.
 func (a *authenticator) passwords() []password {
 	if a.read == nil {
 		return a.fixed
@@ -106,7 +106,7 @@ func (a *authenticator) passwords() []password {
 	defer a.reading.Unlock()
 	file, err := a.read()
 	if err == nil && bytes.Equal(file, a.file) {
-		a.unusable = ""
+		a.fileProblem = ""
 		return a.ofFile
 	}
 	now := parsePasswords(file)
@@ -114,20 +114,19 @@ func (a *authenticator) passwords() []password {
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		if a.unusable != err.Error() {
-			a.unusable = err.Error()
-			a.logger.Error("the file of the password cannot be used; the password of before stays", "error", err)
+		if a.fileProblem != err.Error() {
+			a.fileProblem = err.Error()
+			a.logger.Error("cannot use the password file; the previous passwords stay valid", "error", err)
 		}
 		return a.ofFile
 	}
-	a.logger.Info("the file of the password has changed", "passwords", len(now))
-	a.file, a.ofFile, a.unusable = file, now, ""
+	a.logger.Info("the password file has changed", "passwords", len(now))
+	a.file, a.ofFile, a.fileProblem = file, now, ""
 	return now
 }
 
-// admits reports whether the request may be answered. It takes the same time
-// however much of the name or the password is right: it compares all hashes,
-// always.
+// admits reports whether the request is authorized. It compares all hashes, so that its duration
+// does not depend on the given name and password.
 func (a *authenticator) admits(r *http.Request) bool {
 	if !a.required {
 		return true
@@ -136,7 +135,7 @@ func (a *authenticator) admits(r *http.Request) bool {
 	userSum := sha256.Sum256([]byte(user))
 	same := 0
 	for _, right := range a.passwords() {
-		same |= right.is(given)
+		same |= right.matches(given)
 	}
 	if ok && same&subtle.ConstantTimeCompare(userSum[:], a.user[:]) == 1 {
 		return true
@@ -145,8 +144,8 @@ func (a *authenticator) admits(r *http.Request) bool {
 	return false
 }
 
-// is returns 1 if a text is the password, else 0.
-func (p password) is(text string) int {
+// matches returns 1 if text is the password, and otherwise 0.
+func (p password) matches(text string) int {
 	if p.hashed {
 		sum := sha1.Sum([]byte(text)) //nolint:gosec // see the import
 		text = hex.EncodeToString(sum[:])
@@ -155,7 +154,7 @@ func (p password) is(text string) int {
 	return subtle.ConstantTimeCompare(sum[:], p.sum[:])
 }
 
-// logRefusal logs the first failure at once and counts the others.
+// logRefusal logs the first failed login at once and counts the others.
 func (a *authenticator) logRefusal(r *http.Request, credentials bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

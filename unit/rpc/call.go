@@ -42,7 +42,7 @@ func (s *server) serveRPC(a *answer, r *http.Request) error {
 	return nil
 }
 
-// readBody reads a body whose length was announced, as Supervisor demands.
+// readBody reads a body of known length, which Supervisor requires.
 func (s *server) readBody(a *answer, r *http.Request) ([]byte, error) {
 	if r.Header.Get("Content-Length") == "" || r.ContentLength < 0 {
 		return nil, statusErrorf(http.StatusLengthRequired, "a Content-Length is needed")
@@ -68,27 +68,27 @@ func (s *server) dispatch(ctx context.Context, c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !m.always && s.unit.State() < wire.DaemonRunning {
+	if !m.always && s.state() < wire.DaemonRunning {
 		return nil, wire.NewFault(wire.ShutdownState, "")
 	}
 	s.logger.Debug("call", "method", c.method)
 	return m.do(ctx, a)
 }
 
-// fault is the struct that XML-RPC answers in place of a value.
+// fault is the struct that XML-RPC returns instead of a value.
 type fault struct {
 	Code int    `json:"faultCode"`
 	Text string `json:"faultString"`
 }
 
-// faultOf turns any error into a fault. One that is not meant for the client is
-// logged, too: it is more likely the machine's trouble than the client's.
+// faultOf converts any error to a fault. An error without a fault is also logged, since its cause
+// is probably the unit's environment and not the client.
 func (s *server) faultOf(method string, err error) fault {
 	var f *wire.Fault
 	switch {
 	case errors.As(err, &f):
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		f = &wire.Fault{Code: wire.Failed, Detail: "the wait was cut short, what was begun goes on"}
+		f = &wire.Fault{Code: wire.Failed, Detail: "the wait was interrupted; the action continues"}
 	default:
 		s.logger.Warn("call failed", "method", method, "error", err)
 		f = &wire.Fault{Code: wire.Failed, Detail: err.Error()}
@@ -96,14 +96,14 @@ func (s *server) faultOf(method string, err error) fault {
 	return fault{Code: int(f.Code), Text: f.Error()}
 }
 
-// rawXML is a value that is encoded already.
+// rawXML is an encoded value.
 type rawXML []byte
 
 var rawXMLType = reflect.TypeFor[rawXML]()
 
-// multicall makes calls one after the other and returns their bare values, as
-// Supervisor does (elsewhere each is in an array of its own). Once the answers
-// together exceed the limit, nothing more is called.
+// multicall makes calls one after the other and returns their bare values, as Supervisor does
+// (other servers return each in an array). Once the results exceed the limit, the remaining calls
+// are not made.
 func (s *server) multicall(ctx context.Context, calls []any) ([]rawXML, error) {
 	answers := make([]rawXML, 0, len(calls))
 	var size int64

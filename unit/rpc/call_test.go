@@ -129,7 +129,7 @@ func TestErrorsOfTheUnitAreFaults(t *testing.T) {
 		{wire.NewFault(wire.BadName, "api:x"), faultXML(10, "BAD_NAME: api:x")},
 		{fmt.Errorf("cannot start: %w", wire.NewFault(wire.SpawnError, "")), faultXML(50, "SPAWN_ERROR")},
 		{errors.New("disk\x00 full"), faultXML(30, "FAILED: disk␀ full")},
-		{context.Canceled, faultXML(30, "FAILED: the wait was cut short, what was begun goes on")},
+		{context.Canceled, faultXML(30, "FAILED: the wait was interrupted; the action continues")},
 	} {
 		f := newFake()
 		f.err = tt.err

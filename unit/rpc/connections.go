@@ -8,34 +8,34 @@ import (
 	"sync"
 )
 
-// kind is what a connection is counted as.
+// kind is the kind of a connection. Each kind has its own limit.
 type kind int
 
 const (
-	stranger kind = iota // no request with the password has come yet, as none does for /healthz
-	client               // one has
-	tail                 // its answer is a log that is followed
+	unauthenticated kind = iota // no authorized request yet; /healthz needs none
+	client                      // has sent an authorized request
+	follower                    // follows a log
 )
 
-// connections are those of a listener, counted by kind, so that no kind keeps
-// another out: whoever asks for the health is a stranger, and strangers, few
-// and closed in favour of newer ones, cost clients nothing, nor tails anyone.
+// connections are the connections of a listener. Each kind has its own limit, so that health
+// checks, clients and log followers cannot displace each other. Excess unauthenticated connections
+// are closed in favour of newer ones.
 type connections struct {
 	net.Listener
 	limits Limits
 
 	mu    sync.Mutex
-	open  []*connection // in the order in which they came
-	count [tail + 1]int
-	freed chan struct{} // closed when a client may have found room; nil: nobody waits
+	open  []*connection // in the order of acceptance
+	count [follower + 1]int
+	freed chan struct{} // closed when there may be room for a client; nil without waiters
 }
 
 type connection struct {
 	net.Conn
-	of   *connections
-	host string // of the other end
+	listener *connections
+	host     string // address of the client
 
-	// The following belong to of.mu.
+	// The following fields are guarded by listener.mu.
 
 	kind   kind
 	idle   bool // a client between two requests
@@ -46,22 +46,21 @@ func newConnections(l net.Listener, limits Limits) *connections {
 	return &connections{Listener: l, limits: limits}
 }
 
-// Accept never waits for room: a stranger too many costs another stranger the
-// connection.
+// Accept never waits for room: an excess unauthenticated connection displaces another one.
 func (l *connections) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
 	host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
-	c := &connection{Conn: conn, of: l, host: host}
+	c := &connection{Conn: conn, listener: l, host: host}
 	l.mu.Lock()
 	var victim *connection
-	if l.count[stranger] >= l.limits.Strangers {
-		victim, _ = l.crowded(stranger)
+	if l.count[unauthenticated] >= l.limits.Unauthenticated {
+		victim, _ = l.oldestOfBusiest(unauthenticated)
 	}
 	l.open = append(l.open, c)
-	l.count[stranger]++
+	l.count[unauthenticated]++
 	l.mu.Unlock()
 	if victim != nil {
 		victim.Close()
@@ -69,9 +68,9 @@ func (l *connections) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// crowded returns the oldest of a kind from the address that has the most of
-// them, and how many each has. The caller holds the lock.
-func (l *connections) crowded(k kind) (victim *connection, from map[string]int) {
+// oldestOfBusiest returns the oldest connection of a kind from the address with the most of them,
+// and the number per address. The caller holds the lock.
+func (l *connections) oldestOfBusiest(k kind) (victim *connection, from map[string]int) {
 	from = map[string]int{}
 	for _, c := range l.open {
 		if c.kind == k {
@@ -86,18 +85,18 @@ func (l *connections) crowded(k kind) (victim *connection, from map[string]int) 
 	return victim, from
 }
 
-// fairer returns whose connection of a kind is closed for one more, where no
-// password tells clients from strangers: the oldest of the address that has the
-// most, nil: its address would have as many. The caller holds the lock.
-func (l *connections) fairer(k kind, c *connection) *connection {
-	victim, from := l.crowded(k)
+// fairVictim returns the connection to close in favour of c if there is no password to tell clients
+// apart: the oldest from the address with the most, or nil if c's address would have as many. The
+// caller holds the lock.
+func (l *connections) fairVictim(k kind, c *connection) *connection {
+	victim, from := l.oldestOfBusiest(k)
 	if victim == nil || from[victim.host] <= from[c.host]+1 {
 		return nil
 	}
 	return victim
 }
 
-// remove takes a connection out, once. The caller holds the lock.
+// remove removes a connection, once. The caller holds the lock.
 func (l *connections) remove(c *connection) {
 	if c.closed {
 		return
@@ -110,27 +109,27 @@ func (l *connections) remove(c *connection) {
 			break
 		}
 	}
-	l.wake()
+	l.notifyWaiters()
 }
 
-// wake has those who wait look again. The caller holds the lock.
-func (l *connections) wake() {
+// notifyWaiters wakes waiting requests. The caller holds the lock.
+func (l *connections) notifyWaiters() {
 	if l.freed != nil {
 		close(l.freed)
 		l.freed = nil
 	}
 }
 
-// become counts a connection as another kind. The caller holds the lock.
-func (l *connections) become(c *connection, k kind) {
+// reclassify changes the kind of a connection. The caller holds the lock.
+func (l *connections) reclassify(c *connection, k kind) {
 	l.count[c.kind]--
 	l.count[k]++
 	c.kind = k
-	l.wake()
+	l.notifyWaiters()
 }
 
-// admit makes a client of a connection whose request has the password, or needs
-// none. It closes an idle client to make room, or waits until a call has ended.
+// admit makes a connection with an authorized request a client. It closes an idle client to make
+// room, or waits until a call has ended.
 func (c *connection) admit(ctx context.Context, anyone bool) error {
 	for {
 		freed, err := c.tryAdmit(anyone)
@@ -145,21 +144,22 @@ func (c *connection) admit(ctx context.Context, anyone bool) error {
 	}
 }
 
-// tryAdmit returns what to wait for, nil: it is decided.
+// tryAdmit makes one attempt and returns a channel to wait for before the next one, or nil if there
+// is a result.
 func (c *connection) tryAdmit(anyone bool) (freed chan struct{}, err error) {
-	l := c.of
+	l := c.listener
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case c.closed: // in favour of another stranger
+	case c.closed: // in favour of another unauthenticated connection
 		return nil, net.ErrClosed
-	case c.kind != stranger:
+	case c.kind != unauthenticated:
 		return nil, nil
 	}
 	if l.count[client] >= l.limits.Connections {
 		victim := l.idle()
 		if victim == nil && anyone {
-			victim = l.fairer(client, c)
+			victim = l.fairVictim(client, c)
 		}
 		if victim == nil {
 			if l.freed == nil {
@@ -170,12 +170,11 @@ func (c *connection) tryAdmit(anyone bool) (freed chan struct{}, err error) {
 		l.remove(victim)
 		victim.Conn.Close()
 	}
-	l.become(c, client)
+	l.reclassify(c, client)
 	return nil, nil
 }
 
-// idle returns the oldest client between two requests, nil: there is none. The
-// caller holds the lock.
+// idle returns the oldest client between two requests, or nil. The caller holds the lock.
 func (l *connections) idle() *connection {
 	for _, c := range l.open {
 		if c.kind == client && c.idle {
@@ -185,18 +184,18 @@ func (l *connections) idle() *connection {
 	return nil
 }
 
-// follow makes a tail of a client; false: there are enough.
+// follow makes a client a follower. It returns false if there are too many.
 func (c *connection) follow(anyone bool) bool {
-	l := c.of
+	l := c.listener
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.closed {
 		return false
 	}
-	if l.count[tail] >= l.limits.Tails {
+	if l.count[follower] >= l.limits.Followers {
 		var victim *connection
 		if anyone {
-			victim = l.fairer(tail, c)
+			victim = l.fairVictim(follower, c)
 		}
 		if victim == nil {
 			return false
@@ -204,13 +203,13 @@ func (c *connection) follow(anyone bool) bool {
 		l.remove(victim)
 		victim.Conn.Close()
 	}
-	l.become(c, tail)
+	l.reclassify(c, follower)
 	return true
 }
 
-// Read skips empty lines between requests, as RFC 9112, 2.2 asks a server to. While a handler runs, net/http reads one byte ahead, to
-// learn that the client hung up; supervisorctl sends one line end too many, and
-// with that as the byte its end would be known only when the log grows.
+// Read skips empty lines between requests (RFC 9112, 2.2). While a handler runs, net/http reads one
+// byte ahead to detect that the client hung up. supervisorctl sends a superfluous line end, which
+// would take the place of that byte, so that its hang-up would go unnoticed until the log grows.
 func (c *connection) Read(p []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(p)
@@ -220,16 +219,16 @@ func (c *connection) Read(p []byte) (int, error) {
 	}
 }
 
-// Close also makes room for another.
+// Close also makes room for another connection.
 func (c *connection) Close() error {
-	c.of.mu.Lock()
-	c.of.remove(c)
-	c.of.mu.Unlock()
+	c.listener.mu.Lock()
+	c.listener.remove(c)
+	c.listener.mu.Unlock()
 	return c.Conn.Close()
 }
 
-// counted returns the connection under what net/http has, nil: it is not one of ours.
-func counted(conn net.Conn) *connection {
+// unwrapConnection returns the connection below net/http's, or nil if it is not one of ours.
+func unwrapConnection(conn net.Conn) *connection {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn()
 	}
@@ -237,28 +236,28 @@ func counted(conn net.Conn) *connection {
 	return c
 }
 
-// connectionKey is where the context of a request has its connection.
+// connectionKey is the context key of a request's connection.
 type connectionKey struct{}
 
 func withConnection(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, counted(conn))
+	return context.WithValue(ctx, connectionKey{}, unwrapConnection(conn))
 }
 
-// connectionOf returns the connection of a request, nil: it came by none.
+// connectionOf returns the connection of a request, or nil.
 func connectionOf(r *http.Request) *connection {
 	c, _ := r.Context().Value(connectionKey{}).(*connection)
 	return c
 }
 
-// noteState notes when a client is between two requests.
-func noteState(conn net.Conn, state http.ConnState) {
-	c := counted(conn)
+// trackIdle records when a client is between two requests.
+func trackIdle(conn net.Conn, state http.ConnState) {
+	c := unwrapConnection(conn)
 	if c == nil {
 		return
 	}
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
 	if c.idle = state == http.StateIdle; c.idle {
-		c.of.wake()
+		c.listener.notifyWaiters()
 	}
 }

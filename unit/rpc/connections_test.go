@@ -96,7 +96,7 @@ func TestTailsKeepNobodyOut(t *testing.T) {
 
 func TestStrangersOfOneAddressDoNotCloseThoseOfAnother(t *testing.T) {
 	t.Parallel()
-	address, _ := running(t, newFake(), Limits{Strangers: 4})
+	address, _ := running(t, newFake(), Limits{Unauthenticated: 4})
 	patient, r := dialed(t, address, health[:10])
 	neighbour := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	for range 40 {
@@ -165,7 +165,7 @@ func TestAWaitingCallEndsWhenItsConnectionIsClosedForANewerOne(t *testing.T) {
 	t.Parallel()
 	b := busy{newFake(), make(chan struct{}, 2), make(chan struct{})}
 	defer close(b.leave)
-	address, end := running(t, b, Limits{Connections: 1, Strangers: 1})
+	address, end := running(t, b, Limits{Connections: 1, Unauthenticated: 1})
 	dialed(t, address, admitted("supervisor.startAllProcesses"))
 	<-b.entered
 	waits, _ := dialed(t, address, admitted("supervisor.getPID"))
@@ -223,7 +223,7 @@ func TestWithoutAPasswordTailsOfOneAddressKeepNoOtherOut(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	f.follow = endless
-	address, _ := running(t, f, Limits{Tails: 2})
+	address, _ := running(t, f, Limits{Followers: 2})
 	const request = "GET /logtail/api:start HTTP/1.1\r\nHost: x\r\n\r\n"
 	wants := func(what string, r *bufio.Reader, code string) {
 		t.Helper()

@@ -19,8 +19,8 @@ type call struct {
 	params []any
 }
 
-// decoder reads one methodCall. Elements that XML-RPC does not have are
-// refused where they begin, so nesting is bounded by the depth of values.
+// decoder reads one methodCall. Elements unknown to XML-RPC are rejected where they begin, so
+// nesting is bounded by the depth of values.
 type decoder struct {
 	xml       *xml.Decoder
 	maxDepth  int
@@ -28,7 +28,7 @@ type decoder struct {
 	values    int
 }
 
-// decodeCall reads the methodCall that body holds and nothing else.
+// decodeCall decodes a body, which must contain only a methodCall.
 func decodeCall(body []byte, limits Limits) (call, error) {
 	d := &decoder{
 		xml:       xml.NewDecoder(bytes.NewReader(body)),
@@ -108,7 +108,7 @@ func (d *decoder) params(element string) ([]any, error) {
 	}
 }
 
-// value reads what a <value>, already opened, holds, and its end.
+// value reads the content and end of an opened <value>.
 func (d *decoder) value(depth int) (any, error) {
 	if depth > d.maxDepth {
 		return nil, fmt.Errorf("values are nested more than %d deep", d.maxDepth)
@@ -184,7 +184,7 @@ func scalar(kind, text string) (any, error) {
 	return v, nil
 }
 
-// clip keeps what a client sent from filling the log.
+// clip shortens client data for the log.
 func clip(text string) string {
 	if len(text) > 40 {
 		return text[:40] + "…"

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// revisionHeader has the revision of the document in a body.
+	// revisionHeader is the revision of the document in the body.
 	revisionHeader = "Toskose-Revision"
-	// replacesHeader has the revision that the document replaces, even if it is higher.
+	// replacesHeader is the revision that the document replaces even if it is higher.
 	replacesHeader = "Toskose-Replaces"
 )
 
 func documentName(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/documents/") }
 
-// getDocument answers with a document as it was given.
-func (s *server) getDocument(a *answer, r *http.Request) error {
-	d, err := s.unit.Document(documentName(r))
+// getDocument returns a document unchanged.
+func (h documentHandler) getDocument(a *answer, r *http.Request) error {
+	d, err := h.unit.Document(documentName(r))
 	if err != nil {
 		return err
 	}
@@ -31,13 +31,13 @@ func (s *server) getDocument(a *answer, r *http.Request) error {
 	a.Header().Set("Content-Length", strconv.Itoa(len(d.Content)))
 	a.WriteHeader(http.StatusOK)
 	if _, err := a.Write(d.Content); err != nil {
-		s.logger.Debug("document not delivered", "error", err)
+		h.logger.Debug("document not delivered", "error", err)
 	}
 	return nil
 }
 
-// putDocument keeps a document: 201, or 200 where it was kept already.
-func (s *server) putDocument(a *answer, r *http.Request) error {
+// putDocument stores a document: 201, or 200 if it was stored already.
+func (h documentHandler) putDocument(a *answer, r *http.Request) error {
 	revision, err := wire.ParseRevision(r.Header.Get(revisionHeader))
 	if err != nil {
 		return statusErrorf(http.StatusBadRequest, "the header %s: %w", revisionHeader, err)
@@ -53,7 +53,7 @@ func (s *server) putDocument(a *answer, r *http.Request) error {
 	case len(content) > documents.MaxBytes:
 		return statusErrorf(http.StatusRequestEntityTooLarge, "a document has at most %d bytes", documents.MaxBytes)
 	}
-	written, err := s.unit.PutDocument(documentName(r), wire.Document{Revision: revision, Content: content, Replaces: replaces})
+	written, err := h.unit.PutDocument(documentName(r), wire.Document{Revision: revision, Content: content, Replaces: replaces})
 	if err != nil {
 		return err
 	}
@@ -61,5 +61,5 @@ func (s *server) putDocument(a *answer, r *http.Request) error {
 	if written {
 		status = http.StatusCreated
 	}
-	return s.answerJSON(a, status, map[string]string{"revision": revision.String()})
+	return h.answerJSON(a, status, map[string]string{"revision": revision.String()})
 }

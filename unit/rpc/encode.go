@@ -2,18 +2,19 @@ package rpc
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
-	"sort"
+	"slices"
 	"strconv"
 	"sync"
 	"unicode/utf8"
 )
 
-// encodeAnswer writes a methodResponse with one value. It fails only on a value
-// that XML-RPC cannot express: a mistake in the unit, answered as a fault.
+// encodeAnswer encodes a methodResponse with one value. It fails only for a value that XML-RPC
+// cannot express, which is a bug in the unit and reported as a fault.
 func encodeAnswer(v any) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<methodResponse><params><param>")
@@ -24,11 +25,11 @@ func encodeAnswer(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encodeFault writes a methodResponse with a fault.
+// encodeFault encodes a methodResponse with a fault.
 func encodeFault(f fault) []byte {
 	var b bytes.Buffer
 	b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<methodResponse><fault>")
-	// A struct of an int and a string always has a form.
+	// A struct of an int and a string can always be encoded.
 	_ = encodeValue(&b, reflect.ValueOf(f))
 	b.WriteString("</fault></methodResponse>\n")
 	return b.Bytes()
@@ -51,7 +52,7 @@ func encodeValue(b *bytes.Buffer, v reflect.Value) error {
 	return err
 }
 
-// encodeTyped writes what stands between the tags of a value.
+// encodeTyped writes the content of a value element.
 func encodeTyped(b *bytes.Buffer, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -84,7 +85,7 @@ func encodeInt(b *bytes.Buffer, n int64) {
 	element(b, kind, strconv.FormatInt(n, 10))
 }
 
-// element writes text that needs no escaping.
+// element writes an element whose text needs no escaping.
 func element(b *bytes.Buffer, name, text string) {
 	for _, part := range [...]string{"<", name, ">", text, "</", name, ">"} {
 		b.WriteString(part)
@@ -108,13 +109,13 @@ func encodeList(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// encodeMap writes the members sorted, so that the same answer has the same bytes.
+// encodeMap writes the members sorted, so that the encoding is deterministic.
 func encodeMap(b *bytes.Buffer, v reflect.Value) error {
 	if v.Type().Key().Kind() != reflect.String {
 		return fmt.Errorf("XML-RPC has no value for a %s", v.Type())
 	}
 	keys := v.MapKeys()
-	sort.SliceStable(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
 	b.WriteString("<struct>")
 	for _, key := range keys {
 		if err := encodeMember(b, key.String(), v.MapIndex(key)); err != nil {
@@ -125,8 +126,8 @@ func encodeMap(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// members remembers the names of a type's fields on the wire: to find them anew
-// for every process of an answer was half of the work.
+// members caches the wire names of a type's fields: looking them up for every process took half of
+// the time.
 var members sync.Map // reflect.Type to []string
 
 func membersOf(t reflect.Type) []string {
@@ -141,8 +142,7 @@ func membersOf(t reflect.Type) []string {
 	return names
 }
 
-// encodeStruct writes the fields under the names of their json tags. What
-// Supervisor's methods answer leaves nothing out.
+// encodeStruct writes the fields under the names in their json tags, including empty ones.
 func encodeStruct(b *bytes.Buffer, v reflect.Value) error {
 	b.WriteString("<struct>")
 	for i, name := range membersOf(v.Type()) {
@@ -165,8 +165,7 @@ func encodeMember(b *bytes.Buffer, name string, v reflect.Value) error {
 	return nil
 }
 
-// escape writes s as XML text that any client parses. The package's
-// documentation has the rule.
+// escape writes s as well-formed XML text by the rule in the package's documentation.
 func escape(b *bytes.Buffer, s string) {
 	plain := 0 // start of the text that needs no change
 	for i := 0; i < len(s); {
@@ -181,7 +180,7 @@ func escape(b *bytes.Buffer, s string) {
 	b.WriteString(s[plain:])
 }
 
-// escaped returns what stands for a rune of so many bytes that cannot stand for itself.
+// escaped returns the replacement of a rune that cannot be written as it is.
 func escaped(r rune, size int) (text string, ok bool) {
 	switch {
 	case r == '&':
@@ -190,7 +189,7 @@ func escaped(r rune, size int) (text string, ok bool) {
 		return "&lt;", true
 	case r == '>':
 		return "&gt;", true
-	case r == '\r': // bare, a parser would make it a newline
+	case r == '\r': // unescaped, a parser would convert it to a newline
 		return "&#13;", true
 	case r < ' ' && r != '\t' && r != '\n':
 		return string('\u2400' + r), true

@@ -13,7 +13,7 @@ import (
 func TestEndpointsAreListed(t *testing.T) {
 	t.Parallel()
 	var all []string
-	for _, r := range New(Options{}).(*server).routes {
+	for _, r := range New(Options{Unit: newFake()}).(*server).routes {
 		for method, h := range map[string]handler{"GET": r.get, "POST": r.post, "PUT": r.put, "DELETE": r.del} {
 			if h != nil {
 				all = append(all, method+" "+r.path)

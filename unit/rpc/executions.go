@@ -15,20 +15,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/unit/certs"
+	"github.com/toskose/toskose/internal/certs"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// maxID bounds the id of an execution, which becomes part of a path.
+// maxID bounds the length of an execution id, which becomes part of a path.
 const maxID = 200
 
-// postExecution begins an operation: 201, or 200 where the id was known.
-func (s *server) postExecution(a *answer, r *http.Request) error {
-	request, err := s.executeRequest(a, r)
+// postExecution begins an operation: 201, or 200 if the id was known.
+func (h executionHandler) postExecution(a *answer, r *http.Request) error {
+	request, err := h.executeRequest(a, r)
 	if err != nil {
 		return err
 	}
-	x, begun, err := s.unit.Execute(r.Context(), request)
+	x, begun, err := h.unit.Execute(r.Context(), request)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *server) postExecution(a *answer, r *http.Request) error {
 		status = http.StatusCreated
 	}
 	a.Header().Set("Location", "/executions/"+url.PathEscape(x.ID))
-	return s.answerJSON(a, status, x)
+	return h.answerJSON(a, status, x)
 }
 
 func (s *server) executeRequest(a *answer, r *http.Request) (request wire.ExecuteRequest, err error) {
@@ -47,8 +47,7 @@ func (s *server) executeRequest(a *answer, r *http.Request) (request wire.Execut
 	return request, checkRequest(request)
 }
 
-// readJSON reads a request strictly: the caller could rely on a field that is not
-// known here.
+// readJSON decodes a request and rejects unknown fields, which the client may rely on.
 func (s *server) readJSON(a *answer, r *http.Request, what string, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return statusErrorf(http.StatusUnsupportedMediaType, "the body must be application/json")
@@ -61,19 +60,19 @@ func (s *server) readJSON(a *answer, r *http.Request, what string, into any) err
 		return statusErrorf(http.StatusRequestEntityTooLarge, "a request has at most %d bytes", s.limits.RequestBytes)
 	}
 	_ = a.control.SetReadDeadline(time.Time{})
-	if err = json.Unmarshal(text, into); err == nil { // which reads to the end, as a Decoder does not
+	if err = json.Unmarshal(text, into); err == nil { // Unmarshal rejects trailing data, unlike a Decoder
 		strict := json.NewDecoder(bytes.NewReader(text))
 		strict.DisallowUnknownFields()
 		err = strict.Decode(into)
 	}
 	if err != nil {
-		return statusErrorf(http.StatusBadRequest, "not the JSON of %s: %s", what, jsonMistake(err))
+		return statusErrorf(http.StatusBadRequest, "not the JSON of %s: %s", what, jsonProblem(err))
 	}
 	return nil
 }
 
-// jsonMistake says what is wrong without naming Go's types.
-func jsonMistake(err error) string {
+// jsonProblem describes a decoding error without Go's types.
+func jsonProblem(err error) string {
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {
 		return fmt.Sprintf("%q cannot be this %s", mismatch.Field, mismatch.Value)
@@ -95,56 +94,55 @@ func checkRequest(r wire.ExecuteRequest) error {
 	return nil
 }
 
-// getExecution answers with an execution once it has ended or the wait is over.
-func (s *server) getExecution(a *answer, r *http.Request) error {
+// getExecution returns an execution once it has ended or the wait is over.
+func (h executionHandler) getExecution(a *answer, r *http.Request) error {
 	wait, err := waitOf(r)
 	if err != nil {
 		return err
 	}
-	x, err := s.unit.Execution(r.Context(), executionID(r), wait)
+	x, err := h.unit.Execution(r.Context(), executionID(r), wait)
 	if err != nil {
 		return err
 	}
-	return s.answerJSON(a, http.StatusOK, x)
+	return h.answerJSON(a, http.StatusOK, x)
 }
 
-// deleteExecution cancels an execution and answers with it as it ended.
-func (s *server) deleteExecution(a *answer, r *http.Request) error {
-	x, err := s.unit.Cancel(r.Context(), executionID(r))
+// deleteExecution cancels an execution and returns it once it has ended.
+func (h executionHandler) deleteExecution(a *answer, r *http.Request) error {
+	x, err := h.unit.Cancel(r.Context(), executionID(r))
 	if err != nil {
 		return err
 	}
-	return s.answerJSON(a, http.StatusOK, x)
+	return h.answerJSON(a, http.StatusOK, x)
 }
 
 func executionID(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/executions/") }
 
-// getComponents answers with the components' states and, if asked to, their
-// processes.
-func (s *server) getComponents(a *answer, r *http.Request) error {
+// getComponents returns the states of the components and, on request, their processes.
+func (h componentHandler) getComponents(a *answer, r *http.Request) error {
 	text := r.URL.Query().Get("processes")
 	processes, err := strconv.ParseBool(text)
 	if err != nil && text != "" {
 		return statusErrorf(http.StatusBadRequest, "processes is neither true nor false: %q", clip(text))
 	}
-	snapshot, err := s.unit.Components(processes)
+	snapshot, err := h.unit.Components(processes)
 	if err != nil {
 		return err
 	}
-	return s.answerJSON(a, http.StatusOK, snapshot)
+	return h.answerJSON(a, http.StatusOK, snapshot)
 }
 
-func (s *server) getInstance(a *answer, _ *http.Request) error {
-	id := s.unit.Identity()
-	id.Credentials = s.credentials()
-	return s.answerJSON(a, http.StatusOK, id)
+func (h componentHandler) getInstance(a *answer, _ *http.Request) error {
+	id := h.unit.Identity()
+	id.Credentials = h.credentials()
+	return h.answerJSON(a, http.StatusOK, id)
 }
 
-// credentials says what counts of those that may change, for the next connection.
+// credentials describes the current credentials for new connections.
 func (s *server) credentials() *wire.Credentials {
-	c := &wire.Credentials{Passwords: s.auth.again()}
+	c := &wire.Credentials{Passwords: s.auth.countPasswords()}
 	if s.tls != nil && s.tls.ClientCA != "" {
-		if text, err := os.ReadFile(s.tls.ClientCA); err == nil { // else those of before stay, which nobody can tell
+		if text, err := os.ReadFile(s.tls.ClientCA); err == nil { // otherwise the previous certificates, which are not known here, remain in use
 			c.Authorities = certs.Fingerprints(text)
 		}
 	}

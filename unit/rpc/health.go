@@ -5,30 +5,30 @@ import (
 	"net/http"
 )
 
-// getHealth says whether the unit works.
-func (s *server) getHealth(a *answer, _ *http.Request) error {
+// getHealth reports whether the unit works.
+func (h healthHandler) getHealth(a *answer, _ *http.Request) error {
 	switch {
-	case s.unit.State() < 1:
-		return a.openly(http.StatusServiceUnavailable, "shutting down")
-	case s.unit.Healthy() != nil:
-		return a.openly(http.StatusServiceUnavailable, "unhealthy")
+	case h.unit.State() < 1:
+		return a.answerOpen(http.StatusServiceUnavailable, "shutting down")
+	case h.unit.Healthy() != nil:
+		return a.answerOpen(http.StatusServiceUnavailable, "unhealthy")
 	}
-	return a.openly(http.StatusOK, "ok")
+	return a.answerOpen(http.StatusOK, "ok")
 }
 
-// getReadiness says whether clients should be led to the container, and not why:
-// it takes no password.
-func (s *server) getReadiness(a *answer, _ *http.Request) error {
-	if err := s.unit.Ready(); err != nil {
-		s.logger.Debug("not ready", "why", err)
-		return a.openly(http.StatusServiceUnavailable, "not ready")
+// getReadiness reports whether the container is ready for clients. It does not say why not, since
+// it is unauthenticated.
+func (h healthHandler) getReadiness(a *answer, _ *http.Request) error {
+	if err := h.unit.Ready(); err != nil {
+		h.logger.Debug("not ready", "why", err)
+		return a.answerOpen(http.StatusServiceUnavailable, "not ready")
 	}
-	return a.openly(http.StatusOK, "ready")
+	return a.answerOpen(http.StatusOK, "ready")
 }
 
-// openly answers a request that takes no password, and closes its connection:
-// nobody may hold one by it.
-func (a *answer) openly(status int, word string) error {
+// answerOpen responds to an unauthenticated request and closes the connection, so that such clients
+// hold none.
+func (a *answer) answerOpen(status int, word string) error {
 	a.Header().Set("Connection", "close")
 	a.Header().Set("Content-Type", "application/json")
 	a.WriteHeader(status)

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // Options configure a server.
@@ -15,19 +17,19 @@ type Options struct {
 	Unit     Unit
 	User     string
 	Password string // in the clear, or {SHA} and 40 hexadecimal digits
-	// PasswordFile reads a file of passwords, of which Password is what was read first; called for
-	// every request. nil: there is none.
+	// PasswordFile reads a password file, whose initial content is Password; called for every
+	// request. nil without a file.
 	PasswordFile func() ([]byte, error)
-	TLS          *TLSFiles // of the server, to say whom it trusts; nil: it has none
-	Version      string    // the answer of supervisor.getSupervisorVersion; "dev" when empty
+	TLS          *TLSFiles // of the server, to report its trusted authorities; nil without TLS
+	Version      string    // returned by supervisor.getSupervisorVersion; "dev" if empty
 	Limits       Limits
 	Logger       *slog.Logger
-	Now          func() time.Time // the clock of the log of failed logins; time.Now when nil
+	Now          func() time.Time // for logging failed logins; time.Now if nil
 }
 
-// server answers requests. After New it is only read.
+// server handles requests. It is immutable after New.
 type server struct {
-	unit    Unit
+	state   func() wire.DaemonState // of the unit
 	auth    *authenticator
 	tls     *TLSFiles
 	version string
@@ -38,55 +40,67 @@ type server struct {
 	names   []string // of methods, sorted
 }
 
-// New returns the handler of everything that a unit answers over HTTP. With
-// neither user nor password, all of it is open. With a user but no password,
-// only /healthz and /readyz are; the empty name may be a user.
+// New returns the HTTP handler of a unit. With neither user nor password, it requires no
+// authentication. With a user but no password, only /healthz and /readyz can be used; the user name
+// may be empty.
 func New(o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	s := &server{
-		unit:    o.Unit,
+		state:   o.Unit.State,
 		auth:    newAuthenticator(o),
 		tls:     o.TLS,
 		version: cmp.Or(o.Version, "dev"),
 		limits:  o.Limits.withDefaults(),
 		logger:  o.Logger,
 	}
-	s.routes = []route{
-		{path: "/RPC2", supervisors: true, post: s.serveRPC},
-		{path: "/logtail/", supervisors: true, get: s.serveLogTail},
-		{path: "/mainlogtail", supervisors: true, exact: true, get: s.serveMainLogTail},
-		{path: "/log/", get: s.getLog},
-		{path: "/mainlog", exact: true, get: s.getMainLog},
-		{path: "/logs", exact: true, post: s.postLogs},
-		{path: "/executions", exact: true, post: s.postExecution},
-		{path: "/executions/", get: s.getExecution, del: s.deleteExecution},
-		{path: "/components", exact: true, get: s.getComponents},
-		{path: "/instance", exact: true, get: s.getInstance},
-		{path: "/documents/", get: s.getDocument, put: s.putDocument},
-		{path: "/journal", exact: true, get: s.getJournal},
-		{path: "/metrics", exact: true, get: s.getMetrics},
-		{path: "/healthz", exact: true, open: true, get: s.getHealth},
-		{path: "/readyz", exact: true, open: true, get: s.getReadiness},
-	}
-	s.fillMethods()
+	s.fillMethods(o.Unit)
+	s.fillRoutes(o.Unit)
 	return s
 }
 
-// route is one row of the table of paths.
+// fillRoutes fills the route table.
+func (s *server) fillRoutes(u Unit) {
+	execution := executionHandler{s, u}
+	component := componentHandler{s, u}
+	health := healthHandler{s, u}
+	tail := tailHandler{s, u}
+	page := pageHandler{s, u}
+	merge := mergeHandler{s, u}
+	document := documentHandler{s, u}
+	s.routes = []route{
+		{path: "/RPC2", supervisors: true, post: s.serveRPC},
+		{path: "/logtail/", supervisors: true, get: tail.serveLogTail},
+		{path: "/mainlogtail", supervisors: true, exact: true, get: tail.serveMainLogTail},
+		{path: "/log/", get: page.getLog},
+		{path: "/mainlog", exact: true, get: page.getMainLog},
+		{path: "/logs", exact: true, post: merge.postLogs},
+		{path: "/executions", exact: true, post: execution.postExecution},
+		{path: "/executions/", get: execution.getExecution, del: execution.deleteExecution},
+		{path: "/components", exact: true, get: component.getComponents},
+		{path: "/instance", exact: true, get: component.getInstance},
+		{path: "/documents/", get: document.getDocument, put: document.putDocument},
+		{path: "/journal", exact: true, get: component.getJournal},
+		{path: "/metrics", exact: true, get: health.getMetrics},
+		{path: "/healthz", exact: true, open: true, get: health.getHealth},
+		{path: "/readyz", exact: true, open: true, get: health.getReadiness},
+	}
+}
+
+// route is a row of the route table.
 type route struct {
 	path                string
-	exact               bool // else a prefix, as Supervisor matches
-	open                bool // without a password
-	supervisors         bool // answered as Supervisor answers it, errors too
+	exact               bool // otherwise a prefix, as in Supervisor
+	open                bool // unauthenticated
+	supervisors         bool // responses and errors have Supervisor's form
 	get, post, put, del handler
 }
 
-// handler writes an answer or returns an error, which ServeHTTP turns into one.
+// handler writes a response or returns an error, which ServeHTTP converts to a response.
 type handler func(*answer, *http.Request) error
 
-// handler returns the handler of a method, or else the methods that have one.
+// handler returns the handler of a method, or else the allowed methods.
 func (r route) handler(method string) (h handler, allow string) {
 	var allowed []string
 	for _, one := range []struct {
@@ -104,7 +118,8 @@ func (r route) handler(method string) (h handler, allow string) {
 	return nil, strings.Join(allowed, ", ")
 }
 
-// head is get, of whose answer net/http drops the body. Supervisor has none.
+// head returns the handler of HEAD: the handler of GET, with its body omitted by net/http. Supervisor's routes
+// have none.
 func (r route) head() handler {
 	if r.supervisors {
 		return nil
@@ -121,7 +136,7 @@ func (s *server) route(path string) (route, bool) {
 	return route{}, false
 }
 
-// statusError is an answer with a status other than 200.
+// statusError is an error with its HTTP status.
 type statusError struct {
 	status int
 	err    error
@@ -134,15 +149,14 @@ func statusErrorf(status int, format string, args ...any) error {
 	return &statusError{status: status, err: fmt.Errorf(format, args...)}
 }
 
-// ServeHTTP finds the route, asks for the password, and turns errors into
-// answers. A panic ends with the request.
+// ServeHTTP handles a request: it finds the route, checks the password, and converts errors and
+// panics to responses.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := &answer{ResponseWriter: w, control: http.NewResponseController(w), writeTime: s.limits.WriteTime}
-	defer s.recovered(a, r)
-	_ = a.control.SetWriteDeadline(time.Time{}) // of the connection's last request
+	defer s.recoverPanic(a, r)
+	_ = a.control.SetWriteDeadline(time.Time{}) // clear the deadline of the previous request
 	if r.ContentLength != 0 {
-		// Stands until the body is read, be it by the handler or, where the
-		// handler does not, by net/http after it.
+		// Effective until the body is read, by the handler or after it by net/http.
 		_ = a.control.SetReadDeadline(time.Now().Add(s.limits.BodyTime))
 	}
 	if err := s.serve(a, r); err != nil {
@@ -154,15 +168,15 @@ func (s *server) serve(a *answer, r *http.Request) error {
 	route, known := s.route(r.URL.Path)
 	if !route.open && !s.auth.admits(r) {
 		a.Header().Set("WWW-Authenticate", `Basic realm="default"`)
-		return statusErrorf(http.StatusUnauthorized, "user and password are needed")
+		return statusErrorf(http.StatusUnauthorized, "user and password are required")
 	}
 	if c := connectionOf(r); c != nil && !route.open {
 		if err := c.admit(r.Context(), !s.auth.required); err != nil {
-			return statusErrorf(http.StatusServiceUnavailable, "too many calls are under way: %w", err)
+			return statusErrorf(http.StatusServiceUnavailable, "too many concurrent calls: %w", err)
 		}
 	}
 	if !known {
-		return statusErrorf(http.StatusNotFound, "nothing is at this path")
+		return statusErrorf(http.StatusNotFound, "there is nothing at this path")
 	}
 	handle, allow := route.handler(r.Method)
 	if handle != nil {
@@ -170,9 +184,9 @@ func (s *server) serve(a *answer, r *http.Request) error {
 	}
 	a.Header().Set("Allow", allow)
 	if route.supervisors {
-		return statusErrorf(http.StatusBadRequest, "only %s is answered here", allow)
+		return statusErrorf(http.StatusBadRequest, "only %s is allowed here", allow)
 	}
-	return statusErrorf(http.StatusMethodNotAllowed, "only %s is answered here", allow)
+	return statusErrorf(http.StatusMethodNotAllowed, "only %s is allowed here", allow)
 }
 
 func (s *server) answerError(a *answer, r *http.Request, err error) {
@@ -185,8 +199,8 @@ func (s *server) answerError(a *answer, r *http.Request, err error) {
 	a.fail(p)
 }
 
-// recovered answers 500, which is never the client's fault.
-func (s *server) recovered(a *answer, r *http.Request) {
+// recoverPanic responds with status 500, which always means a bug in the unit.
+func (s *server) recoverPanic(a *answer, r *http.Request) {
 	cause := recover()
 	if cause == nil {
 		return
@@ -198,11 +212,10 @@ func (s *server) recovered(a *answer, r *http.Request) {
 	if a.wrote {
 		panic(http.ErrAbortHandler)
 	}
-	s.answerError(a, r, statusErrorf(http.StatusInternalServerError, "the unit made a mistake; its log has it"))
+	s.answerError(a, r, statusErrorf(http.StatusInternalServerError, "internal error; see the unit's log"))
 }
 
-// answer is a ResponseWriter that knows whether it was used, and bounds the time
-// that the client has to take each piece.
+// answer is a ResponseWriter that records whether it was used, and bounds the time for each write.
 type answer struct {
 	http.ResponseWriter
 	control   *http.ResponseController
@@ -213,23 +226,23 @@ type answer struct {
 // Unwrap lets a ResponseController find the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// WriteHeader notes that an answer has begun.
+// WriteHeader writes the header.
 func (a *answer) WriteHeader(status int) {
 	a.wrote = true
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write passes p on and extends the time that the client has to take it.
+// Write writes p and extends the deadline of the client.
 func (a *answer) Write(p []byte) (int, error) {
 	a.wrote = true
 	a.extend()
 	return a.ResponseWriter.Write(p)
 }
 
-// extend begins the client's time anew.
+// extend extends the write deadline.
 func (a *answer) extend() { _ = a.control.SetWriteDeadline(time.Now().Add(a.writeTime)) }
 
-// flush sends what was written, or the header alone, at once.
+// flush sends buffered data, or the header alone.
 func (a *answer) flush() error {
 	a.extend()
 	return a.control.Flush()

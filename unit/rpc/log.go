@@ -12,20 +12,20 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// getLog answers with a piece of a process's log.
-func (s *server) getLog(a *answer, r *http.Request) error {
+// getLog returns a piece of a process's log.
+func (h pageHandler) getLog(a *answer, r *http.Request) error {
 	name, stream, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/log/"), "/")
 	if stream != string(wire.Stdout) && stream != string(wire.Stderr) {
 		return statusErrorf(http.StatusNotFound, "a log is at /log/NAMESPEC/stdout or /log/NAMESPEC/stderr")
 	}
-	return s.logPage(a, r, func(ctx context.Context, after string, wait time.Duration) (unit.LogPage, error) {
-		return s.unit.ProcessLogAfter(ctx, name, wire.Stream(stream), after, wait)
+	return h.logPage(a, r, func(ctx context.Context, after string, wait time.Duration) (unit.LogPage, error) {
+		return h.unit.ProcessLogAfter(ctx, name, wire.Stream(stream), after, wait)
 	})
 }
 
-// getMainLog answers with a piece of the unit's own log.
-func (s *server) getMainLog(a *answer, r *http.Request) error {
-	return s.logPage(a, r, s.unit.LogAfter)
+// getMainLog returns a piece of the unit's own log.
+func (h pageHandler) getMainLog(a *answer, r *http.Request) error {
+	return h.logPage(a, r, h.unit.LogAfter)
 }
 
 func (s *server) logPage(a *answer, r *http.Request, read func(context.Context, string, time.Duration) (unit.LogPage, error)) error {
@@ -51,17 +51,17 @@ func (s *server) logPage(a *answer, r *http.Request, read func(context.Context, 
 	return nil
 }
 
-// getMetrics answers with all that is measured, or with an error.
-func (s *server) getMetrics(a *answer, _ *http.Request) error {
+// getMetrics returns all metrics, or an error.
+func (h healthHandler) getMetrics(a *answer, _ *http.Request) error {
 	var text bytes.Buffer
-	if err := s.unit.WriteMetrics(&text); err != nil {
+	if err := h.unit.WriteMetrics(&text); err != nil {
 		return err
 	}
 	a.Header().Set("Content-Type", unit.MetricsType)
 	a.Header().Set("Content-Length", strconv.Itoa(text.Len()))
 	a.WriteHeader(http.StatusOK)
 	if _, err := a.Write(text.Bytes()); err != nil {
-		s.logger.Debug("metrics not delivered", "error", err)
+		h.logger.Debug("metrics not delivered", "error", err)
 	}
 	return nil
 }

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	maxLogs  = 10_000           // in one request
-	liveness = 10 * time.Second // how often a reader hears that there is nothing
-	lull     = 2 * time.Second  // after which it hears it first
+	maxLogs       = 10_000           // in one request
+	quietInterval = 10 * time.Second // interval of quiet lines
+	firstQuiet    = 2 * time.Second  // delay of the first quiet line
 )
 
-// postLogs answers with several logs as one.
-func (s *server) postLogs(a *answer, r *http.Request) error {
+// postLogs returns several logs as one.
+func (h mergeHandler) postLogs(a *answer, r *http.Request) error {
 	var request wire.LogsRequest
-	if err := s.readJSON(a, r, "a request for logs", &request); err != nil {
+	if err := h.readJSON(a, r, "a request for logs", &request); err != nil {
 		return err
 	}
 	if len(request.Logs) > maxLogs {
 		return statusErrorf(http.StatusBadRequest, "at most %d logs are read at once", maxLogs)
 	}
-	merger, err := s.unit.MergeLogs(request)
+	merger, err := h.unit.MergeLogs(request)
 	if err != nil {
 		return err
 	}
 	defer merger.Close()
-	if c := connectionOf(r); c != nil && request.Follow && !c.follow(!s.auth.required) {
-		return statusErrorf(http.StatusServiceUnavailable, "at most %d logs are followed at the same time", s.limits.Tails)
+	if c := connectionOf(r); c != nil && request.Follow && !c.follow(!h.auth.required) {
+		return statusErrorf(http.StatusServiceUnavailable, "at most %d logs are followed at the same time", h.limits.Followers)
 	}
 	a.Header().Set("Content-Type", "application/vnd.toskose.logs")
 	a.Header().Set("X-Accel-Buffering", "no")
@@ -42,16 +42,16 @@ func (s *server) postLogs(a *answer, r *http.Request) error {
 	}
 	a.WriteHeader(http.StatusOK)
 	if err := sendLogs(r.Context(), a, merger, request.Follow); err != nil && !errors.Is(err, io.EOF) && r.Context().Err() == nil {
-		s.logger.Debug("logs no longer delivered", "error", err)
+		h.logger.Debug("logs no longer delivered", "error", err)
 	}
 	return nil
 }
 
-// sendLogs ends with the client, with a log that is closed, or, unless they are
-// followed, where all is read.
+// sendLogs sends the logs until the client hangs up, a log is closed or, without follow, all data
+// was sent.
 func sendLogs(ctx context.Context, a *answer, merger *unit.LogMerger, follow bool) error {
 	lines := json.NewEncoder(a)
-	var due time.Time // when it is said next that there is nothing
+	var due time.Time // time of the next quiet line
 	for fresh := false; ctx.Err() == nil; {
 		chunk, err := merger.Next()
 		if err != nil {
@@ -70,11 +70,11 @@ func sendLogs(ctx context.Context, a *answer, merger *unit.LogMerger, follow boo
 		}
 		switch now := time.Now(); {
 		case due.IsZero():
-			err, due = lines.Encode(wire.LogChunk{Live: true}), now.Add(lull)
+			err, due = lines.Encode(wire.LogChunk{Live: true}), now.Add(firstQuiet)
 		case fresh:
-			due = now.Add(lull)
+			due = now.Add(firstQuiet)
 		case !now.Before(due):
-			err, due = lines.Encode(wire.LogChunk{Live: true, Quiet: true}), now.Add(liveness)
+			err, due = lines.Encode(wire.LogChunk{Live: true, Quiet: true}), now.Add(quietInterval)
 		}
 		fresh = false
 		if err = errors.Join(err, a.flush()); err != nil || !follow {

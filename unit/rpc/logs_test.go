@@ -96,7 +96,7 @@ func TestLogsAreFollowedAsTailsUntilTheyAreClosed(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	log := logFile(t, "one\n")
-	address, _ := running(t, f, Limits{Tails: 1})
+	address, _ := running(t, f, Limits{Followers: 1})
 	const body = `{"follow": true, "logs": []}`
 	follow := fmt.Sprintf("POST /logs HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	merge(t, f, log)

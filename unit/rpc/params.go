@@ -8,14 +8,14 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// method is one row of the table of methods.
+// method is a row of the method table.
 type method struct {
 	name    string
 	aliases []string
 	params  []param
 	returns string // XML-RPC's name of the type
 	help    string
-	always  bool // also while the unit shuts down
+	always  bool // also during a shutdown
 	do      func(context.Context, args) (any, error)
 }
 
@@ -23,11 +23,11 @@ type method struct {
 type param struct {
 	name     string
 	kind     string // XML-RPC's name of the type
-	number   bool   // an int is taken for a string, too
-	fallback any    // of an optional parameter that is missing; nil: it is required
+	number   bool   // an int is accepted as a string
+	fallback any    // value of a missing optional parameter; nil: required
 }
 
-// args are checked parameters, so that the getters cannot fail.
+// args are checked parameters, so the getters cannot fail.
 type args []any
 
 func (a args) str(i int) string { return a[i].(string) }
@@ -35,7 +35,7 @@ func (a args) int(i int) int64  { return a[i].(int64) }
 func (a args) bool(i int) bool  { return a[i].(bool) }
 func (a args) list(i int) []any { return a[i].([]any) }
 
-// signature returns the answer of system.methodSignature.
+// signature returns the result of system.methodSignature.
 func (m method) signature() []string {
 	types := []string{m.returns}
 	for _, p := range m.params {
@@ -44,7 +44,7 @@ func (m method) signature() []string {
 	return types
 }
 
-// check fills in optional parameters and returns an error for wrong ones.
+// check adds missing optional parameters and returns an error for wrong ones.
 func (m method) check(params []any) (args, error) {
 	if len(params) > len(m.params) {
 		return nil, incorrect("%s takes at most %d parameters, not %d", m.name, len(m.params), len(params))
@@ -58,7 +58,7 @@ func (m method) check(params []any) (args, error) {
 			checked = append(checked, p.fallback)
 			continue
 		}
-		v, ok := p.take(params[i])
+		v, ok := p.convert(params[i])
 		if !ok {
 			return nil, incorrect("parameter %d of %s, %s, is of type %s, not %s", i+1, m.name, p.name, p.kind, typeName(params[i]))
 		}
@@ -67,9 +67,9 @@ func (m method) check(params []any) (args, error) {
 	return checked, nil
 }
 
-// take converts as Supervisor's clients expect: base64 is a string of bytes, and
-// an int is a boolean.
-func (p param) take(v any) (any, bool) {
+// convert converts a parameter as Supervisor's clients expect: base64 to a string of bytes, and an
+// int to a boolean.
+func (p param) convert(v any) (any, bool) {
 	switch v := v.(type) {
 	case []byte:
 		return string(v), p.kind == "string"

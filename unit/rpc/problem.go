@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// faultStatus has the status of each fault over HTTP; 503 where it has none.
+// faultStatus maps faults to HTTP statuses; others get 503.
 var faultStatus = map[wire.FaultCode]int{
 	wire.BadArguments:    http.StatusBadRequest,
 	wire.BadName:         http.StatusNotFound,
@@ -27,8 +27,8 @@ var faultStatus = map[wire.FaultCode]int{
 	wire.NoStorage:       http.StatusInsufficientStorage,
 }
 
-// problemOf returns what to answer instead of a value. What is not the client's
-// doing is 503: nothing that a client sends causes a status of 500.
+// problemOf returns the problem document for an error. Errors that the client did not cause get
+// status 503; status 500 is never caused by a request.
 func problemOf(err error) wire.Problem {
 	p := wire.Problem{Status: http.StatusServiceUnavailable, Detail: err.Error()}
 	var fault *wire.Fault
@@ -55,21 +55,21 @@ func problemOf(err error) wire.Problem {
 	return p
 }
 
-// fail answers a problem as JSON.
+// fail writes a problem as JSON.
 func (a *answer) fail(p wire.Problem) {
 	text, err := json.Marshal(p)
-	if err != nil { // strings and numbers always have a form
+	if err != nil { // strings and numbers can always be encoded
 		panic(err)
 	}
 	a.refusal(p.Status, wire.ProblemType, append(text, '\n'))
 }
 
-// failPlainly answers an error as Supervisor does.
+// failPlainly writes an error as Supervisor does.
 func (a *answer) failPlainly(status int, text string) {
 	a.refusal(status, "text/plain; charset=utf-8", []byte(text+"\n"))
 }
 
-// refusal closes the connection, so that one who is refused holds none.
+// refusal writes an error and closes the connection.
 func (a *answer) refusal(status int, kind string, text []byte) {
 	a.Header().Set("Connection", "close")
 	a.Header().Set("Content-Type", kind)

@@ -11,22 +11,21 @@ import (
 	"time"
 )
 
-// Limits bounds what clients can make a unit spend. A zero field means its
-// default.
+// Limits bound the resources that clients can use. A zero field means its default.
 type Limits struct {
-	RequestBytes int64         // of a request's body; 1 MiB
-	Depth        int           // how deep arrays and structs nest; 32
-	Values       int           // values in one request; 10,000
-	AnswerBytes  int64         // of the answers of one system.multicall, beyond which it calls no more; 64 MiB
-	Strangers    int           // connections that have not sent the password yet; beyond that one of them is closed; 64
-	Connections  int           // with a call, or idle after one; beyond that an idle one is closed, or the call waits; 128
-	Tails        int           // connections that follow a log; 256
-	HeaderBytes  int           // of a request; 16 KiB
-	HeaderTime   time.Duration // to send the header; 5 s
-	BodyTime     time.Duration // to send the body; 30 s
-	WriteTime    time.Duration // to take one answer, or one piece of an endless one; 30 s
-	IdleTime     time.Duration // between two requests of a connection; 2 min
-	CloseTime    time.Duration // for answers under way when Serve ends; 1 s
+	RequestBytes    int64         // of a request's body; 1 MiB
+	Depth           int           // how deep arrays and structs nest; 32
+	Values          int           // values in one request; 10,000
+	AnswerBytes     int64         // total size of the results of one system.multicall, after which no more calls are made; 64 MiB
+	Unauthenticated int           // unauthenticated connections, beyond which one of them is closed; 64
+	Connections     int           // connections with a call, or idle after one; beyond that an idle one is closed or the call waits; 128
+	Followers       int           // connections that follow a log; 256
+	HeaderBytes     int           // of a request; 16 KiB
+	HeaderTime      time.Duration // to send the header; 5 s
+	BodyTime        time.Duration // to send the body; 30 s
+	WriteTime       time.Duration // to accept a response, or a piece of an endless one; 30 s
+	IdleTime        time.Duration // between two requests of a connection; 2 min
+	CloseTime       time.Duration // for unfinished responses when Serve ends; 1 s
 }
 
 func (l Limits) withDefaults() Limits {
@@ -34,9 +33,9 @@ func (l Limits) withDefaults() Limits {
 	l.Depth = cmp.Or(l.Depth, 32)
 	l.Values = cmp.Or(l.Values, 10_000)
 	l.AnswerBytes = cmp.Or(l.AnswerBytes, 64<<20)
-	l.Strangers = cmp.Or(l.Strangers, 64)
+	l.Unauthenticated = cmp.Or(l.Unauthenticated, 64)
 	l.Connections = cmp.Or(l.Connections, 128)
-	l.Tails = cmp.Or(l.Tails, 256)
+	l.Followers = cmp.Or(l.Followers, 256)
 	l.HeaderBytes = cmp.Or(l.HeaderBytes, 16<<10)
 	l.HeaderTime = cmp.Or(l.HeaderTime, 5*time.Second)
 	l.BodyTime = cmp.Or(l.BodyTime, 30*time.Second)
@@ -46,16 +45,15 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Serve serves on the listener until ctx ends, and returns nil once every
-// connection is closed: endless answers and waiting calls end at once, answers
-// being written have limits.CloseTime. It closes the listener. It returns an
-// error if it ends for any other reason.
+// Serve serves on the listener until ctx ends, and returns nil once every connection is closed:
+// endless responses and waiting calls end at once; other responses have limits.CloseTime. It closes
+// the listener. It returns an error if it ends for any other reason.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, limits Limits, logger *slog.Logger) error {
 	limits = limits.withDefaults()
 	return serveLimited(ctx, newConnections(listener, limits), handler, limits, logger)
 }
 
-// ServeTLS is Serve over TLS. The time for the header includes the handshake.
+// ServeTLS is Serve over TLS. HeaderTime includes the handshake.
 func ServeTLS(ctx context.Context, listener net.Listener, config *tls.Config, handler http.Handler, limits Limits, logger *slog.Logger) error {
 	limits = limits.withDefaults()
 	limited := tls.NewListener(newConnections(listener, limits), config)
@@ -76,7 +74,7 @@ func serveLimited(ctx context.Context, listener net.Listener, handler http.Handl
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ConnContext:       withConnection,
-		ConnState:         noteState,
+		ConnState:         trackIdle,
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(listener) }()

@@ -13,12 +13,12 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// maxWait bounds how long one request waits for something to happen.
+// maxWait bounds how long a request waits for an event.
 const maxWait = time.Minute
 
-// serveLogTail follows a log of a process. Names contain no slash, so what
-// follows one is the stream.
-func (s *server) serveLogTail(a *answer, r *http.Request) error {
+// serveLogTail follows a log of a process. Names contain no slash, so the text after one is the
+// stream.
+func (h tailHandler) serveLogTail(a *answer, r *http.Request) error {
 	name, stream, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/logtail/"), "/")
 	if !ok {
 		stream = string(wire.Stdout)
@@ -26,17 +26,17 @@ func (s *server) serveLogTail(a *answer, r *http.Request) error {
 	if stream != string(wire.Stdout) && stream != string(wire.Stderr) {
 		return statusErrorf(http.StatusNotFound, "a process has no log %q", clip(stream))
 	}
-	return s.follow(a, r, func() (unit.Follow, error) { return s.unit.FollowProcessLog(name, wire.Stream(stream)) })
+	return h.follow(a, r, func() (unit.Follow, error) { return h.unit.FollowProcessLog(name, wire.Stream(stream)) })
 }
 
-func (s *server) serveMainLogTail(a *answer, r *http.Request) error {
-	return s.follow(a, r, s.unit.FollowLog)
+func (h tailHandler) serveMainLogTail(a *answer, r *http.Request) error {
+	return h.follow(a, r, h.unit.FollowLog)
 }
 
-// follow sends a log until the client or the unit ends it.
+// follow sends a log until the client hangs up or the unit ends.
 func (s *server) follow(a *answer, r *http.Request, open func() (unit.Follow, error)) error {
 	if c := connectionOf(r); c != nil && !c.follow(!s.auth.required) {
-		return statusErrorf(http.StatusServiceUnavailable, "at most %d logs are followed at the same time", s.limits.Tails)
+		return statusErrorf(http.StatusServiceUnavailable, "at most %d logs are followed at the same time", s.limits.Followers)
 	}
 	follow, err := open()
 	if code, isFault := wire.FaultCodeOf(err); isFault && code != wire.ShutdownState {
@@ -47,7 +47,7 @@ func (s *server) follow(a *answer, r *http.Request, open func() (unit.Follow, er
 	}
 	a.Header().Set("Content-Type", "text/plain;charset=utf-8")
 	a.Header().Set("X-Accel-Buffering", "no")
-	a.Header().Set("Connection", "close") // supervisorctl leaves only when the connection does
+	a.Header().Set("Connection", "close") // supervisorctl ends only when the connection is closed
 	a.WriteHeader(http.StatusOK)
 	if err := a.flush(); err != nil {
 		return nil //nolint:nilerr // the client went away: nobody is left to tell
@@ -59,7 +59,7 @@ func (s *server) follow(a *answer, r *http.Request, open func() (unit.Follow, er
 	return nil
 }
 
-// flusher sends each piece at once.
+// flusher flushes every write.
 type flusher struct{ a *answer }
 
 func (f flusher) Write(p []byte) (int, error) {
@@ -70,9 +70,8 @@ func (f flusher) Write(p []byte) (int, error) {
 	return n, f.a.flush()
 }
 
-// getJournal answers with the entries after a cursor, and waits for the first if
-// asked to.
-func (s *server) getJournal(a *answer, r *http.Request) error {
+// getJournal returns the entries after a cursor, optionally waiting for the first one.
+func (h componentHandler) getJournal(a *answer, r *http.Request) error {
 	after := r.URL.Query().Get("after")
 	if !validCursor(after) {
 		return statusErrorf(http.StatusBadRequest, "after is neither a cursor INSTANCE:SEQ nor now: %q", clip(after))
@@ -81,7 +80,7 @@ func (s *server) getJournal(a *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.unit.Journal(r.Context(), after, wait)
+	page, err := h.unit.Journal(r.Context(), after, wait)
 	if err != nil {
 		return err
 	}
@@ -93,7 +92,7 @@ func (s *server) getJournal(a *answer, r *http.Request) error {
 	}
 	a.WriteHeader(http.StatusOK)
 	if err := writeLines(a, page.Entries); err != nil {
-		s.logger.Debug("journal not delivered", "error", err)
+		h.logger.Debug("journal not delivered", "error", err)
 	}
 	return nil
 }
@@ -108,7 +107,7 @@ func writeLines(w io.Writer, entries []wire.Entry) error {
 	return nil
 }
 
-// validCursor reports whether text is a cursor; an empty one is the beginning.
+// validCursor reports whether text is a cursor; the empty one is the beginning.
 func validCursor(text string) bool {
 	if text == "" || text == unit.Now {
 		return true
@@ -118,7 +117,7 @@ func validCursor(text string) bool {
 	return instance != "" && err == nil
 }
 
-// waitOf returns how long a request is ready to wait.
+// waitOf returns the wait parameter of a request.
 func waitOf(r *http.Request) (time.Duration, error) {
 	text := r.URL.Query().Get("wait")
 	if text == "" {
@@ -131,7 +130,7 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	return min(wait, maxWait), nil
 }
 
-// nextCursor returns where to go on after this page.
+// nextCursor returns the cursor after a page.
 func nextCursor(page unit.JournalPage, after string) string {
 	if n := len(page.Entries); n > 0 {
 		return fmt.Sprintf("%s:%d", page.Instance, page.Entries[n-1].Seq)

@@ -9,26 +9,25 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/toskose/toskose/unit/certs"
+	"github.com/toskose/toskose/internal/certs"
 )
 
-// TLSFiles are the files of a server that speaks TLS, in PEM.
+// TLSFiles are the PEM files of a TLS server.
 type TLSFiles struct {
-	Cert     string // the server's certificate and the intermediate ones
+	Cert     string // the server's certificate and intermediate certificates
 	Key      string // its private key
-	ClientCA string // signs the certificates of clients; empty: they need none
+	ClientCA string // signs client certificates; empty: clients need none
 }
 
-// NewTLS returns the configuration of a server: TLS 1.2 or newer and, if there
-// is a ClientCA, only clients with a certificate that it has signed, or with the
-// server's own: whoever has its key is the unit itself, asking for its health. A
-// handshake reads files again that have changed; if that fails, it is logged,
-// and the old ones stay in use.
+// NewTLS returns the configuration of a server: TLS 1.2 or newer and, with a ClientCA, only clients
+// with a certificate signed by it, or with the server's own certificate, which the unit uses to
+// check its own health. Changed files are read again at a handshake; if that fails, the error is
+// logged and the old ones stay in use.
 func NewTLS(files TLSFiles, logger *slog.Logger) (*tls.Config, error) {
 	return certs.Reloading([]string{files.Cert, files.Key, files.ClientCA}, files.load, logger)
 }
 
-// load reads the files. No error contains anything of the key.
+// load reads the files. Its errors contain nothing of the key.
 func (f TLSFiles) load() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
@@ -51,13 +50,13 @@ func (f TLSFiles) load() (*tls.Config, error) {
 		return nil, fmt.Errorf("cannot use %s: it contains no certificate in PEM", f.ClientCA)
 	}
 	config.ClientCAs = roots
-	config.ClientAuth = tls.RequireAnyClientCert // which VerifyConnection verifies
+	config.ClientAuth = tls.RequireAnyClientCert // VerifyConnection verifies it
 	own := pair.Certificate[0]
 	config.VerifyConnection = func(state tls.ConnectionState) error { return admit(state, roots, own) }
 	return config, nil
 }
 
-// admit verifies a client's certificate, also of a resumed session.
+// admit verifies a client's certificate, also for a resumed session.
 func admit(state tls.ConnectionState, roots *x509.CertPool, own []byte) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the client has no certificate")

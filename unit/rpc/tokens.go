@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// token returns the next start, end or text. Comments and processing
-// instructions are skipped; a document type, which could define entities, is an
-// error.
+// token returns the next start, end or text. It skips comments and processing instructions; a
+// document type, which could define entities, is an error.
 func (d *decoder) token() (xml.Token, error) {
 	for {
 		token, err := d.xml.Token()
@@ -29,7 +28,7 @@ func (d *decoder) token() (xml.Token, error) {
 	}
 }
 
-// elementName returns a name that no element has for one in a namespace.
+// elementName returns the name of an element, or an invalid name if it is in a namespace.
 func elementName(e xml.StartElement) string {
 	if e.Name.Space != "" {
 		return e.Name.Space + ":" + e.Name.Local
@@ -37,8 +36,8 @@ func elementName(e xml.StartElement) string {
 	return e.Name.Local
 }
 
-// open returns the next child's name, or "" at the end of the parent, which it
-// consumes. Between elements there may be white space only.
+// open returns the name of the next child, or "" at the end of the parent, which it consumes. Only
+// white space is allowed between elements.
 func (d *decoder) open() (string, error) {
 	for {
 		token, err := d.token()
@@ -80,7 +79,7 @@ func (d *decoder) mustClose() error {
 	return nil
 }
 
-// text reads the text up to the end of the element, which holds nothing else.
+// text reads the text up to the end of an element without children.
 func (d *decoder) text() (string, error) {
 	var text strings.Builder
 	for {
@@ -99,7 +98,7 @@ func (d *decoder) text() (string, error) {
 	}
 }
 
-// end accepts what may follow the last element.
+// end verifies that nothing but white space follows the last element.
 func (d *decoder) end() error {
 	for {
 		token, err := d.xml.Token()

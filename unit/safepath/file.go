@@ -31,9 +31,9 @@ func OpenFile(path string, flags int, perm fs.FileMode) (file *os.File, err erro
 	return file, err
 }
 
-// open opens a file of a folder. It fails with ELOOP for a symbolic link.
+// open opens a file in a folder. It fails with ELOOP for a symbolic link.
 func open(in folder, name string, flags int, perm fs.FileMode) (int, error) {
-	// What must not be written must not be truncated either, nor wait for a reader.
+	// A file that must not be written must not be truncated either, nor block.
 	first := flags
 	if !in.trusted {
 		first = flags&^os.O_TRUNC | unix.O_NONBLOCK
@@ -58,8 +58,8 @@ func open(in folder, name string, flags int, perm fs.FileMode) (int, error) {
 	return fd, err
 }
 
-// check refuses an open file of a folder that others can write unless it is what it
-// seems to be.
+// check returns an error for an open file that is not safe to use because others can write its
+// folder.
 func check(in folder, fd int, write bool) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -74,7 +74,7 @@ func check(in folder, fd int, write bool) error {
 	return nil
 }
 
-// Create creates a file in the place of whatever has its name, unless that is a folder.
+// Create creates a file, replacing any file, but no folder, with its name.
 func Create(path string, perm fs.FileMode) (*os.File, error) {
 	if err := Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -179,7 +179,7 @@ func MkdirAll(path string, perm fs.FileMode) error {
 	w, err := start(path)
 	if err == nil {
 		defer func() { w.at.close() }()
-		w.make, w.rest = perm, append(w.rest, ".") // a folder must be there for it to be in
+		w.make, w.rest = perm, append(w.rest, ".") // creates the last folder too
 		_, err = w.toParent()
 	}
 	if err != nil {
@@ -188,8 +188,8 @@ func MkdirAll(path string, perm fs.FileMode) error {
 	return nil
 }
 
-// at calls do with the open folder that a path leads to, and the name in it. Where do
-// fails with ELOOP because of a link, it follows the link or refuses it.
+// at calls do with the opened parent folder of a path and the last name. If do fails with ELOOP
+// because of a link, at follows the link or refuses it.
 func at(op, path string, do func(in folder, name string) error) error {
 	w, err := start(path)
 	if err == nil {

@@ -13,7 +13,7 @@ import (
 
 var errNoSocket = errors.New("another user has put something else in the place of the socket; use a folder that only the unit's user can write")
 
-// Listen opens a socket file, which stays when the listener is closed.
+// Listen opens a socket file, which remains when the listener is closed.
 func Listen(ctx context.Context, path string) (listener *net.UnixListener, err error) {
 	listen := func(path string) error {
 		var config net.ListenConfig
@@ -38,8 +38,8 @@ func Listen(ctx context.Context, path string) (listener *net.UnixListener, err e
 	return listener, err
 }
 
-// OwnSocket sets the owner and then the mode of a socket file that the caller has made.
-// Where change is false, the owner stays.
+// OwnSocket sets the owner, if change is true, and then the mode of a socket file that the caller
+// has created.
 func OwnSocket(path string, change bool, uid, gid int, mode fs.FileMode) error {
 	if !isRoot() {
 		if change {
@@ -67,6 +67,6 @@ func OwnSocket(path string, change bool, uid, gid int, mode fs.FileMode) error {
 				return err
 			}
 		}
-		return os.Chmod("/proc/self/fd/"+strconv.Itoa(fd), mode) // there is no call for a file that is open as a path only
+		return os.Chmod("/proc/self/fd/"+strconv.Itoa(fd), mode) // there is no system call for a file opened with O_PATH
 	})
 }

@@ -11,33 +11,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Errors of paths that are refused.
+// Errors for refused paths.
 var (
-	errLink     = errors.New("it is a symbolic link in a folder that other users can write; replace it with what it points to")
+	errLink     = errors.New("it is a symbolic link in a folder that other users can write; replace it with its target")
 	errHardLink = errors.New("it has a second hard link, in a folder that other users can write; remove one of them")
 	errOwner    = errors.New("it belongs to another user, in a folder that other users can write; remove it, or change its owner")
 )
 
-// mostLinks is how many symbolic links one path may lead through, as in Linux.
+// mostLinks is the maximum number of symbolic links in a path, as in Linux.
 const mostLinks = 40
 
 // folder is an open folder on the way to a file.
 type folder struct {
 	fd      int // opened with O_PATH
 	owner   uint32
-	trusted bool // only root and the caller can change it, and the way to it
-	sticky  bool // others can add to it, but change only what is their own
+	trusted bool // only root and the caller can change it and its parents
+	sticky  bool // other users can add files, but change only their own
 }
 
 func (f folder) close() { _ = unix.Close(f.fd) }
 
-// follows reports whether what belongs to a user in this folder is as that user has put
-// it there, and the user is root or the caller.
+// follows reports whether a link or folder of the given owner may be followed: it is in a trusted
+// folder, or it belongs to root or the caller and cannot be replaced by others.
 func (f folder) follows(owner uint32) bool { return f.trusted || f.sticky && isOwn(owner) }
 
 func isOwn(owner uint32) bool { return owner == 0 || owner == uint32(os.Geteuid()) }
 
-// enter opens a folder by its name in this one. It does not follow links.
+// enter opens a subfolder without following links.
 func (f folder) enter(name string) (folder, error) {
 	fd, err := openat(f.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -64,9 +64,9 @@ func describe(fd int, parent folder) (folder, error) {
 // walker follows a path from the root folder.
 type walker struct {
 	at    folder
-	rest  []string // the names that follow
+	rest  []string // the remaining names
 	links int
-	make  fs.FileMode // folders that do not exist are made with it; 0: they are not
+	make  fs.FileMode // mode of missing folders to create; 0: do not create any
 }
 
 // start begins at the root folder. The caller closes the walker's folder.
@@ -92,7 +92,7 @@ func names(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 }
 
-// toParent goes on until one name is left, which it returns: "." for the root folder.
+// toParent walks until one name is left, and returns it: "." for the root folder.
 func (w *walker) toParent() (string, error) {
 	for len(w.rest) > 1 {
 		name := w.rest[0]
@@ -123,8 +123,8 @@ func (w *walker) toParent() (string, error) {
 	return w.rest[0], nil
 }
 
-// link puts what a symbolic link points to before the names that follow. It fails with
-// ENOTDIR for what is no link, and for a link that must not be followed.
+// link inserts the target of a symbolic link before the remaining names. It fails with ENOTDIR if
+// the file is not a link, or is one that must not be followed.
 func (w *walker) link(name string) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(w.at.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -153,8 +153,8 @@ func (w *walker) link(name string) error {
 	return w.toRoot()
 }
 
-// resolve calls do with the folder and the name of a path, and again with what a link
-// points to, as long as do fails with ELOOP.
+// resolve calls do with the folder and the name of a path, and again with the target of a link
+// while do fails with ELOOP.
 func resolve(w *walker, do func(in folder, name string) error) error {
 	for {
 		name, err := w.toParent()
@@ -171,8 +171,8 @@ func resolve(w *walker, do func(in folder, name string) error) error {
 	}
 }
 
-// isMagic reports whether links in a folder lead to what has no path, as those of
-// /proc/self/fd do.
+// isMagic reports whether the links in a folder have targets without a path, like those of
+// /proc/self/fd.
 func (f folder) isMagic() bool {
 	var st unix.Statfs_t
 	return f.trusted && unix.Fstatfs(f.fd, &st) == nil && st.Type == unix.PROC_SUPER_MAGIC

@@ -2,8 +2,8 @@ package sigaction
 
 import "syscall"
 
-// faultSignals are those by which the kernel reports a fault of the program
-// itself. Anyone of the same user may send them, too.
+// faultSignals are the signals for faults of the program itself. Other processes of the same user
+// may send them too.
 var faultSignals = []syscall.Signal{
 	syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGSEGV, syscall.SIGSTKFLT,
 	syscall.SIGSYS, syscall.SIGTRAP,

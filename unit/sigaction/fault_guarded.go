@@ -2,14 +2,13 @@
 
 package sigaction
 
-// guardPC is where the handler of fault_ARCH.s is; runtimePC is the runtime's,
-// where that passes faults on to.
+// guardPC is the handler in fault_ARCH.s; runtimePC is the runtime's handler, to which it passes
+// real faults.
 var guardPC, runtimePC uintptr
 
-// IgnoreSentFaults keeps a process from ending the unit by a signal that means a
-// fault. PID 1 has no default action for a signal that is sent to it, but the
-// runtime, which turns faults into panics, takes what was sent for a fault. So a
-// handler comes before its own, which ignores what a process has sent.
+// IgnoreSentFaults makes the unit ignore fault signals that another process has sent. PID 1 has no
+// default action for a signal that is sent to it, but the runtime, which turns faults into panics,
+// would treat a sent signal as a fault. So our handler is installed in front of the runtime's.
 func IgnoreSentFaults() error {
 	for _, sig := range faultSignals {
 		now, err := Get(sig)

@@ -7,8 +7,8 @@ import (
 	"os/signal"
 )
 
-// IgnoreSentFaults keeps a process from ending the unit by a signal that means a
-// fault, unless it has queued it (sigqueue(3)): the runtime takes that for a fault.
+// IgnoreSentFaults makes the unit ignore fault signals that another process has sent, except by
+// sigqueue(3), which the runtime treats as a fault.
 func IgnoreSentFaults() error {
 	nobody := make(chan os.Signal, 1)
 	for _, sig := range faultSignals {

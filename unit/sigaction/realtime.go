@@ -2,22 +2,20 @@ package sigaction
 
 import "syscall"
 
-// A libc keeps the first real-time signals for itself, so that the Go runtime,
-// which handles all others, leaves these as they are. It uses the second while a
-// system call is made on all threads, which the unit never does.
+// A libc reserves the first real-time signals, so the Go runtime does not handle them. It uses the
+// second one for system calls on all threads, which the unit never makes.
 const firstUnhandled, lastUnhandled = syscall.Signal(32), syscall.Signal(34)
 
-// ignorePC is where the handler in realtime.s is.
+// ignorePC is the handler in realtime.s.
 var ignorePC uintptr
 
-// HandleRealtime keeps signals that the runtime does not handle from ending the
-// unit. That PID 1 does not die of them holds only while its first thread does
-// not block them: where it does, as in a fork, and another thread does not, the
-// kernel (complete_signal in kernel/signal.c) ends the container for one. So they
-// get a handler, which does nothing, and which a child has no more once it has
-// executed, unlike a signal that is ignored.
+// HandleRealtime prevents signals that the runtime does not handle from ending the unit. PID 1 is
+// immune to them only while its first thread does not block them: if that thread blocks one, as
+// during a fork, and another thread does not, the kernel ends the container (complete_signal in
+// kernel/signal.c). So they get a handler that does nothing. Unlike an ignored signal, a handler is
+// not inherited through exec.
 func HandleRealtime() error {
-	handled, err := Get(syscall.SIGUSR1) // the runtime's, for all but the handler
+	handled, err := Get(syscall.SIGUSR1) // the runtime's settings, for all but the handler
 	if err != nil {
 		return err
 	}
@@ -27,7 +25,7 @@ func HandleRealtime() error {
 		if err != nil {
 			return err
 		}
-		if now.handler > ignored { // the runtime needs it, or a libc that is linked in
+		if now.handler > ignored { // used by the runtime or by a linked libc
 			continue
 		}
 		if err := Set(sig, handled); err != nil {

@@ -1,5 +1,5 @@
-// Package wire holds what travels between a unit and those who talk to it:
-// process states, fault codes, and the structs of the journal and of the JSON
-// API. It imports the standard library only, starts no goroutine, and holds no
-// behaviour beyond naming and classifying values.
+// Package wire defines the data exchanged between a unit and its clients: process states, fault
+// codes, and the structs of the journal and of the JSON API. It imports only the standard library
+// and protocols, starts no goroutine, and has no behaviour beyond naming, classifying and folding
+// values.
 package wire

@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// Document is what every unit of an application keeps a copy of.
+// Document is a document that every unit of an application keeps a copy of.
 type Document struct {
 	Revision Revision
 	Content  []byte // opaque
 
-	// Replaces is the revision that a unit keeps and that this document replaces, even if
-	// it does not win over it; zero: none. A unit keeps anything that anyone stores who
-	// knows its password, so the manager must be able to replace it.
+	// Replaces is the revision that this document replaces even if that revision is higher; zero:
+	// none. A unit stores documents from any client with its password, so the manager must be able
+	// to replace them.
 	Replaces Revision
 }
 
-// Revision says which of two documents wins: the one with the higher counter or,
-// where they are the same, the higher id.
+// Revision orders documents: the higher counter wins or, if equal, the higher id.
 type Revision struct {
 	Counter uint64
 	ID      string // random
@@ -28,7 +27,7 @@ type Revision struct {
 // maxRevisionID bounds the id of a revision.
 const maxRevisionID = 64
 
-// ParseRevision reads COUNTER:ID; an id has letters and digits.
+// ParseRevision parses COUNTER:ID; an id consists of letters and digits.
 func ParseRevision(text string) (Revision, error) {
 	number, id, _ := strings.Cut(text, ":")
 	counter, err := strconv.ParseUint(number, 10, 64)
@@ -42,11 +41,10 @@ func ParseRevision(text string) (Revision, error) {
 	return r, nil
 }
 
-// String is the form that ParseRevision reads.
+// String returns the form that ParseRevision parses.
 func (r Revision) String() string { return strconv.FormatUint(r.Counter, 10) + ":" + r.ID }
 
-// MarshalText implements [encoding.TextMarshaler]. The revision of no document is
-// an empty text.
+// MarshalText implements [encoding.TextMarshaler]. The zero revision is an empty text.
 func (r Revision) MarshalText() ([]byte, error) {
 	if r == (Revision{}) {
 		return nil, nil
@@ -62,7 +60,7 @@ func (r *Revision) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Compare returns 1 where r wins over another, -1 where that wins over r.
+// Compare returns 1 if r wins over other, -1 if other wins over r, and 0 if they are equal.
 func (r Revision) Compare(other Revision) int {
 	return cmp.Or(cmp.Compare(r.Counter, other.Counter), cmp.Compare(r.ID, other.ID))
 }

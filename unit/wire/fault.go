@@ -2,12 +2,11 @@ package wire
 
 import "errors"
 
-// FaultCode is the number of a fault. Codes up to 92 are Supervisor's, and
-// XML-RPC answers no other; those from 200 on are of the JSON API, which answers
-// their names.
+// FaultCode is the number of a fault. Codes up to 92 are Supervisor's, and XML-RPC returns no
+// others; codes from 200 on belong to the JSON API, which returns their names.
 type FaultCode int
 
-// Supervisors reports whether clients of Supervisor's know the code.
+// Supervisors reports whether Supervisor's clients know the code.
 func (c FaultCode) Supervisors() bool { return c < NotAllowed }
 
 // The fault codes of Supervisor.
@@ -36,15 +35,15 @@ const (
 const (
 	// NotAllowed: the component's protocol has no such transition from its state.
 	NotAllowed FaultCode = 200
-	// Busy: another operation of the component is under way.
+	// Busy: another operation of the component is running.
 	Busy FaultCode = 201
-	// OtherInstance: the caller meant another instance of this container.
+	// OtherInstance: the request was for another instance of this container.
 	OtherInstance FaultCode = 202
-	// NewerEntry: the journal knows more of the component than the caller.
+	// NewerEntry: the journal has newer entries of the component than the caller knows.
 	NewerEntry FaultCode = 203
 	// UndeclaredInput: the operation does not declare the input's name.
 	UndeclaredInput FaultCode = 204
-	// JournalUnavailable: nothing new is run while the journal cannot be written.
+	// JournalUnavailable: operations are rejected while the journal cannot be written.
 	JournalUnavailable FaultCode = 205
 	// NoExecution: no execution has this id.
 	NoExecution FaultCode = 206
@@ -54,9 +53,9 @@ const (
 
 // The fault codes of documents.
 const (
-	// NoDocument: nobody has given the unit the document yet.
+	// NoDocument: the unit does not have the document yet.
 	NoDocument FaultCode = 208
-	// OldRevision: the document that the unit has wins.
+	// OldRevision: the stored document wins.
 	OldRevision FaultCode = 209
 	// NoDocuments: the unit has no folder for documents.
 	NoDocuments FaultCode = 210
@@ -79,7 +78,7 @@ var faultNames = map[FaultCode]string{
 	NoDocuments: "NO_DOCUMENTS", NoStorage: "NO_STORAGE",
 }
 
-// FaultNamed returns the code of a name, 0 where no fault has it.
+// FaultNamed returns the code of a name, or 0.
 func FaultNamed(name string) FaultCode {
 	for code, known := range faultNames {
 		if known == name {
@@ -89,7 +88,7 @@ func FaultNamed(name string) FaultCode {
 	return 0
 }
 
-// String returns the fault's name, as it begins the fault's text.
+// String returns the fault's name, which begins the fault's text.
 func (c FaultCode) String() string {
 	if name, ok := faultNames[c]; ok {
 		return name
@@ -97,20 +96,20 @@ func (c FaultCode) String() string {
 	return "UNKNOWN"
 }
 
-// Fault is an error that a client is meant to see, with its code. One that
-// refuses an execution says what its caller would have to ask for next.
+// Fault is an error that is reported to the client, with its code. A rejected execution has the
+// data that the client needs for another request.
 type Fault struct {
 	Code      FaultCode
-	Detail    string     // empty where the name says it all
-	Instance  string     // of the unit that refuses; empty: it is not about an execution
-	Component *Component // as it was when the execution was refused; nil: it is not about one
-	Revision  string     // of the document that wins; empty: it is not about one
+	Detail    string     // may be empty
+	Instance  string     // of the unit that rejects an execution; otherwise empty
+	Component *Component // when the execution was rejected; nil for other faults
+	Revision  string     // of the winning document; empty for other faults
 }
 
 // NewFault returns a fault as an error.
 func NewFault(code FaultCode, detail string) error { return &Fault{Code: code, Detail: detail} }
 
-// Error is the text that goes over the wire: `NAME` or `NAME: detail`.
+// Error returns the text of the fault: `NAME` or `NAME: detail`.
 func (f *Fault) Error() string {
 	if f.Detail == "" {
 		return f.Code.String()

@@ -1,30 +1,32 @@
 package wire
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
-// Untouched is why a component is in its initial state, and unmoved ends why it
-// still is after something was done to it.
+// Untouched is the reason of a component's initial state. unchanged is appended to the reason after
+// an execution that left a component in it.
 const (
 	Untouched = "nothing was done to it yet"
-	unmoved   = ", which left it as it was"
+	unchanged = ", which left it as it was"
 )
 
-// After returns where a component stands after one more entry about it, with the
-// executions that Bounded keeps, without their output. It is the rule for the
-// unit, which writes entries, and for all who read them. It changes nothing that it was
-// given.
+// After returns the state of a component after one more entry, with the executions that Bounded
+// keeps, without their output. The unit and all readers of its journal use this rule. After does
+// not modify its arguments.
 func (c Checkpointed) After(e Entry, keep int) Checkpointed {
+	unmoved := c.Seq == 0 || c.Unmoved
 	switch {
-	case c.Since.IsZero() || e.State != c.State:
+	case c.Since.IsZero():
 		c.Since, c.Why = e.Time, e.Why
-	case e.Kind == EntryExit && (c.Why == Untouched || strings.HasSuffix(c.Why, unmoved)):
-		c.Why = e.Why + unmoved
+		unmoved = e.Kind == EntryStart // the first entry of a component that was unknown
+	case e.State != c.State:
+		c.Since, c.Why = e.Time, e.Why
+		unmoved = false
+	case e.Kind == EntryExit && unmoved:
+		c.Why = e.Why + unchanged
 	}
+	c.Unmoved = unmoved
 	if c.Open() && e.StartedFrom == "" {
-		c.Recent = closed(c.Recent, e)
+		c.Recent = markEnded(c.Recent, e)
 	}
 	c.State, c.StartedFrom, c.Seq = e.State, e.StartedFrom, e.Seq
 	if e.Execution != nil {
@@ -35,12 +37,12 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	return c
 }
 
-// closed marks the start that left processes, now that they have ended.
-func closed(recent []Execution, e Entry) []Execution {
+// markEnded records in the latest start that its processes have ended.
+func markEnded(recent []Execution, e Entry) []Execution {
 	recent = slices.Clone(recent)
 	for i := range slices.Backward(recent) {
 		x := &recent[i]
-		if x.Outcome == OutcomeSucceeded && x.starts() {
+		if x.Outcome == OutcomeSucceeded && x.leavesProcesses() {
 			x.Gone, x.Stopped, x.ContainerEnded = e.Time, e.Kind != EntryGone, e.ContainerEnded
 			break
 		}
@@ -48,11 +50,11 @@ func closed(recent []Execution, e Entry) []Execution {
 	return recent
 }
 
-// Open reports whether a start has left processes that nothing has closed.
+// Open reports whether processes of a start are alive.
 func (c *Checkpointed) Open() bool { return c.StartedFrom != "" }
 
-// Executing returns the latest execution that has not ended, if any. There are
-// two while a stop waits for the start that it has cancelled.
+// Executing returns the latest execution that has not ended, or nil. There are two while a stop
+// waits for the start that it has cancelled.
 func (c *Checkpointed) Executing() *Execution {
 	for i := len(c.Recent) - 1; i >= 0; i-- {
 		if !c.Recent[i].Outcome.Done() {
@@ -62,8 +64,7 @@ func (c *Checkpointed) Executing() *Execution {
 	return nil
 }
 
-// remember puts an execution in, in the place of an earlier version of it, and
-// forgets the oldest ended ones that are too many.
+// remember adds an execution or replaces its earlier version, and drops surplus ended ones.
 func remember(recent []Execution, x Execution, keep int) []Execution {
 	recent = slices.Clone(recent)
 	if i := slices.IndexFunc(recent, func(r Execution) bool { return r.ID == x.ID }); i >= 0 {
@@ -73,14 +74,13 @@ func remember(recent []Execution, x Execution, keep int) []Execution {
 	return Bounded(append(recent, x), keep)
 }
 
-// MaxAttempts is how many executions of one operation in a row are remembered, however
-// many others there were since, if they did not end well: as many can be counted.
+// MaxAttempts is how many consecutive unsuccessful executions of one operation are kept,
+// independent of executions of other operations, so that attempts can be counted.
 const MaxAttempts = 16
 
-// Bounded returns the last executions, as many as are to be kept, and of those before
-// them the ones under way, the last of each index of a Task, and the ones that say how
-// often another operation was tried in vain: its last, and as long as these failed, or
-// ended by themselves, those before.
+// Bounded returns the last keep executions. Of earlier ones it keeps the running ones, the
+// last of each index of a Task, and for each other operation the last one and the unsuccessful
+// series that it ends.
 func Bounded(recent []Execution, keep int) []Execution {
 	before := len(recent) - keep
 	if before <= 0 {
@@ -88,7 +88,7 @@ func Bounded(recent []Execution, keep int) []Execution {
 	}
 	type operation struct {
 		iface, name string
-		index       int // from 1; 0: no part of a Task
+		index       int // from 1; 0: not part of a Task
 	}
 	tried := map[operation]int{}
 	needed := make([]bool, before)

@@ -2,20 +2,20 @@ package wire
 
 import "time"
 
-// EntryKind says what a journal entry is about.
+// EntryKind is the kind of a journal entry.
 type EntryKind string
 
 // The kinds of entries.
 const (
-	EntryHello      EntryKind = "hello"      // only on the wire: how all stands after this entry
+	EntryHello      EntryKind = "hello"      // only on the wire: all states after this entry
 	EntryCheckpoint EntryKind = "checkpoint" // first of each segment: all states
 	EntryBoot       EntryKind = "boot"       // the unit started
 	EntryStart      EntryKind = "start"      // an execution was started
 	EntryExit       EntryKind = "exit"       // an execution ended
-	EntryStop       EntryKind = "stop"       // a stop was asked for or enforced
-	EntryGone       EntryKind = "gone"       // the last process that a start left has ended
-	EntryDocument   EntryKind = "document"   // the unit keeps another document, its own or a replica's on the same machine
-	EntryReload     EntryKind = "reload"     // the configuration was read again, or a definition of it came into use
+	EntryStop       EntryKind = "stop"       // a stop was requested or enforced
+	EntryGone       EntryKind = "gone"       // the last process of a start has ended
+	EntryDocument   EntryKind = "document"   // the unit or a replica on the same machine stored a document
+	EntryReload     EntryKind = "reload"     // the configuration was read again, or part of it was put in use
 )
 
 // Entry is one line of the journal (JSON lines). Its cursor is INSTANCE:SEQ.
@@ -29,22 +29,22 @@ type Entry struct {
 	State     string    `json:"state,omitempty"` // of the component, after this entry
 	Why       string    `json:"why,omitempty"`
 
-	// StartedFrom is where the component falls back to when what its start
-	// left has ended; empty: no start has left anything.
+	// StartedFrom is the state that the component falls back to when the processes of its start
+	// have ended; empty without such processes.
 	StartedFrom string `json:"started_from,omitempty"`
 
-	// ContainerEnded is set where the container ended, and with it what a start had left.
+	// ContainerEnded is set if the container ended, and with it the processes of a start.
 	ContainerEnded bool `json:"container_ended,omitempty"`
 
-	// Execution is set on start, exit and stop entries; an exit entry has its
-	// outcome and, where the disk has room for it, the end of its output.
+	// Execution is set on start, exit and stop entries. In an exit entry it has the outcome and, if
+	// there is enough disk space, the end of the output.
 	Execution *Execution `json:"execution,omitempty"`
 
-	// Components is set on checkpoints: what is needed to go on from here. A hello
-	// has those in use only, also what nothing was done to yet.
+	// Components is set on checkpoints and contains the complete state. In a hello it has only the
+	// components in use, including those without entries.
 	Components []Checkpointed `json:"components,omitempty"`
 
-	// Documents is set on a document entry: the revision of each, by name.
+	// Documents is set on a document entry: revisions by name.
 	Documents map[string]string `json:"documents,omitempty"`
 
 	// Unit is set on a hello.
@@ -53,12 +53,15 @@ type Entry struct {
 
 // Checkpointed is a component in a checkpoint.
 type Checkpointed struct {
-	Component   string      `json:"component"`
-	Replica     int         `json:"replica"`
-	State       string      `json:"state"`
-	StartedFrom string      `json:"started_from,omitempty"` // where it falls back to when what start left has ended
-	Since       time.Time   `json:"since"`
-	Why         string      `json:"why,omitempty"`
-	Seq         uint64      `json:"seq"`
-	Recent      []Execution `json:"recent,omitempty"` // executions whose ids must still be known, with their outcome
+	Component   string    `json:"component"`
+	Replica     int       `json:"replica"`
+	State       string    `json:"state"`
+	StartedFrom string    `json:"started_from,omitempty"` // the state it falls back to when the processes of its start have ended
+	Since       time.Time `json:"since"`
+	Why         string    `json:"why,omitempty"`
+	Seq         uint64    `json:"seq"`
+	// Unmoved reports that the component has entries but has not left its initial state yet. Units of
+	// earlier releases never set it.
+	Unmoved bool        `json:"unmoved,omitempty"`
+	Recent  []Execution `json:"recent,omitempty"` // executions whose ids must still be known, with their outcomes
 }

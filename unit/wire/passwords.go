@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Passwords returns what a file of passwords has: one on each line, of which any is right.
-// The first is the one to use. There are two while one takes the place of the other; what is
-// there more than once counts once.
+// Passwords returns the passwords in a file, one per line, without duplicates. Each is accepted;
+// the first is the one to use. There are two during a replacement.
 func Passwords(file []byte) []string {
 	var all []string
 	for line := range strings.Lines(string(file)) {
@@ -18,8 +17,8 @@ func Passwords(file []byte) []string {
 	return all
 }
 
-// Credentials are what a unit uses of those that it was given. None is secret.
+// Credentials describe the credentials that a unit uses. None of it is secret.
 type Credentials struct {
-	Passwords   int      `json:"passwords"`             // how many are right; 0: those of its file are not read again
-	Authorities []string `json:"authorities,omitempty"` // SHA-256 of the certificates that sign its clients'
+	Passwords   int      `json:"passwords"`             // number of accepted passwords; 0: its file is not read again
+	Authorities []string `json:"authorities,omitempty"` // SHA-256 of the certificates that sign client certificates
 }

@@ -1,9 +1,9 @@
 package wire
 
-// Stream names one of a process's two outputs.
+// Stream is one of a process's two output streams.
 type Stream string
 
-// The outputs of a process.
+// The output streams of a process.
 const (
 	Stdout Stream = "stdout"
 	Stderr Stream = "stderr"
@@ -28,9 +28,8 @@ type ProcessInfo struct {
 	Description   string       `json:"description" xmlrpc:"description"`
 }
 
-// ConfigInfo is one element of the answer of supervisor.getAllConfigInfo. A
-// field of type any holds what its comment says, or the string "none" for
-// Supervisor's null.
+// ConfigInfo is an element of the result of supervisor.getAllConfigInfo. A field of type any holds
+// a value of the commented type, or the string "none" for Supervisor's null.
 type ConfigInfo struct {
 	Autostart             bool   `json:"autostart"`
 	Autorestart           any    `json:"autorestart"` // false, "auto" (always) or "unexpected"
@@ -49,7 +48,7 @@ type ConfigInfo struct {
 	StartSecs             int    `json:"startsecs"`
 	StdoutCaptureMaxBytes int64  `json:"stdout_capture_maxbytes"`
 	StdoutEventsEnabled   bool   `json:"stdout_events_enabled"`
-	StdoutLogfile         string `json:"stdout_logfile"` // "auto" or "none" where it is no path
+	StdoutLogfile         string `json:"stdout_logfile"` // a path, "auto" or "none"
 	StdoutLogfileBackups  int    `json:"stdout_logfile_backups"`
 	StdoutLogfileMaxBytes int64  `json:"stdout_logfile_maxbytes"`
 	StdoutSyslog          bool   `json:"stdout_syslog"`
@@ -61,11 +60,11 @@ type ConfigInfo struct {
 	StderrSyslog          bool   `json:"stderr_syslog"`
 	StopSignal            int    `json:"stopsignal"`
 	StopWaitSecs          int    `json:"stopwaitsecs"`
-	ServerURL             string `json:"serverurl"` // "auto" or "none" where it is no URL
+	ServerURL             string `json:"serverurl"` // a URL, "auto" or "none"
 }
 
-// ProcessStatus is one process's part in the answer of a method that acts on
-// several: Success and "OK", or the fault and its text.
+// ProcessStatus is the result for one process of a method that acts on several: Success and "OK",
+// or the fault and its text.
 type ProcessStatus struct {
 	Name        string    `json:"name" xmlrpc:"name"`
 	Group       string    `json:"group" xmlrpc:"group"`
@@ -76,6 +75,6 @@ type ProcessStatus struct {
 // LogTail is the answer of supervisor.tailProcessStdoutLog and its sibling.
 type LogTail struct {
 	Data     string
-	Offset   int64 // where the next read should begin
-	Overflow bool  // there was more than was asked for
+	Offset   int64 // the offset for the next read
+	Overflow bool  // more was added than requested
 }

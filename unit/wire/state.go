@@ -1,7 +1,7 @@
 package wire
 
-// ProcessState is a state of a program as Supervisor numbers it
-// (Supervisor manual, "Process States").
+// ProcessState is a state of a program with Supervisor's number (Supervisor manual, "Process
+// States").
 type ProcessState int
 
 // The process states of Supervisor.
@@ -40,7 +40,7 @@ func (s ProcessState) InStoppedSet() bool {
 // Signallable reports whether a signal can be sent in this state.
 func (s ProcessState) Signallable() bool { return s == Starting || s == Running || s == Stopping }
 
-// DaemonState is a state of the unit itself as Supervisor numbers it.
+// DaemonState is a state of the unit itself with Supervisor's number.
 type DaemonState int
 
 // The daemon states of Supervisor.
@@ -51,7 +51,7 @@ const (
 	DaemonFatal      DaemonState = 2
 )
 
-// String returns the name that supervisor.getState answers.
+// String returns the name that supervisor.getState returns.
 func (s DaemonState) String() string {
 	switch s {
 	case DaemonShutdown:

@@ -1,14 +1,14 @@
 package wire
 
-// The names of the documents that units keep.
+// The names of the documents that units store.
 const (
-	GoalDocument    = "goal"    // opaque to the unit; the same for all of an application
+	GoalDocument    = "goal"    // opaque to the unit; the same for the whole application
 	TargetsDocument = "targets" // Targets
 )
 
-// Targets is what the goal means for one container.
+// Targets describes the consequences of the goal for one container.
 type Targets struct {
-	// Components are those whose state says whether clients should be led to the
-	// container, each with the state that it has to be in.
+	// Components maps the components that determine whether the container is ready to the state
+	// that each must have.
 	Components map[string]string `json:"components"`
 }

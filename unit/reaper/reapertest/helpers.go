@@ -22,40 +22,39 @@ const (
 	siblingArg = "reapertest-sibling"
 )
 
-// Spawn is the command line of a helper program that starts another program
-// and at once exits 0 without waiting for it, as daemons do. It takes these
-// flags, in any order, before the program's own command line:
+// Spawn returns the command line of a helper program that starts another program and exits with 0
+// at once without waiting for it, as daemons do. It takes these flags, in any order, before the
+// program's own command line:
 //
 //	setsid       in a session of its own
 //	pgid         in a process group of its own
 //	clean        with an empty environment
 //	nobody       as user and group 65534
 //	rttime=N     with that soft RLIMIT_RTTIME, in µs, or "unlimited"
-//	linger       and does not exit, nor reap it, but sleeps for ever, once it
-//	             has printed "lingering", which may come before or after
-//	             what the program prints
+//	linger       does not exit or reap the program, but sleeps after printing
+//	             "lingering", before or after the program's output
 func Spawn(flags string, argv ...string) []string {
 	command := []string{self(), helperArg}
 	command = append(command, strings.Fields(flags)...)
 	return append(append(command, "--"), argv...)
 }
 
-// Shell is the command line of a shell script.
+// Shell returns the command line of a shell script.
 func Shell(script string) []string { return []string{"/bin/sh", "-c", script} }
 
 // Sleeper prints its pid and sleeps for ever.
 func Sleeper() []string { return Shell("echo $$; exec sleep 100000") }
 
-// Relay is the command line of a program that ignores TERM, and that every so
-// often forks and ends, so that its life passes on from process to process. It
-// prints a line when it begins. After some thousand forks it lives on without more, so
-// that a reaper that is slower has an end of it, and it ends once nobody reads its output.
+// Relay returns the command line of a program that ignores TERM and regularly forks and exits, so
+// that it continues in process after process. It prints a line when it begins. After some thousand
+// forks it stops forking, so that a slow reaper can catch up, and it exits once its output is not
+// read any more.
 func Relay(every time.Duration) []string {
 	return []string{self(), relayArg, strconv.FormatInt(every.Nanoseconds(), 10)}
 }
 
-// Sibling is the command line of a program that forks, not a child, but a sibling, and ends. That
-// prints a line, and ends once nobody reads it.
+// Sibling returns the command line of a program that forks a sibling, not a child, and exits. The
+// sibling prints a line, and exits once its output is not read any more.
 func Sibling() []string { return []string{self(), siblingArg} }
 
 func runRelay(args []string) error {
@@ -90,15 +89,15 @@ func runSibling([]string) error {
 	}
 }
 
-// passOn forks, and reports whether the caller is to go on: as the child or, where it
-// cannot fork, as it is. A child has the calling thread only, of which Go's
-// runtime knows nothing: it makes raw system calls.
+// passOn forks, and reports whether the caller should continue: as the child or, if the fork fails,
+// as itself. A child has only the calling thread, which Go's runtime does not know, so it makes raw
+// system calls.
 func passOn(flags uintptr) (goOn bool) {
 	child, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD)|flags, 0, 0, 0, 0, 0)
 	return errno != 0 || child == 0
 }
 
-// rawSleep sleeps, or ends the process where nobody reads what it writes.
+// rawSleep sleeps, or ends the process if its output is not read any more.
 func rawSleep(nanoseconds int64) {
 	timeout := unix.NsecToTimespec(nanoseconds)
 	output := unix.PollFd{Fd: 1}
@@ -114,7 +113,7 @@ func rawExit() { _, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0) }
 func self() string {
 	path, err := os.Executable()
 	if err != nil {
-		panic(err) // only where /proc is missing
+		panic(err) // only without /proc
 	}
 	return path
 }
@@ -160,7 +159,7 @@ func runHelper(args []string) error {
 	return fmt.Errorf("no command in %q", args)
 }
 
-// limited starts a process under a soft RLIMIT_RTTIME that is not our own.
+// limited starts a process under another soft RLIMIT_RTTIME.
 func limited(value string, start func() error) error {
 	soft := uint64(unix.RLIM_INFINITY)
 	if value != "unlimited" {

@@ -1,7 +1,6 @@
-// Package reapertest runs tests where the unit runs: as PID 1 of a pid
-// namespace with a /proc of its own, and as a subreaper. The test binary
-// executes itself there, since only one place in a process may wait for
-// children. It also has the helper programs that such tests start.
+// Package reapertest runs tests as the unit runs: as PID 1 of a pid namespace with its own /proc,
+// and as a subreaper. The test binary executes itself there, since only one place in a process may
+// wait for children. The package also has helper programs for such tests.
 package reapertest
 
 import (
@@ -16,19 +15,20 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toskose/toskose/internal/testunit"
 )
 
-// worldEnv tells the executed test binary which world it is in.
+// worldEnv is the variable with the world of the executed test binary.
 const worldEnv = "REAPERTEST_WORLD"
+
+// noExitDelay keeps the race detector from sleeping for a second when the process exits.
+const noExitDelay = "GORACE=atexit_sleep_ms=0"
 
 const (
 	asInit      = "PID 1"
 	asSubreaper = "subreaper"
 )
 
-// Main is for TestMain: it runs the package's tests, or a helper program.
+// Main is a TestMain function: it runs the package's tests, or a helper program.
 func Main(m *testing.M) {
 	Help()
 	if os.Getenv(worldEnv) == asInit {
@@ -40,8 +40,8 @@ func Main(m *testing.M) {
 	os.Exit(m.Run()) //nolint:revive // it stands for main
 }
 
-// Help ends this process as a helper program, if it was executed as one. [Main]
-// calls it; so does the TestMain of a package that needs nothing but helpers.
+// Help runs a helper program and exits if this process was executed as one. [Main] calls it; a
+// TestMain that needs only helpers may call it directly.
 func Help() {
 	if len(os.Args) < 2 {
 		return
@@ -54,7 +54,7 @@ func Help() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(125) //nolint:revive // it stands for main
 	}
-	// Unlike os.Exit, without a second of sleep where the race detector is.
+	// Unlike os.Exit, it does not sleep for a second with the race detector.
 	syscall.Exit(0) //nolint:revive // it stands for main
 }
 
@@ -87,7 +87,7 @@ func elsewhere(t *testing.T, world string) {
 	t.Parallel()
 	name, _, _ := strings.Cut(t.Name(), "/")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+name+"$", "-test.v", "-test.count=1", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), worldEnv+"="+world, testunit.EndsAtOnce)
+	cmd.Env = append(os.Environ(), worldEnv+"="+world, noExitDelay)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

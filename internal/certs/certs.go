@@ -1,5 +1,5 @@
-// Package certs is certificates in files, of a server or of a client, which are read again
-// when they change. It starts no goroutine.
+// Package certs reads TLS certificates of servers and clients from files, and again when the files
+// change. It starts no goroutine.
 package certs
 
 import (
@@ -15,9 +15,9 @@ import (
 	"sync"
 )
 
-// Reloading returns what load does, for a server. A handshake loads again when one of the
-// files has changed, the first of which has the certificate; if that fails, it is logged,
-// and what was loaded before stays in use.
+// Reloading returns the result of load, for a server. If one of the files has changed, the next
+// handshake calls load again; if that fails, the error is logged and the previous configuration
+// stays in use. The first file is the certificate.
 func Reloading(files []string, load func() (*tls.Config, error), logger *slog.Logger) (*tls.Config, error) {
 	c, err := read(files, load, logger)
 	if err != nil {
@@ -28,9 +28,9 @@ func Reloading(files []string, load func() (*tls.Config, error), logger *slog.Lo
 	return outer, nil
 }
 
-// Client is Reloading for a client, whose own certificates and whose RootCAs may change. Of
-// several certificates it shows the first that a server's authorities have signed. Of what
-// it returns, ServerName has to be set.
+// Client is like Reloading for a client, whose certificates and RootCAs may change. Among several
+// certificates it presents the first that the server's authorities have signed. The caller must set
+// ServerName in the result.
 func Client(files []string, load func() (*tls.Config, error), logger *slog.Logger) (*tls.Config, error) {
 	c, err := read(files, load, logger)
 	if err != nil {
@@ -47,15 +47,15 @@ func Client(files []string, load func() (*tls.Config, error), logger *slog.Logge
 		}
 		return &own[0], nil
 	}
-	outer.InsecureSkipVerify = true // VerifyConnection verifies, by the roots of that time
+	outer.InsecureSkipVerify = true // VerifyConnection verifies with the current roots
 	outer.VerifyConnection = func(state tls.ConnectionState) error { return verify(state, c.current().RootCAs) }
 	return outer, nil
 }
 
-// verify does what a client does that has certain roots.
+// verify verifies a server's certificate as a client with fixed roots does.
 func verify(state tls.ConnectionState, roots *x509.CertPool) error {
 	if state.ServerName == "" || len(state.PeerCertificates) == 0 {
-		return errors.New("there is no name or no certificate to verify")
+		return errors.New("the server name or the certificate to verify is missing")
 	}
 	opts := x509.VerifyOptions{DNSName: state.ServerName, Roots: roots, Intermediates: x509.NewCertPool()}
 	for _, c := range state.PeerCertificates[1:] {
@@ -73,14 +73,14 @@ func read(files []string, load func() (*tls.Config, error), logger *slog.Logger)
 	return c, err
 }
 
-// certificates keeps the configuration that was loaded last.
+// certificates holds the last loaded configuration.
 type certificates struct {
 	files  []string
 	load   func() (*tls.Config, error)
 	logger *slog.Logger
 
 	mu     sync.Mutex
-	seen   []os.FileInfo // of the files when they were read; nil: it was not there
+	seen   []os.FileInfo // of the files when they were read; nil if missing
 	config *tls.Config
 }
 
@@ -96,8 +96,8 @@ func (c *certificates) stat() []os.FileInfo {
 	return infos
 }
 
-// unchanged reports whether a file is as it was. Two files may have the same
-// time, which advances in steps of up to 10 ms, but they are never the same file.
+// unchanged reports whether a file is unchanged. Modification times advance in steps of up to 10
+// ms, so two files may have the same time, but they differ in identity.
 func unchanged(now, before os.FileInfo) bool {
 	if now == nil || before == nil {
 		return now == nil && before == nil
@@ -112,10 +112,10 @@ func (c *certificates) current() *tls.Config {
 	if slices.EqualFunc(now, c.seen, unchanged) {
 		return c.config
 	}
-	c.seen = now // even if it fails: one message is enough
+	c.seen = now // even if it fails, so that it is logged once
 	config, err := c.load()
 	if err != nil {
-		c.logger.Error("certificates have changed, but cannot be used; the old ones stay in use", "error", err)
+		c.logger.Error("cannot use the changed certificates; the previous ones stay in use", "error", err)
 		return c.config
 	}
 	c.logger.Info("certificates have changed", "certificate", c.files[0])
@@ -123,8 +123,8 @@ func (c *certificates) current() *tls.Config {
 	return config
 }
 
-// Pairs returns the certificates of a file with those keys of another that they belong to:
-// one with all that signed it, or, for several keys, as many certificates without more.
+// Pairs returns the certificates of a file with the matching keys of another file: one certificate
+// with its chain or, for several keys, as many certificates without chains.
 func Pairs(certFile, keyFile string) ([]tls.Certificate, error) {
 	cert, err := os.ReadFile(certFile)
 	if err != nil {
@@ -148,12 +148,12 @@ func Pairs(certFile, keyFile string) ([]tls.Certificate, error) {
 		}
 	}
 	if len(all) < len(keys) {
-		return nil, errors.New("there is a key that is of no certificate")
+		return nil, errors.New("a key does not match any certificate")
 	}
 	return all, nil
 }
 
-// blocks returns the parts of a text in PEM, each by itself.
+// blocks returns the PEM blocks of a text.
 func blocks(text []byte) (all [][]byte) {
 	for {
 		var block *pem.Block
@@ -164,7 +164,7 @@ func blocks(text []byte) (all [][]byte) {
 	}
 }
 
-// Fingerprints returns the SHA-256 of each certificate of a file in PEM, in hexadecimal digits.
+// Fingerprints returns the SHA-256 of each certificate in a PEM text, in hexadecimal.
 func Fingerprints(text []byte) []string {
 	all := []string{}
 	for {
@@ -178,7 +178,7 @@ func Fingerprints(text []byte) []string {
 	}
 }
 
-// Fingerprint returns the SHA-256 of a certificate in DER.
+// Fingerprint returns the SHA-256 of a DER certificate.
 func Fingerprint(der []byte) string {
 	sum := sha256.Sum256(der)
 	return hex.EncodeToString(sum[:])

@@ -1,18 +1,15 @@
-// Package order says what comes after what: which names are tied by dependencies,
-// whether these lead in a circle, and what may be ended at the same time. It knows
-// nothing of processes and starts no goroutine.
-package order
+package config
 
 import (
 	"maps"
 	"slices"
 )
 
-// Graph holds, by its name, what each comes after.
+// Graph maps each name to the names that it depends on.
 type Graph map[string][]string
 
-// Cycle returns names of which each comes after the next, the first one again at the
-// end; nil: there are none.
+// Cycle returns a dependency cycle, with its first name repeated at the end, or nil if
+// there is none.
 func (g Graph) Cycle() []string {
 	const entered, left = 1, 2
 	been := map[string]int{}
@@ -44,7 +41,7 @@ func (g Graph) Cycle() []string {
 	return nil
 }
 
-// Reach returns names and everything that they come after, however indirectly.
+// Reach returns the names and all their transitive dependencies.
 func (g Graph) Reach(names ...string) map[string]bool {
 	reached := map[string]bool{}
 	for next := slices.Clone(names); len(next) > 0; {
@@ -58,7 +55,7 @@ func (g Graph) Reach(names ...string) map[string]bool {
 	return reached
 }
 
-// Reversed returns the graph in which each name comes after what came after it.
+// Reversed returns the graph with every edge reversed.
 func (g Graph) Reversed() Graph {
 	r := Graph{}
 	for _, name := range slices.Sorted(maps.Keys(g)) {
@@ -69,9 +66,8 @@ func (g Graph) Reversed() Graph {
 	return r
 }
 
-// Batches splits names into those that come at the same time: each as soon as
-// what it comes after, among the names, is in an earlier batch, and of these the
-// ones that rank puts first.
+// Batches splits the names into batches to be processed in turn. A batch holds the names
+// whose dependencies are all in earlier batches and, of these, the ones that rank puts first.
 func (g Graph) Batches(names []string, rank func(a, b string) int) [][]string {
 	var batches [][]string
 	for waiting := slices.Clone(names); len(waiting) > 0; {
