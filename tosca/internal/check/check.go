@@ -34,7 +34,7 @@ func Document(ctx context.Context, g *resolve.Graph) error {
 	}
 	for _, check := range []func(*resolve.Graph){
 		checkRepositories, checkNodes, checkRelations, checkEdges, checkGroups, checkPolicies,
-		checkSubstitution, checkWorkflows, checkOutputs, checkUnused,
+		checkSubstitution, checkWorkflows, checkTriggers, warnFilters, checkOutputs, checkUnused,
 	} {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -76,7 +76,7 @@ func (d *defining) outputs(params []*grammar.Property, under map[string]*data.De
 		if d.t.Kind == grammar.NodeType || d.t.Kind == grammar.RelationshipType {
 			self := d.self
 			if d.t.Kind == grammar.NodeType {
-				self = d.AnyNodeOf(d.t, false)
+				self = d.AnyNodeOf(d.t)
 			}
 			for _, p := range params {
 				checkMapping(d.Graph, p.Mapping, nil, data.Place{Of: of + ": output " + quote(p.Name), Doc: d.t.Doc, Self: self})
@@ -204,37 +204,6 @@ func notFixed(g *resolve.Graph, i *grammar.Interface, defined *inherit.Interface
 	}
 }
 
-// selfOfDefined is selfOfFilter for the filter of a definition.
-func selfOfDefined(g *resolve.Graph, t *grammar.Type, r *grammar.RequirementDef) data.Entity {
-	made := g.Flatten(t).Requirement(r.Name)
-	if !t.Doc.V2() || made == nil || r.Filter == nil {
-		return data.Anything
-	}
-	return g.AnyRelationOf(t, made.Relation, made.Node, certain(g, made, t.Doc))
-}
-
-// certain is the capability that a definition leads to, where the node type that
-// it names tells and no type is derived from the capability's, which might have
-// more; nil otherwise.
-func certain(g *resolve.Graph, r *inherit.RequirementDef, doc *grammar.Document) *inherit.CapabilityDef {
-	to := g.WholeNodeType(r.Node)
-	if to == nil {
-		return nil
-	}
-	c := to.Caps[r.CapabilityName]
-	if c == nil {
-		c = to.CapabilityOf(r.Capability)
-	}
-	names := doc.Scope().Names(grammar.CapabilityType)
-	if c == nil || !g.Spend(len(names)) || slices.ContainsFunc(names, func(name string) bool {
-		t := doc.Scope().Lookup(grammar.CapabilityType, name)
-		return t != c.Typ && inherit.Derives(t, c.Typ)
-	}) {
-		return nil
-	}
-	return c
-}
-
 // checkRequirementDef checks a requirement where a node type defines it.
 func checkRequirementDef(g *resolve.Graph, t *grammar.Type, r *grammar.RequirementDef, of string) {
 	rel := g.Known(t.Doc, grammar.RelationshipType, r.Relationship, of)
@@ -255,7 +224,7 @@ func checkRequirementDef(g *resolve.Graph, t *grammar.Type, r *grammar.Requireme
 			g.Known(t.Doc, grammar.InterfaceType, i.Type, of)
 		}
 	}
-	checkFilter(g, r.Filter, g.WholeNodeType(node), t.Doc, of+nodeFilter, selfOfDefined(g, t, r))
+	checkFilter(g, r.Filter, g.WholeNodeType(node), t.Doc, of+nodeFilter)
 	if !g.Inherit(t).Whole {
 		checkRefinedRelation(g, t, rel, r, of)
 		return

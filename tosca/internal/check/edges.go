@@ -5,26 +5,12 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
 	"github.com/toskose/toskose/tosca/internal/inherit"
 	"github.com/toskose/toskose/tosca/internal/resolve"
 )
-
-// selfOfFilter is what SELF means in the filter of a requirement: the
-// relationship with the node that is to be chosen (TOSCA 2.0, 8.6).
-func selfOfFilter(g *resolve.Graph, e *resolve.Edge) data.Entity {
-	if !e.Source.Doc.V2() {
-		return data.Anything
-	}
-	var target *grammar.Type
-	if t := g.Filtered(e); t != nil {
-		target = t.Type.Type
-	}
-	return g.AnyRelationOf(e.Source.Typ.Type.Type, e.Relation, target, g.Sought(e))
-}
 
 // checkUnmet checks what a requirement says that leads to no node template yet:
 // the capability that it asks for, what it takes of it, and what it assigns to its
@@ -68,29 +54,6 @@ func checkSought(g *resolve.Graph, e *resolve.Edge) bool {
 	g.Unknown(e.Capability.Pos, code.ReqCapability, want, scope.Names(grammar.CapabilityType),
 		"%s asks for capability %q, which is neither a type nor what a node type has", e.Of(), want)
 	return false
-}
-
-// checkFulfilled checks that a node which a requirement names passes its filters
-// and those of the definition (TOSCA 2.0, 8.6). What is known only at run time
-// may.
-func checkFulfilled(g *resolve.Graph, e *resolve.Edge) {
-	if !e.Source.Doc.V2() || e.Source.Owned() || e.Target.Selected() {
-		return
-	}
-	filters := []*grammar.NodeFilter{e.NodeFilter}
-	if e.Def != nil {
-		filters = append(filters, e.Def.Filters...)
-	}
-	for _, f := range filters {
-		if f == nil || f.Validation == nil {
-			continue
-		}
-		quiet := &data.Evaluator{Collector: &diag.Collector{}, World: g, Spend: g.Spend}
-		v := quiet.Condition(f.Validation, data.Place{Of: e.Of(), Doc: e.Source.Doc, Self: e})
-		if v.OK && v.Later == nil && v.Node != nil && v.Node.Text == "false" {
-			g.Errorf(resolve.PosOf(e), code.ReqKind, "%s names %q, which does not pass the node_filter %s", e.Of(), e.Target.Name, data.Show(f.Validation))
-		}
-	}
 }
 
 // checkRelationTargets checks the ends of an edge against what its
@@ -164,25 +127,25 @@ func checkKeywords(g *resolve.Graph, e *resolve.Edge) {
 		checkScope(g, d, e.Of())
 	}
 	if r.Count != nil {
-		checkCount(g, r.Count, placeOf(g, e, ": count"))
+		checkCount(g, r.Count, placeOf(e, ": count"))
 	}
 	if r.Index != nil {
-		checkCount(g, r.Index, placeOf(g, e, ": the index of its node"))
+		checkCount(g, r.Index, placeOf(e, ": the index of its node"))
 	}
 	if r.Optional != nil {
-		checkOptional(g, r.Optional, placeOf(g, e, ": optional"))
+		checkOptional(g, r.Optional, placeOf(e, ": optional"))
 	}
 	if r.NodeFilter != nil {
-		checkFilter(g, r.NodeFilter, g.Filtered(e), n.Doc, e.Of()+nodeFilter, selfOfFilter(g, e))
+		checkFilter(g, r.NodeFilter, g.Filtered(e), n.Doc, e.Of()+nodeFilter)
 	}
 }
 
-// placeOf is the place of what a requirement says before it is known where it
-// leads: SELF is its relationship (TOSCA 2.0, 10.3).
-func placeOf(g *resolve.Graph, e *resolve.Edge, what string) data.Place {
+// placeOf returns the place of a keyword of a requirement. In 2.0, SELF there is the
+// relationship, of which nothing is known yet (TOSCA 2.0, 10.3).
+func placeOf(e *resolve.Edge, what string) data.Place {
 	p := e.Source.Place(e.Of() + what)
 	if e.Source.Doc.V2() {
-		p.Self = selfOfFilter(g, e)
+		p.Self = data.Anything
 	}
 	return p
 }
@@ -195,7 +158,6 @@ func checkEnds(g *resolve.Graph, e *resolve.Edge, incoming ends) {
 		checkAllocation(g, e, incoming.taken)
 	}
 	checkRelationTargets(g, e)
-	checkFulfilled(g, e)
 }
 
 // end is a capability of a node, where edges end.
@@ -324,16 +286,10 @@ func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allotted]*big.
 
 const nodeFilter = ": node_filter"
 
-// checkFilter checks that what a filter names can be there, in nodes of a type;
-// self is what SELF means in it, and of ends with its keyword.
-func checkFilter(g *resolve.Graph, f *grammar.NodeFilter, t *inherit.NodeType, doc *grammar.Document, of string, self data.Entity) {
-	if f == nil {
-		return
-	}
-	if f.Validation != nil {
-		g.Values.Condition(f.Validation, data.Place{Of: of, Doc: doc, Self: self})
-	}
-	if t == nil {
+// checkFilter checks the names in a filter: nodes of type t, or of a type derived
+// from it, must have such properties and capabilities.
+func checkFilter(g *resolve.Graph, f *grammar.NodeFilter, t *inherit.NodeType, doc *grammar.Document, of string) {
+	if f == nil || t == nil {
 		return
 	}
 	some := func(has func(*inherit.NodeType) bool) bool { return g.Somewhere(t, has) }

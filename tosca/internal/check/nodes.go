@@ -118,7 +118,7 @@ func checkNodes(g *resolve.Graph) {
 			checkCount(g, n.Count, n.Place(n.Of()+": count"))
 		}
 		if n.Filter != nil {
-			checkFilter(g, n.Filter, n.Typ, n.Doc, n.Of()+nodeFilter, g.AnyNodeOf(n.Typ.Type.Type, true))
+			checkFilter(g, n.Filter, n.Typ, n.Doc, n.Of()+nodeFilter)
 		}
 		if !n.Owned() {
 			checkInterfaces(g, n.Interfaces, Interfaces(g, n), &n.Holder)

@@ -37,7 +37,6 @@ func checkRefined(g *resolve.Graph, t *grammar.Type) {
 	r.within(t.TargetNodes, listed(old, func(t *grammar.Type) []grammar.Ref { return t.TargetNodes }), kinds, of)
 	r.within(t.Relations, listed(old, func(t *grammar.Type) []grammar.Ref { return t.Relations }), kinds, of)
 	r.interfaces(old)
-	r.triggers(old)
 	if t.Kind == grammar.DataType {
 		r.dataType(parent)
 	}
@@ -234,20 +233,6 @@ func (r *refiner) interfaces(old *inherit.Type) {
 		if above != nil && above.Typ != nil && typ != nil && r.Inherit(typ).Whole && !inherit.Derives(typ, above.Typ) {
 			r.complain(i.Type.Pos, "%s: interface %q is of type %q, which is not derived from %q, its type in the type that it is inherited from",
 				inherit.Quoted(r.t), i.Name, i.Type.Name, above.Typ.Name)
-		}
-	}
-}
-
-// triggers: what a policy's type does may not be changed (TOSCA 2.0, 16.3).
-func (r *refiner) triggers(old *inherit.Type) {
-	if !r.t.Doc.V2() {
-		return
-	}
-	for _, trigger := range r.t.Triggers {
-		for _, at := range old.Chain {
-			if slices.ContainsFunc(at.Triggers, func(t *grammar.Trigger) bool { return t.Name == trigger.Name }) {
-				r.complain(trigger.Pos, "%s: trigger %q is inherited, so it cannot be changed", inherit.Quoted(r.t), trigger.Name)
-			}
 		}
 	}
 }

@@ -64,9 +64,6 @@ func checkType(g *resolve.Graph, t *grammar.Type) {
 	}
 	checkInterfaceDefs(g, t, t.Interfaces, of)
 	checkTypeArtifacts(g, t, of)
-	for _, trigger := range t.Triggers {
-		checkWhen(g, trigger, of+": trigger "+quote(trigger.Name), data.Place{Doc: t.Doc, Self: data.Anything}, data.Anything)
-	}
 	checkValidLists(g, t, of)
 	checkDefinitions(g, t, of)
 	checkTyped(g, t, of)

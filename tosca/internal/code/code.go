@@ -26,6 +26,7 @@ const (
 
 	NoTopology = "TOSCA-TOPO-001"
 	NoNodes    = "TOSCA-TOPO-002"
+	Ignored    = "TOSCA-TOPO-003" // a part that is read and has no effect
 
 	InputUnknown = "TOSCA-INP-001" // a value for an input that is not declared
 	InputMissing = "TOSCA-INP-002"
@@ -132,14 +133,7 @@ const (
 	FlowTarget  = "TOSCA-FLOW-001"
 	FlowStep    = "TOSCA-FLOW-002"
 	FlowUnknown = "TOSCA-FLOW-003"
-	FlowInput   = "TOSCA-FLOW-004"
-	FlowCall    = "TOSCA-FLOW-005"
-	FlowCycle   = "TOSCA-FLOW-006"
-	FlowHost    = "TOSCA-FLOW-007" // a place where no operation of a step can run
 
-	Mapped      = "TOSCA-SUB-001" // a mapping of what the node type does not have
-	MappedTo    = "TOSCA-SUB-002" // a mapping to what is not in the topology
-	MappedType  = "TOSCA-SUB-003"
-	MappedInput = "TOSCA-SUB-004"
-	MappedCount = "TOSCA-SUB-005"
+	Mapped   = "TOSCA-SUB-001" // a mapping of what the node type does not have
+	MappedTo = "TOSCA-SUB-002" // a mapping to what is not in the topology
 )

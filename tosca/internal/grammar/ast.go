@@ -215,100 +215,50 @@ type Policy struct {
 	Triggers   []*Trigger
 }
 
-// Trigger says what a policy does, and when (TOSCA 1.3, 3.6.22).
+// Trigger is a trigger of a policy, of which only names are kept (TOSCA 1.3, 3.6.22).
 type Trigger struct {
-	Name      string
-	Pos       diag.Position
-	Event     Ref
-	Schedule  *source.Node
-	Target    *EventFilter
-	Condition *source.Node // a condition clause, or a map that holds one
-	Action    []*Activity
-
-	// How often and for how long the condition must hold, where that is not said
-	// within it.
-	Period, Evaluations, Method *source.Node
+	Name    string
+	Pos     diag.Position
+	Target  Ref   // the node template or type that it watches
+	Inlined []Ref // workflows
 }
 
-// EventFilter is the node, and of it the requirement or capability, that an
-// event is watched on (TOSCA 1.3, 3.6.21).
-type EventFilter struct {
-	Pos                           diag.Position
-	Node, Requirement, Capability Ref
-}
-
-// Workflow is an imperative workflow (TOSCA 1.3, 3.8.7).
+// Workflow is an imperative workflow, of which only inputs and names are kept
+// (TOSCA 1.3, 3.8.7).
 type Workflow struct {
-	Name           string
-	Pos            diag.Position
-	Inputs         []*Property
-	Preconditions  []*Precondition
-	Steps          []*Step
-	Outputs        []*Property
-	Implementation *Operation // nil: the steps say it
-}
-
-// Precondition is what must hold before a workflow runs.
-type Precondition struct {
-	Pos            diag.Position
-	Target         Ref
-	TargetRelation Ref
-	Condition      *source.Node
+	Name          string
+	Pos           diag.Position
+	Inputs        []*Property
+	Preconditions []Ref // their targets
+	Steps         []*Step
 }
 
 // Step is a step of a workflow.
 type Step struct {
-	Name           string
-	Pos            diag.Position
-	Target         Ref
-	TargetRelation Ref
-	Host           Ref
-	Filter         *source.Node
-	Activities     []*Activity
-	OnSuccess      []Ref
-	OnFailure      []Ref
+	Name    string
+	Pos     diag.Position
+	Target  Ref
+	Next    []Ref // steps
+	Inlined []Ref // workflows
 }
 
-// ActivityKind is what an activity does (TOSCA 1.3, 3.6.23).
-type ActivityKind string
-
-// The kinds of activities.
-const (
-	Delegate      ActivityKind = "delegate"
-	SetState      ActivityKind = "set_state"
-	CallOperation ActivityKind = "call_operation"
-	InlineFlow    ActivityKind = "inline"
-)
-
-// Activity is one activity of a step or trigger.
-type Activity struct {
-	Kind   ActivityKind
-	Pos    diag.Position
-	Ref    Ref // the workflow, state or operation
-	Inputs []*Property
-	State  *source.Node // a function that makes the state
-}
-
-// Substitution says what a topology can stand for (TOSCA 1.3, 3.8.13).
+// Substitution describes the node type that a topology can replace, of which only
+// names are kept (TOSCA 1.3, 3.8.13).
 type Substitution struct {
 	Pos          diag.Position
 	NodeType     Ref
-	Filter       *NodeFilter
 	Properties   []*Mapping
 	Attributes   []*Mapping
 	Capabilities []*Mapping
 	Requirements []*Mapping
-	Interfaces   []*Mapping // of an interface, each operation has its own in Parts
+	Operations   []*Mapping // by "interface.operation"
 }
 
 // Mapping maps a property, attribute, capability, requirement or operation of
 // the substituted node to one inside the topology.
 type Mapping struct {
-	Name       string
-	Pos        diag.Position
-	To         []Ref        // the path, such as a node template and its capability
-	Value      *source.Node // a value in its place; of a capability or requirement its properties
-	Attributes *source.Node // of a capability or requirement
-	Parts      []*Mapping
-	Count      int // of a requirement: how many of it are mapped so; -1: all that are left
+	Name  string
+	Pos   diag.Position
+	To    []Ref // the path, such as a node template and its capability
+	Parts []*Mapping
 }

@@ -147,12 +147,16 @@ func (r *reader) substitution(n *source.Node) *Substitution {
 	s := &Substitution{Pos: n.Pos()}
 	r.fields(n, of, []field{
 		{"node_type", r.setRef(&s.NodeType, of+": node_type"), everyVersion},
-		{"substitution_filter", func(n *source.Node) { s.Filter = r.nodeFilter(n, of+": substitution_filter") }, everyVersion},
+		{"substitution_filter", func(n *source.Node) { r.nodeFilter(n, of+": substitution_filter") }, everyVersion},
 		{"properties", func(n *source.Node) { s.Properties = r.maps(n, of+": properties", r.definitions, r.valueMapping) }, everyVersion},
 		{"attributes", func(n *source.Node) { s.Attributes = r.maps(n, of+": attributes", r.definitions, r.valueMapping) }, everyVersion},
 		{"capabilities", func(n *source.Node) { s.Capabilities = r.maps(n, of+": capabilities", r.definitions, r.pathMapping) }, everyVersion},
 		{"requirements", func(n *source.Node) { s.Requirements = r.maps(n, of+": requirements", r.entries, r.requirementMapping) }, everyVersion},
-		{"interfaces", func(n *source.Node) { s.Interfaces = r.maps(n, of+": interfaces", r.definitions, r.interfaceMapping) }, everyVersion},
+		{"interfaces", func(n *source.Node) {
+			r.definitions(n, of+": interfaces", func(k, v *source.Node) {
+				s.Operations = append(s.Operations, r.interfaceMapping(k, v, of+": interfaces")...)
+			})
+		}, everyVersion},
 	})
 	if s.NodeType.Name == "" {
 		r.missing(n, s.Pos, "node_type", of)
@@ -183,12 +187,10 @@ func (r *reader) valueMapping(m *Mapping, v *source.Node, of string) {
 	case v.Kind == source.Map && (v.Get("mapping") != nil || v.Get("value") != nil):
 		r.fields(v, of, []field{
 			{"mapping", r.setRefs(&m.To, of+": mapping"), everyVersion},
-			{"value", setNode(&m.Value), everyVersion},
+			{"value", ignored, everyVersion},
 		})
 	case v.Kind == source.String && r.doc.V2():
 		m.To = []Ref{r.ref(v, of)}
-	default:
-		m.Value = v
 	}
 }
 
@@ -198,8 +200,8 @@ func (r *reader) pathMapping(m *Mapping, v *source.Node, of string) {
 	if v.Kind == source.Map && !r.doc.V2() {
 		r.fields(v, of, []field{
 			{"mapping", r.setRefs(&m.To, of+": mapping"), everyVersion},
-			{"properties", r.setAssignments(&m.Value, of+": properties"), everyVersion},
-			{"attributes", r.setAssignments(&m.Attributes, of+": attributes"), everyVersion},
+			{"properties", func(n *source.Node) { r.assignments(n, of+": properties") }, everyVersion},
+			{"attributes", func(n *source.Node) { r.assignments(n, of+": attributes") }, everyVersion},
 		})
 	} else {
 		m.To = r.refs(v, of)
@@ -246,34 +248,33 @@ func hasLists(n *source.Node) bool {
 	return false
 }
 
-// interfaceMapping reads which workflow stands for each operation.
-func (r *reader) interfaceMapping(m *Mapping, v *source.Node, of string) {
+// interfaceMapping reads the workflow that replaces each operation of an interface.
+func (r *reader) interfaceMapping(name, v *source.Node, of string) []*Mapping {
+	of = fmt.Sprintf("%s: %q", of, name.Text)
 	if v.Kind == source.List && !r.doc.V2() { // of 1.2: a node template and its interface
-		m.To = r.refs(v, of)
-		return
+		r.refs(v, of)
+		return nil
 	}
+	var all []*Mapping
 	r.byName(v, of, func(k, v *source.Node) {
-		m.Parts = append(m.Parts, &Mapping{Name: k.Text, Pos: k.Pos(), To: r.refs(v, of)})
+		m := &Mapping{Name: name.Text + "." + k.Text, Pos: k.Pos(), To: r.refs(v, of)}
+		if len(m.To) == 1 {
+			all = append(all, m)
+		}
 	})
+	return all
 }
 
 // countedName reads a key that may be a list: [service, 2] maps two requirements
-// at once, and [service, UNBOUNDED] all that are left.
+// at once, and [service, UNBOUNDED] all that remain.
 func (r *reader) countedName(m *Mapping, of string) {
-	m.Count = 1
 	list, isList := strings.CutPrefix(m.Name, "[")
 	if !isList {
 		return
 	}
-	name, count, counted := strings.Cut(strings.TrimSuffix(list, "]"), ", ")
+	name, count, _ := strings.Cut(strings.TrimSuffix(list, "]"), ", ")
 	m.Name = name
-	n, err := strconv.Atoi(count)
-	switch {
-	case count == "UNBOUNDED":
-		m.Count = -1
-	case counted && err == nil && n >= 0:
-		m.Count = n
-	default:
+	if n, err := strconv.Atoi(count); count != "UNBOUNDED" && (err != nil || n < 0) {
 		r.Errorf(m.Pos, code.Shape, "%s: a list must be the name of a requirement, and how many of it: a number, or UNBOUNDED", of)
 	}
 }

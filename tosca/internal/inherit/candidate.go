@@ -8,36 +8,21 @@ import (
 	"github.com/toskose/toskose/tosca/internal/grammar"
 )
 
-// candidate stands for any entity of a type, of which nothing is known but what
-// the type defines: what SELF means in a type, and what a node filter chooses
-// from. Its values are those of run time.
+// candidate stands for any node or relationship of a type. Its values are those of
+// run time, so only what the type defines is known.
 type candidate struct {
 	s    *Index
 	kind data.EntityKind
 	of   string
 	typ  *Type
-	// elsewhere reports whether a type derived from this one may have what this one
-	// has not; nil: that does not count.
-	elsewhere func(has func(*Type) bool) bool
-	source    data.Entity    // of a relationship; nil: not known
-	target    data.Entity    // of a relationship
-	leads     *CapabilityDef // of a relationship: where it leads to
 }
 
-// AnyNodeOf stands for any node of a type. A filter chooses among nodes of the
-// types that are derived from it, too.
-func (ix *Index) AnyNodeOf(t *grammar.Type, filter bool) data.Entity {
+// AnyNodeOf stands for any node of a type.
+func (ix *Index) AnyNodeOf(t *grammar.Type) data.Entity {
 	if t == nil || !ix.Inherit(t).Whole {
 		return data.Anything
 	}
-	c := &candidate{s: ix, kind: data.NodeEntity, of: "a node of " + Quoted(t), typ: ix.Inherit(t)}
-	if filter {
-		flat := ix.Flatten(t)
-		c.elsewhere = func(has func(*Type) bool) bool {
-			return ix.Somewhere(flat, func(t *NodeType) bool { return has(t.Type) })
-		}
-	}
-	return c
+	return &candidate{s: ix, kind: data.NodeEntity, of: "a node of " + Quoted(t), typ: ix.Inherit(t)}
 }
 
 // SelfOfType is what SELF means in what a type defines. Whether it is the node
@@ -47,43 +32,31 @@ func (ix *Index) SelfOfType(t *grammar.Type) data.Entity {
 	case !t.Doc.V2():
 		return data.Anything
 	case t.Kind == grammar.NodeType:
-		return ix.AnyNodeOf(t, false)
+		return ix.AnyNodeOf(t)
 	case t.Kind == grammar.RelationshipType && ix.Inherit(t).Whole:
 		return &candidate{s: ix, kind: data.RelationshipEntity, of: "a relationship of " + Quoted(t), typ: ix.Inherit(t)}
 	}
 	return data.Anything
 }
 
-// AnyRelationOf stands for the relationship that a requirement of a node makes
-// with any node that can fulfil it.
-func (ix *Index) AnyRelationOf(source, relation, target *grammar.Type, c *CapabilityDef) data.Entity {
-	made := &candidate{
-		s: ix, kind: data.RelationshipEntity, of: "the relationship", source: ix.AnyNodeOf(source, false), target: ix.AnyNodeOf(target, true), leads: c,
-	}
-	if relation != nil && ix.Inherit(relation).Whole {
-		made.typ = ix.Inherit(relation)
-	}
-	return made
-}
-
 func (c *candidate) Describe() (data.EntityKind, string) { return c.kind, c.of }
 
-// Lead returns what a step of a path leads to.
+// Lead follows a step of a path.
 func (c *candidate) Lead(step data.Step) (data.Entity, data.Answer) {
+	if c.kind != data.NodeEntity {
+		return nil, data.Open
+	}
+	flat := c.s.Flatten(c.typ.Type)
 	switch step.Kind {
-	case data.ToSource:
-		return orOpen(c.source)
-	case data.ToTarget:
-		return orOpen(c.target)
 	case data.ToCapability:
-		if c.kind == data.NodeEntity {
-			return c.leadToCapability(step.Name)
-		}
-		if c.leads != nil && c.leads.Whole {
-			return anyCapability(c.leads), data.Found
+		switch def := flat.Caps[step.Name]; {
+		case def == nil:
+			return nil, data.Missing
+		case def.Whole:
+			return capabilityOfAny{def}, data.Found
 		}
 	case data.ToRelationship:
-		if c.kind == data.NodeEntity && !c.may(func(t *Type) bool { return c.s.Flatten(t.Type).Requirement(step.Name) != nil }) {
+		if flat.Requirement(step.Name) == nil {
 			return nil, data.Missing
 		}
 	default:
@@ -91,61 +64,27 @@ func (c *candidate) Lead(step data.Step) (data.Entity, data.Answer) {
 	return nil, data.Open
 }
 
-func orOpen(e data.Entity) (data.Entity, data.Answer) {
-	if e == nil {
-		return nil, data.Open
-	}
-	return e, data.Found
-}
-
-func (c *candidate) leadToCapability(name string) (data.Entity, data.Answer) {
-	def := c.s.Flatten(c.typ.Type).Caps[name]
-	switch {
-	case def != nil && def.Whole:
-		return anyCapability(def), data.Found
-	case def == nil && !c.may(func(t *Type) bool { return c.s.Flatten(t.Type).Caps[name] != nil }):
-		return nil, data.Missing
-	}
-	return nil, data.Open
-}
-
-// may reports whether an entity of the type, or of one derived from it where that
-// counts, has something.
-func (c *candidate) may(has func(*Type) bool) bool {
-	return has(c.typ) || c.elsewhere != nil && c.elsewhere(has)
-}
-
 // Get returns what the type defines.
 func (c *candidate) Get(m data.Member, name ...string) (data.Value, data.Answer) {
-	if c.typ == nil || m != data.Property && m != data.Attribute {
+	if m != data.Property && m != data.Attribute {
 		return data.Value{}, data.Open
 	}
-	of := func(t *Type) *data.Definition {
-		if def := t.Props[name[0]]; def != nil || m == data.Property {
-			return def
-		}
-		return t.Attrs[name[0]]
+	def := c.typ.Props[name[0]]
+	if def == nil && m == data.Attribute {
+		def = c.typ.Attrs[name[0]]
 	}
-	if def := of(c.typ); def != nil {
-		return data.Value{Def: def}, data.Open
+	if def == nil && (m == data.Property || name[0] != "tosca_name") {
+		return data.Value{}, data.Missing
 	}
-	if m == data.Attribute && name[0] == "tosca_name" || c.may(func(t *Type) bool { return of(t) != nil }) {
-		return data.Value{}, data.Open
-	}
-	return data.Value{}, data.Missing
+	return data.Value{Def: def}, data.Open
 }
 
 // Names lists what the type defines, for messages.
 func (c *candidate) Names(m data.Member, _ ...string) []string {
-	if c.typ == nil {
-		return nil
-	}
 	return MemberNames(m, c.typ.PropertyNames(), c.typ.Attrs)
 }
 
-// anyCapability stands for a capability of any node of a type.
-func anyCapability(def *CapabilityDef) data.Entity { return capabilityOfAny{def} }
-
+// capabilityOfAny stands for a capability of any node of a type.
 type capabilityOfAny struct{ def *CapabilityDef }
 
 func (c capabilityOfAny) Describe() (data.EntityKind, string) {

@@ -37,9 +37,6 @@ func (n *Node) Lead(step data.Step) (data.Entity, data.Answer) {
 			}
 			index++
 		}
-		if rel := n.relationLeft(step.Name); rel != nil {
-			return rel, data.Found
-		}
 		if n.leaves(step.Name) || n.Typ != nil && n.Typ.Requirement(step.Name) != nil {
 			return nil, data.Open
 		}
@@ -54,25 +51,6 @@ func (n *Node) Lead(step data.Step) (data.Entity, data.Answer) {
 // leaves reports whether a requirement is left to be fulfilled.
 func (n *Node) leaves(requirement string) bool {
 	return slices.ContainsFunc(n.Unmet, func(e *Edge) bool { return e.Left && e.Name == requirement })
-}
-
-// relationLeft is what is known of the relationship of a requirement that is left
-// to be fulfilled: its types. It is nil where that is nothing, and where the node
-// asks for a relationship of its own.
-func (n *Node) relationLeft(name string) data.Entity {
-	if n.Typ == nil || !n.Doc.V2() {
-		return nil
-	}
-	def := n.Typ.Requirement(name)
-	if def == nil || def.Relation == nil {
-		return nil
-	}
-	for _, r := range n.Requirements {
-		if r.Name == name && r.Relationship.Name != "" {
-			return nil
-		}
-	}
-	return n.Holder.Graph.AnyRelationOf(n.Typ.Type.Type, def.Relation, def.Node, nil)
 }
 
 func (n *Node) leadToHost() (data.Entity, data.Answer) {

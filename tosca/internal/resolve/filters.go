@@ -46,8 +46,8 @@ func (g *Graph) Filtered(e *Edge) *inherit.NodeType {
 // perFit is the work of comparing a node with a filter.
 const perFit = 64
 
-// fill returns requirements that are left to a filter the one node of the
-// topology that fulfils it. Where there are several, the choice is left open.
+// fill gives each requirement with a filter its target: the one node of the
+// topology that passes the filter. It chooses none of several.
 func (l *linker) fill() {
 	filled := false
 	quiet := (&data.Evaluator{Collector: &diag.Collector{}, World: l, Spend: l.Spend}).Mute()
@@ -57,11 +57,11 @@ func (l *linker) fill() {
 		}
 		var found []*Node
 		for _, n := range l.Nodes {
-			if n != e.Source && n.Typ != nil && n.Owned() == e.Source.Owned() && l.fits(quiet, e, n) {
+			if n != e.Source && n.Typ != nil && n.Owned() && l.fits(quiet, e, n) {
 				found = append(found, n)
 			}
 		}
-		if len(found) == 0 && e.Source.Owned() && e.isHost() && l.opts.Host != nil {
+		if len(found) == 0 && e.isHost() && l.opts.Host != nil {
 			found = []*Node{l.host()}
 		}
 		switch {
@@ -74,13 +74,13 @@ func (l *linker) fill() {
 				filled = true
 			}
 		case len(found) > 1:
-			l.leave(e, "%s is left to a node_filter that %q and %q fulfil, so the topology is incomplete", e.Of(), found[0].Name, found[1].Name)
-		case e.Source.Owned():
+			l.Incomplete(e.NodeFilter.Pos, code.ReqAbstract, "%s is left to a node_filter that %q and %q fulfil, so the topology is incomplete", e.Of(), found[0].Name, found[1].Name)
+		default:
 			hint := ""
 			if e.isHost() {
 				hint = ": add it, or name an image for it in toskose.yml, nodes.NAME.docker.base_image"
 			}
-			l.leave(e, "%s waits for a node that keeps %s, and there is none%s", e.Of(), conditions(e.NodeFilter), hint)
+			l.Incomplete(e.NodeFilter.Pos, code.ReqAbstract, "%s waits for a node that keeps %s, and there is none%s", e.Of(), conditions(e.NodeFilter), hint)
 		}
 	}
 	if filled {
@@ -112,14 +112,6 @@ func conditions(f *grammar.NodeFilter) string {
 		return "its node_filter"
 	}
 	return strings.Join(all, ", ")
-}
-
-func (l *linker) leave(e *Edge, format string, args ...any) {
-	if e.Source.Owned() {
-		l.Incomplete(e.NodeFilter.Pos, code.ReqAbstract, format, args...)
-		return
-	}
-	l.Warnf(e.NodeFilter.Pos, code.ReqAbstract, format, args...)
 }
 
 // fits reports whether a node can be what a requirement's filters choose.

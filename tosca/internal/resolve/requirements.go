@@ -145,7 +145,7 @@ func (l *linker) target(e *Edge) *Node {
 	n, r := e.Source, e.Requirement
 	name := r.Node.Name
 	switch t := l.ByName[name]; {
-	case name == "" && r.NodeFilter != nil:
+	case name == "" && r.NodeFilter != nil && n.Owned():
 		l.filters = append(l.filters, e) // when there are all nodes
 	case name == "" && n.Owned():
 		l.Incomplete(r.Pos, code.ReqAbstract, "%s names no node", e.Of())
@@ -162,7 +162,7 @@ func (l *linker) target(e *Edge) *Node {
 	case n.Doc.Scope().Lookup(grammar.NodeType, name) != nil:
 		l.checkTargetType(e, n.Doc.Scope().Lookup(grammar.NodeType, name))
 		switch {
-		case r.NodeFilter != nil:
+		case r.NodeFilter != nil && n.Owned():
 			l.filters = append(l.filters, e)
 		case n.Owned():
 			l.Incomplete(r.Node.Pos, code.ReqAbstract, "%s names the type %q instead of a node template, so the topology is incomplete", e.Of(), name)
