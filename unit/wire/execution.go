@@ -126,7 +126,6 @@ const TailBytes = 4096
 // Component is what a unit knows of one of its components.
 type Component struct {
 	Name      string    `json:"name"`
-	Replica   int       `json:"replica"` // an instance within the container; 0 for now
 	State     string    `json:"state"`
 	Since     time.Time `json:"since"`
 	Why       string    `json:"why"`                 // a sentence: what brought it into this state

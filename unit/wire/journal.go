@@ -25,7 +25,6 @@ type Entry struct {
 	Time      time.Time `json:"time"`
 	Kind      EntryKind `json:"kind"`
 	Component string    `json:"component,omitempty"`
-	Replica   int       `json:"replica"`
 	State     string    `json:"state,omitempty"` // of the component, after this entry
 	Why       string    `json:"why,omitempty"`
 
@@ -54,7 +53,6 @@ type Entry struct {
 // Checkpointed is a component in a checkpoint.
 type Checkpointed struct {
 	Component   string      `json:"component"`
-	Replica     int         `json:"replica"`
 	State       string      `json:"state"`
 	StartedFrom string      `json:"started_from,omitempty"` // where it falls back to when what start left has ended
 	Since       time.Time   `json:"since"`
