@@ -292,7 +292,7 @@ func checkFilter(g *resolve.Graph, f *grammar.NodeFilter, t *inherit.NodeType, d
 	if f == nil || t == nil {
 		return
 	}
-	some := func(has func(*inherit.NodeType) bool) bool { return g.Somewhere(t, has) }
+	some := func(has func(*inherit.NodeType) bool) bool { return g.AnyDerived(t, has) }
 	checkPropertyFilters(g, f.Properties, t.Props, doc, of, inherit.Quoted(t.Type.Type), func(name string) bool {
 		return some(func(t *inherit.NodeType) bool { return t.Props[name] != nil })
 	})

@@ -8,9 +8,9 @@ import (
 	"github.com/toskose/toskose/tosca/internal/grammar"
 )
 
-// candidate stands for any node or relationship of a type. Its values are those of
-// run time, so only what the type defines is known.
-type candidate struct {
+// anyOfType stands for any node or relationship of a type. Its values are known at run
+// time only, so only definitions are known.
+type anyOfType struct {
 	s    *Index
 	kind data.EntityKind
 	of   string
@@ -22,11 +22,11 @@ func (ix *Index) AnyNodeOf(t *grammar.Type) data.Entity {
 	if t == nil || !ix.Inherit(t).Whole {
 		return data.Anything
 	}
-	return &candidate{s: ix, kind: data.NodeEntity, of: "a node of " + Quoted(t), typ: ix.Inherit(t)}
+	return &anyOfType{s: ix, kind: data.NodeEntity, of: "a node of " + Quoted(t), typ: ix.Inherit(t)}
 }
 
-// SelfOfType is what SELF means in what a type defines. Whether it is the node
-// or the capability in a type of capabilities, the standard does not say.
+// SelfOfType returns the meaning of SELF in a type. For capability types the standard
+// does not say whether that is the node or the capability.
 func (ix *Index) SelfOfType(t *grammar.Type) data.Entity {
 	switch {
 	case !t.Doc.V2():
@@ -34,15 +34,15 @@ func (ix *Index) SelfOfType(t *grammar.Type) data.Entity {
 	case t.Kind == grammar.NodeType:
 		return ix.AnyNodeOf(t)
 	case t.Kind == grammar.RelationshipType && ix.Inherit(t).Whole:
-		return &candidate{s: ix, kind: data.RelationshipEntity, of: "a relationship of " + Quoted(t), typ: ix.Inherit(t)}
+		return &anyOfType{s: ix, kind: data.RelationshipEntity, of: "a relationship of " + Quoted(t), typ: ix.Inherit(t)}
 	}
 	return data.Anything
 }
 
-func (c *candidate) Describe() (data.EntityKind, string) { return c.kind, c.of }
+func (c *anyOfType) Describe() (data.EntityKind, string) { return c.kind, c.of }
 
 // Lead follows a step of a path.
-func (c *candidate) Lead(step data.Step) (data.Entity, data.Answer) {
+func (c *anyOfType) Lead(step data.Step) (data.Entity, data.Answer) {
 	if c.kind != data.NodeEntity {
 		return nil, data.Open
 	}
@@ -64,8 +64,8 @@ func (c *candidate) Lead(step data.Step) (data.Entity, data.Answer) {
 	return nil, data.Open
 }
 
-// Get returns what the type defines.
-func (c *candidate) Get(m data.Member, name ...string) (data.Value, data.Answer) {
+// Get returns the definition of a property or attribute.
+func (c *anyOfType) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	if m != data.Property && m != data.Attribute {
 		return data.Value{}, data.Open
 	}
@@ -79,8 +79,8 @@ func (c *candidate) Get(m data.Member, name ...string) (data.Value, data.Answer)
 	return data.Value{Def: def}, data.Open
 }
 
-// Names lists what the type defines, for messages.
-func (c *candidate) Names(m data.Member, _ ...string) []string {
+// Names lists properties and attributes, for messages.
+func (c *anyOfType) Names(m data.Member, _ ...string) []string {
 	return MemberNames(m, c.typ.PropertyNames(), c.typ.Attrs)
 }
 
@@ -108,9 +108,9 @@ func (c capabilityOfAny) Names(m data.Member, _ ...string) []string {
 	return MemberNames(m, Keys(c.def.Props), c.def.Attrs)
 }
 
-// ReadShort tells the values that types give to texts which they inherit from
-// the short form of a definition, which is a text as well (TOSCA 1.3, 3.6.10.6):
-// it is a value where it is not the name of a type, and there is something to refine.
+// ReadShort resolves an ambiguity of 1.3: a string in the place of a property definition
+// is either the name of its type or the value of an inherited property (TOSCA 1.3,
+// 3.6.10.6). It is a value if no such type exists and the property is inherited.
 func (ix *Index) ReadShort() {
 	for _, doc := range ix.Docs {
 		if doc.Embedded || doc.Scope() == nil || doc.Scope().Open() || doc.V2() {
@@ -118,16 +118,16 @@ func (ix *Index) ReadShort() {
 		}
 		for _, types := range doc.Types {
 			for _, t := range types {
-				ix.shortOf(t)
+				ix.readShortForms(t)
 			}
 		}
 	}
 }
 
-func (ix *Index) shortOf(t *grammar.Type) {
+func (ix *Index) readShortForms(t *grammar.Type) {
 	of := func(t *grammar.Type) [][]*grammar.Property { return [][]*grammar.Property{t.Properties} }
 	if slices.ContainsFunc(t.Properties, isText) {
-		ix.fix(t.Properties, t.Doc, Ancestors(t)[1:], of)
+		ix.resolveShortForms(t.Properties, t.Doc, Ancestors(t)[1:], of)
 	}
 	for _, d := range t.Capabilities {
 		if !slices.ContainsFunc(d.Properties, isText) {
@@ -137,11 +137,11 @@ func (ix *Index) shortOf(t *grammar.Type) {
 		for _, at := range chain {
 			for _, above := range at.Capabilities {
 				if above.Name == d.Name && above.Type.Name != "" {
-					ix.fix(d.Properties, t.Doc, Ancestors(at.Doc.Scope().Lookup(grammar.CapabilityType, above.Type.Name)), of)
+					ix.resolveShortForms(d.Properties, t.Doc, Ancestors(at.Doc.Scope().Lookup(grammar.CapabilityType, above.Type.Name)), of)
 				}
 			}
 		}
-		ix.fix(d.Properties, t.Doc, chain[1:], func(t *grammar.Type) (all [][]*grammar.Property) {
+		ix.resolveShortForms(d.Properties, t.Doc, chain[1:], func(t *grammar.Type) (all [][]*grammar.Property) {
 			for _, above := range t.Capabilities {
 				if above.Name == d.Name {
 					all = append(all, above.Properties)
@@ -154,9 +154,9 @@ func (ix *Index) shortOf(t *grammar.Type) {
 
 func isText(p *grammar.Property) bool { return p.Short != nil && p.Type.Name != "" }
 
-// fix makes values of the short forms that name no type, of those properties
-// that one of some types has.
-func (ix *Index) fix(props []*grammar.Property, doc *grammar.Document, types []*grammar.Type, of func(*grammar.Type) [][]*grammar.Property) {
+// resolveShortForms turns short forms that name no type into values, for properties that
+// one of some types defines.
+func (ix *Index) resolveShortForms(props []*grammar.Property, doc *grammar.Document, types []*grammar.Type, of func(*grammar.Type) [][]*grammar.Property) {
 	for _, p := range props {
 		name := p.Type.Name
 		if !isText(p) || data.IsBuiltin(name, doc) || doc.Scope().Lookup(grammar.DataType, name) != nil {
@@ -178,8 +178,8 @@ func (ix *Index) fix(props []*grammar.Property, doc *grammar.Document, types []*
 	}
 }
 
-// ReadSchemas gives key and entry schemas of 2.0 the type that they leave out, where
-// they refine one (TOSCA 2.0, 5.2 and 9.3), and reports those that refine none.
+// ReadSchemas completes key and entry schemas of 2.0 without a type with that of the
+// schema that they refine (TOSCA 2.0, 5.2 and 9.3). It reports schemas that refine none.
 func (ix *Index) ReadSchemas() {
 	for _, doc := range ix.Docs {
 		if doc.Embedded || doc.Scope() == nil || !doc.V2() {
@@ -189,8 +189,8 @@ func (ix *Index) ReadSchemas() {
 			for _, t := range types {
 				above := Ancestors(t)[1:]
 				of := Quoted(t)
-				ix.typed(t.Entry, of+": entry_schema", above, func(t *grammar.Type) *grammar.Schema { return t.Entry })
-				ix.typed(t.Key, of+": key_schema", above, func(t *grammar.Type) *grammar.Schema { return t.Key })
+				ix.inheritType(t.Entry, of+": entry_schema", above, func(t *grammar.Type) *grammar.Schema { return t.Entry })
+				ix.inheritType(t.Key, of+": key_schema", above, func(t *grammar.Type) *grammar.Schema { return t.Key })
 				ix.typedAll(t.Properties, of, above, func(t *grammar.Type) []*grammar.Property { return t.Properties })
 				ix.typedAll(t.Attributes, of, above, func(t *grammar.Type) []*grammar.Property { return t.Attributes })
 				for _, d := range t.Capabilities {
@@ -216,16 +216,16 @@ func (ix *Index) typedAll(props []*grammar.Property, of string, above []*grammar
 		}
 		of := of + ": " + quote(p.Name)
 		entry := func(p *grammar.Property) *grammar.Schema { return p.EntrySchema }
-		ix.typed(p.EntrySchema, of+": entry_schema", above, find(entry))
-		ix.typed(p.KeySchema, of+": key_schema", above, find(func(p *grammar.Property) *grammar.Schema { return p.KeySchema }))
+		ix.inheritType(p.EntrySchema, of+": entry_schema", above, find(entry))
+		ix.inheritType(p.KeySchema, of+": key_schema", above, find(func(p *grammar.Property) *grammar.Schema { return p.KeySchema }))
 		if p.EntrySchema != nil {
 			p.EntryType = p.EntrySchema.Type
 		}
 	}
 }
 
-// typed gives a schema the type of the nearest one above it.
-func (ix *Index) typed(s *grammar.Schema, of string, above []*grammar.Type, schema func(*grammar.Type) *grammar.Schema) {
+// inheritType gives a schema the type of the nearest schema that it refines.
+func (ix *Index) inheritType(s *grammar.Schema, of string, above []*grammar.Type, schema func(*grammar.Type) *grammar.Schema) {
 	if s == nil || !s.Untyped || !ix.Spend(1+len(above)) {
 		return
 	}

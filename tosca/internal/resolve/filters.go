@@ -141,9 +141,9 @@ func (l *linker) fits(quiet *data.Evaluator, e *Edge, n *Node) bool {
 // may: only what is known to break it does not.
 func (l *linker) passes(quiet *data.Evaluator, f *grammar.NodeFilter, e *Edge, n *Node) bool {
 	if f.Validation != nil {
-		candidate := *e
-		candidate.Target = n
-		v := quiet.Condition(f.Validation, data.Place{Of: e.Of(), Doc: e.Source.Doc, Self: &candidate})
+		anyOfType := *e
+		anyOfType.Target = n
+		v := quiet.Condition(f.Validation, data.Place{Of: e.Of(), Doc: e.Source.Doc, Self: &anyOfType})
 		return v.OK && (v.Later != nil || v.Node != nil && v.Node.Text == "true")
 	}
 	if !keeps(quiet, f.Properties, &n.Holder) {
