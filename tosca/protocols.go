@@ -244,7 +244,7 @@ func (p *policies) of(n *node) protocol.Protocol {
 func (c *compiler) protocols() *policies {
 	all, by := map[*node]protocol.Protocol{}, map[*node]string{}
 	for _, p := range c.Policies {
-		if p.Typ == nil || p.Unfit || !inherit.ChainHas(c.Chain(p.Typ), typeProtocol) {
+		if p.Typ == nil || p.Invalid || !inherit.ChainHas(c.Chain(p.Typ), typeProtocol) {
 			continue
 		}
 		of := "policy " + quote(p.Name)

@@ -1,6 +1,6 @@
-// Package check says what TOSCA's rules forbid, or advise against, in types and in
-// a resolved service template: a file for each subject. It changes nothing, and
-// starts no goroutine.
+// Package check reports violations of TOSCA's rules, and of its recommendations, in
+// types and in a resolved service template. It has a file for each subject, changes
+// nothing, and starts no goroutine.
 package check
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/toskose/toskose/tosca/internal/resolve"
 )
 
-// Document resolves a service template, and checks its types before and the whole
-// graph after; the error is that of ctx.
+// Document checks the types of a service template, resolves the template, and checks the
+// resulting graph. It returns the error of ctx.
 func Document(ctx context.Context, g *resolve.Graph) error {
 	if g.Doc.Scope() == nil || (g.Doc.Version == "" && g.Errors() > 0 && g.Topo == nil) {
-		return nil // unreadable, and said so
+		return nil // unreadable (already reported)
 	}
 	g.ReadShort()
 	g.ReadSchemas()

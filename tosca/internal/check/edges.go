@@ -12,11 +12,10 @@ import (
 	"github.com/toskose/toskose/tosca/internal/resolve"
 )
 
-// checkUnmet checks what a requirement says that leads to no node template yet:
-// the capability that it asks for, what it takes of it, and what it assigns to its
-// relationship.
+// checkUnmet checks a requirement without a target node: the requested capability, the
+// allocation, and assignments to the relationship.
 func checkUnmet(g *resolve.Graph, e *resolve.Edge) {
-	if !e.Left || !e.Source.Doc.V2() || e.Source.Owned() || e.Def == nil || e.Node.Name == "" && !checkSought(g, e) {
+	if !e.Open || !e.Source.Doc.V2() || e.Source.Owned() || e.Def == nil || e.Node.Name == "" && !checkRequestedCapability(g, e) {
 		return
 	}
 	if e.Provided != nil {
@@ -25,9 +24,9 @@ func checkUnmet(g *resolve.Graph, e *resolve.Edge) {
 	checkEdge(g, e)
 }
 
-// checkSought checks the capability that a requirement asks any node for: a type
-// of that of the definition, or the name of one that some node type has.
-func checkSought(g *resolve.Graph, e *resolve.Edge) bool {
+// checkRequestedCapability checks the capability that a requirement requests of any
+// node: a type derived from the definition's, or a name that a node type has.
+func checkRequestedCapability(g *resolve.Graph, e *resolve.Edge) bool {
 	want, scope, demanded := e.Capability.Name, e.Source.Doc.Scope(), e.Def.Capability
 	if want == "" || demanded == nil || !g.Inherit(demanded).Whole {
 		return true
@@ -56,8 +55,8 @@ func checkSought(g *resolve.Graph, e *resolve.Edge) bool {
 	return false
 }
 
-// checkRelationTargets checks the ends of an edge against what its
-// relationship's type allows, if that is not a normative one.
+// checkRelationTargets checks the ends of an edge against its relationship type, unless
+// that is normative.
 func checkRelationTargets(g *resolve.Graph, e *resolve.Edge) {
 	for _, t := range g.Chain(e.Relation) {
 		if t.Doc.Embedded {
@@ -78,8 +77,8 @@ func checkRelationTargets(g *resolve.Graph, e *resolve.Edge) {
 	}
 }
 
-// allowsTarget reports whether the target has a capability that the relationship
-// may lead to; up to 1.3 types of nodes are written there as well.
+// allowsTarget reports whether the target has a valid capability for the relationship
+// type. Up to 1.3 the list may also name node types.
 func allowsTarget(g *resolve.Graph, t *grammar.Type, e *resolve.Edge) bool {
 	if allows(g, t.Doc, grammar.NodeType, slices.DeleteFunc(slices.Clone(t.Targets), func(r grammar.Ref) bool {
 		return t.Doc.Scope().Lookup(grammar.NodeType, r.Name) == nil
@@ -99,10 +98,10 @@ func allowsTarget(g *resolve.Graph, t *grammar.Type, e *resolve.Edge) bool {
 	return false
 }
 
-// checkEdges checks requirements: how often they are there, what they say, where
-// they lead, and what they assign to their relationships.
+// checkEdges checks the requirements of nodes: occurrences, keywords, targets, and
+// assignments to relationships.
 func checkEdges(g *resolve.Graph) {
-	incoming := ends{map[end]int{}, map[allotted]*big.Rat{}}
+	incoming := ends{map[end]int{}, map[allocatedProperty]*big.Rat{}}
 	for _, n := range g.Nodes {
 		if n.Typ == nil || !g.Spend(len(n.Typ.Reqs)) {
 			continue
@@ -120,7 +119,7 @@ func checkEdges(g *resolve.Graph) {
 	}
 }
 
-// checkKeywords checks what most requirements do not say.
+// checkKeywords checks rare keywords of a requirement.
 func checkKeywords(g *resolve.Graph, e *resolve.Edge) {
 	r, n := e.Requirement, e.Source
 	for _, d := range r.Directives {
@@ -136,7 +135,7 @@ func checkKeywords(g *resolve.Graph, e *resolve.Edge) {
 		checkOptional(g, r.Optional, placeOf(e, ": optional"))
 	}
 	if r.NodeFilter != nil {
-		checkFilter(g, r.NodeFilter, g.Filtered(e), n.Doc, e.Of()+nodeFilter)
+		checkFilter(g, r.NodeFilter, g.FilteredType(e), n.Doc, e.Of()+nodeFilter)
 	}
 }
 
@@ -150,8 +149,7 @@ func placeOf(e *resolve.Edge, what string) data.Place {
 	return p
 }
 
-// checkEnds checks an edge against what is said of its ends: by the capability, by
-// the relationship, and by filters.
+// checkEnds checks an edge against the limits of the capability and the relationship.
 func checkEnds(g *resolve.Graph, e *resolve.Edge, incoming ends) {
 	if e.Provided != nil {
 		checkCapability(g, e, incoming.count)
@@ -160,27 +158,27 @@ func checkEnds(g *resolve.Graph, e *resolve.Edge, incoming ends) {
 	checkRelationTargets(g, e)
 }
 
-// end is a capability of a node, where edges end.
+// end is a capability of a node at which edges end.
 type end struct {
 	node       *resolve.Node
 	capability *inherit.CapabilityDef
 }
 
-// allotted is a property of a capability that requirements take parts of.
-type allotted struct {
+// allocatedProperty is a property of a capability, parts of which requirements allocate.
+type allocatedProperty struct {
 	end
 	property string
 }
 
-// ends is how many edges lead to a capability, and what they take of it together.
+// ends sums up the edges that end at each capability, and their allocations.
 type ends struct {
 	count map[end]int
-	taken map[allotted]*big.Rat
+	taken map[allocatedProperty]*big.Rat
 }
 
-// checkCapability checks the ends of an edge against what the capability
-// allows. What the normative types say there is advice: the standard's own
-// examples break it.
+// checkCapability checks the ends of an edge against the limits of the capability. The
+// limits of normative types are recommendations, as examples in the standard exceed
+// them.
 func checkCapability(g *resolve.Graph, e *resolve.Edge, incoming map[end]int) {
 	c := e.Provided
 	if c.Doc.Embedded {
@@ -202,8 +200,8 @@ func checkCapability(g *resolve.Graph, e *resolve.Edge, incoming map[end]int) {
 	}
 }
 
-// allowed returns the types that a capability is for: by its definition, or else
-// by its type.
+// allowed returns the source types and relationship types that a capability allows: of
+// its definition, or else of its type.
 func allowed(c *inherit.CapabilityDef) (sources, relations []grammar.Ref) {
 	sources, relations = c.Sources, c.Relations
 	for _, t := range inherit.Ancestors(c.Typ) {
@@ -220,8 +218,8 @@ func allowed(c *inherit.CapabilityDef) (sources, relations []grammar.Ref) {
 	return sources, relations
 }
 
-// allows reports whether a chain of types has one of a list, which may be empty.
-// A type that is not known may be any.
+// allows reports whether one of a chain of types is in a list. An empty list and unknown
+// types allow everything.
 func allows(g *resolve.Graph, doc *grammar.Document, kind grammar.Kind, list []grammar.Ref, chain []*grammar.Type) bool {
 	if len(list) == 0 || !g.Spend(len(list)) {
 		return true
@@ -235,16 +233,16 @@ func allows(g *resolve.Graph, doc *grammar.Document, kind grammar.Kind, list []g
 	return false
 }
 
-// isOther reports whether a name is that of a node or group type: a list of the
-// targets of policies has both.
+// isOther reports whether a node or group type has the name. The targets of policies may
+// be of both kinds.
 func isOther(doc *grammar.Document, name string) bool {
 	return doc.Scope().Lookup(grammar.NodeType, name) != nil || doc.Scope().Lookup(grammar.GroupType, name) != nil
 }
 
-// checkAllocation checks what a requirement takes of its target's capability, and
-// that all take no more together than it has, where one node is made of each
-// template (TOSCA 2.0, 8.5.5).
-func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allotted]*big.Rat) {
+// checkAllocation checks the allocation of a requirement, and that all allocations of a
+// capability do not exceed it. The sum is known only if each template makes one node
+// (TOSCA 2.0, 8.5.5).
+func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allocatedProperty]*big.Rat) {
 	known := e.Provided.Props
 	single := taken != nil && e.Source.Count == nil && e.Count == nil && e.Target.Count == nil && !e.Target.Selected() && e.Optional == nil
 	for k, v := range e.Allocation.Pairs() {
@@ -273,7 +271,7 @@ func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allotted]*big.
 		if !ok || c == nil {
 			continue
 		}
-		at := allotted{end{e.Target, e.Provided}, k.Text}
+		at := allocatedProperty{end{e.Target, e.Provided}, k.Text}
 		if taken[at] != nil {
 			part.Add(part, taken[at])
 		}
@@ -286,8 +284,8 @@ func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allotted]*big.
 
 const nodeFilter = ": node_filter"
 
-// checkFilter checks the names in a filter: nodes of type t, or of a type derived
-// from it, must have such properties and capabilities.
+// checkFilter checks the names in a filter: nodes of type t, or of a type derived from
+// it, must have such properties and capabilities.
 func checkFilter(g *resolve.Graph, f *grammar.NodeFilter, t *inherit.NodeType, doc *grammar.Document, of string) {
 	if f == nil || t == nil {
 		return
@@ -330,7 +328,7 @@ func checkPropertyFilters(g *resolve.Graph, filters []*grammar.PropertyFilter, k
 	}
 }
 
-// typedIn is the document in which a definition's type is named.
+// typedIn returns the document that names the definition's type.
 func typedIn(def *data.Definition) *grammar.Document {
 	at := def
 	for at.Schema.Type.Name == "" && at.Refines != nil {

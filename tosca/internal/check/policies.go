@@ -17,12 +17,12 @@ func checkPolicies(g *resolve.Graph) {
 			before := g.Errors()
 			checkExtensions(g, p)
 			checkValues(&p.Holder, inherit.Quoted(p.Typ))
-			p.Unfit = g.Errors() > before
+			p.Invalid = g.Errors() > before
 		}
 	}
 }
 
-// checkExtensions explains a property that only our own type of protocol has.
+// checkExtensions explains that a property needs Toskose's own type of protocol.
 func checkExtensions(g *resolve.Graph, p *resolve.Policy) {
 	for k := range p.Properties.Pairs() {
 		if k.Text == "fault_handlers" && p.Props[k.Text] == nil && inherit.ChainHas(inherit.Ancestors(p.Typ), "tosker.policies.Protocol") {
@@ -55,14 +55,14 @@ func isForAll(g *resolve.Graph, t *grammar.Type, nodes []*resolve.Node) bool {
 	return !slices.ContainsFunc(nodes, func(n *resolve.Node) bool { return n.Typ != nil && !isFor(g, t, n.Typ.Chain) })
 }
 
-// checkGroups checks members and what is assigned to groups.
+// checkGroups checks the members and assignments of groups.
 func checkGroups(g *resolve.Graph) {
 	for _, t := range g.Topo.Groups {
 		group := g.Groups[t.Name]
 		for _, m := range t.Members {
 			n, other := g.ByName[m.Name], g.Groups[m.Name]
 			switch {
-			case n == nil && other == group: // nodes come first: each kind of template has names of its own (TOSCA 2.0, 6.9.1)
+			case n == nil && other == group: // a node wins, as kinds of templates have separate names (TOSCA 2.0, 6.9.1)
 				g.Errorf(m.Pos, code.GroupMember, "%s names itself", group.Of)
 			case n == nil && other == nil:
 				g.Unknown(m.Pos, code.GroupMember, m.Name, g.TemplateNames(resolve.AnyNode), "%s names %q, which is not in the topology", group.Of, m.Name)
@@ -81,9 +81,8 @@ func checkGroups(g *resolve.Graph) {
 	}
 }
 
-// isFor reports whether a group's or policy's type is for things of a type: the
-// nearest list of its ancestors says so. What the normative types say is
-// advice.
+// isFor reports whether a group or policy type allows members or targets of a type. The
+// nearest list of its ancestors decides. Lists of normative types are recommendations.
 func isFor(g *resolve.Graph, t *grammar.Type, chain []*grammar.Type) bool {
 	for _, at := range inherit.Ancestors(t) {
 		if len(at.Targets) == 0 {

@@ -11,7 +11,7 @@ import (
 type Group struct {
 	*grammar.Group
 	Holder
-	Typ *grammar.Type // nil: unknown, and said so
+	Typ *grammar.Type // nil if unknown (already reported)
 }
 
 // Describe, Lead, Get and Names make a group a data.Entity.
@@ -43,10 +43,10 @@ func (g *Graph) makeGroups() {
 	}
 }
 
-// perMember is the work that a node in a list stands for: its place is kept.
+// perMember is the work of a node in a list.
 const perMember = 8
 
-// Members returns the nodes in a group and in the groups in it, each once.
+// Members returns the nodes of a group and of the groups in it, each once.
 func (g *Graph) Members(group *grammar.Group) []*Node {
 	var all []*Node
 	in, seen := map[*Node]bool{}, map[string]bool{group.Name: true}
@@ -70,9 +70,9 @@ func (g *Graph) Members(group *grammar.Group) []*Node {
 type Policy struct {
 	*grammar.Policy
 	Holder
-	Typ   *grammar.Type // nil: unknown, and said so
-	Nodes []*Node       // that it is for, those of groups too
-	Unfit bool          // there is something wrong with its properties, and said so
+	Typ     *grammar.Type // nil if unknown (already reported)
+	Nodes   []*Node       // its targets, and the members of target groups
+	Invalid bool          // its properties have errors (already reported)
 }
 
 // Values returns the values of its properties, by name.
