@@ -16,7 +16,7 @@ func (r *reader) groups(t *Topology, n *source.Node) {
 		r.assigning(v, of, []field{
 			{"type", r.setRef(&g.Type, of+": type"), everyVersion},
 			{"members", r.setRefs(&g.Members, of+": members"), everyVersion},
-			{"targets", r.setRefs(&g.Members, of+": targets"), first}, // as drafts of 1.0 have it
+			{"targets", r.setRefs(&g.Members, of+": targets"), first}, // as in drafts of 1.0
 			{"properties", r.setAssignments(&g.Properties, of+": properties"), everyVersion},
 			{"attributes", r.setAssignments(&g.Attributes, of+": attributes"), everyVersion},
 			{"interfaces", func(n *source.Node) { g.Interfaces = r.interfaces(n, of) }, first},

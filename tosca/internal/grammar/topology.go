@@ -35,15 +35,14 @@ func (r *reader) topology(of string) func(*source.Node) {
 	}
 }
 
-// assigning reads what stands in a template: inputs are values there, never
-// definitions.
+// assigning reads the keywords of a template, in which inputs are values.
 func (r *reader) assigning(n *source.Node, of string, known []field) {
 	r.assigns = true
 	r.fields(n, of, known)
 	r.assigns = false
 }
 
-// abstract are the directives that leave a node to be found elsewhere.
+// abstract are the directives of nodes that are made elsewhere.
 var abstract = []string{"select", "selectable", "substitute", "substitutable"}
 
 func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
@@ -60,7 +59,7 @@ func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
 		}
 		if node.Filter != nil {
 			node.Abstract = node.Filter.Pos
-			r.filtered(node)
+			r.checkFilterAllowed(node)
 		}
 		if node.Type.Name == "" && node.Copy.Name == "" {
 			r.missing(v, k.Pos(), "type", "node template "+diag.Quote(node.Name))
@@ -68,10 +67,9 @@ func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
 	})
 }
 
-// filtered reports a filter of a node that is not to be selected, which has
-// nothing to choose (TOSCA 1.0, 3.7.3.1; 1.3, 3.8.3.1). Where another template is
-// copied, that one may say so.
-func (r *reader) filtered(node *NodeTemplate) {
+// checkFilterAllowed reports a node_filter without the directive "select" (TOSCA 1.0,
+// 3.7.3.1; 1.3, 3.8.3.1). A template that copies another may inherit the directive.
+func (r *reader) checkFilterAllowed(node *NodeTemplate) {
 	if r.doc.V2() || node.Copy.Name != "" || slices.ContainsFunc(node.Directives, func(d Ref) bool { return d.Name == "select" || d.Name == "selectable" }) {
 		return
 	}
@@ -89,7 +87,7 @@ func (r *reader) nodeTemplate(k, v *source.Node) *NodeTemplate {
 		{"directives", r.setRefs(&node.Directives, of, ": directives"), everyVersion},
 		{"node_filter", func(n *source.Node) { node.Filter = r.nodeFilter(n, of+": node_filter") }, everyVersion},
 		{"count", setNode(&node.Count), second},
-		{"occurrences", func(n *source.Node) { r.occurrences(n, of) }, first}, // with instance_count an experiment (TOSCA 1.3, 2.20)
+		{"occurrences", func(n *source.Node) { r.occurrences(n, of) }, first}, // an experiment with instance_count (TOSCA 1.3, 2.20)
 		{"instance_count", setNode(&node.Count), first},
 		{"properties", r.setAssignments(&node.Properties, of, ": properties"), everyVersion},
 		{"attributes", r.setAssignments(&node.Attributes, of, ": attributes"), everyVersion},
@@ -119,9 +117,9 @@ func (r *reader) relationshipTemplates(t *Topology, n *source.Node) {
 	})
 }
 
-// outputs reads the outputs of a topology, since 1.3 also by their value alone
-// (TOSCA 1.3, 3.6.14.2). A map is a definition there, unless it calls a function;
-// in 2.0, if it has a value or a type, whatever else is in it.
+// outputs reads the outputs of a topology. Since 1.3 an output may be its value alone
+// (TOSCA 1.3, 3.6.14.2). A map is a definition, unless it calls a function. In 2.0 it is
+// a definition if it has a value or a type.
 func (r *reader) outputs(t *Topology, n *source.Node) {
 	r.byName(n, "outputs", func(k, v *source.Node) {
 		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
@@ -131,7 +129,7 @@ func (r *reader) outputs(t *Topology, n *source.Node) {
 		} else {
 			of := fmt.Sprintf("output %q", p.Name)
 			r.property(p, v, of)
-			r.never(v, of, "an output of the whole", "mapping")
+			r.reportMisplaced(v, of, "an output of the whole", "mapping")
 			if p.Value == nil && !r.doc.V2() {
 				r.Warnf(p.Pos, code.Untyped, "%s has no value, so it never has one", of)
 			}
@@ -140,8 +138,7 @@ func (r *reader) outputs(t *Topology, n *source.Node) {
 	})
 }
 
-// substitution reads what a topology can stand for (TOSCA 1.3, 3.8.13; 2.0,
-// 15.1).
+// substitution reads the substitution mappings (TOSCA 1.3, 3.8.13; 2.0, 15.1).
 func (r *reader) substitution(n *source.Node) *Substitution {
 	const of = "substitution_mappings"
 	s := &Substitution{Pos: n.Pos()}
@@ -164,8 +161,7 @@ func (r *reader) substitution(n *source.Node) *Substitution {
 	return s
 }
 
-// maps reads mappings by the names of what is mapped, which stand in a map or a
-// list.
+// maps reads a map or list of mappings by name.
 func (r *reader) maps(n *source.Node, of string, walk func(*source.Node, string, func(k, v *source.Node)), read func(*Mapping, *source.Node, string)) []*Mapping {
 	var all []*Mapping
 	walk(n, of, func(k, v *source.Node) {
@@ -176,8 +172,8 @@ func (r *reader) maps(n *source.Node, of string, walk func(*source.Node, string,
 	return all
 }
 
-// valueMapping reads to which input a property, or from which output an
-// attribute: in 1.2 and 1.3 as a list, and a scalar is a value.
+// valueMapping reads the input that a property, or the output that an attribute, is
+// mapped to: a list in 1.2 and 1.3, where a scalar is a value.
 func (r *reader) valueMapping(m *Mapping, v *source.Node, of string) {
 	switch {
 	case r.doc.V2() && v.Kind != source.String:
@@ -194,8 +190,8 @@ func (r *reader) valueMapping(m *Mapping, v *source.Node, of string) {
 	}
 }
 
-// pathMapping reads the node template and its capability, or since 1.2 the same
-// or values in its place (TOSCA 1.3, 3.8.10 and 3.8.11).
+// pathMapping reads the path of a node template and its capability. Since 1.2 a map with
+// the path or with values is valid (TOSCA 1.3, 3.8.10 and 3.8.11).
 func (r *reader) pathMapping(m *Mapping, v *source.Node, of string) {
 	if v.Kind == source.Map && !r.doc.V2() {
 		r.fields(v, of, []field{
@@ -212,8 +208,8 @@ func (r *reader) pathMapping(m *Mapping, v *source.Node, of string) {
 	}
 }
 
-// requirementMapping reads to which requirement of which node, to which node
-// that is selected, or to several of these. Its name may come with how many.
+// requirementMapping reads the requirement or the selected node, or several of them,
+// that a requirement is mapped to. Its name may have a count.
 func (r *reader) requirementMapping(m *Mapping, v *source.Node, of string) {
 	r.countedName(m, of)
 	part := func(n *source.Node) {
