@@ -8,19 +8,19 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// maxSteps bounds how many hosts HOST looks through.
+// maxSteps bounds the number of hosts that HOST follows.
 const maxSteps = 1000
 
-// reach is where a path has led: an entity, or somewhere that is not known.
+// reach is the end of a path: an entity, or unknown.
 type reach struct {
-	entity Entity // nil: not known
+	entity Entity // nil if unknown
 	rest   []*source.Node
-	host   bool // the hosts of the entity may be meant as well
-	many   bool // there are several entities, so that what they have makes a list
+	host   bool // its hosts are searched, too
+	many   bool // several entities, whose members make a list
 }
 
-// arguments evaluates the arguments of a function that names entities; they
-// must be plain. later is set where one is known only at run time.
+// arguments evaluates the arguments of a path, which must be scalars. later is set if
+// one is a run-time value.
 func (c *call) arguments() (args []*source.Node, later, ok bool) {
 	for _, a := range c.args {
 		v := c.e.Eval(a, c.p)
@@ -38,8 +38,8 @@ func (c *call) arguments() (args []*source.Node, later, ok bool) {
 	return args, later, true
 }
 
-// walk follows the path at the beginning of the arguments; ok is false where
-// it leads nowhere, which is reported.
+// walk follows the path at the beginning of the arguments. If it ends early, it reports
+// that and returns false.
 func (c *call) walk(args []*source.Node) (w reach, ok bool) {
 	w.rest = args[1:]
 	name := args[0].Text
@@ -65,7 +65,7 @@ func (c *call) walk(args []*source.Node) (w reach, ok bool) {
 				"%s: %s names %q, which is not in the topology", c.p.Of, c.fn.Text, name)
 			return w, false
 		}
-		if len(w.rest) > 1 && isIndex(w.rest[0]) { // of several nodes that one template makes
+		if len(w.rest) > 1 && isIndex(w.rest[0]) { // of several nodes made from one template
 			if !c.counts(w.rest[0]) {
 				return w, false
 			}
@@ -87,7 +87,7 @@ func (c *call) templates() []string {
 
 func isIndex(n *source.Node) bool { return n.Kind == source.Int || n.Text == "ALL" }
 
-// counts refuses an index below 0 (TOSCA 2.0, 10.3).
+// counts rejects a negative index (TOSCA 2.0, 10.3).
 func (c *call) counts(n *source.Node) bool {
 	if i, ok := Integer(n); n.Kind != source.Int || ok && i >= 0 {
 		return true
@@ -96,10 +96,10 @@ func (c *call) counts(n *source.Node) bool {
 	return false
 }
 
-// ends are the words of 1.x that a path may begin with, and where they lead.
+// ends are the first words of a path in 1.x.
 var ends = map[string]StepKind{"HOST": ToHost, "SOURCE": ToSource, "TARGET": ToTarget}
 
-// relative begins at an entity that is named by what it is to SELF.
+// relative starts at an entity relative to SELF.
 func (c *call) relative(name *source.Node, w reach) (reach, bool) {
 	step := ends[name.Text]
 	if c.p.Self == nil {
@@ -119,7 +119,7 @@ func (c *call) relative(name *source.Node, w reach) (reach, bool) {
 	return c.follow(w)
 }
 
-// follow takes the steps that are written as such.
+// follow follows explicit steps.
 func (c *call) follow(w reach) (reach, bool) {
 	for len(w.rest) > 1 && w.entity != nil {
 		kind, name := w.entity.Describe()
@@ -148,8 +148,8 @@ func (c *call) follow(w reach) (reach, bool) {
 	return w, true
 }
 
-// stepAt reads the step at the beginning of a path, and tells how many
-// arguments it has; 0 is none.
+// stepAt parses the next step of a path, and returns its number of arguments, or 0 if
+// there is none.
 func stepAt(kind EntityKind, path []*source.Node) (s Step, used int) {
 	word := path[0].Text
 	switch {
@@ -180,8 +180,8 @@ func stepAt(kind EntityKind, path []*source.Node) (s Step, used int) {
 	return s, used
 }
 
-// entity, get and lead ask what is outside. What is found wrong there has its
-// own place to be reported at, so it is never quiet.
+// entity, get and lead call the world. Errors found there belong to other values, so
+// they are always reported.
 func (e *Evaluator) entity(name string) Entity {
 	defer e.loud()()
 	return e.World.Entity(name)
@@ -198,10 +198,9 @@ func (e *Evaluator) loud() (restore func()) {
 	return func() { e.quiet = quiet }
 }
 
-// Meant returns a value that fits a definition as the definition means it, within
-// lists, maps and complex types, too: yes is true where a boolean is meant, and a
-// text everywhere else; 1.10 is a text where a version is meant, which is another
-// one than 1.1, and a number everywhere else.
+// Meant converts a value to its definition, also within lists, maps and complex types.
+// For example, yes is true for a boolean and a string otherwise, and 1.10 is a string
+// for a version, which differs from 1.1, and a number otherwise.
 func (e *Evaluator) Meant(n *source.Node, d *Definition) *source.Node {
 	if n.IsNull() || d == nil {
 		return n
@@ -228,8 +227,8 @@ func (e *Evaluator) Meant(n *source.Node, d *Definition) *source.Node {
 	return n
 }
 
-// withItems returns a list or map with what is made of its values; it is the same
-// one where nothing is made of them.
+// withItems returns a list or map with converted entries, or the same one if nothing
+// changes.
 func withItems(n *source.Node, def func(i int) *Definition, made func(*source.Node, *Definition) *source.Node) *source.Node {
 	var items []*source.Node
 	for i, item := range n.Items {
