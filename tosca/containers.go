@@ -20,7 +20,7 @@ import (
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// container makes the model of a container.
+// container returns the model of a container.
 func (c *compiler) container(n *node, policies *policies) Node {
 	m := Node{Name: n.Name, Type: n.Type.Name}
 	m.Image = c.image(n)
@@ -43,8 +43,8 @@ func (c *compiler) container(n *node, policies *policies) Node {
 	return m
 }
 
-// volume makes the model of a volume. Its options are its properties, those in
-// driver_opts beside them.
+// volume returns the model of a volume. Its options are its properties; those in
+// driver_opts are merged.
 func (c *compiler) volume(n *node, policies *policies) Volume {
 	m := Volume{Name: n.Name, Type: n.Type.Name, Protocol: policies.of(n)}
 	set := func(name string, v *source.Node) {
@@ -88,8 +88,8 @@ func imageKind(chain []*grammar.Type) ImageKind {
 	return ""
 }
 
-// image finds the one artifact of a container that it is made from: a
-// template's wins over those of its type.
+// image returns the image of a container, which must have exactly one. An image of the
+// template wins over those of its type.
 func (c *compiler) image(n *node) Image {
 	check.ArtifactTypes(c.Graph, n.Node)
 	var images []resolve.Artifact
@@ -124,16 +124,14 @@ func (c *compiler) image(n *node) Image {
 	return Image{Kind: kind, Name: c.imageName(a, of)}
 }
 
-// unknownArtifact reports whether an artifact's type was found unknown: it may
-// have been meant as the image.
+// unknownArtifact reports whether an artifact has an unknown type. It may be the image.
 func (c *compiler) unknownArtifact(n *node) bool {
 	return slices.ContainsFunc(n.Artifacts, func(a *grammar.Artifact) bool {
 		return a.Type.Name != "" && n.Doc.Scope().Lookup(grammar.ArtifactType, a.Type.Name) == nil
 	})
 }
 
-// hubs are the names of Docker Hub in repositories: an image without a
-// registry is there anyway.
+// hubs are names of Docker Hub. Images there need no registry.
 var hubs = []string{
 	"docker.io", "index.docker.io", "registry.hub.docker.com", "hub.docker.com",
 	"registry-1.docker.io", "registry.docker.io", "www.docker.com", "docker.com",
@@ -166,7 +164,7 @@ func (c *compiler) imageName(a resolve.Artifact, of string) string {
 	return name
 }
 
-// registryOf returns what prefixes the names of images in a repository.
+// registryOf returns the registry of a repository, to prefix image names.
 func registryOf(url string) string {
 	if _, rest, ok := strings.Cut(url, "://"); ok {
 		url = rest
@@ -181,11 +179,11 @@ func registryOf(url string) string {
 	return path.Join(host, rest)
 }
 
-// ports reads `ports`: host ports by container port, which may say its
-// protocol, as in "53/udp".
+// ports reads `ports`: host ports by container port. A key may have a protocol, as in
+// "53/udp".
 func (c *compiler) ports(n *node) []Port {
 	var all []Port
-	taken := map[Port]bool{} // without those of the host
+	taken := map[Port]bool{} // without host ports
 	of := n.Of() + ": ports"
 	for k, v := range n.Property("ports").Node.Pairs() {
 		number, proto, has := strings.Cut(k.Text, "/")
@@ -222,8 +220,8 @@ func port(text string) (int, bool) {
 	return int(n), err == nil
 }
 
-// checkPorts warns of one port of the host for two containers: on one host
-// that cannot be, on several it can.
+// checkPorts warns if two containers publish the same host port. They can run on
+// different hosts only.
 func (c *compiler) checkPorts(nodes []Node) {
 	type hostPort struct {
 		port  int
@@ -277,7 +275,7 @@ func (c *compiler) shares(n *node) []Share {
 	return all
 }
 
-// storage evaluates where volumes are attached: no two at one place.
+// storage returns the attached volumes, which need different locations.
 func (c *compiler) storage(n *node) []Storage {
 	var all []Storage
 	volumes := map[string]string{} // by location
@@ -312,8 +310,8 @@ func (c *compiler) storage(n *node) []Storage {
 	return all
 }
 
-// componentArtifacts makes the model's artifacts of a component: each must be
-// a file of the archive.
+// componentArtifacts returns the artifacts of a component, which must be files of the
+// archive.
 func (c *compiler) componentArtifacts(n *node) []Artifact {
 	check.ArtifactTypes(c.Graph, n.Node)
 	var all []Artifact

@@ -13,8 +13,7 @@ import (
 	"github.com/toskose/toskose/tosca/protocol"
 )
 
-// protocolReader reads a protocol for one node: every name in it must be one
-// of the node's.
+// protocolReader reads a node's protocol and checks its names.
 type protocolReader struct {
 	*compiler
 	n            *node
@@ -88,7 +87,7 @@ func (r *protocolReader) fields(n *source.Node, what string, names ...string) ma
 	return found
 }
 
-// names reads a list of names, each one of those known.
+// names reads a list of known names.
 func (r *protocolReader) names(n *source.Node, what, kind string, known []string) []string {
 	if n.IsNull() {
 		return nil
@@ -131,10 +130,10 @@ func (r *protocolReader) readStates(n *source.Node) []protocol.State {
 	return all
 }
 
-// state reads the name of a state, which must be one of the protocol's.
+// state reads the name of a state of the protocol.
 func (r *protocolReader) state(n *source.Node, what string) string {
 	if n == nil {
-		return "" // said so
+		return "" // already reported
 	}
 	if !slices.Contains(r.states, n.Text) {
 		r.Unknown(n.Pos(), code.PolicyState, n.Text, r.states, "%s: %s names state %q, which the protocol does not have", r.of, what, n.Text)
@@ -196,7 +195,7 @@ const (
 	typeUnit     = "tosker.groups.DeploymentUnit"
 )
 
-// units makes the model of the deployment units.
+// units returns the deployment units.
 func (c *compiler) units() []Unit {
 	var all []Unit
 	for _, t := range c.Topo.Groups {
@@ -215,14 +214,13 @@ func (c *compiler) units() []Unit {
 	return all
 }
 
-// policies are the protocols of nodes: those that policies give them, and the
-// usual ones, which nodes of one kind share.
+// policies are the protocols of nodes: from policies, and the defaults by kind.
 type policies struct {
 	own                               map[*node]protocol.Protocol
 	container, volume, software, task protocol.Protocol
 }
 
-// of returns a node's protocol: its policy's, or the default of its kind.
+// of returns a node's protocol: from its policy, or the default of its kind.
 func (p *policies) of(n *node) protocol.Protocol {
 	if own, ok := p.own[n]; ok {
 		return own
@@ -239,8 +237,7 @@ func (p *policies) of(n *node) protocol.Protocol {
 	}
 }
 
-// protocols reads all policies. One that is not a protocol says nothing about
-// what is run; its names are checked all the same.
+// protocols reads the policies that are protocols, and checks names in others.
 func (c *compiler) protocols() *policies {
 	all, by := map[*node]protocol.Protocol{}, map[*node]string{}
 	for _, p := range c.Policies {
@@ -255,7 +252,7 @@ func (c *compiler) protocols() *policies {
 		for _, target := range p.Nodes {
 			n := c.byNode[target]
 			if by[n] == p.Name {
-				continue // it is in a group, too
+				continue // also in a group
 			}
 			if other, twice := by[n]; twice {
 				c.Errorf(p.Pos, code.PolicyTwice, "%s gives %s a protocol, and so does policy %q", of, n.Of(), other)

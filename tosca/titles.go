@@ -1,8 +1,7 @@
 package tosca
 
-// Title says in a few words what a code of a diagnostic means; empty for a code
-// that does not exist. Those of archives, YAML and grammar are here, too, so
-// that there is one list of all.
+// Title returns a short description of a diagnostic's code, or an empty string for an
+// unknown code. All codes are here, also those of archives and YAML.
 func Title(code string) string { return titles[code] }
 
 var titles = map[string]string{
