@@ -298,7 +298,7 @@ func (c *compiler) storage(n *node) []Storage {
 		}
 		at := path.Clean(r.Node.Text)
 		if other, taken := volumes[at]; taken {
-			c.Errorf(e.Pos, code.ReqTwice, "%s %q is that of volume %q already", of, at, other)
+			c.Errorf(e.Pos, code.ReqTwice, "%s %q is already used by volume %q", of, at, other)
 			continue
 		}
 		volumes[at] = e.target.Name

@@ -121,7 +121,7 @@ func (c *compiler) refuse(n *node, own bool) {
 // its type.
 func (c *compiler) refuseUnknown(n *node) {
 	if !c.draft && n.Type.Name != "" && n.Doc.Scope().Open() {
-		c.Errorf(n.Type.Pos, code.TypeForeign, "node template %q is of type %q, of which nothing is known, so it cannot be packaged", n.Name, n.Type.Name)
+		c.Errorf(n.Type.Pos, code.TypeForeign, "node template %q is of type %q, which is unknown, so it cannot be packaged", n.Name, n.Type.Name)
 	}
 }
 

@@ -246,7 +246,7 @@ func (c *compiler) protocols() *policies {
 		}
 		of := "policy " + quote(p.Name)
 		if len(p.Targets) == 0 {
-			c.Warnf(p.Pos, code.PolicyIdle, "%s is a protocol of nothing: it has no targets", of)
+			c.Warnf(p.Pos, code.PolicyIdle, "%s is a protocol without targets, so it has no effect", of)
 		}
 		props := p.Values()
 		for _, target := range p.Nodes {

@@ -76,7 +76,7 @@ func (c *compiler) link(n *node, r *resolve.Edge) *edge {
 	of := func() string { return n.Of() + ": requirement " + quote(r.Name) }
 	e := &edge{Edge: r, class: c.class(r.Relation, r.Def), target: c.byNode[r.Target]}
 	if e.class == "" {
-		c.Errorf(r.Pos, code.ReqClass, "%s has a relationship that is derived from none of HostedOn, ConnectsTo, DependsOn and AttachesTo", of())
+		c.Errorf(r.Pos, code.ReqClass, "%s has a relationship that is not derived from HostedOn, ConnectsTo, DependsOn or AttachesTo", of())
 		return nil
 	}
 	if e.target.kind == foreign {

@@ -89,7 +89,7 @@ func (a *Archive) inFolder() string {
 	if err != nil || len(all) != 1 || !all[0].IsDir() {
 		return ""
 	}
-	return fmt.Sprintf(" (everything is below %q: zip what is in that folder)", all[0].Name()+"/")
+	return fmt.Sprintf(" (everything is in folder %q: zip its content)", all[0].Name()+"/")
 }
 
 func (a *Archive) rootYAML() ([]string, error) {

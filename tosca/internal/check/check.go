@@ -26,7 +26,7 @@ func Document(ctx context.Context, g *resolve.Graph) error {
 		if g.Doc.V2() {
 			keyword = "service_template"
 		}
-		g.Incomplete(diag.Position{File: g.Doc.File}, code.NoTopology, "the file has no %s, so there is no application in it", keyword)
+		g.Incomplete(diag.Position{File: g.Doc.File}, code.NoTopology, "the file has no %s, so it defines no application", keyword)
 		return nil
 	}
 	if err := g.Resolve(ctx); err != nil {

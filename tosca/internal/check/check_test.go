@@ -124,7 +124,7 @@ func TestRequirementsBecomeEdgesWithRelationshipsHostsAndFilledFilters(t *testin
 func TestAFilterThatTwoNodesFulfilIsLeftOpen(t *testing.T) {
 	t.Parallel()
 	s, list := resolved(t, shop+"    twin: {type: own.Fast, properties: {size: 5}}\n")
-	if len(list) != 1 || list[0].Code != "TOSCA-REQ-007" || !strings.Contains(list[0].Message, `"fast" and "twin" fulfil`) {
+	if len(list) != 1 || list[0].Code != "TOSCA-REQ-007" || !strings.Contains(list[0].Message, `"fast" and "twin" pass`) {
 		t.Errorf("said: %v", list)
 	}
 	if len(s.ByName["page"].Edges) != 2 {

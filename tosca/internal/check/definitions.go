@@ -129,7 +129,7 @@ func (d *interfaceChecker) checkSelfOnly(n *source.Node, of string) {
 			continue
 		}
 		if d.t.Kind == grammar.InterfaceType {
-			d.Errorf(k.Pos(), code.FunctionPlace, "%s: %s means nothing in an interface type, which has no node or relationship yet", of, k.Text)
+			d.Errorf(k.Pos(), code.FunctionPlace, "%s: %s is not valid in an interface type, which has no node or relationship yet", of, k.Text)
 			return
 		}
 		if path.Kind != source.List || len(path.Items) < 2 {
@@ -166,7 +166,7 @@ func checkOperations(g *resolve.Graph, i *grammar.Interface, made *inherit.Inter
 		case has == nil:
 			g.Unknown(o.Pos, code.OpUnknown, o.Name, inherit.Candidates(g, made.Operations), "%s has no operation %q", of, o.Name)
 		case has.Notice != notice && doc.V2():
-			g.Errorf(o.Pos, code.OpUnknown, "%s: %q is a notification, or is written among the notifications and is none", of, o.Name)
+			g.Errorf(o.Pos, code.OpUnknown, "%s: %q is a notification in one place and an operation in the other", of, o.Name)
 		}
 	}
 }
@@ -205,7 +205,7 @@ func checkRequirementDef(g *resolve.Graph, t *grammar.Type, r *grammar.Requireme
 	rel := g.Known(t.Doc, grammar.RelationshipType, r.Relationship, of)
 	node := t.Doc.Scope().Lookup(grammar.NodeType, r.Node.Name)
 	if node == nil && t.Doc != g.Doc && !t.Doc.V2() && r.Node.Name != "" { // a file that imports this one may define it
-		g.Warnf(r.Node.Pos, code.TypeUnknown, "%s: unknown node type %q, which nobody defines", of, r.Node.Name)
+		g.Warnf(r.Node.Pos, code.TypeUnknown, "%s: unknown node type %q, which no imported file defines", of, r.Node.Name)
 	} else {
 		node = g.Known(t.Doc, grammar.NodeType, r.Node, of)
 	}

@@ -51,7 +51,7 @@ func checkRequestedCapability(g *resolve.Graph, e *resolve.Edge) bool {
 		}
 	}
 	g.Unknown(e.Capability.Pos, code.ReqCapability, want, scope.Names(grammar.CapabilityType),
-		"%s asks for capability %q, which is neither a type nor what a node type has", e.Of(), want)
+		"%s asks for capability %q, which is neither a capability type nor a capability of a node type", e.Of(), want)
 	return false
 }
 
@@ -63,7 +63,7 @@ func checkRelationTargets(g *resolve.Graph, e *resolve.Edge) {
 			return
 		}
 		if len(t.Targets) > 0 && !allowsTarget(g, t, e) {
-			g.Errorf(resolve.PosOf(e), code.ReqSource, "%s: %s leads to none of what %q has", e.Of(), inherit.Quoted(t), e.Target.Name)
+			g.Errorf(resolve.PosOf(e), code.ReqSource, "%s: %s does not lead to a capability of %q", e.Of(), inherit.Quoted(t), e.Target.Name)
 			return
 		}
 		if !allows(g, t.Doc, grammar.NodeType, t.TargetNodes, e.Target.Typ.Chain) {
@@ -196,7 +196,7 @@ func checkCapability(g *resolve.Graph, e *resolve.Edge, incoming map[end]int) {
 	}
 	at := end{e.Target, c}
 	if incoming[at]++; incoming[at] == c.Max+1 {
-		g.Errorf(resolve.PosOf(e), code.ReqMany, "%s: capability %q of %q is there for at most %d requirements", e.Of(), c.Name, e.Target.Name, c.Max)
+		g.Errorf(resolve.PosOf(e), code.ReqMany, "%s: capability %q of %q allows at most %d requirements", e.Of(), c.Name, e.Target.Name, c.Max)
 	}
 }
 
@@ -277,7 +277,7 @@ func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allocatedPrope
 		}
 		taken[at] = part
 		if whole, ok := g.Values.Worth(c.Property(k.Text).Node, def); ok && part.Cmp(whole) > 0 {
-			g.Errorf(v.Pos(), code.Allocation, "%s: more is taken of it than capability %q of %q has", of, e.Provided.Name, e.Target.Name)
+			g.Errorf(v.Pos(), code.Allocation, "%s: more is allocated than capability %q of %q has", of, e.Provided.Name, e.Target.Name)
 		}
 	}
 }

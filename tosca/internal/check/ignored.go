@@ -53,7 +53,7 @@ func checkFlowTarget(g *resolve.Graph, ref grammar.Ref, of string) {
 func checkInlined(g *resolve.Graph, workflows []grammar.Ref, of string) {
 	for _, ref := range workflows {
 		if ref.Name != "" && g.Workflows[ref.Name] == nil {
-			g.Unknown(ref.Pos, code.FlowUnknown, ref.Name, inherit.Candidates(g, g.Workflows), "%s inlines workflow %q, which is not there", of, ref.Name)
+			g.Unknown(ref.Pos, code.FlowUnknown, ref.Name, inherit.Candidates(g, g.Workflows), "%s inlines workflow %q, which does not exist", of, ref.Name)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func checkDuplicates(g *resolve.Graph, first map[[2]string]string, name string, 
 		key := [2]string{name, o.Name}
 		before, again := first[key]
 		if again && before != i.Name {
-			g.Errorf(o.Pos, code.Together, "%s: operation %s is here twice, in interface %q and in %q", of, quote(name+"."+o.Name), before, i.Name)
+			g.Errorf(o.Pos, code.Together, "%s: operation %s is assigned twice, in interface %q and in %q", of, quote(name+"."+o.Name), before, i.Name)
 		}
 		if !again {
 			first[key] = i.Name
@@ -155,7 +155,7 @@ func checkHost(g *resolve.Graph, o *grammar.Operation, ofNode bool, doc *grammar
 		places = append(places, "SOURCE", "TARGET")
 	}
 	if o.Host.Name != "" && doc.V13() && !slices.Contains(places, o.Host.Name) {
-		g.Unknown(o.Host.Pos, code.Shape, o.Host.Name, places, "%s: operation_host %q is none of %s", of, o.Host.Name, strings.Join(places, ", "))
+		g.Unknown(o.Host.Pos, code.Shape, o.Host.Name, places, "%s: operation_host %q is not one of %s", of, o.Host.Name, strings.Join(places, ", "))
 	}
 }
 
@@ -255,7 +255,7 @@ func checkComputed(g *resolve.Graph, a *grammar.Artifact, p data.Place) {
 // which cannot be packaged.
 func Written(g *resolve.Graph, a *grammar.Artifact, of string) bool {
 	for _, n := range a.Computed {
-		g.Incomplete(n.Pos(), code.FunctionRuntime, "%s: what a function makes cannot be packaged: write it out", of)
+		g.Incomplete(n.Pos(), code.FunctionRuntime, "%s: the result of a function cannot be packaged: write a constant", of)
 	}
 	return len(a.Computed) == 0
 }

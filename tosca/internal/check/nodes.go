@@ -20,9 +20,9 @@ func checkDirectives(g *resolve.Graph, n *resolve.Node) {
 	for _, d := range n.Directives {
 		switch i := slices.Index(directives, d.Name); {
 		case n.Doc.V2() && (i < 0 || i > 2):
-			g.Unknown(d.Pos, code.Directive, d.Name, directives[:3], "%s: directive %q is none of TOSCA's: create, select, substitute", n.Of(), d.Name)
+			g.Unknown(d.Pos, code.Directive, d.Name, directives[:3], "%s: directive %q is not one of create, select, substitute", n.Of(), d.Name)
 		case i < 0:
-			g.Warnf(d.Pos, code.Directive, "%s: directive %q is none of TOSCA's: create, select, substitute", n.Of(), d.Name)
+			g.Warnf(d.Pos, code.Directive, "%s: directive %q is not one of create, select, substitute", n.Of(), d.Name)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func checkRelatedValues(g *resolve.Graph, n *resolve.Node, ports map[*resolve.No
 	if id := value(&n.Holder, "network_id"); id != nil && data.Text(id) != "" && inherit.ChainHas(n.Typ.Chain, "tosca.nodes.network.Network") {
 		for k, v := range n.Properties.Pairs() {
 			if def := n.Holder.Props[k.Text]; def != nil && def.Doc.Embedded && k.Text != "network_id" && k.Text != "network_name" && !v.IsNull() {
-				g.Errorf(k.Pos(), code.PropTogether, "%s is network %s, which is there already, so property %q cannot be chosen: only network_name goes with network_id",
+				g.Errorf(k.Pos(), code.PropTogether, "%s is network %s, which exists already, so property %q cannot be chosen: only network_name goes with network_id",
 					n.Of(), quote(data.Text(id)), k.Text)
 			}
 		}
@@ -83,7 +83,7 @@ func checkRelatedValues(g *resolve.Graph, n *resolve.Node, ports map[*resolve.No
 			continue
 		}
 		if first := ports[e.Target]; first != nil {
-			g.Errorf(is.Pos(), code.PropTogether, "%s is the default port of %q, and so is %q: one of them can be", n.Of(), e.Target.Name, first.Name)
+			g.Errorf(is.Pos(), code.PropTogether, "%s is the default port of %q, and so is %q: only one can be", n.Of(), e.Target.Name, first.Name)
 			return
 		}
 		ports[e.Target] = n

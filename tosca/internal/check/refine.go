@@ -71,11 +71,11 @@ func (r *refiner) properties(props []*grammar.Property, old map[string]*data.Def
 		of := of + ": " + what + " " + quote(p.Name)
 		switch {
 		case above.Fixed() && above.TypeName() != "": // else it is an attribute with a function, in 1.x
-			r.report(p.Pos, "%s has a fixed value in the type that it is inherited from, so it cannot be changed", of)
+			r.report(p.Pos, "%s has a fixed value in the parent type, so it cannot be changed", of)
 		case p.Type.Name != "" && !r.dataDerives(data.From(p, r.t.Doc), above):
-			r.report(p.Type.Pos, "%s is of type %q, which is not derived from %q, its type in the type that it is inherited from", of, p.Type.Name, above.TypeName())
+			r.report(p.Type.Pos, "%s is of type %q, which is not derived from %q, its type in the parent type", of, p.Type.Name, above.TypeName())
 		case above.Required && !p.Required && p.RequiredPos.Line != 0:
-			r.report(p.RequiredPos, "%s is required in the type that it is inherited from, so it cannot be made optional", of)
+			r.report(p.RequiredPos, "%s is required in the parent type, so it cannot be made optional", of)
 		default:
 			made := data.From(p, r.t.Doc)
 			r.schema(r.Values.Entry(made), r.Values.Entry(above), of+": entry_schema", 0)
@@ -93,7 +93,7 @@ func (r *refiner) schema(made, above *data.Definition, of string, depth int) {
 		return
 	}
 	if made.TypeName() != "" && !r.dataDerives(made, above) {
-		r.report(made.Schema.Pos, "%s is of type %q, which is not derived from %q, the one in the type that it is inherited from", of, made.TypeName(), above.TypeName())
+		r.report(made.Schema.Pos, "%s is of type %q, which is not derived from %q, the one in the parent type", of, made.TypeName(), above.TypeName())
 		return
 	}
 	r.schema(r.Values.Entry(made), r.Values.Entry(above), of+": entry_schema", depth+1)
@@ -177,7 +177,7 @@ next:
 			}
 		}
 		if known {
-			r.report(ref.Pos, "%s allows %q, which the type that it is derived from does not", of, ref.Name)
+			r.report(ref.Pos, "%s allows %q, which the parent type does not", of, ref.Name)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (r *refiner) capability(d *grammar.CapabilityDef, old *inherit.CapabilityDe
 	}
 	typ := r.t.Doc.Scope().Lookup(grammar.CapabilityType, d.Type.Name)
 	if typ != nil && old.Typ != nil && r.Inherit(typ).Whole && !inherit.Derives(typ, old.Typ) {
-		r.report(d.Type.Pos, "%s is of type %q, which is not derived from %q, its type in the type that it is inherited from", of, d.Type.Name, old.Typ.Name)
+		r.report(d.Type.Pos, "%s is of type %q, which is not derived from %q, its type in the parent type", of, d.Type.Name, old.Typ.Name)
 		return
 	}
 	r.properties(d.Properties, old.Props, of, "property")
@@ -197,7 +197,7 @@ func (r *refiner) capability(d *grammar.CapabilityDef, old *inherit.CapabilityDe
 
 func (r *refiner) requirement(d *grammar.RequirementDef, old *inherit.RequirementDef, of string) {
 	if old.CapabilityName != "" && d.Capability.Name != "" && d.Capability.Name != old.CapabilityName {
-		r.report(d.Capability.Pos, "%s: capability %q is named in the type that it is inherited from, so it cannot be changed", of, old.CapabilityName)
+		r.report(d.Capability.Pos, "%s: capability %q is named in the parent type, so it cannot be changed", of, old.CapabilityName)
 	}
 	for _, part := range []struct {
 		kind  grammar.Kind
@@ -210,11 +210,11 @@ func (r *refiner) requirement(d *grammar.RequirementDef, old *inherit.Requiremen
 	} {
 		typ := r.t.Doc.Scope().Lookup(part.kind, part.ref.Name)
 		if typ != nil && part.above != nil && r.Inherit(typ).Whole && !inherit.Derives(typ, part.above) {
-			r.report(part.ref.Pos, "%s: %s %q is not derived from %q, the one in the type that it is inherited from", of, part.kind, part.ref.Name, part.above.Name)
+			r.report(part.ref.Pos, "%s: %s %q is not derived from %q, the one in the parent type", of, part.kind, part.ref.Name, part.above.Name)
 		}
 	}
 	if d.Counted.Line != 0 && (d.Min < old.Min || old.Max >= 0 && (d.Max < 0 || d.Max > old.Max)) {
-		r.report(d.Counted, "%s allows other numbers than the type that it is inherited from", of)
+		r.report(d.Counted, "%s allows other numbers than the parent type", of)
 	}
 }
 
@@ -228,7 +228,7 @@ func (r *refiner) interfaces(old *inherit.Type) {
 		above := faces[i.Name]
 		typ := r.t.Doc.Scope().Lookup(grammar.InterfaceType, i.Type.Name)
 		if above != nil && above.Typ != nil && typ != nil && r.Inherit(typ).Whole && !inherit.Derives(typ, above.Typ) {
-			r.report(i.Type.Pos, "%s: interface %q is of type %q, which is not derived from %q, its type in the type that it is inherited from",
+			r.report(i.Type.Pos, "%s: interface %q is of type %q, which is not derived from %q, its type in the parent type",
 				inherit.Quoted(r.t), i.Name, i.Type.Name, above.Typ.Name)
 		}
 	}

@@ -29,7 +29,7 @@ func checkMapping(g *resolve.Graph, mapping *source.Node, def *data.Definition, 
 	}
 	name := mapping.Items[1]
 	if mapping.Items[0].Text == "SELF" && name.IsScalar() && kind != data.CapabilityEntity && !hasAttribute(p.Self, name.Text) {
-		g.Unknown(name.Pos(), code.Mapping, name.Text, p.Self.Names(data.Attribute), "%s is written to attribute %q, which is not there", p.Of, name.Text)
+		g.Unknown(name.Pos(), code.Mapping, name.Text, p.Self.Names(data.Attribute), "%s is written to attribute %q, which does not exist", p.Of, name.Text)
 		return
 	}
 	if p.Doc.V2() {

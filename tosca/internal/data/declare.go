@@ -79,7 +79,7 @@ func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place)
 		return false
 	}
 	if doc.Scope().Open() {
-		e.warnf(ref.Pos, code.TypeUnknown, "%s: data type %q is not known here; it may be in a file that is not at hand", p.Of, ref.Name)
+		e.warnf(ref.Pos, code.TypeUnknown, "%s: data type %q is not known here; it may be in a missing file", p.Of, ref.Name)
 		return false
 	}
 	if ok {
@@ -87,7 +87,7 @@ func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place)
 		return false
 	}
 	if strings.ContainsAny(ref.Name, "/ ") {
-		e.errorf(ref.Pos, code.TypeUnknown, "%s: %q is not a type, and a value alone is for what is inherited, which this is not", p.Of, ref.Name)
+		e.errorf(ref.Pos, code.TypeUnknown, "%s: %q is not a type, and a value alone is only valid for an inherited property", p.Of, ref.Name)
 		return false
 	}
 	e.unknown(ref.Pos, code.TypeUnknown, ref.Name, TypeNames(doc), "%s: unknown data type %q", p.Of, ref.Name)
@@ -159,14 +159,14 @@ func (e *Evaluator) declareConstraint(k *grammar.Constraint, t *Type, p Place) {
 	}
 	if complex := t.plain == "" && len(t.fields) > 0; (t.plain != "" || complex) && !applies(k.Operator, t.plain) {
 		if k.Operator == kMaxLength && (t.plain == tInteger || t.plain == tFloat) && !t.doc.V2() {
-			e.warnf(k.Pos, code.ConstraintWrong, "%s: constraint %q means nothing for type %q", p.Of, k.Operator, t.name) // as in the standard (TOSCA 1.3, 3.3.4.2.1)
+			e.warnf(k.Pos, code.ConstraintWrong, "%s: constraint %q does not apply to type %q", p.Of, k.Operator, t.name) // as in the standard (TOSCA 1.3, 3.3.4.2.1)
 			return
 		}
 		of := ""
 		if t.name != t.plain && !complex {
 			of = ", which is " + article(t.plain)
 		}
-		wrong("means nothing for type %q%s", t.name, of)
+		wrong("does not apply to type %q%s", t.name, of)
 		return
 	}
 	switch k.Operator {
@@ -247,7 +247,7 @@ func (e *Evaluator) declarePattern(n *source.Node, of string, wrong func(string,
 	switch _, err := e.pattern(n, true); {
 	case err == nil:
 	case foreignSyntax(err):
-		e.warnf(n.Pos(), code.Pattern, "%s: pattern %s is in a syntax that is not known here, so values are not checked with it", of, Show(n))
+		e.warnf(n.Pos(), code.Pattern, "%s: pattern %s is in an unknown syntax, so values are not checked with it", of, Show(n))
 	default:
 		wrong("has %s, which is not a regular expression", Show(n))
 	}
@@ -272,7 +272,7 @@ func (e *Evaluator) DeclareType(t *grammar.Type, p Place) {
 	if t.DerivedFrom.Name == "" && len(t.Properties) == 0 && !root {
 		e.errorf(t.Pos, code.ValueType, "%s must be derived from another type, or have properties", p.Of)
 	} else if t.Empty.Line != 0 && t.Doc.V2() {
-		e.errorf(t.Empty, code.ValueType, "%s has properties, and none in them", p.Of)
+		e.errorf(t.Empty, code.ValueType, "%s has empty properties", p.Of)
 	}
 	if made.plain != "" && (made.plain != tMap || t.Doc.V2()) && len(t.Properties) > 0 {
 		e.errorf(t.Properties[0].Pos, code.ValueType, "%s is derived from %q, so it cannot have properties", p.Of, made.plain)
@@ -331,7 +331,7 @@ func (e *Evaluator) declareScalar(t *grammar.Type, made *Type, p Place) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		e.unknown(c.Pos, code.Scalar, c.Name, names, "%s: canonical_unit %q is none of its units", p.Of, c.Name)
+		e.unknown(c.Pos, code.Scalar, c.Name, names, "%s: canonical_unit %q is not one of its units", p.Of, c.Name)
 	}
 }
 
@@ -374,7 +374,7 @@ func (e *Evaluator) multipliers(n *source.Node, whole bool, of string) (ones int
 		return 0
 	}
 	if n.Kind != source.Map || len(n.Keys) == 0 {
-		e.errorf(n.Pos(), code.Scalar, "%s must be a map of names and what they multiply by", of)
+		e.errorf(n.Pos(), code.Scalar, "%s must be a map of names and multipliers", of)
 		return 0
 	}
 	for k, v := range n.Pairs() {

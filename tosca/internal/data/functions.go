@@ -188,7 +188,7 @@ func secondNames(doc *grammar.Document) []string {
 // call evaluates a function.
 func (e *Evaluator) call(f *function, fn, arg *source.Node, p Place) Value {
 	if e.nested >= maxNested {
-		e.errorf(fn.Pos(), code.Function, "%s: functions lead through each other more than %d deep", p.Of, maxNested)
+		e.errorf(fn.Pos(), code.Function, "%s: functions are nested more than %d deep", p.Of, maxNested)
 		return Value{}
 	}
 	if arg != nil && !e.spend(1+len(arg.Items)) {
@@ -254,11 +254,11 @@ func (c *call) run() Value {
 			ok = false
 		}
 		if n := notText(v, c.f.name != "concat"); n != nil && i < c.f.texts && c.p.Doc.V2() {
-			c.e.errorf(n.Pos(), code.Function, "%s: %s puts strings together: put %s in quotes", c.p.Of, c.fn.Text, n.Text)
+			c.e.errorf(n.Pos(), code.Function, "%s: %s joins strings: put %s in quotes", c.p.Of, c.fn.Text, n.Text)
 			ok = false
 		}
 		if n := notWord(v); n != nil && c.f.texts > 0 && !c.p.Doc.V2() {
-			c.e.errorf(n.Pos(), code.Function, "%s: %s puts strings together, and %s is %s", c.p.Of, c.fn.Text, Show(n), article(n.Kind.String()))
+			c.e.errorf(n.Pos(), code.Function, "%s: %s joins strings, and %s is %s", c.p.Of, c.fn.Text, Show(n), article(n.Kind.String()))
 			ok = false
 		}
 		if later == nil && (v.Later != nil || hasLater(v.Node) && !c.joinsText()) {

@@ -138,7 +138,7 @@ func (c *call) getMember(m Member) Value {
 	case answer == Open:
 		return c.inside(c.e.runTime(c.fn, v.Def), rest)
 	case v.Busy:
-		c.e.errorf(c.fn.Pos(), code.FunctionCycle, "%s: what %s asks for, %q of %s, is made from itself", c.p.Of, c.fn.Text, w.rest[0].Text, describe(w.entity))
+		c.e.errorf(c.fn.Pos(), code.FunctionCycle, "%s: the result of %s, %q of %s, depends on itself", c.p.Of, c.fn.Text, w.rest[0].Text, describe(w.entity))
 		return Value{}
 	}
 	return c.inside(v, rest)

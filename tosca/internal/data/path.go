@@ -47,7 +47,7 @@ func (c *call) walk(args []*source.Node) (w reach, ok bool) {
 	switch {
 	case name == "SELF":
 		if c.p.Self == nil {
-			c.e.errorf(args[0].Pos(), code.FunctionEntity, "%s: SELF means nothing here", c.p.Of)
+			c.e.errorf(args[0].Pos(), code.FunctionEntity, "%s: SELF is not valid here", c.p.Of)
 			return w, false
 		}
 		w.entity = c.p.Self
@@ -92,7 +92,7 @@ func (c *call) counts(n *source.Node) bool {
 	if i, ok := Integer(n); n.Kind != source.Int || ok && i >= 0 {
 		return true
 	}
-	c.e.errorf(n.Pos(), code.Function, "%s: %s counts from 0, and cannot ask for %s", c.p.Of, c.fn.Text, n.Text)
+	c.e.errorf(n.Pos(), code.Function, "%s: %s counts from 0 and has no index %s", c.p.Of, c.fn.Text, n.Text)
 	return false
 }
 
@@ -103,11 +103,11 @@ var ends = map[string]StepKind{"HOST": ToHost, "SOURCE": ToSource, "TARGET": ToT
 func (c *call) relative(name *source.Node, w reach) (reach, bool) {
 	step := ends[name.Text]
 	if c.p.Self == nil {
-		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: %s means nothing here", c.p.Of, name.Text)
+		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: %s is not valid here", c.p.Of, name.Text)
 		return w, false
 	}
 	if kind, _ := c.p.Self.Describe(); step != ToHost && kind == NodeEntity {
-		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: %s means something in a relationship only", c.p.Of, name.Text)
+		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: %s is only valid in a relationship", c.p.Of, name.Text)
 		return w, false
 	}
 	next, answer := c.p.Self.Lead(Step{Kind: step})

@@ -156,7 +156,7 @@ func (e *Evaluator) getSubject(c *call) Value {
 	case !ok:
 		return Value{}
 	case c.p.Value == nil:
-		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s means something in a validation clause only", c.p.Of, c.fn.Text)
+		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s is only valid in a validation clause", c.p.Of, c.fn.Text)
 		return Value{}
 	case later:
 		return e.runTime(c.fn, nil)
@@ -172,11 +172,11 @@ func (e *Evaluator) getSubject(c *call) Value {
 // 10.2.1.6).
 func (e *Evaluator) getIndex(c *call) Value {
 	if c.p.Self == nil {
-		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s means something in a node or relationship only", c.p.Of, c.fn.Text)
+		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s is only valid in a node or relationship", c.p.Of, c.fn.Text)
 		return Value{}
 	}
 	if kind, _ := c.p.Self.Describe(); c.f.name == "relationship_index" && (kind == NodeEntity || kind == CapabilityEntity) {
-		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s means something in a relationship only", c.p.Of, c.fn.Text)
+		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s is only valid in a relationship", c.p.Of, c.fn.Text)
 		return Value{}
 	}
 	return e.runTime(c.fn, Of(tInteger, c.p.Doc))

@@ -163,7 +163,7 @@ func (c *call) matchable() bool {
 	switch {
 	case err == nil:
 	case foreignSyntax(err):
-		c.e.warnf(n.Pos(), code.Pattern, "%s: pattern %s is in a syntax that is not known here, so values are not checked with it", c.p.Of, Show(n))
+		c.e.warnf(n.Pos(), code.Pattern, "%s: pattern %s is in an unknown syntax, so values are not checked with it", c.p.Of, Show(n))
 	default:
 		c.e.errorf(n.Pos(), code.ConstraintWrong, "%s: %s has %s, which is not a regular expression", c.p.Of, c.fn.Text, Show(n))
 		return false
@@ -179,7 +179,7 @@ func partsPath(c *call) (v Value, known bool) {
 	if text := c.vals[0].Node; text.IsNull() || !strings.Contains(text.Text, Marker) {
 		return Value{}, false
 	}
-	c.e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s cannot part the path of an artifact, which is not known before packaging", c.p.Of, c.fn.Text)
+	c.e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s cannot split the path of an artifact, which is not known before packaging", c.p.Of, c.fn.Text)
 	return Value{}, true
 }
 

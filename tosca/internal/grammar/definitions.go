@@ -27,7 +27,7 @@ func (r *reader) properties(n *source.Node, of string, isValue func(*source.Node
 			of := fmt.Sprintf("%s: %q", of, p.Name)
 			r.property(p, v, of)
 			if r.doc.V2() {
-				r.reportMisplaced(v, of, "what is given to an operation, or a property,", "mapping")
+				r.reportMisplaced(v, of, "an input of an operation, or a property,", "mapping")
 			}
 		}
 	})
@@ -55,7 +55,7 @@ func (r *reader) isFixed(n *source.Node) bool {
 	}
 	fixed := n.Kind != source.String && (n.Kind != source.Map || isCall(n))
 	if fixed && r.doc.Version != version13 {
-		r.Warnf(n.Pos(), code.Shape, "a value in the place of a definition is of TOSCA 1.3: it is that of the property that is inherited")
+		r.Warnf(n.Pos(), code.Shape, "a value in place of a definition needs TOSCA 1.3: it is read as the value of the inherited property")
 	}
 	return fixed
 }
@@ -88,7 +88,7 @@ func (r *reader) inputs(n *source.Node, of string) []*Property {
 	if !r.doc.V2() {
 		for k, v := range n.Pairs() {
 			if r.isLoneInput(v) {
-				r.Warnf(v.Pos(), code.Shape, "%s: %q is a value alone, which it always has then: a definition has a type and perhaps a default", of, k.Text)
+				r.Warnf(v.Pos(), code.Shape, "%s: %q is a constant value: a definition has a type, and perhaps a default", of, k.Text)
 			}
 		}
 		return r.properties(n, of, r.isLoneInput)
@@ -201,7 +201,7 @@ var statuses = []string{"supported", "unsupported", "experimental", "deprecated"
 func (r *reader) status(n *source.Node, of string) Ref {
 	status := r.ref(n, of+": status")
 	if status.Name != "" && !r.doc.V2() && !slices.Contains(statuses, status.Name) {
-		r.Unknown(status.Pos, code.Shape, status.Name, statuses, "%s: status %q is none of TOSCA's: supported, unsupported, experimental, deprecated", of, status.Name)
+		r.Unknown(status.Pos, code.Shape, status.Name, statuses, "%s: status %q is not one of supported, unsupported, experimental, deprecated", of, status.Name)
 	}
 	return status
 }

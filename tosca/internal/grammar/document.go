@@ -225,7 +225,7 @@ func (r *reader) suits(k *source.Node, versions in, of string) bool {
 		return false
 	case versions == first && r.doc.V2():
 		if other := instead[k.Text]; other != "" {
-			r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 1.x; 2.0 has %q in its place", of, k.Text, other)
+			r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 1.x; 2.0 has %q instead", of, k.Text, other)
 		} else {
 			r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 1.x; 2.0 does not have it", of, k.Text)
 		}

@@ -63,7 +63,7 @@ func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
 		name, ok = outside(doc.File, i.File)
 	}
 	if !ok && l.lone {
-		l.missingImport(doc, i, code.Import, "import %q leads out of the folder of the template, and its name is not that of a YAML file: names that it may define are not checked", i.File)
+		l.missingImport(doc, i, code.Import, "import %q is outside of the folder of the template, and not a YAML file: names that it may define are not checked", i.File)
 		return nil, nil
 	}
 	if !ok {

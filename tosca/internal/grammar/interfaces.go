@@ -49,7 +49,7 @@ func (r *reader) checkDuplicates(all []*Interface, of string) {
 // once reports the second definition of a name.
 func (r *reader) once(seen map[string]diag.Position, name string, at diag.Position, of string) {
 	if first, again := seen[name]; again {
-		r.Errorf(at, code.Together, "%s is here twice (first in line %d)", of, first.Line)
+		r.Errorf(at, code.Together, "%s is defined twice (first in line %d)", of, first.Line)
 		return
 	}
 	seen[name] = at
@@ -68,7 +68,7 @@ func (r *reader) interfaceKeyword(i *Interface, k, v *source.Node, of string) {
 	default:
 		if !r.common(k, v, of) {
 			if r.doc.V2() {
-				r.Errorf(k.Pos(), code.Other, "%s: operation %q stands outside of \"operations\", as in TOSCA 1.2", of, k.Text)
+				r.Errorf(k.Pos(), code.Other, "%s: operation %q is outside of \"operations\", as in TOSCA 1.2", of, k.Text)
 			}
 			i.Operations = append(i.Operations, r.operation(k, v, of, "operation"))
 		}
@@ -227,6 +227,6 @@ func (r *reader) artifact(a *Artifact, n *source.Node, of string) {
 		r.Errorf(a.Pos, code.Untyped, "%s needs a file", of)
 	}
 	if a.Checksum.Name != "" && n.Get("checksum_algorithm").IsNull() {
-		r.Errorf(a.Checksum.Pos, code.Untyped, "%s has a checksum, and no checksum_algorithm that says which", of)
+		r.Errorf(a.Checksum.Pos, code.Untyped, "%s has a checksum, but no checksum_algorithm", of)
 	}
 }

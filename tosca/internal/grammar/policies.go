@@ -241,7 +241,7 @@ type activities struct {
 func (r *reader) activities(n *source.Node, of string) (all activities) {
 	r.items(n, of, func(item *source.Node) {
 		if item.Kind != source.Map || len(item.Keys) != 1 {
-			r.Errorf(item.Pos(), code.Shape, "%s: each activity must be its kind and what it is for", of)
+			r.Errorf(item.Pos(), code.Shape, "%s: each activity must be a map of its kind to its target", of)
 			return
 		}
 		k, v := item.Keys[0], item.Items[0]

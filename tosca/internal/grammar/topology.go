@@ -129,9 +129,9 @@ func (r *reader) outputs(t *Topology, n *source.Node) {
 		} else {
 			of := fmt.Sprintf("output %q", p.Name)
 			r.property(p, v, of)
-			r.reportMisplaced(v, of, "an output of the whole", "mapping")
+			r.reportMisplaced(v, of, "an output of a topology", "mapping")
 			if p.Value == nil && !r.doc.V2() {
-				r.Warnf(p.Pos, code.Untyped, "%s has no value, so it never has one", of)
+				r.Warnf(p.Pos, code.Untyped, "%s has no value", of)
 			}
 		}
 		t.Outputs = append(t.Outputs, &Output{Name: p.Name, Pos: p.Pos, Definition: p, Value: p.Value})
@@ -204,7 +204,7 @@ func (r *reader) pathMapping(m *Mapping, v *source.Node, of string) {
 	}
 	valued := !r.doc.V2() && len(m.To) == 0 && (v.Get("properties") != nil || v.Get("attributes") != nil)
 	if len(m.To) != 2 && !valued {
-		r.Errorf(v.Pos(), code.Shape, "%s must be mapped to a node template and what it has: a list of two names", of)
+		r.Errorf(v.Pos(), code.Shape, "%s must be mapped to a node template and its capability or requirement: a list of two names", of)
 	}
 }
 

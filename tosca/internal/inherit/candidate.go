@@ -170,7 +170,7 @@ func (ix *Index) resolveShortForms(props []*grammar.Property, doc *grammar.Docum
 				if slices.ContainsFunc(above, func(above *grammar.Property) bool { return above.Name == p.Name }) {
 					p.Type, p.Value = grammar.Ref{}, p.Short
 					if !doc.V13() {
-						ix.Warnf(p.Short.Pos(), code.Shape, "a value in the place of a definition is of TOSCA 1.3: it is that of the property that is inherited")
+						ix.Warnf(p.Short.Pos(), code.Shape, "a value in place of a definition needs TOSCA 1.3: it is read as the value of the inherited property")
 					}
 				}
 			}

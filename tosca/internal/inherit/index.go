@@ -129,7 +129,7 @@ func (ix *Index) Lookup(doc *grammar.Document, kind grammar.Kind, ref grammar.Re
 		}
 	}
 	if scope.Open() {
-		ix.Perhaps(ref.Pos, code.TypeUnknown, ref.Name, candidates, "%s: unknown %s %q: it may be in a file that is not at hand", of, kind, ref.Name)
+		ix.Perhaps(ref.Pos, code.TypeUnknown, ref.Name, candidates, "%s: unknown %s %q: it may be in a missing file", of, kind, ref.Name)
 		return nil
 	}
 	if isTosKers(ref.Name) && ix.Suggesting() && !slices.ContainsFunc(candidates, isTosKers) {

@@ -74,13 +74,13 @@ func (l *linker) applyFilters() {
 				filled = true
 			}
 		case len(found) > 1:
-			l.Incomplete(e.NodeFilter.Pos, code.ReqAbstract, "%s is left to a node_filter that %q and %q fulfil, so the topology is incomplete", e.Of(), found[0].Name, found[1].Name)
+			l.Incomplete(e.NodeFilter.Pos, code.ReqAbstract, "%s is left to a node_filter that %q and %q pass, so the topology is incomplete", e.Of(), found[0].Name, found[1].Name)
 		default:
 			hint := ""
 			if e.isHost() {
 				hint = ": add it, or name an image for it in toskose.yml, nodes.NAME.docker.base_image"
 			}
-			l.Incomplete(e.NodeFilter.Pos, code.ReqAbstract, "%s waits for a node that keeps %s, and there is none%s", e.Of(), conditions(e.NodeFilter), hint)
+			l.Incomplete(e.NodeFilter.Pos, code.ReqAbstract, "%s needs a node with %s, and there is none%s", e.Of(), conditions(e.NodeFilter), hint)
 		}
 	}
 	if filled {

@@ -50,7 +50,7 @@ func (l *linker) relate(e *Edge) bool {
 		candidates = append(scope.Names(grammar.RelationshipType), inherit.Keys(l.Relations)...)
 	}
 	if scope.Open() {
-		l.Perhaps(ref.Pos, code.ReqRelation, ref.Name, candidates, "%s has relationship %q, which may be in a file that is not at hand", e.Of(), ref.Name)
+		l.Perhaps(ref.Pos, code.ReqRelation, ref.Name, candidates, "%s has relationship %q, which may be in a missing file", e.Of(), ref.Name)
 		return true
 	}
 	l.Unknown(ref.Pos, code.ReqRelation, ref.Name, candidates,
@@ -168,7 +168,7 @@ func (l *linker) target(e *Edge) *Node {
 			l.Incomplete(r.Node.Pos, code.ReqAbstract, "%s names the type %q instead of a node template, so the topology is incomplete", e.Of(), name)
 		}
 	case n.Doc.Scope().Open():
-		l.Perhaps(r.Node.Pos, code.ReqTarget, name, l.TemplateNames(AnyNode), "%s names %q, which is not in the topology: it may be a type in a file that is not at hand", e.Of(), name)
+		l.Perhaps(r.Node.Pos, code.ReqTarget, name, l.TemplateNames(AnyNode), "%s names %q, which is not in the topology: it may be a type in a missing file", e.Of(), name)
 	default:
 		fitting := l.TemplateNames(func(t *Node) bool { return t != n && t.Owned() == n.Owned() })
 		l.Unknown(r.Node.Pos, code.ReqTarget, name, fitting, "%s names %q, which is not in the topology", e.Of(), name)

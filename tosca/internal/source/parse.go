@@ -296,7 +296,7 @@ func (p *parser) bounds(y *yaml.Node, b *built, depth int) {
 func (p *parser) alias(y *yaml.Node, depth int) built {
 	b := p.done[y.Alias]
 	if b.node == nil {
-		p.fail(y, codeRecursion, fmt.Sprintf("alias %q stands within what it stands for", "*"+y.Value))
+		p.fail(y, codeRecursion, fmt.Sprintf("alias %q is within its own anchor", "*"+y.Value))
 		return built{node: p.node(y), size: 1, depth: 1}
 	}
 	p.bounds(y, &b, depth)
@@ -358,7 +358,7 @@ func (p *parser) mapping(n *Node, b *built, y *yaml.Node, depth int) {
 			}
 		}
 		if first := n.find(key.Text); first >= 0 {
-			p.fail(ky, codeDuplicate, fmt.Sprintf("key %q is here twice (first in line %d)", key.Text, lines[first]))
+			p.fail(ky, codeDuplicate, fmt.Sprintf("key %q is defined twice (first in line %d)", key.Text, lines[first]))
 			continue
 		}
 		n.put(key, value)
