@@ -114,7 +114,7 @@ func (c *compiler) image(n *node) Image {
 	}
 	a := images[0]
 	kind, of := imageKind(a.Chain), n.Of()+": artifact "+quote(a.Name)
-	if !check.Written(c.Graph, a.Artifact, of) {
+	if !check.IsConstant(c.Graph, a.Artifact, of) {
 		return Image{Kind: kind}
 	}
 	if kind == ImageFile || kind == ImageFileService {
@@ -321,7 +321,7 @@ func (c *compiler) componentArtifacts(n *node) []Artifact {
 			c.Errorf(a.Repository.Pos, code.ArtRepository, "%s is in repository %q, and nothing is fetched: put the file into the archive", what, a.Repository.Name)
 			continue
 		}
-		if !check.Written(c.Graph, a.Artifact, what) {
+		if !check.IsConstant(c.Graph, a.Artifact, what) {
 			continue
 		}
 		if p, ok := c.File(a.In, a.File, what); ok {

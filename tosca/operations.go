@@ -100,7 +100,7 @@ func (c *compiler) modelInterface(n *node, name string, i *inherit.Interface) In
 		}
 		made.Inputs = c.operationInputs(n, o, of)
 		for _, a := range o.At.Artifacts() {
-			check.Written(c.Graph, a, of)
+			check.IsConstant(c.Graph, a, of)
 		}
 		if o.At.Implementation.Name != "" {
 			var found bool
@@ -185,7 +185,7 @@ func (c *compiler) operationInput(n *node, name string, p inherit.Parameter, of 
 	if !r.OK || !c.Spend(r.Size) || !c.Values.Check(r.Node, p.Def, at) {
 		return OperationInput{}, false
 	}
-	text := data.Text(c.Values.Meant(r.Node, p.Def))
+	text := data.Text(c.Values.Convert(r.Node, p.Def))
 	if len(text) > data.MaxText || !c.Spend(len(text)) {
 		c.Errorf(p.At.Pos, code.ValueLarge, "%s is longer than the %d bytes that a variable can hold", of, data.MaxText)
 		return OperationInput{}, false
@@ -208,7 +208,7 @@ func (c *compiler) withArtifacts(n *node, in OperationInput, text, of string, at
 			}
 			continue
 		}
-		ref, _ := c.Marked(piece)
+		ref, _ := c.ArtifactByMarker(piece)
 		switch owner := c.byNode[ref.Node]; {
 		case owner == nil || (owner.kind == software && ref.Path == ""):
 			return in, false // reported at the artifact

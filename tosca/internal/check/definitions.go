@@ -30,14 +30,14 @@ func newInterfaceChecker(g *resolve.Graph, t *grammar.Type, i *grammar.Interface
 	if t.Kind == grammar.InterfaceType {
 		for _, base := range slices.Backward(inherit.Ancestors(t)[1:]) {
 			for _, inherited := range base.Interfaces {
-				g.Lay(d.under, inherited, base.Doc)
+				g.Merge(d.under, inherited, base.Doc)
 			}
 		}
 		return d
 	}
 	if parent := t.Doc.Scope().Lookup(t.Kind, t.DerivedFrom.Name); parent != nil && !inherit.Derives(parent, t) {
 		if old := g.TypeInterfaces(g.Inherit(parent))[i.Name]; old != nil && g.Spend(inherit.PerCandidate*(1+len(old.Operations))) {
-			d.under = g.Layered(old, nil)
+			d.under = g.CopyFor(old, nil)
 		}
 	}
 	g.Extend(d.under, &grammar.Interface{Name: i.Name, Type: i.Type}, t.Doc)
@@ -214,14 +214,14 @@ func checkRequirementDef(g *resolve.Graph, t *grammar.Type, r *grammar.Requireme
 		checkInterfaceDefs(g, t, nil, of)
 		faces := g.TypeInterfaces(g.Inherit(rel))
 		for _, i := range r.Interfaces {
-			if inherit.Find(faces, i.Name, t.Doc) == nil && i.Type.Name == "" && g.Inherit(rel).Whole {
+			if inherit.Find(faces, i.Name, t.Doc) == nil && i.Type.Name == "" && g.Inherit(rel).Complete {
 				g.Unknown(i.Pos, code.IfaceUnknown, i.Name, inherit.Candidates(g, faces), "%s: %s has no interface %q", of, inherit.Quoted(rel), i.Name)
 			}
 			g.Known(t.Doc, grammar.InterfaceType, i.Type, of)
 		}
 	}
 	checkFilter(g, r.Filter, g.WholeNodeType(node), t.Doc, of+nodeFilter)
-	if !g.Inherit(t).Whole {
+	if !g.Inherit(t).Complete {
 		checkRefinedRelation(g, t, rel, r, of)
 		return
 	}
@@ -240,7 +240,7 @@ func checkRequirementDef(g *resolve.Graph, t *grammar.Type, r *grammar.Requireme
 		g.Errorf(r.Pos, code.ReqDefined, "%s names no relationship", of)
 	}
 	to := g.WholeNodeType(made.Node)
-	if to == nil || made.Capability == nil || !g.Inherit(made.Capability).Whole || to.Vague() || r.Capability.Name == "" && r.Node.Name == "" {
+	if to == nil || made.Capability == nil || !g.Inherit(made.Capability).Complete || to.Unresolved() || r.Capability.Name == "" && r.Node.Name == "" {
 		return
 	}
 	if to.CapabilityOf(made.Capability) == nil {
@@ -277,7 +277,7 @@ func checkCapabilityDef(g *resolve.Graph, t *grammar.Type, d *grammar.Capability
 	allKnown(g, t.Doc, d.Sources, of, grammar.NodeType)
 	allKnown(g, t.Doc, d.Relations, of, grammar.RelationshipType)
 	typ := g.Flatten(t).Caps[d.Name]
-	if typ == nil || typ.Typ == nil || !typ.Whole {
+	if typ == nil || typ.Typ == nil || !typ.Complete {
 		return
 	}
 	made := g.Inherit(typ.Typ)
@@ -299,7 +299,7 @@ func checkCapabilityDef(g *resolve.Graph, t *grammar.Type, d *grammar.Capability
 // only refine properties of the relationship type (TOSCA 2.0, 8.4), as refined by the
 // parent node type.
 func checkRefinedRelation(g *resolve.Graph, t, rel *grammar.Type, d *grammar.RequirementDef, of string) {
-	if !t.Doc.V2() || rel == nil || !g.Inherit(rel).Whole {
+	if !t.Doc.V2() || rel == nil || !g.Inherit(rel).Complete {
 		return
 	}
 	of += ": relationship"
@@ -322,7 +322,7 @@ func checkRefinedRelation(g *resolve.Graph, t, rel *grammar.Type, d *grammar.Req
 	faces := g.TypeInterfaces(made)
 	for _, i := range d.Interfaces {
 		face := inherit.Find(faces, i.Name, t.Doc)
-		if face == nil || face.Vague {
+		if face == nil || face.Unresolved {
 			continue
 		}
 		for _, o := range slices.Concat(i.Operations, i.Notifications) {

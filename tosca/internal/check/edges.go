@@ -28,11 +28,11 @@ func checkUnmet(g *resolve.Graph, e *resolve.Edge) {
 // node: a type derived from the definition's, or a name that a node type has.
 func checkRequestedCapability(g *resolve.Graph, e *resolve.Edge) bool {
 	want, scope, demanded := e.Capability.Name, e.Source.Doc.Scope(), e.Def.Capability
-	if want == "" || demanded == nil || !g.Inherit(demanded).Whole {
+	if want == "" || demanded == nil || !g.Inherit(demanded).Complete {
 		return true
 	}
 	if t := scope.Lookup(grammar.CapabilityType, want); t != nil {
-		if !g.Inherit(t).Whole || inherit.Derives(t, demanded) {
+		if !g.Inherit(t).Complete || inherit.Derives(t, demanded) {
 			return true
 		}
 		g.Errorf(e.Capability.Pos, code.ReqCapability, "%s asks for a capability of type %q, which is not a %q", e.Of(), want, demanded.Name)
@@ -249,7 +249,7 @@ func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allocatedPrope
 		of := e.Of() + ": allocation of " + quote(k.Text)
 		def := known[k.Text]
 		if def == nil {
-			if e.Provided.Whole {
+			if e.Provided.Complete {
 				g.Unknown(k.Pos(), code.Allocation, k.Text, inherit.Candidates(g, known), "%s: capability %q has no such property", of, e.Provided.Name)
 			}
 			continue
@@ -261,7 +261,7 @@ func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allocatedPrope
 			continue
 		}
 		p := e.Source.Place(of)
-		p.Self, p.Meant = e, def
+		p.Self, p.Want = e, def
 		made := g.Values.Eval(v, p)
 		if !made.OK || !g.Values.Check(made.Node, data.Of(def.TypeName(), def.Doc), p) || !single || made.Later != nil {
 			continue
@@ -300,13 +300,13 @@ func checkFilter(g *resolve.Graph, f *grammar.NodeFilter, t *inherit.NodeType, d
 		def := has(t)
 		if def == nil {
 			switch {
-			case t.Vague() || some(func(t *inherit.NodeType) bool { return has(t) != nil }):
+			case t.Unresolved() || some(func(t *inherit.NodeType) bool { return has(t) != nil }):
 			default:
 				g.Unknown(c.Pos, code.Filter, c.Name, t.CapabilityNames(), "%s names capability %q, which %s does not have", of, c.Name, inherit.Quoted(t.Type.Type))
 			}
 			continue
 		}
-		if def.Whole {
+		if def.Complete {
 			checkPropertyFilters(g, c.Properties, def.Props, doc, of, "capability "+quote(c.Name), func(name string) bool {
 				return some(func(t *inherit.NodeType) bool { d := has(t); return d != nil && d.Props[name] != nil })
 			})

@@ -35,7 +35,7 @@ func checkAssigned(g *resolve.Graph, faces map[string]*inherit.Interface, assign
 			g.Unknown(i.Pos, code.IfaceUnknown, i.Name, inherit.Candidates(g, faces), "%s has no interface %q", of, i.Name)
 		default:
 			checkDuplicates(g, first, name, i, of)
-			if !made.Vague {
+			if !made.Unresolved {
 				checkOperations(g, i, made, doc, of+": interface "+quote(i.Name))
 				checkNotFixed(g, i, inherit.Find(faces, i.Name, doc), doc, of+": interface "+quote(i.Name))
 			}
@@ -113,7 +113,7 @@ func checkInput(g *resolve.Graph, made inherit.Parameter, p *grammar.Property, a
 	if p.Value == nil || isFixed(made, g.Doc) {
 		return
 	}
-	at.Meant = made.Def
+	at.Want = made.Def
 	if v := g.Values.Eval(p.Value, at); v.OK && made.Def != nil {
 		g.Values.CheckValue(v.Moved(p.Value), made.Def, at)
 	}
@@ -167,18 +167,18 @@ func checkDefinedOperations(g *resolve.Graph, t *grammar.Type, i *grammar.Interf
 	}
 	typ := interfaceType(t, i)
 	if typ == nil {
-		if i.Type.Name == "" && t.DerivedFrom.Name != "" && g.Inherit(t).Whole { // else the grammar reports it
+		if i.Type.Name == "" && t.DerivedFrom.Name != "" && g.Inherit(t).Complete { // else the grammar reports it
 			g.Errorf(i.Pos, code.IfaceType, "%s has no type, and inherits none", of)
 		}
 		return
 	}
-	if !g.Inherit(typ).Whole {
+	if !g.Inherit(typ).Complete {
 		return
 	}
 	made := g.NewInterface()
 	for _, base := range slices.Backward(inherit.Ancestors(typ)) {
 		for _, inherited := range base.Interfaces {
-			g.Lay(made, inherited, base.Doc)
+			g.Merge(made, inherited, base.Doc)
 		}
 	}
 	checkOperations(g, i, made, t.Doc, of+": "+inherit.Quoted(typ))
@@ -239,7 +239,7 @@ func checkArtifact(g *resolve.Graph, a *grammar.Artifact, n *resolve.Node, of st
 		checkFileExists(g, a.In, a.File, of)
 	}
 	if t := g.Inherit(n.Doc.Scope().Lookup(grammar.ArtifactType, a.Type.Name)); t != nil {
-		h := resolve.Holder{Graph: g, Self: n, Of: of, Doc: n.Doc, At: a.Pos, Props: t.Props, Whole: t.Whole && !inherit.Bare(t.Type), Assigned: a.Properties}
+		h := resolve.Holder{Graph: g, Self: n, Of: of, Doc: n.Doc, At: a.Pos, Props: t.Props, Complete: t.Complete && !inherit.Bare(t.Type), Assigned: a.Properties}
 		checkValues(&h, inherit.Quoted(t.Type))
 	}
 }
@@ -251,9 +251,9 @@ func checkComputed(g *resolve.Graph, a *grammar.Artifact, p data.Place) {
 	}
 }
 
-// Written reports whether nothing of an artifact is computed. It reports functions,
+// IsConstant reports whether nothing of an artifact is computed. It reports functions,
 // which cannot be packaged.
-func Written(g *resolve.Graph, a *grammar.Artifact, of string) bool {
+func IsConstant(g *resolve.Graph, a *grammar.Artifact, of string) bool {
 	for _, n := range a.Computed {
 		g.Incomplete(n.Pos(), code.FunctionRuntime, "%s: the result of a function cannot be packaged: write a constant", of)
 	}
@@ -335,7 +335,7 @@ func checkTypeArtifacts(g *resolve.Graph, t *grammar.Type, of string) {
 			checkRepository(g, a.Repository, t.Doc, of)
 		}
 		if made := g.Inherit(typ); made != nil {
-			h := resolve.Holder{Graph: g, Self: g.SelfOfType(t), Of: of, Doc: t.Doc, At: a.Pos, Props: made.Props, Whole: made.Whole, Assigned: a.Properties}
+			h := resolve.Holder{Graph: g, Self: g.SelfOfType(t), Of: of, Doc: t.Doc, At: a.Pos, Props: made.Props, Complete: made.Complete, Assigned: a.Properties}
 			checkValues(&h, inherit.Quoted(typ))
 		}
 	}

@@ -274,7 +274,7 @@ func checkEdge(g *resolve.Graph, e *resolve.Edge) {
 	if e.Properties == nil && e.Inline == nil && n.Owned() {
 		return
 	}
-	h := e.Holds()
+	h := e.RelationHolder()
 	if h == nil {
 		return
 	}

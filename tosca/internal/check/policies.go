@@ -37,11 +37,11 @@ func checkPolicyTargets(g *resolve.Graph, p *resolve.Policy) {
 		n, group := g.ByName[ref.Name], g.Groups[ref.Name]
 		switch {
 		case n != nil:
-			if n.Typ != nil && p.Typ != nil && !isFor(g, p.Typ, n.Typ.Chain) {
+			if n.Typ != nil && p.Typ != nil && !allowsType(g, p.Typ, n.Typ.Chain) {
 				g.Errorf(ref.Pos, code.PolicyType, "%s names %q of type %q, which %s is not for", p.Of, n.Name, n.Type.Name, inherit.Quoted(p.Typ))
 			}
 		case group != nil:
-			if group.Typ != nil && p.Typ != nil && !isFor(g, p.Typ, inherit.Ancestors(group.Typ)) && !isForAll(g, p.Typ, g.Members(group.Group)) {
+			if group.Typ != nil && p.Typ != nil && !allowsType(g, p.Typ, inherit.Ancestors(group.Typ)) && !allowsAllTypes(g, p.Typ, g.Members(group.Group)) {
 				g.Errorf(ref.Pos, code.PolicyType, "%s names %q of type %q, which %s is not for", p.Of, group.Name, group.Type.Name, inherit.Quoted(p.Typ))
 			}
 		case g.Relations[ref.Name] != nil && !g.Doc.V2():
@@ -51,8 +51,8 @@ func checkPolicyTargets(g *resolve.Graph, p *resolve.Policy) {
 	}
 }
 
-func isForAll(g *resolve.Graph, t *grammar.Type, nodes []*resolve.Node) bool {
-	return !slices.ContainsFunc(nodes, func(n *resolve.Node) bool { return n.Typ != nil && !isFor(g, t, n.Typ.Chain) })
+func allowsAllTypes(g *resolve.Graph, t *grammar.Type, nodes []*resolve.Node) bool {
+	return !slices.ContainsFunc(nodes, func(n *resolve.Node) bool { return n.Typ != nil && !allowsType(g, t, n.Typ.Chain) })
 }
 
 // checkGroups checks the members and assignments of groups.
@@ -66,7 +66,7 @@ func checkGroups(g *resolve.Graph) {
 				g.Errorf(m.Pos, code.GroupMember, "%s names itself", group.Of)
 			case n == nil && other == nil:
 				g.Unknown(m.Pos, code.GroupMember, m.Name, g.TemplateNames(resolve.AnyNode), "%s names %q, which is not in the topology", group.Of, m.Name)
-			case n != nil && n.Typ != nil && !isFor(g, group.Typ, n.Typ.Chain):
+			case n != nil && n.Typ != nil && !allowsType(g, group.Typ, n.Typ.Chain):
 				g.Errorf(m.Pos, code.GroupType, "%s names %q of type %q, which %s is not for", group.Of, m.Name, n.Type.Name, inherit.Quoted(group.Typ))
 			}
 		}
@@ -81,9 +81,9 @@ func checkGroups(g *resolve.Graph) {
 	}
 }
 
-// isFor reports whether a group or policy type allows members or targets of a type. The
+// allowsType reports whether a group or policy type allows members or targets of a type. The
 // nearest list of its ancestors decides. Lists of normative types are recommendations.
-func isFor(g *resolve.Graph, t *grammar.Type, chain []*grammar.Type) bool {
+func allowsType(g *resolve.Graph, t *grammar.Type, chain []*grammar.Type) bool {
 	for _, at := range inherit.Ancestors(t) {
 		if len(at.Targets) == 0 {
 			continue

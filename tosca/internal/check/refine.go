@@ -187,7 +187,7 @@ func (r *refiner) capability(d *grammar.CapabilityDef, old *inherit.CapabilityDe
 		return
 	}
 	typ := r.t.Doc.Scope().Lookup(grammar.CapabilityType, d.Type.Name)
-	if typ != nil && old.Typ != nil && r.Inherit(typ).Whole && !inherit.Derives(typ, old.Typ) {
+	if typ != nil && old.Typ != nil && r.Inherit(typ).Complete && !inherit.Derives(typ, old.Typ) {
 		r.report(d.Type.Pos, "%s is of type %q, which is not derived from %q, its type in the parent type", of, d.Type.Name, old.Typ.Name)
 		return
 	}
@@ -209,7 +209,7 @@ func (r *refiner) requirement(d *grammar.RequirementDef, old *inherit.Requiremen
 		{grammar.RelationshipType, d.Relationship, old.Relation},
 	} {
 		typ := r.t.Doc.Scope().Lookup(part.kind, part.ref.Name)
-		if typ != nil && part.above != nil && r.Inherit(typ).Whole && !inherit.Derives(typ, part.above) {
+		if typ != nil && part.above != nil && r.Inherit(typ).Complete && !inherit.Derives(typ, part.above) {
 			r.report(part.ref.Pos, "%s: %s %q is not derived from %q, the one in the parent type", of, part.kind, part.ref.Name, part.above.Name)
 		}
 	}
@@ -227,7 +227,7 @@ func (r *refiner) interfaces(old *inherit.Type) {
 	for _, i := range r.t.Interfaces {
 		above := faces[i.Name]
 		typ := r.t.Doc.Scope().Lookup(grammar.InterfaceType, i.Type.Name)
-		if above != nil && above.Typ != nil && typ != nil && r.Inherit(typ).Whole && !inherit.Derives(typ, above.Typ) {
+		if above != nil && above.Typ != nil && typ != nil && r.Inherit(typ).Complete && !inherit.Derives(typ, above.Typ) {
 			r.report(i.Type.Pos, "%s: interface %q is of type %q, which is not derived from %q, its type in the parent type",
 				inherit.Quoted(r.t), i.Name, i.Type.Name, above.Typ.Name)
 		}

@@ -73,7 +73,7 @@ func checkType(g *resolve.Graph, t *grammar.Type) {
 // parent the grammar reports them.
 func checkTyped(g *resolve.Graph, t *grammar.Type, of string) {
 	whole := g.Inherit(t)
-	if t.DerivedFrom.Name == "" || !whole.Whole || t.Doc.V2() {
+	if t.DerivedFrom.Name == "" || !whole.Complete || t.Doc.V2() {
 		return
 	}
 	for _, list := range []struct {
@@ -110,8 +110,8 @@ func checkTyped(g *resolve.Graph, t *grammar.Type, of string) {
 // capabilities.
 func checkDefinitions(g *resolve.Graph, t *grammar.Type, of string) {
 	whole := g.Inherit(t)
-	declareAll(g, t.Properties, whole.Props, t, whole.Whole, of)
-	declareAll(g, t.Attributes, whole.Attrs, t, whole.Whole, of)
+	declareAll(g, t.Properties, whole.Props, t, whole.Complete, of)
+	declareAll(g, t.Attributes, whole.Attrs, t, whole.Complete, of)
 	if t.Kind != grammar.NodeType {
 		return
 	}
@@ -121,7 +121,7 @@ func checkDefinitions(g *resolve.Graph, t *grammar.Type, of string) {
 		c := made.Caps[d.Name]
 		declareAll(g, d.Properties, c.Props, t, false, of)
 		declareAll(g, d.Attributes, c.Attrs, t, false, of)
-		if c.Typ == nil && d.Type.Name == "" && t.DerivedFrom.Name != "" && whole.Whole && t.Doc.V2() { // else the grammar reports it
+		if c.Typ == nil && d.Type.Name == "" && t.DerivedFrom.Name != "" && whole.Complete && t.Doc.V2() { // else the grammar reports it
 			g.Errorf(d.Pos, code.Untyped, "%s has no type, and inherits none", of)
 		}
 	}

@@ -41,7 +41,7 @@ func hasAttribute(self data.Entity, name string) bool {
 	if _, answer := self.Get(data.Attribute, name); answer != data.Missing || steps[name] {
 		return true
 	}
-	_, answer := self.Lead(data.Step{Kind: data.ToCapability, Name: name}) // in 1.x
+	_, answer := self.Follow(data.Step{Kind: data.ToCapability, Name: name}) // in 1.x
 	return answer != data.Missing
 }
 
@@ -73,13 +73,13 @@ func checkOutputs(g *resolve.Graph) {
 	for _, o := range g.Topo.Outputs {
 		p := data.Place{Of: "output " + quote(o.Name), Doc: g.Doc}
 		if o.Definition != nil && o.Definition.Type.Name != "" {
-			p.Meant = data.From(o.Definition, g.Doc)
+			p.Want = data.From(o.Definition, g.Doc)
 		}
 		v := g.Values.Eval(o.Value, p)
-		if p.Meant == nil {
+		if p.Want == nil {
 			continue
 		}
-		def := p.Meant
+		def := p.Want
 		declared := *def
 		declared.Default, declared.Value = nil, nil
 		if g.Values.Declare(&declared, p) && v.OK {
@@ -124,7 +124,7 @@ func checkValues(h *resolve.Holder, typ string) {
 	var misspelt []string // reported as unknown, so not as missing
 	for k, written := range h.Assigned.Pairs() {
 		switch def := h.Props[k.Text]; {
-		case def == nil && h.Whole && k.Text != h.Explained:
+		case def == nil && h.Complete && k.Text != h.Explained:
 			misspelt = append(misspelt, h.Graph.Unknown(k.Pos(), code.PropUnknown, k.Text, known, "%s has no property %q", h.Of, k.Text))
 		case def != nil && def.Fixed():
 			h.Graph.Errorf(k.Pos(), code.PropFixed, "%s: property %q has a fixed value, so it cannot be assigned", h.Of, k.Text)
@@ -151,7 +151,7 @@ func checkValues(h *resolve.Holder, typ string) {
 			def = h.Props[k.Text]
 		}
 		if def == nil {
-			if h.Whole {
+			if h.Complete {
 				h.Graph.Unknown(k.Pos(), code.AttrUnknown, k.Text, attributeNames(h), "%s has no attribute %q", h.Of, k.Text)
 			}
 			continue

@@ -48,7 +48,7 @@ func (e *Evaluator) checkType(n *source.Node, t *Type, p Place) bool {
 	}
 	if t.plain != "" {
 		if why := e.fits(n, t); why != "" {
-			e.misfit(n, p, why)
+			e.reportMisfit(n, p, why)
 			return false
 		}
 		if t.scalar != nil && !e.checkNumber(n, t, p) {
@@ -69,8 +69,8 @@ func (e *Evaluator) checkType(n *source.Node, t *Type, p Place) bool {
 	return e.checkFormat(n, t, p)
 }
 
-// misfit reports a value of the wrong type. A map of one key may be a misspelt function.
-func (e *Evaluator) misfit(n *source.Node, p Place, want string) {
+// reportMisfit reports a value of the wrong type. A map of one key may be a misspelt function.
+func (e *Evaluator) reportMisfit(n *source.Node, p Place, want string) {
 	if n.Kind == source.Map && len(n.Keys) == 1 && e.quiet == 0 && e.Suggesting() {
 		known := functionNames(p.Doc)
 		if near := diag.Nearest(n.Keys[0].Text, known); e.spend(len(known)) && near != "" {
@@ -87,17 +87,17 @@ func (e *Evaluator) checkLater(n *source.Node, t *Type, p Place) bool {
 	if want == "" && len(t.fields) > 0 {
 		want = tMap
 	}
-	if becomes(n.Text, want, p.Doc.V2()) {
+	if assignable(n.Text, want, p.Doc.V2()) {
 		return true
 	}
 	e.errorf(n.Pos(), code.ValueType, "%s must be %s, and the function makes %s", p.Of, article(want), article(n.Text))
 	return false
 }
 
-// becomes reports whether a value of one built-in type may stand for another: an integer
+// assignable reports whether a value of one built-in type may stand for another: an integer
 // for a float, a string for types written as strings, and in 1.x any scalar for a
 // string.
-func becomes(is, want string, second bool) bool {
+func assignable(is, want string, second bool) bool {
 	textual := func(plain string) bool {
 		return plain == tString || plain == tVersion || plain == tTimestamp || plain == tBytes || plain == tScalar || isUnit(plain)
 	}
@@ -167,7 +167,7 @@ func (e *Evaluator) hasNull(n *source.Node, d *Definition) bool {
 
 func (e *Evaluator) checkFields(n *source.Node, t *Type, p Place) bool {
 	if n.Kind != source.Map {
-		e.misfit(n, p, fmt.Sprintf("a map of the properties of %q, not %s", t.name, Show(n)))
+		e.reportMisfit(n, p, fmt.Sprintf("a map of the properties of %q, not %s", t.name, Show(n)))
 		return false
 	}
 	before := e.wrong()

@@ -67,7 +67,7 @@ func (c *call) comparable(a, b Value) bool {
 // counts as a scalar in its canonical unit.
 func comparableTypes(is, want string) bool {
 	number := is == tInteger || is == tFloat
-	return becomes(is, want, true) || number && (want == tScalar || want == tFloat || isUnit(want))
+	return assignable(is, want, true) || number && (want == tScalar || want == tFloat || isUnit(want))
 }
 
 func comparable(c *call) (v Value, known bool) { return Value{}, !c.comparable(c.vals[0], c.vals[1]) }

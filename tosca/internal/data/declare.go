@@ -30,13 +30,13 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 			return
 		}
 		p, before := p, e.wrong()
-		p.Meant = d
+		p.Want = d
 		if made := e.Eval(v, p); made.OK {
 			p.Of += what
 			e.CheckValue(made, d, p)
 		}
 		if e.wrong() != before && e.quiet == 0 {
-			e.blame(v)
+			e.markInvalid(v)
 		}
 	}
 	fits(d.Default, ": the default")

@@ -33,8 +33,8 @@ type World interface {
 type Entity interface {
 	// Describe returns the kind of the entity, and its name for messages.
 	Describe() (EntityKind, string)
-	// Lead follows a step of a path.
-	Lead(Step) (Entity, Answer)
+	// Follow follows a step of a path.
+	Follow(Step) (Entity, Answer)
 	// Get returns the evaluated member of a name. If it is Open, the value has a
 	// definition at most. The name of an Output is an interface, an operation, and an
 	// output.
@@ -110,8 +110,8 @@ type Value struct {
 	Busy  bool         // under evaluation; a lookup then finds a cycle
 	// Later is the function whose result is known at run time only. The value then holds
 	// nodes of the kind Later.
-	Later *source.Node
-	Asked *Definition // the definition of Later's result
+	Later    *source.Node
+	LaterDef *Definition // the definition of Later's result
 }
 
 // Known returns a value without functions.
@@ -124,7 +124,7 @@ func (e *Evaluator) runTime(fn *source.Node, d *Definition) Value {
 	if d != nil {
 		plain = e.Plain(d)
 	}
-	return Value{Node: source.Scalar(source.Later, plain, fn), Def: d, Size: 1, OK: true, Later: fn, Asked: d}
+	return Value{Node: source.Scalar(source.Later, plain, fn), Def: d, Size: 1, OK: true, Later: fn, LaterDef: d}
 }
 
 // Anything is an unknown entity, such as SELF within a type.
@@ -133,7 +133,7 @@ var Anything Entity = anything{}
 type anything struct{}
 
 func (anything) Describe() (EntityKind, string)         { return OtherEntity, "SELF" }
-func (anything) Lead(Step) (Entity, Answer)             { return nil, Open }
+func (anything) Follow(Step) (Entity, Answer)           { return nil, Open }
 func (anything) Get(Member, ...string) (Value, Answer)  { return Value{}, Open }
 func (anything) Names(Member, ...string) (all []string) { return nil }
 
@@ -162,7 +162,7 @@ type Evaluator struct {
 	patterns map[string]pattern
 	refused  map[*source.Node]bool // validation clauses already reported
 	nested   int                   // depth of nested functions
-	blamed   map[*source.Node]bool // wrong defaults and fixed values (already reported)
+	invalid  map[*source.Node]bool // wrong defaults and fixed values (already reported)
 	quiet    int                   // nothing is reported while it is above 0
 	failed   int                   // errors not reported because of quiet
 }

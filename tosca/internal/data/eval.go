@@ -22,9 +22,9 @@ type Place struct {
 	// Inputs are the inputs of a workflow. get_input finds them before the topology's;
 	// their values are of run time.
 	Inputs map[string]*Definition
-	// Meant is the required definition. Texts with units in arithmetic have this type,
+	// Want is the required definition. Texts with units in arithmetic have this type,
 	// unless their own is known.
-	Meant *Definition
+	Want *Definition
 }
 
 // at returns the place of an entry.
@@ -54,7 +54,7 @@ func (e *Evaluator) Eval(n *source.Node, p Place) Value {
 		if f, ok := e.functionOf(n, p.Doc); ok {
 			return e.call(f, n.Keys[0], n.Items[0], p)
 		}
-		if e.slipped(n, p) {
+		if e.reportMisspelt(n, p) {
 			return Value{}
 		}
 		if k := malformed(n, p.Doc); k != nil {
@@ -79,11 +79,11 @@ func (e *Evaluator) parts(n *source.Node, p Place) Value {
 	keys, changed, ok := e.keys(n, p)
 	made := make([]*source.Node, len(n.Items))
 	v := Value{Size: 1, OK: ok}
-	meant := p.Meant
+	meant := p.Want
 	for i, item := range n.Items {
-		p.Meant = nil
+		p.Want = nil
 		if meant != nil {
-			p.Meant, _ = e.Within(meant, entryName(keys, i))
+			p.Want, _ = e.Within(meant, entryName(keys, i))
 		}
 		r := e.Eval(item, p)
 		v.OK = v.OK && r.OK
@@ -91,7 +91,7 @@ func (e *Evaluator) parts(n *source.Node, p Place) Value {
 		changed = changed || r.Node != item
 		made[i] = r.Node
 		if v.Later == nil {
-			v.Later, v.Asked = r.Later, r.Asked
+			v.Later, v.LaterDef = r.Later, r.LaterDef
 		}
 	}
 	if !e.spend(len(n.Items)) {
@@ -168,11 +168,11 @@ func malformed(n *source.Node, doc *grammar.Document) *source.Node {
 	return nil
 }
 
-// slipped reports a probable misspelling of a function in 1.x: an error if it is the
+// reportMisspelt reports a probable misspelling of a function in 1.x: an error if it is the
 // only key, a warning if there are others. Values with a type are checked against it
 // instead.
-func (e *Evaluator) slipped(n *source.Node, p Place) bool {
-	if p.Doc.V2() || p.Meant != nil {
+func (e *Evaluator) reportMisspelt(n *source.Node, p Place) bool {
+	if p.Doc.V2() || p.Want != nil {
 		return false
 	}
 	for _, k := range n.Keys {
@@ -238,16 +238,16 @@ func (e *Evaluator) lookup(name string, doc *grammar.Document) *function {
 	if def := custom(name, doc); def != nil {
 		return &function{name: name, max: -1, raw: calls(def)}
 	}
-	return &function{name: name, max: -1, raw: (*Evaluator).foreign}
+	return &function{name: name, max: -1, raw: (*Evaluator).unknownFunction}
 }
 
 // shortName is the length up to which similar names are no misspellings: $add is not
 // $and.
 const shortName = 3
 
-// foreign evaluates an unknown function. An orchestrator may have it (TOSCA 2.0, 10.4),
+// unknownFunction evaluates an unknown function. An orchestrator may have it (TOSCA 2.0, 10.4),
 // unless the name is a misspelling.
-func (e *Evaluator) foreign(c *call) Value {
+func (e *Evaluator) unknownFunction(c *call) Value {
 	name, near, known := c.f.name, "", secondNames(c.p.Doc)
 	if !e.spend(len(known)) {
 		return Value{}
@@ -315,7 +315,7 @@ func (e *Evaluator) differs(is, want *Definition, depth int) bool {
 	if entry == nil || wanted == nil {
 		return false
 	}
-	return !becomes(e.Plain(entry), e.Plain(wanted), true) || e.differs(entry, wanted, depth+1)
+	return !assignable(e.Plain(entry), e.Plain(wanted), true) || e.differs(entry, wanted, depth+1)
 }
 
 // described returns a type with its entries.

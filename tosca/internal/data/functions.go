@@ -98,7 +98,7 @@ func texts() []*function {
 		},
 		{
 			name: "token", min: 3, max: 3, takes: "a list of a string, the characters that part it, and the index of a part, from 0",
-			types: []string{words, words, "integer|string"}, call: token, early: partsPath, result: tString, texts: 2,
+			types: []string{words, words, "integer|string"}, call: token, early: rejectPath, result: tString, texts: 2,
 		},
 	}
 }
@@ -127,15 +127,15 @@ func collections() []*function {
 	entries, keys := []string{"list|map", ""}, []string{"map", ""}
 	allEntries, allKeys := []string{"list|map", tList}, []string{tMap, tList}
 	return []*function{
-		{name: "has_suffix", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: alike},
-		{name: "has_prefix", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: alike},
-		{name: "contains", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: alike},
-		{name: "has_entry", min: 2, max: 2, takes: "a list or map, and a value", types: entries, result: tBoolean, call: hasEntry, early: fitting},
-		{name: "has_key", min: 2, max: 2, takes: "a map and a key", types: keys, result: tBoolean, call: hasKey, early: fitting},
-		{name: "has_all_entries", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry, early: fitting},
-		{name: "has_any_entry", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry, early: fitting},
-		{name: "has_all_keys", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey, early: fitting},
-		{name: "has_any_key", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey, early: fitting},
+		{name: "has_suffix", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: checkSameKind},
+		{name: "has_prefix", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: checkSameKind},
+		{name: "contains", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: checkSameKind},
+		{name: "has_entry", min: 2, max: 2, takes: "a list or map, and a value", types: entries, result: tBoolean, call: hasEntry, early: checkEntryType},
+		{name: "has_key", min: 2, max: 2, takes: "a map and a key", types: keys, result: tBoolean, call: hasKey, early: checkEntryType},
+		{name: "has_all_entries", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry, early: checkEntryType},
+		{name: "has_any_entry", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry, early: checkEntryType},
+		{name: "has_all_keys", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey, early: checkEntryType},
+		{name: "has_any_key", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey, early: checkEntryType},
 		{name: kLength, min: 1, max: 1, takes: "a string, a list or a map", types: []string{"string|bytes|list|map"}, result: tInteger, call: lengthOf},
 		{name: "union", min: 1, max: -1, takes: "lists", types: []string{tList}, result: tList, call: union},
 		{name: "intersection", min: 1, max: -1, takes: "lists", types: []string{tList}, result: tList, call: intersection},
@@ -241,7 +241,7 @@ func (c *call) wrong(format string, args ...any) Value {
 func (c *call) run() Value {
 	ok, later, asked := true, (*source.Node)(nil), (*Definition)(nil)
 	p := c.p
-	p.Meant = nil
+	p.Want = nil
 	for i, a := range c.args {
 		v := c.e.Eval(a, p).orNull(c.fn)
 		c.vals = append(c.vals, v)
@@ -262,7 +262,7 @@ func (c *call) run() Value {
 			ok = false
 		}
 		if later == nil && (v.Later != nil || hasLater(v.Node) && !c.joinsText()) {
-			later, asked = v.Later, v.Asked
+			later, asked = v.Later, v.LaterDef
 			if later == nil {
 				later = c.fn
 			}
@@ -278,7 +278,7 @@ func (c *call) run() Value {
 			}
 		}
 		v := c.e.runTime(c.fn, c.result())
-		v.Later, v.Asked = later, asked
+		v.Later, v.LaterDef = later, asked
 		return v
 	}
 	return c.f.call(c)
@@ -370,7 +370,7 @@ func (e *Evaluator) accepts(want string, v Value) bool {
 		return true
 	}
 	for each := range strings.SplitSeq(want, "|") {
-		if becomes(plain, each, true) || each == tScalar && isUnit(plain) {
+		if assignable(plain, each, true) || each == tScalar && isUnit(plain) {
 			return true
 		}
 	}

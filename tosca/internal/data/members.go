@@ -19,7 +19,7 @@ func (c *call) find(w reach, m Member) (v Value, rest []*source.Node, answer Ans
 		if v, rest, answer = c.through(w, m); answer != Missing {
 			return v, rest, answer
 		}
-		next, led := w.entity.Lead(Step{Kind: ToHost})
+		next, led := w.entity.Follow(Step{Kind: ToHost})
 		if !w.host || led == Missing {
 			return Value{}, nil, Missing
 		}
@@ -41,7 +41,7 @@ func (c *call) through(w reach, m Member) (Value, []*source.Node, Answer) {
 	if i, ok := Integer(rest[0]); ok && len(rest) > 1 {
 		step.Index, rest = int(min(max(i, 0), 1<<20)), rest[1:]
 	}
-	switch rel, answer := w.entity.Lead(step); answer {
+	switch rel, answer := w.entity.Follow(step); answer {
 	case Open:
 		return Value{}, nil, Open
 	case Found:
@@ -53,7 +53,7 @@ func (c *call) through(w reach, m Member) (Value, []*source.Node, Answer) {
 		}
 	default:
 	}
-	next, answer := w.entity.Lead(Step{Kind: ToCapability, Name: name})
+	next, answer := w.entity.Follow(Step{Kind: ToCapability, Name: name})
 	if answer != Found {
 		return Value{}, nil, answer
 	}
@@ -66,7 +66,7 @@ func (c *call) through(w reach, m Member) (Value, []*source.Node, Answer) {
 func (c *call) along(rel Entity, rest []*source.Node, m Member) (v Value, answer Answer) {
 	var empty *Value
 	for _, to := range []StepKind{ToCapability, ToTarget} {
-		next, led := rel.Lead(Step{Kind: to})
+		next, led := rel.Follow(Step{Kind: to})
 		if led == Open {
 			return Value{}, Open
 		}
@@ -90,11 +90,11 @@ func (c *call) along(rel Entity, rest []*source.Node, m Member) (v Value, answer
 // beyond looks up a member of a capability that has the name of the requirement, as
 // documents of 1.x write it.
 func (c *call) beyond(rel Entity, rest []*source.Node, m Member) (Value, Answer) {
-	target, led := rel.Lead(Step{Kind: ToTarget})
+	target, led := rel.Follow(Step{Kind: ToTarget})
 	if c.p.Doc.V2() || len(rest) < 2 || led != Found {
 		return Value{}, Missing
 	}
-	next, led := target.Lead(Step{Kind: ToCapability, Name: rest[0].Text})
+	next, led := target.Follow(Step{Kind: ToCapability, Name: rest[0].Text})
 	if led != Found {
 		return Value{}, Missing
 	}

@@ -82,7 +82,7 @@ func (c *call) addsUp() bool {
 			return !ok
 		})
 	}
-	for _, v := range append(slices.Clip(c.vals), Value{Def: c.p.Meant}) {
+	for _, v := range append(slices.Clip(c.vals), Value{Def: c.p.Want}) {
 		if c.e.isScalar(v.Def) {
 			return all(c.e.Type(v.Def))
 		}

@@ -110,7 +110,7 @@ func (c *call) relative(name *source.Node, w reach) (reach, bool) {
 		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: %s is only valid in a relationship", c.p.Of, name.Text)
 		return w, false
 	}
-	next, answer := c.p.Self.Lead(Step{Kind: step})
+	next, answer := c.p.Self.Follow(Step{Kind: step})
 	if answer == Missing {
 		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: there is no %s", c.p.Of, name.Text)
 		return w, false
@@ -130,7 +130,7 @@ func (c *call) follow(w reach) (reach, bool) {
 		if !c.e.spend(1) || !c.counts(w.rest[used-1]) {
 			return w, false
 		}
-		next, answer := w.entity.Lead(step)
+		next, answer := w.entity.Follow(step)
 		if answer == Missing {
 			what := map[StepKind]string{ToRelationship: "requirement ", ToCapability: "capability "}[step.Kind]
 			at := w.rest[min(1, used-1)]
@@ -183,25 +183,25 @@ func stepAt(kind EntityKind, path []*source.Node) (s Step, used int) {
 // entity, get and lead call the world. Errors found there belong to other values, so
 // they are always reported.
 func (e *Evaluator) entity(name string) Entity {
-	defer e.loud()()
+	defer e.unmute()()
 	return e.World.Entity(name)
 }
 
 func (e *Evaluator) get(from Entity, m Member, name ...string) (Value, Answer) {
-	defer e.loud()()
+	defer e.unmute()()
 	return from.Get(m, name...)
 }
 
-func (e *Evaluator) loud() (restore func()) {
+func (e *Evaluator) unmute() (restore func()) {
 	quiet := e.quiet
 	e.quiet = 0
 	return func() { e.quiet = quiet }
 }
 
-// Meant converts a value to its definition, also within lists, maps and complex types.
+// Convert converts a value to its definition, also within lists, maps and complex types.
 // For example, yes is true for a boolean and a string otherwise, and 1.10 is a string
 // for a version, which differs from 1.1, and a number otherwise.
-func (e *Evaluator) Meant(n *source.Node, d *Definition) *source.Node {
+func (e *Evaluator) Convert(n *source.Node, d *Definition) *source.Node {
 	if n.IsNull() || d == nil {
 		return n
 	}
@@ -217,12 +217,12 @@ func (e *Evaluator) Meant(n *source.Node, d *Definition) *source.Node {
 		return source.Scalar(source.String, n.Text, n)
 	case n.Kind == source.List:
 		entry := e.Entry(d)
-		return withItems(n, func(int) *Definition { return entry }, e.Meant)
+		return withItems(n, func(int) *Definition { return entry }, e.Convert)
 	case n.Kind == source.Map && len(t.fields) > 0:
-		return withItems(n, func(i int) *Definition { return t.fields[n.Keys[i].Text] }, e.Meant)
+		return withItems(n, func(i int) *Definition { return t.fields[n.Keys[i].Text] }, e.Convert)
 	case n.Kind == source.Map:
 		entry := e.Entry(d)
-		return withItems(n, func(int) *Definition { return entry }, e.Meant)
+		return withItems(n, func(int) *Definition { return entry }, e.Convert)
 	}
 	return n
 }

@@ -40,7 +40,7 @@ func (e *Evaluator) getInput(c *call) Value {
 }
 
 func (e *Evaluator) input(name string) (Value, Answer) {
-	defer e.loud()()
+	defer e.unmute()()
 	return e.World.Input(name)
 }
 

@@ -174,8 +174,8 @@ func (c *call) matchable() bool {
 // checkMatch checks the expression before the string is known.
 func checkMatch(c *call) (v Value, known bool) { return Value{}, !c.matchable() }
 
-// partsPath rejects splitting a path of an artifact.
-func partsPath(c *call) (v Value, known bool) {
+// rejectPath rejects splitting a path of an artifact.
+func rejectPath(c *call) (v Value, known bool) {
 	if text := c.vals[0].Node; text.IsNull() || !strings.Contains(text.Text, Marker) {
 		return Value{}, false
 	}
@@ -255,8 +255,8 @@ func (c *call) has(items []*source.Node, item *source.Node) bool {
 	return slices.ContainsFunc(items, func(other *source.Node) bool { return c.e.Equal(other, item, entry) })
 }
 
-// alike rejects a string together with a list.
-func alike(c *call) (v Value, known bool) {
+// checkSameKind rejects a string together with a list.
+func checkSameKind(c *call) (v Value, known bool) {
 	if a, b := c.e.plainOf(c.vals[0]), c.e.plainOf(c.vals[1]); a != "" && b != "" && (a == tList) != (b == tList) {
 		return c.wrong("takes two strings or two lists: %s is %s, and %s is %s", Show(c.vals[0].Node), article(a), Show(c.vals[1].Node), article(b)), true
 	}
@@ -267,7 +267,7 @@ func alike(c *call) (v Value, known bool) {
 func sequence(c *call) Value {
 	a, b := c.vals[0].Node, c.vals[1].Node
 	if a.IsNull() || b.IsNull() || (a.Kind == source.List) != (b.Kind == source.List) {
-		if v, known := alike(c); known {
+		if v, known := checkSameKind(c); known {
 			return v
 		}
 		return c.misuse() // one of them is null
@@ -303,8 +303,8 @@ func (c *call) sameAt(items, want []*source.Node) bool {
 	return true
 }
 
-// fitting rejects an entry or key of another type than the list's or map's.
-func fitting(c *call) (v Value, known bool) {
+// checkEntryType rejects an entry or key of another type than the list's or map's.
+func checkEntryType(c *call) (v Value, known bool) {
 	def := c.e.Entry(c.vals[0].Def)
 	if strings.Contains(c.f.name, "key") {
 		def = c.e.Key(c.vals[0].Def)
@@ -336,7 +336,7 @@ func hasEntry(c *call) Value { return c.membership(c.vals[0].Node.Items) }
 func hasKey(c *call) Value { return c.membership(c.vals[0].Node.Keys) }
 
 func (c *call) membership(in []*source.Node) Value {
-	if v, known := fitting(c); known {
+	if v, known := checkEntryType(c); known {
 		return v
 	}
 	want := c.vals[1].Node

@@ -230,17 +230,17 @@ func (d *Definition) Fallback() *source.Node {
 	return nil
 }
 
-// blame marks a default or fixed value as wrong.
-func (e *Evaluator) blame(v *source.Node) {
-	if e.blamed == nil {
-		e.blamed = map[*source.Node]bool{}
+// markInvalid marks a default or fixed value as wrong.
+func (e *Evaluator) markInvalid(v *source.Node) {
+	if e.invalid == nil {
+		e.invalid = map[*source.Node]bool{}
 	}
-	e.blamed[v] = true
+	e.invalid[v] = true
 }
 
-// Blamed reports whether Declare has reported a default or fixed value, so that its
+// IsInvalid reports whether Declare has reported a default or fixed value, so that its
 // users need not.
-func (e *Evaluator) Blamed(v *source.Node) bool { return e.blamed[v] }
+func (e *Evaluator) IsInvalid(v *source.Node) bool { return e.invalid[v] }
 
 // Fixed reports whether the definition has a fixed value, which cannot be assigned
 // (TOSCA 2.0, 9.4).

@@ -209,22 +209,22 @@ const (
 	second          // 2.0
 )
 
-// instead maps keywords of 1.x to those that replace them in 2.0.
-var instead = map[string]string{
+// replacements maps keywords of 1.x to those that replace them in 2.0.
+var replacements = map[string]string{
 	"topology_template": "service_template", "constraints": "validation",
 	"valid_target_types": "valid_capability_types", "valid_source_types": "valid_source_node_types",
 	"file": "url", "namespace_prefix": "namespace", "preconditions": "precondition",
 }
 
-// suits reports whether the keyword may be read. A keyword of another version is an
+// isValidKeyword reports whether the keyword may be read. A keyword of another version is an
 // error, but those dropped in 2.0 are read all the same, to avoid further errors.
-func (r *reader) suits(k *source.Node, versions in, of string) bool {
+func (r *reader) isValidKeyword(k *source.Node, versions in, of string) bool {
 	switch {
 	case versions == second && !r.doc.V2():
 		r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 2.0, and the file is of 1.x", of, k.Text)
 		return false
 	case versions == first && r.doc.V2():
-		if other := instead[k.Text]; other != "" {
+		if other := replacements[k.Text]; other != "" {
 			r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 1.x; 2.0 has %q instead", of, k.Text, other)
 		} else {
 			r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 1.x; 2.0 does not have it", of, k.Text)

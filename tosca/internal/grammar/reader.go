@@ -45,7 +45,7 @@ keys:
 	for k, v := range n.Pairs() {
 		for _, f := range known {
 			if f.key == k.Text {
-				if r.suits(k, f.in, of) {
+				if r.isValidKeyword(k, f.in, of) {
 					f.read(v)
 				}
 				continue keys
@@ -165,7 +165,7 @@ func (r *reader) items(n *source.Node, of string, each func(*source.Node)) {
 }
 
 // entries walks a list of maps with one key each. Documents of 1.x may have a map
-// instead.
+// replacements.
 func (r *reader) entries(n *source.Node, of string, each func(key, value *source.Node)) {
 	r.entriesOrAlone(n, of, each, func(item *source.Node) {
 		r.Errorf(item.Pos(), code.Shape, "%s: each entry must be one name and its value", of)

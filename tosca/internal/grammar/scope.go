@@ -267,12 +267,12 @@ func (l *loader) spendScopeWork(work int, doc *Document) bool {
 
 // walk visits all imports of a document, breadth first.
 type walk struct {
-	doc   *Document
-	queue []*route
-	seen  map[place]bool
-	met   map[*Document]bool // the documents of seen
-	scope *Scope
-	known map[string]bool // the prefixes of scope
+	doc     *Document
+	queue   []*route
+	seen    map[place]bool
+	visited map[*Document]bool // the documents of seen
+	scope   *Scope
+	known   map[string]bool // the prefixes of scope
 }
 
 type place struct {
@@ -283,7 +283,7 @@ type place struct {
 func (w *walk) add(r route) {
 	at := place{r.doc, r.prefix}
 	if !w.seen[at] {
-		w.seen[at], w.met[r.doc] = true, true
+		w.seen[at], w.visited[r.doc] = true, true
 		w.queue = append(w.queue, &r)
 	}
 }
@@ -303,7 +303,7 @@ func (w *walk) follow(at *route) (work int) {
 		if work++; w.seen[place{next.doc, next.prefix}] {
 			continue
 		}
-		if w.met[next.doc] { // else it cannot be on the route
+		if w.visited[next.doc] { // else it cannot be on the route
 			if work += at.depth / perName; at.within(next.doc) {
 				continue
 			}
@@ -326,7 +326,7 @@ func (l *loader) buildScope(doc, normative *Document) {
 	}
 	s.sortedCalls = sync.OnceValue(func() []string { return slices.Clip(keys(s.functions)) })
 	doc.scope = s
-	w := walk{doc: doc, seen: map[place]bool{}, met: map[*Document]bool{}, scope: s, known: map[string]bool{}}
+	w := walk{doc: doc, seen: map[place]bool{}, visited: map[*Document]bool{}, scope: s, known: map[string]bool{}}
 	w.add(route{doc: doc})
 	if doc.Version != version20 {
 		w.add(route{doc: normative})

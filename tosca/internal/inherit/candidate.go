@@ -19,7 +19,7 @@ type anyOfType struct {
 
 // AnyNodeOf stands for any node of a type.
 func (ix *Index) AnyNodeOf(t *grammar.Type) data.Entity {
-	if t == nil || !ix.Inherit(t).Whole {
+	if t == nil || !ix.Inherit(t).Complete {
 		return data.Anything
 	}
 	return &anyOfType{s: ix, kind: data.NodeEntity, of: "a node of " + Quoted(t), typ: ix.Inherit(t)}
@@ -33,7 +33,7 @@ func (ix *Index) SelfOfType(t *grammar.Type) data.Entity {
 		return data.Anything
 	case t.Kind == grammar.NodeType:
 		return ix.AnyNodeOf(t)
-	case t.Kind == grammar.RelationshipType && ix.Inherit(t).Whole:
+	case t.Kind == grammar.RelationshipType && ix.Inherit(t).Complete:
 		return &anyOfType{s: ix, kind: data.RelationshipEntity, of: "a relationship of " + Quoted(t), typ: ix.Inherit(t)}
 	}
 	return data.Anything
@@ -41,8 +41,8 @@ func (ix *Index) SelfOfType(t *grammar.Type) data.Entity {
 
 func (c *anyOfType) Describe() (data.EntityKind, string) { return c.kind, c.of }
 
-// Lead follows a step of a path.
-func (c *anyOfType) Lead(step data.Step) (data.Entity, data.Answer) {
+// Follow follows a step of a path.
+func (c *anyOfType) Follow(step data.Step) (data.Entity, data.Answer) {
 	if c.kind != data.NodeEntity {
 		return nil, data.Open
 	}
@@ -52,7 +52,7 @@ func (c *anyOfType) Lead(step data.Step) (data.Entity, data.Answer) {
 		switch def := flat.Caps[step.Name]; {
 		case def == nil:
 			return nil, data.Missing
-		case def.Whole:
+		case def.Complete:
 			return capabilityOfAny{def}, data.Found
 		}
 	case data.ToRelationship:
@@ -91,7 +91,7 @@ func (c capabilityOfAny) Describe() (data.EntityKind, string) {
 	return data.CapabilityEntity, "capability " + quote(c.def.Name)
 }
 
-func (c capabilityOfAny) Lead(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
+func (c capabilityOfAny) Follow(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
 
 func (c capabilityOfAny) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	def := c.def.Props[name[0]]

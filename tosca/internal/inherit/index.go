@@ -34,7 +34,7 @@ func NewIndex(docs []*grammar.Document, draft bool) *Index {
 func quote(s string) string { return diag.Quote(s) }
 
 func (ix *Index) WholeNodeType(t *grammar.Type) *NodeType {
-	if t == nil || !ix.Inherit(t).Whole {
+	if t == nil || !ix.Inherit(t).Complete {
 		return nil
 	}
 	return ix.Flatten(t)
@@ -48,7 +48,7 @@ func (ix *Index) AnyDerived(t *NodeType, has func(*NodeType) bool) bool {
 			if !ix.Spend(PerCandidate) {
 				return true
 			}
-			if made := ix.Inherit(other); slices.ContainsFunc(made.Chain, t.Same) && (!made.Whole || has(ix.Flatten(other))) {
+			if made := ix.Inherit(other); slices.ContainsFunc(made.Chain, t.Same) && (!made.Complete || has(ix.Flatten(other))) {
 				return true
 			}
 		}

@@ -13,12 +13,12 @@ import (
 // definitions that they refine.
 type Type struct {
 	*grammar.Type
-	Chain  []*grammar.Type // itself, its parent, and so on
-	Whole  bool            // all ancestors are known and readable
-	Props  map[string]*data.Definition
-	Attrs  map[string]*data.Definition
-	ifaces []*grammar.Type // of Chain, those with interfaces, root first
-	sorted []string        // the names of Props
+	Chain    []*grammar.Type // itself, its parent, and so on
+	Complete bool            // all ancestors are known and readable
+	Props    map[string]*data.Definition
+	Attrs    map[string]*data.Definition
+	ifaces   []*grammar.Type // of Chain, those with interfaces, root first
+	sorted   []string        // the names of Props
 }
 
 // PropertyNames returns the names of the properties, sorted.
@@ -68,12 +68,12 @@ type refinement struct {
 // type.
 type CapabilityDef struct {
 	*grammar.CapabilityDef
-	Typ   *grammar.Type // nil if unknown (already reported)
-	Props map[string]*data.Definition
-	Attrs map[string]*data.Definition
-	chain []*grammar.Type // of Typ
-	Whole bool            // all its members are known
-	Doc   *grammar.Document
+	Typ      *grammar.Type // nil if unknown (already reported)
+	Props    map[string]*data.Definition
+	Attrs    map[string]*data.Definition
+	chain    []*grammar.Type // of Typ
+	Complete bool            // all its members are known
+	Doc      *grammar.Document
 }
 
 // Is reports whether the type, or one of its ancestors, has a name.
@@ -92,7 +92,7 @@ func (ix *Index) Inherit(t *grammar.Type) *Type {
 	}
 	made := &Type{Type: t, Chain: Ancestors(t), Props: map[string]*data.Definition{}, Attrs: map[string]*data.Definition{}}
 	ix.types[t] = made
-	made.Whole = made.Chain[len(made.Chain)-1].DerivedFrom.Name == "" &&
+	made.Complete = made.Chain[len(made.Chain)-1].DerivedFrom.Name == "" &&
 		!slices.ContainsFunc(made.Chain, func(t *grammar.Type) bool { return t.Unread })
 	for _, at := range slices.Backward(made.Chain) {
 		if !ix.Spend(len(at.Properties) + len(at.Attributes)) {
@@ -195,7 +195,7 @@ func (ix *Index) capability(old *CapabilityDef, d *grammar.CapabilityDef, doc *g
 		made.Typ = old.Typ
 	}
 	if t := ix.Inherit(made.Typ); t != nil {
-		made.chain, made.Whole = t.Chain, t.Whole
+		made.chain, made.Complete = t.Chain, t.Complete
 		for name, p := range t.Props {
 			made.Props[name] = p
 		}
@@ -253,10 +253,10 @@ func (t *NodeType) CapabilityOf(typ *grammar.Type) *CapabilityDef {
 	return nil
 }
 
-// Vague reports whether a capability has an unknown type, and so may be of any type.
-func (t *NodeType) Vague() bool {
+// Unresolved reports whether a capability has an unknown type, and so may be of any type.
+func (t *NodeType) Unresolved() bool {
 	for _, c := range t.Caps {
-		if c.Typ == nil || !c.Whole {
+		if c.Typ == nil || !c.Complete {
 			return true
 		}
 	}

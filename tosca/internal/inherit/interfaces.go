@@ -30,7 +30,7 @@ type Interface struct {
 	Operations map[string]*Operation // and notifications
 	Typ        *grammar.Type         // nil if unnamed or unknown
 	Inputs     map[string]Parameter  // of all operations
-	Vague      bool                  // its type is unknown, so it may have any operation
+	Unresolved bool                  // its type is unknown, so it may have any operation
 }
 
 // TypeInterfaces returns the interfaces of a node, relationship or group type, and
@@ -59,17 +59,17 @@ func (ix *Index) NewInterface() *Interface {
 // Extend merges a definition into an interface, after the definitions of its own type.
 func (ix *Index) Extend(made *Interface, i *grammar.Interface, doc *grammar.Document) {
 	if typ := doc.Scope().Lookup(grammar.InterfaceType, i.Type.Name); i.Type.Name != "" {
-		made.Vague = made.Vague || typ == nil || !ix.Inherit(typ).Whole
+		made.Unresolved = made.Unresolved || typ == nil || !ix.Inherit(typ).Complete
 		if typ != nil && made.Typ != typ {
 			made.Typ = typ
 			for _, base := range slices.Backward(Ancestors(typ)) {
 				for _, inherited := range base.Interfaces {
-					ix.Lay(made, inherited, base.Doc)
+					ix.Merge(made, inherited, base.Doc)
 				}
 			}
 		}
 	}
-	ix.Lay(made, i, doc)
+	ix.Merge(made, i, doc)
 }
 
 // RelationInterfaces returns the interfaces of a relationship type, refined by the
@@ -92,14 +92,14 @@ func (ix *Index) RelationInterfaces(t *grammar.Type, def *RequirementDef) map[st
 func (ix *Index) cloned(faces map[string]*Interface) map[string]*Interface {
 	all := make(map[string]*Interface, len(faces))
 	for name, i := range faces {
-		all[name] = ix.Layered(i, nil)
+		all[name] = ix.CopyFor(i, nil)
 	}
 	return all
 }
 
-// Layered returns a copy of an interface, to be changed by a definition. Operations that
+// CopyFor returns a copy of an interface, to be changed by a definition. Operations that
 // the definition does not name are shared; nil names all.
-func (ix *Index) Layered(i *Interface, over *grammar.Interface) *Interface {
+func (ix *Index) CopyFor(i *Interface, over *grammar.Interface) *Interface {
 	made := *i
 	made.Operations = maps.Clone(i.Operations)
 	cost := len(i.Operations)
@@ -171,8 +171,8 @@ func (ix *Index) AssignTo(faces map[string]*Interface, assigned []*grammar.Inter
 		}
 		switch {
 		case made != nil:
-			all[name] = ix.Layered(made, i)
-			ix.Lay(all[name], i, doc)
+			all[name] = ix.CopyFor(made, i)
+			ix.Merge(all[name], i, doc)
 		case MayAdd(i, doc):
 			all[i.Name] = ix.added(i, doc)
 		}
@@ -196,8 +196,8 @@ func (ix *Index) added(i *grammar.Interface, doc *grammar.Document) *Interface {
 	return made
 }
 
-// Lay merges one level into an interface, within the limit of work.
-func (ix *Index) Lay(under *Interface, over *grammar.Interface, doc *grammar.Document) {
+// Merge merges one level into an interface, within the limit of work.
+func (ix *Index) Merge(under *Interface, over *grammar.Interface, doc *grammar.Document) {
 	if ix.Spend((1 + len(over.Inputs)) * (1 + len(under.Operations) + len(over.Operations))) {
 		under.merge(over, doc)
 	}

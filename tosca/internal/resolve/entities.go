@@ -11,14 +11,14 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Describe, Lead, Get and Names make a node a data.Entity.
+// Describe, Follow, Get and Names make a node a data.Entity.
 func (n *Node) Describe() (data.EntityKind, string) { return data.NodeEntity, quote(n.Name) }
 
-// Lead follows a step of a path.
-func (n *Node) Lead(step data.Step) (data.Entity, data.Answer) {
+// Follow follows a step of a path.
+func (n *Node) Follow(step data.Step) (data.Entity, data.Answer) {
 	switch step.Kind {
 	case data.ToHost:
-		return n.leadToHost()
+		return n.followToHost()
 	case data.ToCapability:
 		if c := n.Capability(step.Name); c != nil {
 			return c, data.Found
@@ -53,7 +53,7 @@ func (n *Node) isUnmet(requirement string) bool {
 	return slices.ContainsFunc(n.Unmet, func(e *Edge) bool { return e.Open && e.Name == requirement })
 }
 
-func (n *Node) leadToHost() (data.Entity, data.Answer) {
+func (n *Node) followToHost() (data.Entity, data.Answer) {
 	if n.Host != nil {
 		return n.Host, data.Found
 	}
@@ -152,8 +152,8 @@ func (n *Node) artifact(name string) (data.Value, data.Answer) {
 	return data.Known(source.Scalar(source.String, s.mark(ArtifactRef{n, within}), s.root)), data.Found
 }
 
-// Marked returns the artifact of a marker.
-func (g *Graph) Marked(number string) (ArtifactRef, bool) {
+// ArtifactByMarker returns the artifact of a marker.
+func (g *Graph) ArtifactByMarker(number string) (ArtifactRef, bool) {
 	at, err := strconv.Atoi(number)
 	if err != nil || at < 0 || at >= len(g.refs) {
 		return ArtifactRef{}, false
@@ -219,7 +219,7 @@ func (n *Node) Capability(name string) *Capability {
 	c := &Capability{node: n, name: name, Def: def}
 	c.Holder = Holder{
 		Graph: n.Holder.Graph, Self: n, Of: n.Of() + ": capability " + quote(name), Doc: n.Doc, At: n.Pos,
-		Props: def.Props, Attrs: def.Attrs, Whole: def.Whole, needed: n.Owned(),
+		Props: def.Props, Attrs: def.Attrs, Complete: def.Complete, needed: n.Owned(),
 	}
 	for _, k := range n.Capabilities {
 		if k.Name == name {
@@ -237,7 +237,7 @@ func (c *Capability) Describe() (data.EntityKind, string) {
 	return data.CapabilityEntity, "capability " + quote(c.name) + " of " + quote(c.node.Name)
 }
 
-func (c *Capability) Lead(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
+func (c *Capability) Follow(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
 
 func (c *Capability) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	return c.get(m, name[0])

@@ -134,7 +134,7 @@ type Holder struct {
 	Props      map[string]*data.Definition
 	sorted     []string // names of Props; nil until needed
 	Attrs      map[string]*data.Definition
-	Whole      bool // its types are known, so it has no other members
+	Complete   bool // its types are known, so it has no other members
 	needed     bool // its values must be known before run time
 	Assigned   *source.Node
 	AttrValues *source.Node
@@ -158,7 +158,7 @@ func (h *Holder) Property(name string) data.Value {
 			return v
 		}
 		written, doc = def.Fallback(), def.Doc
-		if h.Graph.Values.Blamed(written) {
+		if h.Graph.Values.IsInvalid(written) {
 			return data.Value{Def: def}
 		}
 	}
@@ -171,7 +171,7 @@ func (h *Holder) Property(name string) data.Value {
 	v := &data.Value{Busy: true}
 	h.values[name] = v
 	p := h.Place(h.Of + ": property " + quote(name))
-	p.Doc, p.Meant = doc, def
+	p.Doc, p.Want = doc, def
 	*v = h.Graph.Values.Eval(written, p)
 	v.Busy = false
 	made := *v
@@ -184,7 +184,7 @@ func (h *Holder) Property(name string) data.Value {
 		*v = data.Value{Def: def}
 	}
 	plain := v.OK && v.Node == written && written == def.Fallback()
-	v.Node = h.Graph.Values.Meant(v.Node, def)
+	v.Node = h.Graph.Values.Convert(v.Node, def)
 	if plain && !written.IsScalar() { // without functions, so the same for all nodes
 		h.Graph.defaults[def] = *v
 	}
@@ -197,7 +197,7 @@ func (g *Graph) RunTimeOnly(v data.Value, of string) {
 	if strings.TrimPrefix(v.Later.Text, "$") == "get_input" {
 		return
 	}
-	if v.Asked != nil && v.Asked.Doc != nil && v.Asked.Doc.Embedded && strings.HasPrefix(v.Asked.Doc.File, "tosker") { // declared by TosKer's types
+	if v.LaterDef != nil && v.LaterDef.Doc != nil && v.LaterDef.Doc.Embedded && strings.HasPrefix(v.LaterDef.Doc.File, "tosker") { // declared by TosKer's types
 		g.Warnf(v.Later.Pos(), code.FunctionRuntime, "%s: %s is known only when the application runs, so it is left out", of, v.Later.Text)
 		return
 	}
@@ -215,7 +215,7 @@ func (h *Holder) attribute(name string) (data.Value, data.Answer) {
 	}
 	def := h.Attrs[name]
 	switch {
-	case def == nil && h.Whole:
+	case def == nil && h.Complete:
 		return data.Value{}, data.Missing
 	case def == nil:
 		return data.Value{}, data.Open
@@ -234,7 +234,7 @@ func (h *Holder) get(m data.Member, name string) (data.Value, data.Answer) {
 		return data.Value{}, data.Missing
 	case h.Props[name] != nil:
 		return h.Property(name), data.Found
-	case !h.Whole:
+	case !h.Complete:
 		return data.Value{}, data.Open
 	default:
 		return data.Value{}, data.Missing

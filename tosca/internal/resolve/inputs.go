@@ -83,12 +83,12 @@ func (r *inputReader) evaluate(in *Input, at data.Place) {
 	switch {
 	case in.bad:
 	case !in.value.IsNull():
-		at.Meant = in.Def
+		at.Want = in.Def
 		v := r.Values.Eval(in.value, at)
 		in.value, in.size = v.Node, v.Size
 		in.bad = !v.OK || !r.Values.CheckValue(v, in.Def, at)
 		if !in.bad {
-			in.value, in.size = r.Values.Meant(v.Node, in.Def), count(v.Node)
+			in.value, in.size = r.Values.Convert(v.Node, in.Def), count(v.Node)
 		}
 	case in.Required && (in.value == nil || r.Values.Plain(in.Def) != "nil"):
 		in.open = true

@@ -180,13 +180,13 @@ func (g *Graph) classify(n *Node) {
 		return
 	}
 	flat := g.Flatten(t)
-	if !flat.Whole {
+	if !flat.Complete {
 		return // unknown or a cycle (already reported)
 	}
 	n.Typ = flat
 	n.noun = g.opts.Noun(n.Typ)
 	n.Holder.Of, n.Holder.needed = n.label(), n.Owned()
-	n.Holder.Props, n.Holder.sorted, n.Holder.Attrs, n.Holder.Whole = flat.Props, flat.PropertyNames(), flat.Attrs, true
+	n.Holder.Props, n.Holder.sorted, n.Holder.Attrs, n.Holder.Complete = flat.Props, flat.PropertyNames(), flat.Attrs, true
 	if n.Abstract != (diag.Position{}) {
 		report := g.Warnf
 		if n.Owned() {

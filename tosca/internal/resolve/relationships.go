@@ -34,13 +34,13 @@ type Relation struct {
 // Of names the requirement in messages.
 func (e *Edge) Of() string { return e.Source.Of() + ": requirement " + quote(e.Name) }
 
-// Describe, Lead, Get and Names make a relationship a data.Entity.
+// Describe, Follow, Get and Names make a relationship a data.Entity.
 func (e *Edge) Describe() (data.EntityKind, string) {
 	return data.RelationshipEntity, "the relationship of " + quote(e.Source.Name) + " by " + quote(e.Name)
 }
 
-// Lead follows a step of a path.
-func (e *Edge) Lead(step data.Step) (data.Entity, data.Answer) {
+// Follow follows a step of a path.
+func (e *Edge) Follow(step data.Step) (data.Entity, data.Answer) {
 	switch step.Kind {
 	case data.ToSource:
 		return e.Source, data.Found
@@ -61,7 +61,7 @@ func (e *Edge) Lead(step data.Step) (data.Entity, data.Answer) {
 
 // Get returns a member of the relationship.
 func (e *Edge) Get(m data.Member, name ...string) (data.Value, data.Answer) {
-	if h := e.Holds(); h != nil && (m == data.Property || m == data.Attribute) {
+	if h := e.RelationHolder(); h != nil && (m == data.Property || m == data.Attribute) {
 		return h.get(m, name[0])
 	}
 	return data.Value{}, data.Open
@@ -69,14 +69,14 @@ func (e *Edge) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 
 // Names lists members of the relationship, for messages.
 func (e *Edge) Names(m data.Member, _ ...string) []string {
-	if h := e.Holds(); h != nil {
+	if h := e.RelationHolder(); h != nil {
 		return h.MemberNames(m)
 	}
 	return nil
 }
 
-// Holds returns the properties of the relationship, or nil if its type is unknown.
-func (e *Edge) Holds() *Holder {
+// RelationHolder returns the properties of the relationship, or nil if its type is unknown.
+func (e *Edge) RelationHolder() *Holder {
 	if e.held != nil || e.Relation == nil {
 		return e.held
 	}
@@ -84,7 +84,7 @@ func (e *Edge) Holds() *Holder {
 	t := s.Inherit(e.Relation)
 	e.held = &Holder{
 		Graph: s, Self: e, Of: e.Of() + ": the relationship", Doc: e.Source.Doc, At: e.Pos,
-		Props: t.Props, sorted: t.PropertyNames(), Attrs: t.Attrs, Whole: t.Whole, needed: e.Source.Owned(), Assigned: e.Properties,
+		Props: t.Props, sorted: t.PropertyNames(), Attrs: t.Attrs, Complete: t.Complete, needed: e.Source.Owned(), Assigned: e.Properties,
 	}
 	if e.Def != nil && e.template == nil { // a template must have all required properties
 		e.held.Props, e.held.Attrs = e.Def.Refine(t)
@@ -99,8 +99,8 @@ func (r *Relation) Describe() (data.EntityKind, string) {
 	return data.RelationshipEntity, "relationship template " + quote(r.Name)
 }
 
-// Lead returns Open, as several edges may use the template.
-func (r *Relation) Lead(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
+// Follow returns Open, as several edges may use the template.
+func (r *Relation) Follow(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
 
 func (r *Relation) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	if r.Typ == nil || m != data.Property && m != data.Attribute {
@@ -121,7 +121,7 @@ func (g *Graph) makeRelations() {
 		r.Holder = Holder{Graph: g, Self: r, Of: of, Doc: g.Doc, At: t.Pos, Assigned: r.Properties, AttrValues: r.Attributes}
 		if r.Typ = g.Known(g.Doc, grammar.RelationshipType, r.Type, of); r.Typ != nil {
 			made := g.Inherit(r.Typ)
-			r.Props, r.Attrs, r.Whole = made.Props, made.Attrs, made.Whole
+			r.Props, r.Attrs, r.Complete = made.Props, made.Attrs, made.Complete
 		}
 		g.Relations[name] = r
 	}

@@ -60,7 +60,7 @@ func (l *linker) relate(e *Edge) bool {
 
 // refinesRelation checks a relationship type against the definition.
 func (l *linker) refinesRelation(e *Edge, ref grammar.Ref) bool {
-	if e.Source.Owned() || e.Def == nil || e.Def.Relation == nil || !l.Inherit(e.Relation).Whole || inherit.Derives(e.Relation, e.Def.Relation) {
+	if e.Source.Owned() || e.Def == nil || e.Def.Relation == nil || !l.Inherit(e.Relation).Complete || inherit.Derives(e.Relation, e.Def.Relation) {
 		return true
 	}
 	l.Errorf(ref.Pos, code.ReqRefined, "%s has a relationship of type %q, which is not a %q", e.Of(), e.Relation.Name, e.Def.Relation.Name)
@@ -178,11 +178,11 @@ func (l *linker) target(e *Edge) *Node {
 
 // checkTargetType checks a type that a requirement names in place of a node.
 func (l *linker) checkTargetType(e *Edge, t *grammar.Type) {
-	if e.Def != nil && e.Def.Node != nil && l.Inherit(t).Whole && !inherit.Derives(t, e.Def.Node) {
+	if e.Def != nil && e.Def.Node != nil && l.Inherit(t).Complete && !inherit.Derives(t, e.Def.Node) {
 		l.Errorf(e.Node.Pos, code.ReqKind, "%s names type %q, which is not a %q", e.Of(), t.Name, e.Def.Node.Name)
 		return
 	}
-	if (e.Capability.Name != "" || e.Source.Doc.V2()) && l.Inherit(t).Whole {
+	if (e.Capability.Name != "" || e.Source.Doc.V2()) && l.Inherit(t).Complete {
 		l.findCapability(e, l.Flatten(t), t.Name) // the type must have it (TOSCA 2.0, 8.5.2)
 	}
 }
@@ -232,7 +232,7 @@ func (l *linker) findCapability(e *Edge, t *inherit.NodeType, target string) (c 
 				"%s asks %q for capability %q, which it does not have", e.Of(), target, want)
 			return nil, false
 		}
-		if demanded != nil && c.Typ != nil && c.Whole && !inherit.Derives(c.Typ, demanded) {
+		if demanded != nil && c.Typ != nil && c.Complete && !inherit.Derives(c.Typ, demanded) {
 			l.Errorf(e.Capability.Pos, code.ReqCapability, "%s asks %q for capability %q of type %q, which is not a %q",
 				e.Of(), target, want, c.Typ.Name, demanded.Name)
 			return nil, false
@@ -247,7 +247,7 @@ func (l *linker) findCapability(e *Edge, t *inherit.NodeType, target string) (c 
 	default:
 		return nil, true
 	}
-	if c == nil && !t.Vague() && (demanded == nil || l.Inherit(demanded).Whole) {
+	if c == nil && !t.Unresolved() && (demanded == nil || l.Inherit(demanded).Complete) {
 		if e.Def.Doc.Embedded && !l.offered(demanded, e.Source.Doc) {
 			return nil, true
 		}
